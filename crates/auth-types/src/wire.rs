@@ -1,0 +1,125 @@
+//! Bodies of the identity area that more than one part of the product reads or writes.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{AccountRole, PremiumTier, TeamId, TeamRole, UserId};
+
+/// An account as others see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct User {
+    /// The account.
+    pub id: UserId,
+    /// As typed at registration.
+    pub username: String,
+    /// Null for everybody but the account itself and a SUPERADMIN.
+    pub email: Option<String>,
+    /// Whether the address was proven.
+    pub email_verified: bool,
+    /// Up to 2,000 characters.
+    pub bio: Option<String>,
+    /// An http or https address.
+    pub website_url: Option<String>,
+    /// Absolute address that can be rendered directly; null without a photo.
+    pub profile_photo_url: Option<String>,
+    /// Whether there is a photo.
+    pub has_profile_photo: bool,
+    /// When the account was made.
+    pub created_at: DateTime<Utc>,
+    /// When the profile last changed.
+    pub updated_at: DateTime<Utc>,
+    /// False for a deactivated account.
+    pub is_active: bool,
+    /// USER or SUPERADMIN.
+    pub role: AccountRole,
+    /// FREE or PREMIUM.
+    pub premium_tier: PremiumTier,
+}
+
+/// What a sign-in or a refresh gives.
+#[derive(Clone, Serialize, Deserialize, ToSchema)]
+pub struct TokenPair {
+    /// A JWT, sent as `Authorization: Bearer …`.
+    pub access_token: String,
+    /// Opaque; good for one refresh.
+    pub refresh_token: String,
+    /// Life of the access token in seconds.
+    pub expires_in: i64,
+    /// The account that signed in.
+    pub user: User,
+}
+
+impl std::fmt::Debug for TokenPair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TokenPair")
+            .field("expires_in", &self.expires_in)
+            .field("user", &self.user.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The plan of an account, as validate tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Premium {
+    /// FREE or PREMIUM.
+    pub tier: PremiumTier,
+    /// The tier's name for people.
+    pub tier_name: String,
+    /// False for FREE.
+    pub is_active: bool,
+    /// When a paid plan ends.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// Megabytes.
+    pub bandwidth_limit_mb: i64,
+}
+
+/// A team that the account belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TeamMembership {
+    /// The team.
+    pub id: TeamId,
+    /// Its name in paths.
+    pub slug: String,
+    /// Its name for people.
+    pub name: String,
+    /// What the account may do in it.
+    pub role: TeamRole,
+}
+
+/// The answer of validate: the account flat at the top level (legacy form) and once more nested.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ValidateResponse {
+    /// Always true here; errors carry false.
+    pub valid: bool,
+    /// The account, flat.
+    #[serde(flatten)]
+    pub flat: User,
+    /// The account, nested.
+    pub user: User,
+    /// The account's plan.
+    pub premium: Premium,
+    /// `access`.
+    pub token_type: String,
+    /// The token's `exp`, seconds since the epoch.
+    pub expires_at: i64,
+    /// Space-separated scopes of an OAuth token; absent for a first-party token, which has them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// The account's teams; present with `?include=teams`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teams: Option<Vec<TeamMembership>>,
+}
+
+/// The error body of the identity area.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct IdentityError {
+    /// A stable code in snake_case.
+    pub error: String,
+    /// False in the errors of validate; absent elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid: Option<bool>,
+    /// A sentence for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_description: Option<String>,
+}

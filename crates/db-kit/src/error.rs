@@ -1,0 +1,82 @@
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+use thiserror::Error;
+
+/// Why the database gave no answer.
+#[derive(Debug, Error)]
+pub enum DbError {
+    /// Every connection was in use for as long as a caller may wait. Passing: 503.
+    #[error("all database connections are in use")]
+    Busy,
+    /// The server is away, restarting, or cut the connection. Passing: 503.
+    #[error("the database does not answer: {0}")]
+    Unreachable(String),
+    /// The query itself failed.
+    #[error(transparent)]
+    Query(DieselError),
+}
+
+impl From<DieselError> for DbError {
+    fn from(error: DieselError) -> Self {
+        if is_connection_lost(&error) {
+            Self::Unreachable(error.to_string())
+        } else if is_lock_timeout(&error) {
+            Self::Busy
+        } else {
+            Self::Query(error)
+        }
+    }
+}
+
+/// Whether the error says that the connection is of no more use.
+pub(crate) fn is_connection_lost(error: &DieselError) -> bool {
+    match error {
+        DieselError::BrokenTransactionManager => true,
+        DieselError::DatabaseError(
+            DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
+            _,
+        ) => true,
+        DieselError::DatabaseError(_, info) => {
+            // libpq tells these only in words.
+            let message = info.message();
+            [
+                "server closed the connection",
+                "terminating connection",
+                "connection to server",
+                "no connection to the server",
+                "SSL SYSCALL error",
+                "the database system is",
+            ]
+            .iter()
+            .any(|text| message.contains(text))
+        }
+        _ => false,
+    }
+}
+
+fn is_lock_timeout(error: &DieselError) -> bool {
+    matches!(error, DieselError::DatabaseError(_, info) if info.message().contains("database is locked")
+        || info.message().contains("canceling statement due to statement timeout"))
+}
+
+/// Whether the error is a second row with the same values in these columns of the table.
+///
+/// PostgreSQL names the constraint, which is by our convention `TABLE_COL1_COL2_key`; SQLite only
+/// lists the columns.
+#[must_use]
+pub fn is_unique_violation(error: &DbError, table: &str, columns: &[&str]) -> bool {
+    let DbError::Query(DieselError::DatabaseError(DatabaseErrorKind::UniqueViolation, info)) =
+        error
+    else {
+        return false;
+    };
+    match info.constraint_name() {
+        Some(name) => name == format!("{table}_{}_key", columns.join("_")),
+        None => {
+            let listed: Vec<String> = columns
+                .iter()
+                .map(|column| format!("{table}.{column}"))
+                .collect();
+            info.message() == format!("UNIQUE constraint failed: {}", listed.join(", "))
+        }
+    }
+}

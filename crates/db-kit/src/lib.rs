@@ -1,0 +1,46 @@
+//! One data layer over PostgreSQL and SQLite: the connection enum [`Db`], a [`Pool`] that opens it by
+//! URL, reads and write transactions off the async threads, the outbox and the inbox.
+//!
+//! What it is not: it knows no table of any service except `outbox` and `inbox`, whose definition is
+//! in `sql/` and is copied into each service's first migration that needs them.
+
+// Linked for their `bundled` and `vendored` features only: Diesel finds the C libraries through them.
+use libsqlite3_sys as _;
+use openssl_sys as _;
+use pq_sys as _;
+
+mod connection;
+mod error;
+pub mod inbox;
+pub mod migrations;
+pub mod outbox;
+mod pool;
+mod schema;
+mod url;
+
+pub use connection::{Backend, Db};
+pub use error::{DbError, is_unique_violation};
+pub use migrations::Migrations;
+pub use pool::{Pool, PoolOptions};
+pub use url::{DatabaseUrl, InvalidDatabaseUrl};
+
+/// The Diesel backend of [`Db`], for `Queryable` bounds and boxed queries.
+pub use connection::MultiBackend as DbBackend;
+
+/// Runs one query text against whichever backend the connection is of.
+///
+/// Most queries run on [`Db`] itself. Conflict clauses, `as_returning()` and locking do not, because
+/// Diesel implements them per backend; the macro expands the body once for each.
+///
+/// ```ignore
+/// on_backend!(db, c => diesel::insert_into(outbox::table).values(&row).on_conflict_do_nothing().execute(c))
+/// ```
+#[macro_export]
+macro_rules! on_backend {
+    ($db:expr, $conn:ident => $body:expr) => {
+        match $db {
+            $crate::Db::Pg($conn) => $body,
+            $crate::Db::Sqlite($conn) => $body,
+        }
+    };
+}

@@ -1,0 +1,81 @@
+//! Embedded migrations, applied under a lock so that replicas that start together do it once.
+
+use diesel::connection::SimpleConnection;
+use diesel::migration::{Migration, MigrationSource};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
+
+use crate::{Db, DbError, Pool};
+
+/// The key of the advisory lock that PostgreSQL replicas take while they migrate.
+const LOCK_KEY: i64 = 0x686f_6c64_6661_7374;
+
+/// One service's migrations for both databases; the folders stand side by side and have the same names.
+#[derive(Clone, Copy)]
+pub struct Migrations {
+    /// `migrations/NAME/postgres`.
+    pub postgres: &'static EmbeddedMigrations,
+    /// `migrations/NAME/sqlite`.
+    pub sqlite: &'static EmbeddedMigrations,
+}
+
+/// Applies what is pending and returns the names of what was applied.
+///
+/// # Errors
+/// [`DbError`] when the database is away or a migration fails; those before it stay applied.
+pub fn run(pool: &Pool, migrations: Migrations) -> Result<Vec<String>, DbError> {
+    pool.read_blocking(|db| match db {
+        Db::Pg(conn) => {
+            // A migration may take longer than a request; another replica may hold the lock as long.
+            conn.batch_execute(&format!(
+                "SET statement_timeout = 0; SELECT pg_advisory_lock({LOCK_KEY})"
+            ))?;
+            let applied = apply(conn, migrations.postgres);
+            conn.batch_execute(&format!(
+                "SELECT pg_advisory_unlock({LOCK_KEY}); SET statement_timeout = '10s'"
+            ))?;
+            applied
+        }
+        Db::Sqlite(conn) => apply(conn, migrations.sqlite),
+    })
+}
+
+/// The names of the migrations that the database lacks.
+///
+/// # Errors
+/// [`DbError`] when the database is away.
+pub fn pending(db: &mut Db, migrations: Migrations) -> Result<Vec<String>, DbError> {
+    let names = match db {
+        Db::Pg(conn) => names(conn.pending_migrations(Lent(migrations.postgres))),
+        Db::Sqlite(conn) => names(conn.pending_migrations(Lent(migrations.sqlite))),
+    };
+    names.map_err(|error| DbError::Unreachable(error.to_string()))
+}
+
+/// Embedded migrations are not `Clone`; this lends them to a harness that wants to own its source.
+struct Lent(&'static EmbeddedMigrations);
+
+impl<DB: diesel::backend::Backend> MigrationSource<DB> for Lent {
+    fn migrations(&self) -> diesel::migration::Result<Vec<Box<dyn Migration<DB>>>> {
+        self.0.migrations()
+    }
+}
+
+fn apply<C, DB>(conn: &mut C, source: &'static EmbeddedMigrations) -> Result<Vec<String>, DbError>
+where
+    DB: diesel::backend::Backend,
+    C: MigrationHarness<DB>,
+{
+    let versions = conn
+        .run_pending_migrations(Lent(source))
+        .map_err(|error| DbError::Unreachable(format!("migration failed: {error}")))?;
+    Ok(versions.iter().map(ToString::to_string).collect())
+}
+
+fn names<DB: diesel::backend::Backend>(
+    pending: diesel::migration::Result<Vec<Box<dyn Migration<DB>>>>,
+) -> diesel::migration::Result<Vec<String>> {
+    Ok(pending?
+        .iter()
+        .map(|migration| migration.name().to_string())
+        .collect())
+}

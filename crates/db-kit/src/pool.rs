@@ -1,0 +1,288 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use diesel::connection::{AnsiTransactionManager, TransactionManager};
+use diesel::r2d2::{self, PooledConnection};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::connection::{Managed, Manager};
+use crate::{Backend, DatabaseUrl, Db, DbError};
+
+/// How a [`Pool`] is made.
+#[derive(Debug, Clone)]
+pub struct PoolOptions {
+    /// Where the database is.
+    pub url: DatabaseUrl,
+    /// The most connections.
+    pub size: u32,
+    /// How long a caller waits for a connection before [`DbError::Busy`].
+    pub acquire_timeout: Duration,
+}
+
+impl PoolOptions {
+    /// Two seconds of waiting, as everywhere in the product.
+    #[must_use]
+    pub fn new(url: DatabaseUrl, size: u32) -> Self {
+        Self {
+            url,
+            size: size.max(1),
+            acquire_timeout: Duration::from_secs(2),
+        }
+    }
+}
+
+/// Connections to one database, used off the async threads.
+///
+/// A caller first gets a place in an async queue as wide as the pool, so that blocking threads never
+/// wait for each other. On SQLite writers have a queue of their own with one place: the database lets
+/// one write at a time, and a fair queue beats its busy polling.
+#[derive(Clone)]
+pub struct Pool {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    pool: r2d2::Pool<Manager>,
+    generation: Arc<std::sync::atomic::AtomicU64>,
+    places: Arc<Semaphore>,
+    writers: Option<Arc<Semaphore>>,
+    options: PoolOptions,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool")
+            .field("options", &self.inner.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Pool {
+    /// Prepares the pool; connections are opened as they are needed, so that a service starts while its database is away.
+    #[must_use]
+    pub fn open(options: PoolOptions) -> Self {
+        let manager = Manager::new(options.url.clone());
+        let generation = Arc::clone(manager.generation());
+        let pool = r2d2::Pool::builder()
+            .max_size(options.size)
+            .min_idle(Some(0))
+            .test_on_check_out(false)
+            .connection_timeout(options.acquire_timeout)
+            .max_lifetime(None)
+            .error_handler(Box::new(LogQuietly))
+            .build_unchecked(manager);
+        let width = usize::try_from(options.size)
+            .unwrap_or(usize::MAX)
+            .min(Semaphore::MAX_PERMITS);
+        let writers =
+            matches!(options.url.backend(), Backend::Sqlite).then(|| Arc::new(Semaphore::new(1)));
+        Self {
+            inner: Arc::new(Inner {
+                pool,
+                generation,
+                places: Arc::new(Semaphore::new(width)),
+                writers,
+                options,
+            }),
+        }
+    }
+
+    /// Which database this is.
+    #[must_use]
+    pub fn backend(&self) -> Backend {
+        self.inner.options.url.backend()
+    }
+
+    /// Where the database is.
+    #[must_use]
+    pub fn url(&self) -> &DatabaseUrl {
+        &self.inner.options.url
+    }
+
+    /// Runs queries without a transaction around them, on a blocking thread.
+    ///
+    /// # Errors
+    /// What the closure returns, or [`DbError::Busy`] and [`DbError::Unreachable`] before it ran.
+    pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+    {
+        let place = self.place(&self.inner.places).await?;
+        self.blocking(vec![place], move |managed| work(&mut managed.db))
+            .await
+    }
+
+    /// Runs one writing statement by itself: it commits on its own, in one round trip.
+    ///
+    /// # Errors
+    /// As [`Pool::read`].
+    pub async fn write_one<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+    {
+        let places = self.writer_places().await?;
+        self.blocking(places, move |managed| work(&mut managed.db))
+            .await
+    }
+
+    /// Runs a transaction that may write: committed when the closure returns `Ok`, rolled back on `Err`.
+    ///
+    /// SQLite takes the write lock at once (`BEGIN IMMEDIATE`): a transaction that reads first and
+    /// writes later would fail as soon as another one wrote in between.
+    ///
+    /// # Errors
+    /// What the closure returns, or a [`DbError`] of beginning or committing.
+    pub async fn write_tx<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+    {
+        let places = self.writer_places().await?;
+        self.blocking(places, move |managed| transaction(managed, work))
+            .await
+    }
+
+    /// [`Pool::read`] for callers that have no async runtime, such as admin commands.
+    ///
+    /// # Errors
+    /// As [`Pool::read`].
+    pub fn read_blocking<T, E: From<DbError>>(
+        &self,
+        work: impl FnOnce(&mut Db) -> Result<T, E>,
+    ) -> Result<T, E> {
+        work(&mut self.checkout()?.db)
+    }
+
+    /// [`Pool::write_tx`] for callers that have no async runtime, such as admin commands.
+    ///
+    /// # Errors
+    /// As [`Pool::write_tx`].
+    pub fn write_tx_blocking<T, E: From<DbError>>(
+        &self,
+        work: impl FnOnce(&mut Db) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let mut conn = self.checkout()?;
+        transaction(&mut conn, work)
+    }
+
+    /// Asks the database for a sign of life.
+    ///
+    /// # Errors
+    /// [`DbError`] when there is none.
+    pub async fn ping(&self) -> Result<(), DbError> {
+        self.read(|db| {
+            diesel::connection::SimpleConnection::batch_execute(db, "SELECT 1")
+                .map_err(DbError::from)
+        })
+        .await
+    }
+
+    async fn place(&self, queue: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, DbError> {
+        match tokio::time::timeout(
+            self.inner.options.acquire_timeout,
+            Arc::clone(queue).acquire_owned(),
+        )
+        .await
+        {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) | Err(_) => Err(DbError::Busy),
+        }
+    }
+
+    /// A writer queues for the write lock before it takes a connection, so that waiting writers leave readers theirs.
+    async fn writer_places(&self) -> Result<Vec<OwnedSemaphorePermit>, DbError> {
+        let mut places = Vec::with_capacity(2);
+        if let Some(writers) = &self.inner.writers {
+            places.push(self.place(writers).await?);
+        }
+        places.push(self.place(&self.inner.places).await?);
+        Ok(places)
+    }
+
+    async fn blocking<T, E, F>(&self, places: Vec<OwnedSemaphorePermit>, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&mut Managed) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+    {
+        let pool = self.clone();
+        let task = tokio::task::spawn_blocking(move || {
+            let mut conn = pool.checkout()?;
+            let outcome = work(&mut conn);
+            // The connection goes back before the next caller is let in.
+            drop(conn);
+            drop(places);
+            outcome
+        });
+        match task.await {
+            Ok(outcome) => outcome,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(DbError::Unreachable("the runtime is stopping".to_owned()).into()),
+        }
+    }
+
+    fn checkout(&self) -> Result<PooledConnection<Manager>, DbError> {
+        loop {
+            let conn = self
+                .inner
+                .pool
+                .get()
+                .map_err(|error| DbError::Unreachable(error.to_string()))?;
+            // A connection of before the last outage is dead; dropping it makes room for a fresh one.
+            if conn.generation == self.inner.generation.load(Ordering::Acquire) {
+                return Ok(conn);
+            }
+        }
+    }
+}
+
+fn transaction<T, E: From<DbError>>(
+    managed: &mut Managed,
+    work: impl FnOnce(&mut Db) -> Result<T, E>,
+) -> Result<T, E> {
+    managed.in_transaction = true;
+    let begun = match &mut managed.db {
+        Db::Pg(conn) => AnsiTransactionManager::begin_transaction(conn),
+        Db::Sqlite(conn) => AnsiTransactionManager::begin_transaction_sql(conn, "BEGIN IMMEDIATE"),
+    };
+    if let Err(error) = begun {
+        // Nothing is open on SQLite; a failed BEGIN on PostgreSQL is a lost connection and noticed as such.
+        managed.in_transaction = false;
+        return Err(DbError::from(error).into());
+    }
+    let outcome = work(&mut managed.db);
+    let ended = match (&outcome, &mut managed.db) {
+        (Ok(_), Db::Pg(conn)) => AnsiTransactionManager::commit_transaction(conn),
+        (Ok(_), Db::Sqlite(conn)) => AnsiTransactionManager::commit_transaction(conn),
+        (Err(_), Db::Pg(conn)) => AnsiTransactionManager::rollback_transaction(conn),
+        (Err(_), Db::Sqlite(conn)) => AnsiTransactionManager::rollback_transaction(conn),
+    };
+    match (outcome, ended) {
+        (outcome, Ok(())) => {
+            managed.in_transaction = false;
+            outcome
+        }
+        // The connection keeps its mark and is dropped, which rolls back.
+        (Ok(_), Err(error)) => Err(DbError::from(error).into()),
+        (Err(error), Err(rollback)) => {
+            log::debug!("a rollback failed: {rollback}");
+            Err(error)
+        }
+    }
+}
+
+/// r2d2 reports every failed attempt to connect; callers get their own error, so that this is detail.
+#[derive(Debug)]
+struct LogQuietly;
+
+impl<E: std::error::Error> r2d2::HandleError<E> for LogQuietly {
+    fn handle_error(&self, error: E) {
+        log::debug!("opening a database connection failed: {error}");
+    }
+}

@@ -1,0 +1,24 @@
+// The two tables that every service with events has; the same definition stands in `sql/`.
+#![allow(missing_docs, reason = "columns are documented in sql/")]
+
+diesel::table! {
+    inbox (consumer, event_id) {
+        consumer -> Text,
+        event_id -> Text,
+        received_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    outbox (id) {
+        id -> Text,
+        exchange -> Text,
+        routing_key -> Text,
+        body -> Text,
+        created_at -> Timestamp,
+        state -> Text,
+        available_at -> Timestamp,
+        lease_owner -> Nullable<Text>,
+        attempts -> BigInt,
+    }
+}

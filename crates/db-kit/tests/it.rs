@@ -1,0 +1,269 @@
+//! The promises of the data layer that its callers rely on, on SQLite and, where one is given, on PostgreSQL.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the server to test against comes from the environment"
+)]
+#![allow(missing_docs, reason = "code of the table macro")]
+
+use std::time::Duration;
+
+use chrono::{NaiveDateTime, TimeDelta};
+use db_kit::outbox::{self, NewOutboxRow};
+use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions, inbox, is_unique_violation};
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use uuid::Uuid;
+
+/// A database of the wanted backend with the given tables; PostgreSQL ones are schemas of their own, dropped at the end.
+struct Fresh {
+    pool: Pool,
+    _folder: tempfile::TempDir,
+    schema: Option<(Pool, String)>,
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        if let Some((admin, schema)) = &self.schema {
+            let sql = format!("DROP SCHEMA {schema} CASCADE");
+            let _ = admin.read_blocking::<_, DbError>(|db| Ok(db.batch_execute(&sql)?));
+        }
+    }
+}
+
+fn fresh(tables: &str) -> Fresh {
+    let folder = tempfile::tempdir().unwrap();
+    let (url, schema) = if std::env::var("HOLDFAST_TEST_BACKEND").as_deref() == Ok("postgres") {
+        let server = std::env::var("HOLDFAST_TEST_PG").expect("HOLDFAST_TEST_PG names the server");
+        let schema = format!("holdfast_test_{}", Uuid::new_v4().simple());
+        let admin = Pool::open(PoolOptions::new(server.parse().unwrap(), 1));
+        let sql = format!("CREATE SCHEMA {schema}");
+        admin
+            .read_blocking::<_, DbError>(|db| Ok(db.batch_execute(&sql)?))
+            .unwrap();
+        let separator = if server.contains('?') { '&' } else { '?' };
+        let url = format!("{server}{separator}options=-csearch_path%3D{schema}");
+        (url.parse().unwrap(), Some((admin, schema)))
+    } else {
+        (
+            DatabaseUrl::sqlite_file(&folder.path().join("new/folder/test.db")),
+            None,
+        )
+    };
+    let pool = Pool::open(PoolOptions::new(url, 8));
+    pool.read_blocking::<_, DbError>(|db| Ok(db.batch_execute(tables)?))
+        .unwrap();
+    Fresh {
+        pool,
+        _folder: folder,
+        schema,
+    }
+}
+
+diesel::table! {
+    counter (id) { id -> BigInt, n -> BigInt, }
+}
+
+const COUNTER: &str = "CREATE TABLE counter (id BIGINT NOT NULL, n BIGINT NOT NULL, CONSTRAINT counter_id_key UNIQUE (id))";
+
+fn at(seconds: i64) -> NaiveDateTime {
+    chrono::DateTime::UNIX_EPOCH.naive_utc() + TimeDelta::seconds(seconds)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_that_read_before_they_write_all_commit() {
+    let fresh = fresh(COUNTER);
+    fresh
+        .pool
+        .write_one::<_, DbError, _>(|db| {
+            Ok(diesel::insert_into(counter::table)
+                .values((counter::id.eq(1), counter::n.eq(0)))
+                .execute(db)?)
+        })
+        .await
+        .unwrap();
+    let tasks: Vec<_> = (0..200)
+        .map(|_| {
+            let pool = fresh.pool.clone();
+            tokio::spawn(async move {
+                pool.write_tx::<_, DbError, _>(|db| {
+                    counter::table.select(counter::n).first::<i64>(db)?;
+                    diesel::update(counter::table)
+                        .set(counter::n.eq(counter::n + 1))
+                        .execute(db)?;
+                    Ok(())
+                })
+                .await
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+    let n = fresh
+        .pool
+        .read::<i64, DbError, _>(|db| Ok(counter::table.select(counter::n).first(db)?))
+        .await
+        .unwrap();
+    assert_eq!(n, 200);
+}
+
+#[tokio::test]
+async fn what_fails_or_panics_leaves_nothing_behind_and_the_pool_usable() {
+    let fresh = fresh(COUNTER);
+    let insert = |db: &mut db_kit::Db| {
+        diesel::insert_into(counter::table)
+            .values((counter::id.eq(1), counter::n.eq(0)))
+            .execute(db)
+    };
+    let refused = fresh
+        .pool
+        .write_tx::<(), DbError, _>(move |db| {
+            insert(db)?;
+            Err(DbError::Busy)
+        })
+        .await;
+    assert!(matches!(refused, Err(DbError::Busy)));
+    let pool = fresh.pool.clone();
+    let panicked = tokio::spawn(async move {
+        pool.write_tx::<(), DbError, _>(move |db| {
+            insert(db)?;
+            panic!("on purpose")
+        })
+        .await
+    })
+    .await;
+    assert!(panicked.is_err());
+    let rows = fresh
+        .pool
+        .write_tx::<i64, DbError, _>(|db| Ok(counter::table.count().get_result(db)?))
+        .await
+        .unwrap();
+    assert_eq!(rows, 0);
+}
+
+#[tokio::test]
+async fn a_second_row_with_the_same_key_is_told_by_its_columns() {
+    let fresh = fresh(COUNTER);
+    let insert = || {
+        fresh.pool.write_one::<_, DbError, _>(|db| {
+            Ok(diesel::insert_into(counter::table)
+                .values((counter::id.eq(1), counter::n.eq(0)))
+                .execute(db)?)
+        })
+    };
+    insert().await.unwrap();
+    let error = insert().await.unwrap_err();
+    assert!(is_unique_violation(&error, "counter", &["id"]), "{error:?}");
+    assert!(!is_unique_violation(&error, "counter", &["n"]));
+    assert!(!is_unique_violation(&DbError::Busy, "counter", &["id"]));
+}
+
+fn tables() -> &'static str {
+    include_str!("../sql/postgres.sql")
+}
+
+#[test]
+fn both_databases_have_the_same_outbox_and_inbox() {
+    assert_eq!(include_str!("../sql/sqlite.sql"), tables());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn relays_that_lease_at_once_get_different_rows() {
+    let fresh = fresh(tables());
+    fresh
+        .pool
+        .write_tx::<_, DbError, _>(|db| {
+            for n in 0..100 {
+                let row = NewOutboxRow {
+                    id: Uuid::from_u128(n),
+                    exchange: "work.events",
+                    routing_key: "x.v1",
+                    body: "{}".into(),
+                    created_at: at(0),
+                };
+                outbox::insert(db, &row)?;
+            }
+            Ok(())
+        })
+        .await
+        .unwrap();
+    let lease = |owner: &'static str| {
+        let pool = fresh.pool.clone();
+        tokio::spawn(async move {
+            pool.write_tx::<_, DbError, _>(move |db| {
+                Ok(outbox::lease(
+                    db,
+                    owner,
+                    at(1),
+                    Duration::from_secs(30),
+                    60,
+                )?)
+            })
+            .await
+            .unwrap()
+        })
+    };
+    let (a, b) = (lease("a"), lease("b"));
+    let (a, b) = (a.await.unwrap(), b.await.unwrap());
+    let mut ids: Vec<_> = a.iter().chain(&b).map(|row| row.id.clone()).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), a.len() + b.len());
+    assert_eq!(ids.len(), 100);
+
+    let pool = &fresh.pool;
+    let a_ids: Vec<_> = a.iter().map(|row| row.id.clone()).collect();
+    let a_count = i64::try_from(a_ids.len()).unwrap();
+    // What was confirmed is gone; what ran out is leased again and says so; another's rows are not released.
+    pool.write_tx::<_, DbError, _>(move |db| {
+        outbox::delete(db, &a_ids)?;
+        Ok(())
+    })
+    .await
+    .unwrap();
+    let stats = pool
+        .read::<_, DbError, _>(|db| Ok(outbox::stats(db)?))
+        .await
+        .unwrap();
+    assert_eq!(
+        (stats.pending, stats.oldest, stats.unroutable),
+        (100 - a_count, Some(at(0)), 0)
+    );
+    let b_ids: Vec<_> = b.iter().map(|row| row.id.clone()).collect();
+    let released = pool
+        .write_tx::<_, DbError, _>(move |db| Ok(outbox::release(db, "somebody", &b_ids, at(2))?))
+        .await
+        .unwrap();
+    assert_eq!(released, 0);
+    let again = pool
+        .write_tx::<_, DbError, _>(|db| {
+            Ok(outbox::lease(
+                db,
+                "c",
+                at(31),
+                Duration::from_secs(30),
+                200,
+            )?)
+        })
+        .await
+        .unwrap();
+    assert!(again.len() == b.len() && again.iter().all(|row| row.attempts == 2));
+}
+
+#[tokio::test]
+async fn an_event_is_taken_in_once_by_each_consumer() {
+    let fresh = fresh(tables());
+    let record = |consumer: &'static str| {
+        fresh.pool.write_one::<_, DbError, _>(move |db| {
+            Ok(inbox::record(db, consumer, Uuid::from_u128(1), at(0))?)
+        })
+    };
+    assert!(record("chat").await.unwrap());
+    assert!(!record("chat").await.unwrap());
+    assert!(record("mail").await.unwrap());
+}

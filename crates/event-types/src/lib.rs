@@ -1,0 +1,16 @@
+//! Every event that one part of the product tells another, and the CloudEvents envelope they travel in.
+//!
+//! Inside a version an event only ever gains optional fields; anything else is a new version with a
+//! new type. What it is not: nothing here sends or stores; see the crates `broker` and `db-kit`.
+
+mod envelope;
+mod integration;
+mod notification;
+mod session;
+
+pub use envelope::{Event, EventData, EventError, Exchange, MAX_EVENT_BYTES};
+pub use integration::{ChatDestination, IntegrationConfigured, IntegrationDisabled};
+pub use notification::{NotificationDelivered, NotificationFailed, NotificationSkipped};
+pub use session::{
+    ChatTarget, SessionAbandoned, SessionProject, SessionStarted, SessionSubmitted, SessionUser,
+};

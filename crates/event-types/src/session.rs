@@ -1,0 +1,152 @@
+use auth_types::{TeamId, UserId};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{EventData, Exchange};
+
+/// Who runs a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionUser {
+    /// The account.
+    pub id: UserId,
+    /// Its name when the event happened.
+    pub username: String,
+}
+
+/// What a session is spent on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionProject {
+    /// `team_N`, `personal_N` or `none`.
+    pub id: String,
+    /// Empty for `none`.
+    pub name: String,
+    /// `team`, `personal` or `none`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The team of a team project.
+    pub team_id: Option<TeamId>,
+    /// The team's name.
+    pub team_name: Option<String>,
+}
+
+/// Where a project's notifications go; the address itself travels sealed in `integration.configured.v1`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatTarget {
+    /// Such as `slack`.
+    pub provider: String,
+    /// The channel's name for people.
+    pub channel: String,
+    /// The version of the destination that was set when the event happened.
+    pub revision: i64,
+}
+
+/// `session.started.v1`: a timer started and the plan is locked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionStarted {
+    /// The session.
+    pub session_id: Uuid,
+    /// Who started it.
+    pub user: SessionUser,
+    /// What it is for.
+    pub project: SessionProject,
+    /// Locked.
+    pub category: String,
+    /// Minutes. Locked.
+    pub planned_duration: i32,
+    /// Locked; may be empty.
+    pub planning_note: String,
+    /// The server's time.
+    pub started_at: DateTime<Utc>,
+    /// Start and planned duration.
+    pub expected_end_at: DateTime<Utc>,
+    /// Which client started it: `client_a`, `client_b` or `session`.
+    pub client: String,
+    /// Null when the project has no chat.
+    pub chat: Option<ChatTarget>,
+}
+
+impl EventData for SessionStarted {
+    const TYPE: &'static str = "session.started.v1";
+    const EXCHANGE: Exchange = Exchange::Public;
+
+    fn subject(&self) -> String {
+        format!("session/{}", self.session_id)
+    }
+}
+
+/// `session.submitted.v1`: a session was completed and credited. Carries no planning note.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionSubmitted {
+    /// The session.
+    pub session_id: Uuid,
+    /// Who ran it.
+    pub user: SessionUser,
+    /// What it was for.
+    pub project: SessionProject,
+    /// As planned.
+    pub category: String,
+    /// Minutes, as planned.
+    pub planned_duration: i32,
+    /// The server's time.
+    pub started_at: DateTime<Utc>,
+    /// Start and planned duration.
+    pub expected_end_at: DateTime<Utc>,
+    /// Which client started it.
+    pub client: String,
+    /// Null when the project has no chat.
+    pub chat: Option<ChatTarget>,
+    /// `completed`, `partial` or `abandoned`.
+    pub status: String,
+    /// Minutes.
+    pub credited_minutes: i32,
+    /// With two decimals.
+    pub points_awarded: f64,
+    /// The current streak in days.
+    pub streak: i32,
+    /// The server's time.
+    pub submitted_at: DateTime<Utc>,
+}
+
+impl EventData for SessionSubmitted {
+    const TYPE: &'static str = "session.submitted.v1";
+    const EXCHANGE: Exchange = Exchange::Public;
+
+    fn subject(&self) -> String {
+        format!("session/{}", self.session_id)
+    }
+}
+
+/// `session.abandoned.v1`: nobody submitted the session in time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionAbandoned {
+    /// The session.
+    pub session_id: Uuid,
+    /// Who ran it.
+    pub user: SessionUser,
+    /// What it was for.
+    pub project: SessionProject,
+    /// As planned.
+    pub category: String,
+    /// Minutes, as planned.
+    pub planned_duration: i32,
+    /// The server's time.
+    pub started_at: DateTime<Utc>,
+    /// Start and planned duration.
+    pub expected_end_at: DateTime<Utc>,
+    /// Which client started it.
+    pub client: String,
+    /// Null when the project has no chat.
+    pub chat: Option<ChatTarget>,
+    /// Why, such as `not_submitted`.
+    pub reason: String,
+}
+
+impl EventData for SessionAbandoned {
+    const TYPE: &'static str = "session.abandoned.v1";
+    const EXCHANGE: Exchange = Exchange::Public;
+
+    fn subject(&self) -> String {
+        format!("session/{}", self.session_id)
+    }
+}

@@ -1,0 +1,193 @@
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use db_kit::DatabaseUrl;
+use ipnet::IpNet;
+use secrecy::{ExposeSecret, SecretBox, SecretString};
+use serde::{Deserialize, Deserializer};
+
+/// `[…database]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DatabaseConfig {
+    /// `sqlite://…` or `postgres://…`; without it a SQLite file in the data folder.
+    pub url: Option<DatabaseUrl>,
+    /// Connections.
+    pub pool_size: u32,
+    /// Whether `serve` applies pending migrations.
+    pub migrate: bool,
+}
+
+impl Default for DatabaseConfig {
+    fn default() -> Self {
+        Self {
+            url: None,
+            pool_size: 8,
+            migrate: true,
+        }
+    }
+}
+
+/// `[…broker]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BrokerConfig {
+    /// `amqp://…`, `amqps://…`, or `memory:` inside the standalone.
+    pub url: Option<SecretText>,
+    /// Stands before every exchange and queue name.
+    pub prefix: String,
+}
+
+/// `[…secrets]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SecretsConfig {
+    /// Seals; the same in all parts. Made once in the data folder when it is not set.
+    pub encryption_key: Option<SecretKey>,
+    /// Keys that still open.
+    pub encryption_keys_old: CommaList<SecretKey>,
+}
+
+/// `[…http]`: the guarded client for addresses that users give.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HttpGuardConfig {
+    /// Networks that may be called although they are not public.
+    pub allowed_cidrs: CommaList<IpNet>,
+    /// Whether plain http may be called.
+    pub allow_plain: bool,
+}
+
+/// `[…rate_limits]`
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RateLimitsConfig {
+    /// On unless said otherwise; the standalone on loopback says otherwise.
+    pub enabled: Option<bool>,
+}
+
+/// A list written with commas in the environment, and so or as an array in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommaList<T>(pub Vec<T>);
+
+impl<T> Default for CommaList<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: FromStr> Deserialize<'de> for CommaList<T>
+where
+    T::Err: fmt::Display,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Text(String),
+            Items(Vec<String>),
+        }
+        let items = match Written::deserialize(deserializer)? {
+            Written::Text(text) => text
+                .split(',')
+                .map(|item| item.trim().to_owned())
+                .filter(|item| !item.is_empty())
+                .collect(),
+            Written::Items(items) => items,
+        };
+        items
+            .iter()
+            .map(|item| item.parse().map_err(serde::de::Error::custom))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+/// A secret text that is never printed.
+#[derive(Clone)]
+pub struct SecretText(SecretString);
+
+impl<'de> Deserialize<'de> for SecretText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|text| Self(text.into()))
+    }
+}
+
+impl SecretText {
+    /// The text itself.
+    #[must_use]
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl From<&str> for SecretText {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+/// A key of 32 bytes, written in base64.
+pub struct SecretKey(SecretBox<[u8; 32]>);
+
+impl SecretKey {
+    /// A key of these bytes.
+    #[must_use]
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(SecretBox::new(Box::new(bytes)))
+    }
+
+    /// The bytes themselves.
+    #[must_use]
+    pub fn expose(&self) -> &[u8; 32] {
+        self.0.expose_secret()
+    }
+}
+
+impl Clone for SecretKey {
+    fn clone(&self) -> Self {
+        Self::new(*self.expose())
+    }
+}
+
+impl From<SecretBox<[u8; 32]>> for SecretKey {
+    fn from(key: SecretBox<[u8; 32]>) -> Self {
+        Self(key)
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+impl FromStr for SecretKey {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let bytes = STANDARD
+            .decode(text.trim())
+            .ok()
+            .and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
+        bytes
+            .map(Self::new)
+            .ok_or("a key is 32 bytes in base64, as `openssl rand -base64 32` prints them")
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}

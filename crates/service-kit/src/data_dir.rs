@@ -1,0 +1,155 @@
+//! The data folder: SQLite files, mails and the keys nobody configured.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions},
+    io::{self, ErrorKind, Read, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use secrecy::SecretBox;
+
+use crate::crypto::random_bytes;
+
+/// The folder used when none is configured, relative to the working directory.
+pub const DEFAULT: &str = "data";
+
+/// A data folder that cannot be used. The message names the path and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum DataDirError {
+    /// The file system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A key file that holds something else.
+    #[error(
+        "{0}: not a key of 32 bytes in base64; restore it, or remove it if nothing was sealed with it"
+    )]
+    BadKey(PathBuf),
+}
+
+/// The absolute path of the data folder, which is made, for its owner only, when it is missing.
+pub fn resolve(given: Option<&Path>) -> Result<PathBuf, DataDirError> {
+    let path = given.unwrap_or(Path::new(DEFAULT));
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(failed(path))?;
+    path.canonicalize().map_err(failed(path))
+}
+
+/// The key kept in the file `name` of the folder; made on first use, with mode 0600.
+///
+/// Several processes may ask at once: the file appears complete or not at all, the first one wins,
+/// and all get the same key.
+pub fn key_file(dir: &Path, name: &str) -> Result<SecretBox<[u8; 32]>, DataDirError> {
+    let path = dir.join(name);
+    match File::open(&path) {
+        Ok(file) => read_key(file, &path),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            make_key(dir, &path)?;
+            read_key(File::open(&path).map_err(failed(&path))?, &path)
+        }
+        Err(error) => Err(failed(&path)(error)),
+    }
+}
+
+fn read_key(mut file: File, path: &Path) -> Result<SecretBox<[u8; 32]>, DataDirError> {
+    let mode = file.metadata().map_err(failed(path))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        log::warn!(
+            "{} can be read by others (mode {:o})",
+            path.display(),
+            mode & 0o777
+        );
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(failed(path))?;
+    let bytes = STANDARD
+        .decode(text.trim())
+        .map_err(|_| DataDirError::BadKey(path.into()))?;
+    let key = <[u8; 32]>::try_from(bytes).map_err(|_| DataDirError::BadKey(path.into()))?;
+    Ok(SecretBox::new(Box::new(key)))
+}
+
+/// Writes a new key beside `path` and links it there. A link, unlike a rename, never replaces what
+/// another process put there in the meantime.
+fn make_key(dir: &Path, path: &Path) -> Result<(), DataDirError> {
+    let suffix: String = random_bytes::<8>()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let temporary = dir.join(format!(".key-{suffix}"));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&temporary)
+        .map_err(failed(&temporary))?;
+    let written = writeln!(file, "{}", STANDARD.encode(random_bytes::<32>()))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| match fs::hard_link(&temporary, path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            other => other,
+        })
+        // The name must survive a power cut as surely as what will be sealed with the key.
+        .and_then(|()| File::open(dir)?.sync_all());
+    let removed = fs::remove_file(&temporary);
+    written.map_err(failed(path))?;
+    removed.map_err(failed(&temporary))
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> DataDirError {
+    let path = path.to_path_buf();
+    move |source| DataDirError::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt, thread};
+
+    use super::{DataDirError, key_file, resolve};
+    use secrecy::ExposeSecret;
+
+    #[test]
+    fn a_key_is_made_once_for_all_who_ask_at_once_and_only_its_owner_reads_it() {
+        let parent = tempfile::tempdir().unwrap();
+        let dir = resolve(Some(&parent.path().join("a/b"))).unwrap();
+        let keys: Vec<[u8; 32]> = thread::scope(|scope| {
+            let threads: Vec<_> = (0..16)
+                .map(|_| scope.spawn(|| *key_file(&dir, "k").unwrap().expose_secret()))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap())
+                .collect()
+        });
+        assert!(keys.windows(2).all(|pair| pair.first() == pair.last()));
+        assert_ne!(keys.first().unwrap(), &[0; 32]);
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(dir.join("k")), mode(dir.clone())), (0o600, 0o700));
+        assert_eq!(
+            fs::read_dir(&dir).unwrap().count(),
+            1,
+            "no temporary file stays"
+        );
+    }
+
+    #[test]
+    fn a_damaged_key_stops_the_start_and_is_never_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("k"), "c2hvcnQ=\n").unwrap();
+        let error = key_file(dir.path(), "k").unwrap_err();
+        assert!(matches!(error, DataDirError::BadKey(_)), "{error}");
+        assert_eq!(
+            fs::read_to_string(dir.path().join("k")).unwrap(),
+            "c2hvcnQ=\n"
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! The guarded HTTP client: every call to an address that a user gave (chat hooks, photo URLs)
+//! goes through it, so that nobody can make the service knock at doors inside its own network.
+//!
+//! https only unless plain http is allowed on purpose; no redirects; no proxy from the environment;
+//! every address is checked after resolution and before connecting, and literals in the URL too,
+//! because the HTTP library never asks its resolver about those. Errors and logs carry no URL: a hook
+//! URL is a secret.
+
+mod address;
+
+use std::{
+    error::Error as _,
+    fmt,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use actix_web::http::header::HttpDate;
+use ipnet::IpNet;
+use reqwest::{
+    Client, Response,
+    dns::{Addrs, Name, Resolve, Resolving},
+    header::{DATE, HeaderMap, HeaderName, RETRY_AFTER},
+    redirect::Policy,
+};
+use url::{Host, Url};
+
+/// How the client is set up.
+#[derive(Debug, Clone)]
+pub struct GuardOptions {
+    /// Networks that may be called although they are not public (self-hosted chat, tests).
+    pub allowed_cidrs: Vec<IpNet>,
+    /// Also allow `http://`.
+    pub allow_plain: bool,
+    /// Time for a whole call: resolving, connecting, answer and body.
+    pub timeout: Duration,
+    /// Bytes of an answer's body that are kept; the rest is not read.
+    pub max_body: usize,
+}
+
+/// A client for URLs that users give. Cheap to clone.
+#[derive(Clone)]
+pub struct GuardedClient {
+    client: Client,
+    rules: Arc<Rules>,
+}
+
+/// What the other side answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The HTTP status. A redirect is an answer like any other: it is not followed.
+    pub status: u16,
+    /// How long the other side asked us to wait (`Retry-After`, in seconds or as a date).
+    pub retry_after: Option<Duration>,
+    /// The body, up to the limit.
+    pub body: Vec<u8>,
+    /// False when the body was longer than the limit, broke off or took too long. The status holds
+    /// all the same: a hook that answered 200 has taken the message.
+    pub complete: bool,
+}
+
+/// Why there was no answer. Never says where the call went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum GuardError {
+    /// Not an absolute URL with a host.
+    #[error("not a valid URL")]
+    InvalidUrl,
+    /// Neither https nor, where allowed, http.
+    #[error("the URL must start with https://")]
+    SchemeNotAllowed,
+    /// The host is, or resolves only to, addresses that must not be called.
+    #[error("the address is not a public one")]
+    ForbiddenAddress,
+    /// Nothing came in time.
+    #[error("no answer in time")]
+    Timeout,
+    /// The name did not resolve, nobody listened, TLS failed or the answer was not HTTP.
+    #[error("could not connect")]
+    Connect,
+    /// The TLS library did not come up.
+    #[error("the HTTP client could not be set up")]
+    Setup,
+}
+
+struct Rules {
+    allowed: Vec<IpNet>,
+    allow_plain: bool,
+    max_body: usize,
+}
+
+impl Default for GuardOptions {
+    fn default() -> Self {
+        Self {
+            allowed_cidrs: Vec::new(),
+            allow_plain: false,
+            timeout: Duration::from_secs(10),
+            max_body: 64 * 1024,
+        }
+    }
+}
+
+impl GuardedClient {
+    /// Sets the client up; connects to nothing.
+    pub fn new(options: GuardOptions) -> Result<Self, GuardError> {
+        let rules = Arc::new(Rules {
+            allowed: options.allowed_cidrs,
+            allow_plain: options.allow_plain,
+            max_body: options.max_body,
+        });
+        #[expect(clippy::disallowed_methods, reason = "this is the guarded client")]
+        let client = Client::builder()
+            .user_agent(concat!("Holdfast/", env!("CARGO_PKG_VERSION")))
+            .no_proxy()
+            .redirect(Policy::none())
+            .referer(false)
+            .https_only(!options.allow_plain)
+            .timeout(options.timeout)
+            .pool_idle_timeout(Duration::from_secs(30))
+            .pool_max_idle_per_host(4)
+            .dns_resolver(FilteringResolver(rules.clone()))
+            .build()
+            .map_err(|_| GuardError::Setup)?;
+        Ok(Self { client, rules })
+    }
+
+    /// Checks syntax and scheme of a URL as a user typed it. Addresses are checked when it is called:
+    /// what a name resolves to now says nothing about then.
+    pub fn check_url(&self, url: &str) -> Result<Url, GuardError> {
+        let url = Url::parse(url).map_err(|_| GuardError::InvalidUrl)?;
+        self.rules.check_scheme(&url)?;
+        if url.has_host() {
+            Ok(url)
+        } else {
+            Err(GuardError::InvalidUrl)
+        }
+    }
+
+    /// Posts `body` as JSON, with `headers` besides the usual ones.
+    pub async fn post_json(
+        &self,
+        url: &Url,
+        body: &serde_json::Value,
+        headers: HeaderMap,
+    ) -> Result<Answer, GuardError> {
+        self.rules.check(url)?;
+        let response = self
+            .client
+            .post(url.clone())
+            .headers(headers)
+            .json(body)
+            .send()
+            .await
+            .map_err(|error| classify(&error))?;
+        Ok(read(response, self.rules.max_body).await)
+    }
+}
+
+impl fmt::Debug for GuardedClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedClient")
+            .field("allowed", &self.rules.allowed)
+            .field("allow_plain", &self.rules.allow_plain)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Rules {
+    fn check(&self, url: &Url) -> Result<(), GuardError> {
+        self.check_scheme(url)?;
+        // WHATWG parsing has already turned 0x7f.1, 017700000001, 2130706433 and the like into an
+        // address.
+        let literal = match url.host().ok_or(GuardError::InvalidUrl)? {
+            Host::Domain(_) => return Ok(()),
+            Host::Ipv4(address) => IpAddr::V4(address),
+            Host::Ipv6(address) => IpAddr::V6(address),
+        };
+        if self.may_call(literal) {
+            Ok(())
+        } else {
+            Err(GuardError::ForbiddenAddress)
+        }
+    }
+
+    fn check_scheme(&self, url: &Url) -> Result<(), GuardError> {
+        match url.scheme() {
+            "https" => Ok(()),
+            "http" if self.allow_plain => Ok(()),
+            _ => Err(GuardError::SchemeNotAllowed),
+        }
+    }
+
+    fn may_call(&self, address: IpAddr) -> bool {
+        address::is_public(address) || self.allowed.iter().any(|net| net.contains(&address))
+    }
+}
+
+/// Resolves by the operating system and lets through only what may be called.
+struct FilteringResolver(Arc<Rules>);
+
+/// Travels through the HTTP library's error to [`classify`].
+#[derive(Debug, thiserror::Error)]
+#[error("the name resolves to no address that may be called")]
+struct NothingAllowed;
+
+impl Resolve for FilteringResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let rules = self.0.clone();
+        Box::pin(async move {
+            let found: Vec<SocketAddr> =
+                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            let allowed: Vec<SocketAddr> = found
+                .iter()
+                .copied()
+                .filter(|address| rules.may_call(address.ip()))
+                .collect();
+            if allowed.is_empty() && !found.is_empty() {
+                return Err(NothingAllowed.into());
+            }
+            let allowed: Addrs = Box::new(allowed.into_iter());
+            Ok(allowed)
+        })
+    }
+}
+
+fn classify(error: &reqwest::Error) -> GuardError {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if inner.is::<NothingAllowed>() {
+            return GuardError::ForbiddenAddress;
+        }
+        cause = inner.source();
+    }
+    if error.is_timeout() {
+        GuardError::Timeout
+    } else {
+        GuardError::Connect
+    }
+}
+
+async fn read(mut response: Response, limit: usize) -> Answer {
+    let status = response.status().as_u16();
+    let retry_after = retry_after(response.headers());
+    let mut body = Vec::new();
+    let complete = loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) => {
+                let room = limit - body.len();
+                body.extend(chunk.iter().take(room));
+                if chunk.len() > room {
+                    break false;
+                }
+            }
+            Ok(None) => break true,
+            Err(_) => break false,
+        }
+    };
+    Answer {
+        status,
+        retry_after,
+        body,
+        complete,
+    }
+}
+
+/// RFC 9110 §10.2.3. A date is read against the answer's own `Date`, so that two clocks that
+/// disagree do not change the wait.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+    let value = text(RETRY_AFTER)?.trim();
+    if let Ok(seconds) = value.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let date = |text: &str| text.parse::<HttpDate>().ok().map(SystemTime::from);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the other side's clock is the real one"
+    )]
+    let now = text(DATE).and_then(date).unwrap_or_else(SystemTime::now);
+    Some(date(value)?.duration_since(now).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,240 @@
+use actix_web::dev::Payload;
+use actix_web::http::header;
+use actix_web::web::{Bytes, BytesMut, Data};
+use actix_web::{FromRequest, HttpRequest};
+use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::Problem;
+
+/// Sizes that are refused. All in bytes.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// A JSON body: 413 beyond it.
+    pub json_bytes: usize,
+    /// All header lines together: 431 beyond it.
+    pub header_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            json_bytes: 64 * 1024,
+            header_bytes: 16 * 1024,
+        }
+    }
+}
+
+/// A JSON body that was read but not yet judged.
+///
+/// Extractors of one handler run side by side, and the token is to be checked before the body: a
+/// malformed body must not turn a 401 into a 400. So this extractor never refuses; the handler asks
+/// for the value with [`Json::into_inner`] once its other arguments have passed.
+#[derive(Debug)]
+pub struct Json<T>(Result<T, Problem>);
+
+impl<T> Json<T> {
+    /// The value.
+    ///
+    /// # Errors
+    /// 413 over [`Limits::json_bytes`]; 400 for another content type, for what is no JSON or not of the
+    /// wanted shape, and for text with NUL.
+    pub fn into_inner(self) -> Result<T, Problem> {
+        self.0
+    }
+}
+
+impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
+    type Error = Problem;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+
+    fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let is_json = has_json_content_type(req);
+        let body = read(req, payload);
+        Box::pin(async move {
+            Ok(Self(body.await.and_then(|bytes| {
+                if is_json {
+                    parse(&bytes)
+                } else {
+                    Err(not_json())
+                }
+            })))
+        })
+    }
+}
+
+/// A JSON body that may be absent: nothing sent is `None`, whatever the content type says.
+#[derive(Debug)]
+pub struct OptionalJson<T>(Result<Option<T>, Problem>);
+
+impl<T> OptionalJson<T> {
+    /// The value, if a body was sent.
+    ///
+    /// # Errors
+    /// As [`Json::into_inner`].
+    pub fn into_inner(self) -> Result<Option<T>, Problem> {
+        self.0
+    }
+}
+
+impl<T: DeserializeOwned + 'static> FromRequest for OptionalJson<T> {
+    type Error = Problem;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+
+    fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let is_json = has_json_content_type(req);
+        let body = read(req, payload);
+        Box::pin(async move {
+            Ok(Self(body.await.and_then(|bytes| {
+                match (bytes.is_empty(), is_json) {
+                    (true, _) => Ok(None),
+                    (false, true) => parse(&bytes).map(Some),
+                    (false, false) => Err(not_json()),
+                }
+            })))
+        })
+    }
+}
+
+fn has_json_content_type(req: &HttpRequest) -> bool {
+    let Some(value) = req
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+    else {
+        return false;
+    };
+    let essence = value.split(';').next().unwrap_or(value).trim();
+    essence.eq_ignore_ascii_case("application/json")
+        || (essence.to_ascii_lowercase().starts_with("application/")
+            && essence.to_ascii_lowercase().ends_with("+json"))
+}
+
+fn not_json() -> Problem {
+    Problem::bad_request("The request needs the header Content-Type: application/json")
+}
+
+/// Reads the whole body, up to the limit and no further.
+fn read(
+    req: &HttpRequest,
+    payload: &mut Payload,
+) -> impl Future<Output = Result<Bytes, Problem>> + 'static {
+    let limit = req
+        .app_data::<Data<Limits>>()
+        .map_or_else(Limits::default, |limits| ***limits)
+        .json_bytes;
+    let announced = req
+        .headers()
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let mut payload = payload.take();
+    async move {
+        if announced.is_some_and(|length| length > limit) {
+            return Err(Problem::payload_too_large(limit));
+        }
+        let mut body = BytesMut::new();
+        while let Some(chunk) = payload.next().await {
+            let chunk =
+                chunk.map_err(|_| Problem::bad_request("The request body could not be read"))?;
+            if body.len() + chunk.len() > limit {
+                return Err(Problem::payload_too_large(limit));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    }
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    if holds_escaped_nul(bytes) {
+        return Err(Problem::bad_request(
+            "Text must not contain the NUL character",
+        ));
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        // Messages of syntax errors name a place, those of shape errors a field; neither repeats a string value.
+        match error.classify() {
+            serde_json::error::Category::Data => Problem::bad_request(format!(
+                "The request body does not fit: {}",
+                without_values(&error)
+            )),
+            _ => Problem::bad_request(format!(
+                "The request body is not valid JSON (line {}, column {})",
+                error.line(),
+                error.column()
+            )),
+        }
+    })
+}
+
+/// Serde's message without the offending value, which may be a password.
+fn without_values(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text
+        .rsplit_once(" at line ")
+        .map_or(text.as_str(), |(text, _)| text);
+    match (
+        text.strip_prefix("invalid type: "),
+        text.strip_prefix("invalid value: "),
+    ) {
+        (Some(rest), _) | (_, Some(rest)) => {
+            let found = rest
+                .split([' ', '`'])
+                .next()
+                .unwrap_or_default()
+                .trim_end_matches(',');
+            let expected = rest
+                .rsplit_once(", expected ")
+                .map_or("something else", |(_, expected)| expected);
+            format!("found {found}, expected {expected}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Whether a `\u0000` escape stands in the text, its backslash not being escaped itself.
+fn holds_escaped_nul(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
+        rest = rest.get(at + 1..).unwrap_or_default();
+        if rest.starts_with(b"u0000") {
+            return true;
+        }
+        // Whatever follows a backslash belongs to it.
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_escaped_nul_is_found_and_an_escaped_backslash_is_not_mistaken_for_one() {
+        assert!(holds_escaped_nul(br#"{"a":"x\u0000y"}"#));
+        assert!(holds_escaped_nul(br#"{"a":"\\\u0000"}"#));
+        assert!(!holds_escaped_nul(br#"{"a":"\\u0000"}"#));
+        assert!(!holds_escaped_nul(br#"{"a":"\u0001\n"}"#));
+        assert!(!holds_escaped_nul(b"\\"));
+    }
+
+    #[test]
+    fn an_error_never_repeats_the_value() {
+        let error =
+            parse::<Vec<u32>>(br#"["hunter2 is, expected secret"]"#).expect_err("no numbers");
+        assert!(!error.message.contains("hunter2"), "{error}");
+        assert!(error.message.contains("expected"), "{error}");
+        let deep = vec![b'['; 100_000];
+        assert_eq!(
+            parse::<serde_json::Value>(&deep)
+                .expect_err("too deep")
+                .status
+                .as_u16(),
+            400
+        );
+    }
+}

@@ -1,0 +1,13 @@
+//! Extractors and routes whose refusals are [`Problem`](crate::Problem)s.
+
+mod body;
+mod client_ip;
+mod endpoint;
+mod params;
+mod request_id;
+
+pub use body::{Json, Limits, OptionalJson};
+pub use client_ip::{ClientIp, TrustedProxies};
+pub use endpoint::{Endpoint, endpoint};
+pub use params::{FromSegments, Path, Query};
+pub use request_id::RequestId;

@@ -1,0 +1,25 @@
+//! What every service of the product needs around its own work: configuration in layers, a clock that
+//! can be moved, errors in one shape per area, an HTTP server with probes and metrics, a graceful stop,
+//! sealed secrets, rate limits, and the guarded client for addresses that users give.
+//!
+//! What it is not: it knows no feature of any service and holds no word of the domain.
+
+mod clock;
+mod problem;
+mod shutdown;
+
+pub mod cli;
+pub mod config;
+pub mod crypto;
+pub mod data_dir;
+pub mod guard;
+pub mod http;
+pub mod logging;
+pub mod metrics;
+pub mod rate_limit;
+pub mod seal;
+pub mod server;
+
+pub use clock::{Clock, ManualClock};
+pub use problem::{Problem, RenderProblem};
+pub use shutdown::termination;

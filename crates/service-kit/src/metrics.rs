@@ -1,0 +1,77 @@
+//! One Prometheus registry per service, with the figures every HTTP server has.
+
+use std::time::Duration;
+
+use prometheus::core::Collector;
+use prometheus::{
+    Encoder, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry, TextEncoder,
+};
+
+/// The registry and the HTTP figures. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    registry: Registry,
+    requests: IntCounterVec,
+    seconds: HistogramVec,
+}
+
+impl Metrics {
+    /// A registry of its own, with `http_requests_total` and `http_request_duration_seconds`.
+    ///
+    /// # Errors
+    /// When a figure's description is malformed, which a test of any service shows.
+    pub fn new() -> Result<Self, prometheus::Error> {
+        let registry = Registry::new();
+        let requests = IntCounterVec::new(
+            Opts::new("http_requests_total", "Requests answered"),
+            &["method", "route", "status"],
+        )?;
+        let seconds = HistogramVec::new(
+            HistogramOpts::new("http_request_duration_seconds", "Time to answer").buckets(vec![
+                0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0, 2.5, 10.0,
+            ]),
+            &["route"],
+        )?;
+        registry.register(Box::new(requests.clone()))?;
+        registry.register(Box::new(seconds.clone()))?;
+        Ok(Self {
+            registry,
+            requests,
+            seconds,
+        })
+    }
+
+    /// Where further figures are registered.
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// Registers a figure and gives it back.
+    ///
+    /// # Errors
+    /// When one of that name is there already.
+    pub fn register<C: Collector + Clone + 'static>(
+        &self,
+        figure: C,
+    ) -> Result<C, prometheus::Error> {
+        self.registry.register(Box::new(figure.clone()))?;
+        Ok(figure)
+    }
+
+    pub(crate) fn observe(&self, method: &str, route: &str, status: &str, took: Duration) {
+        self.requests
+            .with_label_values(&[method, route, status])
+            .inc();
+        self.seconds
+            .with_label_values(&[route])
+            .observe(took.as_secs_f64());
+    }
+
+    /// Everything in Prometheus's text format.
+    pub(crate) fn render(&self) -> Result<String, prometheus::Error> {
+        let mut text = Vec::new();
+        TextEncoder::new().encode(&self.registry.gather(), &mut text)?;
+        String::from_utf8(text).map_err(|error| prometheus::Error::Msg(error.to_string()))
+    }
+}

@@ -1,0 +1,147 @@
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use actix_web::body::{BodySize, BoxBody, EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::error::InternalError;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{self, HeaderMap, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::web::Data;
+use actix_web::{HttpMessage, HttpResponse};
+use futures_util::FutureExt;
+
+use super::Shared;
+use crate::Problem;
+use crate::http::RequestId;
+
+/// The outermost layer of every request.
+pub(super) async fn outermost<B: MessageBody + 'static>(
+    req: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B>>, actix_web::Error> {
+    let started = Instant::now();
+    let shared = req.app_data::<Data<Shared>>().cloned();
+    let Some(shared) = shared else {
+        return next
+            .call(req)
+            .await
+            .map(ServiceResponse::map_into_left_body);
+    };
+    let id = RequestId::of(req.headers());
+    req.extensions_mut().insert(id.clone());
+    let mut response = if header_bytes(req.headers()) > shared.limits.header_bytes {
+        let status = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+        let problem = Problem::new(
+            status,
+            "headers_too_large",
+            "The request's headers are too large",
+        );
+        req.into_response(problem.render(shared.render))
+            .map_into_right_body()
+    } else {
+        match AssertUnwindSafe(next.call(req)).catch_unwind().await {
+            Ok(Ok(response)) => in_area_shape(response, &shared),
+            // Errors of inner layers, such as CORS.
+            Ok(Err(error)) => return Err(refusal(&error.error_response(), &id, &shared)),
+            Err(_) => {
+                log::error!(request_id:% = id; "a handler panicked");
+                let response = HttpResponse::new(StatusCode::INTERNAL_SERVER_ERROR);
+                return Err(refusal(&response, &id, &shared));
+            }
+        }
+    };
+    let is_api = response.request().path().starts_with("/api/");
+    set_headers(response.response_mut(), &id, is_api, &shared);
+    report(&response, &id, &shared, started);
+    Ok(response)
+}
+
+/// What answers where no route does.
+pub(super) async fn no_such_path() -> Result<HttpResponse, Problem> {
+    Err(Problem::not_found())
+}
+
+fn header_bytes(headers: &HeaderMap) -> usize {
+    headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum()
+}
+
+/// Replaces an answer that carries a problem, or an error without a body, by the area's error body.
+fn in_area_shape<B: MessageBody + 'static>(
+    response: ServiceResponse<B>,
+    shared: &Shared,
+) -> ServiceResponse<EitherBody<B>> {
+    let status = response.status();
+    if !status.is_client_error() && !status.is_server_error() {
+        return response.map_into_left_body();
+    }
+    let carried = response.response().extensions().get::<Problem>().cloned();
+    let made_below_us = || {
+        let is_json = response
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        let empty = matches!(
+            response.response().body().size(),
+            BodySize::None | BodySize::Sized(0)
+        );
+        (empty || !is_json).then(|| Problem::from_status(status))
+    };
+    match carried.or_else(made_below_us) {
+        Some(problem) => {
+            let (request, _) = response.into_parts();
+            ServiceResponse::new(request, problem.render(shared.render)).map_into_right_body()
+        }
+        None => response.map_into_left_body(),
+    }
+}
+
+/// The answer where the request itself is gone, so that it cannot go on as a response to it.
+fn refusal(response: &HttpResponse<BoxBody>, id: &RequestId, shared: &Shared) -> actix_web::Error {
+    let problem = response.extensions().get::<Problem>().cloned();
+    let problem = problem.unwrap_or_else(|| Problem::from_status(response.status()));
+    let mut rendered = problem.render(shared.render);
+    set_headers(&mut rendered, id, true, shared);
+    InternalError::from_response(problem, rendered).into()
+}
+
+fn set_headers<B>(response: &mut HttpResponse<B>, id: &RequestId, is_api: bool, shared: &Shared) {
+    let headers = response.headers_mut();
+    if let Ok(value) = HeaderValue::from_str(id.as_str()) {
+        headers.insert(header::HeaderName::from_static("x-request-id"), value);
+    }
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    // Most answers hold tokens or personal data; what may be cached says so itself.
+    if is_api && !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    if shared.draining.load(Ordering::Acquire) {
+        response
+            .head_mut()
+            .set_connection_type(actix_web::http::ConnectionType::Close);
+    }
+}
+
+fn report<B>(response: &ServiceResponse<B>, id: &RequestId, shared: &Shared, started: Instant) {
+    let took = started.elapsed();
+    let request = response.request();
+    // The pattern, not the path: paths hold ids and, for invitations, secrets.
+    let route = request.match_pattern();
+    let route = route.as_deref().unwrap_or("unmatched");
+    let status = response.status();
+    shared
+        .metrics
+        .observe(request.method().as_str(), route, status.as_str(), took);
+    if status.is_server_error() {
+        log::warn!(request_id:% = id; "{} {route} answered {}", request.method(), status.as_u16());
+    } else {
+        log::debug!(request_id:% = id, ms = took.as_millis(); "{} {route} answered {}", request.method(), status.as_u16());
+    }
+}

@@ -1,0 +1,209 @@
+//! One HTTP server: request ids, limits, errors in the area's shape, security headers, CORS, probes,
+//! metrics, API description, and a stop that loses no request.
+
+mod layer;
+mod probes;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix_cors::Cors;
+use actix_web::dev::ServerHandle;
+use actix_web::http::header;
+use actix_web::middleware::{Condition, from_fn};
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{App, HttpServer};
+use ipnet::IpNet;
+use tokio::net::TcpSocket;
+use tokio::task::JoinHandle;
+use utoipa::openapi::OpenApi;
+
+pub use probes::{ReadyCheck, ReadyReport};
+
+use crate::http::{Limits, TrustedProxies};
+use crate::metrics::Metrics;
+use crate::problem::RenderProblem;
+
+/// How a server is set up.
+#[derive(Clone)]
+pub struct ServerOptions {
+    /// As in `listening NAME http://…`.
+    pub name: &'static str,
+    /// Where to listen; port 0 picks one.
+    pub listen: SocketAddr,
+    /// Threads that answer.
+    pub workers: usize,
+    /// What is refused for its size.
+    pub limits: Limits,
+    /// Origins of pages that may call; none by default.
+    pub cors_origins: Vec<String>,
+    /// Whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The area's error body.
+    pub render: RenderProblem,
+    /// The service's figures.
+    pub metrics: Metrics,
+    /// Asked by `/health/ready`.
+    pub ready: ReadyCheck,
+    /// Served at `/openapi.json` and shown at `/docs`.
+    pub openapi: Option<OpenApi>,
+    /// How long after SIGTERM requests are still accepted, so that balancers notice.
+    pub drain: Duration,
+}
+
+/// What the outer layer of every request needs.
+pub(crate) struct Shared {
+    pub(crate) render: RenderProblem,
+    pub(crate) metrics: Metrics,
+    pub(crate) limits: Limits,
+    pub(crate) draining: Arc<AtomicBool>,
+}
+
+/// A server that answers.
+#[derive(Debug)]
+pub struct Running {
+    name: &'static str,
+    addr: SocketAddr,
+    handle: ServerHandle,
+    task: JoinHandle<io::Result<()>>,
+    draining: Arc<AtomicBool>,
+    drain: Duration,
+}
+
+/// Binds and starts to answer.
+///
+/// `configure` adds the service's own routes; it runs once for each worker.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub fn start<F>(options: ServerOptions, configure: F) -> io::Result<Running>
+where
+    F: Fn(&mut ServiceConfig) + Clone + Send + 'static,
+{
+    start_on(bind(options.listen)?, options, configure)
+}
+
+/// Takes the address, so that a service that listens on port 0 knows its own address before it answers.
+/// Who connects meanwhile waits.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub fn bind(listen: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if listen.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(listen)?;
+    socket.listen(1024)?.into_std()
+}
+
+/// [`start`] on an address that is bound already.
+///
+/// # Errors
+/// When the socket cannot be used.
+pub fn start_on<F>(
+    listener: TcpListener,
+    options: ServerOptions,
+    configure: F,
+) -> io::Result<Running>
+where
+    F: Fn(&mut ServiceConfig) + Clone + Send + 'static,
+{
+    let draining = Arc::new(AtomicBool::new(false));
+    let shared = Data::new(Shared {
+        render: options.render,
+        metrics: options.metrics.clone(),
+        limits: options.limits,
+        draining: Arc::clone(&draining),
+    });
+    let limits = Data::new(options.limits);
+    let proxies = Data::new(TrustedProxies(options.trusted_proxies));
+    let ready = Data::new(options.ready);
+    let (openapi, origins) = (options.openapi, options.cors_origins);
+    let server = HttpServer::new(move || {
+        let configure = configure.clone();
+        let openapi = openapi.clone();
+        App::new()
+            .app_data(shared.clone())
+            .app_data(limits.clone())
+            .app_data(proxies.clone())
+            .app_data(ready.clone())
+            .wrap(Condition::new(!origins.is_empty(), cors(&origins)))
+            .wrap(from_fn(layer::outermost))
+            .configure(move |cfg| {
+                probes::routes(cfg, openapi);
+                configure(cfg);
+            })
+            .default_service(actix_web::web::to(layer::no_such_path))
+    })
+    .workers(options.workers)
+    .worker_max_blocking_threads(64)
+    .shutdown_timeout(10)
+    .disable_signals()
+    .listen(listener)?;
+    let addr = server.addrs().first().copied().unwrap_or(options.listen);
+    let server = server.run();
+    let handle = server.handle();
+    let task = tokio::spawn(server);
+    Ok(Running {
+        name: options.name,
+        addr,
+        handle,
+        task,
+        draining,
+        drain: options.drain,
+    })
+}
+
+impl Running {
+    /// Where it listens.
+    #[must_use]
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// Tells whoever started the process that the server answers: one line on standard output.
+    pub fn announce(&self) {
+        #[expect(
+            clippy::print_stdout,
+            reason = "the launch contract: these lines and nothing else on standard output"
+        )]
+        {
+            println!("listening {} http://{}", self.name, self.addr);
+        }
+    }
+
+    /// Stops without losing a request: not ready and `Connection: close` while still accepting, then no
+    /// new connections, then what is in flight is finished for up to ten seconds.
+    pub async fn stop(self) {
+        self.draining.store(true, Ordering::Release);
+        tokio::time::sleep(self.drain).await;
+        self.handle.stop(true).await;
+        if let Ok(Err(error)) = self.task.await {
+            log::error!("the {} server ended with an error: {error}", self.name);
+        }
+    }
+}
+
+fn cors(origins: &[String]) -> Cors {
+    origins
+        .iter()
+        .fold(Cors::default(), |cors, origin| cors.allowed_origin(origin))
+        .allowed_methods(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
+        .allowed_headers([
+            header::AUTHORIZATION,
+            header::CONTENT_TYPE,
+            header::HeaderName::from_static("idempotency-key"),
+        ])
+        .allowed_header(header::HeaderName::from_static("x-request-id"))
+        .expose_headers([
+            header::RETRY_AFTER,
+            header::HeaderName::from_static("x-request-id"),
+        ])
+        .max_age(3600)
+}

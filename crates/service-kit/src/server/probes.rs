@@ -1,0 +1,64 @@
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use actix_web::HttpResponse;
+use actix_web::http::header;
+use actix_web::web::{self, Data, ServiceConfig};
+use futures_util::future::BoxFuture;
+use serde::Serialize;
+use utoipa::openapi::OpenApi;
+use utoipa_swagger_ui::SwaggerUi;
+
+use super::Shared;
+use crate::Problem;
+use crate::http::endpoint;
+
+/// What `/health/ready` tells.
+#[derive(Debug, Clone, Serialize)]
+pub struct ReadyReport {
+    /// Whether requests should come here.
+    pub ready: bool,
+    /// `connected` or what is wrong.
+    pub database: String,
+    /// Reported, not required: starts and submits need no broker.
+    pub broker: String,
+}
+
+/// Asks the service whether it is ready.
+pub type ReadyCheck = Arc<dyn Fn() -> BoxFuture<'static, ReadyReport> + Send + Sync>;
+
+pub(super) fn routes(cfg: &mut ServiceConfig, openapi: Option<OpenApi>) {
+    cfg.service(endpoint("/health/live").get(live))
+        .service(endpoint("/health/ready").get(ready))
+        .service(endpoint("/metrics").get(metrics));
+    if let Some(openapi) = openapi {
+        cfg.service(web::redirect("/docs", "/docs/"))
+            .service(SwaggerUi::new("/docs/{_:.*}").url("/openapi.json", openapi));
+    }
+}
+
+async fn live() -> HttpResponse {
+    HttpResponse::Ok().json(serde_json::json!({ "status": "alive" }))
+}
+
+async fn ready(check: Data<ReadyCheck>, shared: Data<Shared>) -> HttpResponse {
+    let mut report = (check.as_ref())().await;
+    if shared.draining.load(Ordering::Acquire) {
+        report.ready = false;
+    }
+    let mut response = if report.ready {
+        HttpResponse::Ok()
+    } else {
+        HttpResponse::ServiceUnavailable()
+    };
+    response
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .json(report)
+}
+
+async fn metrics(shared: Data<Shared>) -> Result<HttpResponse, Problem> {
+    let text = shared.metrics.render().map_err(Problem::internal)?;
+    Ok(HttpResponse::Ok()
+        .content_type("text/plain; version=0.0.4; charset=utf-8")
+        .body(text))
+}

@@ -1,0 +1,236 @@
+//! The server's promises that hold for every service, on a real socket.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test fails by panicking"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a plain client for a server on loopback"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::web::ServiceConfig;
+use futures_util::FutureExt;
+use serde_json::{Value, json};
+use service_kit::http::{Json, Path, Query, endpoint};
+use service_kit::metrics::Metrics;
+use service_kit::server::{self, ReadyReport, Running, ServerOptions};
+use service_kit::{Problem, http::Limits};
+
+async fn echo(body: Json<Value>) -> Result<HttpResponse, Problem> {
+    Ok(HttpResponse::Ok().json(body.into_inner()?))
+}
+
+async fn numbers(
+    Path((n,)): Path<(u32,)>,
+    Query(query): Query<std::collections::HashMap<String, u8>>,
+) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "n": n, "query": query.len() }))
+}
+
+async fn panics() -> HttpResponse {
+    panic!("on purpose")
+}
+
+fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/echo").post(echo))
+        .service(endpoint("/api/numbers/{n}").get(numbers))
+        .service(endpoint("/api/panics").get(panics));
+}
+
+fn start() -> (Running, String) {
+    let options = ServerOptions {
+        name: "sample",
+        listen: ([127, 0, 0, 1], 0).into(),
+        workers: 1,
+        limits: Limits {
+            json_bytes: 1000,
+            ..Limits::default()
+        },
+        cors_origins: vec!["https://app.example.com".to_owned()],
+        trusted_proxies: Vec::new(),
+        render: |problem| json!({ "error": problem.code, "error_description": problem.message }),
+        metrics: Metrics::new().unwrap(),
+        ready: Arc::new(|| {
+            async {
+                ReadyReport {
+                    ready: true,
+                    database: "connected".into(),
+                    broker: "memory".into(),
+                }
+            }
+            .boxed()
+        }),
+        openapi: None,
+        drain: Duration::ZERO,
+    };
+    let running = server::start(options, routes).unwrap();
+    let base = format!("http://{}", running.addr());
+    (running, base)
+}
+
+async fn error_of(answer: reqwest::Response) -> (u16, String) {
+    let status = answer.status().as_u16();
+    assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
+    assert!(answer.headers().contains_key("x-request-id"));
+    let body: Value = answer.json().await.expect("an error has a JSON body");
+    assert!(
+        body["error_description"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty()),
+        "{body}"
+    );
+    (
+        status,
+        body["error"].as_str().unwrap_or_default().to_owned(),
+    )
+}
+
+#[tokio::test]
+async fn whatever_is_wrong_with_a_request_is_told_in_the_shape_of_the_area() {
+    let (running, base) = start();
+    let client = reqwest::Client::new();
+    let post = |kind: &'static str, body: Vec<u8>| {
+        client
+            .post(format!("{base}/api/echo"))
+            .header("content-type", kind)
+            .body(body)
+            .send()
+    };
+    let json_type = "application/json; charset=utf-8";
+    let cases: Vec<(&str, &'static str, Vec<u8>, u16)> = vec![
+        ("truncated", json_type, b"{\"a\":".to_vec(), 400),
+        ("empty", json_type, Vec::new(), 400),
+        ("wrong type", "text/plain", b"{}".to_vec(), 400),
+        ("bad UTF-8", json_type, b"{\"a\":\"\xff\"}".to_vec(), 400),
+        ("NUL", json_type, b"{\"a\":\"\\u0000\"}".to_vec(), 400),
+        ("too deep", json_type, vec![b'['; 900], 400),
+        ("too large", json_type, vec![b' '; 1001], 413),
+    ];
+    for (case, kind, body, status) in cases {
+        let (found, code) = error_of(post(kind, body).await.unwrap()).await;
+        let wanted = if status == 413 {
+            "payload_too_large"
+        } else {
+            "validation_failed"
+        };
+        assert_eq!((found, code.as_str()), (status, wanted), "{case}");
+    }
+    let get = |path: &str| client.get(format!("{base}{path}")).send();
+    assert_eq!(
+        error_of(get("/nowhere").await.unwrap()).await,
+        (404, "not_found".into())
+    );
+    assert_eq!(
+        error_of(get("/api/numbers/x").await.unwrap()).await,
+        (404, "not_found".into())
+    );
+    assert_eq!(
+        error_of(get("/api/numbers/%00").await.unwrap()).await,
+        (404, "not_found".into())
+    );
+    assert_eq!(
+        error_of(get("/api/numbers/%ff").await.unwrap()).await,
+        (404, "not_found".into())
+    );
+    assert_eq!(
+        error_of(get("/api/numbers/1?a=300").await.unwrap()).await,
+        (400, "validation_failed".into())
+    );
+    assert_eq!(
+        error_of(get("/api/panics").await.unwrap()).await,
+        (500, "internal_error".into())
+    );
+    let wrong_method = client
+        .delete(format!("{base}/api/numbers/1"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(wrong_method.headers()["allow"], "GET, HEAD");
+    assert_eq!(
+        error_of(wrong_method).await,
+        (405, "method_not_allowed".into())
+    );
+    let long = client
+        .get(format!("{base}/api/numbers/1"))
+        .header("x-long", "a".repeat(20_000))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(error_of(long).await, (431, "headers_too_large".into()));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn headers_probes_and_cors_are_there() {
+    let (running, base) = start();
+    let client = reqwest::Client::new();
+    let with_id = |id: &'static str| {
+        client
+            .get(format!("{base}/api/numbers/1"))
+            .header("x-request-id", id)
+            .send()
+    };
+    let answer = with_id("abc-1.2_3").await.unwrap();
+    assert_eq!(answer.headers()["x-request-id"], "abc-1.2_3");
+    assert_eq!(answer.headers()["cache-control"], "no-store");
+    assert_ne!(
+        with_id("no good").await.unwrap().headers()["x-request-id"],
+        "no good"
+    );
+    let head = client
+        .head(format!("{base}/api/numbers/1"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(head.status(), 200);
+    assert!(head.bytes().await.unwrap().is_empty());
+    for path in ["/health/live", "/health/ready"] {
+        assert_eq!(
+            client
+                .get(format!("{base}{path}"))
+                .send()
+                .await
+                .unwrap()
+                .status(),
+            200,
+            "{path}"
+        );
+    }
+    let metrics = client
+        .get(format!("{base}/metrics"))
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
+    assert!(
+        metrics.contains(
+            "http_requests_total{method=\"GET\",route=\"/api/numbers/{n}\",status=\"200\"}"
+        ),
+        "{metrics}"
+    );
+    let from = |origin: &'static str| {
+        client
+            .get(format!("{base}/api/numbers/1"))
+            .header("origin", origin)
+            .send()
+    };
+    assert_eq!(
+        from("https://app.example.com").await.unwrap().headers()["access-control-allow-origin"],
+        "https://app.example.com"
+    );
+    assert!(
+        !from("https://evil.example.com")
+            .await
+            .unwrap()
+            .headers()
+            .contains_key("access-control-allow-origin")
+    );
+    running.stop().await;
+}

@@ -1,0 +1,194 @@
+use std::{net::SocketAddr, time::Duration};
+
+use reqwest::{
+    Client, Method, RequestBuilder,
+    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+    redirect::Policy,
+};
+use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+/// No answer takes this long; a test that waits longer has found a hang.
+const HANG: Duration = Duration::from_secs(20);
+
+/// A client of one area. Cheap to clone; follows no redirects.
+#[derive(Debug, Clone)]
+pub struct Api {
+    client: Client,
+    base: String,
+}
+
+/// A request in the making.
+#[derive(Debug)]
+#[must_use = "a call does nothing until it is sent"]
+pub struct Call {
+    builder: RequestBuilder,
+    name: String,
+}
+
+/// An answer, read to its end.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The request line, for messages.
+    pub call: String,
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Api {
+    /// A client of the area at `base` (without a slash at its end).
+    pub fn new(base: impl Into<String>) -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a test calls only what it started"
+        )]
+        let client = Client::builder()
+            .no_proxy()
+            .redirect(Policy::none())
+            .timeout(HANG)
+            .build()
+            .unwrap();
+        Self {
+            client,
+            base: base.into(),
+        }
+    }
+
+    /// The base URL.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// A GET.
+    pub fn get(&self, path: &str) -> Call {
+        self.call(Method::GET, path)
+    }
+
+    /// A POST.
+    pub fn post(&self, path: &str) -> Call {
+        self.call(Method::POST, path)
+    }
+
+    /// A PUT.
+    pub fn put(&self, path: &str) -> Call {
+        self.call(Method::PUT, path)
+    }
+
+    /// A DELETE.
+    pub fn delete(&self, path: &str) -> Call {
+        self.call(Method::DELETE, path)
+    }
+
+    /// Any method.
+    pub fn call(&self, method: Method, path: &str) -> Call {
+        let name = format!("{method} {path}");
+        Call {
+            builder: self.client.request(method, format!("{}{path}", self.base)),
+            name,
+        }
+    }
+}
+
+impl Call {
+    /// With this access token.
+    pub fn bearer(self, token: &str) -> Self {
+        self.with(|builder| builder.bearer_auth(token))
+    }
+
+    /// With a JSON body.
+    pub fn json(self, body: Value) -> Self {
+        self.with(|builder| builder.json(&body))
+    }
+
+    /// With a body of any bytes, said to be `content_type`.
+    pub fn body(self, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
+        self.with(|builder| builder.header(CONTENT_TYPE, content_type).body(body.into()))
+    }
+
+    /// With a header; given twice, sent twice.
+    pub fn header(self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+        let value = HeaderValue::from_bytes(value.as_ref()).unwrap();
+        self.with(|builder| builder.header(name, value))
+    }
+
+    /// Sends it; panics when there is no answer.
+    pub async fn send(self) -> Reply {
+        let name = self.name.clone();
+        self.try_send()
+            .await
+            .unwrap_or_else(|error| panic!("{name}: {error:?}"))
+    }
+
+    /// Sends it; an error is a connection that broke, or silence.
+    pub async fn try_send(self) -> Result<Reply, reqwest::Error> {
+        let response = self.builder.send().await?;
+        Ok(Reply {
+            call: self.name,
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: response.bytes().await?.into(),
+        })
+    }
+
+    fn with(self, change: impl FnOnce(RequestBuilder) -> RequestBuilder) -> Self {
+        Self {
+            builder: change(self.builder),
+            name: self.name,
+        }
+    }
+}
+
+impl Reply {
+    /// The body as JSON; panics with the body when it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{}: {error}: {:?}", self.call, self.text()))
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// A header's value, or "".
+    pub fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    /// Checks the status, and shows the answer when it is another one.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}: {}", self.call, self.text());
+        self
+    }
+}
+
+/// Sends bytes as they are, for requests that no client library would make, and returns what comes
+/// back until the other side closes; panics on silence.
+pub async fn raw_request(address: SocketAddr, request: &[u8]) -> String {
+    let exchange = async {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        // The server may answer and close before it has read everything.
+        let _ = stream.write_all(request).await;
+        let mut answer = Vec::new();
+        let mut chunk = [0; 4096];
+        while let Ok(length @ 1..) = stream.read(&mut chunk).await {
+            answer.extend_from_slice(&chunk[..length]);
+        }
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    tokio::time::timeout(HANG, exchange)
+        .await
+        .expect("the server closed the connection")
+}

@@ -1,0 +1,41 @@
+/// What the tests run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TestBackend {
+    /// SQLite files and the broker in memory.
+    Sqlite,
+    /// PostgreSQL and RabbitMQ.
+    Postgres,
+}
+
+impl TestBackend {
+    /// The one chosen by `HOLDFAST_TEST_BACKEND`.
+    pub fn current() -> Self {
+        match setting("HOLDFAST_TEST_BACKEND").as_deref() {
+            None | Some("sqlite") => Self::Sqlite,
+            Some("postgres") => Self::Postgres,
+            Some(other) => panic!("HOLDFAST_TEST_BACKEND is {other:?}; it is sqlite or postgres"),
+        }
+    }
+
+    /// The PostgreSQL server's administration URL.
+    pub(crate) fn postgres_url() -> String {
+        setting("HOLDFAST_TEST_PG").expect(
+            "set HOLDFAST_TEST_PG=postgres://USER@HOST:PORT/postgres, or run `cargo xtask test`",
+        )
+    }
+
+    /// The RabbitMQ server's URL.
+    pub(crate) fn amqp_url() -> String {
+        setting("HOLDFAST_TEST_AMQP").expect(
+            "set HOLDFAST_TEST_AMQP=amqp://USER:PASSWORD@HOST:PORT, or run `cargo xtask test`",
+        )
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tests have no configuration file"
+)]
+fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}

@@ -1,0 +1,30 @@
+//! What the tests of every crate share: a fresh database each, a broker to themselves, a chat server
+//! that misbehaves on request, an HTTP client that shows everything, and real processes to kill.
+//!
+//! `HOLDFAST_TEST_BACKEND` chooses what the tests run on: `sqlite` (the default; the broker is in
+//! memory) or `postgres` (the broker is RabbitMQ), with the servers named by `HOLDFAST_TEST_PG`
+//! and `HOLDFAST_TEST_AMQP`. Everything made on a server has a name of its own and is removed again;
+//! nothing else there is touched. A helper that fails panics: that is how a test fails.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "only tests depend on this crate, and they fail by panicking"
+)]
+
+mod api;
+mod backend;
+mod broker;
+mod chat;
+mod database;
+mod process;
+mod wait;
+
+pub use crate::api::{Api, Call, Reply, raw_request};
+pub use crate::backend::TestBackend;
+pub use crate::broker::TestBroker;
+pub use crate::chat::{ChatMessage, ChatReply, FakeChat};
+pub use crate::database::TestDb;
+pub use crate::process::Process;
+pub use crate::wait::wait_until;

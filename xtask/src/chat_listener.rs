@@ -1,0 +1,118 @@
+//! A stand-in for a team's chat: answers every POST with `ok` and prints what it was sent.
+
+use crate::cmd::{self, Context, Result, fail};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Longer bodies are cut: a chat message is a few kilobytes.
+const LONGEST_BODY: u64 = 256 * 1024;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1:9099")]
+    listen: String,
+    /// End after the first message, and fail when none comes within two minutes
+    #[arg(long)]
+    once: bool,
+}
+
+pub(crate) fn listen(options: &Options) -> Result {
+    let listener =
+        TcpListener::bind(&options.listen).context(|| format!("listen on {}", options.listen))?;
+    listener.set_nonblocking(true)?;
+    let started = Instant::now();
+    loop {
+        match listener.accept() {
+            Ok((stream, _)) => match message(stream) {
+                Ok(text) => {
+                    println!("chat received: {text}");
+                    if options.once {
+                        return Ok(());
+                    }
+                }
+                Err(failure) => eprintln!("chat-listener: {failure}"),
+            },
+            Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+                if options.once && started.elapsed() > Duration::from_secs(120) {
+                    return fail("no chat message came within two minutes");
+                }
+                cmd::nap(Duration::from_millis(20))?;
+            }
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// Reads one request, answers it, and returns the text of the message in it.
+fn message(stream: TcpStream) -> Result<String> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let mut reader = BufReader::new(stream);
+    let mut length = 0_u64;
+    loop {
+        let mut line = String::new();
+        reader.by_ref().take(16 * 1024).read_line(&mut line)?;
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse()?;
+        }
+    }
+    let mut body = String::new();
+    reader
+        .by_ref()
+        .take(length.min(LONGEST_BODY))
+        .read_to_string(&mut body)?;
+    let answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok";
+    reader.get_mut().write_all(answer.as_bytes())?;
+    Ok(text_of(&body))
+}
+
+/// The `text` (Slack, Mattermost) or `content` (Discord) of a message, else the body as it came.
+fn text_of(body: &str) -> String {
+    let parsed: Option<serde_json::Value> = serde_json::from_str(body).ok();
+    let field = |name: &str| parsed.as_ref()?.get(name)?.as_str().map(str::to_owned);
+    field("text")
+        .or_else(|| field("content"))
+        .unwrap_or_else(|| body.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_a_slack_and_of_a_discord_message_is_shown() {
+        assert_eq!(text_of(r#"{"text":"mia plans"}"#), "mia plans");
+        assert_eq!(text_of(r#"{"content":"mia plans"}"#), "mia plans");
+        assert_eq!(text_of("plain "), "plain");
+    }
+
+    #[test]
+    fn a_post_is_answered_ok() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let client = std::thread::spawn(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let body = r#"{"text":"hello"}"#;
+            let head = format!(
+                "POST /hook HTTP/1.1\r\nhost: x\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+            stream.write_all(body.as_bytes()).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        });
+        let (stream, _) = listener.accept().unwrap();
+        assert_eq!(message(stream).unwrap(), "hello");
+        assert!(client.join().unwrap().starts_with("HTTP/1.1 200 OK"));
+    }
+}

@@ -1,0 +1,125 @@
+//! `cargo xtask ci`: what a change must pass.
+
+use crate::cmd::{Result, cargo, fail, interrupted, output, run};
+use crate::{envs, licences, servers, suite, tidy};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// All but the tests
+    #[arg(long)]
+    quick: bool,
+}
+
+/// A check: its name in the table, and what it does.
+type Step = (&'static str, fn() -> Result);
+
+const STEPS: [Step; 6] = [
+    ("fmt", || run(cargo().args(["fmt", "--all", "--check"]))),
+    ("tidy", || tidy::tidy(&envs::root())),
+    ("licences", licences::licences),
+    ("compose", compose),
+    ("clippy", || {
+        run(cargo().args([
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ]))
+    }),
+    ("doc", || {
+        run(cargo()
+            .args(["doc", "--workspace", "--no-deps", "--locked"])
+            .env("RUSTDOCFLAGS", "-D warnings"))
+    }),
+];
+
+pub(crate) fn ci(options: &Options) -> Result {
+    let mut report = Report::default();
+    for (name, step) in STEPS {
+        report.step(name, step)?;
+    }
+    let mut counts = None;
+    if !options.quick {
+        report.step("test", || {
+            counts = Some(suite::test(&suite::Options::whole())?);
+            Ok(())
+        })?;
+    }
+    report.print();
+    if let Some(counts) = counts {
+        println!("{counts}");
+    }
+    report.verdict()
+}
+
+/// Checks the compose file with whichever program reads it; a build server installs one.
+fn compose() -> Result {
+    if output(Command::new("docker").args(["compose", "version"])).is_ok() {
+        return run(Command::new("docker")
+            .current_dir(envs::root())
+            .args(["compose", "config", "-q"]));
+    }
+    if envs::which("docker-compose").is_none() && envs::is_ci() {
+        servers::install("docker-compose")?;
+    }
+    if envs::which("docker-compose").is_none() {
+        println!("compose: skipped, there is neither `docker compose` nor docker-compose here");
+        return Ok(());
+    }
+    run(Command::new("docker-compose")
+        .current_dir(envs::root())
+        .args(["config", "-q"]))
+}
+
+/// What each step came to, in order.
+#[derive(Default)]
+struct Report {
+    rows: Vec<(&'static str, Duration, Option<String>)>,
+}
+
+impl Report {
+    /// Runs a step. One that fails does not keep the next from running; Ctrl-C does.
+    fn step(&mut self, name: &'static str, step: impl FnOnce() -> Result) -> Result {
+        println!("== {name}");
+        let started = Instant::now();
+        let failure = step().err().map(|failure| failure.to_string());
+        if let Some(failure) = &failure {
+            println!("{name}: {failure}");
+        }
+        self.rows.push((name, started.elapsed(), failure));
+        if interrupted() {
+            fail("interrupted")
+        } else {
+            Ok(())
+        }
+    }
+
+    fn print(&self) {
+        println!("\n{:<10} {:>9}  result", "step", "seconds");
+        for (name, time, failure) in &self.rows {
+            let result = failure.as_deref().unwrap_or("ok");
+            println!("{name:<10} {:>9.1}  {result}", time.as_secs_f64());
+        }
+        let total: Duration = self.rows.iter().map(|(_, time, _)| *time).sum();
+        println!("{:<10} {:>9.1}", "all", total.as_secs_f64());
+    }
+
+    fn verdict(&self) -> Result {
+        let failed: Vec<&str> = self
+            .rows
+            .iter()
+            .filter(|(_, _, failure)| failure.is_some())
+            .map(|(name, ..)| *name)
+            .collect();
+        if failed.is_empty() {
+            Ok(())
+        } else {
+            fail(format!("failed: {}", failed.join(", ")))
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The build's own tool: `cargo xtask up`, `test`, `ci` and what they are made of.
+//!
+//! It knows the repository and its commands, nothing of the services' code: it compiles in
+//! seconds and works while a service does not build.
+#![expect(
+    clippy::print_stdout,
+    reason = "a command-line tool speaks on standard output"
+)]
+
+mod chat_listener;
+mod ci;
+mod cmd;
+mod envs;
+mod licences;
+mod openapi;
+mod servers;
+mod spdx;
+mod standalone;
+mod suite;
+mod tidy;
+mod tour;
+mod up;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    about = "Everything this repository does to itself"
+)]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Build and run everything in one process on embedded SQLite
+    Up(up::Options),
+    /// Run all tests: on SQLite, again on PostgreSQL with RabbitMQ, then the README's tour
+    Test(suite::Options),
+    /// Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to servers for tests
+    WithServers(suite::WithServers),
+    /// Run the README's tour against a fresh `holdfast`, or against a running one
+    Tour(tour::Options),
+    /// Print the chat messages that arrive at a local port
+    ChatListener(chat_listener::Options),
+    /// fmt, clippy, tidy, doc, licences, docker-compose config, test
+    Ci(ci::Options),
+    /// Check what the compiler does not: directions, lengths, where SQL stands
+    Tidy,
+    /// Check the licences of everything that is linked
+    Licences,
+    /// Compare docs/openapi with what the services say of themselves
+    Openapi(openapi::Options),
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let done = cmd::watch_signals().and_then(|()| match args.task {
+        Task::Up(options) => up::up(&options),
+        Task::Test(options) => suite::test(&options).map(drop),
+        Task::WithServers(options) => suite::with_servers(&options),
+        Task::Tour(options) => tour::tour(&options),
+        Task::ChatListener(options) => chat_listener::listen(&options),
+        Task::Ci(options) => ci::ci(&options),
+        Task::Tidy => tidy::tidy(&envs::root()),
+        Task::Licences => licences::licences(),
+        Task::Openapi(options) => openapi::openapi(&options),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("xtask: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

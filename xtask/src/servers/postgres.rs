@@ -1,0 +1,217 @@
+//! A PostgreSQL server on which the tests may make databases.
+
+use super::{Place, Source, apt, free_port, pg};
+use crate::cmd::{Context, Group, Result, fail, nap, output};
+use crate::envs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const VARIABLE: &str = "HOLDFAST_TEST_PG";
+
+/// A server and, when this tool started it, its process and folder.
+pub(super) struct Postgres {
+    /// `postgres://USER@HOST:PORT/postgres`
+    pub(super) url: String,
+    // Dropped in this order: the process first, then its folder.
+    _process: Option<Group>,
+    _folder: Option<TempDir>,
+}
+
+impl Postgres {
+    pub(super) fn obtain(source: Source) -> Result<Self> {
+        if source.includes(Source::Named)
+            && let Some(url) = envs::var(VARIABLE)
+        {
+            return Self::named(url);
+        }
+        if source.includes(Source::Found)
+            && let Some(found) = Self::found()
+        {
+            return Ok(found);
+        }
+        if source.includes(Source::Private)
+            && let Some(programs) = programs()
+        {
+            return Self::private(&programs);
+        }
+        if source.includes(Source::Install) && apt::possible() {
+            apt::install("postgresql")?;
+            if let Some(programs) = programs() {
+                return Self::private(&programs);
+            }
+        }
+        fail(format!(
+            "no PostgreSQL: set {VARIABLE} to a server on which databases may be made, such as postgres://user:password@127.0.0.1:5432/postgres"
+        ))
+    }
+
+    fn named(url: String) -> Result<Self> {
+        let place =
+            Place::parse(&url, &["postgres", "postgresql"], 5432).context(|| VARIABLE.into())?;
+        match pg::ask(&place) {
+            Ok(pg::Answer::MayNotCreate) => fail(format!(
+                "{VARIABLE}: the user {} may not make databases",
+                place.user
+            )),
+            Ok(_) => {
+                println!("PostgreSQL: {VARIABLE}, {}", place.address);
+                Ok(Self {
+                    url,
+                    _process: None,
+                    _folder: None,
+                })
+            }
+            Err(e) => fail(format!(
+                "{VARIABLE}: {} does not answer: {e}",
+                place.address
+            )),
+        }
+    }
+
+    /// The usual port, for the users that a local server is likely to trust.
+    fn found() -> Option<Self> {
+        let me = envs::var("USER").or_else(|| envs::var("LOGNAME"));
+        for user in me
+            .into_iter()
+            .chain(["postgres".to_owned(), "root".to_owned()])
+        {
+            let url = format!("postgres://{user}@127.0.0.1:5432/postgres");
+            let Ok(place) = Place::parse(&url, &["postgres"], 5432) else {
+                continue;
+            };
+            if matches!(pg::ask(&place), Ok(pg::Answer::MayCreate)) {
+                println!("PostgreSQL: found on 127.0.0.1:5432, user {user}");
+                return Some(Self {
+                    url,
+                    _process: None,
+                    _folder: None,
+                });
+            }
+        }
+        None
+    }
+
+    fn private(programs: &Path) -> Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("holdfast-postgres-")
+            .tempdir()?;
+        let runner = Runner::new(folder.path())?;
+        let data = folder.path().join("data");
+        let started = Instant::now();
+        output(
+            runner
+                .command(&programs.join("initdb"))
+                .arg("--pgdata")
+                .arg(&data)
+                .args([
+                    "--username=holdfast",
+                    "--auth=trust",
+                    "--encoding=UTF8",
+                    "--locale=C",
+                    "--no-sync",
+                ]),
+        )?;
+        let port = free_port()?;
+        let mut command = runner.command(&programs.join("postgres"));
+        command.arg("-D").arg(&data).args(["-p", &port.to_string()]);
+        // Its data lives as long as this run: nothing is flushed. Its only way in is loopback.
+        for setting in [
+            "listen_addresses=127.0.0.1",
+            "unix_socket_directories=",
+            "fsync=off",
+            "full_page_writes=off",
+            "max_connections=300",
+        ] {
+            command.args(["-c", setting]);
+        }
+        let log = std::fs::File::create(folder.path().join("log"))?;
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log);
+        let mut process = Group::spawn(&mut command)?;
+        let url = format!("postgres://holdfast@127.0.0.1:{port}/postgres");
+        let place = Place::parse(&url, &["postgres"], port)?;
+        let until = Instant::now() + Duration::from_secs(30);
+        while !matches!(pg::ask(&place), Ok(pg::Answer::MayCreate)) {
+            if !process.is_alive() || Instant::now() > until {
+                let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
+                return fail(format!(
+                    "the private PostgreSQL does not start: {}",
+                    log.trim()
+                ));
+            }
+            nap(Duration::from_millis(50))?;
+        }
+        println!(
+            "PostgreSQL: private server from {} on port {port}, ready after {:.1} s",
+            programs.display(),
+            started.elapsed().as_secs_f64()
+        );
+        Ok(Self {
+            url,
+            _process: Some(process),
+            _folder: Some(folder),
+        })
+    }
+}
+
+/// The folder with `initdb` and `postgres`: from `PATH`, else the newest where Debian keeps them.
+fn programs() -> Option<PathBuf> {
+    let whole = |dir: &PathBuf| dir.join("initdb").is_file() && dir.join("postgres").is_file();
+    if let Some(dir) = envs::which("initdb").and_then(|p| p.parent().map(Path::to_path_buf))
+        && whole(&dir)
+    {
+        return Some(dir);
+    }
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
+    let mut versions: Vec<(u32, PathBuf)> = versions
+        .filter_map(|v| Some((v.file_name().to_str()?.parse().ok()?, v.path().join("bin"))))
+        .filter(|(_, dir)| whole(dir))
+        .collect();
+    versions.sort();
+    versions.pop().map(|(_, dir)| dir)
+}
+
+/// Runs programs as somebody who may run a database server: PostgreSQL refuses to run as root.
+struct Runner {
+    /// User and group.
+    login: Option<(&'static str, String)>,
+}
+
+impl Runner {
+    /// Hands the folder to that user.
+    fn new(folder: &Path) -> Result<Self> {
+        if !apt::is_root() {
+            return Ok(Self { login: None });
+        }
+        for user in ["postgres", "nobody"] {
+            if let Ok(group) = output(Command::new("id").args(["-gn", user])) {
+                output(Command::new("chown").arg(user).arg(folder))?;
+                return Ok(Self {
+                    login: Some((user, group.trim().to_owned())),
+                });
+            }
+        }
+        fail("there is no user `postgres` or `nobody` to run PostgreSQL as")
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = match &self.login {
+            // setpriv becomes the program; runuser would stand between it and our signals.
+            Some((user, group)) => {
+                let mut command = Command::new("setpriv");
+                command
+                    .args(["--reuid", user, "--regid", group, "--clear-groups", "--"])
+                    .arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        // The folder this tool runs in may be closed to that user.
+        command.current_dir("/");
+        command
+    }
+}

@@ -1,0 +1,234 @@
+//! A RabbitMQ broker with a virtual host of our own.
+
+use super::{Place, Source, amqp, apt, free_port};
+use crate::cmd::{Context, Group, Result, fail, nap, output};
+use crate::envs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const VARIABLE: &str = "HOLDFAST_TEST_AMQP";
+const SET_IT: &str = "set HOLDFAST_TEST_AMQP to a broker and a virtual host for tests, such as amqp://guest:guest@127.0.0.1:5672/holdfast-test";
+
+/// A broker and, when this tool made or started something there, what is to be undone.
+pub(super) struct Rabbit {
+    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`
+    pub(super) url: String,
+    // Dropped in this order: the broker before the port mapper it registered with.
+    _vhost: Option<Vhost>,
+    _process: Option<Group>,
+    _epmd: Option<Group>,
+    _folder: Option<TempDir>,
+}
+
+impl Rabbit {
+    pub(super) fn obtain(source: Source) -> Result<Self> {
+        if source.includes(Source::Named)
+            && let Some(url) = envs::var(VARIABLE)
+        {
+            return Self::named(url);
+        }
+        if source.includes(Source::Found)
+            && let Some(found) = Self::found()
+        {
+            return Ok(found);
+        }
+        if source.includes(Source::Private)
+            && let Some(program) = program()
+        {
+            return Self::private(&program);
+        }
+        if source.includes(Source::Install) && apt::possible() {
+            apt::install("rabbitmq-server")?;
+            if let Some(program) = program() {
+                return Self::private(&program);
+            }
+        }
+        fail(format!("no RabbitMQ: {SET_IT}"))
+    }
+
+    /// Somebody chose this virtual host for the tests; they still keep to names of their own in it.
+    fn named(url: String) -> Result<Self> {
+        let place = Place::parse(&url, &["amqp"], 5672).context(|| VARIABLE.into())?;
+        amqp::ask(&place)
+            .context(|| format!("{VARIABLE}: {} does not let us in", place.address))?;
+        println!("RabbitMQ: {VARIABLE}, {}", place.address);
+        Ok(Self::elsewhere(url, None))
+    }
+
+    fn elsewhere(url: String, vhost: Option<Vhost>) -> Self {
+        Self {
+            url,
+            _vhost: vhost,
+            _process: None,
+            _epmd: None,
+            _folder: None,
+        }
+    }
+
+    /// The usual port, when a virtual host of our own can be made there.
+    fn found() -> Option<Self> {
+        let place = Place::parse("amqp://guest:guest@127.0.0.1:5672", &["amqp"], 5672).ok()?;
+        amqp::ask(&place).ok()?;
+        let vhost = match Vhost::make() {
+            Ok(vhost) => vhost,
+            Err(e) => {
+                println!(
+                    "RabbitMQ: found on 127.0.0.1:5672, but no virtual host can be made there ({e})"
+                );
+                return None;
+            }
+        };
+        let url = format!("amqp://guest:guest@127.0.0.1:5672/{}", vhost.name);
+        let place = Place::parse(&url, &["amqp"], 5672).ok()?;
+        // Another broker than the one that rabbitmqctl speaks to may hold the port.
+        amqp::ask(&place).ok()?;
+        println!(
+            "RabbitMQ: found on 127.0.0.1:5672, virtual host {}",
+            vhost.name
+        );
+        Some(Self::elsewhere(url, Some(vhost)))
+    }
+
+    fn private(program: &Path) -> Result<Self> {
+        let started = Instant::now();
+        let folder = tempfile::Builder::new()
+            .prefix("holdfast-rabbitmq-")
+            .tempdir()?;
+        let ports = Ports {
+            amqp: free_port()?,
+            dist: free_port()?,
+            epmd: free_port()?,
+        };
+        // Else the broker starts one that outlives it.
+        let epmd = epmd(ports.epmd)?;
+        let log = folder.path().join("log");
+        let file = std::fs::File::create(&log)?;
+        let mut command = command(program, folder.path(), &ports)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file);
+        let mut process = Group::spawn(&mut command)?;
+        let url = format!("amqp://guest:guest@127.0.0.1:{}", ports.amqp);
+        let place = Place::parse(&url, &["amqp"], ports.amqp)?;
+        let until = Instant::now() + Duration::from_secs(60);
+        while amqp::ask(&place).is_err() {
+            if !process.is_alive() || Instant::now() > until {
+                let log = std::fs::read_to_string(&log).unwrap_or_default();
+                return fail(format!(
+                    "the private RabbitMQ does not start: {}",
+                    log.trim()
+                ));
+            }
+            nap(Duration::from_millis(100))?;
+        }
+        println!(
+            "RabbitMQ: private broker from {} on port {}, ready after {:.1} s",
+            program.display(),
+            ports.amqp,
+            started.elapsed().as_secs_f64()
+        );
+        Ok(Self {
+            url,
+            _vhost: None,
+            _process: Some(process),
+            _epmd: epmd,
+            _folder: Some(folder),
+        })
+    }
+}
+
+struct Ports {
+    amqp: u16,
+    dist: u16,
+    epmd: u16,
+}
+
+fn command(program: &Path, folder: &Path, ports: &Ports) -> Result<Command> {
+    let config = folder.join("rabbitmq.conf");
+    std::fs::write(
+        &config,
+        "loopback_users.guest = true\ndisk_free_limit.absolute = 50MB\n",
+    )?;
+    let plugins = folder.join("enabled_plugins");
+    std::fs::write(&plugins, "[].\n")?;
+    let mut command = Command::new(program);
+    command
+        .current_dir(folder)
+        // The cookie, and whatever else Erlang keeps at home.
+        .env("HOME", folder)
+        .env("RABBITMQ_NODENAME", format!("holdfast-{}@localhost", ports.amqp))
+        .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
+        .env("RABBITMQ_NODE_PORT", ports.amqp.to_string())
+        .env("RABBITMQ_DIST_PORT", ports.dist.to_string())
+        .env("ERL_EPMD_PORT", ports.epmd.to_string())
+        .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+        .env("RABBITMQ_CONFIG_FILE", &config)
+        .env("RABBITMQ_ENABLED_PLUGINS_FILE", &plugins)
+        .env("RABBITMQ_MNESIA_BASE", folder.join("mnesia"))
+        .env("RABBITMQ_LOG_BASE", folder.join("logs"))
+        .env("RABBITMQ_PID_FILE", folder.join("pid"));
+    Ok(command)
+}
+
+/// The broker's start script. Debian's own in `PATH` changes the user and with it the folders.
+fn program() -> Option<PathBuf> {
+    let debian = PathBuf::from("/usr/lib/rabbitmq/bin/rabbitmq-server");
+    if debian.is_file() {
+        Some(debian)
+    } else {
+        envs::which("rabbitmq-server")
+    }
+}
+
+/// Erlang's port mapper on a port of its own.
+fn epmd(port: u16) -> Result<Option<Group>> {
+    let Some(program) = envs::which("epmd") else {
+        return Ok(None);
+    };
+    let mut command = Command::new(program);
+    command.args(["-address", "127.0.0.1", "-port", &port.to_string()]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Group::spawn(&mut command).map(Some)
+}
+
+/// A virtual host on the local broker, made through `rabbitmqctl` and removed on drop.
+struct Vhost {
+    name: String,
+}
+
+impl Vhost {
+    fn make() -> Result<Self> {
+        let name = format!("holdfast-test-{}", std::process::id());
+        control(&["add_vhost", &name])?;
+        let vhost = Self { name };
+        control(&[
+            "set_permissions",
+            "--vhost",
+            &vhost.name,
+            "guest",
+            ".*",
+            ".*",
+            ".*",
+        ])?;
+        Ok(vhost)
+    }
+}
+
+impl Drop for Vhost {
+    fn drop(&mut self) {
+        if let Err(e) = control(&["delete_vhost", &self.name]) {
+            eprintln!("xtask: virtual host {} was not removed: {e}", self.name);
+        }
+    }
+}
+
+fn control(args: &[&str]) -> Result {
+    output(Command::new("rabbitmqctl").arg("--quiet").args(args)).map(drop)
+}

@@ -1,0 +1,200 @@
+//! `cargo xtask test`: all tests on both databases, then the README's tour.
+
+use crate::cmd::{Result, cargo, fail, run, run_reading};
+use crate::servers::{Servers, Source};
+use crate::tour;
+use std::fmt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// One part only
+    #[arg(long)]
+    only: Option<Part>,
+    /// Where PostgreSQL and RabbitMQ come from
+    #[arg(long, default_value = "auto")]
+    servers: Source,
+    /// More arguments for `cargo test`, such as a filter
+    #[arg(last = true)]
+    more: Vec<String>,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct WithServers {
+    /// Where PostgreSQL and RabbitMQ come from
+    #[arg(long, default_value = "auto")]
+    servers: Source,
+    /// The command
+    #[arg(last = true, required = true)]
+    command: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// SQLite and the memory broker
+    Sqlite,
+    /// PostgreSQL and RabbitMQ
+    Postgres,
+    /// The blocks of README.md
+    Tour,
+}
+
+impl Options {
+    /// Everything, with servers from wherever they are found.
+    pub(crate) fn whole() -> Self {
+        Self {
+            only: None,
+            servers: Source::Auto,
+            more: Vec::new(),
+        }
+    }
+
+    fn includes(&self, part: Part) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
+}
+
+pub(crate) fn test(options: &Options) -> Result<Counts> {
+    let started = Instant::now();
+    run(cargo().args(["test", "--workspace", "--no-run"]))?;
+    let mut counts = Counts::default();
+    let mut broken = Vec::new();
+    if options.includes(Part::Sqlite) {
+        println!("tests on SQLite and the memory broker");
+        broken.extend(pass(options, None, &mut counts)?);
+    }
+    if options.includes(Part::Postgres) {
+        let servers = Servers::obtain(options.servers)?;
+        println!("tests on PostgreSQL and RabbitMQ");
+        broken.extend(pass(options, Some(&servers), &mut counts)?);
+    }
+    if options.includes(Part::Tour) {
+        println!("the tour of README.md");
+        match tour::tour_of_built() {
+            Ok(()) => counts.passed += 1,
+            Err(failure) => {
+                counts.failed += 1;
+                broken.push(format!("the tour: {failure}"));
+            }
+        }
+    }
+    counts.time = started.elapsed();
+    println!("{counts}");
+    if broken.is_empty() {
+        Ok(counts)
+    } else {
+        fail(broken.join("; "))
+    }
+}
+
+pub(crate) fn with_servers(options: &WithServers) -> Result {
+    let servers = Servers::obtain(options.servers)?;
+    let Some((program, args)) = options.command.split_first() else {
+        return fail("no command");
+    };
+    let mut command = Command::new(program);
+    run(servers.name_in(command.args(args)))
+}
+
+/// Runs all tests on one pair of servers; says which pair when some fail.
+fn pass(
+    options: &Options,
+    servers: Option<&Servers>,
+    counts: &mut Counts,
+) -> Result<Option<String>> {
+    let mut command = cargo();
+    command
+        .args(["test", "--workspace", "--no-fail-fast"])
+        .args(&options.more);
+    let backend = if servers.is_some() {
+        "postgres"
+    } else {
+        "sqlite"
+    };
+    match servers {
+        Some(servers) => servers.name_in(&mut command),
+        None => command.env("HOLDFAST_TEST_BACKEND", backend),
+    };
+    match run_reading(&mut command, |line| counts.add(line)) {
+        Ok(()) => Ok(None),
+        Err(_) if crate::cmd::interrupted() => fail("interrupted"),
+        Err(failure) => Ok(Some(format!("on {backend}: {failure}"))),
+    }
+}
+
+/// The sum of cargo's `test result:` lines, printed as one of them.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Counts {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+    measured: u64,
+    filtered: u64,
+    time: Duration,
+}
+
+impl Counts {
+    fn add(&mut self, line: &str) {
+        let Some((_, numbers)) = line.split_once("test result: ") else {
+            return;
+        };
+        let numbers = numbers.split_once(". ").map_or("", |(_, numbers)| numbers);
+        for part in numbers.split(';') {
+            let Some((number, what)) = part.trim().split_once(' ') else {
+                continue;
+            };
+            let Ok(number) = number.parse::<u64>() else {
+                continue;
+            };
+            match what {
+                "passed" => self.passed += number,
+                "failed" => self.failed += number,
+                "ignored" => self.ignored += number,
+                "measured" => self.measured += number,
+                "filtered out" => self.filtered += number,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            passed,
+            failed,
+            ignored,
+            measured,
+            filtered,
+            time,
+        } = self;
+        let word = if *failed == 0 { "ok" } else { "FAILED" };
+        write!(
+            f,
+            "test result: {word}. {passed} passed; {failed} failed; {ignored} ignored; {measured} measured; {filtered} filtered out; finished in {:.2}s",
+            time.as_secs_f64()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Counts;
+
+    #[test]
+    fn the_lines_of_cargo_are_summed() {
+        let mut counts = Counts::default();
+        for line in [
+            "running 3 tests",
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s",
+            "test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.00s",
+        ] {
+            counts.add(line);
+        }
+        assert_eq!(
+            counts.to_string(),
+            "test result: FAILED. 7 passed; 2 failed; 1 ignored; 0 measured; 2 filtered out; finished in 0.00s"
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! Rules about the text of one file.
+
+use super::Source;
+
+/// Longer files hide what is in them.
+const LONGEST_FILE: usize = 400;
+/// A handler extracts, makes one call and answers.
+const LONGEST_HANDLER: usize = 30;
+/// Crates that own the access to the database; everywhere else SQL stands in `queries.rs`.
+const OWN_THE_DATABASE: [&str; 3] = ["crates/db-kit/", "crates/broker/", "crates/test-kit/"];
+/// What only somebody who writes a query needs.
+const QUERY_WORDS: [&str; 9] = [
+    "RunQueryDsl",
+    "QueryDsl",
+    "insert_into(",
+    "diesel::insert_or_ignore_into",
+    "diesel::update(",
+    "diesel::delete(",
+    "diesel::select(",
+    "sql_query(",
+    "on_backend!(",
+];
+
+pub(super) fn check(file: &Source) -> Vec<String> {
+    let mut complaints = Vec::new();
+    complaints.extend(too_long(file));
+    complaints.extend(query_outside(file));
+    complaints.extend(long_handlers(file));
+    complaints.extend(unfinished(file));
+    complaints.extend(machine_paths(file));
+    complaints
+}
+
+fn is_rust(file: &Source) -> bool {
+    file.path.ends_with(".rs")
+}
+
+fn is_test(file: &Source) -> bool {
+    file.path.contains("/tests/") || file.path.ends_with("/tests.rs")
+}
+
+fn too_long(file: &Source) -> Option<String> {
+    let lines = file.text.lines().count();
+    let exempt = !is_rust(file) || is_test(file) || file.path.ends_with("/schema.rs");
+    (!exempt && lines > LONGEST_FILE)
+        .then(|| format!("{}: {lines} lines, at most {LONGEST_FILE}", file.path))
+}
+
+fn query_outside(file: &Source) -> Vec<String> {
+    let service = file.path.starts_with("crates/")
+        && is_rust(file)
+        && !is_test(file)
+        && !OWN_THE_DATABASE
+            .iter()
+            .any(|owner| file.path.starts_with(owner));
+    if !service || file.path.ends_with("/queries.rs") || file.path.contains("/queries/") {
+        return Vec::new();
+    }
+    let found = numbered(&file.text).take_while(|(_, line)| !line.contains("#[cfg(test)]"));
+    found
+        .filter(|(_, line)| QUERY_WORDS.iter().any(|word| code_of(line).contains(word)))
+        .map(|(n, _)| format!("{}:{n}: a query belongs in queries.rs", file.path))
+        .collect()
+}
+
+/// Handlers are the `async fn`s of a `routes.rs`; rustfmt ends each with a brace in its column.
+fn long_handlers(file: &Source) -> Vec<String> {
+    if !file.path.ends_with("/routes.rs") {
+        return Vec::new();
+    }
+    let mut complaints = Vec::new();
+    let mut open: Option<(usize, String, String)> = None;
+    for (n, line) in numbered(&file.text) {
+        if let Some((start, name, end)) = &open {
+            if line == end {
+                let length = n - start + 1;
+                if length > LONGEST_HANDLER {
+                    complaints.push(format!(
+                        "{}:{start}: handler {name} has {length} lines, at most {LONGEST_HANDLER}",
+                        file.path
+                    ));
+                }
+                open = None;
+            }
+        } else if let Some((before, after)) = line.split_once("async fn ") {
+            let indent = before.len() - before.trim_start().len();
+            let name = after.split(['(', '<']).next().unwrap_or_default();
+            open = Some((n, name.to_owned(), format!("{}}}", " ".repeat(indent))));
+        }
+    }
+    complaints
+}
+
+fn unfinished(file: &Source) -> Vec<String> {
+    // Built from halves, so that this file does not complain about itself.
+    let words = [
+        ["to", "do!("],
+        ["unimple", "mented!("],
+        ["FIX", "ME"],
+        ["TO", "DO"],
+        ["XX", "X:"],
+    ];
+    found(
+        file,
+        &words.map(|halves| halves.concat()),
+        "is unfinished work; open an issue instead",
+    )
+}
+
+fn machine_paths(file: &Source) -> Vec<String> {
+    let paths = [
+        ["/ho", "me/"],
+        ["/Use", "rs/"],
+        ["/ro", "ot/"],
+        ["C:\\Use", "rs"],
+    ];
+    found(
+        file,
+        &paths.map(|halves| halves.concat()),
+        "is a path of one machine",
+    )
+}
+
+fn found(file: &Source, words: &[String], what: &str) -> Vec<String> {
+    if file.path == "Cargo.lock" {
+        return Vec::new();
+    }
+    let hits = numbered(&file.text).flat_map(|(n, line)| {
+        let hits = words
+            .iter()
+            .filter(move |word| line.contains(word.as_str()));
+        hits.map(move |word| format!("{}:{n}: `{word}` {what}", file.path))
+    });
+    hits.collect()
+}
+
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.lines().enumerate().map(|(n, line)| (n + 1, line))
+}
+
+/// The line without its comment.
+fn code_of(line: &str) -> &str {
+    line.split("//").next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaints(path: &str, text: &str) -> Vec<String> {
+        check(&Source {
+            path: path.into(),
+            text: text.into(),
+        })
+    }
+
+    fn handler(lines: usize) -> String {
+        format!(
+            "pub async fn start(\n    body: Json,\n) -> Answer {{\n{}}}\n",
+            "    go();\n".repeat(lines - 4)
+        )
+    }
+
+    #[test]
+    fn a_file_over_the_limit_is_found_and_schema_and_tests_are_not() {
+        let long = "//!\n".repeat(LONGEST_FILE + 1);
+        assert_eq!(complaints("crates/a/src/lib.rs", &long).len(), 1);
+        assert!(complaints("crates/a/src/lib.rs", &"//!\n".repeat(LONGEST_FILE)).is_empty());
+        assert!(complaints("crates/a/src/schema.rs", &long).is_empty());
+        assert!(complaints("crates/a/tests/it/main.rs", &long).is_empty());
+    }
+
+    #[test]
+    fn a_query_outside_its_file_is_found() {
+        let text = "fn f() {\n    diesel::update(users::table);\n}\n";
+        let found = complaints("crates/identity-service/src/users/service.rs", text);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("service.rs:2:"));
+        assert!(complaints("crates/identity-service/src/users/queries.rs", text).is_empty());
+        assert!(complaints("crates/db-kit/src/outbox.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_query_in_a_comment_or_a_test_is_not_a_query() {
+        let text = "// diesel::update( is banned here\n#[cfg(test)]\nmod tests { use diesel::RunQueryDsl; }\n";
+        assert!(complaints("crates/notifier/src/service.rs", text).is_empty());
+    }
+
+    #[test]
+    fn a_handler_over_the_limit_is_found() {
+        let path = "crates/a/src/teams/routes.rs";
+        assert!(complaints(path, &handler(LONGEST_HANDLER)).is_empty());
+        let found = complaints(path, &handler(LONGEST_HANDLER + 1));
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("handler start has 31 lines"));
+    }
+
+    #[test]
+    fn unfinished_work_and_paths_of_a_machine_are_found() {
+        for word in [
+            ["to", "do!()"],
+            ["FIX", "ME"],
+            ["/ho", "me/mia/x"],
+            ["/ro", "ot/x"],
+        ] {
+            assert_eq!(complaints("docs/a.md", &word.concat()).len(), 1, "{word:?}");
+        }
+        assert!(complaints("docs/a.md", "nothing of that kind").is_empty());
+    }
+}

@@ -1,0 +1,207 @@
+//! `cargo xtask tour`: runs the README's own blocks, and holds them to the output they show.
+
+use crate::cmd::{Context, Result, fail, run_reading};
+use crate::envs;
+use crate::servers::free_port;
+use crate::standalone::{self, Holdfast};
+use std::process::Command;
+
+const SCRIPT: &str = "sh tour";
+const SHOWN: &str = "text tour";
+const MARK: &str = "@@ README.md:";
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// A running product: the addresses of the identity and of the work-session area
+    #[arg(long, num_args = 2, value_names = ["IDENTITY", "WORKSESSION"])]
+    against: Option<Vec<String>>,
+    /// The host under which the running product reaches this machine's chat listener
+    #[arg(long, default_value = "127.0.0.1")]
+    hook_host: String,
+}
+
+pub(crate) fn tour(options: &Options) -> Result {
+    match options.against.as_deref() {
+        Some([identity, worksession]) => walk(identity, worksession, &options.hook_host),
+        _ => {
+            standalone::build(false)?;
+            tour_of_built()
+        }
+    }
+}
+
+/// Walks through a fresh `holdfast` that is already built.
+pub(crate) fn tour_of_built() -> Result {
+    let holdfast = Holdfast::start()?;
+    walk(
+        holdfast.address("identity")?,
+        holdfast.address("worksession")?,
+        "127.0.0.1",
+    )
+}
+
+fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result {
+    let readme = std::fs::read_to_string(envs::root().join("README.md"))?;
+    let steps = steps(&readme)?;
+    let port = free_port()?;
+    let listen = if hook_host == "127.0.0.1" {
+        hook_host
+    } else {
+        "0.0.0.0"
+    };
+    let mut command = Command::new("bash");
+    command
+        .current_dir(envs::root())
+        .args(["-euo", "pipefail", "-c", &script(&steps)])
+        .env("CARGO_TARGET_DIR", envs::target_dir())
+        .env("IDENTITY", identity)
+        .env("GAME", worksession)
+        .env("CHAT", format!("{listen}:{port}"))
+        .env("HOOK", format!("http://{hook_host}:{port}/hook"));
+    let mut said = vec![Vec::new()];
+    let ended = run_reading(&mut command, |line| {
+        if line.starts_with(MARK) {
+            said.push(Vec::new());
+        } else if let Some(block) = said.last_mut() {
+            block.push(line.to_owned());
+        }
+    });
+    ended.context(|| "the blocks of README.md do not run".to_owned())?;
+    for (step, lines) in steps.iter().zip(said.iter().skip(1)) {
+        check(step, lines)?;
+    }
+    println!(
+        "tour: {} blocks ran and said what README.md shows",
+        steps.len()
+    );
+    Ok(())
+}
+
+/// A block and what the README shows of its output.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Step {
+    line: usize,
+    script: String,
+    shown: Vec<String>,
+}
+
+fn steps(readme: &str) -> Result<Vec<Step>> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut fence = "";
+    for (n, line) in readme.lines().enumerate() {
+        match (line.strip_prefix("```"), fence) {
+            (Some(info), "") => {
+                fence = if info.is_empty() { "plain" } else { info };
+                if info == SCRIPT {
+                    steps.push(Step {
+                        line: n + 1,
+                        ..Step::default()
+                    });
+                }
+            }
+            (Some(_), _) => fence = "",
+            (None, SCRIPT) => {
+                if let Some(step) = steps.last_mut() {
+                    step.script.push_str(line);
+                    step.script.push('\n');
+                }
+            }
+            (None, SHOWN) => match steps.last_mut() {
+                Some(step) => step.shown.push(line.to_owned()),
+                None => return fail(format!("README.md:{}: output before any block", n + 1)),
+            },
+            _ => {}
+        }
+    }
+    if steps.is_empty() || steps.iter().all(|step| step.shown.is_empty()) {
+        return fail("README.md has no tour, or shows none of its output");
+    }
+    Ok(steps)
+}
+
+fn script(steps: &[Step]) -> String {
+    steps
+        .iter()
+        .map(|step| format!("echo '{MARK}{}'\n{}", step.line, step.script))
+        .collect()
+}
+
+/// Every line shown must have been said, in this order; `…` stands for anything.
+fn check(step: &Step, said: &[String]) -> Result {
+    let mut said = said.iter();
+    for shown in &step.shown {
+        if !said.any(|line| matches(shown, line)) {
+            return fail(format!(
+                "README.md:{} shows `{shown}`, which was not said",
+                step.line
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn matches(shown: &str, line: &str) -> bool {
+    let mut parts = shown.split('…');
+    let Some(mut rest) = parts.next().and_then(|first| line.strip_prefix(first)) else {
+        return false;
+    };
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        match rest.split_once(part) {
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const README: &str = "# x\n```sh\nnot run\n```\n```sh tour\nname=mia\necho $name\n```\nsays\n```text tour\nmia\n```\n";
+
+    #[test]
+    fn only_marked_blocks_are_run() {
+        let steps = steps(README).unwrap();
+        assert_eq!(steps.len(), 1);
+        assert_eq!(steps[0].line, 5);
+        assert_eq!(steps[0].script, "name=mia\necho $name\n");
+        assert_eq!(steps[0].shown, ["mia"]);
+    }
+
+    #[test]
+    fn a_readme_without_a_tour_is_refused() {
+        assert!(steps("# x\n```sh\nls\n```\n").is_err());
+        assert!(steps("```sh tour\nls\n```\n").is_err());
+    }
+
+    #[test]
+    fn an_output_that_differs_from_the_readme_is_found() {
+        let step = Step {
+            line: 1,
+            script: String::new(),
+            shown: vec!["a…c".into(), "d".into()],
+        };
+        let said = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
+        assert!(check(&step, &said(&["x", "abbc", "d"])).is_ok());
+        assert!(check(&step, &said(&["d", "abc"])).is_err());
+        assert!(check(&step, &said(&["abc"])).is_err());
+    }
+
+    #[test]
+    fn an_ellipsis_stands_for_anything_and_the_rest_for_itself() {
+        assert!(matches(r#"{"id":…,"name":"x"}"#, r#"{"id":17,"name":"x"}"#));
+        assert!(matches("…", ""));
+        assert!(matches("a…b…c", "a1b2c"));
+        assert!(!matches("a…b…c", "a1c2b"));
+        assert!(!matches("abc", "abcd"));
+        assert!(!matches("abc…", "ab"));
+    }
+}

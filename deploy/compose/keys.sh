@@ -1,0 +1,33 @@
+#!/bin/sh
+# Makes what the parts of docker-compose.yml authenticate and seal with: once, into the volumes
+# under /keys, one for each part. What is there stays as it is.
+set -eu
+
+done_file=/keys/identity/.complete
+if [ -e "$done_file" ]; then
+    echo "keys: already made"
+    exit 0
+fi
+
+secret() { head -c 32 /dev/urandom | base64 | tr -d '\n'; }
+password() { head -c 24 /dev/urandom | base64 | tr '+/' '-_' | tr -d '\n'; }
+# The volume, not the mode, decides who reads a file: the parts run under users of their own.
+write() { printf '%s\n' "$2" > "$1"; chmod 444 "$1"; }
+
+shared=$(secret)
+write /keys/identity/signing-key "$(secret)"
+write /keys/postgres/password "$(password)"
+broker=$(password)
+write /keys/rabbitmq/rabbitmq.conf "default_user = holdfast
+default_pass = $broker"
+
+for part in identity worksession notifier; do
+    database=$(password)
+    write "/keys/postgres/$part" "$database"
+    write "/keys/$part/database-url" "postgres://$part:$database@postgres:5432/$part"
+    write "/keys/$part/broker-url" "amqp://holdfast:$broker@rabbitmq:5672"
+    write "/keys/$part/shared-key" "$shared"
+done
+
+: > "$done_file"
+echo "keys: made"

@@ -1,14 +1,15 @@
 //! Events that wait for the broker. The row is written in the transaction of the change it tells of;
 //! the relay leases rows, publishes them outside any transaction, and deletes what was confirmed.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use uuid::Uuid;
 
-use crate::Db;
 use crate::schema::outbox;
+use crate::{Db, on_backend};
 
 const PENDING: &str = "pending";
 const UNROUTABLE: &str = "unroutable";
@@ -29,7 +30,7 @@ pub struct NewOutboxRow {
 }
 
 /// An event that was leased to a relay.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone)]
 pub struct OutboxRow {
     /// The event's id.
     pub id: String,
@@ -39,8 +40,10 @@ pub struct OutboxRow {
     pub routing_key: String,
     /// The encoded event.
     pub body: String,
-    /// How often it was leased, this time included. More than one means that a copy may be out already.
+    /// How often it was leased, this time included.
     pub attempts: i64,
+    /// Another lease ran out before its relay said what became of it: a copy may be out already.
+    pub reclaimed: bool,
 }
 
 /// How much waits.
@@ -88,7 +91,6 @@ pub fn lease(
     lease: Duration,
     limit: i64,
 ) -> QueryResult<Vec<OutboxRow>> {
-    let until = now + lease;
     let columns = (
         outbox::id,
         outbox::exchange,
@@ -96,47 +98,47 @@ pub fn lease(
         outbox::body,
         outbox::attempts,
     );
-    let mut rows: Vec<OutboxRow> = match db {
-        Db::Pg(conn) => {
-            // The lock is skipped, not waited for: other relays' rows are none of ours.
-            let due = outbox::table
-                .filter(outbox::state.eq(PENDING).and(outbox::available_at.le(now)))
-                .order((outbox::available_at, outbox::id))
-                .limit(limit)
-                .select(outbox::id)
-                .for_update()
-                .skip_locked()
-                .load::<String>(conn)?;
-            diesel::update(
-                outbox::table
-                    .filter(outbox::id.eq_any(due))
-                    .filter(outbox::available_at.le(now)),
-            )
-            .set((
-                outbox::available_at.eq(until),
-                outbox::lease_owner.eq(owner),
-                outbox::attempts.eq(outbox::attempts + 1),
-            ))
-            .returning(columns)
-            .load(conn)?
-        }
-        Db::Sqlite(conn) => {
-            let due = outbox::table
-                .filter(outbox::state.eq(PENDING).and(outbox::available_at.le(now)))
-                .order((outbox::available_at, outbox::id))
-                .limit(limit)
-                .select(outbox::id)
-                .load::<String>(conn)?;
-            diesel::update(outbox::table.filter(outbox::id.eq_any(due)))
-                .set((
-                    outbox::available_at.eq(until),
-                    outbox::lease_owner.eq(owner),
-                    outbox::attempts.eq(outbox::attempts + 1),
-                ))
-                .returning(columns)
-                .load(conn)?
-        }
+    let due = outbox::table
+        .filter(is_pending().and(outbox::available_at.le(now)))
+        .order((outbox::available_at, outbox::id))
+        .limit(limit)
+        .select((outbox::id, outbox::lease_owner));
+    let due: Vec<(String, Option<String>)> = match db {
+        // The lock is skipped, not waited for: other relays' rows are none of ours.
+        Db::Pg(conn) => due.for_update().skip_locked().load(conn)?,
+        Db::Sqlite(conn) => due.load(conn)?,
     };
+    let ids: Vec<&str> = due.iter().map(|(id, _)| id.as_str()).collect();
+    let reclaimed: HashSet<&str> = due
+        .iter()
+        .filter(|(_, owner)| owner.is_some())
+        .map(|(id, _)| id.as_str())
+        .collect();
+    let changes = (
+        outbox::available_at.eq(now + lease),
+        outbox::lease_owner.eq(owner),
+        outbox::attempts.eq(outbox::attempts + 1),
+    );
+    let leased: Vec<(String, String, String, String, i64)> = on_backend!(db, conn => {
+        diesel::update(outbox::table.filter(outbox::id.eq_any(&ids)).filter(outbox::available_at.le(now)))
+            .set(changes)
+            .returning(columns)
+            .load(conn)
+    })?;
+    let mut rows: Vec<OutboxRow> = leased
+        .into_iter()
+        .map(|(id, exchange, routing_key, body, attempts)| {
+            let reclaimed = reclaimed.contains(id.as_str());
+            OutboxRow {
+                id,
+                exchange,
+                routing_key,
+                body,
+                attempts,
+                reclaimed,
+            }
+        })
+        .collect();
     rows.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(rows)
 }
@@ -187,7 +189,7 @@ pub fn mark_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
 /// Any database error.
 pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
     let (pending, oldest) = outbox::table
-        .filter(outbox::state.eq(PENDING))
+        .filter(is_pending())
         .select((
             diesel::dsl::count_star(),
             diesel::dsl::min(outbox::created_at),
@@ -210,7 +212,12 @@ pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
 /// Any database error.
 pub fn next_due(db: &mut Db) -> QueryResult<Option<NaiveDateTime>> {
     outbox::table
-        .filter(outbox::state.eq(PENDING))
+        .filter(is_pending())
         .select(diesel::dsl::min(outbox::available_at))
         .first(db)
+}
+
+/// Written out rather than bound: only then does SQLite see that the index of what waits serves it.
+fn is_pending() -> diesel::expression::SqlLiteral<diesel::sql_types::Bool> {
+    diesel::dsl::sql("outbox.state = 'pending'")
 }

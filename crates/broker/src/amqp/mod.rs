@@ -1,0 +1,118 @@
+//! RabbitMQ. Two connections, because a broker that is short of memory stops reading from a connection
+//! that publishes, and acknowledgements would wait with the publishes.
+
+mod consume;
+mod declare;
+mod link;
+mod publish;
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lapin::Channel;
+use lapin::options::QueueDeclareOptions;
+use lapin::types::{FieldTable, ShortString};
+use lapin::uri::AMQPUri;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::broker::Handler;
+use crate::{BrokerError, ConsumeOptions, Queue};
+use link::Link;
+
+/// How long a question about a queue may take.
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
+
+pub(crate) struct Amqp {
+    runtime: Handle,
+    prefix: Arc<str>,
+    publishing: Link,
+    consuming: Link,
+    /// Channels in confirm mode that nobody publishes on now.
+    lanes: Mutex<Vec<Channel>>,
+}
+
+impl Amqp {
+    pub(crate) fn open(uri: AMQPUri, prefix: &str, app_name: &str) -> Self {
+        let runtime = Handle::current();
+        let prefix: Arc<str> = prefix.into();
+        let link = |role: &str| {
+            Link::open(
+                &runtime,
+                uri.clone(),
+                format!("{app_name} {role}"),
+                Arc::clone(&prefix),
+            )
+        };
+        let (publishing, consuming) = (link("publish"), link("consume"));
+        Self {
+            runtime,
+            prefix,
+            publishing,
+            consuming,
+            lanes: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.publishing.current().is_some() && self.consuming.current().is_some()
+    }
+
+    pub(crate) async fn ready_to_publish(&self) {
+        // None means that the broker is being closed; a publish then says so.
+        let _ = self.publishing.ready().await;
+    }
+
+    pub(crate) fn consume(
+        self: &Arc<Self>,
+        queue: Queue,
+        options: ConsumeOptions,
+        handler: Handler,
+        stopping: watch::Receiver<()>,
+    ) -> JoinHandle<()> {
+        self.runtime.spawn(consume::run(
+            Arc::clone(self),
+            queue,
+            options,
+            handler,
+            stopping,
+        ))
+    }
+
+    pub(crate) async fn consumers(&self, queue: Queue) -> Result<u32, BrokerError> {
+        let connection = self
+            .consuming
+            .current()
+            .ok_or_else(|| BrokerError("not connected".to_owned()))?;
+        let name = name(&self.prefix, queue.name()).map_err(BrokerError)?;
+        let question = async {
+            let channel = connection.create_channel().await?;
+            let options = QueueDeclareOptions {
+                passive: true,
+                ..QueueDeclareOptions::default()
+            };
+            let answer = channel
+                .queue_declare(name, options, FieldTable::default())
+                .await?;
+            channel.close(200, "done".into()).await?;
+            Ok::<_, lapin::Error>(answer.consumer_count())
+        };
+        match timeout(QUESTION_TIMEOUT, question).await {
+            Ok(answer) => answer.map_err(|error| BrokerError(error.to_string())),
+            Err(_) => Err(BrokerError("no answer in time".to_owned())),
+        }
+    }
+
+    pub(crate) async fn close(&self) {
+        self.publishing.close().await;
+        self.consuming.close().await;
+    }
+}
+
+/// The name of an exchange or queue with the configured prefix.
+fn name(prefix: &str, name: &str) -> Result<ShortString, String> {
+    ShortString::try_new(format!("{prefix}{name}"))
+        .map_err(|_| format!("the name {name} with its prefix is too long"))
+}

@@ -1,0 +1,159 @@
+use std::collections::HashSet;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use event_types::Exchange;
+use futures_util::future::join_all;
+use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
+use lapin::types::ShortString;
+use lapin::{BasicProperties, Channel, Confirmation};
+use tokio::time::{Instant, timeout, timeout_at};
+use uuid::Uuid;
+
+use super::{Amqp, name};
+use crate::{Message, Outcome};
+
+/// How long a batch may take, a blocked broker included.
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Idle channels that are kept.
+const KEPT_LANES: usize = 4;
+
+/// AMQP's delivery mode for what is written to disk.
+const PERSISTENT: u8 = 2;
+
+impl Amqp {
+    /// Publishes a batch on a channel of its own and waits for all its confirms.
+    ///
+    /// The client library hangs a returned message on whichever confirm it completes next, which under
+    /// an ack of several tags is not the message's own. So a channel serves one batch at a time, returns
+    /// are told apart by their `message_id` once all confirms are in, and a channel with an open
+    /// question is thrown away.
+    pub(crate) async fn publish(&self, messages: Vec<Message>) -> Vec<Outcome> {
+        let lane = match self.lane().await {
+            Ok(lane) => lane,
+            Err(reason) => {
+                return messages
+                    .iter()
+                    .map(|_| Outcome::Unsent(reason.clone()))
+                    .collect();
+            }
+        };
+        let deadline = Instant::now() + PUBLISH_TIMEOUT;
+        let answers = join_all(messages.iter().map(|message| async {
+            match timeout_at(deadline, self.publish_one(&lane, message)).await {
+                Ok(answer) => answer,
+                Err(_) => Err("no confirm in time".to_owned()),
+            }
+        }))
+        .await;
+        if answers.iter().all(Result::is_ok) {
+            self.give_back(lane);
+        } else {
+            self.publishing.suspect();
+            self.runtime
+                .spawn(async move { lane.close(200, "unanswered".into()).await });
+        }
+        settle(&messages, answers)
+    }
+
+    async fn publish_one(&self, lane: &Channel, message: &Message) -> Result<Confirmation, String> {
+        let key = ShortString::try_new(message.routing_key.clone())
+            .map_err(|_| "the routing key is too long".to_owned())?;
+        let properties = BasicProperties::default()
+            .with_content_type("application/cloudevents+json".into())
+            .with_delivery_mode(PERSISTENT)
+            .with_message_id(ShortString::from(message.id.to_string()))
+            .with_type(key.clone());
+        let options = BasicPublishOptions {
+            mandatory: true,
+            ..BasicPublishOptions::default()
+        };
+        let exchange = self.exchange(message.exchange)?;
+        let confirm = lane
+            .basic_publish(exchange, key, options, &message.body, properties)
+            .await;
+        let confirm = confirm.map_err(|error| error.to_string())?;
+        confirm.await.map_err(|error| error.to_string())
+    }
+
+    fn exchange(&self, exchange: Exchange) -> Result<ShortString, String> {
+        name(&self.prefix, exchange.name())
+    }
+
+    /// A channel that nobody else publishes on.
+    async fn lane(&self) -> Result<Channel, String> {
+        let connection = self.publishing.current().ok_or("not connected")?;
+        loop {
+            let kept = self
+                .lanes
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop();
+            match kept {
+                Some(lane) if lane.status().connected() => return Ok(lane),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        let opening = async {
+            let channel = connection.create_channel().await?;
+            channel
+                .confirm_select(ConfirmSelectOptions::default())
+                .await?;
+            Ok::<_, lapin::Error>(channel)
+        };
+        match timeout(PUBLISH_TIMEOUT, opening).await {
+            Ok(opened) => opened.map_err(|error| {
+                self.publishing.suspect();
+                error.to_string()
+            }),
+            Err(_) => Err("no channel in time".to_owned()),
+        }
+    }
+
+    fn give_back(&self, lane: Channel) {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if lanes.len() < KEPT_LANES {
+            lanes.push(lane);
+        }
+    }
+}
+
+fn settle(messages: &[Message], answers: Vec<Result<Confirmation, String>>) -> Vec<Outcome> {
+    let mut returned = HashSet::new();
+    let mut nacked = HashSet::new();
+    let mut failed = std::collections::HashMap::new();
+    for (message, answer) in messages.iter().zip(answers) {
+        match answer {
+            Ok(confirmation) => {
+                if confirmation.is_nack() {
+                    nacked.insert(message.id);
+                }
+                if let Some(back) = confirmation.take_message() {
+                    returned.extend(
+                        back.properties
+                            .message_id()
+                            .as_ref()
+                            .and_then(|id| id.as_str().parse::<Uuid>().ok()),
+                    );
+                }
+            }
+            Err(reason) => {
+                failed.insert(message.id, reason);
+            }
+        }
+    }
+    let outcome = |message: &Message| {
+        if returned.contains(&message.id) {
+            Outcome::Returned
+        } else if let Some(reason) = failed.remove(&message.id) {
+            Outcome::Unconfirmed(reason)
+        } else if nacked.contains(&message.id) {
+            Outcome::Nacked
+        } else {
+            Outcome::Confirmed
+        }
+    };
+    messages.iter().map(outcome).collect()
+}

@@ -1,0 +1,174 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::amqp::Amqp;
+use crate::memory::Memory;
+use crate::{BrokerUrl, ConsumeOptions, Delivery, Message, Outcome, Queue, Verdict};
+
+/// A consumer's function behind a pointer, so that queues keep handlers of any type.
+pub(crate) type Handler =
+    Arc<dyn Fn(Delivery) -> Pin<Box<dyn Future<Output = Verdict> + Send>> + Send + Sync>;
+
+/// The connection to RabbitMQ, or the one inside this process. Cheap to clone.
+///
+/// With RabbitMQ everything runs as tasks of the runtime that [`Broker::connect`] was called in, and
+/// never in an actix worker: a worker that is busy or stops would take the connection with it.
+#[derive(Clone)]
+pub struct Broker(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Memory(Arc<Memory>),
+    Amqp(Arc<Amqp>),
+}
+
+/// Whether messages can be published now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BrokerState {
+    /// Inside this process; always there.
+    Memory,
+    /// Connected, topology declared.
+    Connected,
+    /// RabbitMQ is away; it is tried again without end.
+    Disconnected,
+}
+
+/// The broker did not answer a question.
+#[derive(Debug, Clone, Error)]
+#[error("the broker does not answer: {0}")]
+pub struct BrokerError(pub(crate) String);
+
+impl Broker {
+    /// A broker inside this process.
+    #[must_use]
+    pub fn memory() -> Self {
+        Self(Kind::Memory(Arc::new(Memory::default())))
+    }
+
+    /// Connects in the background and keeps reconnecting; never fails because RabbitMQ is away.
+    ///
+    /// `prefix` stands before the name of every exchange and queue; `app_name` names the connections.
+    /// Call it in the multi-thread runtime of the process.
+    #[must_use]
+    pub fn connect(url: &BrokerUrl, prefix: &str, app_name: &str) -> Self {
+        match url.amqp() {
+            None => Self::memory(),
+            Some(uri) => Self(Kind::Amqp(Arc::new(Amqp::open(uri, prefix, app_name)))),
+        }
+    }
+
+    /// The publishing side.
+    #[must_use]
+    pub fn publisher(&self) -> Publisher {
+        Publisher(self.clone())
+    }
+
+    /// Calls `handler` for each message of the queue until the handle is stopped or dropped.
+    ///
+    /// A panic of the handler counts as a failed delivery; ten of them park the message.
+    #[must_use = "dropping the handle ends the consumer"]
+    pub fn consume<F, Fut>(
+        &self,
+        queue: Queue,
+        options: ConsumeOptions,
+        handler: F,
+    ) -> ConsumerHandle
+    where
+        F: Fn(Delivery) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Verdict> + Send + 'static,
+    {
+        let handler: Handler = Arc::new(move |delivery| Box::pin(handler(delivery)));
+        let (stop, stopping) = watch::channel(());
+        let task = match &self.0 {
+            Kind::Memory(memory) => memory.consume(queue, options, handler, stopping),
+            Kind::Amqp(amqp) => amqp.consume(queue, options, handler, stopping),
+        };
+        ConsumerHandle { stop, task }
+    }
+
+    /// Whether messages can be published now.
+    #[must_use]
+    pub fn state(&self) -> BrokerState {
+        match &self.0 {
+            Kind::Memory(_) => BrokerState::Memory,
+            Kind::Amqp(amqp) if amqp.is_connected() => BrokerState::Connected,
+            Kind::Amqp(_) => BrokerState::Disconnected,
+        }
+    }
+
+    /// How many consumers the queue has, those of other processes included. Answers within 2 s.
+    ///
+    /// # Errors
+    /// [`BrokerError`] when RabbitMQ does not answer.
+    pub async fn consumers(&self, queue: Queue) -> Result<u32, BrokerError> {
+        match &self.0 {
+            Kind::Memory(memory) => Ok(memory.consumers(queue)),
+            Kind::Amqp(amqp) => amqp.consumers(queue).await,
+        }
+    }
+
+    /// Closes the connections; call it after relays and consumers have stopped.
+    pub async fn close(&self) {
+        if let Kind::Amqp(amqp) = &self.0 {
+            amqp.close().await;
+        }
+    }
+}
+
+impl std::fmt::Debug for Broker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Broker").field(&self.state()).finish()
+    }
+}
+
+/// Publishes with confirms. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Publisher(Broker);
+
+impl Publisher {
+    /// Publishes one message; answers within about ten seconds.
+    pub async fn publish(&self, message: Message) -> Outcome {
+        let unanswered = || Outcome::Unconfirmed("no outcome".to_owned());
+        self.publish_batch(vec![message])
+            .await
+            .pop()
+            .unwrap_or_else(unanswered)
+    }
+
+    /// Publishes messages side by side and gives their outcomes in the same order.
+    pub async fn publish_batch(&self, messages: Vec<Message>) -> Vec<Outcome> {
+        match &self.0.0 {
+            Kind::Memory(memory) => memory.publish(messages).await,
+            Kind::Amqp(amqp) => amqp.publish(messages).await,
+        }
+    }
+
+    /// Waits until there is a connection to publish on.
+    pub async fn ready(&self) {
+        match &self.0.0 {
+            Kind::Memory(_) => {}
+            Kind::Amqp(amqp) => amqp.ready_to_publish().await,
+        }
+    }
+}
+
+/// A running consumer; dropping it ends the consumer without waiting.
+#[derive(Debug)]
+pub struct ConsumerHandle {
+    stop: watch::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl ConsumerHandle {
+    /// Takes no further messages and waits until those in hand are settled, ten seconds at most.
+    pub async fn stop(self) {
+        drop(self.stop);
+        // The task ends by itself; it fails only when the runtime is going down.
+        let _ = self.task.await;
+    }
+}

@@ -1,0 +1,204 @@
+//! The relay: takes what waits in a service's outbox to the broker.
+//!
+//! Rows are leased in a short transaction and published outside it, so that a slow broker holds no
+//! lock; deleted when confirmed, given back when not. Relays of several replicas work side by side.
+
+mod metrics;
+mod outbox;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use db_kit::Pool;
+use prometheus::Registry;
+use tokio::sync::{Mutex, Notify, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, sleep_until};
+
+use crate::Publisher;
+use crate::pause::Pause;
+use metrics::Metrics;
+use outbox::{Batch, Outbox, Settled};
+
+/// How long after a wake the relay waits for more to come, so that a burst is one transaction.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// How often the gauges are read from the database.
+const OBSERVE_EVERY: Duration = Duration::from_secs(5);
+
+/// How a relay works.
+#[derive(Clone)]
+pub struct RelayOptions {
+    /// The label of its metrics.
+    pub name: String,
+    /// The clock that stamps the outbox rows, in UTC.
+    pub now: Arc<dyn Fn() -> NaiveDateTime + Send + Sync>,
+    /// How often the outbox is looked at without being woken, for rows of other processes.
+    pub poll: Duration,
+    /// How long rows are held. A relay that dies gives them free after this time.
+    pub lease: Duration,
+    /// The most rows leased at once.
+    pub batch: i64,
+    /// The most batches under way at once.
+    pub batches: usize,
+}
+
+impl RelayOptions {
+    /// The usual figures: a poll every 500 ms, leases of 30 s, twice 250 confirms in flight.
+    #[must_use]
+    pub fn new(name: &str, now: impl Fn() -> NaiveDateTime + Send + Sync + 'static) -> Self {
+        Self {
+            name: name.to_owned(),
+            now: Arc::new(now),
+            poll: Duration::from_millis(500),
+            lease: Duration::from_secs(30),
+            batch: 250,
+            batches: 2,
+        }
+    }
+}
+
+/// Starts relays; see [`Relay::spawn`].
+#[derive(Debug)]
+pub struct Relay;
+
+impl Relay {
+    /// Starts a relay as a task of the current runtime.
+    #[must_use]
+    pub fn spawn(
+        pool: Pool,
+        publisher: Publisher,
+        options: RelayOptions,
+        registry: &Registry,
+    ) -> RelayHandle {
+        let metrics = match Metrics::register(&options.name, registry) {
+            Ok(metrics) => Some(metrics),
+            Err(error) => {
+                log::error!("the relay {} runs without metrics: {error}", options.name);
+                None
+            }
+        };
+        let wake = Arc::new(Notify::new());
+        let (stop, stopping) = watch::channel(false);
+        let outbox = Outbox::new(pool, publisher, options, metrics);
+        let task = tokio::spawn(run(outbox, Arc::clone(&wake), stopping));
+        RelayHandle {
+            wake,
+            stop: Arc::new(stop),
+            task: Arc::new(Mutex::new(Some(task))),
+        }
+    }
+}
+
+/// A running relay. It ends when every clone of its handle is gone. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct RelayHandle {
+    wake: Arc<Notify>,
+    stop: Arc<watch::Sender<bool>>,
+    task: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+impl RelayHandle {
+    /// Says that something was committed to the outbox; costs nothing.
+    pub fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Leases nothing more and waits until what is under way is settled, some twenty seconds at most.
+    pub async fn stop(&self) {
+        self.stop.send_replace(true);
+        if let Some(task) = self.task.lock().await.take() {
+            // The task ends by itself; it fails only when the runtime is going down.
+            let _ = task.await;
+        }
+    }
+}
+
+async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bool>) {
+    let outbox = Arc::new(outbox);
+    let mut under_way = JoinSet::new();
+    let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
+    let mut observe = interval(OBSERVE_EVERY);
+    observe.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // Not before `rest_until` after trouble; without trouble a wake or the poll says when.
+    let (mut rest_until, mut next_poll) = (Instant::now(), Instant::now());
+    let mut woken = true;
+    wait_for_broker(&outbox, &mut observe, stopping.clone()).await;
+    loop {
+        let now = Instant::now();
+        let room = under_way.len() < outbox.options.batches;
+        if room && now >= rest_until && (woken || now >= next_poll) {
+            let leased = outbox.lease(woken).await;
+            next_poll = Instant::now() + outbox.options.poll;
+            match leased {
+                Ok(Batch { rows, more }) => {
+                    woken = more;
+                    if !rows.is_empty() {
+                        under_way.spawn(Arc::clone(&outbox).publish(rows));
+                    }
+                }
+                Err(error) => {
+                    log::warn!(
+                        "the relay {} cannot read its outbox: {error}",
+                        outbox.options.name
+                    );
+                    rest_until = Instant::now() + pause.step();
+                }
+            }
+        }
+        let room = under_way.len() < outbox.options.batches;
+        let next_look = if woken {
+            rest_until
+        } else {
+            next_poll.max(rest_until)
+        };
+        tokio::select! {
+            biased;
+            () = stopped(&mut stopping) => break,
+            Some(settled) = under_way.join_next() => {
+                // A panic there leaves its rows to their lease.
+                let Ok(Settled { some_confirmed, some_kept, connected }) = settled else { continue };
+                if some_confirmed {
+                    pause.reset();
+                }
+                if some_kept {
+                    // Those rows are free again at once; what has to wait is this relay.
+                    rest_until = Instant::now() + pause.step();
+                }
+                if !connected {
+                    wait_for_broker(&outbox, &mut observe, stopping.clone()).await;
+                    woken = true;
+                }
+            }
+            () = wake.notified(), if !woken => {
+                sleep(GATHER).await;
+                woken = true;
+            }
+            () = sleep_until(next_look), if room => {}
+            _ = observe.tick() => outbox.observe().await,
+        }
+    }
+    while under_way.join_next().await.is_some() {}
+}
+
+/// A broker that is away costs the database nothing: no row is leased until it is back.
+async fn wait_for_broker(
+    outbox: &Outbox,
+    observe: &mut Interval,
+    mut stopping: watch::Receiver<bool>,
+) {
+    loop {
+        tokio::select! {
+            biased;
+            () = stopped(&mut stopping) => return,
+            () = outbox.publisher.ready() => return,
+            _ = observe.tick() => outbox.observe().await,
+        }
+    }
+}
+
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    // An error says that every handle is gone.
+    let _ = stopping.wait_for(|stop| *stop).await;
+}

@@ -1,0 +1,120 @@
+use event_types::Exchange;
+
+/// Where dead letters go first: a fanout exchange.
+pub(crate) const DEAD_LETTER_EXCHANGE: &str = "work.dlx";
+
+/// Where they stay until somebody looks.
+pub(crate) const PARKED_QUEUE: &str = "work.parked";
+
+/// The queues that have a consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Queue {
+    /// What the notifier tells a chat, and where to.
+    NotifyChat,
+    /// What the notifier answers to the work-session area.
+    WorksessionFeedback,
+}
+
+impl Queue {
+    pub(crate) const ALL: [Self; 2] = [Self::NotifyChat, Self::WorksessionFeedback];
+
+    /// The queue's name, before any configured prefix.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NotifyChat => "notify.chat",
+            Self::WorksessionFeedback => "worksession.feedback",
+        }
+    }
+
+    /// What is routed to the queue. A new version of a bound event arrives too, and is parked rather
+    /// than lost while its consumer does not know it.
+    pub(crate) fn bindings(self) -> &'static [(Exchange, &'static str)] {
+        match self {
+            Self::NotifyChat => &[
+                (Exchange::Public, "session.#"),
+                (Exchange::Private, "integration.configured.v1"),
+            ],
+            Self::WorksessionFeedback => &[
+                (Exchange::Public, "notification.#"),
+                (Exchange::Public, "integration.disabled.#"),
+            ],
+        }
+    }
+
+    /// The queues that a message with this key reaches, as RabbitMQ would route it.
+    pub(crate) fn routed(exchange: Exchange, key: &str) -> impl Iterator<Item = Self> + '_ {
+        Self::ALL.into_iter().filter(move |queue| {
+            queue.bindings().iter().any(|&(bound, pattern)| {
+                bound == exchange
+                    && match exchange {
+                        Exchange::Public => topic_matches(pattern, key),
+                        Exchange::Private => pattern == key,
+                    }
+            })
+        })
+    }
+}
+
+/// Topic matching: words between dots, `*` for one word, `#` for any number of them.
+fn topic_matches(pattern: &str, key: &str) -> bool {
+    fn matches(pattern: &[&str], words: &[&str]) -> bool {
+        match pattern.split_first() {
+            None => words.is_empty(),
+            Some((&"#", rest)) => {
+                (0..=words.len()).any(|n| words.get(n..).is_some_and(|tail| matches(rest, tail)))
+            }
+            Some((first, rest)) => words.split_first().is_some_and(|(word, tail)| {
+                (*first == "*" || first == word) && matches(rest, tail)
+            }),
+        }
+    }
+    matches(
+        &pattern.split('.').collect::<Vec<_>>(),
+        &key.split('.').collect::<Vec<_>>(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn topics_match_by_words() {
+        for (pattern, key, expected) in [
+            ("session.#", "session.started.v1", true),
+            ("session.#", "session", true),
+            ("session.#", "sessions.started", false),
+            ("session.*", "session.started.v1", false),
+            ("session.*.v1", "session.started.v1", true),
+            ("#.v1", "a.b.v1", true),
+            ("#", "", true),
+            ("a.*", "a", false),
+        ] {
+            assert_eq!(topic_matches(pattern, key), expected, "{pattern} {key}");
+        }
+    }
+
+    #[test]
+    fn each_event_reaches_its_consumer() {
+        let routed = |exchange, key| Queue::routed(exchange, key).collect::<Vec<_>>();
+        assert_eq!(
+            routed(Exchange::Public, "session.started.v1"),
+            [Queue::NotifyChat]
+        );
+        assert_eq!(
+            routed(Exchange::Private, "integration.configured.v1"),
+            [Queue::NotifyChat]
+        );
+        assert_eq!(
+            routed(Exchange::Public, "integration.disabled.v1"),
+            [Queue::WorksessionFeedback]
+        );
+        assert_eq!(
+            routed(Exchange::Public, "notification.failed.v1"),
+            [Queue::WorksessionFeedback]
+        );
+        assert_eq!(routed(Exchange::Public, "integration.configured.v1"), []);
+        assert_eq!(routed(Exchange::Private, "session.started.v1"), []);
+    }
+}

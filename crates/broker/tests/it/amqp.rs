@@ -1,0 +1,183 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use broker::{Broker, BrokerState, ConsumeOptions, Outcome, Queue, Verdict};
+use event_types::Exchange;
+use lapin::options::BasicGetOptions;
+use test_kit::{TestBroker, wait_until};
+
+use crate::proxy::Proxy;
+use crate::{PATIENCE, connected, message, next, on_rabbitmq, started, telling};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_message_of_a_batch_gets_its_own_outcome() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let broker = connected(&kit).await;
+    let (handler, mut seen) = telling(|_| Verdict::Ack);
+    let consumer = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
+    // The broker acknowledges several tags at once; every seventh message has nowhere to go.
+    let lost = |n: usize| n % 7 == 3;
+    for _ in 0..5 {
+        let batch: Vec<_> = (0..400)
+            .map(|n| {
+                if lost(n) {
+                    message(Exchange::Public, "weather.v1")
+                } else {
+                    started()
+                }
+            })
+            .collect();
+        let outcomes = broker.publisher().publish_batch(batch.clone()).await;
+        for (n, outcome) in outcomes.iter().enumerate() {
+            let expected = if lost(n) {
+                Outcome::Returned
+            } else {
+                Outcome::Confirmed
+            };
+            assert_eq!(*outcome, expected, "message {n}");
+        }
+        for _ in batch.iter().enumerate().filter(|(n, _)| !lost(*n)) {
+            next(&mut seen).await;
+        }
+    }
+    let counted = async || (broker.consumers(Queue::NotifyChat).await.unwrap() == 1).then_some(());
+    wait_until("the consumer to be counted", PATIENCE, counted).await;
+    consumer.stop().await;
+    broker.close().await;
+    assert_eq!(broker.state(), BrokerState::Disconnected);
+    assert!(matches!(
+        broker.publisher().publish(started()).await,
+        Outcome::Unsent(_)
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_read_is_parked_at_once_and_what_kills_its_consumer_after_ten_times() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let broker = connected(&kit).await;
+    let panics = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&panics);
+    let consumer = broker.consume(
+        Queue::NotifyChat,
+        ConsumeOptions::default(),
+        move |delivery| {
+            let counted = Arc::clone(&counted);
+            async move {
+                if delivery.routing_key == "session.submitted.v1" {
+                    counted.fetch_add(1, Ordering::SeqCst);
+                    panic!("on purpose");
+                }
+                Verdict::Park("unreadable".to_owned())
+            }
+        },
+    );
+    let (poison, deadly) = (started(), message(Exchange::Public, "session.submitted.v1"));
+    assert_eq!(
+        broker.publisher().publish(poison.clone()).await,
+        Outcome::Confirmed
+    );
+    assert_eq!(parked(&kit).await, poison.id.to_string());
+    assert_eq!(
+        broker.publisher().publish(deadly.clone()).await,
+        Outcome::Confirmed
+    );
+    assert_eq!(parked(&kit).await, deadly.id.to_string());
+    assert!(
+        (10..=11).contains(&panics.load(Ordering::SeqCst)),
+        "{panics:?}"
+    );
+    consumer.stop().await;
+    broker.close().await;
+}
+
+/// Takes the next message out of the parking queue.
+async fn parked(kit: &TestBroker) -> String {
+    let connection = lapin::Connection::connect(kit.url(), lapin::ConnectionProperties::default())
+        .await
+        .unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    let queue = format!("{}work.parked", kit.prefix());
+    let id = wait_until("a parked message", PATIENCE, async || {
+        let options = BasicGetOptions { no_ack: true };
+        let got = channel
+            .basic_get(queue.as_str().into(), options)
+            .await
+            .unwrap()?;
+        Some(
+            got.delivery
+                .properties
+                .message_id()
+                .as_ref()
+                .unwrap()
+                .to_string(),
+        )
+    })
+    .await;
+    connection.close(200, "done".into()).await.unwrap();
+    id
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delivery_that_asks_for_another_try_keeps_coming_and_is_never_parked() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let broker = connected(&kit).await;
+    let tries = Arc::new(AtomicUsize::new(0));
+    let (handler, mut seen) = telling(move |_| match tries.fetch_add(1, Ordering::SeqCst) {
+        0..3 => Verdict::Retry,
+        _ => Verdict::Ack,
+    });
+    let consumer = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
+    let sent = started();
+    assert_eq!(
+        broker.publisher().publish(sent.clone()).await,
+        Outcome::Confirmed
+    );
+    for _ in 0..4 {
+        assert_eq!(next(&mut seen).await.id, sent.id);
+    }
+    consumer.stop().await;
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn publisher_and_consumer_come_back_after_their_connections_were_cut() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let proxy = Proxy::before(&kit).await;
+    let broker = Broker::connect(&proxy.url(&kit).parse().unwrap(), kit.prefix(), "test");
+    let (handler, mut seen) = telling(|_| Verdict::Ack);
+    let consumer = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
+    for round in 0..3 {
+        broker.publisher().ready().await;
+        let sent = started();
+        assert_eq!(
+            broker.publisher().publish(sent.clone()).await,
+            Outcome::Confirmed,
+            "round {round}"
+        );
+        while next(&mut seen).await.id != sent.id {}
+        proxy.cut(false);
+        let gone = async || (broker.state() == BrokerState::Disconnected).then_some(());
+        wait_until("the loss to be noticed", Duration::from_secs(5), gone).await;
+        assert!(!matches!(
+            broker.publisher().publish(started()).await,
+            Outcome::Confirmed
+        ));
+        assert!(broker.consumers(Queue::NotifyChat).await.is_err());
+        proxy.cut(true);
+    }
+    consumer.stop().await;
+    broker.close().await;
+}

@@ -1,0 +1,78 @@
+//! What the parts rely on between them: that a confirmed message is safe, that nothing is lost when
+//! the broker goes away, and that what cannot be read is set aside.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod amqp;
+mod memory;
+mod proxy;
+mod relay;
+
+use std::time::Duration;
+
+use broker::{Broker, BrokerState, BrokerUrl, Delivery, Message, Verdict};
+use event_types::Exchange;
+use test_kit::{TestBackend, TestBroker, wait_until};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn message(exchange: Exchange, routing_key: &str) -> Message {
+    Message {
+        exchange,
+        routing_key: routing_key.to_owned(),
+        id: Uuid::now_v7(),
+        body: (*b"{}").into(),
+    }
+}
+
+fn started() -> Message {
+    message(Exchange::Public, "session.started.v1")
+}
+
+/// A broker of the run's backend that nobody else uses.
+async fn connected(kit: &TestBroker) -> Broker {
+    let url: BrokerUrl = kit.url().parse().unwrap();
+    let broker = Broker::connect(&url, kit.prefix(), "test");
+    let ready = async || (broker.state() != BrokerState::Disconnected).then_some(());
+    wait_until("the broker to be connected", PATIENCE, ready).await;
+    broker
+}
+
+/// RabbitMQ runs are only those on the servers.
+fn on_rabbitmq() -> bool {
+    TestBackend::current() == TestBackend::Postgres
+}
+
+/// A handler that gives its deliveries to the test and answers as `verdict` says.
+fn telling(
+    verdict: impl Fn(&Delivery) -> Verdict + Send + Sync + Clone + 'static,
+) -> (
+    impl Fn(Delivery) -> std::pin::Pin<Box<dyn Future<Output = Verdict> + Send>> + Send + Sync,
+    mpsc::UnboundedReceiver<Delivery>,
+) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let handler = move |delivery: Delivery| {
+        let (sender, verdict) = (sender.clone(), verdict.clone());
+        let future: std::pin::Pin<Box<dyn Future<Output = Verdict> + Send>> =
+            Box::pin(async move {
+                let answer = verdict(&delivery);
+                let _ = sender.send(delivery);
+                answer
+            });
+        future
+    };
+    (handler, receiver)
+}
+
+async fn next(receiver: &mut mpsc::UnboundedReceiver<Delivery>) -> Delivery {
+    tokio::time::timeout(PATIENCE, receiver.recv())
+        .await
+        .expect("a delivery came in time")
+        .unwrap()
+}

@@ -1,0 +1,226 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use broker::{Broker, ConsumeOptions, Queue, Relay, RelayHandle, RelayOptions, Verdict};
+use chrono::{DateTime, NaiveDateTime, TimeDelta};
+use db_kit::outbox::{self, NewOutboxRow, OutboxStats};
+use db_kit::{DbError, Pool};
+use diesel::connection::SimpleConnection;
+use prometheus::Registry;
+use test_kit::{TestBroker, TestDb, wait_until};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::proxy::Proxy;
+use crate::{PATIENCE, connected, on_rabbitmq};
+
+/// A clock that runs, from a fixed start.
+fn clock() -> impl Fn() -> NaiveDateTime + Send + Sync + Clone {
+    let (start, since) = (
+        DateTime::UNIX_EPOCH.naive_utc() + TimeDelta::days(20_000),
+        Instant::now(),
+    );
+    move || start + since.elapsed()
+}
+
+fn outbox_of(db: &TestDb) -> Pool {
+    let pool = db.pool(4);
+    let tables = include_str!("../../../db-kit/sql/sqlite.sql");
+    pool.read_blocking::<_, DbError>(|db| Ok(db.batch_execute(tables)?))
+        .unwrap();
+    pool
+}
+
+async fn put(pool: &Pool, routing_key: &'static str, rows: usize, now: NaiveDateTime) -> Vec<Uuid> {
+    let ids: Vec<Uuid> = (0..rows).map(|_| Uuid::now_v7()).collect();
+    let written = ids.clone();
+    pool.write_tx::<_, DbError, _>(move |db| {
+        for id in written {
+            let row = NewOutboxRow {
+                id,
+                exchange: "work.events",
+                routing_key,
+                body: "{}".to_owned(),
+                created_at: now,
+            };
+            outbox::insert(db, &row)?;
+        }
+        Ok(())
+    })
+    .await
+    .unwrap();
+    ids
+}
+
+async fn stats(pool: &Pool) -> OutboxStats {
+    pool.read::<_, DbError, _>(|db| Ok(outbox::stats(db)?))
+        .await
+        .unwrap()
+}
+
+async fn emptied(pool: &Pool) {
+    wait_until("the outbox to be empty", PATIENCE, async || {
+        (stats(pool).await.pending == 0).then_some(())
+    })
+    .await;
+}
+
+fn relay(
+    pool: &Pool,
+    broker: &Broker,
+    now: impl Fn() -> NaiveDateTime + Send + Sync + 'static,
+) -> (RelayHandle, Registry) {
+    let registry = Registry::new();
+    let options = RelayOptions {
+        lease: Duration::from_secs(5),
+        ..RelayOptions::new("test", now)
+    };
+    (
+        Relay::spawn(pool.clone(), broker.publisher(), options, &registry),
+        registry,
+    )
+}
+
+fn figure(registry: &Registry, name: &str) -> u64 {
+    let family = registry
+        .gather()
+        .into_iter()
+        .find(|family| family.name() == name)
+        .unwrap();
+    let metric = &family.get_metric()[0];
+    metric
+        .get_counter()
+        .get_value()
+        .max(metric.get_gauge().get_value())
+        .round()
+        .to_string()
+        .parse()
+        .unwrap()
+}
+
+type Counts = Arc<Mutex<HashMap<Uuid, usize>>>;
+
+fn count(broker: &Broker) -> (Counts, broker::ConsumerHandle) {
+    let counts = Counts::default();
+    let counting = Arc::clone(&counts);
+    let handle = broker.consume(
+        Queue::NotifyChat,
+        ConsumeOptions::default(),
+        move |delivery| {
+            *counting.lock().unwrap().entry(delivery.id).or_default() += 1;
+            async { Verdict::Ack }
+        },
+    );
+    (counts, handle)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_relays_publish_each_event_once_and_set_aside_what_nobody_wants() {
+    let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
+    let pool = outbox_of(&db);
+    let broker = connected(&kit).await;
+    let (counts, consumer) = count(&broker);
+    let ids = put(&pool, "session.started.v1", 2_000, now()).await;
+    let (first, registry) = relay(&pool, &broker, now.clone());
+    let (second, other_registry) = relay(&pool, &broker, now.clone());
+    emptied(&pool).await;
+    let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
+    wait_until("every event to arrive", PATIENCE, all).await;
+    assert!(counts.lock().unwrap().values().all(|&copies| copies == 1));
+    let published = figure(&registry, "outbox_published_total")
+        + figure(&other_registry, "outbox_published_total");
+    assert_eq!(published, 2_000);
+
+    put(&pool, "weather.v1", 1, now()).await;
+    let late = put(&pool, "session.started.v1", 1, now()).await;
+    first.wake();
+    wait_until("a later event", PATIENCE, async || {
+        counts.lock().unwrap().contains_key(&late[0]).then_some(())
+    })
+    .await;
+    emptied(&pool).await;
+    assert_eq!(stats(&pool).await.unroutable, 1);
+    tokio::join!(first.stop(), second.stop(), consumer.stop());
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_wait_for_a_broker_that_is_away_and_arrive_when_it_is_back() {
+    let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
+    let pool = outbox_of(&db);
+    let proxy = if on_rabbitmq() {
+        Some(Proxy::before(&kit).await)
+    } else {
+        None
+    };
+    let broker = match &proxy {
+        Some(proxy) => {
+            let broker = Broker::connect(&proxy.url(&kit).parse().unwrap(), kit.prefix(), "test");
+            broker.publisher().ready().await;
+            proxy.cut(false);
+            broker
+        }
+        // The broker in memory is away while nobody consumes.
+        None => Broker::memory(),
+    };
+    let ids = put(&pool, "session.started.v1", 300, now()).await;
+    let (relay, _registry) = relay(&pool, &broker, now.clone());
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    assert_eq!(stats(&pool).await.pending, 300);
+    if let Some(proxy) = &proxy {
+        proxy.cut(true);
+    }
+    let (counts, consumer) = count(&broker);
+    emptied(&pool).await;
+    let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
+    wait_until("every event to arrive", PATIENCE, all).await;
+    tokio::join!(relay.stop(), consumer.stop());
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dead_relay_held_is_published_after_its_lease_and_counted_as_a_possible_duplicate() {
+    let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
+    let pool = outbox_of(&db);
+    let broker = connected(&kit).await;
+    let (counts, consumer) = count(&broker);
+    let ids = put(&pool, "session.started.v1", 3, now()).await;
+    let at = now();
+    let dead = pool
+        .write_tx::<_, DbError, _>(move |db| {
+            Ok(outbox::lease(
+                db,
+                "dead",
+                at,
+                Duration::from_millis(600),
+                2,
+            )?)
+        })
+        .await
+        .unwrap();
+    assert_eq!(dead.len(), 2);
+    let (relay, registry) = relay(&pool, &broker, now.clone());
+    emptied(&pool).await;
+    let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
+    wait_until("every event to arrive", PATIENCE, all).await;
+    assert_eq!(figure(&registry, "outbox_possible_duplicates_total"), 2);
+    tokio::join!(relay.stop(), consumer.stop());
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopping_a_relay_settles_what_is_under_way() {
+    let (db, now) = (TestDb::empty("relay"), clock());
+    let pool = outbox_of(&db);
+    let broker = Broker::memory();
+    let _consumer = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Verdict::Ack
+    });
+    put(&pool, "session.started.v1", 5, now()).await;
+    let (relay, _registry) = relay(&pool, &broker, now.clone());
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    relay.stop().await;
+    assert_eq!(stats(&pool).await.pending, 0);
+}

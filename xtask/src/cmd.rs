@@ -173,6 +173,10 @@ impl Group {
         Ok(Self { child })
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for the end; ends it when somebody asks the tool to end.
     pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
         loop {
@@ -207,14 +211,14 @@ impl Group {
 
     /// Asks the group to end, and after `patience` ends it.
     pub(crate) fn stop(&mut self, patience: Duration) {
-        if !self.is_alive() {
-            return;
+        if self.is_alive() {
+            self.signal("TERM");
         }
-        self.signal("TERM");
         let until = Instant::now() + patience;
         while self.is_alive() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(20));
         }
+        // What it left in the background goes too.
         self.signal("KILL");
         self.child.wait().ok();
     }

@@ -7,6 +7,7 @@
     reason = "a command-line tool speaks on standard output"
 )]
 
+mod bench;
 mod chat_listener;
 mod ci;
 mod cmd;
@@ -15,8 +16,8 @@ mod licences;
 mod openapi;
 mod servers;
 mod spdx;
-mod standalone;
 mod suite;
+mod system;
 mod tidy;
 mod tour;
 mod up;
@@ -54,6 +55,9 @@ enum Task {
     Licences,
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
+    /// Measure the release build
+    #[command(subcommand)]
+    Bench(bench::Bench),
 }
 
 fn main() -> ExitCode {
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         Task::Ci(options) => ci::ci(&options),
         Task::Tidy => tidy::tidy(&envs::root()),
         Task::Licences => licences::licences(),
+        Task::Bench(bench) => bench::bench(&bench),
         Task::Openapi(options) => openapi::openapi(&options),
     });
     match done {

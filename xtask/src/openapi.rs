@@ -1,7 +1,7 @@
 //! `cargo xtask openapi`: docs/openapi against what the services say of themselves.
 
-use crate::cmd::{Result, cargo, fail, output, run};
-use crate::envs;
+use crate::cmd::{Result, fail, output};
+use crate::{envs, system};
 use std::process::Command;
 
 /// Each service's program and its file.
@@ -18,16 +18,10 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn openapi(options: &Options) -> Result {
-    let mut build = cargo();
-    build.arg("build");
-    for (program, _) in SERVICES {
-        build.args(["--package", program]);
-    }
-    run(&mut build)?;
+    system::build(false, &SERVICES.map(|(program, _)| program))?;
     let dir = envs::root().join("docs/openapi");
     for (program, file) in SERVICES {
-        let program = envs::target_dir().join("debug").join(program);
-        let now = output(Command::new(program).arg("openapi"))?;
+        let now = output(Command::new(system::binary(false, program)).arg("openapi"))?;
         let path = dir.join(file);
         if options.write {
             std::fs::create_dir_all(&dir)?;

@@ -3,7 +3,7 @@
 use crate::cmd::{Context, Result, fail, run_reading};
 use crate::envs;
 use crate::servers::free_port;
-use crate::standalone::{self, Holdfast};
+use crate::system::{self, PARTS, Program};
 use std::process::Command;
 
 const SCRIPT: &str = "sh tour";
@@ -24,7 +24,7 @@ pub(crate) fn tour(options: &Options) -> Result {
     match options.against.as_deref() {
         Some([identity, worksession]) => walk(identity, worksession, &options.hook_host),
         _ => {
-            standalone::build(false)?;
+            system::build(false, &["standalone"])?;
             tour_of_built()
         }
     }
@@ -32,7 +32,11 @@ pub(crate) fn tour(options: &Options) -> Result {
 
 /// Walks through a fresh `holdfast` that is already built.
 pub(crate) fn tour_of_built() -> Result {
-    let holdfast = Holdfast::start()?;
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-tour-")
+        .tempdir()?;
+    let mut command = system::holdfast(false, &folder.path().join("data"));
+    let holdfast = Program::start(&mut command, &PARTS, &folder.path().join("log"))?;
     walk(
         holdfast.address("identity")?,
         holdfast.address("worksession")?,

@@ -1,7 +1,7 @@
 //! `cargo xtask up`: everything in one process, on this machine.
 
 use crate::cmd::{Failure, Result};
-use crate::{envs, standalone};
+use crate::{envs, system};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
@@ -24,8 +24,8 @@ pub(crate) struct Options {
 
 /// Builds, then becomes `holdfast serve`: Ctrl-C reaches it as if it had been started by hand.
 pub(crate) fn up(options: &Options) -> Result {
-    standalone::build(options.release)?;
-    let mut command = Command::new(standalone::binary(options.release));
+    system::build(options.release, &["standalone"])?;
+    let mut command = Command::new(system::binary(options.release, "holdfast"));
     command
         .arg("serve")
         .arg("--data-dir")
@@ -34,7 +34,7 @@ pub(crate) fn up(options: &Options) -> Result {
         command.arg("--demo");
     }
     command.args(&options.more);
-    for (name, value) in standalone::LOCAL_HOOKS {
+    for (name, value) in system::LOCAL_HOOKS {
         if envs::var(name).is_none() {
             command.env(name, value);
         }

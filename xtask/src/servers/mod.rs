@@ -10,12 +10,13 @@ mod postgres;
 mod rabbitmq;
 
 use crate::cmd::{Result, fail};
-use postgres::Postgres;
 use rabbitmq::Rabbit;
 use std::net::TcpListener;
 use std::process::Command;
 
 pub(crate) use apt::install;
+pub(crate) use postgres::Postgres;
+pub(crate) use rabbitmq::PrivateRabbit;
 
 /// Where servers come from. `Auto` tries the ways in the order in which they stand here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

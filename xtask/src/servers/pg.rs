@@ -22,24 +22,19 @@ pub(super) enum Answer {
     WantsPassword,
 }
 
+/// Runs one statement.
+pub(super) fn execute(place: &Place, sql: &str) -> Result {
+    match enter(place)? {
+        Some(mut stream) => query(&mut stream, sql).map(drop),
+        None => fail("the server wants a password"),
+    }
+}
+
 /// Asks the server at this place.
 pub(super) fn ask(place: &Place) -> Result<Answer> {
-    let mut stream = connect(&place.address)?;
-    let mut startup = 196_608_u32.to_be_bytes().to_vec();
-    for text in ["user", &place.user, "database", &place.path, ""] {
-        startup.extend_from_slice(text.as_bytes());
-        startup.push(0);
-    }
-    stream.write_all(&framed(None, &startup)?)?;
-    loop {
-        match receive(&mut stream)? {
-            (b'R', body) if body.starts_with(&[0, 0, 0, 0]) => {}
-            (b'R', _) => return Ok(Answer::WantsPassword),
-            (b'E', body) => return fail(sentence(&body)),
-            (b'Z', _) => break,
-            _ => {}
-        }
-    }
+    let Some(mut stream) = enter(place)? else {
+        return Ok(Answer::WantsPassword);
+    };
     let rows = query(
         &mut stream,
         "SELECT 1 FROM pg_roles WHERE rolname = current_user AND (rolcreatedb OR rolsuper)",
@@ -50,6 +45,26 @@ pub(super) fn ask(place: &Place) -> Result<Answer> {
     } else {
         Answer::MayNotCreate
     })
+}
+
+/// A session, or none when the server asks for a password.
+fn enter(place: &Place) -> Result<Option<TcpStream>> {
+    let mut stream = connect(&place.address)?;
+    let mut startup = 196_608_u32.to_be_bytes().to_vec();
+    for text in ["user", &place.user, "database", &place.path, ""] {
+        startup.extend_from_slice(text.as_bytes());
+        startup.push(0);
+    }
+    stream.write_all(&framed(None, &startup)?)?;
+    loop {
+        match receive(&mut stream)? {
+            (b'R', body) if body.starts_with(&[0, 0, 0, 0]) => {}
+            (b'R', _) => return Ok(None),
+            (b'E', body) => return fail(sentence(&body)),
+            (b'Z', _) => return Ok(Some(stream)),
+            _ => {}
+        }
+    }
 }
 
 /// Sends a query and counts the rows of its answer.

@@ -10,16 +10,27 @@ use tempfile::TempDir;
 
 const VARIABLE: &str = "HOLDFAST_TEST_PG";
 
+/// The data of a test lives as long as its run: nothing is flushed.
+const FORGETFUL: [&str; 2] = ["fsync=off", "full_page_writes=off"];
+
 /// A server and, when this tool started it, its process and folder.
-pub(super) struct Postgres {
+pub(crate) struct Postgres {
     /// `postgres://USER@HOST:PORT/postgres`
     pub(super) url: String,
     // Dropped in this order: the process first, then its folder.
-    _process: Option<Group>,
+    process: Option<Group>,
     _folder: Option<TempDir>,
 }
 
 impl Postgres {
+    /// A private server that keeps what it acknowledged, as one in production does.
+    pub(crate) fn durable() -> Result<Self> {
+        match programs() {
+            Some(programs) => Self::private(&programs, &[]),
+            None => fail("no PostgreSQL programs on this machine"),
+        }
+    }
+
     pub(super) fn obtain(source: Source) -> Result<Self> {
         if source.includes(Source::Named)
             && let Some(url) = envs::var(VARIABLE)
@@ -34,12 +45,12 @@ impl Postgres {
         if source.includes(Source::Private)
             && let Some(programs) = programs()
         {
-            return Self::private(&programs);
+            return Self::private(&programs, &FORGETFUL);
         }
         if source.includes(Source::Install) && apt::possible() {
             apt::install("postgresql")?;
             if let Some(programs) = programs() {
-                return Self::private(&programs);
+                return Self::private(&programs, &FORGETFUL);
             }
         }
         fail(format!(
@@ -59,7 +70,7 @@ impl Postgres {
                 println!("PostgreSQL: {VARIABLE}, {}", place.address);
                 Ok(Self {
                     url,
-                    _process: None,
+                    process: None,
                     _folder: None,
                 })
             }
@@ -85,7 +96,7 @@ impl Postgres {
                 println!("PostgreSQL: found on 127.0.0.1:5432, user {user}");
                 return Some(Self {
                     url,
-                    _process: None,
+                    process: None,
                     _folder: None,
                 });
             }
@@ -93,7 +104,20 @@ impl Postgres {
         None
     }
 
-    fn private(programs: &Path) -> Result<Self> {
+    /// Makes a database and returns its URL. Only on a server that this tool started.
+    pub(crate) fn make_database(&self, name: &str) -> Result<String> {
+        if self.process.is_none() {
+            return fail("not our server");
+        }
+        let place = Place::parse(&self.url, &["postgres"], 5432)?;
+        pg::execute(
+            &place,
+            &format!("CREATE DATABASE \"{name}\" TEMPLATE template0"),
+        )?;
+        Ok(format!("{}/{name}", self.url.trim_end_matches("/postgres")))
+    }
+
+    fn private(programs: &Path, more_settings: &[&str]) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("holdfast-postgres-")
             .tempdir()?;
@@ -116,14 +140,12 @@ impl Postgres {
         let port = free_port()?;
         let mut command = runner.command(&programs.join("postgres"));
         command.arg("-D").arg(&data).args(["-p", &port.to_string()]);
-        // Its data lives as long as this run: nothing is flushed. Its only way in is loopback.
-        for setting in [
+        let settings = [
             "listen_addresses=127.0.0.1",
             "unix_socket_directories=",
-            "fsync=off",
-            "full_page_writes=off",
             "max_connections=300",
-        ] {
+        ];
+        for setting in settings.iter().chain(more_settings) {
             command.args(["-c", setting]);
         }
         let log = std::fs::File::create(folder.path().join("log"))?;
@@ -152,7 +174,7 @@ impl Postgres {
         );
         Ok(Self {
             url,
-            _process: Some(process),
+            process: Some(process),
             _folder: Some(folder),
         })
     }

@@ -12,14 +12,11 @@ const VARIABLE: &str = "HOLDFAST_TEST_AMQP";
 const SET_IT: &str = "set HOLDFAST_TEST_AMQP to a broker and a virtual host for tests, such as amqp://guest:guest@127.0.0.1:5672/holdfast-test";
 
 /// A broker and, when this tool made or started something there, what is to be undone.
-pub(super) struct Rabbit {
+pub(crate) struct Rabbit {
     /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`
-    pub(super) url: String,
-    // Dropped in this order: the broker before the port mapper it registered with.
+    pub(crate) url: String,
     _vhost: Option<Vhost>,
-    _process: Option<Group>,
-    _epmd: Option<Group>,
-    _folder: Option<TempDir>,
+    _private: Option<PrivateRabbit>,
 }
 
 impl Rabbit {
@@ -61,9 +58,7 @@ impl Rabbit {
         Self {
             url,
             _vhost: vhost,
-            _process: None,
-            _epmd: None,
-            _folder: None,
+            _private: None,
         }
     }
 
@@ -92,7 +87,40 @@ impl Rabbit {
     }
 
     fn private(program: &Path) -> Result<Self> {
-        let started = Instant::now();
+        Ok(Self::of_private(PrivateRabbit::start(program)?))
+    }
+
+    fn of_private(private: PrivateRabbit) -> Self {
+        Self {
+            url: private.url.clone(),
+            _vhost: None,
+            _private: Some(private),
+        }
+    }
+}
+
+/// A broker of our own, with its own folder, ports and port mapper.
+pub(crate) struct PrivateRabbit {
+    /// `amqp://guest:guest@127.0.0.1:PORT`
+    pub(crate) url: String,
+    program: PathBuf,
+    ports: Ports,
+    // Dropped in this order: the broker before the port mapper it registered with.
+    process: Option<Group>,
+    _epmd: Option<Group>,
+    folder: TempDir,
+}
+
+impl PrivateRabbit {
+    /// From the programs of this machine.
+    pub(crate) fn installed() -> Result<Self> {
+        match program() {
+            Some(program) => Self::start(&program),
+            None => fail("no RabbitMQ programs on this machine"),
+        }
+    }
+
+    fn start(program: &Path) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("holdfast-rabbitmq-")
             .tempdir()?;
@@ -101,18 +129,45 @@ impl Rabbit {
             dist: free_port()?,
             epmd: free_port()?,
         };
-        // Else the broker starts one that outlives it.
-        let epmd = epmd(ports.epmd)?;
-        let log = folder.path().join("log");
+        let mut rabbit = Self {
+            url: format!("amqp://guest:guest@127.0.0.1:{}", ports.amqp),
+            program: program.to_path_buf(),
+            // Else the broker starts one that outlives it.
+            _epmd: epmd(ports.epmd)?,
+            process: None,
+            ports,
+            folder,
+        };
+        let started = Instant::now();
+        rabbit.resume()?;
+        println!(
+            "RabbitMQ: private broker from {} on port {}, ready after {:.1} s",
+            program.display(),
+            rabbit.ports.amqp,
+            started.elapsed().as_secs_f64()
+        );
+        Ok(rabbit)
+    }
+
+    /// Kills the broker; its queues stay in its folder.
+    pub(crate) fn kill(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.signal("KILL");
+        }
+        self.process = None;
+    }
+
+    /// Starts the broker, for the first time or again.
+    pub(crate) fn resume(&mut self) -> Result {
+        let log = self.folder.path().join("log");
         let file = std::fs::File::create(&log)?;
-        let mut command = command(program, folder.path(), &ports)?;
+        let mut command = command(&self.program, self.folder.path(), &self.ports)?;
         command
             .stdin(Stdio::null())
             .stdout(file.try_clone()?)
             .stderr(file);
-        let mut process = Group::spawn(&mut command)?;
-        let url = format!("amqp://guest:guest@127.0.0.1:{}", ports.amqp);
-        let place = Place::parse(&url, &["amqp"], ports.amqp)?;
+        let process = self.process.insert(Group::spawn(&mut command)?);
+        let place = Place::parse(&self.url, &["amqp"], self.ports.amqp)?;
         let until = Instant::now() + Duration::from_secs(60);
         while amqp::ask(&place).is_err() {
             if !process.is_alive() || Instant::now() > until {
@@ -124,19 +179,7 @@ impl Rabbit {
             }
             nap(Duration::from_millis(100))?;
         }
-        println!(
-            "RabbitMQ: private broker from {} on port {}, ready after {:.1} s",
-            program.display(),
-            ports.amqp,
-            started.elapsed().as_secs_f64()
-        );
-        Ok(Self {
-            url,
-            _vhost: None,
-            _process: Some(process),
-            _epmd: epmd,
-            _folder: Some(folder),
-        })
+        Ok(())
     }
 }
 

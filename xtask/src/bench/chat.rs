@@ -1,0 +1,132 @@
+//! A chat that hangs as long as it is told to, and counts what reaches it.
+
+use crate::cmd::Result;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What stands before a number in every planning note of the bench.
+pub(super) const MARK: &str = "bench-";
+/// How many digits follow.
+pub(super) const DIGITS: usize = 6;
+
+/// A chat server on this machine. It lives until the tool ends.
+pub(super) struct Chat {
+    pub(super) port: u16,
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    hanging: AtomicBool,
+    requests: AtomicUsize,
+    /// How often each planning note was accepted.
+    notes: Mutex<BTreeMap<String, usize>>,
+}
+
+impl Chat {
+    pub(super) fn start() -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
+        let shared = Arc::new(Shared::default());
+        let state = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = Arc::clone(&state);
+                std::thread::spawn(move || state.serve(stream));
+            }
+        });
+        Ok(Self { port, shared })
+    }
+
+    /// From now on requests get no answer, or get one again.
+    pub(super) fn hang(&self, hanging: bool) {
+        self.shared.hanging.store(hanging, Ordering::SeqCst);
+    }
+
+    /// Requests that came, answered or not.
+    pub(super) fn requests(&self) -> usize {
+        self.shared.requests.load(Ordering::SeqCst)
+    }
+
+    /// Different notes that were accepted, and how many were accepted again.
+    pub(super) fn accepted(&self) -> (usize, usize) {
+        let notes = self
+            .shared
+            .notes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        (notes.len(), notes.values().map(|times| times - 1).sum())
+    }
+}
+
+impl Shared {
+    fn serve(&self, stream: TcpStream) -> Option<()> {
+        let mut stream = BufReader::new(stream);
+        loop {
+            let body = request(&mut stream)?;
+            self.requests.fetch_add(1, Ordering::SeqCst);
+            if self.hanging.load(Ordering::SeqCst) {
+                // Longer than any caller waits; the connection ends without an answer.
+                std::thread::sleep(Duration::from_secs(30));
+                return None;
+            }
+            {
+                let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+                for note in marked(&body) {
+                    *notes.entry(note).or_default() += 1;
+                }
+            }
+            stream
+                .get_mut()
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                .ok()?;
+        }
+    }
+}
+
+fn request(stream: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim_end().split_once(':') {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.trim().parse().ok()?;
+            }
+            _ if line.trim_end().is_empty() => break,
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    Some(String::from_utf8_lossy(&body).into_owned())
+}
+
+/// The marked numbers in a text.
+fn marked(text: &str) -> Vec<String> {
+    let after = text.split(MARK).skip(1);
+    after
+        .filter_map(|rest| rest.get(..DIGITS))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::marked;
+
+    #[test]
+    fn all_notes_of_a_digest_are_counted() {
+        assert_eq!(
+            marked("a bench-000001 b bench-000002."),
+            ["000001", "000002"]
+        );
+        assert!(marked("bench-12").is_empty());
+    }
+}

@@ -1,0 +1,98 @@
+//! Open-loop load: request number i is due at its time whether or not the ones before it are
+//! answered, and its latency counts from then.
+
+use super::http::Client;
+use super::per_mille;
+use crate::cmd::{Result, fail};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+/// Enough that a request finds a free one until answers take a third of a second.
+const SENDERS: usize = 64;
+
+/// One request to be sent.
+pub(super) struct Shot {
+    pub(super) token: String,
+    pub(super) path: &'static str,
+    pub(super) body: String,
+}
+
+/// What came of a load.
+pub(super) struct Outcome {
+    /// Milliseconds from due to answered, sorted.
+    pub(super) latencies: Vec<f64>,
+    /// How often each status was answered; 0 stands for no answer.
+    pub(super) statuses: BTreeMap<u16, usize>,
+    /// How long it took altogether.
+    pub(super) time: Duration,
+}
+
+impl Outcome {
+    /// Answered with this status.
+    pub(super) fn with_status(&self, status: u16) -> usize {
+        self.statuses.get(&status).copied().unwrap_or(0)
+    }
+
+    /// Median, 99th percentile and maximum.
+    pub(super) fn summary(&self) -> (f64, f64, f64) {
+        let at = |thousandths| per_mille(&self.latencies, thousandths);
+        (at(500), at(990), at(1000))
+    }
+}
+
+/// Fires the shots at `address`, one every `gap`.
+pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Outcome> {
+    let (due, queue) = mpsc::channel::<(Instant, Shot)>();
+    let queue = Mutex::new(queue);
+    let started = Instant::now();
+    let results = std::thread::scope(|scope| {
+        let sender = || {
+            let mut client = Client::new(address, "");
+            let mut results = Vec::new();
+            loop {
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok((due, shot)) = next else {
+                    return results;
+                };
+                client.use_token(&shot.token);
+                let status = client
+                    .send("POST", shot.path, &shot.body)
+                    .map_or(0, |(status, _)| status);
+                results.push((status, due.elapsed().as_secs_f64() * 1000.0));
+            }
+        };
+        let senders: Vec<_> = (0..SENDERS).map(|_| scope.spawn(sender)).collect();
+        let mut at = started;
+        for shot in shots {
+            std::thread::sleep(at.saturating_duration_since(Instant::now()));
+            if due.send((at, shot)).is_err() {
+                break;
+            }
+            at += gap;
+        }
+        drop(due);
+        senders
+            .into_iter()
+            .map(std::thread::ScopedJoinHandle::join)
+            .collect::<Vec<_>>()
+    });
+    let mut outcome = Outcome {
+        latencies: Vec::new(),
+        statuses: BTreeMap::new(),
+        time: started.elapsed(),
+    };
+    for sender in results {
+        let Ok(sender) = sender else {
+            return fail("a sender failed");
+        };
+        for (status, latency) in sender {
+            outcome.latencies.push(latency);
+            *outcome.statuses.entry(status).or_default() += 1;
+        }
+    }
+    outcome.latencies.sort_by(f64::total_cmp);
+    Ok(outcome)
+}

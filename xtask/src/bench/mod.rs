@@ -1,0 +1,48 @@
+//! `cargo xtask bench`: figures of the release build, against the limits the product promises.
+//!
+//! The load generator shares the machine with what it measures; the figures are upper bounds.
+
+mod chat;
+mod http;
+mod load;
+mod start;
+mod startup;
+
+use crate::cmd::Result;
+
+#[derive(clap::Subcommand)]
+pub(crate) enum Bench {
+    /// From exec to ready with existing data, and memory at rest
+    Startup(startup::Options),
+    /// Timer starts while the chat hangs, and while RabbitMQ is down
+    Start(start::Options),
+}
+
+pub(crate) fn bench(bench: &Bench) -> Result {
+    match bench {
+        Bench::Startup(options) => startup::startup(options),
+        Bench::Start(options) => start::start(options),
+    }
+}
+
+/// The value below or at which so many thousandths of the sorted values lie (nearest rank).
+fn per_mille(sorted: &[f64], thousandths: usize) -> f64 {
+    let index = (sorted.len() * thousandths)
+        .div_ceil(1000)
+        .saturating_sub(1);
+    sorted.get(index).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::per_mille;
+
+    #[test]
+    fn a_percentile_is_a_value_that_was_measured() {
+        let values: Vec<f64> = (1..=200).map(f64::from).collect();
+        assert_eq!(per_mille(&values, 500), 100.0);
+        assert_eq!(per_mille(&values, 990), 198.0);
+        assert_eq!(per_mille(&values, 1000), 200.0);
+        assert!(per_mille(&[], 500).is_nan());
+    }
+}

@@ -1,0 +1,117 @@
+use std::future::Future;
+use std::marker::PhantomData;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::AUTHORIZATION;
+use actix_web::{FromRequest, HttpRequest, web};
+use auth_types::bearer_token;
+use service_kit::http::RequestId;
+
+use super::{CurrentUser, Refusal, Scope, SessionsRead};
+use crate::error::Error;
+use crate::state::AppState;
+
+type ExtractFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>>>>;
+
+/// The signed-in user, holding the scope `S`. A missing and a bad token are both 401 "Authentication
+/// required", a token without the scope 403.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller<S> {
+    user: Arc<CurrentUser>,
+    scope: PhantomData<S>,
+}
+
+impl<S> Deref for Caller<S> {
+    type Target = CurrentUser;
+
+    fn deref(&self) -> &CurrentUser {
+        &self.user
+    }
+}
+
+impl<S> From<Caller<S>> for Arc<CurrentUser> {
+    fn from(caller: Caller<S>) -> Self {
+        caller.user
+    }
+}
+
+impl<S: Scope> FromRequest for Caller<S> {
+    type Error = Error;
+    type Future = ExtractFuture<Self>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let user = authenticate(&request)
+                .await
+                .map_err(|refusal| match refusal {
+                    Refusal::NoToken | Refusal::BadToken => Error::AuthenticationRequired,
+                    Refusal::Unavailable => Error::AuthenticationUnavailable,
+                })?;
+            if !user.has_scope(S::NAME) {
+                return Err(Error::InsufficientScope);
+            }
+            Ok(Self {
+                user,
+                scope: PhantomData,
+            })
+        })
+    }
+}
+
+/// The signed-in user of `GET /api/user/data`, which the contract gives a pair of its own: no token is
+/// 403 "Token required", a bad one 401 "Invalid or expired token".
+#[derive(Debug, Clone)]
+pub(crate) struct UserDataCaller(Arc<CurrentUser>);
+
+impl Deref for UserDataCaller {
+    type Target = CurrentUser;
+
+    fn deref(&self) -> &CurrentUser {
+        &self.0
+    }
+}
+
+impl From<UserDataCaller> for Arc<CurrentUser> {
+    fn from(caller: UserDataCaller) -> Self {
+        caller.0
+    }
+}
+
+impl FromRequest for UserDataCaller {
+    type Error = Error;
+    type Future = ExtractFuture<Self>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let user = authenticate(&request)
+                .await
+                .map_err(|refusal| match refusal {
+                    Refusal::NoToken => Error::TokenRequired,
+                    Refusal::BadToken => Error::InvalidToken,
+                    Refusal::Unavailable => Error::AuthenticationUnavailable,
+                })?;
+            if !user.has_scope(SessionsRead::NAME) {
+                return Err(Error::InsufficientScope);
+            }
+            Ok(Self(user))
+        })
+    }
+}
+
+async fn authenticate(request: &HttpRequest) -> Result<Arc<CurrentUser>, Refusal> {
+    let state = request
+        .app_data::<web::Data<AppState>>()
+        .ok_or(Refusal::Unavailable)?;
+    let headers = request
+        .headers()
+        .get_all(AUTHORIZATION)
+        .map(|value| value.as_bytes());
+    let token = bearer_token(headers)?;
+    let Ok(request_id) = RequestId::extract(request).into_inner();
+    state.identity.validate(token, &request_id).await
+}

@@ -1,0 +1,38 @@
+//! Who is asking. The identity service is asked for every request; authorization is an argument type
+//! of the handler: [`Caller`]`<Scope>`, or [`UserDataCaller`] for the one endpoint with errors of its own.
+//!
+//! The token is judged before the body: `Json` never refuses by itself and is asked for its value
+//! (`into_inner`) after that; a query is taken as `Result<Query<T>, Problem>` for the same reason.
+
+mod current_user;
+mod extract;
+mod identity;
+mod scope;
+
+pub(crate) use current_user::CurrentUser;
+pub(crate) use extract::{Caller, UserDataCaller};
+pub(crate) use identity::IdentityClient;
+pub use identity::IdentityClientError;
+pub(crate) use scope::{IntegrationsWrite, Scope, SessionsRead, SessionsWrite, TeamsWrite};
+
+use auth_types::BearerError;
+
+/// Why there is no user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The request carries none.
+    NoToken,
+    /// The request carries one that is malformed, expired, revoked or never was one.
+    BadToken,
+    /// The identity service gave no answer.
+    Unavailable,
+}
+
+impl From<BearerError> for Refusal {
+    fn from(error: BearerError) -> Self {
+        match error {
+            BearerError::Missing => Self::NoToken,
+            BearerError::Malformed => Self::BadToken,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Where a team project's chat notifications go. The address is write-only: it leaves sealed, in an
+//! event to the notifier written in the same transaction, and is kept nowhere here.
+
+pub(crate) mod model;
+mod provider;
+pub(crate) mod queries;
+pub(crate) mod routes;
+mod service;
+mod wire;
+
+pub(crate) use routes::configure;
+pub(crate) use service::target;

@@ -1,0 +1,93 @@
+use actix_web::{HttpResponse, web};
+use service_kit::http::{Json, Path, RequestId, endpoint};
+
+use super::service;
+use super::wire::{ChatResponse, PutChatRequest};
+use crate::auth::{Caller, IntegrationsWrite, SessionsRead};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::projects::TeamProjectId;
+use crate::state::State;
+use crate::team_projects::read_id;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config.service(
+        endpoint("/api/team-projects/{id}/chat")
+            .get(get)
+            .put(put)
+            .delete(delete),
+    );
+}
+
+/// Shows to the team's members whether its chat is told of starts.
+#[utoipa::path(
+    get, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
+    security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The state; never the address", body = ChatResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
+        (status = 404, description = "Team project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn get(
+    state: State,
+    caller: Caller<SessionsRead>,
+    Path((id,)): Path<(String,)>,
+) -> Result<web::Json<ChatResponse>, Error> {
+    Ok(web::Json(
+        service::get(&state, caller.into(), read_id(&id)?).await?,
+    ))
+}
+
+/// Sets the chat hook of a team project; for owners and admins of the team.
+#[utoipa::path(
+    put, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
+    request_body = PutChatRequest, security(("bearer" = ["integrations:write"])),
+    responses(
+        (status = 200, description = "The state; never the address", body = ChatResponse),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
+        (status = 404, description = "Team project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn put(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<IntegrationsWrite>,
+    Path((id,)): Path<(String,)>,
+    request: Json<PutChatRequest>,
+) -> Result<web::Json<ChatResponse>, Error> {
+    Ok(web::Json(
+        service::put(
+            &state,
+            caller.into(),
+            read_id(&id)?,
+            request.into_inner()?,
+            request_id,
+        )
+        .await?,
+    ))
+}
+
+/// Takes the chat hook of a team project away; for owners and admins of the team.
+#[utoipa::path(
+    delete, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
+    security(("bearer" = ["integrations:write"])),
+    responses(
+        (status = 204, description = "There is none now"),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
+        (status = 404, description = "Team project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn delete(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<IntegrationsWrite>,
+    Path((id,)): Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    service::delete(&state, caller.into(), read_id(&id)?, request_id).await?;
+    Ok(HttpResponse::NoContent().finish())
+}

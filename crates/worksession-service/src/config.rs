@@ -1,0 +1,203 @@
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Deserializer};
+use service_kit::config::{
+    self, BrokerConfig, CommaList, ConfigError, DatabaseConfig, HttpGuardConfig, RateLimitsConfig,
+    SecretText, SecretsConfig,
+};
+use service_kit::http::Limits;
+use url::Url;
+
+/// The prefix of the service's environment variables; its table in the file is the same in lower case.
+pub const PREFIX: &str = "WORKSESSION";
+
+/// The configuration of the work-session service: `[worksession]` in the file, `WORKSESSION__…` in the
+/// environment. Defaults are those of the standalone.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where to listen; port 0 picks one.
+    pub listen: SocketAddr,
+    /// The public address of this service.
+    #[serde(deserialize_with = "read_optional_url")]
+    pub base_url: Option<Url>,
+    /// Threads that answer; as many as there are cores when not set.
+    pub workers: Option<usize>,
+    /// For SQLite files and keys that were not configured.
+    pub data_dir: Option<PathBuf>,
+    /// The work-session database.
+    pub database: DatabaseConfig,
+    /// The broker.
+    pub broker: BrokerConfig,
+    /// Where the identity service is asked.
+    #[serde(deserialize_with = "read_url")]
+    pub identity_url: Url,
+    /// Where browsers are sent; the same unless said otherwise.
+    #[serde(deserialize_with = "read_optional_url")]
+    pub identity_public_url: Option<Url>,
+    /// How tokens are checked.
+    pub auth: AuthConfig,
+    /// The dashboard's OAuth client.
+    pub dashboard: DashboardConfig,
+    /// Cookies over plain http beyond loopback.
+    pub allow_insecure_cookies: bool,
+    /// The key that seals hook addresses; the notifier's own.
+    pub secrets: SecretsConfig,
+    /// What users may give as a hook's address.
+    pub http: HttpGuardConfig,
+    /// On unless said otherwise.
+    pub rate_limits: RateLimitsConfig,
+    /// Sizes that are refused.
+    pub limits: Limits,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    pub trusted_proxies: CommaList<IpNet>,
+    /// Which pages of other origins may call.
+    pub cors: CorsConfig,
+    /// Seconds after SIGTERM during which requests are still accepted.
+    pub drain_seconds: u64,
+    /// Seconds between two looks for sessions that nobody submitted in time.
+    pub sweep_seconds: u64,
+    /// The categories of sessions.
+    pub categories: CategoriesConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8090),
+            base_url: None,
+            workers: None,
+            data_dir: None,
+            database: DatabaseConfig::default(),
+            broker: BrokerConfig::default(),
+            identity_url: default_identity_url(),
+            identity_public_url: None,
+            auth: AuthConfig::default(),
+            dashboard: DashboardConfig::default(),
+            allow_insecure_cookies: false,
+            secrets: SecretsConfig::default(),
+            http: HttpGuardConfig::default(),
+            rate_limits: RateLimitsConfig::default(),
+            limits: Limits::default(),
+            trusted_proxies: CommaList::default(),
+            cors: CorsConfig::default(),
+            drain_seconds: 5,
+            sweep_seconds: 60,
+            categories: CategoriesConfig::default(),
+        }
+    }
+}
+
+/// `[worksession.auth]`
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuthConfig {
+    /// Milliseconds for which a good answer of the identity service serves again, never past the
+    /// token's end: 0 (never) to 1000. The bound on how stale a revocation can be.
+    pub remember_ms: u64,
+}
+
+impl AuthConfig {
+    /// The same as a duration.
+    #[must_use]
+    pub fn remember(self) -> Duration {
+        Duration::from_millis(self.remember_ms)
+    }
+}
+
+/// `[worksession.cors]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CorsConfig {
+    /// Origins such as `https://app.example.com`; none by default.
+    pub allowed_origins: CommaList<String>,
+}
+
+/// `[worksession.dashboard]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DashboardConfig {
+    /// The client's id.
+    pub client_id: Option<String>,
+    /// The client's secret.
+    pub client_secret: Option<SecretText>,
+}
+
+/// `[worksession.categories]`
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CategoriesConfig {
+    /// What clients are offered.
+    pub suggested: CommaList<String>,
+    /// Whether a start with any other category is refused.
+    pub strict: bool,
+}
+
+impl Default for CategoriesConfig {
+    fn default() -> Self {
+        let suggested = [
+            "coding", "writing", "study", "design", "meeting", "planning", "admin", "other",
+        ];
+        Self {
+            suggested: CommaList(suggested.map(str::to_owned).to_vec()),
+            strict: false,
+        }
+    }
+}
+
+impl Config {
+    /// Reads and checks the configuration; `data_dir` comes from the command line and wins.
+    ///
+    /// # Errors
+    /// One line that names the key.
+    pub fn load(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<Self, ConfigError> {
+        let mut config: Self = config::load(PREFIX, file)?;
+        config.data_dir = data_dir.or(config.data_dir);
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Rules that a single value's type cannot hold.
+    ///
+    /// # Errors
+    /// One line that names the key.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse =
+            |key: &str, rule: &str| Err(ConfigError::rule(format!("{PREFIX}__{key}: {rule}")));
+        if self.auth.remember_ms > 1_000 {
+            return refuse("AUTH__REMEMBER_MS", "at most 1000");
+        }
+        if self.categories.strict && self.categories.suggested.0.is_empty() {
+            return refuse(
+                "CATEGORIES__SUGGESTED",
+                "must not be empty while CATEGORIES__STRICT is true",
+            );
+        }
+        Ok(())
+    }
+}
+
+fn default_identity_url() -> Url {
+    #[expect(clippy::expect_used, reason = "a constant, read by every test")]
+    "http://127.0.0.1:8080".parse().expect("an address")
+}
+
+fn read_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Url, D::Error> {
+    let url: Url = String::deserialize(deserializer)?
+        .parse()
+        .map_err(serde::de::Error::custom)?;
+    if matches!(url.scheme(), "http" | "https") && url.has_host() {
+        Ok(url)
+    } else {
+        Err(serde::de::Error::custom(
+            "expected an http or https address",
+        ))
+    }
+}
+
+fn read_optional_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
+    read_url(deserializer).map(Some)
+}

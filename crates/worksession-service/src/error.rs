@@ -1,0 +1,150 @@
+use std::borrow::Cow;
+
+use actix_web::http::StatusCode;
+use db_kit::DbError;
+use service_kit::{Problem, respond_with_problem};
+use thiserror::Error;
+
+/// Everything that can go wrong in the work-session area. The text of each variant is what the caller
+/// reads, verbatim; what must stay inside (database, sealing, encoding) is logged and answered as 500 or 503.
+#[derive(Debug, Error)]
+pub(crate) enum Error {
+    /// The request does not fit; the sentence says how.
+    #[error("{0}")]
+    Invalid(Cow<'static, str>),
+
+    /// No token or a bad one.
+    #[error("Authentication required")]
+    AuthenticationRequired,
+    /// No token, where the contract tells it apart from a bad one.
+    #[error("Token required")]
+    TokenRequired,
+    /// A bad token, where the contract tells it apart from none.
+    #[error("Invalid or expired token")]
+    InvalidToken,
+    /// The token's client was not given what this endpoint asks.
+    #[error("Insufficient scope")]
+    InsufficientScope,
+    /// The identity service did not answer in time: nothing is guessed.
+    #[error("Authentication service unavailable")]
+    AuthenticationUnavailable,
+
+    /// Not a member of the project's team.
+    #[error("Not authorized to access this team project")]
+    TeamProjectForbidden,
+    /// Neither owner nor admin of the project's team.
+    #[error("Not authorized to change this team project")]
+    TeamProjectChangeForbidden,
+    /// No such team project.
+    #[error("Team project not found")]
+    TeamProjectNotFound,
+    /// No such personal project of this user, or a reference that is none.
+    #[error("Project not found")]
+    ProjectNotFound,
+    /// Archived projects can be read, not started on.
+    #[error("Project is archived")]
+    ProjectArchived,
+
+    /// The time zone changed less than a day ago.
+    #[error("The time zone can be changed once a day")]
+    TimezoneChangedRecently {
+        /// Seconds until it may change again.
+        retry_after: u64,
+    },
+
+    /// Unknown, malformed or another user's session.
+    #[error("Session not found")]
+    SessionNotFound,
+    /// A submit without `session_id` while none is open.
+    #[error("No open session matches")]
+    NoOpenSession,
+    /// Locked fields in the body that are not the plan's; the names in the order of the contract.
+    #[error("Locked fields differ from the plan: {}", .0.join(", "))]
+    LockedFieldsDiffer(Vec<&'static str>),
+    /// A second submit with other values.
+    #[error("Session already submitted")]
+    AlreadySubmitted,
+    /// The same `Idempotency-Key` with another body.
+    #[error("Idempotency-Key was used with another request")]
+    IdempotencyKeyReused,
+    /// Too many starts.
+    #[error("Too many requests")]
+    RateLimited {
+        /// Seconds.
+        retry_after: u64,
+    },
+
+    /// An extractor's refusal.
+    #[error("{}", .0.message)]
+    Request(#[from] Problem),
+
+    /// The database did not do it.
+    #[error("database: {0}")]
+    Db(#[from] DbError),
+    /// Something that cannot happen did; the text is for the log.
+    #[error("internal: {0}")]
+    Internal(String),
+}
+
+impl Error {
+    /// A 400 with this sentence.
+    pub(crate) fn invalid(sentence: impl Into<Cow<'static, str>>) -> Self {
+        Self::Invalid(sentence.into())
+    }
+
+    /// A cause for the log, told to nobody.
+    pub(crate) fn internal(cause: impl std::fmt::Display) -> Self {
+        Self::Internal(cause.to_string())
+    }
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(cause: diesel::result::Error) -> Self {
+        Self::Db(cause.into())
+    }
+}
+
+/// How long a caller waits before he asks again when a part of ours was away, in seconds.
+const TRY_AGAIN: u64 = 2;
+
+impl From<&Error> for Problem {
+    fn from(error: &Error) -> Self {
+        let (status, code) = match error {
+            Error::Request(problem) => return problem.clone(),
+            Error::Db(DbError::Query(cause)) => return Self::internal(cause),
+            Error::Internal(cause) => return Self::internal(cause),
+            Error::Db(cause) => {
+                log::warn!("{cause}");
+                return Self::unavailable("Database unavailable", TRY_AGAIN);
+            }
+            Error::AuthenticationUnavailable => {
+                return Self::unavailable(error.to_string(), TRY_AGAIN);
+            }
+            Error::RateLimited { retry_after } => return Self::rate_limited(*retry_after),
+            Error::Invalid(_) => (StatusCode::BAD_REQUEST, "validation_failed"),
+            Error::AuthenticationRequired => (StatusCode::UNAUTHORIZED, "authentication_required"),
+            Error::InvalidToken => (StatusCode::UNAUTHORIZED, "invalid_token"),
+            Error::InsufficientScope => (StatusCode::FORBIDDEN, "insufficient_scope"),
+            Error::TokenRequired
+            | Error::TeamProjectForbidden
+            | Error::TeamProjectChangeForbidden => (StatusCode::FORBIDDEN, "forbidden"),
+            Error::TeamProjectNotFound | Error::ProjectNotFound | Error::SessionNotFound => {
+                (StatusCode::NOT_FOUND, "not_found")
+            }
+            Error::ProjectArchived
+            | Error::TimezoneChangedRecently { .. }
+            | Error::NoOpenSession
+            | Error::AlreadySubmitted => (StatusCode::CONFLICT, "conflict"),
+            Error::LockedFieldsDiffer(_) | Error::IdempotencyKeyReused => {
+                (StatusCode::UNPROCESSABLE_ENTITY, "unprocessable")
+            }
+        };
+        let mut problem = Self::new(status, code, error.to_string());
+        if let Error::TimezoneChangedRecently { retry_after } = error {
+            problem = problem.with_retry_after(*retry_after);
+        }
+        problem
+    }
+}
+
+respond_with_problem!(Error);

@@ -1,0 +1,110 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use broker::{BrokerState, Queue};
+use chrono::TimeDelta;
+use db_kit::outbox;
+use tokio::sync::Mutex;
+
+use crate::error::Error;
+use crate::state::AppState;
+
+/// Nobody is asked for longer than this.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// The report is open to everybody and asks three others: those who come within this time share it.
+const SHARED_FOR: Duration = Duration::from_millis(250);
+/// Events that wait longer than this are behind.
+const BACKLOG: TimeDelta = TimeDelta::seconds(60);
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Findings {
+    /// What is down, a sentence each.
+    pub(crate) issues: Vec<&'static str>,
+    /// Whether events wait too long.
+    pub(crate) behind: bool,
+}
+
+/// Asks the database, the identity service and the broker how they are.
+pub(crate) struct Probe {
+    started: Instant,
+    last: Mutex<Option<(Instant, Arc<Findings>)>>,
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self {
+            started: Instant::now(),
+            last: Mutex::new(None),
+        }
+    }
+}
+
+impl Probe {
+    /// How long the service has been up.
+    pub(super) fn uptime(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// What is found now, or was a moment ago.
+    pub(super) async fn look(&self, state: &AppState) -> Arc<Findings> {
+        let mut last = self.last.lock().await;
+        if let Some((when, findings)) = last
+            .as_ref()
+            .filter(|(when, _)| when.elapsed() < SHARED_FOR)
+        {
+            log::trace!("health report of {} ms ago", when.elapsed().as_millis());
+            return Arc::clone(findings);
+        }
+        let findings = Arc::new(find(state).await);
+        *last = Some((Instant::now(), Arc::clone(&findings)));
+        findings
+    }
+}
+
+async fn find(state: &AppState) -> Findings {
+    let (backlog, identity, chat) =
+        tokio::join!(backlog(state), state.identity.is_live(), chat(state));
+    let mut issues = Vec::new();
+    if backlog.is_none() {
+        issues.push("Database connection failed");
+    }
+    if !identity {
+        issues.push("Authentication service unreachable");
+    }
+    issues.extend(chat);
+    Findings {
+        issues,
+        behind: backlog.unwrap_or_default(),
+    }
+}
+
+/// Whether events wait too long; none when the database does not answer.
+async fn backlog(state: &AppState) -> Option<bool> {
+    let stats = state.pool.read::<_, Error, _>(|db| Ok(outbox::stats(db)?));
+    match tokio::time::timeout(PATIENCE, stats).await {
+        Ok(Ok(stats)) => Some(
+            stats
+                .oldest
+                .is_some_and(|oldest| state.clock.now_naive() - oldest > BACKLOG),
+        ),
+        Ok(Err(cause)) => {
+            log::warn!("health: {cause}");
+            None
+        }
+        Err(_) => None,
+    }
+}
+
+/// What is wrong with the way to the team chats, if anything.
+async fn chat(state: &AppState) -> Option<&'static str> {
+    const OFFLINE: &str = "Chat integration offline: the message broker does not answer";
+    if state.broker.state() == BrokerState::Disconnected {
+        return Some(OFFLINE);
+    }
+    match tokio::time::timeout(PATIENCE, state.broker.consumers(Queue::NotifyChat)).await {
+        Ok(Ok(0)) => Some("Chat integration offline: no notifier is running"),
+        Ok(Ok(_)) => None,
+        Ok(Err(_)) | Err(_) => Some(OFFLINE),
+    }
+}

@@ -1,0 +1,33 @@
+//! The work-session service: personal and team projects, chat settings, preferences, planned and
+//! executed focus sessions with their points, streaks and badges, and the health report.
+//!
+//! What it is not: it knows no password and signs no token (the identity service is asked who is
+//! calling), and it talks to no chat (the notifier does, told by events). Starts and submits touch only
+//! the database, so that a dead broker or a hanging chat costs a user nothing.
+
+mod auth;
+mod chat_settings;
+mod cli;
+mod config;
+mod error;
+mod events;
+mod feedback;
+mod health;
+mod openapi;
+mod preferences;
+mod projects;
+mod rollups;
+mod rules;
+mod running;
+mod schema;
+mod sessions;
+mod state;
+mod statement;
+mod team_projects;
+mod user_data;
+
+pub use auth::IdentityClientError;
+pub use cli::run_cli;
+pub use config::{AuthConfig, CategoriesConfig, Config, CorsConfig, DashboardConfig, PREFIX};
+pub use openapi::{openapi, openapi_json};
+pub use running::{Deps, MIGRATIONS, Running, StartError, start};

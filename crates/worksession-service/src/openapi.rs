@@ -1,0 +1,80 @@
+//! The API description, made from the code. Every handler is listed here once.
+
+use serde::Serialize;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::{Modify, OpenApi, ToSchema};
+
+use crate::{chat_settings, health, preferences, projects, sessions, team_projects, user_data};
+
+/// The error body of the work-session area.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    /// A sentence.
+    error: String,
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Holdfast work-session service",
+        description = "Projects, focus sessions and what follows from them. Bodies are JSON, times RFC 3339 in UTC. \
+                       A token of the identity service is sent as `Authorization: Bearer …`."
+    ),
+    paths(
+        projects::routes::list,
+        projects::routes::create,
+        projects::routes::detail,
+        projects::routes::update,
+        projects::routes::archive,
+        projects::routes::list_all,
+        team_projects::routes::list,
+        team_projects::routes::create,
+        team_projects::routes::detail,
+        team_projects::routes::update,
+        team_projects::routes::archive,
+        chat_settings::routes::get,
+        chat_settings::routes::put,
+        chat_settings::routes::delete,
+        preferences::routes::put,
+        sessions::routes::start_client_a,
+        sessions::routes::start_client_b,
+        sessions::routes::start_session,
+        sessions::routes::get_presession,
+        sessions::routes::submit,
+        user_data::routes::get,
+        health::routes::report,
+    ),
+    modifiers(&Bearer)
+)]
+struct Description;
+
+struct Bearer;
+
+impl Modify for Bearer {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        let scheme = SecurityScheme::Http(
+            Http::builder()
+                .scheme(HttpAuthScheme::Bearer)
+                .bearer_format("JWT")
+                .build(),
+        );
+        openapi
+            .components
+            .get_or_insert_default()
+            .add_security_scheme("bearer", scheme);
+    }
+}
+
+/// The API description of this service.
+#[must_use]
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    Description::openapi()
+}
+
+/// The API description as it is committed: pretty JSON with a final line break.
+///
+/// # Errors
+/// Never in practice: the description is plain data.
+pub fn openapi_json() -> Result<String, serde_json::Error> {
+    openapi().to_pretty_json().map(|json| json + "\n")
+}

@@ -1,0 +1,12 @@
+//! What a user sets once and every client applies, and the time zone that makes his days.
+
+mod model;
+mod queries;
+pub(crate) mod routes;
+mod service;
+mod wire;
+
+pub(crate) use model::SettingsRow;
+pub(crate) use queries::get_or_default;
+pub(crate) use routes::configure;
+pub(crate) use wire::Preferences;

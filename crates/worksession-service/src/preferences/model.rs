@@ -1,0 +1,65 @@
+use chrono::NaiveDateTime;
+use chrono_tz::Tz;
+use diesel::prelude::*;
+
+use crate::schema::user_settings;
+
+/// A user's settings as stored; [`SettingsRow::default`] for who never changed any.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct SettingsRow {
+    /// An IANA name.
+    pub(crate) timezone: String,
+    /// The last change that counts for the once-a-day rule.
+    pub(crate) timezone_changed_at: Option<NaiveDateTime>,
+    /// Sessions per day.
+    pub(crate) daily_goal: i32,
+    /// Minutes.
+    pub(crate) default_duration: i32,
+    /// Minutes.
+    pub(crate) short_break_duration: i32,
+    /// Minutes.
+    pub(crate) long_break_duration: i32,
+    pub(crate) notification_sound: String,
+    pub(crate) theme_preference: String,
+    /// Whether the global board shows the user.
+    pub(crate) leaderboard_opt_in: bool,
+}
+
+impl Default for SettingsRow {
+    fn default() -> Self {
+        Self {
+            timezone: Tz::UTC.name().to_owned(),
+            timezone_changed_at: None,
+            daily_goal: 8,
+            default_duration: 25,
+            short_break_duration: 5,
+            long_break_duration: 15,
+            notification_sound: "bell".to_owned(),
+            theme_preference: "system".to_owned(),
+            leaderboard_opt_in: false,
+        }
+    }
+}
+
+impl SettingsRow {
+    /// The zone of the user's local days. Only names that parse are ever stored.
+    pub(crate) fn tz(&self) -> Tz {
+        self.timezone.parse().unwrap_or(Tz::UTC)
+    }
+}
+
+/// What a PUT changes; absent fields stay.
+#[derive(Debug, AsChangeset)]
+#[diesel(table_name = user_settings)]
+pub(super) struct SettingsChanges {
+    pub(super) timezone: Option<String>,
+    pub(super) timezone_changed_at: Option<NaiveDateTime>,
+    pub(super) daily_goal: Option<i32>,
+    pub(super) default_duration: Option<i32>,
+    pub(super) short_break_duration: Option<i32>,
+    pub(super) long_break_duration: Option<i32>,
+    pub(super) notification_sound: Option<String>,
+    pub(super) theme_preference: Option<String>,
+    pub(super) leaderboard_opt_in: Option<bool>,
+    pub(super) updated_at: NaiveDateTime,
+}

@@ -1,0 +1,77 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::prelude::*;
+
+use super::model::{SettingsChanges, SettingsRow};
+use crate::schema::user_settings as settings;
+
+type Columns = (
+    settings::timezone,
+    settings::timezone_changed_at,
+    settings::daily_goal,
+    settings::default_duration,
+    settings::short_break_duration,
+    settings::long_break_duration,
+    settings::notification_sound,
+    settings::theme_preference,
+    settings::leaderboard_opt_in,
+);
+
+const COLUMNS: Columns = (
+    settings::timezone,
+    settings::timezone_changed_at,
+    settings::daily_goal,
+    settings::default_duration,
+    settings::short_break_duration,
+    settings::long_break_duration,
+    settings::notification_sound,
+    settings::theme_preference,
+    settings::leaderboard_opt_in,
+);
+
+/// The user's settings; the defaults for who never changed any.
+pub(crate) fn get_or_default(db: &mut Db, user: UserId) -> QueryResult<SettingsRow> {
+    let row = settings::table
+        .filter(settings::user_id.eq(user))
+        .select(COLUMNS)
+        .first(db)
+        .optional()?;
+    Ok(row.unwrap_or_default())
+}
+
+/// The user's settings, made with the defaults if missing and locked for the rest of the transaction.
+pub(super) fn lock(db: &mut Db, user: UserId, now: NaiveDateTime) -> QueryResult<SettingsRow> {
+    let new = SettingsRow::default();
+    let row = (
+        settings::user_id.eq(user),
+        settings::timezone.eq(new.timezone),
+        settings::daily_goal.eq(new.daily_goal),
+        settings::default_duration.eq(new.default_duration),
+        settings::short_break_duration.eq(new.short_break_duration),
+        settings::long_break_duration.eq(new.long_break_duration),
+        settings::notification_sound.eq(new.notification_sound),
+        settings::theme_preference.eq(new.theme_preference),
+        settings::leaderboard_opt_in.eq(new.leaderboard_opt_in),
+        settings::updated_at.eq(now),
+    );
+    // An update that changes nothing locks the row on both databases, and reads it in one statement.
+    on_backend!(db, conn => diesel::insert_into(settings::table)
+        .values(row)
+        .on_conflict(settings::user_id)
+        .do_update()
+        .set(settings::user_id.eq(user))
+        .returning(COLUMNS)
+        .get_result(conn))
+}
+
+pub(super) fn update(
+    db: &mut Db,
+    user: UserId,
+    changes: &SettingsChanges,
+) -> QueryResult<SettingsRow> {
+    diesel::update(settings::table.filter(settings::user_id.eq(user)))
+        .set(changes)
+        .returning(COLUMNS)
+        .get_result(db)
+}

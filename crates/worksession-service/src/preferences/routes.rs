@@ -1,0 +1,34 @@
+use actix_web::web;
+use service_kit::http::{Json, endpoint};
+
+use super::service;
+use super::wire::{PreferencesResponse, PutPreferencesRequest};
+use crate::auth::{Caller, SessionsWrite};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::State;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config.service(endpoint("/api/user/preferences").put(put));
+}
+
+/// Changes the caller's preferences.
+#[utoipa::path(
+    put, path = "/api/user/preferences", tag = "user", request_body = PutPreferencesRequest,
+    security(("bearer" = ["sessions:write"])),
+    responses(
+        (status = 200, description = "The preferences as they are now", body = PreferencesResponse),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Insufficient scope", body = ErrorBody),
+        (status = 409, description = "The time zone changed less than a day ago; see Retry-After", body = ErrorBody),
+    )
+)]
+pub(crate) async fn put(
+    state: State,
+    caller: Caller<SessionsWrite>,
+    request: Json<PutPreferencesRequest>,
+) -> Result<web::Json<PreferencesResponse>, Error> {
+    let row = service::update(&state, caller.id, request.into_inner()?.try_into()?).await?;
+    Ok(web::Json(row.into()))
+}

@@ -1,0 +1,151 @@
+use auth_types::UserId;
+use chrono::{NaiveDateTime, TimeDelta};
+use chrono_tz::Tz;
+
+use super::model::{SettingsChanges, SettingsRow};
+use super::queries;
+use super::wire::Changes;
+use crate::error::Error;
+use crate::state::AppState;
+
+/// How long a time zone stands: hopping zones would make days longer.
+const TIMEZONE_STANDS: TimeDelta = TimeDelta::days(1);
+
+pub(super) async fn update(
+    state: &AppState,
+    user: UserId,
+    changes: Changes,
+) -> Result<SettingsRow, Error> {
+    let now = state.clock.now_naive();
+    state
+        .pool
+        .write_tx(move |db| {
+            let current = queries::lock(db, user, now)?;
+            let zone = changes.timezone.map_or(Ok(ZoneChange::default()), |zone| {
+                change_zone(&current, zone, now)
+            })?;
+            let changes = SettingsChanges {
+                timezone: zone.timezone,
+                timezone_changed_at: zone.changed_at,
+                daily_goal: changes.daily_goal,
+                default_duration: changes.default_duration,
+                short_break_duration: changes.short_break_duration,
+                long_break_duration: changes.long_break_duration,
+                notification_sound: changes.notification_sound,
+                theme_preference: changes.theme_preference,
+                leaderboard_opt_in: changes.leaderboard_opt_in,
+                updated_at: now,
+            };
+            Ok(queries::update(db, user, &changes)?)
+        })
+        .await
+}
+
+/// What to store of a wished zone.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct ZoneChange {
+    timezone: Option<String>,
+    changed_at: Option<NaiveDateTime>,
+}
+
+/// Once a day; the same zone again is no change, and the first change from the default does not count.
+fn change_zone(current: &SettingsRow, wished: Tz, now: NaiveDateTime) -> Result<ZoneChange, Error> {
+    if current.timezone == wished.name() {
+        return Ok(ZoneChange::default());
+    }
+    let timezone = Some(wished.name().to_owned());
+    let Some(changed_at) = current.timezone_changed_at else {
+        let first = current.timezone == Tz::UTC.name();
+        return Ok(ZoneChange {
+            timezone,
+            changed_at: (!first).then_some(now),
+        });
+    };
+    let remaining = changed_at + TIMEZONE_STANDS - now;
+    if remaining > TimeDelta::zero() {
+        // Rounded up: who waits as long as told is let through.
+        let seconds = remaining.num_seconds() + i64::from(remaining.subsec_nanos() > 0);
+        return Err(Error::TimezoneChangedRecently {
+            retry_after: u64::try_from(seconds).unwrap_or(1),
+        });
+    }
+    Ok(ZoneChange {
+        timezone,
+        changed_at: Some(now),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Walks through changes at the given hours and tells which were allowed.
+    fn walk(steps: &[(i64, Tz)]) -> Vec<bool> {
+        let start = NaiveDateTime::default();
+        let mut row = SettingsRow::default();
+        steps
+            .iter()
+            .map(
+                |(hours, zone)| match change_zone(&row, *zone, start + TimeDelta::hours(*hours)) {
+                    Ok(change) => {
+                        row.timezone = change.timezone.unwrap_or_else(|| row.timezone.clone());
+                        row.timezone_changed_at = change.changed_at.or(row.timezone_changed_at);
+                        true
+                    }
+                    Err(_) => false,
+                },
+            )
+            .collect()
+    }
+
+    #[test]
+    fn the_first_change_from_utc_is_free_and_then_one_a_day() {
+        let (berlin, tokyo, lima) = (Tz::Europe__Berlin, Tz::Asia__Tokyo, Tz::America__Lima);
+        let steps = [
+            (0, berlin),
+            (0, tokyo),
+            (1, lima),
+            (1, tokyo),
+            (23, lima),
+            (24, lima),
+            (47, Tz::UTC),
+            (48, Tz::UTC),
+        ];
+        assert_eq!(
+            walk(&steps),
+            [true, true, false, true, false, true, false, true]
+        );
+    }
+
+    #[test]
+    fn going_back_to_utc_does_not_make_the_next_change_free() {
+        let (berlin, tokyo) = (Tz::Europe__Berlin, Tz::Asia__Tokyo);
+        assert_eq!(
+            walk(&[(0, berlin), (0, Tz::UTC), (1, tokyo), (24, tokyo)]),
+            [true, true, false, true]
+        );
+    }
+
+    #[test]
+    fn the_wait_is_rounded_up_to_whole_seconds() {
+        let start = NaiveDateTime::default();
+        let row = SettingsRow {
+            timezone: "Europe/Berlin".to_owned(),
+            timezone_changed_at: Some(start),
+            ..SettingsRow::default()
+        };
+        let refused = change_zone(
+            &row,
+            Tz::UTC,
+            start + TimeDelta::days(1) - TimeDelta::milliseconds(1_500),
+        );
+        assert!(
+            matches!(
+                refused,
+                Err(Error::TimezoneChangedRecently { retry_after: 2 })
+            ),
+            "{refused:?}"
+        );
+        assert!(change_zone(&row, Tz::UTC, start + TimeDelta::days(1)).is_ok());
+    }
+}

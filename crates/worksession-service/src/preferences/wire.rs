@@ -1,0 +1,274 @@
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::model::SettingsRow;
+use crate::error::Error;
+
+/// Changes to the user's preferences; absent fields stay as they are.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+pub(crate) struct PutPreferencesRequest {
+    /// Sessions per day.
+    #[schema(minimum = 1, maximum = 24)]
+    daily_goal: Option<i64>,
+    /// Minutes.
+    #[schema(minimum = 1, maximum = 480)]
+    default_duration: Option<i64>,
+    /// Minutes.
+    #[schema(minimum = 1, maximum = 60)]
+    short_break_duration: Option<i64>,
+    /// Minutes.
+    #[schema(minimum = 1, maximum = 60)]
+    long_break_duration: Option<i64>,
+    /// Ours are bell, chime, digital and none.
+    #[schema(pattern = "^[a-z0-9_-]{1,32}$")]
+    notification_sound: Option<String>,
+    /// Ours are light, dark and system.
+    #[schema(pattern = "^[a-z0-9_-]{1,32}$")]
+    theme_preference: Option<String>,
+    /// An IANA name; changes once a day, the first change from the default is free.
+    timezone: Option<String>,
+    /// Whether the global board shows the user.
+    leaderboard_opt_in: Option<bool>,
+}
+
+/// The same, checked.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    pub(crate) daily_goal: Option<i32>,
+    pub(crate) default_duration: Option<i32>,
+    pub(crate) short_break_duration: Option<i32>,
+    pub(crate) long_break_duration: Option<i32>,
+    pub(crate) notification_sound: Option<String>,
+    pub(crate) theme_preference: Option<String>,
+    pub(crate) timezone: Option<Tz>,
+    pub(crate) leaderboard_opt_in: Option<bool>,
+}
+
+impl TryFrom<PutPreferencesRequest> for Changes {
+    type Error = Error;
+
+    fn try_from(request: PutPreferencesRequest) -> Result<Self, Error> {
+        Ok(Self {
+            daily_goal: number("daily_goal", request.daily_goal, 1..=24)?,
+            default_duration: number("default_duration", request.default_duration, 1..=480)?,
+            short_break_duration: number(
+                "short_break_duration",
+                request.short_break_duration,
+                1..=60,
+            )?,
+            long_break_duration: number(
+                "long_break_duration",
+                request.long_break_duration,
+                1..=60,
+            )?,
+            notification_sound: short_name("notification_sound", request.notification_sound)?,
+            theme_preference: short_name("theme_preference", request.theme_preference)?,
+            timezone: request.timezone.as_deref().map(timezone).transpose()?,
+            leaderboard_opt_in: request.leaderboard_opt_in,
+        })
+    }
+}
+
+/// What clients apply instead of fixed defaults.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Preferences {
+    /// Sessions per day.
+    daily_goal: i32,
+    /// Minutes.
+    default_duration: i32,
+    /// Minutes.
+    short_break_duration: i32,
+    /// Minutes.
+    long_break_duration: i32,
+    notification_sound: String,
+    theme_preference: String,
+    /// Whether the global board shows the user.
+    leaderboard_opt_in: bool,
+}
+
+impl From<SettingsRow> for Preferences {
+    fn from(row: SettingsRow) -> Self {
+        Self {
+            daily_goal: row.daily_goal,
+            default_duration: row.default_duration,
+            short_break_duration: row.short_break_duration,
+            long_break_duration: row.long_break_duration,
+            notification_sound: row.notification_sound,
+            theme_preference: row.theme_preference,
+            leaderboard_opt_in: row.leaderboard_opt_in,
+        }
+    }
+}
+
+/// The preferences as they are now.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PreferencesResponse {
+    success: bool,
+    preferences: Preferences,
+    /// An IANA name.
+    timezone: String,
+}
+
+impl From<SettingsRow> for PreferencesResponse {
+    fn from(row: SettingsRow) -> Self {
+        Self {
+            success: true,
+            timezone: row.timezone.clone(),
+            preferences: row.into(),
+        }
+    }
+}
+
+fn number(
+    field: &str,
+    value: Option<i64>,
+    range: RangeInclusive<i32>,
+) -> Result<Option<i32>, Error> {
+    let Some(value) = value else { return Ok(None) };
+    match i32::try_from(value) {
+        Ok(value) if range.contains(&value) => Ok(Some(value)),
+        _ => Err(refuse(
+            field,
+            &format!(
+                "be a whole number from {} to {}",
+                range.start(),
+                range.end()
+            ),
+        )),
+    }
+}
+
+fn short_name(field: &str, value: Option<String>) -> Result<Option<String>, Error> {
+    let fits = |name: &String| {
+        (1..=32).contains(&name.len())
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+    };
+    match value {
+        Some(name) if !fits(&name) => Err(refuse(
+            field,
+            "have 1 to 32 characters of a-z, 0-9, _ and -",
+        )),
+        value => Ok(value),
+    }
+}
+
+fn timezone(name: &str) -> Result<Tz, Error> {
+    name.parse()
+        .map_err(|_| refuse("timezone", "be an IANA time zone name"))
+}
+
+fn refuse(field: &str, rule: &str) -> Error {
+    Error::Invalid(Cow::Owned(format!("{field} must {rule}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(body: serde_json::Value) -> Result<Changes, String> {
+        let request = serde_json::from_value::<PutPreferencesRequest>(body)
+            .map_err(|error| error.to_string())?;
+        Changes::try_from(request).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_limits_belong_to_the_ranges() {
+        for body in [
+            json!({}),
+            json!({"daily_goal": 1, "default_duration": 1, "short_break_duration": 1, "long_break_duration": 1}),
+            json!({"daily_goal": 24, "default_duration": 480, "short_break_duration": 60, "long_break_duration": 60}),
+            json!({"notification_sound": "a", "theme_preference": "z".repeat(32), "other": {"ignored": true}}),
+            json!({"timezone": "Europe/Berlin", "leaderboard_opt_in": true}),
+        ] {
+            assert!(read(body.clone()).is_ok(), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused_by_name() {
+        for (field, value, rule) in [
+            ("daily_goal", json!(0), "be a whole number from 1 to 24"),
+            ("daily_goal", json!(25), "be a whole number from 1 to 24"),
+            (
+                "default_duration",
+                json!(481),
+                "be a whole number from 1 to 480",
+            ),
+            (
+                "default_duration",
+                json!(-1),
+                "be a whole number from 1 to 480",
+            ),
+            (
+                "default_duration",
+                json!(i64::MAX),
+                "be a whole number from 1 to 480",
+            ),
+            (
+                "short_break_duration",
+                json!(61),
+                "be a whole number from 1 to 60",
+            ),
+            (
+                "long_break_duration",
+                json!(0),
+                "be a whole number from 1 to 60",
+            ),
+            (
+                "notification_sound",
+                json!(""),
+                "have 1 to 32 characters of a-z, 0-9, _ and -",
+            ),
+            (
+                "notification_sound",
+                json!("Bell"),
+                "have 1 to 32 characters of a-z, 0-9, _ and -",
+            ),
+            (
+                "theme_preference",
+                json!("x".repeat(33)),
+                "have 1 to 32 characters of a-z, 0-9, _ and -",
+            ),
+            (
+                "theme_preference",
+                json!("dark mode"),
+                "have 1 to 32 characters of a-z, 0-9, _ and -",
+            ),
+            (
+                "timezone",
+                json!("Mars/Olympus"),
+                "be an IANA time zone name",
+            ),
+            ("timezone", json!(""), "be an IANA time zone name"),
+            ("timezone", json!("+02:00"), "be an IANA time zone name"),
+        ] {
+            assert_eq!(
+                read(json!({ field: value })).err(),
+                Some(format!("{field} must {rule}")),
+                "{field} {value}"
+            );
+        }
+    }
+
+    #[test]
+    fn wrong_types_are_refused() {
+        for body in [
+            json!({"daily_goal": "8"}),
+            json!({"daily_goal": 8.5}),
+            json!({"daily_goal": true}),
+            json!({"theme_preference": 1}),
+            json!({"timezone": ["UTC"]}),
+            json!({"leaderboard_opt_in": "yes"}),
+        ] {
+            assert!(read(body.clone()).is_err(), "{body}");
+        }
+    }
+}

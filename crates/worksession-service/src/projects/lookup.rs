@@ -1,0 +1,101 @@
+use auth_types::TeamId;
+use db_kit::Db;
+use event_types::ChatTarget;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{ProjectId, ProjectRef, TeamProjectId, queries};
+use crate::auth::CurrentUser;
+use crate::chat_settings;
+use crate::error::Error;
+use crate::team_projects;
+
+/// The kinds of project, as clients read them in `type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ProjectKind {
+    /// A team's.
+    Team,
+    /// The user's own.
+    Personal,
+}
+
+/// What a session keeps of its project from the moment it starts.
+#[derive(Debug, Clone)]
+pub(crate) struct ProjectSnapshot {
+    /// `team_N`, `personal_N` or `none`.
+    pub(crate) id: String,
+    /// Empty for no project.
+    pub(crate) name: String,
+    /// The team of a team project.
+    pub(crate) team_id: Option<TeamId>,
+    /// The team's name as the identity service told it with this request.
+    pub(crate) team_name: Option<String>,
+    /// Where the team is told; none without a hook, or when it was switched off.
+    pub(crate) chat: Option<ChatTarget>,
+}
+
+/// The project that a session of `caller` is to start on.
+///
+/// # Errors
+/// 403 for a team project of another team, 404 for what is unknown, 409 for what is archived.
+pub(crate) fn resolve_for_start(
+    db: &mut Db,
+    reference: &ProjectRef,
+    caller: &CurrentUser,
+) -> Result<ProjectSnapshot, Error> {
+    match *reference {
+        ProjectRef::None => Ok(ProjectSnapshot {
+            id: reference.to_string(),
+            name: String::new(),
+            team_id: None,
+            team_name: None,
+            chat: None,
+        }),
+        ProjectRef::Team(id) => resolve_team(db, reference, id, caller),
+        ProjectRef::Personal(id) => resolve_personal(db, reference, id, caller),
+    }
+}
+
+fn resolve_team(
+    db: &mut Db,
+    reference: &ProjectRef,
+    id: TeamProjectId,
+    caller: &CurrentUser,
+) -> Result<ProjectSnapshot, Error> {
+    let (row, chat) =
+        team_projects::queries::find_with_chat(db, id)?.ok_or(Error::TeamProjectNotFound)?;
+    // Membership first: whether another team's project is archived is nobody else's business.
+    let membership = caller
+        .membership(row.team_id)
+        .ok_or(Error::TeamProjectForbidden)?;
+    if row.archived_at.is_some() {
+        return Err(Error::ProjectArchived);
+    }
+    Ok(ProjectSnapshot {
+        id: reference.to_string(),
+        name: row.name,
+        team_id: Some(row.team_id),
+        team_name: Some(membership.name.clone()),
+        chat: chat.and_then(|chat| chat_settings::target(chat, row.chat_channel)),
+    })
+}
+
+fn resolve_personal(
+    db: &mut Db,
+    reference: &ProjectRef,
+    id: ProjectId,
+    caller: &CurrentUser,
+) -> Result<ProjectSnapshot, Error> {
+    let row = queries::find(db, caller.id, id)?.ok_or(Error::ProjectNotFound)?;
+    if row.archived_at.is_some() {
+        return Err(Error::ProjectArchived);
+    }
+    Ok(ProjectSnapshot {
+        id: reference.to_string(),
+        name: row.name,
+        team_id: None,
+        team_name: None,
+        chat: None,
+    })
+}

@@ -1,0 +1,19 @@
+//! Personal projects, the combined list, and what every feature needs of a project: its ids, how
+//! clients refer to one ([`ProjectRef`]), and [`lookup`] for the start of a session.
+
+mod ids;
+pub(crate) mod lookup;
+mod model;
+mod queries;
+mod reference;
+pub(crate) mod routes;
+mod service;
+mod text;
+mod wire;
+
+pub(crate) use ids::{ProjectId, TeamProjectId};
+pub(crate) use lookup::{ProjectKind, ProjectSnapshot, resolve_for_start};
+pub(crate) use reference::ProjectRef;
+pub(crate) use routes::configure;
+pub(crate) use text::{ChannelName, Description, ProjectName};
+pub(crate) use wire::ListQuery;

@@ -1,0 +1,35 @@
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+
+use super::ProjectId;
+use crate::schema::projects;
+
+/// A personal project as stored.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct ProjectRow {
+    pub(crate) id: ProjectId,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) archived_at: Option<NaiveDateTime>,
+    pub(crate) created_at: NaiveDateTime,
+}
+
+/// A personal project to be stored.
+#[derive(Debug, Insertable)]
+#[diesel(table_name = projects)]
+pub(crate) struct NewProject {
+    pub(crate) user_id: i64,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) created_at: NaiveDateTime,
+    pub(crate) updated_at: NaiveDateTime,
+}
+
+/// What a PUT changes; absent fields stay.
+#[derive(Debug, AsChangeset)]
+#[diesel(table_name = projects)]
+pub(crate) struct ProjectChanges {
+    pub(crate) name: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) updated_at: NaiveDateTime,
+}

@@ -1,0 +1,73 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::Db;
+use diesel::prelude::*;
+
+use super::ProjectId;
+use super::model::{NewProject, ProjectChanges, ProjectRow};
+use crate::schema::projects;
+
+type Columns = (
+    projects::id,
+    projects::name,
+    projects::description,
+    projects::archived_at,
+    projects::created_at,
+);
+
+const COLUMNS: Columns = (
+    projects::id,
+    projects::name,
+    projects::description,
+    projects::archived_at,
+    projects::created_at,
+);
+
+/// The user's projects, oldest first; archived ones only when asked for.
+pub(crate) fn list(db: &mut Db, user: UserId, archived: bool) -> QueryResult<Vec<ProjectRow>> {
+    let owned = projects::table
+        .filter(projects::user_id.eq(user))
+        .order(projects::id)
+        .select(COLUMNS);
+    if archived {
+        owned.load(db)
+    } else {
+        owned.filter(projects::archived_at.is_null()).load(db)
+    }
+}
+
+/// One project of the user's.
+pub(crate) fn find(db: &mut Db, user: UserId, id: ProjectId) -> QueryResult<Option<ProjectRow>> {
+    projects::table
+        .filter(projects::id.eq(id).and(projects::user_id.eq(user)))
+        .select(COLUMNS)
+        .first(db)
+        .optional()
+}
+
+pub(super) fn insert(db: &mut Db, new: &NewProject) -> QueryResult<ProjectRow> {
+    diesel::insert_into(projects::table)
+        .values(new)
+        .returning(COLUMNS)
+        .get_result(db)
+}
+
+pub(super) fn update(
+    db: &mut Db,
+    user: UserId,
+    id: ProjectId,
+    changes: &ProjectChanges,
+) -> QueryResult<Option<ProjectRow>> {
+    diesel::update(projects::table.filter(projects::id.eq(id).and(projects::user_id.eq(user))))
+        .set(changes)
+        .returning(COLUMNS)
+        .get_result(db)
+        .optional()
+}
+
+/// Archives the project; one that is archived already keeps its time.
+pub(super) fn archive(db: &mut Db, id: ProjectId, now: NaiveDateTime) -> QueryResult<usize> {
+    diesel::update(projects::table.filter(projects::id.eq(id).and(projects::archived_at.is_null())))
+        .set((projects::archived_at.eq(now), projects::updated_at.eq(now)))
+        .execute(db)
+}

@@ -1,0 +1,148 @@
+use actix_web::{HttpResponse, web};
+use service_kit::Problem;
+use service_kit::http::{Json, Path, Query, endpoint};
+
+use super::wire::{
+    AllProjectsResponse, CreateProjectRequest, ListQuery, ProjectResponse, ProjectsResponse,
+    UpdateProjectRequest,
+};
+use super::{ProjectId, service};
+use crate::auth::{Caller, SessionsRead, SessionsWrite};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::State;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config
+        .service(endpoint("/api/projects").get(list).post(create))
+        .service(
+            endpoint("/api/projects/{id}")
+                .get(detail)
+                .put(update)
+                .delete(archive),
+        )
+        .service(endpoint("/api/all-projects").get(list_all));
+}
+
+/// Lists the caller's personal projects.
+#[utoipa::path(
+    get, path = "/api/projects", tag = "projects", params(ListQuery), security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The projects, oldest first", body = ProjectsResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Insufficient scope", body = ErrorBody),
+        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
+    )
+)]
+pub(crate) async fn list(
+    state: State,
+    caller: Caller<SessionsRead>,
+    query: Result<Query<ListQuery>, Problem>,
+) -> Result<web::Json<ProjectsResponse>, Error> {
+    let rows = service::list(&state, caller.id, query?.0.archived).await?;
+    Ok(web::Json(ProjectsResponse {
+        success: true,
+        projects: rows.into_iter().map(Into::into).collect(),
+    }))
+}
+
+/// Makes a personal project.
+#[utoipa::path(
+    post, path = "/api/projects", tag = "projects", request_body = CreateProjectRequest,
+    security(("bearer" = ["sessions:write"])),
+    responses(
+        (status = 201, description = "Made", body = ProjectResponse),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Insufficient scope", body = ErrorBody),
+    )
+)]
+pub(crate) async fn create(
+    state: State,
+    caller: Caller<SessionsWrite>,
+    request: Json<CreateProjectRequest>,
+) -> Result<HttpResponse, Error> {
+    let row = service::create(&state, caller.id, request.into_inner()?).await?;
+    Ok(HttpResponse::Created().json(ProjectResponse::from(row)))
+}
+
+/// Shows one of the caller's personal projects.
+#[utoipa::path(
+    get, path = "/api/projects/{id}", tag = "projects", params(("id" = ProjectId, Path)),
+    security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The project", body = ProjectResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 404, description = "Project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn detail(
+    state: State,
+    caller: Caller<SessionsRead>,
+    Path((id,)): Path<(String,)>,
+) -> Result<web::Json<ProjectResponse>, Error> {
+    let row = service::find(&state, caller.id, read_id(&id)?).await?;
+    Ok(web::Json(row.into()))
+}
+
+/// Changes a personal project.
+#[utoipa::path(
+    put, path = "/api/projects/{id}", tag = "projects", params(("id" = ProjectId, Path)),
+    request_body = UpdateProjectRequest, security(("bearer" = ["sessions:write"])),
+    responses(
+        (status = 200, description = "The project as it is now", body = ProjectResponse),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 404, description = "Project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn update(
+    state: State,
+    caller: Caller<SessionsWrite>,
+    Path((id,)): Path<(String,)>,
+    request: Json<UpdateProjectRequest>,
+) -> Result<web::Json<ProjectResponse>, Error> {
+    let row = service::update(&state, caller.id, read_id(&id)?, request.into_inner()?).await?;
+    Ok(web::Json(row.into()))
+}
+
+/// Archives a personal project: hidden from lists, still readable, no more starts on it.
+#[utoipa::path(
+    delete, path = "/api/projects/{id}", tag = "projects", params(("id" = ProjectId, Path)),
+    security(("bearer" = ["sessions:write"])),
+    responses(
+        (status = 204, description = "Archived"),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 404, description = "Project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn archive(
+    state: State,
+    caller: Caller<SessionsWrite>,
+    Path((id,)): Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    service::archive(&state, caller.id, read_id(&id)?).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Lists every project that the caller may start on.
+#[utoipa::path(
+    get, path = "/api/all-projects", tag = "projects", params(ListQuery), security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "Personal projects, then those of the caller's teams", body = AllProjectsResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+    )
+)]
+pub(crate) async fn list_all(
+    state: State,
+    caller: Caller<SessionsRead>,
+    query: Result<Query<ListQuery>, Problem>,
+) -> Result<web::Json<AllProjectsResponse>, Error> {
+    Ok(web::Json(
+        service::list_all(&state, &caller, query?.0.archived).await?,
+    ))
+}
+
+fn read_id(text: &str) -> Result<ProjectId, Error> {
+    text.parse().map_err(|_| Error::ProjectNotFound)
+}

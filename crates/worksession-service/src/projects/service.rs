@@ -1,0 +1,126 @@
+use auth_types::UserId;
+use db_kit::Db;
+
+use super::model::{NewProject, ProjectChanges, ProjectRow};
+use super::text::{Description, ProjectName};
+use super::wire::{AllProjectsResponse, AnyProject, CreateProjectRequest, UpdateProjectRequest};
+use super::{ProjectId, ProjectKind, ProjectRef, queries};
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::state::AppState;
+use crate::team_projects;
+
+pub(super) async fn list(
+    state: &AppState,
+    user: UserId,
+    archived: bool,
+) -> Result<Vec<ProjectRow>, Error> {
+    state
+        .pool
+        .read(move |db| Ok(queries::list(db, user, archived)?))
+        .await
+}
+
+pub(super) async fn find(
+    state: &AppState,
+    user: UserId,
+    id: ProjectId,
+) -> Result<ProjectRow, Error> {
+    state
+        .pool
+        .read(move |db| queries::find(db, user, id)?.ok_or(Error::ProjectNotFound))
+        .await
+}
+
+pub(super) async fn create(
+    state: &AppState,
+    user: UserId,
+    request: CreateProjectRequest,
+) -> Result<ProjectRow, Error> {
+    let now = state.clock.now_naive();
+    let new = NewProject {
+        user_id: user.get(),
+        name: ProjectName::required(request.name.as_deref())?.into(),
+        description: Description::parse(request.description.as_deref().unwrap_or_default())?.into(),
+        created_at: now,
+        updated_at: now,
+    };
+    state
+        .pool
+        .write_one(move |db| Ok(queries::insert(db, &new)?))
+        .await
+}
+
+pub(super) async fn update(
+    state: &AppState,
+    user: UserId,
+    id: ProjectId,
+    request: UpdateProjectRequest,
+) -> Result<ProjectRow, Error> {
+    let changes = ProjectChanges {
+        name: request
+            .name
+            .as_deref()
+            .map(ProjectName::parse)
+            .transpose()?
+            .map(String::from),
+        description: request
+            .description
+            .as_deref()
+            .map(Description::parse)
+            .transpose()?
+            .map(String::from),
+        updated_at: state.clock.now_naive(),
+    };
+    state
+        .pool
+        .write_one(move |db| queries::update(db, user, id, &changes)?.ok_or(Error::ProjectNotFound))
+        .await
+}
+
+pub(super) async fn archive(state: &AppState, user: UserId, id: ProjectId) -> Result<(), Error> {
+    let now = state.clock.now_naive();
+    let change = move |db: &mut Db| {
+        queries::find(db, user, id)?.ok_or(Error::ProjectNotFound)?;
+        queries::archive(db, id, now)?;
+        Ok(())
+    };
+    state.pool.write_tx(change).await
+}
+
+pub(super) async fn list_all(
+    state: &AppState,
+    caller: &CurrentUser,
+    archived: bool,
+) -> Result<AllProjectsResponse, Error> {
+    let user = caller.id;
+    let teams = caller.teams.iter().map(|team| team.id).collect::<Vec<_>>();
+    let (personal, of_teams) = state
+        .pool
+        .read::<_, Error, _>(move |db| {
+            let personal = queries::list(db, user, archived)?;
+            Ok((
+                personal,
+                team_projects::queries::list(db, &teams, archived)?,
+            ))
+        })
+        .await?;
+    let personal = personal.into_iter().map(|row| AnyProject {
+        id: ProjectRef::Personal(row.id).to_string(),
+        name: row.name,
+        kind: ProjectKind::Personal,
+        team_id: None,
+        team_name: None,
+    });
+    let of_teams = of_teams.into_iter().map(|row| AnyProject {
+        id: ProjectRef::Team(row.id).to_string(),
+        team_id: Some(row.team_id),
+        team_name: Some(team_projects::team_name(&row, caller)),
+        name: row.name,
+        kind: ProjectKind::Team,
+    });
+    Ok(AllProjectsResponse {
+        success: true,
+        projects: personal.chain(of_teams).collect(),
+    })
+}

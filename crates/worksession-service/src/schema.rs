@@ -1,0 +1,175 @@
+//! The tables of the work-session database, by hand: one text for PostgreSQL and SQLite.
+
+diesel::table! {
+    projects (id) {
+        id -> BigInt,
+        user_id -> BigInt,
+        name -> Text,
+        description -> Text,
+        archived_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    team_projects (id) {
+        id -> BigInt,
+        team_id -> BigInt,
+        team_name -> Text,
+        name -> Text,
+        description -> Text,
+        chat_channel -> Text,
+        is_public -> Bool,
+        archived_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    chat_integrations (team_project_id) {
+        team_project_id -> BigInt,
+        provider -> Nullable<Text>,
+        revision -> BigInt,
+        status -> Text,
+        reason -> Nullable<Text>,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    notifications (event_id) {
+        event_id -> Text,
+        session_id -> Text,
+        team_project_id -> Nullable<BigInt>,
+        outcome -> Text,
+        reason -> Nullable<Text>,
+        settled_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    user_settings (user_id) {
+        user_id -> BigInt,
+        timezone -> Text,
+        timezone_changed_at -> Nullable<Timestamp>,
+        daily_goal -> Integer,
+        default_duration -> Integer,
+        short_break_duration -> Integer,
+        long_break_duration -> Integer,
+        notification_sound -> Text,
+        theme_preference -> Text,
+        leaderboard_opt_in -> Bool,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    sessions (session_id) {
+        session_id -> Text,
+        user_id -> BigInt,
+        username -> Text,
+        client -> Text,
+        category -> Text,
+        planned_duration -> Integer,
+        planning_note -> Text,
+        project_id -> Text,
+        project_name -> Text,
+        team_id -> Nullable<BigInt>,
+        team_name -> Nullable<Text>,
+        chat -> Nullable<Text>,
+        status -> Text,
+        started_at -> Timestamp,
+        expected_end_at -> Timestamp,
+        ended_at -> Nullable<Timestamp>,
+        zone -> Text,
+        local_day -> Nullable<Date>,
+        utc_offset -> Nullable<Integer>,
+        submitted_at -> Nullable<Timestamp>,
+        start_time -> Nullable<Timestamp>,
+        end_time -> Nullable<Timestamp>,
+        credited_minutes -> Integer,
+        points_centi -> BigInt,
+        note -> Text,
+        quality_rating -> Nullable<Integer>,
+        tags -> Text,
+        start_digest -> Text,
+        idempotency_key -> Nullable<Text>,
+        submit_digest -> Nullable<Text>,
+        submit_result -> Nullable<Text>,
+        locked_mismatches -> Integer,
+    }
+}
+
+diesel::table! {
+    session_flags (id) {
+        id -> BigInt,
+        session_id -> Text,
+        user_id -> BigInt,
+        kind -> Text,
+        severity -> Text,
+        created_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    user_totals (user_id) {
+        user_id -> BigInt,
+        version -> BigInt,
+        points_centi -> BigInt,
+        sessions -> BigInt,
+        completed_sessions -> BigInt,
+        minutes -> BigInt,
+        streak_run -> Integer,
+        streak_longest -> Integer,
+        streak_last_day -> Nullable<Date>,
+        streak_last_start -> Nullable<Timestamp>,
+        streak_last_offset -> Nullable<Integer>,
+        best_hour -> Integer,
+        best_hour_minutes -> BigInt,
+        favorite_category -> Text,
+        favorite_category_minutes -> BigInt,
+    }
+}
+
+diesel::table! {
+    user_day (user_id, day) {
+        user_id -> BigInt,
+        day -> Date,
+        sessions -> Integer,
+        minutes -> Integer,
+        points_centi -> BigInt,
+        first_start -> Timestamp,
+        first_offset -> Integer,
+        last_start -> Timestamp,
+        last_offset -> Integer,
+    }
+}
+
+diesel::table! {
+    user_hour (user_id, hour) {
+        user_id -> BigInt,
+        hour -> Integer,
+        minutes -> BigInt,
+    }
+}
+
+diesel::table! {
+    user_category (user_id, category) {
+        user_id -> BigInt,
+        category -> Text,
+        minutes -> BigInt,
+    }
+}
+
+diesel::table! {
+    user_badges (user_id, badge) {
+        user_id -> BigInt,
+        badge -> Text,
+        earned_at -> Timestamp,
+    }
+}
+
+diesel::joinable!(chat_integrations -> team_projects (team_project_id));
+diesel::allow_tables_to_appear_in_same_query!(team_projects, chat_integrations);

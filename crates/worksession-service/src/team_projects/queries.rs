@@ -1,0 +1,116 @@
+use auth_types::TeamId;
+use chrono::NaiveDateTime;
+use db_kit::Db;
+use diesel::prelude::*;
+
+use super::model::{NewTeamProject, TeamProjectChanges, TeamProjectRow};
+use crate::chat_settings::model::ChatRow;
+use crate::projects::TeamProjectId;
+use crate::schema::{chat_integrations, team_projects};
+
+type Columns = (
+    team_projects::id,
+    team_projects::team_id,
+    team_projects::team_name,
+    team_projects::name,
+    team_projects::description,
+    team_projects::chat_channel,
+    team_projects::is_public,
+    team_projects::archived_at,
+    team_projects::created_at,
+);
+
+const COLUMNS: Columns = (
+    team_projects::id,
+    team_projects::team_id,
+    team_projects::team_name,
+    team_projects::name,
+    team_projects::description,
+    team_projects::chat_channel,
+    team_projects::is_public,
+    team_projects::archived_at,
+    team_projects::created_at,
+);
+
+/// The projects of these teams, oldest first; archived ones only when asked for.
+pub(crate) fn list(
+    db: &mut Db,
+    teams: &[TeamId],
+    archived: bool,
+) -> QueryResult<Vec<TeamProjectRow>> {
+    let teams = teams.iter().map(|team| team.get());
+    let theirs = team_projects::table
+        .filter(team_projects::team_id.eq_any(teams))
+        .order(team_projects::id)
+        .select(COLUMNS);
+    if archived {
+        theirs.load(db)
+    } else {
+        theirs.filter(team_projects::archived_at.is_null()).load(db)
+    }
+}
+
+/// One team project, whoever's.
+pub(crate) fn find(db: &mut Db, id: TeamProjectId) -> QueryResult<Option<TeamProjectRow>> {
+    team_projects::table
+        .filter(team_projects::id.eq(id))
+        .select(COLUMNS)
+        .first(db)
+        .optional()
+}
+
+/// One team project and its chat setting, in one query: a start needs both.
+pub(crate) fn find_with_chat(
+    db: &mut Db,
+    id: TeamProjectId,
+) -> QueryResult<Option<(TeamProjectRow, Option<ChatRow>)>> {
+    team_projects::table
+        .left_join(chat_integrations::table)
+        .filter(team_projects::id.eq(id))
+        .select((
+            COLUMNS,
+            (
+                chat_integrations::provider,
+                chat_integrations::revision,
+                chat_integrations::status,
+                chat_integrations::reason,
+            )
+                .nullable(),
+        ))
+        .first(db)
+        .optional()
+}
+
+pub(super) fn insert(db: &mut Db, new: &NewTeamProject) -> QueryResult<TeamProjectRow> {
+    diesel::insert_into(team_projects::table)
+        .values(new)
+        .returning(COLUMNS)
+        .get_result(db)
+}
+
+pub(super) fn update(
+    db: &mut Db,
+    id: TeamProjectId,
+    changes: &TeamProjectChanges,
+) -> QueryResult<TeamProjectRow> {
+    diesel::update(team_projects::table.filter(team_projects::id.eq(id)))
+        .set(changes)
+        .returning(COLUMNS)
+        .get_result(db)
+}
+
+/// Archives the project; one that is archived already keeps its time.
+pub(super) fn archive(db: &mut Db, id: TeamProjectId, now: NaiveDateTime) -> QueryResult<usize> {
+    diesel::update(
+        team_projects::table.filter(
+            team_projects::id
+                .eq(id)
+                .and(team_projects::archived_at.is_null()),
+        ),
+    )
+    .set((
+        team_projects::archived_at.eq(now),
+        team_projects::updated_at.eq(now),
+    ))
+    .execute(db)
+}

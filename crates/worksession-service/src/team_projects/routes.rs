@@ -1,0 +1,136 @@
+use actix_web::{HttpResponse, web};
+use service_kit::Problem;
+use service_kit::http::{Json, Path, Query, endpoint};
+
+use super::service;
+use super::wire::{
+    CreateTeamProjectRequest, TeamProjectDetail, TeamProjectsResponse, UpdateTeamProjectRequest,
+};
+use crate::auth::{Caller, SessionsRead, TeamsWrite};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::projects::{ListQuery, TeamProjectId};
+use crate::state::State;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config
+        .service(endpoint("/api/team-projects").get(list).post(create))
+        .service(
+            endpoint("/api/team-projects/{id}")
+                .get(detail)
+                .put(update)
+                .delete(archive),
+        );
+}
+
+/// Lists the projects of the teams that the caller is an active member of.
+#[utoipa::path(
+    get, path = "/api/team-projects", tag = "team projects", params(ListQuery),
+    security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The projects, oldest first", body = TeamProjectsResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Insufficient scope", body = ErrorBody),
+        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
+    )
+)]
+pub(crate) async fn list(
+    state: State,
+    caller: Caller<SessionsRead>,
+    query: Result<Query<ListQuery>, Problem>,
+) -> Result<web::Json<TeamProjectsResponse>, Error> {
+    Ok(web::Json(
+        service::list(&state, &caller, query?.0.archived).await?,
+    ))
+}
+
+/// Makes a team project; for owners and admins of the team.
+#[utoipa::path(
+    post, path = "/api/team-projects", tag = "team projects", request_body = CreateTeamProjectRequest,
+    security(("bearer" = ["teams:write"])),
+    responses(
+        (status = 201, description = "Made", body = TeamProjectDetail),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
+    )
+)]
+pub(crate) async fn create(
+    state: State,
+    caller: Caller<TeamsWrite>,
+    request: Json<CreateTeamProjectRequest>,
+) -> Result<HttpResponse, Error> {
+    Ok(
+        HttpResponse::Created()
+            .json(service::create(&state, &caller, request.into_inner()?).await?),
+    )
+}
+
+/// Shows a team project to members of its team, a public one to every signed-in user.
+#[utoipa::path(
+    get, path = "/api/team-projects/{id}", tag = "team projects", params(("id" = TeamProjectId, Path)),
+    security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The project", body = TeamProjectDetail),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
+        (status = 404, description = "Team project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn detail(
+    state: State,
+    caller: Caller<SessionsRead>,
+    Path((id,)): Path<(String,)>,
+) -> Result<web::Json<TeamProjectDetail>, Error> {
+    Ok(web::Json(
+        service::detail(&state, &caller, read_id(&id)?).await?,
+    ))
+}
+
+/// Changes a team project; for owners and admins of the team.
+#[utoipa::path(
+    put, path = "/api/team-projects/{id}", tag = "team projects", params(("id" = TeamProjectId, Path)),
+    request_body = UpdateTeamProjectRequest, security(("bearer" = ["teams:write"])),
+    responses(
+        (status = 200, description = "The project as it is now", body = TeamProjectDetail),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
+        (status = 404, description = "Team project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn update(
+    state: State,
+    caller: Caller<TeamsWrite>,
+    Path((id,)): Path<(String,)>,
+    request: Json<UpdateTeamProjectRequest>,
+) -> Result<web::Json<TeamProjectDetail>, Error> {
+    Ok(web::Json(
+        service::update(&state, caller.into(), read_id(&id)?, request.into_inner()?).await?,
+    ))
+}
+
+/// Archives a team project; for owners and admins of the team.
+#[utoipa::path(
+    delete, path = "/api/team-projects/{id}", tag = "team projects", params(("id" = TeamProjectId, Path)),
+    security(("bearer" = ["teams:write"])),
+    responses(
+        (status = 204, description = "Archived"),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
+        (status = 404, description = "Team project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn archive(
+    state: State,
+    caller: Caller<TeamsWrite>,
+    Path((id,)): Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    service::archive(&state, caller.into(), read_id(&id)?).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Reads the id in a path; what is malformed names no project.
+pub(crate) fn read_id(text: &str) -> Result<TeamProjectId, Error> {
+    text.parse().map_err(|_| Error::TeamProjectNotFound)
+}

@@ -1,0 +1,174 @@
+use std::sync::Arc;
+
+use db_kit::Db;
+
+use super::model::{NewTeamProject, TeamProjectChanges, TeamProjectRow};
+use super::queries;
+use super::wire::{
+    CreateTeamProjectRequest, TeamProjectDetail, TeamProjectSummary, TeamProjectsResponse,
+    UpdateTeamProjectRequest,
+};
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::projects::{ChannelName, Description, ProjectName, TeamProjectId};
+use crate::state::AppState;
+
+/// The team's name as `caller` knows it now, else as it was when the project last changed.
+pub(crate) fn team_name(row: &TeamProjectRow, caller: &CurrentUser) -> String {
+    caller
+        .membership(row.team_id)
+        .map_or_else(|| row.team_name.clone(), |team| team.name.clone())
+}
+
+/// The project, for a member of its team.
+pub(crate) fn get_as_member(
+    db: &mut Db,
+    id: TeamProjectId,
+    caller: &CurrentUser,
+) -> Result<TeamProjectRow, Error> {
+    let row = queries::find(db, id)?.ok_or(Error::TeamProjectNotFound)?;
+    if caller.membership(row.team_id).is_none() {
+        return Err(Error::TeamProjectForbidden);
+    }
+    Ok(row)
+}
+
+/// The project, for an owner or admin of its team.
+pub(crate) fn get_as_manager(
+    db: &mut Db,
+    id: TeamProjectId,
+    caller: &CurrentUser,
+) -> Result<TeamProjectRow, Error> {
+    let row = queries::find(db, id)?.ok_or(Error::TeamProjectNotFound)?;
+    if !caller.manages(row.team_id) {
+        return Err(Error::TeamProjectChangeForbidden);
+    }
+    Ok(row)
+}
+
+pub(super) async fn list(
+    state: &AppState,
+    caller: &CurrentUser,
+    archived: bool,
+) -> Result<TeamProjectsResponse, Error> {
+    let teams = caller.teams.iter().map(|team| team.id).collect::<Vec<_>>();
+    let rows = state
+        .pool
+        .read::<_, Error, _>(move |db| Ok(queries::list(db, &teams, archived)?))
+        .await?;
+    let summaries = rows.into_iter().map(|row| TeamProjectSummary {
+        id: row.id,
+        team_name: team_name(&row, caller),
+        team_id: row.team_id,
+        name: row.name,
+    });
+    Ok(TeamProjectsResponse {
+        success: true,
+        team_projects: summaries.collect(),
+    })
+}
+
+pub(super) async fn detail(
+    state: &AppState,
+    caller: &CurrentUser,
+    id: TeamProjectId,
+) -> Result<TeamProjectDetail, Error> {
+    let row = state
+        .pool
+        .read::<_, Error, _>(move |db| Ok(queries::find(db, id)?))
+        .await?;
+    let row = row.ok_or(Error::TeamProjectNotFound)?;
+    if !row.is_public && caller.membership(row.team_id).is_none() {
+        return Err(Error::TeamProjectForbidden);
+    }
+    let team_name = team_name(&row, caller);
+    Ok(TeamProjectDetail::new(row, team_name))
+}
+
+pub(super) async fn create(
+    state: &AppState,
+    caller: &CurrentUser,
+    request: CreateTeamProjectRequest,
+) -> Result<TeamProjectDetail, Error> {
+    let team_id = request
+        .team_id
+        .ok_or_else(|| Error::invalid("team_id is required"))?;
+    // The right comes before the rest of the body.
+    let team = caller
+        .membership(team_id)
+        .filter(|_| caller.manages(team_id));
+    let team_name = team.ok_or(Error::TeamProjectChangeForbidden)?.name.clone();
+    let name = ProjectName::required(request.name.as_deref())?;
+    let description = Description::parse(request.description.as_deref().unwrap_or_default())?;
+    let chat_channel = ChannelName::parse(request.chat_channel.as_deref().unwrap_or_default())?;
+    let now = state.clock.now_naive();
+    let new = NewTeamProject {
+        team_id: team_id.get(),
+        team_name: team_name.clone(),
+        name: name.into(),
+        description: description.into(),
+        chat_channel: chat_channel.into(),
+        is_public: request.is_public.unwrap_or_default(),
+        created_at: now,
+        updated_at: now,
+    };
+    let row = state
+        .pool
+        .write_one::<_, Error, _>(move |db| Ok(queries::insert(db, &new)?))
+        .await?;
+    Ok(TeamProjectDetail::new(row, team_name))
+}
+
+pub(super) async fn update(
+    state: &AppState,
+    caller: Arc<CurrentUser>,
+    id: TeamProjectId,
+    request: UpdateTeamProjectRequest,
+) -> Result<TeamProjectDetail, Error> {
+    let updated_at = state.clock.now_naive();
+    let change = move |db: &mut Db| {
+        // The right comes before the body.
+        let row = get_as_manager(db, id, &caller)?;
+        let changes = TeamProjectChanges {
+            team_name: team_name(&row, &caller),
+            name: request
+                .name
+                .as_deref()
+                .map(ProjectName::parse)
+                .transpose()?
+                .map(String::from),
+            description: request
+                .description
+                .as_deref()
+                .map(Description::parse)
+                .transpose()?
+                .map(String::from),
+            chat_channel: request
+                .chat_channel
+                .as_deref()
+                .map(ChannelName::parse)
+                .transpose()?
+                .map(String::from),
+            is_public: request.is_public,
+            updated_at,
+        };
+        let row = queries::update(db, id, &changes)?;
+        let team_name = row.team_name.clone();
+        Ok(TeamProjectDetail::new(row, team_name))
+    };
+    state.pool.write_tx(change).await
+}
+
+pub(super) async fn archive(
+    state: &AppState,
+    caller: Arc<CurrentUser>,
+    id: TeamProjectId,
+) -> Result<(), Error> {
+    let now = state.clock.now_naive();
+    let change = move |db: &mut Db| {
+        get_as_manager(db, id, &caller)?;
+        queries::archive(db, id, now)?;
+        Ok(())
+    };
+    state.pool.write_tx(change).await
+}

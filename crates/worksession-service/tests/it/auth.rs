@@ -1,0 +1,380 @@
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, TimeDelta};
+use serde_json::json;
+use test_kit::Reply;
+
+use crate::identity::{EXPIRES_AT, Service, Stub};
+
+/// Method, path, scope.
+const PROTECTED: [(&str, &str, &str); 20] = [
+    ("GET", "/api/projects", "sessions:read"),
+    ("POST", "/api/projects", "sessions:write"),
+    ("GET", "/api/projects/1", "sessions:read"),
+    ("PUT", "/api/projects/1", "sessions:write"),
+    ("DELETE", "/api/projects/1", "sessions:write"),
+    ("GET", "/api/all-projects", "sessions:read"),
+    ("GET", "/api/team-projects", "sessions:read"),
+    ("POST", "/api/team-projects", "teams:write"),
+    ("GET", "/api/team-projects/1", "sessions:read"),
+    ("PUT", "/api/team-projects/1", "teams:write"),
+    ("DELETE", "/api/team-projects/1", "teams:write"),
+    ("GET", "/api/team-projects/1/chat", "sessions:read"),
+    ("PUT", "/api/team-projects/1/chat", "integrations:write"),
+    ("DELETE", "/api/team-projects/1/chat", "integrations:write"),
+    ("PUT", "/api/user/preferences", "sessions:write"),
+    ("POST", "/api/clienta_timer_start", "sessions:write"),
+    ("POST", "/api/clientb_timer_start", "sessions:write"),
+    ("POST", "/api/session/start", "sessions:write"),
+    ("GET", "/api/get_presession/1", "sessions:read"),
+    ("POST", "/api/pomodoro/submit", "sessions:write"),
+];
+
+const SCOPES: [&str; 4] = [
+    "sessions:read",
+    "sessions:write",
+    "teams:write",
+    "integrations:write",
+];
+
+async fn call(service: &Service, method: &str, path: &str, token: Option<&str>) -> Reply {
+    let call = service
+        .api
+        .call(method.parse().unwrap(), path)
+        .json(json!({}));
+    match token {
+        Some(token) => call.bearer(token).send().await,
+        None => call.send().await,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_good_token_every_endpoint_answers_401() {
+    let (service, _stub) = Service::with_stub(0).await;
+    for (method, path, _) in PROTECTED {
+        for token in [None, Some("bad"), Some("")] {
+            let refused = call(&service, method, path, token).await.expect(401);
+            assert_eq!(
+                refused.json(),
+                json!({"error": "Authentication required"}),
+                "{method} {path}"
+            );
+            assert_eq!(refused.header("www-authenticate"), "Bearer");
+        }
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_opens_what_its_scopes_name_and_nothing_else() {
+    let (service, _stub) = Service::with_stub(0).await;
+    for (method, path, needed) in PROTECTED {
+        for scope in SCOPES {
+            let token = format!("user-openid+{}+profile", scope.replace(':', "."));
+            let reply = call(&service, method, path, Some(&token)).await;
+            let refused =
+                reply.status == 403 && reply.json() == json!({"error": "Insufficient scope"});
+            assert_eq!(
+                refused,
+                scope != needed,
+                "{method} {path} with {scope}: {}",
+                reply.text()
+            );
+        }
+        // A first-party token names no scopes and has them all.
+        let reply = call(&service, method, path, Some("user-")).await;
+        assert!(
+            !reply.text().contains("Insufficient"),
+            "{method} {path}: {}",
+            reply.text()
+        );
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_is_judged_before_body_query_and_id() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let post = |body: &'static str| {
+        service
+            .api
+            .post("/api/projects")
+            .body("application/json", body)
+    };
+    for body in ["{", "[]", "\"\\u0000\"", "{\"name\": 1}"] {
+        post(body).bearer("bad").send().await.expect(401);
+        post(body).bearer("user-").send().await.expect(400);
+    }
+    for path in [
+        "/api/projects?archived=maybe",
+        "/api/team-projects?archived=1e3",
+    ] {
+        service.api.get(path).bearer("bad").send().await.expect(401);
+        service
+            .api
+            .get(path)
+            .bearer("user-")
+            .send()
+            .await
+            .expect(400);
+    }
+    for id in ["0", "-1", "0042", "1e3", "9223372036854775808", "x", "%20"] {
+        let path = format!("/api/projects/{id}");
+        service
+            .api
+            .get(&path)
+            .bearer("bad")
+            .send()
+            .await
+            .expect(401);
+        let missing = service
+            .api
+            .get(&path)
+            .bearer("user-")
+            .send()
+            .await
+            .expect(404);
+        assert_eq!(
+            missing.json(),
+            json!({"error": "Project not found"}),
+            "{path}"
+        );
+        let path = format!("/api/team-projects/{id}");
+        let missing = service
+            .api
+            .get(&path)
+            .bearer("user-")
+            .send()
+            .await
+            .expect(404);
+        assert_eq!(
+            missing.json(),
+            json!({"error": "Team project not found"}),
+            "{path}"
+        );
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn user_data_tells_no_token_from_a_bad_one() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let path = "/api/user/data";
+    let missing = service.api.get(path).send().await.expect(403);
+    assert_eq!(missing.json(), json!({"error": "Token required"}));
+    let other_scheme = service
+        .api
+        .get(path)
+        .header("authorization", "Basic YTpi")
+        .send()
+        .await;
+    assert_eq!(
+        other_scheme.expect(403).json(),
+        json!({"error": "Token required"})
+    );
+    for token in ["bad", "", "a b"] {
+        let refused = service.api.get(path).bearer(token).send().await.expect(401);
+        assert_eq!(refused.json(), json!({"error": "Invalid or expired token"}));
+    }
+    let twice = service
+        .api
+        .get(path)
+        .bearer("user-")
+        .bearer("user-")
+        .send()
+        .await
+        .expect(401);
+    assert_eq!(twice.json(), json!({"error": "Invalid or expired token"}));
+    let refused = service
+        .api
+        .get(path)
+        .bearer("user-sessions.write")
+        .send()
+        .await
+        .expect(403);
+    assert_eq!(refused.json(), json!({"error": "Insufficient scope"}));
+    service
+        .api
+        .get(path)
+        .bearer("user-sessions.read")
+        .send()
+        .await
+        .expect(200);
+    assert_unavailable(&service.api.get(path).bearer("broken").send().await);
+    service.stop().await;
+}
+
+fn assert_unavailable(reply: &Reply) {
+    assert_eq!(reply.status, 503, "{}: {}", reply.call, reply.text());
+    assert_eq!(
+        reply.json(),
+        json!({"error": "Authentication service unavailable"})
+    );
+    assert!(
+        reply
+            .header("retry-after")
+            .parse::<u64>()
+            .is_ok_and(|seconds| seconds >= 1)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_none_is_never_taken_for_one() {
+    let (service, _stub) = Service::with_stub(0).await;
+    for token in [
+        "broken",
+        "anonymous",
+        "500",
+        "503",
+        "429",
+        "404",
+        "302",
+        "204",
+    ] {
+        let reply = service.api.get("/api/projects").bearer(token).send().await;
+        assert_unavailable(&reply);
+    }
+    service
+        .api
+        .get("/api/projects")
+        .bearer("user-")
+        .send()
+        .await
+        .expect(200);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_identity_service_costs_two_seconds_however_many_wait() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let began = Instant::now();
+    let waiting = (0..1_000).map(|_| {
+        let call = service.api.get("/api/projects").bearer("silent");
+        tokio::spawn(async move { (call.send().await, began.elapsed()) })
+    });
+    let waiting = waiting.collect::<Vec<_>>();
+    for task in waiting {
+        let (reply, took) = task.await.unwrap();
+        assert_unavailable(&reply);
+        assert!(took < Duration::from_secs(6), "{took:?}");
+    }
+    // What was given up holds no place: the next one is answered at once.
+    let began = Instant::now();
+    service
+        .api
+        .get("/api/projects")
+        .bearer("user-")
+        .send()
+        .await
+        .expect(200);
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_absent_identity_service_is_503_and_noticed_when_it_is_back() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let service = Service::start(&format!("http://{free}"), 0).await;
+    let began = Instant::now();
+    assert_unavailable(
+        &service
+            .api
+            .get("/api/projects")
+            .bearer("user-")
+            .send()
+            .await,
+    );
+    assert!(
+        began.elapsed() < Duration::from_millis(2_500),
+        "{:?}",
+        began.elapsed()
+    );
+    let report = service
+        .api
+        .get("/api/health")
+        .send()
+        .await
+        .expect(503)
+        .json();
+    let issues = report["issues"].as_array().unwrap();
+    assert!(
+        issues.contains(&json!("Authentication service unreachable")),
+        "{report}"
+    );
+
+    Stub::default().start(&free.to_string());
+    let began = Instant::now();
+    service
+        .api
+        .get("/api/projects")
+        .bearer("user-")
+        .send()
+        .await
+        .expect(200);
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_request_asks_unless_a_good_answer_may_be_remembered() {
+    let (service, stub) = Service::with_stub(0).await;
+    for _ in 0..3 {
+        service
+            .api
+            .get("/api/projects")
+            .bearer("user-")
+            .send()
+            .await
+            .expect(200);
+    }
+    assert_eq!(stub.asked(), 3);
+    service.stop().await;
+
+    let (service, stub) = Service::with_stub(1_000).await;
+    let ask = |token: &'static str| service.api.get("/api/projects").bearer(token).send();
+    for _ in 0..3 {
+        ask("user-").await.expect(200);
+        ask("bad").await.expect(401);
+    }
+    assert_eq!(stub.asked(), 1 + 3, "only good answers are remembered");
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    ask("user-").await.expect(200);
+    assert_eq!(stub.asked(), 1 + 3 + 1, "for a second at most");
+    // Never past the token's end: the remembered answer is a moment old, the token has just expired.
+    service
+        .clock
+        .set(DateTime::from_timestamp(EXPIRES_AT, 0).unwrap() - TimeDelta::seconds(1));
+    ask("user-").await.expect(200);
+    assert_eq!(stub.asked(), 1 + 3 + 1);
+    service.clock.advance(TimeDelta::seconds(1));
+    ask("user-").await.expect(200);
+    assert_eq!(stub.asked(), 1 + 3 + 2);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_request_id_goes_along_to_the_identity_service() {
+    let (service, stub) = Service::with_stub(0).await;
+    let call = service
+        .api
+        .get("/api/projects")
+        .bearer("user-")
+        .header("x-request-id", "trace-42");
+    assert_eq!(
+        call.send().await.expect(200).header("x-request-id"),
+        "trace-42"
+    );
+    assert_eq!(*stub.request_ids.lock().unwrap(), ["trace-42"]);
+    service.stop().await;
+}

@@ -1,0 +1,157 @@
+//! An identity service that does as the test says, and the work-session service that asks it.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix_web::web::{self, Data};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use broker::Broker;
+use serde_json::{Value, json};
+use service_kit::{Clock, ManualClock};
+use tempfile::TempDir;
+use test_kit::{Api, TestDb};
+
+/// Answers by the token: `user-SCOPES` is Ada with these scopes (`+` between them, `.` for `:`; all when empty), `silent` gets
+/// no answer, `broken` gets no JSON, a number gets that status, anything else is a bad token.
+#[derive(Clone, Default)]
+pub struct Stub {
+    pub asked: Arc<AtomicUsize>,
+    pub request_ids: Arc<Mutex<Vec<String>>>,
+}
+
+/// `exp` of every good token.
+pub const EXPIRES_AT: i64 = 1_800_000_000;
+
+impl Stub {
+    pub fn asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    /// Starts to answer on `listen`.
+    pub fn start(&self, listen: &str) -> SocketAddr {
+        let data = Data::new(self.clone());
+        let server = HttpServer::new(move || {
+            App::new()
+                .app_data(data.clone())
+                .route("/api/auth/validate", web::get().to(validate))
+                .route("/health/live", web::get().to(HttpResponse::Ok))
+        });
+        let server = server.workers(1).disable_signals().bind(listen).unwrap();
+        let addr = server.addrs()[0];
+        tokio::spawn(server.run());
+        addr
+    }
+}
+
+async fn validate(request: HttpRequest, stub: Data<Stub>) -> HttpResponse {
+    stub.asked.fetch_add(1, Ordering::SeqCst);
+    let header = |name: &str| {
+        request
+            .headers()
+            .get(name)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    stub.request_ids
+        .lock()
+        .unwrap()
+        .push(header("x-request-id"));
+    assert_eq!(request.query_string(), "include=teams");
+    let token = header("authorization").split_off("Bearer ".len());
+    if let Some(scopes) = token.strip_prefix("user-") {
+        let scope = (!scopes.is_empty()).then(|| scopes.replace('+', " ").replace('.', ":"));
+        return HttpResponse::Ok().json(ada(scope));
+    }
+    match token.as_str() {
+        "silent" => tokio::time::sleep(Duration::from_secs(60)).await,
+        "broken" => return HttpResponse::Ok().body("<html>"),
+        "anonymous" => return HttpResponse::Ok().json(json!({"valid": true})),
+        _ => {}
+    }
+    let status = token
+        .parse::<u16>()
+        .ok()
+        .and_then(|code| code.try_into().ok());
+    HttpResponse::build(status.unwrap_or(actix_web::http::StatusCode::UNAUTHORIZED)).finish()
+}
+
+fn ada(scope: Option<String>) -> Value {
+    let user = json!({
+        "id": 7, "username": "ada", "email": "ada@placeholder.invalid", "email_verified": false,
+        "bio": null, "website_url": null, "profile_photo_url": null, "has_profile_photo": false,
+        "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
+        "is_active": true, "role": "USER", "premium_tier": "FREE",
+    });
+    let mut body = user.clone();
+    body["valid"] = json!(true);
+    body["user"] = user;
+    body["token_type"] = json!("access");
+    body["expires_at"] = json!(EXPIRES_AT);
+    body["teams"] = json!([{"id": 3, "slug": "engines", "name": "Engines", "role": "owner"}]);
+    if let Some(scope) = scope {
+        body["scope"] = json!(scope);
+    }
+    body
+}
+
+/// The service, asking an identity service at `identity`.
+pub struct Service {
+    pub api: Api,
+    pub clock: ManualClock,
+    running: Option<worksession_service::Running>,
+    _database: TestDb,
+    _data: TempDir,
+}
+
+impl Service {
+    pub async fn start(identity: &str, remember_ms: u64) -> Self {
+        let database = TestDb::empty("worksession");
+        let data = tempfile::tempdir().unwrap();
+        let config = json!({
+            "listen": "127.0.0.1:0",
+            "workers": 1,
+            "drain_seconds": 0,
+            "data_dir": data.path(),
+            "identity_url": identity,
+            "database": {"url": database.url(), "pool_size": 4},
+            "auth": {"remember_ms": remember_ms},
+        });
+        let (time, clock) = Clock::manual("2026-11-23T09:00:00Z".parse().unwrap());
+        let deps = worksession_service::Deps {
+            clock: time,
+            broker: Broker::memory(),
+        };
+        let config = serde_json::from_value(config).expect("the configuration fits");
+        let running = worksession_service::start(config, deps)
+            .await
+            .expect("starts");
+        let api = Api::new(format!("http://{}", running.addr()));
+        Self {
+            api,
+            clock,
+            running: Some(running),
+            _database: database,
+            _data: data,
+        }
+    }
+
+    /// With an identity service that answers by the token.
+    pub async fn with_stub(remember_ms: u64) -> (Self, Stub) {
+        let stub = Stub::default();
+        let identity = stub.start("127.0.0.1:0");
+        (
+            Self::start(&format!("http://{identity}"), remember_ms).await,
+            stub,
+        )
+    }
+
+    pub async fn stop(mut self) {
+        if let Some(running) = self.running.take() {
+            running.stop().await;
+        }
+    }
+}

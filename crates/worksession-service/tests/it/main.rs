@@ -1,0 +1,14 @@
+//! The service against an identity service that does as the test says. What needs the real one is
+//! tested with the whole product, in the crate `standalone`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+
+mod auth;
+mod identity;
+mod openapi;

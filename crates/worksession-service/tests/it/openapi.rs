@@ -1,0 +1,41 @@
+use std::path::Path;
+
+#[test]
+fn the_committed_api_description_is_that_of_the_code() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi/worksession.json");
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    let made = worksession_service::openapi_json().unwrap();
+    assert!(
+        committed == made,
+        "docs/openapi/worksession.json differs from the code: cargo run -p worksession-service -- openapi > {}",
+        path.display()
+    );
+}
+
+#[test]
+fn every_operation_names_its_answers_and_every_protected_one_its_scope() {
+    let description = serde_json::to_value(worksession_service::openapi()).unwrap();
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            assert!(
+                operation["responses"]
+                    .as_object()
+                    .is_some_and(|all| !all.is_empty()),
+                "{method} {path}"
+            );
+            let scopes = operation["security"][0]["bearer"]
+                .as_array()
+                .map_or(0, Vec::len);
+            let open = path == "/api/health";
+            assert_eq!(scopes, usize::from(!open), "{method} {path}");
+            if !open {
+                assert!(
+                    ["401", "4XX"]
+                        .iter()
+                        .any(|status| operation["responses"].get(status).is_some()),
+                    "{method} {path} says 401"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+DROP TABLE inbox;
+DROP TABLE outbox;
+DROP TABLE user_settings;
+DROP TABLE notifications;
+DROP TABLE chat_integrations;
+DROP TABLE team_projects;
+DROP TABLE projects;

@@ -6,8 +6,14 @@ use super::Source;
 const LONGEST_FILE: usize = 400;
 /// A handler extracts, makes one call and answers.
 const LONGEST_HANDLER: usize = 30;
-/// Crates that own the access to the database; everywhere else SQL stands in `queries.rs`.
-const OWN_THE_DATABASE: [&str; 3] = ["crates/db-kit/", "crates/broker/", "crates/test-kit/"];
+/// Where queries may be run beside the `queries.rs` files: the kits that own the access to the
+/// database, and the tool that statements kept as text are run with.
+const RUN_QUERIES: [&str; 4] = [
+    "crates/db-kit/",
+    "crates/broker/",
+    "crates/test-kit/",
+    "crates/worksession-service/src/statement.rs",
+];
 /// What only somebody who writes a query needs.
 const QUERY_WORDS: [&str; 9] = [
     "RunQueryDsl",
@@ -40,23 +46,39 @@ fn is_test(file: &Source) -> bool {
 }
 
 fn too_long(file: &Source) -> Option<String> {
-    let lines = file.text.lines().count();
+    let lines = without_tests(&file.text).count();
     let exempt = !is_rust(file) || is_test(file) || file.path.ends_with("/schema.rs");
     (!exempt && lines > LONGEST_FILE)
         .then(|| format!("{}: {lines} lines, at most {LONGEST_FILE}", file.path))
+}
+
+/// The numbered lines before the module of tests, if there is one in the file.
+fn without_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let opens_tests = |(n, line): (usize, &&str)| {
+        let item = lines
+            .iter()
+            .skip(n + 1)
+            .find(|next| !next.starts_with("#["));
+        *line == "#[cfg(test)]" && item.is_some_and(|item| item.ends_with('{'))
+    };
+    let end = lines
+        .iter()
+        .enumerate()
+        .position(opens_tests)
+        .unwrap_or(lines.len());
+    numbered(text).take(end)
 }
 
 fn query_outside(file: &Source) -> Vec<String> {
     let service = file.path.starts_with("crates/")
         && is_rust(file)
         && !is_test(file)
-        && !OWN_THE_DATABASE
-            .iter()
-            .any(|owner| file.path.starts_with(owner));
+        && !RUN_QUERIES.iter().any(|owner| file.path.starts_with(owner));
     if !service || file.path.ends_with("/queries.rs") || file.path.contains("/queries/") {
         return Vec::new();
     }
-    let found = numbered(&file.text).take_while(|(_, line)| !line.contains("#[cfg(test)]"));
+    let found = without_tests(&file.text);
     found
         .filter(|(_, line)| QUERY_WORDS.iter().any(|word| code_of(line).contains(word)))
         .map(|(n, _)| format!("{}:{n}: a query belongs in queries.rs", file.path))
@@ -166,6 +188,21 @@ mod tests {
         let long = "//!\n".repeat(LONGEST_FILE + 1);
         assert_eq!(complaints("crates/a/src/lib.rs", &long).len(), 1);
         assert!(complaints("crates/a/src/lib.rs", &"//!\n".repeat(LONGEST_FILE)).is_empty());
+        assert!(
+            complaints(
+                "crates/a/src/lib.rs",
+                &format!("#[cfg(test)]\nmod tests {{\n{long}")
+            )
+            .is_empty()
+        );
+        assert_eq!(
+            complaints(
+                "crates/a/src/lib.rs",
+                &format!("#[cfg(test)]\nmod tests;\n{long}")
+            )
+            .len(),
+            1
+        );
         assert!(complaints("crates/a/src/schema.rs", &long).is_empty());
         assert!(complaints("crates/a/tests/it/main.rs", &long).is_empty());
     }

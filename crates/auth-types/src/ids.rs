@@ -22,21 +22,21 @@ pub fn parse_canonical_id(text: &str) -> Result<i64, IdError> {
 /// Declares an id: a positive 64-bit number with a type of its own, a JSON integer on the wire.
 #[macro_export]
 macro_rules! id_type {
-    ($(#[$meta:meta])* pub struct $name:ident;) => {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident;) => {
         $(#[$meta])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(i64);
+        $vis struct $name(i64);
 
         impl $name {
             /// The id with this number, if it is positive.
             #[must_use]
-            pub fn new(value: i64) -> Option<Self> {
+            $vis fn new(value: i64) -> Option<Self> {
                 (value > 0).then_some(Self(value))
             }
 
             /// The number itself.
             #[must_use]
-            pub fn get(self) -> i64 {
+            $vis fn get(self) -> i64 {
                 self.0
             }
         }
@@ -108,27 +108,27 @@ macro_rules! id_type_diesel {
     ($name:ident) => {
         const _: () = {
             use $crate::__private::diesel::backend::Backend;
-            use $crate::__private::diesel::deserialize::{self, FromSql, FromSqlRow, Queryable};
-            use $crate::__private::diesel::expression::{AsExpression, bound::Bound};
+            use $crate::__private::diesel::deserialize::{self, FromSql, Queryable};
+            use $crate::__private::diesel::expression::AsExpression;
             use $crate::__private::diesel::serialize::{self, Output, ToSql};
             use $crate::__private::diesel::sql_types::{BigInt, Nullable};
 
             impl AsExpression<BigInt> for $name {
-                type Expression = Bound<BigInt, Self>;
+                type Expression = <i64 as AsExpression<BigInt>>::Expression;
                 fn as_expression(self) -> Self::Expression {
-                    Bound::new(self)
+                    <i64 as AsExpression<BigInt>>::as_expression(self.0)
                 }
             }
             impl AsExpression<Nullable<BigInt>> for $name {
-                type Expression = Bound<Nullable<BigInt>, Self>;
+                type Expression = <i64 as AsExpression<Nullable<BigInt>>>::Expression;
                 fn as_expression(self) -> Self::Expression {
-                    Bound::new(self)
+                    <i64 as AsExpression<Nullable<BigInt>>>::as_expression(self.0)
                 }
             }
             impl<'a> AsExpression<BigInt> for &'a $name {
-                type Expression = Bound<BigInt, Self>;
+                type Expression = <i64 as AsExpression<BigInt>>::Expression;
                 fn as_expression(self) -> Self::Expression {
-                    Bound::new(self)
+                    <i64 as AsExpression<BigInt>>::as_expression(self.0)
                 }
             }
             impl<DB> ToSql<BigInt, DB> for $name

@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn a_query_in_a_comment_or_a_test_is_not_a_query() {
-        let text = "// diesel::update( is banned here\n#[cfg(test)]\nmod tests { use diesel::RunQueryDsl; }\n";
+        let text = "// diesel::update( is banned here\n#[cfg(test)]\nmod tests {\n    use diesel::RunQueryDsl;\n}\n";
         assert!(complaints("crates/notifier/src/service.rs", text).is_empty());
     }
 

@@ -1,0 +1,137 @@
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use service_kit::cli::{self, CommonArgs};
+use service_kit::{Clock, logging};
+
+use crate::{Config, demo, running};
+
+/// Holdfast in one process: accounts, focus sessions and notifications on SQLite
+#[derive(Debug, Parser)]
+#[command(name = "holdfast", version, about)]
+struct Args {
+    #[command(flatten)]
+    common: CommonArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Answers requests until SIGTERM; applies pending migrations first
+    Serve {
+        /// Adds a user with a team, projects and 90 days of sessions, and prints the sign-in
+        #[arg(long)]
+        demo: bool,
+    },
+    /// Applies pending migrations of all parts
+    Migrate,
+    /// Reads the configuration and says what is wrong with it
+    CheckConfig,
+    /// Prints the API description of an area
+    Openapi {
+        /// Which area
+        area: Area,
+    },
+    /// Asks all parts of the running process whether they are ready
+    Healthcheck,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Area {
+    Identity,
+    Worksession,
+}
+
+type Error = Box<dyn std::error::Error>;
+
+/// Runs the command line of the binary, its name being the first argument.
+pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args = match Args::try_parse_from(args) {
+        Ok(args) => args,
+        Err(message) => {
+            // Help and version come this way too; clap knows which stream each belongs to.
+            let printed = message.print();
+            let fine = !message.use_stderr() && printed.is_ok();
+            return if fine {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(2)
+            };
+        }
+    };
+    logging::init();
+    cli::finish(run(args))
+}
+
+fn run(args: Args) -> Result<(), Error> {
+    if let Command::Openapi { area } = args.command {
+        cli::print(describe(area)?.trim_end());
+        return Ok(());
+    }
+    let config = Config::load(
+        args.common.config.as_deref(),
+        args.common.data_dir.as_deref(),
+    )?;
+    match args.command {
+        Command::Serve { demo } => runtime()?.block_on(serve(config, demo)),
+        Command::Migrate => migrate(&config),
+        Command::Healthcheck => runtime()?.block_on(healthcheck(&config)),
+        Command::CheckConfig | Command::Openapi { .. } => Ok(()),
+    }
+}
+
+/// Two threads: the HTTP workers and the databases have threads of their own.
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+}
+
+async fn serve(config: Config, with_demo: bool) -> Result<(), Error> {
+    let sign_in = if with_demo {
+        Some(demo::fill(&config).await?)
+    } else {
+        None
+    };
+    let running = running::start(config, Clock::system()).await?;
+    running.announce();
+    if let Some(sign_in) = sign_in {
+        #[expect(clippy::print_stderr, reason = "asked for with --demo; not a log line")]
+        {
+            eprintln!("demo sign-in: {sign_in}");
+        }
+    }
+    service_kit::termination().await?;
+    running.stop().await;
+    Ok(())
+}
+
+fn migrate(config: &Config) -> Result<(), Error> {
+    let applied = running::migrate(config)?;
+    cli::print(&match applied.as_slice() {
+        [] => "nothing to apply".to_owned(),
+        names => format!("applied {}", names.join(", ")),
+    });
+    Ok(())
+}
+
+async fn healthcheck(config: &Config) -> Result<(), Error> {
+    for listen in [
+        config.identity.listen,
+        config.worksession.listen,
+        config.notifier.listen,
+    ] {
+        cli::healthcheck(listen).await?;
+    }
+    Ok(())
+}
+
+fn describe(area: Area) -> Result<String, Error> {
+    Ok(match area {
+        Area::Identity => identity_service::openapi().to_pretty_json()?,
+        Area::Worksession => worksession_service::openapi().to_pretty_json()?,
+    })
+}

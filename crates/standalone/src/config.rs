@@ -1,0 +1,173 @@
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+
+use broker::BrokerUrl;
+use db_kit::DatabaseUrl;
+use service_kit::config::{
+    ConfigError, DatabaseConfig, RateLimitsConfig, SecretKey, SecretText, SecretsConfig, load,
+};
+use service_kit::data_dir;
+
+use crate::running::StartError;
+
+/// The file of the key that the parts seal for each other with, when none is configured.
+const SECRETS_KEY: &str = "secrets.key";
+
+/// The configuration of the three parts, made to fit each other.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// `[identity]`
+    pub identity: identity_service::Config,
+    /// `[worksession]`
+    pub worksession: worksession_service::Config,
+    /// `[notifier]`
+    pub notifier: notifier::Config,
+    /// Where everything lies that was not configured to lie elsewhere.
+    pub data_dir: PathBuf,
+}
+
+impl Config {
+    /// Reads the parts' configuration and fits them together.
+    ///
+    /// # Errors
+    /// [`StartError`] for a key that does not fit, or a data folder that cannot be used.
+    pub fn load(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
+        Self::of_parts(
+            load("IDENTITY", file)?,
+            load("WORKSESSION", file)?,
+            load("NOTIFIER", file)?,
+            data_dir,
+        )
+    }
+
+    /// Fills what the parts leave open with what makes them one: one data folder, one key for what
+    /// they seal for each other, each other's address, and no rate limits while only this machine
+    /// can call.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn of_parts(
+        mut identity: identity_service::Config,
+        mut worksession: worksession_service::Config,
+        mut notifier: notifier::Config,
+        data_dir: Option<&Path>,
+    ) -> Result<Self, StartError> {
+        let given = [
+            &identity.data_dir,
+            &worksession.data_dir,
+            &notifier.data_dir,
+        ];
+        let given = data_dir.or_else(|| given.into_iter().flatten().next().map(PathBuf::as_path));
+        let folder = data_dir::resolve(given)?;
+
+        let secrets = [
+            &mut identity.secrets,
+            &mut worksession.secrets,
+            &mut notifier.secrets,
+        ];
+        share_key(secrets, &folder)?;
+        for (database, name) in [
+            (&mut identity.database, "identity"),
+            (&mut worksession.database, "worksession"),
+            (&mut notifier.database, "notifier"),
+        ] {
+            lay_into(database, &folder, name);
+        }
+        for own in [
+            &mut identity.data_dir,
+            &mut worksession.data_dir,
+            &mut notifier.data_dir,
+        ] {
+            own.get_or_insert_with(|| folder.clone());
+        }
+        limit_unless_local(
+            &mut identity.rate_limits,
+            identity.listen.ip().is_loopback(),
+        );
+        limit_unless_local(
+            &mut worksession.rate_limits,
+            worksession.listen.ip().is_loopback(),
+        );
+        let workers = available_parallelism().map_or(1, usize::from).min(2);
+        identity.workers.get_or_insert(workers);
+        worksession.workers.get_or_insert(workers);
+        if worksession.identity_public_url.is_none() {
+            worksession
+                .identity_public_url
+                .clone_from(&identity.base_url);
+        }
+        let config = Self {
+            identity,
+            worksession,
+            notifier,
+            data_dir: folder,
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), StartError> {
+        self.identity.check()?;
+        self.worksession.check()?;
+        self.notifier.check()?;
+        self.brokers().map(drop)
+    }
+
+    /// Where each part's messages go: all of them through RabbitMQ, or all of them inside.
+    pub(crate) fn brokers(&self) -> Result<[BrokerUrl; 3], StartError> {
+        let urls = [
+            broker_url("IDENTITY", self.identity.broker.url.as_ref())?,
+            broker_url("WORKSESSION", self.worksession.broker.url.as_ref())?,
+            broker_url("NOTIFIER", self.notifier.broker.url.as_ref())?,
+        ];
+        let inside = urls
+            .iter()
+            .filter(|url| matches!(url, BrokerUrl::Memory))
+            .count();
+        if inside == 0 || inside == urls.len() {
+            return Ok(urls);
+        }
+        Err(ConfigError::rule(
+            "IDENTITY__, WORKSESSION__ and NOTIFIER__BROKER__URL must all be memory: or all amqp",
+        )
+        .into())
+    }
+}
+
+fn broker_url(part: &str, url: Option<&SecretText>) -> Result<BrokerUrl, ConfigError> {
+    let Some(url) = url else {
+        return Ok(BrokerUrl::Memory);
+    };
+    url.expose()
+        .parse()
+        .map_err(|cause| ConfigError::rule(format!("{part}__BROKER__URL: {cause}")))
+}
+
+/// The work-session area seals hook addresses and the notifier opens them: two keys would lose every
+/// notification.
+fn share_key(parts: [&mut SecretsConfig; 3], folder: &Path) -> Result<(), StartError> {
+    let configured = parts.iter().find_map(|part| part.encryption_key.clone());
+    let key = match configured {
+        Some(key) => key,
+        None => data_dir::key_file(folder, SECRETS_KEY)?.into(),
+    };
+    for part in parts {
+        let own: &SecretKey = part.encryption_key.get_or_insert_with(|| key.clone());
+        if own.expose() != key.expose() {
+            return Err(ConfigError::rule(
+                "SECRETS__ENCRYPTION_KEY must be the same under IDENTITY__, WORKSESSION__ and NOTIFIER__",
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+fn lay_into(database: &mut DatabaseConfig, folder: &Path, name: &str) {
+    let file = || DatabaseUrl::sqlite_file(&folder.join(format!("{name}.db")));
+    database.url.get_or_insert_with(file);
+}
+
+fn limit_unless_local(limits: &mut RateLimitsConfig, local: bool) {
+    limits.enabled.get_or_insert(!local);
+}

@@ -1,0 +1,208 @@
+//! The demonstration: one user, a team, projects, and ninety days of plausible sessions.
+//!
+//! Made by using the product: the parts run on ports of their own with a clock that is moved through
+//! those days, and a client registers, starts and submits. Points, streaks, badges and statistics are
+//! therefore what they would be had somebody really worked.
+
+mod client;
+mod plan;
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::json;
+use service_kit::{Clock, ManualClock, crypto};
+use thiserror::Error;
+
+use crate::Config;
+use crate::running::{self, StartError};
+use client::Client;
+use plan::{Planned, Project};
+
+/// Marks a data folder whose demonstration is complete.
+const MARK: &str = "demo.done";
+const USERNAME: &str = "demo";
+/// Sign-ins last 30 days; the clock is moved by less than this between two refreshes.
+const REFRESH_EVERY: TimeDelta = TimeDelta::days(20);
+
+/// How to sign in as the user of the demonstration.
+#[derive(Debug, Clone)]
+pub struct SignIn {
+    /// The user's name.
+    pub username: &'static str,
+    /// The password; of this data folder only, the same at every start.
+    pub password: String,
+}
+
+impl fmt::Display for SignIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} / {}", self.username, self.password)
+    }
+}
+
+/// Why there is no demonstration.
+#[derive(Debug, Error)]
+pub enum DemoError {
+    /// The parts did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The folder cannot be written.
+    #[error("{0}: {1}")]
+    Mark(PathBuf, std::io::Error),
+    /// A call was not answered.
+    #[error("demo: {0}")]
+    Call(#[from] reqwest::Error),
+    /// A call was refused.
+    #[error("demo: {call} answered {status}: {body}")]
+    Refused {
+        /// Method and path.
+        call: String,
+        /// The status.
+        status: u16,
+        /// The error body.
+        body: String,
+    },
+    /// An answer lacks a field.
+    #[error("demo: an answer has no {0}")]
+    Missing(&'static str),
+}
+
+/// Fills the databases once; a second call only gives the sign-in again.
+///
+/// # Errors
+/// [`DemoError`]; what was done before stays.
+pub async fn fill(config: &Config) -> Result<SignIn, DemoError> {
+    let sign_in = SignIn {
+        username: USERNAME,
+        password: password(config),
+    };
+    let mark = config.data_dir.join(MARK);
+    if mark.exists() {
+        return Ok(sign_in);
+    }
+    let now = Clock::system().now();
+    let (clock, hand) = Clock::manual(now - plan::LENGTH);
+    let running = running::start(aside(config), clock).await?;
+    let mut client = Client::new(running.identity(), running.worksession())?;
+    let outcome = live(&mut client, &sign_in, &hand, now).await;
+    running.stop().await;
+    outcome?;
+    std::fs::write(&mark, "").map_err(|cause| DemoError::Mark(mark, cause))?;
+    Ok(sign_in)
+}
+
+/// Not a constant: a known password on a server that is later opened to the world would be everybody's.
+fn password(config: &Config) -> String {
+    let key = config.identity.secrets.encryption_key.as_ref();
+    let tag = key.map_or([0; 32], |key| {
+        crypto::hmac_sha256(key.expose(), b"holdfast demo password")
+    });
+    let mut text = URL_SAFE_NO_PAD.encode(tag);
+    text.truncate(16);
+    text
+}
+
+/// The same databases and keys, out of everybody's sight and without waiting at the end.
+fn aside(config: &Config) -> Config {
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let mut config = config.clone();
+    config.identity.listen = listen;
+    config.identity.drain_seconds = 0;
+    config.identity.rate_limits.enabled = Some(false);
+    config.worksession.listen = listen;
+    config.worksession.drain_seconds = 0;
+    config.worksession.rate_limits.enabled = Some(false);
+    config.worksession.identity_url = worksession_service::Config::default().identity_url;
+    config.notifier.listen = listen;
+    config.notifier.drain_seconds = 0;
+    config
+}
+
+async fn live(
+    client: &mut Client,
+    sign_in: &SignIn,
+    hand: &ManualClock,
+    now: DateTime<Utc>,
+) -> Result<(), DemoError> {
+    if !client.register(sign_in).await? {
+        // A run before this one was interrupted, or the databases are older than the folder: what is
+        // there stays as it is.
+        return Ok(());
+    }
+    let projects = settle(client).await?;
+    let mut refreshed = now - plan::LENGTH;
+    for planned in plan::sessions(now) {
+        if planned.start - refreshed > REFRESH_EVERY {
+            refreshed = planned.start;
+            hand.set(refreshed);
+            client.refresh().await?;
+        }
+        work(client, hand, &planned, &projects).await?;
+    }
+    hand.set(now);
+    Ok(())
+}
+
+struct Projects {
+    team: String,
+    personal: String,
+}
+
+async fn settle(client: &Client) -> Result<Projects, DemoError> {
+    let team = json!({"name": "Lighthouse", "slug": "lighthouse", "description": "A small team with one product"});
+    let team = client.identity("/api/teams", team).await?;
+    let team_id = team
+        .pointer("/team/id")
+        .cloned()
+        .ok_or(DemoError::Missing("team id"))?;
+    let project = json!({
+        "team_id": team_id, "name": "Beacon", "description": "The product", "chat_channel": "#focus", "is_public": true,
+    });
+    let project = client.worksession("/api/team-projects", project).await?;
+    let personal = json!({"name": "Learning Rust", "description": "An hour here and there"});
+    let personal = client.worksession("/api/projects", personal).await?;
+    let id_of = |answer: &serde_json::Value| {
+        let id = answer.get("id").or_else(|| answer.pointer("/project/id"));
+        id.and_then(serde_json::Value::as_i64)
+            .ok_or(DemoError::Missing("project id"))
+    };
+    Ok(Projects {
+        team: format!("team_{}", id_of(&project)?),
+        personal: format!("personal_{}", id_of(&personal)?),
+    })
+}
+
+async fn work(
+    client: &Client,
+    hand: &ManualClock,
+    planned: &Planned,
+    projects: &Projects,
+) -> Result<(), DemoError> {
+    hand.set(planned.start);
+    let project = match planned.project {
+        Project::Team => projects.team.as_str(),
+        Project::Personal => projects.personal.as_str(),
+        Project::None => "none",
+    };
+    let start = json!({
+        "category": planned.category, "duration": planned.minutes, "project_id": project, "note": planned.plan,
+    });
+    let started = client
+        .worksession("/api/clienta_timer_start", start)
+        .await?;
+    let session = started
+        .get("session_id")
+        .ok_or(DemoError::Missing("session id"))?;
+    hand.set(planned.end());
+    let submit = json!({
+        "session_id": session, "category": planned.category, "duration": planned.minutes,
+        "project_id": project, "note": planned.note, "quality_rating": planned.rating,
+        "start_time": planned.start, "end_time": planned.end(),
+    });
+    client.worksession("/api/pomodoro/submit", submit).await?;
+    Ok(())
+}

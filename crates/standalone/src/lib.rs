@@ -1,0 +1,17 @@
+//! Holdfast in one process: both HTTP areas and the notifier, each with its own SQLite file, and the
+//! broker in memory, fed by the same outboxes as RabbitMQ would be. For trying it, for one small team,
+//! and for tests.
+//!
+//! The only crate that knows all three parts. What it is not: the parts still talk to each other over
+//! HTTP and events alone, and every key of the launch contract means here what it means for a part that
+//! runs by itself.
+
+mod cli;
+mod config;
+mod demo;
+mod running;
+
+pub use cli::run_cli;
+pub use config::Config;
+pub use demo::{SignIn, fill as fill_with_demo};
+pub use running::{Running, StartError, migrate, start};

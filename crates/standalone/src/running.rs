@@ -1,0 +1,188 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use broker::Broker;
+use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions};
+use service_kit::Clock;
+use service_kit::config::ConfigError;
+use service_kit::data_dir::DataDirError;
+use thiserror::Error;
+use url::Url;
+
+use crate::Config;
+
+/// Why Holdfast did not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// A rule of the configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The data folder or a key in it.
+    #[error(transparent)]
+    DataDir(#[from] DataDirError),
+    /// A database, outside a part's own start.
+    #[error("database: {0}")]
+    Database(#[from] DbError),
+    /// The identity area.
+    #[error("identity: {0}")]
+    Identity(#[from] identity_service::StartError),
+    /// The work-session area.
+    #[error("worksession: {0}")]
+    Worksession(#[from] worksession_service::StartError),
+    /// The notifier.
+    #[error("notifier: {0}")]
+    Notifier(#[from] notifier::StartError),
+}
+
+/// All parts while they answer.
+#[derive(Debug)]
+pub struct Running {
+    identity: identity_service::Running,
+    worksession: worksession_service::Running,
+    notifier: notifier::Running,
+    brokers: [Broker; 3],
+}
+
+impl Running {
+    /// Where the identity area listens.
+    #[must_use]
+    pub fn identity(&self) -> SocketAddr {
+        self.identity.addr()
+    }
+
+    /// Where the work-session area listens.
+    #[must_use]
+    pub fn worksession(&self) -> SocketAddr {
+        self.worksession.addr()
+    }
+
+    /// Where the notifier's probes listen.
+    #[must_use]
+    pub fn notifier(&self) -> SocketAddr {
+        self.notifier.addr()
+    }
+
+    /// Prints the lines of the launch contract.
+    pub fn announce(&self) {
+        self.identity.announce();
+        self.worksession.announce();
+        self.notifier.announce();
+    }
+
+    /// Stops all parts at once, each without losing a request or an event.
+    pub async fn stop(self) {
+        tokio::join!(
+            self.worksession.stop(),
+            self.identity.stop(),
+            self.notifier.stop()
+        );
+        for broker in self.brokers {
+            broker.close().await;
+        }
+    }
+}
+
+/// Starts the three parts.
+///
+/// # Errors
+/// [`StartError`]; what had started is stopped again.
+pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartError> {
+    let brokers = connect(&config)?;
+    let [of_identity, of_worksession, of_notifier] = brokers.clone();
+
+    let deps = identity_service::Deps {
+        clock: clock.clone(),
+        broker: of_identity,
+    };
+    let identity = identity_service::start(config.identity, deps).await?;
+
+    if config.worksession.identity_url == worksession_service::Config::default().identity_url {
+        config.worksession.identity_url = on_this_machine(identity.addr())?;
+    }
+    let deps = notifier::Deps {
+        clock: clock.clone(),
+        broker: of_notifier,
+    };
+    let notifier = match notifier::start(config.notifier, deps).await {
+        Ok(notifier) => notifier,
+        Err(error) => {
+            identity.stop().await;
+            return Err(error.into());
+        }
+    };
+    let deps = worksession_service::Deps {
+        clock,
+        broker: of_worksession,
+    };
+    match worksession_service::start(config.worksession, deps).await {
+        Ok(worksession) => Ok(Running {
+            identity,
+            worksession,
+            notifier,
+            brokers,
+        }),
+        Err(error) => {
+            tokio::join!(identity.stop(), notifier.stop());
+            Err(error.into())
+        }
+    }
+}
+
+/// Applies the migrations that the parts' databases lack and gives their names.
+///
+/// # Errors
+/// [`StartError`]; what was applied before stays.
+pub fn migrate(config: &Config) -> Result<Vec<String>, StartError> {
+    let mut applied = Vec::new();
+    for (database, migrations) in [
+        (&config.identity.database.url, identity_service::MIGRATIONS),
+        (
+            &config.worksession.database.url,
+            worksession_service::MIGRATIONS,
+        ),
+        (&config.notifier.database.url, notifier::MIGRATIONS),
+    ] {
+        let url: &DatabaseUrl = database
+            .as_ref()
+            .ok_or_else(|| ConfigError::rule("a database URL is missing"))?;
+        let pool = Pool::open(PoolOptions::new(url.clone(), 1));
+        applied.extend(db_kit::migrations::run(&pool, migrations)?);
+    }
+    Ok(applied)
+}
+
+fn connect(config: &Config) -> Result<[Broker; 3], StartError> {
+    let inside = Broker::memory();
+    let [identity, worksession, notifier] = config.brokers()?;
+    let connect = |url: &broker::BrokerUrl, prefix: &str, name: &str| match url {
+        broker::BrokerUrl::Memory => inside.clone(),
+        broker::BrokerUrl::Amqp(_) => Broker::connect(url, prefix, name),
+    };
+    Ok([
+        connect(
+            &identity,
+            &config.identity.broker.prefix,
+            "holdfast identity",
+        ),
+        connect(
+            &worksession,
+            &config.worksession.broker.prefix,
+            "holdfast worksession",
+        ),
+        connect(
+            &notifier,
+            &config.notifier.broker.prefix,
+            "holdfast notifier",
+        ),
+    ])
+}
+
+/// How a part that listens there is reached from inside: "all addresses" is none to call.
+fn on_this_machine(listen: SocketAddr) -> Result<Url, ConfigError> {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    Url::parse(&format!("http://{}", SocketAddr::new(ip, listen.port())))
+        .map_err(|cause| ConfigError::rule(format!("IDENTITY__LISTEN: {cause}")))
+}

@@ -1,0 +1,280 @@
+//! The system under test, in this process, with a clock that the test moves.
+
+use std::str::FromStr;
+
+use broker::{Broker, BrokerUrl};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use service_kit::{Clock, ManualClock};
+use tempfile::TempDir;
+use test_kit::{Api, FakeChat, Reply, TestBroker, TestDb};
+
+pub const PASSWORD: &str = "correct horse battery";
+
+/// Both areas and the notifier, each on its own database, with a chat server beside them.
+pub struct System {
+    pub identity: Api,
+    pub work: Api,
+    pub notifier: Api,
+    /// Moves the clock of all parts.
+    pub clock: ManualClock,
+    pub chat: FakeChat,
+    time: Clock,
+    broker: Broker,
+    running: Option<(identity_service::Running, worksession_service::Running, notifier::Running)>,
+    _databases: [TestDb; 3],
+    _broker: TestBroker,
+    _data: TempDir,
+}
+
+/// What a test changes of the configuration, in the keys of the launch contract.
+#[derive(Default)]
+pub struct Options {
+    pub identity: Value,
+    pub worksession: Value,
+    pub notifier: Value,
+}
+
+/// Somebody who has registered.
+#[derive(Clone)]
+pub struct User {
+    pub id: i64,
+    pub name: String,
+    pub token: String,
+    pub refresh: String,
+}
+
+/// A team, its owner's project, and where that is told in the chat.
+pub struct Team {
+    pub id: i64,
+    pub slug: String,
+    /// The number in `team_N`.
+    pub project: i64,
+}
+
+impl Team {
+    /// As starts and submits name the project.
+    pub fn project_id(&self) -> String {
+        format!("team_{}", self.project)
+    }
+}
+
+impl System {
+    /// Everything at its defaults; the clock stands at nine on a Monday morning.
+    pub async fn start() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    pub async fn with(options: Options) -> Self {
+        let databases = ["identity", "worksession", "notifier"].map(TestDb::empty);
+        let test_broker = TestBroker::fresh();
+        let data = tempfile::tempdir().unwrap();
+        let chat = FakeChat::start().await;
+        let (time, clock) = Clock::manual("2026-11-23T09:00:00Z".parse().unwrap());
+        let url = BrokerUrl::from_str(test_broker.url()).unwrap();
+        let broker = Broker::connect(&url, test_broker.prefix(), "tests");
+
+        let common = |database: &TestDb| {
+            json!({
+                "listen": "127.0.0.1:0",
+                "workers": 1,
+                "drain_seconds": 0,
+                "data_dir": data.path(),
+                "database": {"url": database.url(), "pool_size": 6},
+            })
+        };
+        let guard = json!({"allowed_cidrs": "127.0.0.0/8", "allow_plain": true});
+
+        let own = json!({
+            "password": {"bcrypt_cost": 4, "allow_weak_cost": true},
+            "rate_limits": {"enabled": false},
+        });
+        let config = merged([common(&databases[0]), own, options.identity]);
+        let deps = identity_service::Deps { clock: time.clone(), broker: broker.clone() };
+        let identity = identity_service::start(config, deps).await.expect("identity starts");
+
+        let config = merged([common(&databases[2]), json!({"http": guard}), options.notifier]);
+        let deps = notifier::Deps { clock: time.clone(), broker: broker.clone() };
+        let notifier = notifier::start(config, deps).await.expect("the notifier starts");
+
+        let own = json!({
+            "identity_url": format!("http://{}", identity.addr()),
+            "http": guard,
+            "rate_limits": {"enabled": false},
+        });
+        let config = merged([common(&databases[1]), own, options.worksession]);
+        let deps = worksession_service::Deps { clock: time.clone(), broker: broker.clone() };
+        let worksession =
+            worksession_service::start(config, deps).await.expect("worksession starts");
+
+        Self {
+            identity: Api::new(format!("http://{}", identity.addr())),
+            work: Api::new(format!("http://{}", worksession.addr())),
+            notifier: Api::new(format!("http://{}", notifier.addr())),
+            clock,
+            chat,
+            time,
+            broker,
+            running: Some((identity, worksession, notifier)),
+            _databases: databases,
+            _broker: test_broker,
+            _data: data,
+        }
+    }
+
+    /// What the clock shows.
+    pub fn now(&self) -> DateTime<Utc> {
+        self.time.now()
+    }
+
+    /// Moves the clock.
+    pub fn minutes_pass(&self, minutes: i64) {
+        self.clock.advance(TimeDelta::minutes(minutes));
+    }
+
+    /// Registers somebody with [`PASSWORD`].
+    pub async fn register_user(&self, name: &str) -> User {
+        let body = json!({"username": name, "password": PASSWORD});
+        let reply = self.identity.post("/api/auth/register").json(body).send().await.expect(201);
+        let tokens = reply.json();
+        User {
+            id: tokens["user"]["id"].as_i64().unwrap(),
+            name: name.to_owned(),
+            token: tokens["access_token"].as_str().unwrap().to_owned(),
+            refresh: tokens["refresh_token"].as_str().unwrap().to_owned(),
+        }
+    }
+
+    /// A team of `owner` with one project, which has no chat yet.
+    pub async fn team_with_project(&self, owner: &User, slug: &str) -> Team {
+        let body = json!({"name": format!("Team {slug}"), "slug": slug});
+        let call = self.identity.post("/api/teams").bearer(&owner.token).json(body);
+        let id = call.send().await.expect(201).json()["team"]["id"].as_i64().unwrap();
+        let project = self.team_project(owner, id, "Beacon").await;
+        Team { id, slug: slug.to_owned(), project }
+    }
+
+    /// A further project of a team.
+    pub async fn team_project(&self, owner: &User, team: i64, name: &str) -> i64 {
+        let body = json!({"team_id": team, "name": name, "chat_channel": "#focus"});
+        let call = self.work.post("/api/team-projects").bearer(&owner.token).json(body);
+        id_of(&call.send().await.expect(201).json())
+    }
+
+    /// Adds a registered user to a team.
+    pub async fn add_member(&self, owner: &User, team: &Team, member: &User) {
+        let body = json!({"username": member.name});
+        let path = format!("/api/teams/{}/members", team.slug);
+        self.identity.post(&path).bearer(&owner.token).json(body).send().await.expect(201);
+    }
+
+    /// Tells a team project's starts to the hook `name` of [`System::chat`].
+    pub async fn connect_chat(&self, owner: &User, team: &Team, name: &str) {
+        let body = json!({"provider": "slack", "webhook_url": self.chat.hook(name)});
+        let path = format!("/api/team-projects/{}/chat", team.project);
+        self.work.put(&path).bearer(&owner.token).json(body).send().await.expect(200);
+    }
+
+    /// A personal project.
+    pub async fn personal_project(&self, user: &User, name: &str) -> i64 {
+        let body = json!({"name": name});
+        let call = self.work.post("/api/projects").bearer(&user.token).json(body);
+        id_of(&call.send().await.expect(201).json())
+    }
+
+    /// Starts a session, whatever the answer.
+    pub async fn start_session(&self, user: &User, body: Value) -> Reply {
+        self.work.post("/api/clienta_timer_start").bearer(&user.token).json(body).send().await
+    }
+
+    /// Starts a session of 25 minutes on a project and gives its id.
+    pub async fn started(&self, user: &User, project_id: &str) -> String {
+        let body = plan(project_id);
+        let reply = self.start_session(user, body).await.expect(201);
+        reply.json()["session_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Submits, whatever the answer.
+    pub async fn submit(&self, user: &User, body: Value) -> Reply {
+        self.work.post("/api/pomodoro/submit").bearer(&user.token).json(body).send().await
+    }
+
+    /// Starts, lets `minutes` pass, submits, and gives the answer.
+    pub async fn focus(&self, user: &User, project_id: &str, minutes: i64) -> Value {
+        let session = self.started(user, project_id).await;
+        let start = self.now();
+        self.minutes_pass(minutes);
+        let body = execution(&session, project_id, start, self.now());
+        self.submit(user, body).await.expect(200).json()
+    }
+
+    /// The user's own data.
+    pub async fn user_data(&self, user: &User) -> Value {
+        self.work.get("/api/user/data").bearer(&user.token).send().await.expect(200).json()
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        let Some((identity, worksession, notifier)) = self.running.take() else { return };
+        if std::thread::panicking() {
+            return;
+        }
+        // Without this the servers' threads would live as long as the test binary.
+        let stopped = async {
+            tokio::join!(identity.stop(), worksession.stop(), notifier.stop());
+            self.broker.close().await;
+        };
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(stopped));
+    }
+}
+
+/// A plan of 25 minutes of coding.
+pub fn plan(project_id: &str) -> Value {
+    json!({"category": "coding", "duration": 25, "project_id": project_id, "note": "Write the parser"})
+}
+
+/// The submit that fits [`plan`].
+pub fn execution(session: &str, project_id: &str, start: DateTime<Utc>, end: DateTime<Utc>) -> Value {
+    json!({
+        "session_id": session,
+        "category": "coding",
+        "project_id": project_id,
+        "duration": 25,
+        "note": "It parses",
+        "start_time": iso(start),
+        "end_time": iso(end),
+    })
+}
+
+/// A time as clients write it.
+pub fn iso(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// The `id` of a project that was just made.
+fn id_of(answer: &Value) -> i64 {
+    let id = answer["project"]["id"].as_i64().or_else(|| answer["id"].as_i64());
+    id.unwrap_or_else(|| panic!("no id in {answer}"))
+}
+
+fn merged<T: DeserializeOwned>(layers: impl IntoIterator<Item = Value>) -> T {
+    let mut all = json!({});
+    for layer in layers {
+        merge(&mut all, layer);
+    }
+    serde_json::from_value(all).expect("the configuration fits")
+}
+
+fn merge(base: &mut Value, over: Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (key, value) in over {
+                merge(base.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (_, Value::Null) => {}
+        (base, over) => *base = over,
+    }
+}

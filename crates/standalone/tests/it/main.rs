@@ -1,0 +1,20 @@
+//! The whole product: both areas and the notifier, as their users and operators meet them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+
+mod bad_input;
+mod harness;
+mod health;
+mod kill;
+mod main_job;
+mod preferences;
+mod probes_headers;
+mod processes;
+mod projects;
+mod secrets_in_logs;

@@ -1,0 +1,163 @@
+use serde_json::json;
+use test_kit::wait_until;
+
+use crate::harness::{PASSWORD, System, execution, iso, plan};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_registers_plans_works_and_sees_points_while_the_team_is_told() {
+    let system = System::start().await;
+    let ada = system.register_user("ada").await;
+    let team = system.team_with_project(&ada, "engines").await;
+    system.connect_chat(&ada, &team, "T1/B1/engines").await;
+
+    let started = system.start_session(&ada, plan(&team.project_id())).await.expect(201).json();
+    assert_eq!(started["success"], true);
+    let session = started["session_id"].as_str().unwrap().to_owned();
+    let expected = json!({
+        "category": "coding",
+        "planned_duration": 25,
+        "planning_note": "Write the parser",
+        "project": {"id": team.project_id(), "name": "Beacon", "type": "team"},
+    });
+    assert_eq!(started["presession"], expected);
+
+    let message = system.chat.next_message().await;
+    assert_eq!(message.path, "/services/T1/B1/engines");
+    for part in ["ada", "coding", "25", "Write the parser", "Beacon"] {
+        let body = message.body.to_string();
+        assert!(body.contains(part), "{part:?} is in the message {body}");
+    }
+
+    let path = format!("/api/get_presession/{session}");
+    let planned = system.work.get(&path).bearer(&ada.token).send().await.expect(200).json();
+    assert_eq!(planned["presession"], expected);
+    assert_eq!(planned["status"], "running");
+
+    let start = system.now();
+    system.minutes_pass(25);
+    let body = execution(&session, &team.project_id(), start, system.now());
+    let done = system.submit(&ada, body).await.expect(200).json();
+    assert_eq!(done["status"], "completed");
+    assert_eq!(done["credited_minutes"], 25);
+    // 2.5 for the minutes; whether the first day already counts as a streak of one is the rules' own
+    // matter: either 2.50 or 2.55.
+    let points = done["points_awarded"].as_f64().unwrap();
+    assert!([2.5, 2.55].contains(&points), "{done}");
+    assert_eq!(done["new_badges"], json!(["first_session"]));
+
+    let data = system.user_data(&ada).await;
+    assert_eq!(data["userId"], ada.id.to_string());
+    assert_eq!(data["username"], "ada");
+    for period in ["total", "today", "this_week", "this_month"] {
+        assert_eq!(data["points"][period].as_f64(), Some(points), "{data}");
+    }
+    assert_eq!(data["streaks"]["current"], 1);
+    assert_eq!(data["badges"], json!(["first_session"]));
+    assert_eq!(data["session_stats"]["total_sessions"], 1);
+    assert_eq!(data["session_stats"]["total_minutes"], 25);
+    assert_eq!(data["session_stats"]["most_productive_hour"], 9);
+    assert_eq!(data["session_stats"]["favorite_category"], "coding");
+    assert_eq!(system.chat.messages().len(), 1, "one start, one message");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_way_of_starting_and_the_contracts_own_submit_body_work() {
+    let system = System::start().await;
+    let ada = system.register_user("ada").await;
+    for path in ["/api/clienta_timer_start", "/api/clientb_timer_start", "/api/session/start"] {
+        let body = json!({"category": "study", "duration": 45, "note": path});
+        let started = system.work.post(path).bearer(&ada.token).json(body).send().await.expect(201);
+        let project = json!({"id": "none", "name": "", "type": "none"});
+        assert_eq!(started.json()["presession"]["project"], project);
+        let start = system.now();
+        system.minutes_pass(45);
+        // No session_id: the service finds the session by its locked fields.
+        let body = json!({
+            "category": "study", "project_id": "none", "duration": 45, "note": "done",
+            "start_time": iso(start), "end_time": iso(system.now()),
+        });
+        let done = system.submit(&ada, body).await.expect(200).json();
+        assert_eq!(done["session_id"], started.json()["session_id"], "{path}");
+        assert_eq!(done["status"], "completed");
+        system.minutes_pass(5);
+    }
+    assert_eq!(system.user_data(&ada).await["session_stats"]["total_minutes"], 135);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_of_the_identity_area_opens_the_work_session_area_until_it_is_revoked() {
+    let system = System::start().await;
+    let ada = system.register_user("ada").await;
+    system.user_data(&ada).await;
+    system.identity.post("/api/auth/logout").bearer(&ada.token).send().await.expect(200);
+    let refused = system.work.get("/api/user/data").bearer(&ada.token).send().await.expect(401);
+    assert_eq!(refused.json(), json!({"error": "Invalid or expired token"}));
+    let refused = system.work.get("/api/team-projects").bearer(&ada.token).send().await.expect(401);
+    assert_eq!(refused.json(), json!({"error": "Authentication required"}));
+
+    let body = json!({"username": "ADA", "password": PASSWORD});
+    let tokens = system.identity.post("/api/auth/login").json(body).send().await.expect(200).json();
+    let again = system.work.get("/api/user/data").bearer(tokens["access_token"].as_str().unwrap());
+    again.send().await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_who_is_removed_can_no_longer_start_on_the_teams_project() {
+    let system = System::start().await;
+    let (ada, bob) = (system.register_user("ada").await, system.register_user("bob").await);
+    let team = system.team_with_project(&ada, "engines").await;
+    let refused = system.start_session(&bob, plan(&team.project_id())).await.expect(403);
+    let sentence = json!({"error": "Not authorized to access this team project"});
+    assert_eq!(refused.json(), sentence);
+    system.add_member(&ada, &team, &bob).await;
+    system.start_session(&bob, plan(&team.project_id())).await.expect(201);
+    let path = format!("/api/teams/{}/members/bob", team.slug);
+    system.identity.delete(&path).bearer(&ada.token).send().await.expect(204);
+    system.minutes_pass(60);
+    let refused = system.start_session(&bob, plan(&team.project_id())).await.expect(403);
+    assert_eq!(refused.json(), sentence);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_that_fails_first_gets_its_message_later_and_a_gone_one_is_switched_off() {
+    use test_kit::ChatReply::{RetryAfter, Status};
+    let system = System::start().await;
+    let ada = system.register_user("ada").await;
+    let team = system.team_with_project(&ada, "engines").await;
+    system.connect_chat(&ada, &team, "hook").await;
+    system.chat.script([Status(500), RetryAfter(429, "30".into())]);
+    system.started(&ada, &team.project_id()).await;
+    system.chat.next_message().await;
+    // The clock stands still until the test moves it, and with it the retry.
+    let second = moved_on(&system, 120).await;
+    assert_eq!(second.reply, RetryAfter(429, "30".into()));
+    let before = system.now();
+    let third = moved_on(&system, 10).await;
+    assert!(system.now() - before >= chrono::TimeDelta::seconds(30), "not before Retry-After");
+    assert_eq!(third.reply, Status(200));
+
+    system.chat.usually(Status(410));
+    system.minutes_pass(30);
+    system.started(&ada, &team.project_id()).await;
+    system.chat.next_message().await;
+    let path = format!("/api/team-projects/{}/chat", team.project);
+    let limit = std::time::Duration::from_secs(15);
+    let chat = wait_until("the hook to be switched off", limit, async || {
+        let chat = system.work.get(&path).bearer(&ada.token).send().await.expect(200).json();
+        (chat["chat"]["status"] == "off").then_some(chat)
+    })
+    .await;
+    assert!(chat["chat"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{chat}");
+}
+
+/// Moves the clock in steps of `seconds` until the next chat message comes.
+async fn moved_on(system: &System, seconds: i64) -> test_kit::ChatMessage {
+    for _ in 0..40 {
+        system.clock.advance(chrono::TimeDelta::seconds(seconds));
+        let wait = std::time::Duration::from_millis(700);
+        if let Some(message) = system.chat.next_message_within(wait).await {
+            return message;
+        }
+    }
+    panic!("no message came however far the clock was moved");
+}

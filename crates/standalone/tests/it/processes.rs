@@ -1,0 +1,133 @@
+//! Real processes: `holdfast`, or each part by itself on PostgreSQL and RabbitMQ.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use test_kit::{Api, Process, TestBroker, TestDb};
+
+/// The environment of a program.
+pub type Env = BTreeMap<String, String>;
+
+/// Starts `holdfast` with a data folder, on ports that it picks, and with what else is set.
+pub fn holdfast(data: &Path, args: &[&str], env: &Env) -> Process {
+    let mut all = vec!["--data-dir", data.to_str().unwrap()];
+    all.extend(args);
+    Process::start(Path::new(env!("CARGO_BIN_EXE_holdfast")), &all, env)
+}
+
+/// What every test wants: free ports, quick hashes, the fake chat allowed, no waiting at the end.
+pub fn quick() -> Env {
+    let mut env = Env::new();
+    for part in ["IDENTITY", "WORKSESSION", "NOTIFIER"] {
+        env.insert(format!("{part}__LISTEN"), "127.0.0.1:0".into());
+        env.insert(format!("{part}__DRAIN_SECONDS"), "0".into());
+    }
+    for (key, value) in [
+        ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
+        ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
+        // Tokens stay good when a restarted process gets another port.
+        ("IDENTITY__BASE_URL", "http://identity.test"),
+        ("WORKSESSION__HTTP__ALLOW_PLAIN", "true"),
+        ("NOTIFIER__HTTP__ALLOW_PLAIN", "true"),
+        ("NOTIFIER__HTTP__ALLOWED_CIDRS", "127.0.0.0/8"),
+    ] {
+        env.insert(key.into(), value.into());
+    }
+    env
+}
+
+/// The product as processes that can be killed and started again, at the same addresses.
+pub struct Deployment {
+    members: Vec<Member>,
+    pub identity: Api,
+    pub work: Api,
+    _servers: Option<(TestBroker, [TestDb; 3])>,
+    _data: TempDir,
+}
+
+struct Member {
+    program: PathBuf,
+    args: Vec<String>,
+    env: Env,
+    names: Vec<&'static str>,
+    process: Process,
+}
+
+impl Deployment {
+    /// Everything in one process, on SQLite and the broker in memory.
+    pub fn standalone() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let args = ["--data-dir", data.path().to_str().unwrap(), "serve"].map(str::to_owned).to_vec();
+        let names = vec!["identity", "worksession", "notifier"];
+        let member = Member::start(env!("CARGO_BIN_EXE_holdfast").into(), args, quick(), names);
+        Self::of(vec![member], None, data)
+    }
+
+    /// Each part by itself, on PostgreSQL and RabbitMQ.
+    pub fn separate() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let broker = TestBroker::fresh();
+        let databases = ["identity", "worksession", "notifier"].map(TestDb::empty);
+        let mut env = quick();
+        env.insert("IDENTITY__RATE_LIMITS__ENABLED".into(), "false".into());
+        env.insert("WORKSESSION__RATE_LIMITS__ENABLED".into(), "false".into());
+        for (part, database) in ["IDENTITY", "WORKSESSION", "NOTIFIER"].iter().zip(&databases) {
+            env.insert(format!("{part}__DATABASE__URL"), database.url().into());
+            env.insert(format!("{part}__BROKER__URL"), broker.url().into());
+            env.insert(format!("{part}__BROKER__PREFIX"), broker.prefix().into());
+            env.insert(format!("{part}__DATA_DIR"), data.path().to_str().unwrap().into());
+        }
+        let identity = Member::start(beside("identity-service"), vec![], env.clone(), vec!["identity"]);
+        let url = identity.process.wait_listening(&["identity"])["identity"].clone();
+        env.insert("WORKSESSION__IDENTITY_URL".into(), url);
+        let worksession =
+            Member::start(beside("worksession-service"), vec![], env.clone(), vec!["worksession"]);
+        let notifier = Member::start(beside("notifier"), vec![], env, vec!["notifier"]);
+        Self::of(vec![identity, worksession, notifier], Some((broker, databases)), data)
+    }
+
+    /// How many processes there are.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// `kill -9` of one process, and its start on what it left behind.
+    pub fn kill_and_restart(&mut self, index: usize) {
+        let member = &mut self.members[index];
+        member.process.kill();
+        member.process = Process::start(&member.program, &member.args(), &member.env);
+        member.process.wait_listening(&member.names);
+    }
+
+    fn of(mut members: Vec<Member>, servers: Option<(TestBroker, [TestDb; 3])>, data: TempDir) -> Self {
+        let mut urls = BTreeMap::new();
+        for member in &mut members {
+            for (name, url) in member.process.wait_listening(&member.names) {
+                let listen = url.strip_prefix("http://").unwrap().to_owned();
+                member.env.insert(format!("{}__LISTEN", name.to_uppercase()), listen);
+                urls.insert(name, url);
+            }
+        }
+        let api = |name: &str| Api::new(urls[name].as_str());
+        Self { identity: api("identity"), work: api("worksession"), members, _servers: servers, _data: data }
+    }
+}
+
+impl Member {
+    fn start(program: PathBuf, args: Vec<String>, env: Env, names: Vec<&'static str>) -> Self {
+        let process = Process::start(&program, &args.iter().map(String::as_str).collect::<Vec<_>>(), &env);
+        Self { program, args, env, names, process }
+    }
+
+    fn args(&self) -> Vec<&str> {
+        self.args.iter().map(String::as_str).collect()
+    }
+}
+
+/// Another binary of the workspace, which cargo puts into the same folder.
+fn beside(name: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_BIN_EXE_holdfast")).with_file_name(name);
+    assert!(path.exists(), "{} is not built: cargo build --workspace", path.display());
+    path
+}

@@ -118,12 +118,13 @@ pub(crate) fn binary(release: bool, name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Builds programs, showing cargo's progress.
-pub(crate) fn build(release: bool, packages: &[&str]) -> Result {
+/// Builds programs, showing cargo's progress. `--workspace` makes cargo choose the features that it
+/// chooses for the tests: what they compiled is not compiled again.
+pub(crate) fn build(release: bool, programs: &[&str]) -> Result {
     let mut command = cargo();
-    command.args(["build", "--bins"]);
-    for package in packages {
-        command.args(["--package", package]);
+    command.args(["build", "--workspace"]);
+    for program in programs {
+        command.args(["--bin", program]);
     }
     if release {
         command.arg("--release");

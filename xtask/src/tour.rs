@@ -24,7 +24,7 @@ pub(crate) fn tour(options: &Options) -> Result {
     match options.against.as_deref() {
         Some([identity, worksession]) => walk(identity, worksession, &options.hook_host),
         _ => {
-            system::build(false, &["standalone"])?;
+            system::build(false, &["holdfast"])?;
             tour_of_built()
         }
     }

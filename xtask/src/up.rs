@@ -24,7 +24,7 @@ pub(crate) struct Options {
 
 /// Builds, then becomes `holdfast serve`: Ctrl-C reaches it as if it had been started by hand.
 pub(crate) fn up(options: &Options) -> Result {
-    system::build(options.release, &["standalone"])?;
+    system::build(options.release, &["holdfast"])?;
     let mut command = Command::new(system::binary(options.release, "holdfast"));
     command
         .arg("serve")

@@ -57,7 +57,7 @@ pub(crate) fn start(options: &Options) -> Result {
     system::build(
         true,
         &[
-            "standalone",
+            "holdfast",
             "identity-service",
             "worksession-service",
             "notifier",

@@ -22,7 +22,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn startup(options: &Options) -> Result {
-    system::build(true, &["standalone"])?;
+    system::build(true, &["holdfast"])?;
     let folder = tempfile::Builder::new()
         .prefix("holdfast-bench-")
         .tempdir()?;

@@ -1,0 +1,89 @@
+use chrono::{NaiveDate, NaiveDateTime};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
+
+use crate::rules::streaks::{Mark, Streak};
+
+/// A user's totals and what of them falls into the day, week and month that were asked for; all zero
+/// for who never submitted.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct Standing {
+    /// Counts submits.
+    pub(crate) version: i64,
+    pub(crate) points: i64,
+    pub(crate) sessions: i64,
+    pub(crate) completed_sessions: i64,
+    pub(crate) minutes: i64,
+    pub(crate) streak_run: i32,
+    pub(crate) streak_longest: i32,
+    pub(crate) streak_last_day: Option<NaiveDate>,
+    pub(crate) streak_last_start: Option<NaiveDateTime>,
+    pub(crate) streak_last_offset: Option<i32>,
+    pub(crate) best_hour: i32,
+    pub(crate) best_hour_minutes: i64,
+    pub(crate) favorite_category: String,
+    pub(crate) favorite_category_minutes: i64,
+    pub(crate) points_today: i64,
+    pub(crate) points_week: i64,
+    pub(crate) points_month: i64,
+    pub(crate) days_week: i32,
+    pub(crate) days_month: i32,
+    badges: Option<String>,
+}
+
+/// The SQL types of [`Standing`].
+pub(crate) type StandingSql = (
+    BigInt,
+    BigInt,
+    BigInt,
+    BigInt,
+    BigInt,
+    Integer,
+    Integer,
+    Nullable<Date>,
+    Nullable<Timestamp>,
+    Nullable<Integer>,
+    Integer,
+    BigInt,
+    Text,
+    BigInt,
+    BigInt,
+    BigInt,
+    BigInt,
+    Integer,
+    Integer,
+    Nullable<Text>,
+);
+
+impl Standing {
+    /// The stored streak.
+    pub(crate) fn streak(&self) -> Streak {
+        let mark = self
+            .streak_last_start
+            .zip(self.streak_last_offset)
+            .map(|(at, offset)| Mark { at, offset });
+        Streak {
+            run: self.streak_run,
+            longest: self.streak_longest,
+            last: self.streak_last_day.zip(mark),
+        }
+    }
+
+    /// Replaces the stored streak.
+    pub(crate) fn set_streak(&mut self, streak: Streak) {
+        self.streak_run = streak.run;
+        self.streak_longest = streak.longest;
+        self.streak_last_day = streak.last.map(|last| last.0);
+        self.streak_last_start = streak.last.map(|last| last.1.at);
+        self.streak_last_offset = streak.last.map(|last| last.1.offset);
+    }
+
+    /// Badge names in the order in which they were earned.
+    pub(crate) fn badges(&self) -> impl Iterator<Item = &str> {
+        self.badges
+            .as_deref()
+            .unwrap_or_default()
+            .split(',')
+            .filter(|name| !name.is_empty())
+    }
+}

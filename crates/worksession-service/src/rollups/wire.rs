@@ -1,0 +1,84 @@
+use chrono::NaiveDate;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::model::Standing;
+use crate::rules::points::{Points, hundredths};
+
+/// A user's points, with two decimals.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PointsSummary {
+    /// Ever.
+    total: Points,
+    /// On the local day.
+    today: Points,
+    /// In the ISO week.
+    this_week: Points,
+    /// In the month.
+    this_month: Points,
+}
+
+impl From<&Standing> for PointsSummary {
+    fn from(standing: &Standing) -> Self {
+        Self {
+            total: Points(standing.points),
+            today: Points(standing.points_today),
+            this_week: Points(standing.points_week),
+            this_month: Points(standing.points_month),
+        }
+    }
+}
+
+/// A user's streaks. A local day is active from ten credited minutes.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StreakSummary {
+    /// Days in a row up to today or yesterday.
+    pub(crate) current: i32,
+    /// The most there ever were.
+    longest: i32,
+    days_active_this_week: i32,
+    days_active_this_month: i32,
+}
+
+impl StreakSummary {
+    /// As it reads on the local date `today`.
+    pub(crate) fn new(standing: &Standing, today: NaiveDate) -> Self {
+        Self {
+            current: standing.streak().current(today),
+            longest: standing.streak_longest,
+            days_active_this_week: standing.days_week,
+            days_active_this_month: standing.days_month,
+        }
+    }
+}
+
+/// Statistics of all submitted sessions.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionStats {
+    /// Complete and partial ones.
+    total_sessions: i64,
+    /// Credited minutes.
+    total_minutes: i64,
+    /// Minutes, with two decimals.
+    average_session_length: f64,
+    /// 0 to 23, local; 0 when there are no minutes.
+    most_productive_hour: i32,
+    /// The one with the most minutes; empty when there are none.
+    favorite_category: String,
+}
+
+impl From<Standing> for SessionStats {
+    fn from(standing: Standing) -> Self {
+        let (sessions, minutes) = (standing.sessions, standing.minutes);
+        let average = (minutes * 200 + sessions)
+            .checked_div(sessions * 2)
+            .unwrap_or(0);
+        Self {
+            total_sessions: sessions,
+            total_minutes: minutes,
+            average_session_length: hundredths(average),
+            most_productive_hour: standing.best_hour,
+            favorite_category: standing.favorite_category,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Badges: given once, never taken back.
+
+use super::time::Completion;
+
+/// Minutes of the `hours_100` badge.
+const HUNDRED_HOURS: i64 = 100 * 60;
+
+/// What the badges are decided by, with the session that was just submitted counted in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// How this session went.
+    pub(crate) completion: Completion,
+    /// Local hour of its start.
+    pub(crate) hour: i32,
+    /// Complete sessions of the user.
+    pub(crate) completed_sessions: i64,
+    /// Credited minutes of the user.
+    pub(crate) minutes: i64,
+    /// The longest streak the user ever had.
+    pub(crate) longest_streak: i32,
+    /// Counted days in the ISO week of this session.
+    pub(crate) days_in_week: i32,
+}
+
+/// Names of the badges that `facts` earn, in a fixed order, held ones included.
+pub(crate) fn earned(facts: &Facts) -> impl Iterator<Item = &'static str> {
+    let complete = facts.completion == Completion::Completed;
+    [
+        ("first_session", facts.completed_sessions >= 1),
+        ("streak_7", facts.longest_streak >= 7),
+        ("streak_30", facts.longest_streak >= 30),
+        ("streak_100", facts.longest_streak >= 100),
+        ("sessions_100", facts.completed_sessions >= 100),
+        ("sessions_1000", facts.completed_sessions >= 1000),
+        ("hours_100", facts.minutes >= HUNDRED_HOURS),
+        ("early_bird", complete && facts.hour < 7),
+        ("night_owl", complete && facts.hour >= 22),
+        ("perfect_week", facts.days_in_week >= 7),
+    ]
+    .into_iter()
+    .filter_map(|(name, earned)| earned.then_some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Facts = Facts {
+        completion: Completion::Partial,
+        hour: 12,
+        completed_sessions: 0,
+        minutes: 0,
+        longest_streak: 0,
+        days_in_week: 0,
+    };
+
+    fn names(facts: Facts) -> Vec<&'static str> {
+        earned(&facts).collect()
+    }
+
+    #[test]
+    fn each_badge_has_its_own_threshold() {
+        assert!(names(NOTHING).is_empty());
+        let sessions = |completed_sessions| {
+            names(Facts {
+                completed_sessions,
+                ..NOTHING
+            })
+        };
+        assert_eq!(sessions(1), ["first_session"]);
+        assert_eq!(sessions(100), ["first_session", "sessions_100"]);
+        assert_eq!(
+            sessions(1000),
+            ["first_session", "sessions_100", "sessions_1000"]
+        );
+        let streak = |longest_streak| {
+            names(Facts {
+                longest_streak,
+                ..NOTHING
+            })
+        };
+        assert!(streak(6).is_empty());
+        assert_eq!(streak(30), ["streak_7", "streak_30"]);
+        assert_eq!(streak(100), ["streak_7", "streak_30", "streak_100"]);
+        assert_eq!(
+            names(Facts {
+                minutes: 6000,
+                ..NOTHING
+            }),
+            ["hours_100"]
+        );
+        assert_eq!(
+            names(Facts {
+                days_in_week: 7,
+                ..NOTHING
+            }),
+            ["perfect_week"]
+        );
+    }
+
+    #[test]
+    fn only_a_complete_session_makes_a_bird_or_an_owl() {
+        let at = |hour, completion| {
+            names(Facts {
+                hour,
+                completion,
+                ..NOTHING
+            })
+        };
+        assert_eq!(at(6, Completion::Completed), ["early_bird"]);
+        assert!(at(7, Completion::Completed).is_empty());
+        assert!(at(21, Completion::Completed).is_empty());
+        assert_eq!(at(22, Completion::Completed), ["night_owl"]);
+        assert!(at(23, Completion::Partial).is_empty());
+        assert!(at(3, Completion::Brief).is_empty());
+    }
+}

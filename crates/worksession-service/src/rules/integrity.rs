@@ -1,0 +1,126 @@
+//! Signs of a manipulated client. A flag never refuses a session by itself; a `suspect` one takes
+//! it off the boards until somebody has looked.
+
+use chrono::{NaiveDateTime, TimeDelta};
+
+/// A client clock may be this far off before it is noted.
+const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(120);
+/// Credited minutes in 24 hours that a person can be believed to work.
+const CREDIBLE_MINUTES: i32 = 12 * 60;
+/// The refused attempt to change locked fields of one session that makes it suspect.
+const SUSPECT_MISMATCHES: i32 = 3;
+
+/// What was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sign {
+    /// A submit came with other locked fields than planned; which attempt it was on its session.
+    LockedMismatch(i32),
+    /// The client's start is more than 120 s from the server's.
+    ClientClock,
+    /// The client's end is more than 120 s in the future.
+    FutureEnd,
+    /// More than 12 credited hours in 24.
+    LongDay,
+}
+
+/// How much a flag weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Severity {
+    /// Noted only.
+    Info,
+    /// Off the boards until cleared.
+    Suspect,
+}
+
+impl Sign {
+    /// Further mismatches of a session say nothing new, and a client in a loop must not fill the table.
+    pub(crate) const MISMATCHES_RECORDED: i32 = SUSPECT_MISMATCHES;
+
+    /// The stored name.
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::LockedMismatch(_) => "locked_mismatch",
+            Self::ClientClock => "client_clock",
+            Self::FutureEnd => "future_end",
+            Self::LongDay => "long_day",
+        }
+    }
+
+    /// How much it weighs.
+    pub(crate) fn severity(self) -> Severity {
+        match self {
+            Self::LockedMismatch(nth) if nth < SUSPECT_MISMATCHES => Severity::Info,
+            Self::ClientClock => Severity::Info,
+            Self::LockedMismatch(_) | Self::FutureEnd | Self::LongDay => Severity::Suspect,
+        }
+    }
+}
+
+impl Severity {
+    /// The stored name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Suspect => "suspect",
+        }
+    }
+}
+
+/// Signs in the times of a submit that arrived at `received_at`, when `credited_in_24h` minutes
+/// (its own included) end with it.
+pub(crate) fn signs_in_times(
+    started_at: NaiveDateTime,
+    received_at: NaiveDateTime,
+    client_start: NaiveDateTime,
+    client_end: NaiveDateTime,
+    credited_in_24h: i32,
+) -> Vec<Sign> {
+    let mut signs = Vec::new();
+    if (client_start - started_at).abs() > CLOCK_TOLERANCE {
+        signs.push(Sign::ClientClock);
+    }
+    if client_end - received_at > CLOCK_TOLERANCE {
+        signs.push(Sign::FutureEnd);
+    }
+    if credited_in_24h > CREDIBLE_MINUTES {
+        signs.push(Sign::LongDay);
+    }
+    signs
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::*;
+
+    #[test]
+    fn flags_begin_beyond_the_tolerance() {
+        let base = "2026-11-20T09:00:00".parse::<NaiveDateTime>().unwrap();
+        let after = |seconds| base + TimeDelta::seconds(seconds);
+        let signs = |start, end, minutes| {
+            signs_in_times(base, after(1500), after(start), after(end), minutes)
+        };
+        assert_eq!(signs(0, 1500, 720), []);
+        assert_eq!(signs(120, 1620, 0), []);
+        assert_eq!(signs(121, 1500, 0), [Sign::ClientClock]);
+        assert_eq!(signs(-121, 1500, 0), [Sign::ClientClock]);
+        assert_eq!(signs(0, 1621, 0), [Sign::FutureEnd]);
+        assert_eq!(signs(0, 1500, 721), [Sign::LongDay]);
+    }
+
+    #[test]
+    fn the_third_mismatch_is_suspect() {
+        let severities: Vec<_> = (1..=4)
+            .map(|nth| Sign::LockedMismatch(nth).severity())
+            .collect();
+        assert_eq!(
+            severities,
+            [
+                Severity::Info,
+                Severity::Info,
+                Severity::Suspect,
+                Severity::Suspect
+            ]
+        );
+    }
+}

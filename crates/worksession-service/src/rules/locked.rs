@@ -1,0 +1,75 @@
+//! The fields that are locked when the timer starts, compared with what a submit sends.
+
+/// The locked fields of a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan<'a> {
+    /// The planned category.
+    pub(crate) category: &'a str,
+    /// Planned minutes.
+    pub(crate) duration: i64,
+    /// `team_N`, `personal_N` or `none`.
+    pub(crate) project_id: &'a str,
+}
+
+/// The locked fields that a submit sent; one that it left out is not compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Given<'a> {
+    /// As in [`Plan`].
+    pub(crate) category: Option<&'a str>,
+    /// As in [`Plan`].
+    pub(crate) duration: Option<i64>,
+    /// As in [`Plan`].
+    pub(crate) project_id: Option<&'a str>,
+}
+
+/// Names of the fields that were sent and differ, in the order of the contract.
+pub(crate) fn differences(plan: &Plan<'_>, given: &Given<'_>) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    if given.category.is_some_and(|value| value != plan.category) {
+        names.push("category");
+    }
+    if given.duration.is_some_and(|value| value != plan.duration) {
+        names.push("duration");
+    }
+    if given
+        .project_id
+        .is_some_and(|value| value != plan.project_id)
+    {
+        names.push("project_id");
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: Plan<'static> = Plan {
+        category: "coding",
+        duration: 25,
+        project_id: "team_3",
+    };
+
+    #[test]
+    fn every_combination_of_changed_fields_is_named_in_order() {
+        for mask in 0..8_u8 {
+            let given = Given {
+                category: Some(if mask & 1 == 0 { "coding" } else { "Coding" }),
+                duration: Some(if mask & 2 == 0 { 25 } else { -25 }),
+                project_id: Some(if mask & 4 == 0 { "team_3" } else { "none" }),
+            };
+            let expected: Vec<_> = ["category", "duration", "project_id"]
+                .into_iter()
+                .enumerate()
+                .filter(|(bit, _)| mask & (1 << bit) != 0)
+                .map(|(_, name)| name)
+                .collect();
+            assert_eq!(differences(&PLAN, &given), expected);
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_left_out_does_not_differ() {
+        assert!(differences(&PLAN, &Given::default()).is_empty());
+    }
+}

@@ -1,0 +1,9 @@
+//! The rules of a focus session as pure functions: time and credit, points, streaks, badges and
+//! locked fields. Nothing here reads a clock or a database, so each rule can be tested by table.
+
+pub(crate) mod badges;
+pub(crate) mod integrity;
+pub(crate) mod locked;
+pub(crate) mod points;
+pub(crate) mod streaks;
+pub(crate) mod time;

@@ -1,0 +1,192 @@
+use auth_types::{TeamId, UserId};
+use chrono::NaiveDateTime;
+use diesel::backend::Backend;
+use diesel::deserialize::{self, FromSql};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::error::Error;
+use crate::rules::integrity::Sign;
+use crate::rules::time::{Completion, OPEN_AFTER_PLANNED_END};
+
+/// Where a session stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Status {
+    /// The timer runs.
+    Running,
+    /// Ended by the next start; can still be submitted.
+    AwaitingSubmit,
+    /// Submitted, the whole plan worked.
+    Completed,
+    /// Submitted, less than the plan worked.
+    Partial,
+    /// Not submitted in time.
+    Abandoned,
+}
+
+impl Status {
+    const ALL: [Self; 5] = [
+        Self::Running,
+        Self::AwaitingSubmit,
+        Self::Completed,
+        Self::Partial,
+        Self::Abandoned,
+    ];
+
+    /// The name on the wire and in the database.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::AwaitingSubmit => "awaiting_submit",
+            Self::Completed => "completed",
+            Self::Partial => "partial",
+            Self::Abandoned => "abandoned",
+        }
+    }
+}
+
+impl From<Completion> for Status {
+    fn from(completion: Completion) -> Self {
+        match completion {
+            Completion::Completed => Self::Completed,
+            Completion::Partial | Completion::Brief => Self::Partial,
+        }
+    }
+}
+
+impl<DB: Backend> FromSql<Text, DB> for Status
+where
+    String: FromSql<Text, DB>,
+{
+    fn from_sql(value: DB::RawValue<'_>) -> deserialize::Result<Self> {
+        let name = <String as FromSql<Text, DB>>::from_sql(value)?;
+        let known = Self::ALL.into_iter().find(|status| status.as_str() == name);
+        known.ok_or_else(|| format!("unknown session status {name:?}").into())
+    }
+}
+
+impl<DB: Backend> Queryable<Text, DB> for Status
+where
+    Self: FromSql<Text, DB>,
+{
+    type Row = Self;
+
+    fn build(row: Self) -> deserialize::Result<Self> {
+        Ok(row)
+    }
+}
+
+/// A session as stored; the fields are the columns in their order.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct SessionRow {
+    pub(crate) session_id: String,
+    pub(crate) user_id: UserId,
+    pub(crate) username: String,
+    pub(crate) client: String,
+    pub(crate) category: String,
+    pub(crate) planned_duration: i32,
+    pub(crate) planning_note: String,
+    pub(crate) project_id: String,
+    pub(crate) project_name: String,
+    pub(crate) team_id: Option<TeamId>,
+    pub(crate) team_name: Option<String>,
+    /// [`event_types::ChatTarget`] as JSON.
+    pub(crate) chat: Option<String>,
+    pub(crate) status: Status,
+    pub(crate) started_at: NaiveDateTime,
+    pub(crate) expected_end_at: NaiveDateTime,
+    pub(crate) ended_at: Option<NaiveDateTime>,
+    pub(crate) zone: String,
+    pub(crate) start_digest: String,
+    pub(crate) submitted_at: Option<NaiveDateTime>,
+    pub(crate) submit_digest: Option<String>,
+    pub(crate) submit_result: Option<String>,
+}
+
+/// The SQL types of [`SessionRow`].
+pub(crate) type SessionSql = (
+    Text,
+    BigInt,
+    Text,
+    Text,
+    Text,
+    Integer,
+    Text,
+    Text,
+    Text,
+    Nullable<BigInt>,
+    Nullable<Text>,
+    Nullable<Text>,
+    Text,
+    Timestamp,
+    Timestamp,
+    Nullable<Timestamp>,
+    Text,
+    Text,
+    Nullable<Timestamp>,
+    Nullable<Text>,
+    Nullable<Text>,
+);
+
+/// The columns of [`SessionRow`] for a statement that is a text.
+macro_rules! session_columns {
+    () => {
+        "session_id, user_id, username, client, category, planned_duration, planning_note, project_id, \
+         project_name, team_id, team_name, chat, status, started_at, expected_end_at, ended_at, zone, \
+         start_digest, submitted_at, submit_digest, submit_result"
+    };
+}
+pub(crate) use session_columns;
+
+impl SessionRow {
+    /// Whether it can be submitted for credit at `now`, whether or not the sweeper was there yet.
+    pub(crate) fn is_open(&self, now: NaiveDateTime) -> bool {
+        matches!(self.status, Status::Running | Status::AwaitingSubmit)
+            && now < self.expected_end_at + OPEN_AFTER_PLANNED_END
+    }
+}
+
+/// What a sign of a manipulated client is stored as.
+#[derive(Debug, Insertable)]
+#[diesel(table_name = crate::schema::session_flags)]
+pub(crate) struct NewFlag<'a> {
+    session_id: &'a str,
+    user_id: i64,
+    kind: &'static str,
+    severity: &'static str,
+    created_at: NaiveDateTime,
+}
+
+impl<'a> NewFlag<'a> {
+    /// The row of a sign.
+    pub(crate) fn new(
+        session_id: &'a str,
+        user_id: i64,
+        sign: Sign,
+        created_at: NaiveDateTime,
+    ) -> Self {
+        Self {
+            session_id,
+            user_id,
+            kind: sign.kind(),
+            severity: sign.severity().name(),
+            created_at,
+        }
+    }
+}
+
+/// Reads a session's id in its one spelling; what is malformed names no session.
+pub(super) fn session_id(text: &str) -> Result<String, Error> {
+    let id = Uuid::try_parse(text)
+        .map_err(|_| Error::SessionNotFound)?
+        .to_string();
+    if id.eq_ignore_ascii_case(text) {
+        Ok(id)
+    } else {
+        Err(Error::SessionNotFound)
+    }
+}

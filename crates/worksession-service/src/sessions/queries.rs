@@ -1,0 +1,77 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Integer, Text, Timestamp};
+
+use super::model::{NewFlag, SessionRow, SessionSql, session_columns};
+use crate::schema::{session_flags, sessions};
+use crate::statement::{Statement, arguments};
+
+arguments! {
+    struct FindArguments {
+        user_id: i64 as BigInt,
+        session_id: String as Text,
+    }
+}
+
+/// One session of the user's.
+pub(super) fn find(db: &mut Db, user: UserId, session_id: &str) -> QueryResult<Option<SessionRow>> {
+    const TEXT: &str = concat!(
+        "SELECT ",
+        session_columns!(),
+        " FROM a JOIN sessions ON session_id = p_session_id AND user_id = p_user_id"
+    );
+    let arguments = FindArguments {
+        user_id: user.get(),
+        session_id: session_id.to_owned(),
+    };
+    on_backend!(db, conn => Statement::<_, SessionSql>::new(TEXT, &arguments).get_result(conn))
+        .optional()
+}
+
+arguments! {
+    struct AbandonArguments {
+        /// Open sessions whose planned end is not later than this are given up.
+        open_after: NaiveDateTime as Timestamp,
+        limit: i32 as Integer,
+    }
+}
+
+/// Gives up to `limit` sessions up that nobody submitted in time. The condition stands twice, because
+/// a submit or another sweeper may have come first.
+pub(super) fn abandon(
+    db: &mut Db,
+    open_after: NaiveDateTime,
+    limit: i32,
+) -> QueryResult<Vec<SessionRow>> {
+    const TEXT: &str = concat!(
+        "UPDATE sessions SET status = 'abandoned', ended_at = COALESCE(ended_at, expected_end_at) \
+         WHERE status IN ('running', 'awaiting_submit') AND session_id IN (SELECT session_id FROM a JOIN sessions \
+          ON status IN ('running', 'awaiting_submit') AND expected_end_at <= p_open_after LIMIT (SELECT p_limit FROM a)) \
+         RETURNING ",
+        session_columns!()
+    );
+    let arguments = AbandonArguments { open_after, limit };
+    on_backend!(db, conn => Statement::<_, SessionSql>::new(TEXT, &arguments).load(conn))
+}
+
+/// Counts a submit that tried to change locked fields of an open session; none when it is not open now.
+pub(super) fn count_mismatch(db: &mut Db, session_id: &str) -> QueryResult<Option<i32>> {
+    let open = sessions::status
+        .eq("running")
+        .or(sessions::status.eq("awaiting_submit"));
+    diesel::update(sessions::table.filter(sessions::session_id.eq(session_id).and(open)))
+        .set(sessions::locked_mismatches.eq(sessions::locked_mismatches + 1))
+        .returning(sessions::locked_mismatches)
+        .get_result(db)
+        .optional()
+}
+
+/// Records a sign of a manipulated client.
+pub(super) fn insert_flag(db: &mut Db, flag: &NewFlag<'_>) -> QueryResult<()> {
+    diesel::insert_into(session_flags::table)
+        .values(flag)
+        .execute(db)
+        .map(drop)
+}

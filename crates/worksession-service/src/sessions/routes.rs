@@ -1,0 +1,211 @@
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
+use actix_web::{HttpRequest, HttpResponse, web};
+use service_kit::http::{Json, Path, RequestId, endpoint};
+
+use super::start::{self, Order};
+use super::submit;
+use super::wire::{PreSessionResponse, StartRequest, StartResponse, SubmitRequest, SubmitResponse};
+use super::{model, queries};
+use crate::auth::{Caller, SessionsRead, SessionsWrite};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::{AppState, State};
+
+/// Visible characters of an `Idempotency-Key`.
+const KEY_CHARS: usize = 255;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config
+        .service(endpoint("/api/clienta_timer_start").post(start_client_a))
+        .service(endpoint("/api/clientb_timer_start").post(start_client_b))
+        .service(endpoint("/api/session/start").post(start_session))
+        .service(endpoint("/api/get_presession/{session_id}").get(get_presession))
+        .service(endpoint("/api/pomodoro/submit").post(submit));
+}
+
+/// Starts the timer of desktop client A: the plan is locked, and the session that ran before ends now.
+#[utoipa::path(
+    post, path = "/api/clienta_timer_start", tag = "sessions", request_body = StartRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours gives the same session")),
+    security(("bearer" = ["sessions:write"])),
+    responses(
+        (status = 201, description = "Started", body = StartResponse),
+        (status = 200, description = "Started before, by the same request", body = StartResponse),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
+        (status = 404, description = "Team project not found, or Project not found", body = ErrorBody),
+        (status = 409, description = "Project is archived", body = ErrorBody),
+        (status = 422, description = "Idempotency-Key was used with another request", body = ErrorBody),
+        (status = 429, description = "Too many starts; see Retry-After", body = ErrorBody),
+        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
+    )
+)]
+pub(crate) async fn start_client_a(
+    state: State,
+    caller: Caller<SessionsWrite>,
+    request: HttpRequest,
+    request_id: RequestId,
+    body: Json<StartRequest>,
+) -> Result<HttpResponse, Error> {
+    start(
+        &state,
+        caller,
+        "client_a",
+        request.headers(),
+        request_id,
+        body,
+    )
+    .await
+}
+
+/// Starts the timer of desktop client B; the same as client A's.
+#[utoipa::path(
+    post, path = "/api/clientb_timer_start", tag = "sessions", request_body = StartRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours gives the same session")),
+    security(("bearer" = ["sessions:write"])),
+    responses(
+        (status = 201, description = "Started", body = StartResponse),
+        (status = 200, description = "Started before, by the same request", body = StartResponse),
+        (status = "4XX", description = "As for client A", body = ErrorBody),
+    )
+)]
+pub(crate) async fn start_client_b(
+    state: State,
+    caller: Caller<SessionsWrite>,
+    request: HttpRequest,
+    request_id: RequestId,
+    body: Json<StartRequest>,
+) -> Result<HttpResponse, Error> {
+    start(
+        &state,
+        caller,
+        "client_b",
+        request.headers(),
+        request_id,
+        body,
+    )
+    .await
+}
+
+/// Starts a timer from anywhere else; the same as client A's.
+#[utoipa::path(
+    post, path = "/api/session/start", tag = "sessions", request_body = StartRequest,
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same key within 24 hours gives the same session")),
+    security(("bearer" = ["sessions:write"])),
+    responses(
+        (status = 201, description = "Started", body = StartResponse),
+        (status = 200, description = "Started before, by the same request", body = StartResponse),
+        (status = "4XX", description = "As for client A", body = ErrorBody),
+    )
+)]
+pub(crate) async fn start_session(
+    state: State,
+    caller: Caller<SessionsWrite>,
+    request: HttpRequest,
+    request_id: RequestId,
+    body: Json<StartRequest>,
+) -> Result<HttpResponse, Error> {
+    start(
+        &state,
+        caller,
+        "session",
+        request.headers(),
+        request_id,
+        body,
+    )
+    .await
+}
+
+/// Shows the planned data of one of the caller's sessions, and where it stands.
+#[utoipa::path(
+    get, path = "/api/get_presession/{session_id}", tag = "sessions", params(("session_id" = String, Path)),
+    security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The plan", body = PreSessionResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 404, description = "Session not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn get_presession(
+    state: State,
+    caller: Caller<SessionsRead>,
+    Path((id,)): Path<(String,)>,
+) -> Result<web::Json<PreSessionResponse>, Error> {
+    let id = model::session_id(&id)?;
+    let user = caller.id;
+    let row = state
+        .pool
+        .read::<_, Error, _>(move |db| Ok(queries::find(db, user, &id)?))
+        .await?;
+    Ok(web::Json(PreSessionResponse::from(
+        &row.ok_or(Error::SessionNotFound)?,
+    )))
+}
+
+/// Submits a session: its time is credited by the server's clock, once.
+#[utoipa::path(
+    post, path = "/api/pomodoro/submit", tag = "sessions", request_body = SubmitRequest,
+    security(("bearer" = ["sessions:write"])),
+    responses(
+        (status = 200, description = "Submitted, now or before with the same values", body = SubmitResponse),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 404, description = "Session not found, or Project not found", body = ErrorBody),
+        (status = 409, description = "No open session matches, or Session already submitted", body = ErrorBody),
+        (status = 422, description = "Locked fields differ from the plan", body = ErrorBody),
+        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
+    )
+)]
+pub(crate) async fn submit(
+    state: State,
+    caller: Caller<SessionsWrite>,
+    request_id: RequestId,
+    body: Json<SubmitRequest>,
+) -> Result<HttpResponse, Error> {
+    let submission = body.into_inner()?.try_into()?;
+    let stored = submit::submit(&state, caller.id, submission, request_id).await?;
+    // The stored text itself: who asks again reads the same bytes.
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "application/json"))
+        .body(stored))
+}
+
+async fn start(
+    state: &AppState,
+    caller: Caller<SessionsWrite>,
+    client: &'static str,
+    headers: &HeaderMap,
+    request_id: RequestId,
+    body: Json<StartRequest>,
+) -> Result<HttpResponse, Error> {
+    let plan = body.into_inner()?.try_into()?;
+    let order = Order {
+        plan,
+        client,
+        idempotency_key: idempotency_key(headers)?,
+        request_id,
+    };
+    let opened = start::start(state, caller.into(), order).await?;
+    let status = if opened.fresh {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok(HttpResponse::build(status).json(StartResponse::from(&opened.row)))
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Error> {
+    let mut values = headers.get_all("idempotency-key");
+    let (Some(value), another) = (values.next(), values.next()) else {
+        return Ok(None);
+    };
+    let key = value
+        .to_str()
+        .ok()
+        .filter(|key| (1..=KEY_CHARS).contains(&key.len()) && another.is_none());
+    let key =
+        key.ok_or_else(|| Error::invalid("Idempotency-Key must have 1 to 255 visible characters"))?;
+    Ok(Some(key.to_owned()))
+}

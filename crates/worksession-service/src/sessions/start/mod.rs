@@ -1,0 +1,7 @@
+//! Starting a timer: the plan is locked, the session that ran before ends at that instant, and the
+//! team is told later. One statement on PostgreSQL, one write transaction on SQLite.
+
+mod queries;
+mod service;
+
+pub(super) use service::{Order, start};

@@ -1,0 +1,141 @@
+use chrono::NaiveDateTime;
+use db_kit::Db;
+use db_kit::outbox::{self, NewOutboxRow};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
+use diesel::sqlite::SqliteConnection;
+
+use crate::sessions::model::{SessionRow, SessionSql, session_columns};
+use crate::statement::{Statement, arguments};
+
+arguments! {
+    /// A session to be opened, the times that decide whether it was opened before, and its event.
+    pub(super) struct NewSession {
+        session_id: String as Text,
+        user_id: i64 as BigInt,
+        username: String as Text,
+        client: String as Text,
+        category: String as Text,
+        planned_duration: i32 as Integer,
+        planning_note: String as Text,
+        project_id: String as Text,
+        project_name: String as Text,
+        team_id: Option<i64> as Nullable<BigInt>,
+        team_name: Option<String> as Nullable<Text>,
+        chat: Option<String> as Nullable<Text>,
+        started_at: NaiveDateTime as Timestamp,
+        expected_end_at: NaiveDateTime as Timestamp,
+        start_digest: String as Text,
+        idempotency_key: Option<String> as Nullable<Text>,
+        /// A running session with the same plan that started later than this is the same start.
+        repeated_after: NaiveDateTime as Timestamp,
+        /// A key counts for sessions that started later than this.
+        key_after: NaiveDateTime as Timestamp,
+        /// Sessions whose planned end is later than this are open.
+        open_after: NaiveDateTime as Timestamp,
+        event_id: String as Text,
+        event_exchange: String as Text,
+        event_type: String as Text,
+        event_body: String as Text,
+    }
+}
+
+/// A session that a start led to.
+#[derive(Debug, Clone, Queryable)]
+pub(in crate::sessions) struct Opened {
+    pub(in crate::sessions) row: SessionRow,
+    /// False when an earlier request had opened it.
+    pub(in crate::sessions) fresh: bool,
+}
+
+/// The session of an earlier start that this one repeats. The key speaks before the plan does; one that
+/// came with another plan is given too, and the caller refuses it.
+macro_rules! earlier {
+    () => {
+        concat!(
+            ", same AS (SELECT 1 AS rank, ",
+            session_columns!(),
+            " FROM a JOIN sessions ON user_id = p_user_id \
+              WHERE idempotency_key = p_idempotency_key AND started_at > p_key_after AND (start_digest <> p_start_digest \
+              OR (status IN ('running', 'awaiting_submit') AND expected_end_at > p_open_after)) \
+             UNION ALL SELECT 2, ",
+            session_columns!(),
+            " FROM a JOIN sessions ON user_id = p_user_id \
+              WHERE status = 'running' AND start_digest = p_start_digest AND started_at > p_repeated_after), \
+             earlier AS (SELECT ",
+            session_columns!(),
+            " FROM same ORDER BY rank, started_at DESC LIMIT 1) "
+        )
+    };
+}
+
+macro_rules! close_running {
+    () => {
+        "UPDATE sessions SET status = 'awaiting_submit', ended_at = p_started_at \
+         FROM a WHERE user_id = p_user_id AND status = 'running'"
+    };
+}
+
+macro_rules! insert_session {
+    () => {
+        "INSERT INTO sessions (session_id, user_id, username, client, category, planned_duration, planning_note, \
+          project_id, project_name, team_id, team_name, chat, status, started_at, expected_end_at, zone, \
+          start_digest, idempotency_key) \
+         SELECT p_session_id, p_user_id, p_username, p_client, p_category, p_planned_duration, p_planning_note, \
+          p_project_id, p_project_name, p_team_id, p_team_name, p_chat, 'running', p_started_at, p_expected_end_at, \
+          COALESCE((SELECT timezone FROM user_settings WHERE user_id = p_user_id), 'UTC'), \
+          p_start_digest, p_idempotency_key FROM a"
+    };
+}
+
+/// Everything at once. The INSERT asks the closing UPDATE for its count, so that the running row is
+/// gone from the unique index before the new one enters it.
+const OPEN_PG: &str = concat!(
+    earlier!(),
+    ", closed AS (",
+    close_running!(),
+    " AND NOT EXISTS (SELECT 1 FROM earlier) RETURNING session_id), \
+     opened AS (",
+    insert_session!(),
+    " WHERE NOT EXISTS (SELECT 1 FROM earlier) \
+      AND (SELECT count(*) FROM closed) >= 0 RETURNING ",
+    session_columns!(),
+    "), \
+     queued AS (INSERT INTO outbox (id, exchange, routing_key, body, created_at, state, available_at, attempts) \
+      SELECT p_event_id, p_event_exchange, p_event_type, p_event_body, p_started_at, 'pending', p_started_at, 0 \
+      FROM a JOIN opened ON true) \
+     SELECT ",
+    session_columns!(),
+    ", false FROM earlier UNION ALL SELECT ",
+    session_columns!(),
+    ", true FROM opened"
+);
+
+const EARLIER: &str = concat!(earlier!(), "SELECT ", session_columns!(), " FROM earlier");
+const CLOSE_RUNNING: &str = close_running!();
+const INSERT_SESSION: &str = concat!(insert_session!(), " RETURNING ", session_columns!());
+
+/// Opens the session, unless an earlier start opened it, and ends the one that runs. A unique violation
+/// on `sessions (user_id)` means that another start of the user came first: do it again.
+pub(super) fn open(db: &mut Db, new: &NewSession, event: &NewOutboxRow) -> QueryResult<Opened> {
+    match db {
+        Db::Pg(conn) => Statement::<_, (SessionSql, Bool)>::new(OPEN_PG, new).get_result(conn),
+        Db::Sqlite(conn) => {
+            if let Some(row) = Statement::<_, SessionSql>::new(EARLIER, new)
+                .get_result(conn)
+                .optional()?
+            {
+                return Ok(Opened { row, fresh: false });
+            }
+            let row = replace_running(conn, new)?;
+            outbox::insert(db, event)?;
+            Ok(Opened { row, fresh: true })
+        }
+    }
+}
+
+/// SQLite knows no data-modifying CTE; the write transaction around these does the same.
+fn replace_running(conn: &mut SqliteConnection, new: &NewSession) -> QueryResult<SessionRow> {
+    Statement::<_, ()>::new(CLOSE_RUNNING, new).execute(conn)?;
+    Statement::<_, SessionSql>::new(INSERT_SESSION, new).get_result(conn)
+}

@@ -1,0 +1,145 @@
+use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
+
+use crate::rollups::{Standing, StandingSql, standing_columns, standing_tables};
+use crate::rules::streaks::{Day, Mark};
+use crate::rules::time::{LocalMoment, Periods, iso_week};
+use crate::sessions::model::SessionRow;
+use crate::statement::arguments;
+
+/// What a submit is settled by, besides the session itself.
+#[derive(Debug, Clone, Queryable)]
+pub(super) struct Facts {
+    /// The user's totals before this session.
+    pub(super) standing: Standing,
+    /// The surroundings of this session.
+    pub(super) around: Around,
+}
+
+/// The session's own day, hour, category and week, and its neighbours.
+#[derive(Debug, Clone, Queryable)]
+pub(super) struct Around {
+    /// Credited in the local day before; none when nothing was submitted in it.
+    pub(super) day_minutes: Option<i32>,
+    first_start: Option<NaiveDateTime>,
+    first_offset: Option<i32>,
+    last_start: Option<NaiveDateTime>,
+    last_offset: Option<i32>,
+    pub(super) hour_minutes: i64,
+    pub(super) category_minutes: i64,
+    /// Counted days of the ISO week without the session's own.
+    pub(super) other_days_in_week: i32,
+    /// When the user's session before this one ended.
+    pub(super) previous_end: Option<NaiveDateTime>,
+    /// When the user's session after this one started.
+    pub(super) next_start: Option<NaiveDateTime>,
+    /// Credited in the 24 hours that end with this session.
+    pub(super) minutes_in_24h: i32,
+}
+
+/// The SQL types of [`Facts`].
+pub(super) type FactsSql = (StandingSql, AroundSql);
+
+type AroundSql = (
+    Nullable<Integer>,
+    Nullable<Timestamp>,
+    Nullable<Integer>,
+    Nullable<Timestamp>,
+    Nullable<Integer>,
+    BigInt,
+    BigInt,
+    Integer,
+    Nullable<Timestamp>,
+    Nullable<Timestamp>,
+    Integer,
+);
+
+impl Around {
+    /// The session's day with the session in it. One without credited minutes moves no mark: it
+    /// cannot stand for having been there.
+    pub(super) fn day_with(&self, date: NaiveDate, mark: Mark, minutes: i32) -> Day {
+        let known = |at: Option<NaiveDateTime>, offset: Option<i32>| {
+            at.zip(offset)
+                .map(|(at, offset)| Mark { at, offset })
+                .filter(|_| self.day_minutes > Some(0))
+        };
+        let first = known(self.first_start, self.first_offset).unwrap_or(mark);
+        let last = known(self.last_start, self.last_offset).unwrap_or(mark);
+        if minutes == 0 {
+            return Day { date, first, last };
+        }
+        Day {
+            date,
+            first: if mark.at < first.at { mark } else { first },
+            last: if mark.at > last.at { mark } else { last },
+        }
+    }
+}
+
+arguments! {
+    /// Whose session, where it stands in time, and the periods that hold now.
+    pub(super) struct FactsArguments {
+        user_id: i64 as BigInt,
+        today: NaiveDate as Date,
+        week_from: NaiveDate as Date,
+        week_to: NaiveDate as Date,
+        month_from: NaiveDate as Date,
+        month_to: NaiveDate as Date,
+        day: NaiveDate as Date,
+        hour: i32 as Integer,
+        category: String as Text,
+        own_week_from: NaiveDate as Date,
+        own_week_to: NaiveDate as Date,
+        started_at: NaiveDateTime as Timestamp,
+        window_from: NaiveDateTime as Timestamp,
+        window_to: NaiveDateTime as Timestamp,
+    }
+}
+
+impl FactsArguments {
+    pub(super) fn new(
+        row: &SessionRow,
+        moment: &LocalMoment,
+        stopped_at: NaiveDateTime,
+        periods: &Periods,
+    ) -> Self {
+        let own_week = iso_week(moment.day);
+        Self {
+            user_id: row.user_id.get(),
+            today: periods.today,
+            week_from: periods.week.0,
+            week_to: periods.week.1,
+            month_from: periods.month.0,
+            month_to: periods.month.1,
+            day: moment.day,
+            hour: moment.hour,
+            category: row.category.clone(),
+            own_week_from: own_week.0,
+            own_week_to: own_week.1,
+            started_at: row.started_at,
+            window_from: stopped_at - TimeDelta::hours(24),
+            window_to: stopped_at,
+        }
+    }
+}
+
+/// One row of [`Facts`].
+pub(super) const FACTS: &str = concat!(
+    "SELECT ",
+    standing_columns!(),
+    ", \
+     s.minutes, s.first_start, s.first_offset, s.last_start, s.last_offset, \
+     COALESCE((SELECT minutes FROM user_hour WHERE user_id = p_user_id AND hour = p_hour), 0), \
+     COALESCE((SELECT minutes FROM user_category WHERE user_id = p_user_id AND category = p_category), 0), \
+     (SELECT CAST(COUNT(*) AS INTEGER) FROM user_day WHERE user_id = p_user_id \
+      AND day BETWEEN p_own_week_from AND p_own_week_to AND day <> p_day AND minutes >= 10), \
+     (SELECT ended_at FROM sessions WHERE user_id = p_user_id AND started_at < p_started_at \
+      ORDER BY started_at DESC LIMIT 1), \
+     (SELECT started_at FROM sessions WHERE user_id = p_user_id AND started_at > p_started_at \
+      ORDER BY started_at LIMIT 1), \
+     (SELECT CAST(COALESCE(SUM(credited_minutes), 0) AS INTEGER) FROM sessions WHERE user_id = p_user_id \
+      AND started_at > p_window_from AND started_at <= p_window_to) ",
+    standing_tables!(),
+    " LEFT JOIN user_day s ON s.user_id = p_user_id AND s.day = p_day"
+);

@@ -1,0 +1,288 @@
+use std::sync::Arc;
+
+use auth_types::UserId;
+use chrono::{DateTime, Utc};
+use db_kit::{Backend, Db, DbError};
+use service_kit::http::RequestId;
+
+use super::choose::{Choice, choose};
+use super::facts::FactsArguments;
+use super::late;
+use super::queries::{self, Candidates, Settlement};
+use super::settle::{Case, Settled, measure, settle};
+use crate::error::Error;
+use crate::rules::integrity::Sign;
+use crate::rules::streaks::{self, Advanced, Day};
+use crate::rules::time::{OPEN_AFTER_PLANNED_END, Periods, local_moment, zone};
+use crate::sessions::digest::digest;
+use crate::sessions::model::{self, NewFlag, SessionRow};
+use crate::sessions::wire::Submission;
+use crate::sessions::{events, queries as session_queries};
+use crate::state::AppState;
+
+/// Of submits of one user that race, one wins each round.
+const ROUNDS: usize = 64;
+
+/// A submit on its way.
+#[derive(Debug)]
+struct Attempt {
+    user: UserId,
+    submission: Submission,
+    digest: String,
+    /// When it arrived.
+    now: DateTime<Utc>,
+    request_id: RequestId,
+}
+
+/// How a round ended.
+#[derive(Debug)]
+enum Outcome {
+    /// Settled now.
+    Settled(String),
+    /// Settled before, by the same submit.
+    Answered(String),
+    /// Refused: locked fields differ.
+    Differs(SessionRow, Vec<&'static str>),
+    /// Not open any more; with the user's zone.
+    Late(SessionRow, String),
+    /// What was read had changed when it was to be written.
+    Beaten,
+}
+
+/// Submits a session and gives the answer's text, which is stored with it.
+///
+/// # Errors
+/// 404 and 409 when there is no such session to submit, 422 when locked fields differ.
+pub(in crate::sessions) async fn submit(
+    state: &AppState,
+    user: UserId,
+    mut submission: Submission,
+    request_id: RequestId,
+) -> Result<String, Error> {
+    if let Some(id) = &mut submission.session_id {
+        *id = model::session_id(id)?;
+    }
+    // Locked fields are not part of it: they are compared with the plan itself.
+    let digest = digest(&(
+        &submission.note,
+        submission.start_time.and_utc().timestamp_micros(),
+        submission.end_time.and_utc().timestamp_micros(),
+        submission.quality_rating,
+        &submission.tags,
+    ))?;
+    let attempt = Arc::new(Attempt {
+        user,
+        submission,
+        digest,
+        now: state.clock.now(),
+        request_id,
+    });
+    for _ in 0..ROUNDS {
+        match once(state, &attempt).await? {
+            Outcome::Settled(answer) => {
+                state.relay.wake();
+                return Ok(answer);
+            }
+            Outcome::Answered(answer) => return Ok(answer),
+            Outcome::Differs(row, names) => {
+                flag_mismatch(state, row, attempt.now).await?;
+                return Err(Error::LockedFieldsDiffer(names));
+            }
+            Outcome::Late(row, zone) => {
+                let attempt = Arc::clone(&attempt);
+                let keep = move |db: &mut Db| {
+                    late::keep(
+                        db,
+                        &row,
+                        &zone,
+                        &attempt.submission,
+                        &attempt.digest,
+                        attempt.now,
+                    )
+                };
+                if let Some(answer) = state.pool.write_tx(keep).await? {
+                    state.relay.wake();
+                    return Ok(answer);
+                }
+            }
+            Outcome::Beaten => {}
+        }
+    }
+    Err(DbError::Busy.into())
+}
+
+/// One round: on PostgreSQL two reads and one statement that writes everything or nothing, on SQLite
+/// the same inside a write transaction.
+async fn once(state: &AppState, attempt: &Arc<Attempt>) -> Result<Outcome, Error> {
+    let attempt = Arc::clone(attempt);
+    let work = move |db: &mut Db| attempt.run(db);
+    match state.pool.backend() {
+        Backend::Postgres => state.pool.write_one(work).await,
+        Backend::Sqlite => state.pool.write_tx(work).await,
+    }
+}
+
+/// The flag stays although the submit is refused, so it has a transaction of its own.
+async fn flag_mismatch(state: &AppState, row: SessionRow, now: DateTime<Utc>) -> Result<(), Error> {
+    let flag = move |db: &mut Db| {
+        if let Some(nth) = session_queries::count_mismatch(db, &row.session_id)?
+            && nth <= Sign::MISMATCHES_RECORDED
+        {
+            let sign = Sign::LockedMismatch(nth);
+            session_queries::insert_flag(
+                db,
+                &NewFlag::new(&row.session_id, row.user_id.get(), sign, now.naive_utc()),
+            )?;
+        }
+        Ok(())
+    };
+    state.pool.write_tx(flag).await
+}
+
+impl Attempt {
+    fn run(&self, db: &mut Db) -> Result<Outcome, Error> {
+        let now = self.now.naive_utc();
+        let candidates = queries::candidates(
+            db,
+            &Candidates {
+                user_id: self.user.get(),
+                session_id: self.submission.session_id.clone(),
+                submit_digest: self.digest.clone(),
+                open_after: now - OPEN_AFTER_PLANNED_END,
+            },
+        )?;
+        // The zone is the user's: the same in each row.
+        let zone_now = candidates
+            .first()
+            .map(|(_, zone)| zone.clone())
+            .unwrap_or_default();
+        let rows = candidates.into_iter().map(|(row, _)| row).collect();
+        let row = match choose(rows, &self.submission, &self.digest, now)? {
+            Choice::Session(row) => row,
+            Choice::Answered(answer) => return Ok(Outcome::Answered(answer)),
+            Choice::Differs(row, names) => return Ok(Outcome::Differs(row, names)),
+        };
+        if !row.is_open(now) {
+            return Ok(Outcome::Late(row, zone_now));
+        }
+        self.settle(db, &row, &zone_now)
+    }
+
+    fn settle(&self, db: &mut Db, row: &SessionRow, zone_now: &str) -> Result<Outcome, Error> {
+        let now = self.now.naive_utc();
+        let case = Case {
+            row,
+            submission: &self.submission,
+            moment: local_moment(row.started_at, zone(&row.zone)),
+            stopped_at: row.ended_at.unwrap_or(now),
+            periods: Periods::of(local_moment(now, zone(zone_now)).day),
+            now,
+        };
+        let facts = queries::facts(
+            db,
+            &FactsArguments::new(row, &case.moment, case.stopped_at, &case.periods),
+        )?;
+        let measure = measure(&case, &facts);
+        let advanced =
+            match facts
+                .standing
+                .streak()
+                .advance(&measure.day, measure.mark, measure.counts)
+            {
+                Some(advanced) => advanced,
+                None => recount(
+                    queries::counted_days(db, row.user_id)?,
+                    &measure.day,
+                    measure.counts,
+                ),
+            };
+        let settled = settle(&case, facts, &measure, advanced);
+        let event = events::submitted(
+            row,
+            &settled.response,
+            settled.streak,
+            self.now,
+            &self.request_id,
+        )?;
+        let answer = serde_json::to_string(&settled.response).map_err(Error::internal)?;
+        let settlement = self.settlement(&case, &settled, &event, answer.clone())?;
+        let won = queries::settle(db, &settlement, &settled.signs, &event)?;
+        Ok(if won {
+            Outcome::Settled(answer)
+        } else {
+            Outcome::Beaten
+        })
+    }
+
+    fn settlement(
+        &self,
+        case: &Case<'_>,
+        settled: &Settled,
+        event: &db_kit::outbox::NewOutboxRow,
+        answer: String,
+    ) -> Result<Settlement, Error> {
+        let Settled {
+            standing,
+            day,
+            response,
+            ..
+        } = settled;
+        let flags = settled
+            .signs
+            .iter()
+            .map(|sign| format!("{}:{}", sign.kind(), sign.severity().name()));
+        Ok(Settlement {
+            session_id: case.row.session_id.clone(),
+            user_id: self.user.get(),
+            seen_status: case.row.status.as_str().to_owned(),
+            seen_ended_at: case.row.ended_at,
+            status: response.status.as_str().to_owned(),
+            ended_at: case.stopped_at,
+            submitted_at: case.now,
+            start_time: self.submission.start_time,
+            end_time: self.submission.end_time,
+            credited_minutes: settled.minutes,
+            points: settled.points.0,
+            note: self.submission.note.clone(),
+            quality_rating: self.submission.quality_rating,
+            tags: serde_json::to_string(&self.submission.tags).map_err(Error::internal)?,
+            submit_digest: self.digest.clone(),
+            submit_result: answer,
+            version: standing.version,
+            completed: settled.completed.into(),
+            streak_run: standing.streak_run,
+            streak_longest: standing.streak_longest,
+            streak_last_day: standing.streak_last_day,
+            streak_last_start: standing.streak_last_start,
+            streak_last_offset: standing.streak_last_offset,
+            best_hour: standing.best_hour,
+            best_hour_minutes: standing.best_hour_minutes,
+            favorite_category: standing.favorite_category.clone(),
+            favorite_category_minutes: standing.favorite_category_minutes,
+            day: day.date,
+            utc_offset: case.moment.offset,
+            first_start: day.first.at,
+            first_offset: day.first.offset,
+            last_start: day.last.at,
+            last_offset: day.last.offset,
+            hour: settled.hour,
+            category: case.row.category.clone(),
+            badges: response.new_badges.join(","),
+            flags: flags.collect::<Vec<_>>().join(","),
+            event_id: event.id.to_string(),
+            event_exchange: event.exchange.to_owned(),
+            event_type: event.routing_key.to_owned(),
+            event_body: event.body.clone(),
+        })
+    }
+}
+
+/// Over all counted days as they are with this session.
+fn recount(mut counted: Vec<Day>, day: &Day, counts: bool) -> Advanced {
+    if counts {
+        counted.retain(|other| other.date != day.date);
+        let at = counted.partition_point(|other| other.date < day.date);
+        counted.insert(at, *day);
+    }
+    streaks::recount(&counted, day)
+}

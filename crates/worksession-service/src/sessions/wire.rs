@@ -1,0 +1,298 @@
+use chrono::{DateTime, NaiveDateTime, Utc};
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
+use super::model::{SessionRow, Status};
+use crate::error::Error;
+use crate::projects::ProjectRef;
+use crate::rollups::{PointsSummary, StreakSummary};
+use crate::rules::points::Points;
+use crate::rules::time::parse_instant;
+
+/// Characters of a note.
+const NOTE_CHARS: usize = 2_000;
+/// Characters of a category.
+const CATEGORY_CHARS: usize = 64;
+/// Tags of a session.
+const TAGS: usize = 10;
+/// Characters of a tag.
+const TAG_CHARS: usize = 32;
+
+/// The plan with which a timer starts; it is locked from then on.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct StartRequest {
+    /// 1 to 64 characters.
+    #[schema(required)]
+    category: Option<String>,
+    /// Minutes, 1 to 480. `planned_duration` and `plannedDuration` are other names.
+    #[serde(alias = "planned_duration", alias = "plannedDuration")]
+    #[schema(required)]
+    duration: Option<i64>,
+    /// `team_N`, `personal_N`, or absent. `projectId` is another name.
+    #[serde(alias = "projectId")]
+    project_id: Option<String>,
+    /// Up to 2,000 characters. `planning_note` and `planningNote` are other names.
+    #[serde(alias = "planning_note", alias = "planningNote")]
+    note: Option<String>,
+}
+
+/// A plan that fits its limits.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) category: String,
+    /// Minutes.
+    pub(crate) duration: i32,
+    pub(crate) project: ProjectRef,
+    pub(crate) note: String,
+}
+
+impl TryFrom<StartRequest> for Plan {
+    type Error = Error;
+
+    fn try_from(request: StartRequest) -> Result<Self, Error> {
+        let category = request
+            .category
+            .ok_or_else(|| Error::invalid("category is required"))?;
+        let category = category.trim();
+        if category.is_empty() || category.chars().count() > CATEGORY_CHARS {
+            return Err(Error::invalid("category must have 1 to 64 characters"));
+        }
+        let duration = request
+            .duration
+            .ok_or_else(|| Error::invalid("duration is required"))?;
+        let duration = i32::try_from(duration)
+            .ok()
+            .filter(|minutes| (1..=480).contains(minutes));
+        let duration =
+            duration.ok_or_else(|| Error::invalid("duration must be 1 to 480 whole minutes"))?;
+        let note = note(request.note)?;
+        let project = ProjectRef::parse(request.project_id.as_deref())?;
+        Ok(Self {
+            category: category.to_owned(),
+            duration,
+            project,
+            note,
+        })
+    }
+}
+
+/// A session that is over. The locked fields repeat the plan; only the note is new.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(crate) struct SubmitRequest {
+    /// Which session; without it the open one whose plan matches, nearest to `start_time`.
+    session_id: Option<String>,
+    /// Locked: as planned.
+    category: Option<String>,
+    /// Locked: as planned.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>)]
+    project_id: Option<Option<String>>,
+    /// Locked: minutes, as planned.
+    duration: Option<i64>,
+    /// The execution note, up to 2,000 characters.
+    note: Option<String>,
+    /// ISO 8601 with an offset.
+    #[schema(required, format = DateTime)]
+    start_time: Option<String>,
+    /// ISO 8601 with an offset, not before `start_time`.
+    #[schema(required, format = DateTime)]
+    end_time: Option<String>,
+    /// 1 to 5.
+    quality_rating: Option<i32>,
+    /// Up to 10, each up to 32 characters.
+    tags: Option<Vec<String>>,
+}
+
+/// A submit that fits its limits.
+#[derive(Debug, Clone)]
+pub(crate) struct Submission {
+    pub(crate) session_id: Option<String>,
+    pub(crate) category: Option<String>,
+    pub(crate) project: Option<ProjectRef>,
+    pub(crate) duration: Option<i64>,
+    pub(crate) note: String,
+    /// UTC.
+    pub(crate) start_time: NaiveDateTime,
+    /// UTC.
+    pub(crate) end_time: NaiveDateTime,
+    pub(crate) quality_rating: Option<i32>,
+    pub(crate) tags: Vec<String>,
+}
+
+impl TryFrom<SubmitRequest> for Submission {
+    type Error = Error;
+
+    fn try_from(request: SubmitRequest) -> Result<Self, Error> {
+        let start_time = instant("start_time", request.start_time.as_deref())?;
+        let end_time = instant("end_time", request.end_time.as_deref())?;
+        if end_time < start_time {
+            return Err(Error::invalid("end_time must not be before start_time"));
+        }
+        if request
+            .quality_rating
+            .is_some_and(|rating| !(1..=5).contains(&rating))
+        {
+            return Err(Error::invalid("quality_rating must be 1 to 5"));
+        }
+        Ok(Self {
+            session_id: request.session_id,
+            category: request.category.map(|category| category.trim().to_owned()),
+            duration: request.duration,
+            note: note(request.note)?,
+            start_time,
+            end_time,
+            quality_rating: request.quality_rating,
+            tags: tags(request.tags.unwrap_or_default())?,
+            project: request
+                .project_id
+                .map(|text| ProjectRef::parse(text.as_deref()))
+                .transpose()?,
+        })
+    }
+}
+
+/// The planned data of a session.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PreSession {
+    /// Locked.
+    category: String,
+    /// Minutes. Locked.
+    planned_duration: i32,
+    /// Locked.
+    planning_note: String,
+    /// Locked.
+    project: PreSessionProject,
+}
+
+/// The project of a session.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PreSessionProject {
+    /// `team_N`, `personal_N` or `none`.
+    id: String,
+    /// Empty for `none`.
+    name: String,
+    /// `team`, `personal` or `none`.
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl From<&SessionRow> for PreSession {
+    fn from(row: &SessionRow) -> Self {
+        Self {
+            category: row.category.clone(),
+            planned_duration: row.planned_duration,
+            planning_note: row.planning_note.clone(),
+            project: PreSessionProject {
+                id: row.project_id.clone(),
+                name: row.project_name.clone(),
+                kind: project_kind(&row.project_id).to_owned(),
+            },
+        }
+    }
+}
+
+/// A session that started.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct StartResponse {
+    success: bool,
+    /// UUIDv7.
+    session_id: String,
+    presession: PreSession,
+    /// The server's time.
+    started_at: DateTime<Utc>,
+    /// Start and planned duration.
+    expected_end_at: DateTime<Utc>,
+}
+
+impl From<&SessionRow> for StartResponse {
+    fn from(row: &SessionRow) -> Self {
+        Self {
+            success: true,
+            session_id: row.session_id.clone(),
+            presession: row.into(),
+            started_at: row.started_at.and_utc(),
+            expected_end_at: row.expected_end_at.and_utc(),
+        }
+    }
+}
+
+/// The planned data of a session and where it stands.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PreSessionResponse {
+    success: bool,
+    presession: PreSession,
+    session_id: String,
+    status: Status,
+    started_at: DateTime<Utc>,
+    expected_end_at: DateTime<Utc>,
+}
+
+impl From<&SessionRow> for PreSessionResponse {
+    fn from(row: &SessionRow) -> Self {
+        Self {
+            success: true,
+            presession: row.into(),
+            session_id: row.session_id.clone(),
+            status: row.status,
+            started_at: row.started_at.and_utc(),
+            expected_end_at: row.expected_end_at.and_utc(),
+        }
+    }
+}
+
+/// What a submit earned. Stored with the session: the same submit again gets the same answer.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SubmitResponse {
+    pub(crate) success: bool,
+    pub(crate) session_id: String,
+    /// `completed`, `partial` or `abandoned`.
+    pub(crate) status: Status,
+    pub(crate) credited_minutes: i32,
+    pub(crate) points_awarded: Points,
+    /// The user's points after this session.
+    pub(crate) points: PointsSummary,
+    /// The user's streaks after this session.
+    pub(crate) streaks: StreakSummary,
+    /// Badges that this session earned.
+    pub(crate) new_badges: Vec<String>,
+}
+
+/// `team`, `personal` or `none`, from the id's first part.
+pub(crate) fn project_kind(project_id: &str) -> &str {
+    project_id
+        .split_once('_')
+        .map_or(project_id, |(kind, _)| kind)
+}
+
+/// Tells a field that is null from one that is absent.
+fn present<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::deserialize(deserializer).map(Some)
+}
+
+fn note(text: Option<String>) -> Result<String, Error> {
+    let text = text.unwrap_or_default();
+    if text.chars().count() > NOTE_CHARS {
+        return Err(Error::invalid("note must have at most 2000 characters"));
+    }
+    Ok(text)
+}
+
+fn tags(tags: Vec<String>) -> Result<Vec<String>, Error> {
+    let fits = |tag: &String| !tag.trim().is_empty() && tag.chars().count() <= TAG_CHARS;
+    if tags.len() > TAGS || !tags.iter().all(fits) {
+        return Err(Error::invalid(
+            "tags must be at most 10 of 1 to 32 characters each",
+        ));
+    }
+    Ok(tags)
+}
+
+fn instant(field: &'static str, text: Option<&str>) -> Result<NaiveDateTime, Error> {
+    let text = text.ok_or_else(|| Error::invalid(format!("{field} is required")))?;
+    parse_instant(text)
+        .ok_or_else(|| Error::invalid(format!("{field} must be an ISO 8601 time with an offset")))
+}

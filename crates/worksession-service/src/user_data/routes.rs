@@ -1,0 +1,41 @@
+use actix_web::web;
+use service_kit::http::endpoint;
+
+use super::wire::UserData;
+use crate::auth::UserDataCaller;
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::rules::time::{Periods, local_moment};
+use crate::state::State;
+use crate::{preferences, rollups};
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config.service(endpoint("/api/user/data").get(get));
+}
+
+/// Gives the caller's profile, points, streaks, badges, preferences and statistics.
+#[utoipa::path(
+    get, path = "/api/user/data", tag = "user", security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The data", body = UserData),
+        (status = 401, description = "Invalid or expired token", body = ErrorBody),
+        (status = 403, description = "Token required", body = ErrorBody),
+        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
+    )
+)]
+pub(crate) async fn get(
+    state: State,
+    caller: UserDataCaller,
+) -> Result<web::Json<UserData>, Error> {
+    let (user, now) = (caller.id, state.clock.now_naive());
+    let read = state.pool.read::<_, Error, _>(move |db| {
+        let settings = preferences::get_or_default(db, user)?;
+        let periods = Periods::of(local_moment(now, settings.tz()).day);
+        let standing = rollups::standing(db, user, &periods)?;
+        Ok((settings, standing, periods))
+    });
+    let (settings, standing, periods) = read.await?;
+    Ok(web::Json(UserData::new(
+        &caller, settings, standing, &periods,
+    )))
+}

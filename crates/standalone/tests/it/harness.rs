@@ -22,7 +22,11 @@ pub struct System {
     pub chat: FakeChat,
     time: Clock,
     broker: Broker,
-    running: Option<(identity_service::Running, worksession_service::Running, notifier::Running)>,
+    running: Option<(
+        identity_service::Running,
+        worksession_service::Running,
+        notifier::Running,
+    )>,
     _databases: [TestDb; 3],
     _broker: TestBroker,
     _data: TempDir,
@@ -91,12 +95,26 @@ impl System {
             "rate_limits": {"enabled": false},
         });
         let config = merged([common(&databases[0]), own, options.identity]);
-        let deps = identity_service::Deps { clock: time.clone(), broker: broker.clone() };
-        let identity = identity_service::start(config, deps).await.expect("identity starts");
+        let deps = identity_service::Deps {
+            clock: time.clone(),
+            broker: broker.clone(),
+        };
+        let identity = identity_service::start(config, deps)
+            .await
+            .expect("identity starts");
 
-        let config = merged([common(&databases[2]), json!({"http": guard}), options.notifier]);
-        let deps = notifier::Deps { clock: time.clone(), broker: broker.clone() };
-        let notifier = notifier::start(config, deps).await.expect("the notifier starts");
+        let config = merged([
+            common(&databases[2]),
+            json!({"http": guard}),
+            options.notifier,
+        ]);
+        let deps = notifier::Deps {
+            clock: time.clone(),
+            broker: broker.clone(),
+        };
+        let notifier = notifier::start(config, deps)
+            .await
+            .expect("the notifier starts");
 
         let own = json!({
             "identity_url": format!("http://{}", identity.addr()),
@@ -104,9 +122,13 @@ impl System {
             "rate_limits": {"enabled": false},
         });
         let config = merged([common(&databases[1]), own, options.worksession]);
-        let deps = worksession_service::Deps { clock: time.clone(), broker: broker.clone() };
-        let worksession =
-            worksession_service::start(config, deps).await.expect("worksession starts");
+        let deps = worksession_service::Deps {
+            clock: time.clone(),
+            broker: broker.clone(),
+        };
+        let worksession = worksession_service::start(config, deps)
+            .await
+            .expect("worksession starts");
 
         Self {
             identity: Api::new(format!("http://{}", identity.addr())),
@@ -136,7 +158,13 @@ impl System {
     /// Registers somebody with [`PASSWORD`].
     pub async fn register_user(&self, name: &str) -> User {
         let body = json!({"username": name, "password": PASSWORD});
-        let reply = self.identity.post("/api/auth/register").json(body).send().await.expect(201);
+        let reply = self
+            .identity
+            .post("/api/auth/register")
+            .json(body)
+            .send()
+            .await
+            .expect(201);
         let tokens = reply.json();
         User {
             id: tokens["user"]["id"].as_i64().unwrap(),
@@ -149,16 +177,30 @@ impl System {
     /// A team of `owner` with one project, which has no chat yet.
     pub async fn team_with_project(&self, owner: &User, slug: &str) -> Team {
         let body = json!({"name": format!("Team {slug}"), "slug": slug});
-        let call = self.identity.post("/api/teams").bearer(&owner.token).json(body);
-        let id = call.send().await.expect(201).json()["team"]["id"].as_i64().unwrap();
+        let call = self
+            .identity
+            .post("/api/teams")
+            .bearer(&owner.token)
+            .json(body);
+        let id = call.send().await.expect(201).json()["team"]["id"]
+            .as_i64()
+            .unwrap();
         let project = self.team_project(owner, id, "Beacon").await;
-        Team { id, slug: slug.to_owned(), project }
+        Team {
+            id,
+            slug: slug.to_owned(),
+            project,
+        }
     }
 
     /// A further project of a team.
     pub async fn team_project(&self, owner: &User, team: i64, name: &str) -> i64 {
         let body = json!({"team_id": team, "name": name, "chat_channel": "#focus"});
-        let call = self.work.post("/api/team-projects").bearer(&owner.token).json(body);
+        let call = self
+            .work
+            .post("/api/team-projects")
+            .bearer(&owner.token)
+            .json(body);
         id_of(&call.send().await.expect(201).json())
     }
 
@@ -166,26 +208,47 @@ impl System {
     pub async fn add_member(&self, owner: &User, team: &Team, member: &User) {
         let body = json!({"username": member.name});
         let path = format!("/api/teams/{}/members", team.slug);
-        self.identity.post(&path).bearer(&owner.token).json(body).send().await.expect(201);
+        self.identity
+            .post(&path)
+            .bearer(&owner.token)
+            .json(body)
+            .send()
+            .await
+            .expect(201);
     }
 
     /// Tells a team project's starts to the hook `name` of [`System::chat`].
     pub async fn connect_chat(&self, owner: &User, team: &Team, name: &str) {
         let body = json!({"provider": "slack", "webhook_url": self.chat.hook(name)});
         let path = format!("/api/team-projects/{}/chat", team.project);
-        self.work.put(&path).bearer(&owner.token).json(body).send().await.expect(200);
+        self.work
+            .put(&path)
+            .bearer(&owner.token)
+            .json(body)
+            .send()
+            .await
+            .expect(200);
     }
 
     /// A personal project.
     pub async fn personal_project(&self, user: &User, name: &str) -> i64 {
         let body = json!({"name": name});
-        let call = self.work.post("/api/projects").bearer(&user.token).json(body);
+        let call = self
+            .work
+            .post("/api/projects")
+            .bearer(&user.token)
+            .json(body);
         id_of(&call.send().await.expect(201).json())
     }
 
     /// Starts a session, whatever the answer.
     pub async fn start_session(&self, user: &User, body: Value) -> Reply {
-        self.work.post("/api/clienta_timer_start").bearer(&user.token).json(body).send().await
+        self.work
+            .post("/api/clienta_timer_start")
+            .bearer(&user.token)
+            .json(body)
+            .send()
+            .await
     }
 
     /// Starts a session of 25 minutes on a project and gives its id.
@@ -197,7 +260,12 @@ impl System {
 
     /// Submits, whatever the answer.
     pub async fn submit(&self, user: &User, body: Value) -> Reply {
-        self.work.post("/api/pomodoro/submit").bearer(&user.token).json(body).send().await
+        self.work
+            .post("/api/pomodoro/submit")
+            .bearer(&user.token)
+            .json(body)
+            .send()
+            .await
     }
 
     /// Starts, lets `minutes` pass, submits, and gives the answer.
@@ -211,13 +279,21 @@ impl System {
 
     /// The user's own data.
     pub async fn user_data(&self, user: &User) -> Value {
-        self.work.get("/api/user/data").bearer(&user.token).send().await.expect(200).json()
+        self.work
+            .get("/api/user/data")
+            .bearer(&user.token)
+            .send()
+            .await
+            .expect(200)
+            .json()
     }
 }
 
 impl Drop for System {
     fn drop(&mut self) {
-        let Some((identity, worksession, notifier)) = self.running.take() else { return };
+        let Some((identity, worksession, notifier)) = self.running.take() else {
+            return;
+        };
         if std::thread::panicking() {
             return;
         }
@@ -236,7 +312,12 @@ pub fn plan(project_id: &str) -> Value {
 }
 
 /// The submit that fits [`plan`].
-pub fn execution(session: &str, project_id: &str, start: DateTime<Utc>, end: DateTime<Utc>) -> Value {
+pub fn execution(
+    session: &str,
+    project_id: &str,
+    start: DateTime<Utc>,
+    end: DateTime<Utc>,
+) -> Value {
     json!({
         "session_id": session,
         "category": "coding",
@@ -255,7 +336,9 @@ pub fn iso(time: DateTime<Utc>) -> String {
 
 /// The `id` of a project that was just made.
 fn id_of(answer: &Value) -> i64 {
-    let id = answer["project"]["id"].as_i64().or_else(|| answer["id"].as_i64());
+    let id = answer["project"]["id"]
+        .as_i64()
+        .or_else(|| answer["id"].as_i64());
     id.unwrap_or_else(|| panic!("no id in {answer}"))
 }
 

@@ -68,31 +68,61 @@ async fn survive(mut deployment: Deployment) {
         check(&deployment.work, &promised).await;
         hooks.extend(promised.started.into_values());
     }
-    assert!(hooks.len() > KILLS, "there was a load: {} sessions", hooks.len());
-    wait_until("every start to be told", Duration::from_secs(150), async || {
-        let told: HashSet<String> = told(&chat).collect();
-        hooks.is_subset(&told).then_some(())
-    })
+    assert!(
+        hooks.len() > KILLS,
+        "there was a load: {} sessions",
+        hooks.len()
+    );
+    wait_until(
+        "every start to be told",
+        Duration::from_secs(150),
+        async || {
+            let told: HashSet<String> = told(&chat).collect();
+            hooks.is_subset(&told).then_some(())
+        },
+    )
     .await;
     let calls = told(&chat).filter(|hook| hooks.contains(hook)).count();
-    eprintln!("{} sessions started, {} told twice", hooks.len(), calls - hooks.len());
+    eprintln!(
+        "{} sessions started, {} told twice",
+        hooks.len(),
+        calls - hooks.len()
+    );
 }
 
 fn told(chat: &FakeChat) -> impl Iterator<Item = String> {
-    chat.messages().into_iter().filter_map(|message| message.path.rsplit('/').next().map(str::to_owned))
+    chat.messages()
+        .into_iter()
+        .filter_map(|message| message.path.rsplit('/').next().map(str::to_owned))
 }
 
 /// Registers and then plans and submits one session after the other, each on a project with a hook of
 /// its own, insisting until each step is answered.
-async fn work(number: usize, apis: (Api, Api), chat: Arc<FakeChat>, stop: Arc<AtomicBool>) -> Promised {
+async fn work(
+    number: usize,
+    apis: (Api, Api),
+    chat: Arc<FakeChat>,
+    stop: Arc<AtomicBool>,
+) -> Promised {
     let (identity, work) = apis;
     let name = format!("worker-{number}");
     let token = sign_in(&identity, &name).await;
-    let mut promised = Promised { token: token.clone(), ..Promised::default() };
+    let mut promised = Promised {
+        token: token.clone(),
+        ..Promised::default()
+    };
     let team = json!({"name": name, "slug": name});
     // A team whose creation was not answered may be there all the same.
-    insist(&[201, 409], || identity.post("/api/teams").bearer(&token).json(team.clone())).await;
-    let teams = insist(&[200], || identity.get("/api/teams").bearer(&token)).await.json();
+    insist(&[201, 409], || {
+        identity
+            .post("/api/teams")
+            .bearer(&token)
+            .json(team.clone())
+    })
+    .await;
+    let teams = insist(&[200], || identity.get("/api/teams").bearer(&token))
+        .await
+        .json();
     let team = teams["teams"][0]["id"].clone();
     for turn in 0.. {
         if stop.load(Ordering::SeqCst) {
@@ -100,14 +130,28 @@ async fn work(number: usize, apis: (Api, Api), chat: Arc<FakeChat>, stop: Arc<At
         }
         let hook = format!("{name}-{turn}");
         let body = json!({"team_id": team, "name": hook});
-        let project = insist(&[201], || work.post("/api/team-projects").bearer(&token).json(body.clone())).await.json();
-        let project = project["project"]["id"].as_i64().or(project["id"].as_i64()).unwrap();
+        let project = insist(&[201], || {
+            work.post("/api/team-projects")
+                .bearer(&token)
+                .json(body.clone())
+        })
+        .await
+        .json();
+        let project = project["project"]["id"]
+            .as_i64()
+            .or(project["id"].as_i64())
+            .unwrap();
         let path = format!("/api/team-projects/{project}/chat");
         let body = json!({"provider": "slack", "webhook_url": chat.hook(&hook)});
         insist(&[200], || work.put(&path).bearer(&token).json(body.clone())).await;
 
         let plan = json!({"category": "coding", "duration": 1, "project_id": format!("team_{project}"), "note": hook});
-        let start = || work.post("/api/clienta_timer_start").bearer(&token).header("idempotency-key", &hook).json(plan.clone());
+        let start = || {
+            work.post("/api/clienta_timer_start")
+                .bearer(&token)
+                .header("idempotency-key", &hook)
+                .json(plan.clone())
+        };
         let started = insist(&[200, 201], start).await.json();
         let session = started["session_id"].as_str().unwrap().to_owned();
         promised.started.insert(session.clone(), hook);
@@ -117,7 +161,13 @@ async fn work(number: usize, apis: (Api, Api), chat: Arc<FakeChat>, stop: Arc<At
         body["start_time"] = started["started_at"].clone();
         body["end_time"] = started["started_at"].clone();
         body["note"] = json!("done");
-        let answer = insist(&[200], || work.post("/api/pomodoro/submit").bearer(&token).json(body.clone())).await.json();
+        let answer = insist(&[200], || {
+            work.post("/api/pomodoro/submit")
+                .bearer(&token)
+                .json(body.clone())
+        })
+        .await
+        .json();
         promised.submitted.insert(session, (body, answer));
     }
     promised
@@ -126,8 +176,15 @@ async fn work(number: usize, apis: (Api, Api), chat: Arc<FakeChat>, stop: Arc<At
 async fn sign_in(identity: &Api, name: &str) -> String {
     let body = json!({"username": name, "password": PASSWORD});
     // An account whose registration was not answered may be there all the same.
-    insist(&[201, 400], || identity.post("/api/auth/register").json(body.clone())).await;
-    let tokens = insist(&[200], || identity.post("/api/auth/login").json(body.clone())).await.json();
+    insist(&[201, 400], || {
+        identity.post("/api/auth/register").json(body.clone())
+    })
+    .await;
+    let tokens = insist(&[200], || {
+        identity.post("/api/auth/login").json(body.clone())
+    })
+    .await
+    .json();
     tokens["access_token"].as_str().unwrap().to_owned()
 }
 
@@ -138,10 +195,17 @@ async fn insist(expected: &[u16], call: impl Fn() -> Call) -> Reply {
         match call().try_send().await {
             Ok(reply) if reply.status < 500 => {
                 let (call, status) = (&reply.call, reply.status);
-                assert!(expected.contains(&status), "{call}: {status} {}", reply.text());
+                assert!(
+                    expected.contains(&status),
+                    "{call}: {status} {}",
+                    reply.text()
+                );
                 return reply;
             }
-            outcome => assert!(begun.elapsed() < PATIENCE, "no answer in a minute: {outcome:?}"),
+            outcome => assert!(
+                begun.elapsed() < PATIENCE,
+                "no answer in a minute: {outcome:?}"
+            ),
         }
         tokio::time::sleep(Duration::from_millis(15)).await;
     }
@@ -151,13 +215,26 @@ async fn check(work: &Api, promised: &Promised) {
     let token = &promised.token;
     for (session, note) in &promised.started {
         let path = format!("/api/get_presession/{session}");
-        let planned = insist(&[200], || work.get(&path).bearer(token)).await.json();
+        let planned = insist(&[200], || work.get(&path).bearer(token))
+            .await
+            .json();
         assert_eq!(planned["presession"]["planning_note"], **note);
     }
     for (session, (body, answer)) in &promised.submitted {
-        let again = insist(&[200], || work.post("/api/pomodoro/submit").bearer(token).json(body.clone())).await;
+        let again = insist(&[200], || {
+            work.post("/api/pomodoro/submit")
+                .bearer(token)
+                .json(body.clone())
+        })
+        .await;
         assert_eq!(&again.json(), answer, "the stored result of {session}");
     }
-    let data = insist(&[200], || work.get("/api/user/data").bearer(token)).await.json();
-    assert_eq!(data["session_stats"]["total_sessions"], promised.submitted.len(), "each credited once");
+    let data = insist(&[200], || work.get("/api/user/data").bearer(token))
+        .await
+        .json();
+    assert_eq!(
+        data["session_stats"]["total_sessions"],
+        promised.submitted.len(),
+        "each credited once"
+    );
 }

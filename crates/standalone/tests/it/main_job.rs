@@ -10,7 +10,11 @@ async fn a_user_registers_plans_works_and_sees_points_while_the_team_is_told() {
     let team = system.team_with_project(&ada, "engines").await;
     system.connect_chat(&ada, &team, "T1/B1/engines").await;
 
-    let started = system.start_session(&ada, plan(&team.project_id())).await.expect(201).json();
+    let started = system
+        .start_session(&ada, plan(&team.project_id()))
+        .await
+        .expect(201)
+        .json();
     assert_eq!(started["success"], true);
     let session = started["session_id"].as_str().unwrap().to_owned();
     let expected = json!({
@@ -29,7 +33,14 @@ async fn a_user_registers_plans_works_and_sees_points_while_the_team_is_told() {
     }
 
     let path = format!("/api/get_presession/{session}");
-    let planned = system.work.get(&path).bearer(&ada.token).send().await.expect(200).json();
+    let planned = system
+        .work
+        .get(&path)
+        .bearer(&ada.token)
+        .send()
+        .await
+        .expect(200)
+        .json();
     assert_eq!(planned["presession"], expected);
     assert_eq!(planned["status"], "running");
 
@@ -64,9 +75,20 @@ async fn a_user_registers_plans_works_and_sees_points_while_the_team_is_told() {
 async fn every_way_of_starting_and_the_contracts_own_submit_body_work() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
-    for path in ["/api/clienta_timer_start", "/api/clientb_timer_start", "/api/session/start"] {
+    for path in [
+        "/api/clienta_timer_start",
+        "/api/clientb_timer_start",
+        "/api/session/start",
+    ] {
         let body = json!({"category": "study", "duration": 45, "note": path});
-        let started = system.work.post(path).bearer(&ada.token).json(body).send().await.expect(201);
+        let started = system
+            .work
+            .post(path)
+            .bearer(&ada.token)
+            .json(body)
+            .send()
+            .await
+            .expect(201);
         let project = json!({"id": "none", "name": "", "type": "none"});
         assert_eq!(started.json()["presession"]["project"], project);
         let start = system.now();
@@ -81,7 +103,10 @@ async fn every_way_of_starting_and_the_contracts_own_submit_body_work() {
         assert_eq!(done["status"], "completed");
         system.minutes_pass(5);
     }
-    assert_eq!(system.user_data(&ada).await["session_stats"]["total_minutes"], 135);
+    assert_eq!(
+        system.user_data(&ada).await["session_stats"]["total_minutes"],
+        135
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,32 +114,78 @@ async fn a_token_of_the_identity_area_opens_the_work_session_area_until_it_is_re
     let system = System::start().await;
     let ada = system.register_user("ada").await;
     system.user_data(&ada).await;
-    system.identity.post("/api/auth/logout").bearer(&ada.token).send().await.expect(200);
-    let refused = system.work.get("/api/user/data").bearer(&ada.token).send().await.expect(401);
+    system
+        .identity
+        .post("/api/auth/logout")
+        .bearer(&ada.token)
+        .send()
+        .await
+        .expect(200);
+    let refused = system
+        .work
+        .get("/api/user/data")
+        .bearer(&ada.token)
+        .send()
+        .await
+        .expect(401);
     assert_eq!(refused.json(), json!({"error": "Invalid or expired token"}));
-    let refused = system.work.get("/api/team-projects").bearer(&ada.token).send().await.expect(401);
+    let refused = system
+        .work
+        .get("/api/team-projects")
+        .bearer(&ada.token)
+        .send()
+        .await
+        .expect(401);
     assert_eq!(refused.json(), json!({"error": "Authentication required"}));
 
     let body = json!({"username": "ADA", "password": PASSWORD});
-    let tokens = system.identity.post("/api/auth/login").json(body).send().await.expect(200).json();
-    let again = system.work.get("/api/user/data").bearer(tokens["access_token"].as_str().unwrap());
+    let tokens = system
+        .identity
+        .post("/api/auth/login")
+        .json(body)
+        .send()
+        .await
+        .expect(200)
+        .json();
+    let again = system
+        .work
+        .get("/api/user/data")
+        .bearer(tokens["access_token"].as_str().unwrap());
     again.send().await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_member_who_is_removed_can_no_longer_start_on_the_teams_project() {
     let system = System::start().await;
-    let (ada, bob) = (system.register_user("ada").await, system.register_user("bob").await);
+    let (ada, bob) = (
+        system.register_user("ada").await,
+        system.register_user("bob").await,
+    );
     let team = system.team_with_project(&ada, "engines").await;
-    let refused = system.start_session(&bob, plan(&team.project_id())).await.expect(403);
+    let refused = system
+        .start_session(&bob, plan(&team.project_id()))
+        .await
+        .expect(403);
     let sentence = json!({"error": "Not authorized to access this team project"});
     assert_eq!(refused.json(), sentence);
     system.add_member(&ada, &team, &bob).await;
-    system.start_session(&bob, plan(&team.project_id())).await.expect(201);
+    system
+        .start_session(&bob, plan(&team.project_id()))
+        .await
+        .expect(201);
     let path = format!("/api/teams/{}/members/bob", team.slug);
-    system.identity.delete(&path).bearer(&ada.token).send().await.expect(204);
+    system
+        .identity
+        .delete(&path)
+        .bearer(&ada.token)
+        .send()
+        .await
+        .expect(204);
     system.minutes_pass(60);
-    let refused = system.start_session(&bob, plan(&team.project_id())).await.expect(403);
+    let refused = system
+        .start_session(&bob, plan(&team.project_id()))
+        .await
+        .expect(403);
     assert_eq!(refused.json(), sentence);
 }
 
@@ -125,7 +196,9 @@ async fn a_hook_that_fails_first_gets_its_message_later_and_a_gone_one_is_switch
     let ada = system.register_user("ada").await;
     let team = system.team_with_project(&ada, "engines").await;
     system.connect_chat(&ada, &team, "hook").await;
-    system.chat.script([Status(500), RetryAfter(429, "30".into())]);
+    system
+        .chat
+        .script([Status(500), RetryAfter(429, "30".into())]);
     system.started(&ada, &team.project_id()).await;
     system.chat.next_message().await;
     // The clock stands still until the test moves it, and with it the retry.
@@ -133,7 +206,10 @@ async fn a_hook_that_fails_first_gets_its_message_later_and_a_gone_one_is_switch
     assert_eq!(second.reply, RetryAfter(429, "30".into()));
     let before = system.now();
     let third = moved_on(&system, 10).await;
-    assert!(system.now() - before >= chrono::TimeDelta::seconds(30), "not before Retry-After");
+    assert!(
+        system.now() - before >= chrono::TimeDelta::seconds(30),
+        "not before Retry-After"
+    );
     assert_eq!(third.reply, Status(200));
 
     system.chat.usually(Status(410));
@@ -143,11 +219,23 @@ async fn a_hook_that_fails_first_gets_its_message_later_and_a_gone_one_is_switch
     let path = format!("/api/team-projects/{}/chat", team.project);
     let limit = std::time::Duration::from_secs(15);
     let chat = wait_until("the hook to be switched off", limit, async || {
-        let chat = system.work.get(&path).bearer(&ada.token).send().await.expect(200).json();
+        let chat = system
+            .work
+            .get(&path)
+            .bearer(&ada.token)
+            .send()
+            .await
+            .expect(200)
+            .json();
         (chat["chat"]["status"] == "off").then_some(chat)
     })
     .await;
-    assert!(chat["chat"]["reason"].as_str().is_some_and(|reason| !reason.is_empty()), "{chat}");
+    assert!(
+        chat["chat"]["reason"]
+            .as_str()
+            .is_some_and(|reason| !reason.is_empty()),
+        "{chat}"
+    );
 }
 
 /// Moves the clock in steps of `seconds` until the next chat message comes.

@@ -26,16 +26,26 @@ async fn every_part_has_its_probes_and_figures() {
             (ready["broker"] == broker).then_some(ready)
         });
         let ready = ready.await;
-        assert_eq!(ready, json!({"ready": true, "database": "connected", "broker": broker}));
+        assert_eq!(
+            ready,
+            json!({"ready": true, "database": "connected", "broker": broker})
+        );
         let figures = api.get("/metrics").send().await.expect(200);
-        assert!(figures.header("content-type").starts_with("text/plain; version=0.0.4"));
+        assert!(
+            figures
+                .header("content-type")
+                .starts_with("text/plain; version=0.0.4")
+        );
         let figures = figures.text();
         let line = "http_requests_total{method=\"GET\",route=\"/health/live\",status=\"200\"} 1";
         assert!(figures.contains(line), "{figures}");
     }
     for api in [&system.work, &system.notifier] {
         let figures = api.get("/metrics").send().await.text();
-        assert!(figures.contains("outbox"), "the backlog is a figure:\n{figures}");
+        assert!(
+            figures.contains("outbox"),
+            "the backlog is a figure:\n{figures}"
+        );
     }
 }
 
@@ -43,10 +53,24 @@ async fn every_part_has_its_probes_and_figures() {
 async fn a_route_is_counted_by_its_pattern_and_a_path_is_never_a_label() {
     let system = System::start().await;
     let ada = system.register_user("ada").await;
-    system.identity.get("/api/teams/topsecretslug").bearer(&ada.token).send().await.expect(404);
-    system.identity.get("/api/topsecretpath").send().await.expect(404);
+    system
+        .identity
+        .get("/api/teams/topsecretslug")
+        .bearer(&ada.token)
+        .send()
+        .await
+        .expect(404);
+    system
+        .identity
+        .get("/api/topsecretpath")
+        .send()
+        .await
+        .expect(404);
     let figures = system.identity.get("/metrics").send().await.text();
-    assert!(figures.contains("route=\"/api/teams/{slug}\",status=\"404\""), "{figures}");
+    assert!(
+        figures.contains("route=\"/api/teams/{slug}\",status=\"404\""),
+        "{figures}"
+    );
     assert!(!figures.contains("topsecret"), "{figures}");
 }
 
@@ -58,8 +82,15 @@ async fn the_description_and_its_page_come_from_the_program_itself() {
         assert!(description["openapi"].as_str().unwrap().starts_with("3."));
         let page = api.get("/docs/").send().await.expect(200);
         assert!(page.header("content-type").starts_with("text/html"));
-        assert!(!page.text().contains("https://"), "nothing is fetched from elsewhere:\n{}", page.text());
-        api.get("/docs/swagger-ui-bundle.js").send().await.expect(200);
+        assert!(
+            !page.text().contains("https://"),
+            "nothing is fetched from elsewhere:\n{}",
+            page.text()
+        );
+        api.get("/docs/swagger-ui-bundle.js")
+            .send()
+            .await
+            .expect(200);
     }
 }
 
@@ -87,16 +118,31 @@ async fn answers_are_not_sniffed_and_personal_ones_not_stored() {
     let ada = system.register_user("ada").await;
     let replies = [
         system.identity.get("/health/live").send().await,
-        system.identity.get("/api/auth/me").bearer(&ada.token).send().await,
+        system
+            .identity
+            .get("/api/auth/me")
+            .bearer(&ada.token)
+            .send()
+            .await,
         system.identity.get("/api/auth/me").send().await,
         system.identity.get("/api/status").send().await,
-        system.work.get("/api/user/data").bearer(&ada.token).send().await,
+        system
+            .work
+            .get("/api/user/data")
+            .bearer(&ada.token)
+            .send()
+            .await,
         system.work.get("/metrics").send().await,
         system.work.get("/docs/").send().await,
         system.work.get("/nothing").send().await,
     ];
     for reply in &replies {
-        assert_eq!(reply.header("x-content-type-options"), "nosniff", "{}", reply.call);
+        assert_eq!(
+            reply.header("x-content-type-options"),
+            "nosniff",
+            "{}",
+            reply.call
+        );
         if reply.call.contains("/api/") {
             assert_eq!(reply.header("cache-control"), "no-store", "{}", reply.call);
         }
@@ -118,9 +164,17 @@ async fn head_answers_as_get_without_a_body() {
         let get = api.get(path).bearer(&ada.token).send().await;
         let head = api.call(Method::HEAD, path).bearer(&ada.token).send().await;
         assert_eq!((head.status, head.body.len()), (get.status, 0), "{path}");
-        assert_eq!(head.header("content-type"), get.header("content-type"), "{path}");
+        assert_eq!(
+            head.header("content-type"),
+            get.header("content-type"),
+            "{path}"
+        );
     }
-    let refused = system.identity.call(Method::HEAD, "/api/auth/login").send().await;
+    let refused = system
+        .identity
+        .call(Method::HEAD, "/api/auth/login")
+        .send()
+        .await;
     assert_eq!(refused.status, 405);
 }
 
@@ -128,30 +182,59 @@ async fn head_answers_as_get_without_a_body() {
 async fn pages_of_other_origins_may_call_only_when_they_are_listed() {
     let closed = System::start().await;
     let open = System::with(Options {
-        identity: json!({"cors_origins": "https://app.example.com"}),
-        worksession: json!({"cors_origins": "https://app.example.com"}),
+        identity: json!({"cors": {"allowed_origins": "https://app.example.com"}}),
+        worksession: json!({"cors": {"allowed_origins": "https://app.example.com"}}),
         ..Options::default()
     })
     .await;
     let preflight = async |api: &Api, origin: &str| {
-        let call = api.call(Method::OPTIONS, "/api/auth/login").header("origin", origin);
+        let call = api
+            .call(Method::OPTIONS, "/api/auth/login")
+            .header("origin", origin);
         let call = call.header("access-control-request-method", "POST");
-        call.header("access-control-request-headers", "authorization,content-type").send().await
+        call.header(
+            "access-control-request-headers",
+            "authorization,content-type",
+        )
+        .send()
+        .await
     };
     for api in [&closed.identity, &closed.work] {
-        let reply = api.get("/api/status").header("origin", "https://app.example.com").send().await;
+        let reply = api
+            .get("/api/status")
+            .header("origin", "https://app.example.com")
+            .send()
+            .await;
         assert_eq!(reply.header("access-control-allow-origin"), "");
         let reply = preflight(api, "https://app.example.com").await;
         assert_eq!(reply.header("access-control-allow-origin"), "");
     }
     for api in [&open.identity, &open.work] {
-        let reply = api.get("/api/status").header("origin", "https://app.example.com").send().await;
-        assert_eq!(reply.header("access-control-allow-origin"), "https://app.example.com");
-        assert!(reply.header("vary").to_lowercase().contains("origin"), "{:?}", reply.headers);
+        let reply = api
+            .get("/api/status")
+            .header("origin", "https://app.example.com")
+            .send()
+            .await;
+        assert_eq!(
+            reply.header("access-control-allow-origin"),
+            "https://app.example.com"
+        );
+        assert!(
+            reply.header("vary").to_lowercase().contains("origin"),
+            "{:?}",
+            reply.headers
+        );
         let reply = preflight(api, "https://app.example.com").await;
         assert!((200..300).contains(&reply.status), "{}", reply.status);
-        assert_eq!(reply.header("access-control-allow-origin"), "https://app.example.com");
-        let stranger = api.get("/api/status").header("origin", "https://evil.example.com").send().await;
+        assert_eq!(
+            reply.header("access-control-allow-origin"),
+            "https://app.example.com"
+        );
+        let stranger = api
+            .get("/api/status")
+            .header("origin", "https://evil.example.com")
+            .send()
+            .await;
         assert_eq!(stranger.header("access-control-allow-origin"), "");
         let stranger = preflight(api, "https://app.example.com.evil.example").await;
         assert_eq!(stranger.header("access-control-allow-origin"), "");
@@ -179,16 +262,24 @@ async fn holdfast_prints_its_three_addresses_and_nothing_else_and_stops_cleanly(
     assert_eq!(draining.await.header("connection"), "close");
     identity.get("/api/status").send().await.expect(200);
     assert!(process.wait().success());
-    assert!((2..8).contains(&asked.elapsed().as_secs()), "{:?}", asked.elapsed());
+    assert!(
+        (2..8).contains(&asked.elapsed().as_secs()),
+        "{:?}",
+        asked.elapsed()
+    );
 
     let stdout = process.stdout();
     let mut lines: Vec<&str> = stdout.lines().collect();
     lines.sort_unstable();
-    let expected: Vec<String> =
-        ["identity", "notifier", "worksession"].map(|name| format!("listening {name} {}", urls[name])).into();
+    let expected: Vec<String> = ["identity", "notifier", "worksession"]
+        .map(|name| format!("listening {name} {}", urls[name]))
+        .into();
     assert_eq!(lines, expected);
     for key in ["secrets.key", "identity-keys.key"] {
-        let mode = std::fs::metadata(data.path().join(key)).unwrap().permissions().mode();
+        let mode = std::fs::metadata(data.path().join(key))
+            .unwrap()
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600, "{key}");
     }
 }
@@ -211,13 +302,24 @@ async fn a_bad_key_stops_the_start_with_one_line_that_names_it() {
             let errors = process.stderr();
             let line = errors.lines().last().unwrap_or_default().to_lowercase();
             let name = key.rsplit("__").next().unwrap().to_lowercase();
-            assert!(line.contains(&name) && errors.lines().count() == 1, "{key}: {errors}");
+            assert!(
+                line.contains(&name) && errors.lines().count() == 1,
+                "{key}: {errors}"
+            );
             assert_eq!(process.stdout(), "");
             assert!(!errors.contains("c2hvcnQ"), "{errors}");
         }
     }
-    assert!(holdfast(data.path(), &["check-config"], &quick()).wait().success());
-    assert!(holdfast(data.path(), &["migrate"], &quick()).wait().success());
+    assert!(
+        holdfast(data.path(), &["check-config"], &quick())
+            .wait()
+            .success()
+    );
+    assert!(
+        holdfast(data.path(), &["migrate"], &quick())
+            .wait()
+            .success()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -228,21 +330,53 @@ async fn the_demonstration_is_made_once_and_its_sign_in_works() {
         let mut process = holdfast(data.path(), &["serve", "--demo"], &quick());
         let urls = process.wait_listening(&PARTS);
         let sign_in = wait_until("the sign-in", Duration::from_secs(5), async || {
-            let line = process.stderr().lines().find(|line| line.starts_with("demo sign-in: "))?.to_owned();
+            let line = process
+                .stderr()
+                .lines()
+                .find(|line| line.starts_with("demo sign-in: "))?
+                .to_owned();
             Some(line)
         })
         .await;
-        let (name, password) = sign_in.trim_start_matches("demo sign-in: ").split_once(" / ").unwrap();
+        let (name, password) = sign_in
+            .trim_start_matches("demo sign-in: ")
+            .split_once(" / ")
+            .unwrap();
         let body = json!({"username": name, "password": password});
-        let tokens = Api::new(&*urls["identity"]).post("/api/auth/login").json(body).send().await.expect(200).json();
+        let tokens = Api::new(&*urls["identity"])
+            .post("/api/auth/login")
+            .json(body)
+            .send()
+            .await
+            .expect(200)
+            .json();
         let token = tokens["access_token"].as_str().unwrap();
         let work = Api::new(&*urls["worksession"]);
-        let data = work.get("/api/user/data").bearer(token).send().await.expect(200).json();
-        assert!(data["session_stats"]["total_sessions"].as_i64().unwrap() > 150, "{data}");
+        let data = work
+            .get("/api/user/data")
+            .bearer(token)
+            .send()
+            .await
+            .expect(200)
+            .json();
+        assert!(
+            data["session_stats"]["total_sessions"].as_i64().unwrap() > 150,
+            "{data}"
+        );
         assert!(data["points"]["total"].as_f64().unwrap() > 500.0, "{data}");
         assert!(data["badges"].as_array().unwrap().len() >= 3, "{data}");
-        let projects = work.get("/api/all-projects").bearer(token).send().await.expect(200).json();
-        assert_eq!(projects["projects"].as_array().unwrap().len(), 2, "{projects}");
+        let projects = work
+            .get("/api/all-projects")
+            .bearer(token)
+            .send()
+            .await
+            .expect(200)
+            .json();
+        assert_eq!(
+            projects["projects"].as_array().unwrap().len(),
+            2,
+            "{projects}"
+        );
         seen.push((sign_in, data));
         assert!(process.terminate().success());
     }

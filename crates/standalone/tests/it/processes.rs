@@ -58,7 +58,9 @@ impl Deployment {
     /// Everything in one process, on SQLite and the broker in memory.
     pub fn standalone() -> Self {
         let data = tempfile::tempdir().unwrap();
-        let args = ["--data-dir", data.path().to_str().unwrap(), "serve"].map(str::to_owned).to_vec();
+        let args = ["--data-dir", data.path().to_str().unwrap(), "serve"]
+            .map(str::to_owned)
+            .to_vec();
         let names = vec!["identity", "worksession", "notifier"];
         let member = Member::start(env!("CARGO_BIN_EXE_holdfast").into(), args, quick(), names);
         Self::of(vec![member], None, data)
@@ -72,19 +74,38 @@ impl Deployment {
         let mut env = quick();
         env.insert("IDENTITY__RATE_LIMITS__ENABLED".into(), "false".into());
         env.insert("WORKSESSION__RATE_LIMITS__ENABLED".into(), "false".into());
-        for (part, database) in ["IDENTITY", "WORKSESSION", "NOTIFIER"].iter().zip(&databases) {
+        for (part, database) in ["IDENTITY", "WORKSESSION", "NOTIFIER"]
+            .iter()
+            .zip(&databases)
+        {
             env.insert(format!("{part}__DATABASE__URL"), database.url().into());
             env.insert(format!("{part}__BROKER__URL"), broker.url().into());
             env.insert(format!("{part}__BROKER__PREFIX"), broker.prefix().into());
-            env.insert(format!("{part}__DATA_DIR"), data.path().to_str().unwrap().into());
+            env.insert(
+                format!("{part}__DATA_DIR"),
+                data.path().to_str().unwrap().into(),
+            );
         }
-        let identity = Member::start(beside("identity-service"), vec![], env.clone(), vec!["identity"]);
+        let identity = Member::start(
+            beside("identity-service"),
+            vec![],
+            env.clone(),
+            vec!["identity"],
+        );
         let url = identity.process.wait_listening(&["identity"])["identity"].clone();
         env.insert("WORKSESSION__IDENTITY_URL".into(), url);
-        let worksession =
-            Member::start(beside("worksession-service"), vec![], env.clone(), vec!["worksession"]);
+        let worksession = Member::start(
+            beside("worksession-service"),
+            vec![],
+            env.clone(),
+            vec!["worksession"],
+        );
         let notifier = Member::start(beside("notifier"), vec![], env, vec!["notifier"]);
-        Self::of(vec![identity, worksession, notifier], Some((broker, databases)), data)
+        Self::of(
+            vec![identity, worksession, notifier],
+            Some((broker, databases)),
+            data,
+        )
     }
 
     /// How many processes there are.
@@ -100,24 +121,46 @@ impl Deployment {
         member.process.wait_listening(&member.names);
     }
 
-    fn of(mut members: Vec<Member>, servers: Option<(TestBroker, [TestDb; 3])>, data: TempDir) -> Self {
+    fn of(
+        mut members: Vec<Member>,
+        servers: Option<(TestBroker, [TestDb; 3])>,
+        data: TempDir,
+    ) -> Self {
         let mut urls = BTreeMap::new();
         for member in &mut members {
             for (name, url) in member.process.wait_listening(&member.names) {
                 let listen = url.strip_prefix("http://").unwrap().to_owned();
-                member.env.insert(format!("{}__LISTEN", name.to_uppercase()), listen);
+                member
+                    .env
+                    .insert(format!("{}__LISTEN", name.to_uppercase()), listen);
                 urls.insert(name, url);
             }
         }
         let api = |name: &str| Api::new(urls[name].as_str());
-        Self { identity: api("identity"), work: api("worksession"), members, _servers: servers, _data: data }
+        Self {
+            identity: api("identity"),
+            work: api("worksession"),
+            members,
+            _servers: servers,
+            _data: data,
+        }
     }
 }
 
 impl Member {
     fn start(program: PathBuf, args: Vec<String>, env: Env, names: Vec<&'static str>) -> Self {
-        let process = Process::start(&program, &args.iter().map(String::as_str).collect::<Vec<_>>(), &env);
-        Self { program, args, env, names, process }
+        let process = Process::start(
+            &program,
+            &args.iter().map(String::as_str).collect::<Vec<_>>(),
+            &env,
+        );
+        Self {
+            program,
+            args,
+            env,
+            names,
+            process,
+        }
     }
 
     fn args(&self) -> Vec<&str> {
@@ -128,6 +171,10 @@ impl Member {
 /// Another binary of the workspace, which cargo puts into the same folder.
 fn beside(name: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_BIN_EXE_holdfast")).with_file_name(name);
-    assert!(path.exists(), "{} is not built: cargo build --workspace", path.display());
+    assert!(
+        path.exists(),
+        "{} is not built: cargo build --workspace",
+        path.display()
+    );
     path
 }

@@ -25,15 +25,24 @@ async fn no_secret_is_in_any_log_line_or_in_clear_in_any_file() {
         env.insert("LOG_FORMAT".into(), format.into());
         let mut process = holdfast(data.path(), &["serve"], &env);
         let urls = process.wait_listening(&["identity", "worksession", "notifier"]);
-        let (identity, work) = (Api::new(&*urls["identity"]), Api::new(&*urls["worksession"]));
+        let (identity, work) = (
+            Api::new(&*urls["identity"]),
+            Api::new(&*urls["worksession"]),
+        );
         let mut secrets = live(&identity, &work, &chat, format).await;
         assert!(process.terminate().success());
 
         let log = format!("{}\n{}", process.stdout(), process.stderr());
-        assert!(log.lines().count() > 50 && log.contains("answered 201"), "the run is logged:\n{log}");
+        assert!(
+            log.lines().count() > 50 && log.contains("answered 201"),
+            "the run is logged:\n{log}"
+        );
         secrets.extend(keys(data.path()));
         absent("the log", &log, &secrets);
-        for file in fs::read_dir(data.path()).unwrap().map(|entry| entry.unwrap().path()) {
+        for file in fs::read_dir(data.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+        {
             let is_key = file.extension().is_some_and(|extension| extension == "key");
             if file.is_file() && !is_key {
                 let content = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
@@ -45,17 +54,52 @@ async fn no_secret_is_in_any_log_line_or_in_clear_in_any_file() {
 
 /// Uses everything that takes or gives a secret, rightly and wrongly; gives those secrets.
 async fn live(identity: &Api, work: &Api, chat: &FakeChat, name: &str) -> Vec<String> {
-    let mut secrets: Vec<String> = [PASSWORD, WRONG, "hooksecrethooksecret", "B0SECRET"].map(str::to_owned).into();
+    let mut secrets: Vec<String> = [PASSWORD, WRONG, "hooksecrethooksecret", "B0SECRET"]
+        .map(str::to_owned)
+        .into();
     let account = json!({"username": name, "password": PASSWORD});
-    let tokens = identity.post("/api/auth/register").json(account.clone()).send().await.expect(201).json();
-    let other = identity.post("/api/auth/login").json(account).send().await.expect(200).json();
+    let tokens = identity
+        .post("/api/auth/register")
+        .json(account.clone())
+        .send()
+        .await
+        .expect(201)
+        .json();
+    let other = identity
+        .post("/api/auth/login")
+        .json(account)
+        .send()
+        .await
+        .expect(200)
+        .json();
     let wrong = json!({"username": name, "password": WRONG});
-    identity.post("/api/auth/login").json(wrong).send().await.expect(401);
-    identity.post("/api/auth/login").body("application/json", format!("{{\"password\":\"{WRONG}\"")).send().await.expect(400);
-    identity.post("/api/auth/login").body("text/plain", format!("password={WRONG}")).send().await.expect(400);
+    identity
+        .post("/api/auth/login")
+        .json(wrong)
+        .send()
+        .await
+        .expect(401);
+    identity
+        .post("/api/auth/login")
+        .body("application/json", format!("{{\"password\":\"{WRONG}\""))
+        .send()
+        .await
+        .expect(400);
+    identity
+        .post("/api/auth/login")
+        .body("text/plain", format!("password={WRONG}"))
+        .send()
+        .await
+        .expect(400);
 
     let presented = json!({"refresh_token": tokens["refresh_token"]});
-    let renewed = identity.post("/api/auth/refresh").json(presented).send().await.expect(200).json();
+    let renewed = identity
+        .post("/api/auth/refresh")
+        .json(presented)
+        .send()
+        .await
+        .expect(200)
+        .json();
     for pair in [&tokens, &other, &renewed] {
         for kind in ["access_token", "refresh_token"] {
             secrets.push(pair[kind].as_str().unwrap().to_owned());
@@ -63,36 +107,93 @@ async fn live(identity: &Api, work: &Api, chat: &FakeChat, name: &str) -> Vec<St
     }
     let token = renewed["access_token"].as_str().unwrap();
     let forged = format!("{}x", other["access_token"].as_str().unwrap());
-    identity.get("/api/auth/validate").bearer(token).send().await.expect(200);
-    identity.get("/api/auth/validate").bearer(&forged).send().await.expect(401);
-    work.get("/api/user/data").bearer(&forged).send().await.expect(401);
+    identity
+        .get("/api/auth/validate")
+        .bearer(token)
+        .send()
+        .await
+        .expect(200);
+    identity
+        .get("/api/auth/validate")
+        .bearer(&forged)
+        .send()
+        .await
+        .expect(401);
+    work.get("/api/user/data")
+        .bearer(&forged)
+        .send()
+        .await
+        .expect(401);
 
     let team = json!({"name": "Quiet", "slug": format!("quiet-{name}")});
-    let team = identity.post("/api/teams").bearer(token).json(team).send().await.expect(201).json();
+    let team = identity
+        .post("/api/teams")
+        .bearer(token)
+        .json(team)
+        .send()
+        .await
+        .expect(201)
+        .json();
     let project = json!({"team_id": team["team"]["id"], "name": "Silence"});
-    let project = work.post("/api/team-projects").bearer(token).json(project).send().await.expect(201).json();
-    let id = project["project"]["id"].as_i64().or(project["id"].as_i64()).unwrap();
+    let project = work
+        .post("/api/team-projects")
+        .bearer(token)
+        .json(project)
+        .send()
+        .await
+        .expect(201)
+        .json();
+    let id = project["project"]["id"]
+        .as_i64()
+        .or(project["id"].as_i64())
+        .unwrap();
     let path = format!("/api/team-projects/{id}/chat");
     let hook = json!({"provider": "slack", "webhook_url": chat.hook(HOOK)});
-    work.put(&path).bearer(token).json(hook).send().await.expect(200);
+    work.put(&path)
+        .bearer(token)
+        .json(hook)
+        .send()
+        .await
+        .expect(200);
     let bad = json!({"provider": "slack", "webhook_url": format!("ftp://{HOOK}")});
-    work.put(&path).bearer(token).json(bad).send().await.expect(400);
+    work.put(&path)
+        .bearer(token)
+        .json(bad)
+        .send()
+        .await
+        .expect(400);
 
     chat.script([ChatReply::Status(500), ChatReply::Status(410)]);
     let plan = json!({"category": "coding", "duration": 1, "project_id": format!("team_{id}")});
-    work.post("/api/session/start").bearer(token).json(plan).send().await.expect(201);
+    work.post("/api/session/start")
+        .bearer(token)
+        .json(plan)
+        .send()
+        .await
+        .expect(201);
     for _ in 0..2 {
-        chat.next_message_within(std::time::Duration::from_secs(60)).await.expect("tried again");
+        chat.next_message_within(std::time::Duration::from_secs(60))
+            .await
+            .expect("tried again");
     }
     let body = json!({"refresh_token": other["refresh_token"]});
-    identity.post("/api/auth/logout").bearer(token).json(body).send().await.expect(200);
+    identity
+        .post("/api/auth/logout")
+        .bearer(token)
+        .json(body)
+        .send()
+        .await
+        .expect(200);
     secrets
 }
 
 /// The keys of the data folder, in the spellings that a log might use.
 fn keys(data: &Path) -> Vec<String> {
     let mut spellings = Vec::new();
-    for file in fs::read_dir(data).unwrap().map(|entry| entry.unwrap().path()) {
+    for file in fs::read_dir(data)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+    {
         if file.extension().is_some_and(|extension| extension == "key") {
             let text = fs::read_to_string(&file).unwrap();
             let bytes = STANDARD.decode(text.trim()).unwrap();
@@ -110,7 +211,10 @@ fn keys(data: &Path) -> Vec<String> {
 fn absent(place: &str, text: &str, secrets: &[String]) {
     for secret in secrets {
         // A prefix of a token is no secret; its signature, at the end, is.
-        let tail: String = secret.chars().skip(secret.chars().count().saturating_sub(24)).collect();
+        let tail: String = secret
+            .chars()
+            .skip(secret.chars().count().saturating_sub(24))
+            .collect();
         if let Some(line) = text.lines().find(|line| line.contains(&tail)) {
             panic!("{place} holds a secret: {line:.400}");
         }

@@ -1,0 +1,137 @@
+use auth_types::wire::{Premium, User};
+use auth_types::{AccountRole, PremiumTier, UserId};
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+
+use crate::error::Error;
+use crate::schema::users;
+
+/// The columns of [`AccountRow`], in its order; the password hash is read only where one is checked.
+pub(crate) const ACCOUNT: AccountColumns = (
+    users::id,
+    users::username,
+    users::email,
+    users::email_verified,
+    users::bio,
+    users::website_url,
+    users::is_active,
+    users::role,
+    users::premium_tier,
+    users::premium_expires_at,
+    users::created_at,
+    users::updated_at,
+);
+
+pub(crate) type AccountColumns = (
+    users::id,
+    users::username,
+    users::email,
+    users::email_verified,
+    users::bio,
+    users::website_url,
+    users::is_active,
+    users::role,
+    users::premium_tier,
+    users::premium_expires_at,
+    users::created_at,
+    users::updated_at,
+);
+
+/// An account without its secrets.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct AccountRow {
+    pub(crate) id: UserId,
+    pub(crate) username: String,
+    email: String,
+    email_verified: bool,
+    bio: Option<String>,
+    website_url: Option<String>,
+    pub(crate) is_active: bool,
+    role: String,
+    premium_tier: String,
+    premium_expires_at: Option<NaiveDateTime>,
+    created_at: NaiveDateTime,
+    updated_at: NaiveDateTime,
+}
+
+/// Who looks at an account: its e-mail address is nobody else's business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Viewer {
+    SelfOrSuperadmin,
+    Other,
+}
+
+impl AccountRow {
+    pub(crate) fn role(&self) -> Result<AccountRole, Error> {
+        self.role
+            .parse()
+            .map_err(|error| Error::internal("users.role", error))
+    }
+
+    /// The account as `viewer` sees it at `now`.
+    pub(crate) fn to_user(&self, viewer: Viewer, now: NaiveDateTime) -> Result<User, Error> {
+        Ok(User {
+            id: self.id,
+            username: self.username.clone(),
+            email: (viewer == Viewer::SelfOrSuperadmin).then(|| self.email.clone()),
+            email_verified: self.email_verified,
+            bio: self.bio.clone(),
+            website_url: self.website_url.clone(),
+            profile_photo_url: None,
+            has_profile_photo: false,
+            created_at: self.created_at.and_utc(),
+            updated_at: self.updated_at.and_utc(),
+            is_active: self.is_active,
+            role: self.role()?,
+            premium_tier: self.tier_at(now)?,
+        })
+    }
+
+    /// The account's plan at `now`, with the bandwidth that the operator gives to each tier.
+    pub(crate) fn premium(
+        &self,
+        bandwidth: impl Fn(PremiumTier) -> i64,
+        now: NaiveDateTime,
+    ) -> Result<Premium, Error> {
+        let tier = self.tier_at(now)?;
+        Ok(Premium {
+            tier,
+            tier_name: tier.display_name().to_owned(),
+            is_active: tier == PremiumTier::Premium,
+            expires_at: self.premium_expires_at.map(|at| at.and_utc()),
+            bandwidth_limit_mb: bandwidth(tier),
+        })
+    }
+
+    /// A plan that has run out reads as FREE at once, whether or not a job has noticed.
+    fn tier_at(&self, now: NaiveDateTime) -> Result<PremiumTier, Error> {
+        let stored = self
+            .premium_tier
+            .parse()
+            .map_err(|error| Error::internal("users.premium_tier", error))?;
+        Ok(match self.premium_expires_at {
+            Some(end) if end <= now => PremiumTier::Free,
+            _ => stored,
+        })
+    }
+}
+
+/// What sign-in needs to know of an account.
+#[derive(Queryable)]
+pub(crate) struct CredentialsRow {
+    pub(crate) id: UserId,
+    pub(crate) password_hash: String,
+    pub(crate) is_active: bool,
+}
+
+/// A row of `users` to be.
+#[derive(Insertable)]
+#[diesel(table_name = users)]
+pub(crate) struct NewAccount<'a> {
+    pub(crate) username: &'a str,
+    pub(crate) username_lower: &'a str,
+    pub(crate) email: &'a str,
+    pub(crate) password_hash: &'a str,
+    pub(crate) created_at: NaiveDateTime,
+    pub(crate) updated_at: NaiveDateTime,
+}

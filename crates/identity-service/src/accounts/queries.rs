@@ -1,0 +1,91 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::dsl::exists;
+use diesel::prelude::*;
+use diesel::upsert::excluded;
+
+use super::model::{ACCOUNT, AccountRow, CredentialsRow, NewAccount};
+use crate::schema::{email_claims, users};
+
+pub(crate) fn username_exists(db: &mut Db, username_lower: &str) -> QueryResult<bool> {
+    diesel::select(exists(
+        users::table.filter(users::username_lower.eq(username_lower)),
+    ))
+    .get_result(db)
+}
+
+pub(crate) fn insert_account(db: &mut Db, account: &NewAccount<'_>) -> QueryResult<UserId> {
+    diesel::insert_into(users::table)
+        .values(account)
+        .returning(users::id)
+        .get_result(db)
+}
+
+/// Claims an e-mail address until `expires_at`; false while somebody else's claim holds.
+pub(crate) fn claim_email(
+    db: &mut Db,
+    email_lower: &str,
+    user_id: UserId,
+    expires_at: NaiveDateTime,
+    now: NaiveDateTime,
+) -> QueryResult<bool> {
+    let claimed = on_backend!(db, c => {
+        let insert = diesel::insert_into(email_claims::table)
+            .values((
+                email_claims::email_lower.eq(email_lower),
+                email_claims::user_id.eq(user_id),
+                email_claims::expires_at.eq(expires_at),
+            ))
+            .on_conflict(email_claims::email_lower)
+            .do_update()
+            .set((
+                email_claims::user_id.eq(excluded(email_claims::user_id)),
+                email_claims::expires_at.eq(excluded(email_claims::expires_at)),
+            ));
+        diesel::query_dsl::methods::FilterDsl::filter(insert, email_claims::expires_at.le(now)).execute(c)
+    })?;
+    Ok(claimed == 1)
+}
+
+pub(crate) fn find_account(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
+    users::table.find(id).select(ACCOUNT).first(db).optional()
+}
+
+pub(crate) fn find_active_by_name(
+    db: &mut Db,
+    username_lower: &str,
+) -> QueryResult<Option<AccountRow>> {
+    users::table
+        .filter(users::username_lower.eq(username_lower))
+        .filter(users::is_active.eq(true))
+        .select(ACCOUNT)
+        .first(db)
+        .optional()
+}
+
+pub(crate) fn find_credentials(
+    db: &mut Db,
+    username_lower: &str,
+) -> QueryResult<Option<CredentialsRow>> {
+    users::table
+        .filter(users::username_lower.eq(username_lower))
+        .select((users::id, users::password_hash, users::is_active))
+        .first(db)
+        .optional()
+}
+
+/// Replaces a password hash by a stronger one of the same password, unless it was changed meanwhile.
+pub(crate) fn upgrade_hash(db: &mut Db, id: UserId, old: &str, new: &str) -> QueryResult<()> {
+    diesel::update(users::table.find(id).filter(users::password_hash.eq(old)))
+        .set(users::password_hash.eq(new))
+        .execute(db)
+        .map(drop)
+}
+
+pub(crate) fn count_active(db: &mut Db) -> QueryResult<i64> {
+    users::table
+        .filter(users::is_active.eq(true))
+        .count()
+        .get_result(db)
+}

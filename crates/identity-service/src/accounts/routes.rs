@@ -1,0 +1,92 @@
+use actix_web::HttpResponse;
+use actix_web::web::{Data, ServiceConfig};
+use auth_types::UserId;
+use auth_types::wire::{IdentityError, TokenPair};
+use service_kit::http::{ClientIp, Json, endpoint};
+
+use super::model::Viewer;
+use super::service;
+use super::wire::{RegisterRequest, StatusResponse, UserResponse};
+use crate::app::App;
+use crate::auth::{CurrentUser, MaybeUser};
+use crate::error::Error;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/auth/register").post(register))
+        .service(endpoint("/api/auth/me").get(me))
+        .service(endpoint("/api/auth/user/{user_id}").get(get_user))
+        .service(endpoint("/api/status").get(status));
+}
+
+/// Makes an account and signs it in.
+#[utoipa::path(
+    post, path = "/api/auth/register", tag = "accounts", request_body = RegisterRequest,
+    responses(
+        (status = 201, description = "The account was made", body = TokenPair),
+        (status = 400, description = "`validation_failed`, `password_too_long`, `username_taken` or `email_taken`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn register(
+    app: Data<App>,
+    address: ClientIp,
+    body: Json<RegisterRequest>,
+) -> actix_web::Result<HttpResponse> {
+    app.limits.check_register(address.0)?;
+    let pair = service::register(&app, body.into_inner()?, address.0).await?;
+    Ok(HttpResponse::Created().json(pair))
+}
+
+/// The caller's own account.
+#[utoipa::path(
+    get, path = "/api/auth/me", tag = "accounts", security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The account", body = UserResponse),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn me(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
+    let user = caller
+        .account
+        .to_user(Viewer::SelfOrSuperadmin, app.clock.now_naive())?;
+    Ok(HttpResponse::Ok().json(UserResponse { user }))
+}
+
+/// What others may see of an account. The e-mail address is null unless the account itself or a SUPERADMIN asks.
+#[utoipa::path(
+    get, path = "/api/auth/user/{user_id}", tag = "accounts", params(("user_id" = UserId, Path)), security((), ("bearer" = [])),
+    responses(
+        (status = 200, description = "The account", body = UserResponse),
+        (status = 404, description = "`user_not_found`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn get_user(
+    app: Data<App>,
+    user_id: service_kit::http::Path<(String,)>,
+    viewer: MaybeUser,
+) -> Result<HttpResponse, Error> {
+    let (user_id,) = user_id.0;
+    let user_id = user_id.parse().map_err(|_| Error::UserNotFound)?;
+    let user = service::get_user(&app, user_id, viewer.0.as_ref()).await?;
+    Ok(HttpResponse::Ok().json(UserResponse { user }))
+}
+
+/// Whether the service works, and for how many.
+#[utoipa::path(
+    get, path = "/api/status", tag = "status",
+    responses(
+        (status = 200, description = "It works", body = StatusResponse),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn status(app: Data<App>) -> Result<HttpResponse, Error> {
+    let total_users = service::count_users(&app).await?;
+    Ok(HttpResponse::Ok().json(StatusResponse {
+        status: "ok",
+        total_users,
+    }))
+}

@@ -1,0 +1,234 @@
+//! What a username, a password and an e-mail address may be. Parsed at the edge, trusted inside.
+
+use std::fmt;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::error::Error;
+
+/// bcrypt reads this many bytes and no more.
+const MAX_PASSWORD_BYTES: usize = 72;
+/// Longest path of RFC 5321 section 4.5.3.1.3, without its angle brackets.
+const MAX_EMAIL_BYTES: usize = 254;
+
+/// A name that an account may have: 3 to 64 of `A-Z a-z 0-9 _ -`, kept as typed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Username(String);
+
+impl Username {
+    /// Reads a name for a new account.
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+        if !(3..=64).contains(&text.len()) || !text.bytes().all(allowed) {
+            return Err(Error::Validation(
+                "username must be 3 to 64 letters, digits, _ or -".into(),
+            ));
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The form that names are compared in.
+    pub(crate) fn lower(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+
+    /// The address of an account that gave none; `.invalid` never resolves (RFC 2606).
+    pub(crate) fn placeholder_email(&self) -> String {
+        format!("{}@placeholder.invalid", self.0)
+    }
+}
+
+/// A password in the form that is hashed: NFKC, so that the same keys on another machine give the same bytes.
+#[derive(Clone)]
+pub(crate) struct Password(String);
+
+impl Password {
+    /// Reads a password for a new account: 8 characters to 72 bytes, both after normalisation.
+    pub(crate) fn parse_new(text: &str) -> Result<Self, Error> {
+        let password = Self::presented(text);
+        if password.0.contains('\0') {
+            return Err(Error::Validation("password must not contain NUL".into()));
+        }
+        if password.0.chars().count() < 8 {
+            return Err(Error::Validation(
+                "password must have at least 8 characters".into(),
+            ));
+        }
+        if !password.fits() {
+            return Err(Error::PasswordTooLong);
+        }
+        Ok(password)
+    }
+
+    /// Reads a password at sign-in, where nothing is refused: what cannot be right is simply wrong.
+    pub(crate) fn presented(text: &str) -> Self {
+        Self(text.nfkc().collect())
+    }
+
+    /// Whether bcrypt would read all of it.
+    pub(crate) fn fits(&self) -> bool {
+        self.0.len() <= MAX_PASSWORD_BYTES
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password(…)")
+    }
+}
+
+/// An e-mail address as typed; the shape that HTML forms accept, and never a reserved `.invalid` one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Email(String);
+
+impl Email {
+    pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let refused = || Error::Validation("email is not a usable e-mail address".into());
+        let (local, domain) = text.rsplit_once('@').ok_or_else(refused)?;
+        let local_char = |b: u8| b.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&b);
+        let good_local = (1..=64).contains(&local.len()) && local.bytes().all(local_char);
+        let reserved = domain.to_ascii_lowercase();
+        let reserved = reserved == "invalid" || reserved.ends_with(".invalid");
+        if text.len() > MAX_EMAIL_BYTES
+            || !good_local
+            || !domain.split('.').all(is_domain_label)
+            || reserved
+        {
+            return Err(refused());
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The form that addresses are compared in.
+    pub(crate) fn lower(&self) -> String {
+        self.0.to_ascii_lowercase()
+    }
+}
+
+fn is_domain_label(label: &str) -> bool {
+    (1..=63).contains(&label.len())
+        && label
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-')
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_username_follows_the_contract() {
+        for good in ["abc", "A-b_9", "123", "---", &"x".repeat(64)] {
+            assert!(Username::parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "ab",
+            "a b",
+            "a.b",
+            "ünï",
+            "abc\n",
+            "abc\0",
+            &"x".repeat(65),
+        ] {
+            assert!(Username::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_password_counts_characters_at_the_bottom_and_bytes_at_the_top() {
+        assert!(Password::parse_new("1234567").is_err());
+        assert!(Password::parse_new("12345678").is_ok());
+        assert!(Password::parse_new("ππππππππ").is_ok());
+        assert!(Password::parse_new(&"x".repeat(72)).is_ok());
+        assert!(matches!(
+            Password::parse_new(&"x".repeat(73)),
+            Err(Error::PasswordTooLong)
+        ));
+        assert!(matches!(
+            Password::parse_new(&"π".repeat(37)),
+            Err(Error::PasswordTooLong)
+        ));
+        // One ligature is three letters after normalisation, and a letter with a combining mark is one.
+        assert!(Password::parse_new("ﬃﬃﬃ").is_ok());
+        assert!(Password::parse_new("e\u{301}234567").is_err());
+        assert!(Password::parse_new("1234567\0").is_err());
+    }
+
+    #[test]
+    fn spellings_that_look_the_same_are_one_password() {
+        assert_eq!(
+            Password::presented("pa\u{df}wort e\u{301}").as_bytes(),
+            Password::presented("pa\u{df}wort é").as_bytes()
+        );
+    }
+
+    #[test]
+    fn an_email_address_has_the_usual_shape() {
+        for good in ["a@b.example", "A.b+c@sub.b-c.example", "x@localhost"] {
+            assert!(Email::parse(good).is_ok(), "{good}");
+        }
+        let long = format!("{}@b.example", "a".repeat(65));
+        for bad in [
+            "",
+            "a",
+            "@",
+            "a@",
+            "@b",
+            "a@b..c",
+            "a@-b.c",
+            "a b@c.d",
+            "a@b@c.d",
+            "a@b.invalid",
+            "a@INVALID",
+            "a@b.c\r\n",
+            "ü@b.c",
+            &long,
+        ] {
+            assert!(Email::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_a_username_matches_the_pattern(text in "\\PC{0,70}") {
+            let expected = (3..=64).contains(&text.chars().count())
+                && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+            prop_assert_eq!(Username::parse(&text).is_ok(), expected);
+        }
+
+        #[test]
+        fn a_good_password_fits_and_normalising_twice_changes_nothing(text in "\\PC{0,80}") {
+            if let Ok(password) = Password::parse_new(&text) {
+                prop_assert!(password.fits());
+                let again = Password::presented(std::str::from_utf8(password.as_bytes()).unwrap());
+                prop_assert_eq!(again.as_bytes(), password.as_bytes());
+            }
+        }
+
+        #[test]
+        fn no_email_input_panics(text in "\\PC{0,80}") {
+            if let Ok(email) = Email::parse(&text) {
+                prop_assert!(email.as_str().is_ascii());
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+use std::net::IpAddr;
+
+use auth_types::wire::{TokenPair, User};
+use auth_types::{AccountRole, UserId};
+use chrono::{Duration, NaiveDateTime};
+use db_kit::{Db, DbError, is_unique_violation};
+
+use super::model::{AccountRow, NewAccount, Viewer};
+use super::queries;
+use super::rules::{Email, Password, Username};
+use super::wire::RegisterRequest;
+use crate::app::App;
+use crate::audit::{self, Action, Entry};
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::sessions::{self, NewSession};
+
+/// How long an unverified registration keeps its e-mail address from others.
+const UNVERIFIED_CLAIM: Duration = Duration::hours(24);
+/// How old the number of accounts may be.
+const COUNT_MAX_AGE: Duration = Duration::seconds(5);
+
+/// Makes an account and signs it in.
+pub(crate) async fn register(
+    app: &App,
+    request: RegisterRequest,
+    address: IpAddr,
+) -> Result<TokenPair, Error> {
+    let username = Username::parse(&request.username)?;
+    let password = Password::parse_new(&request.password)?;
+    let email = request.email.as_deref().map(Email::parse).transpose()?;
+
+    // Answers a taken name without a hash; who decides is the unique constraint below.
+    let wanted = username.lower();
+    if app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::username_exists(db, &wanted)?))
+        .await?
+    {
+        return Err(Error::UsernameTaken);
+    }
+
+    let password_hash = app.passwords.hash(password).await?;
+    let now = app.clock.now_naive();
+    let session = NewSession::open(now);
+    let (account, session) = app
+        .pool
+        .write_tx(move |db| {
+            let account = create_account(db, &username, email.as_ref(), &password_hash, now)?;
+            sessions::queries::insert_session(db, &session.row(account.id))?;
+            let entry = Entry {
+                action: Action::Registered,
+                user_id: Some(account.id),
+                session_id: Some(session.id.clone()),
+                address,
+            };
+            audit::queries::record(db, &entry, now)?;
+            Ok::<_, Error>((account, session))
+        })
+        .await?;
+    sessions::service::token_pair(app, &account, &session.id, &session.refresh_token).await
+}
+
+/// Writes the account and claims its e-mail address.
+pub(crate) fn create_account(
+    db: &mut Db,
+    username: &Username,
+    email: Option<&Email>,
+    password_hash: &str,
+    now: NaiveDateTime,
+) -> Result<AccountRow, Error> {
+    let placeholder = username.placeholder_email();
+    let row = NewAccount {
+        username: username.as_str(),
+        username_lower: &username.lower(),
+        email: email.map_or(placeholder.as_str(), Email::as_str),
+        password_hash,
+        created_at: now,
+        updated_at: now,
+    };
+    let id = queries::insert_account(db, &row).map_err(|error| {
+        let error = DbError::from(error);
+        if is_unique_violation(&error, "users", &["username_lower"]) {
+            Error::UsernameTaken
+        } else {
+            error.into()
+        }
+    })?;
+    if let Some(email) = email
+        && !queries::claim_email(db, &email.lower(), id, now + UNVERIFIED_CLAIM, now)?
+    {
+        return Err(Error::EmailTaken);
+    }
+    queries::find_account(db, id)?.ok_or(Error::UserNotFound)
+}
+
+/// What `viewer`, or nobody in particular, may see of an account.
+pub(crate) async fn get_user(
+    app: &App,
+    id: UserId,
+    viewer: Option<&CurrentUser>,
+) -> Result<User, Error> {
+    let account = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::find_account(db, id)?))
+        .await?
+        .ok_or(Error::UserNotFound)?;
+    let privileged = match viewer {
+        Some(viewer) => {
+            viewer.account.id == id || viewer.account.role()? == AccountRole::Superadmin
+        }
+        None => false,
+    };
+    if !account.is_active && !privileged {
+        return Err(Error::UserNotFound);
+    }
+    account.to_user(
+        if privileged {
+            Viewer::SelfOrSuperadmin
+        } else {
+            Viewer::Other
+        },
+        app.clock.now_naive(),
+    )
+}
+
+/// The number of active accounts, remembered for a few seconds: anybody may ask, and counting is not free.
+pub(crate) async fn count_users(app: &App) -> Result<i64, Error> {
+    let now = app.clock.now_naive();
+    let mut counted = app.user_count.lock().await;
+    if let Some((at, count)) = *counted
+        && at <= now
+        && now - at < COUNT_MAX_AGE
+    {
+        return Ok(count);
+    }
+    let count = app
+        .pool
+        .read(|db| Ok::<_, Error>(queries::count_active(db)?))
+        .await?;
+    *counted = Some((now, count));
+    Ok(count)
+}

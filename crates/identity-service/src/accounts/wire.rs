@@ -1,0 +1,33 @@
+use auth_types::wire::User;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A new account. Fields that are not listed (`role`, `premium_tier` …) are ignored.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct RegisterRequest {
+    /// 3 to 64 of `A-Z a-z 0-9 _ -`; unique without regard to case.
+    #[schema(min_length = 3, max_length = 64, pattern = "^[a-zA-Z0-9_-]+$")]
+    pub(crate) username: String,
+    /// Unique without regard to case; without one the account holds a placeholder.
+    #[schema(format = Email)]
+    pub(crate) email: Option<String>,
+    /// At least 8 characters, at most 72 bytes of UTF-8, after NFKC.
+    #[schema(min_length = 8, format = Password)]
+    pub(crate) password: String,
+}
+
+/// An account.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct UserResponse {
+    pub(crate) user: User,
+}
+
+/// Whether the service works and for how many.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct StatusResponse {
+    /// Always `ok`; a service that does not work answers with an error.
+    #[schema(example = "ok")]
+    pub(crate) status: &'static str,
+    /// Active accounts; up to 5 s old.
+    pub(crate) total_users: i64,
+}

@@ -1,0 +1,79 @@
+//! Who is calling, as argument types of handlers.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::AUTHORIZATION;
+use actix_web::{FromRequest, HttpRequest};
+use auth_types::{BearerError, bearer_token};
+
+use crate::accounts::model::AccountRow;
+use crate::app::App;
+use crate::error::Error;
+use crate::sessions;
+use crate::tokens::access::VerifiedToken;
+
+/// What an extractor that asks the database returns.
+pub(crate) type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Error>>>>;
+
+/// The account whose good access token the request carries, as the database has it now.
+pub(crate) struct CurrentUser {
+    pub(crate) account: AccountRow,
+    pub(crate) token: Arc<VerifiedToken>,
+}
+
+/// The caller of an endpoint that needs no token; a bad token counts as none there.
+pub(crate) struct MaybeUser(pub(crate) Option<CurrentUser>);
+
+impl FromRequest for CurrentUser {
+    type Error = Error;
+    type Future = Extraction<Self>;
+
+    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let req = req.clone();
+        Box::pin(async move { current_user(&req).await })
+    }
+}
+
+impl FromRequest for MaybeUser {
+    type Error = Error;
+    type Future = Extraction<Self>;
+
+    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let req = req.clone();
+        Box::pin(async move {
+            match current_user(&req).await {
+                Ok(user) => Ok(Self(Some(user))),
+                Err(error) if error.is_unauthorized() => Ok(Self(None)),
+                Err(error) => Err(error),
+            }
+        })
+    }
+}
+
+/// Verifies the request's token, then asks whether its session and account still stand.
+pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error> {
+    let app = App::of(req)?;
+    let headers = req
+        .headers()
+        .get_all(AUTHORIZATION)
+        .map(|value| value.as_bytes());
+    let token = bearer_token(headers).map_err(|error| match error {
+        BearerError::Missing => Error::AuthenticationRequired,
+        BearerError::Malformed => Error::InvalidToken,
+    })?;
+    let token = app.tokens.verify(token, app.clock.now()).await?;
+    let session_id = token.session_id.clone();
+    let found = app
+        .pool
+        .read(move |db| Ok::<_, Error>(sessions::queries::find_session_account(db, &session_id)?))
+        .await?;
+    match found {
+        Some((None, account)) if account.is_active && account.id == token.user_id => {
+            Ok(CurrentUser { account, token })
+        }
+        _ => Err(Error::TokenRevoked),
+    }
+}

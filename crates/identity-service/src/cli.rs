@@ -1,0 +1,93 @@
+//! The command line of `identity-service`.
+
+use std::process::ExitCode;
+
+use broker::Broker;
+use clap::{Parser, Subcommand};
+use service_kit::cli::{CommonArgs, finish, healthcheck, print};
+use service_kit::{Clock, config, logging, termination};
+
+use crate::config::Config;
+use crate::start::{self, Deps};
+
+/// Accounts, tokens and teams.
+#[derive(Debug, Parser)]
+#[command(name = "identity-service", version)]
+struct Args {
+    #[command(flatten)]
+    common: CommonArgs,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Answer requests (the default)
+    Serve,
+    /// Apply pending migrations
+    Migrate,
+    /// Read the configuration and say whether it fits
+    CheckConfig,
+    /// Print the OpenAPI description
+    Openapi,
+    /// Ask a running service on this machine whether it is ready
+    Healthcheck,
+}
+
+/// Runs the command that the process was started with.
+#[must_use]
+pub fn run() -> ExitCode {
+    let args = Args::parse();
+    logging::init();
+    finish(execute(args))
+}
+
+fn execute(args: Args) -> Result<(), Box<dyn std::error::Error>> {
+    let command = args.command.unwrap_or(Command::Serve);
+    if matches!(command, Command::Openapi) {
+        print(&crate::openapi().to_pretty_json()?);
+        return Ok(());
+    }
+    let config = read_config(&args.common)?;
+    match command {
+        Command::Serve => runtime()?.block_on(serve(config)),
+        Command::Migrate => Ok(start::migrate(&start::open_pool(&config)?)?),
+        Command::Healthcheck => Ok(runtime()?.block_on(healthcheck(config.listen))?),
+        Command::CheckConfig | Command::Openapi => Ok(()),
+    }
+}
+
+/// The configuration of file, environment and command line, checked.
+fn read_config(common: &CommonArgs) -> Result<Config, config::ConfigError> {
+    let mut config: Config = config::load("IDENTITY", common.config.as_deref())?;
+    if let Some(dir) = &common.data_dir {
+        config.data_dir = Some(dir.clone());
+    }
+    config.check()?;
+    Ok(config)
+}
+
+async fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {
+    let url = config.broker_url()?;
+    let broker = Broker::connect(&url, &config.broker.prefix, "identity-service");
+    let running = start::start(
+        config,
+        Deps {
+            clock: Clock::system(),
+            broker: broker.clone(),
+        },
+    )
+    .await?;
+    running.announce();
+    termination().await?;
+    running.stop().await;
+    broker.close().await;
+    Ok(())
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+}

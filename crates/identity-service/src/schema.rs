@@ -1,0 +1,93 @@
+//! The tables of `migrations/identity`, the same for both backends.
+
+diesel::table! {
+    users (id) {
+        id -> BigInt,
+        username -> Text,
+        username_lower -> Text,
+        email -> Text,
+        email_verified -> Bool,
+        password_hash -> Text,
+        bio -> Nullable<Text>,
+        website_url -> Nullable<Text>,
+        is_active -> Bool,
+        role -> Text,
+        premium_tier -> Text,
+        premium_expires_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    email_claims (email_lower) {
+        email_lower -> Text,
+        user_id -> BigInt,
+        expires_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    sessions (id) {
+        id -> Text,
+        user_id -> BigInt,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
+        revoked_at -> Nullable<Timestamp>,
+        refresh_lineage -> Text,
+        refresh_hash -> Text,
+        refresh_previous_hash -> Nullable<Text>,
+        refresh_rotated_at -> Timestamp,
+        refresh_expires_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    signing_keys (kid) {
+        kid -> Text,
+        algorithm -> Text,
+        generation -> BigInt,
+        private_key_sealed -> Text,
+        public_jwk -> Text,
+        created_at -> Timestamp,
+        retired_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    audit_log (id) {
+        id -> BigInt,
+        at -> Timestamp,
+        action -> Text,
+        user_id -> Nullable<BigInt>,
+        session_id -> Nullable<Text>,
+        address -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    teams (id) {
+        id -> BigInt,
+        name -> Text,
+        slug -> Text,
+        slug_lower -> Text,
+        description -> Nullable<Text>,
+        owner_id -> BigInt,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    team_members (team_id, user_id) {
+        team_id -> BigInt,
+        user_id -> BigInt,
+        role -> Text,
+        joined_at -> Timestamp,
+    }
+}
+
+diesel::joinable!(sessions -> users (user_id));
+diesel::joinable!(team_members -> teams (team_id));
+diesel::joinable!(team_members -> users (user_id));
+diesel::allow_tables_to_appear_in_same_query!(users, sessions, teams, team_members);

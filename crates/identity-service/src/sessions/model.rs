@@ -1,0 +1,109 @@
+use auth_types::UserId;
+use chrono::{Duration, NaiveDateTime};
+use diesel::prelude::*;
+use uuid::Uuid;
+
+use crate::schema::sessions;
+use crate::tokens::refresh::RefreshToken;
+
+/// A session that is not refreshed for this long is over.
+pub(crate) const IDLE_LIFE: Duration = Duration::days(90);
+/// A session is over after this long, however often it is refreshed.
+pub(crate) const ABSOLUTE_LIFE: Duration = Duration::days(365);
+
+/// A session that begins, with its first refresh token in clear.
+pub(crate) struct NewSession {
+    pub(crate) id: String,
+    pub(crate) refresh_token: RefreshToken,
+    opened_at: NaiveDateTime,
+}
+
+impl NewSession {
+    pub(crate) fn open(now: NaiveDateTime) -> Self {
+        Self {
+            id: Uuid::new_v4().to_string(),
+            refresh_token: RefreshToken::generate(),
+            opened_at: now,
+        }
+    }
+
+    /// The row of this session for an account.
+    pub(crate) fn row(&self, user_id: UserId) -> NewSessionRow<'_> {
+        NewSessionRow {
+            id: &self.id,
+            user_id: user_id.get(),
+            created_at: self.opened_at,
+            expires_at: self.opened_at + ABSOLUTE_LIFE,
+            refresh_lineage: self.refresh_token.lineage(),
+            refresh_hash: self.refresh_token.hash(),
+            refresh_rotated_at: self.opened_at,
+            refresh_expires_at: self.opened_at + IDLE_LIFE,
+        }
+    }
+}
+
+/// A row of `sessions` to be.
+#[derive(Insertable)]
+#[diesel(table_name = sessions)]
+pub(crate) struct NewSessionRow<'a> {
+    id: &'a str,
+    user_id: i64,
+    created_at: NaiveDateTime,
+    expires_at: NaiveDateTime,
+    refresh_lineage: String,
+    refresh_hash: String,
+    refresh_rotated_at: NaiveDateTime,
+    refresh_expires_at: NaiveDateTime,
+}
+
+/// What refreshing needs to know of a session.
+#[derive(Debug, Queryable)]
+pub(crate) struct RefreshRow {
+    pub(crate) id: String,
+    pub(crate) user_id: UserId,
+    expires_at: NaiveDateTime,
+    revoked_at: Option<NaiveDateTime>,
+    refresh_hash: String,
+    refresh_previous_hash: Option<String>,
+    refresh_rotated_at: NaiveDateTime,
+    refresh_expires_at: NaiveDateTime,
+}
+
+/// What presenting a refresh token means that could not be rotated.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Presented {
+    /// The session is over.
+    Dead,
+    /// Rotated a moment ago, and the successor is still unused: the same successor again.
+    Repeated,
+    /// Used before: somebody holds a copy.
+    Reused,
+}
+
+/// How long a rotated token may be presented again, for answers that were lost on the way.
+const GRACE: Duration = Duration::seconds(30);
+
+impl RefreshRow {
+    /// Judges a token of this session's lineage at `now`.
+    pub(crate) fn judge(
+        &self,
+        presented: &RefreshToken,
+        successor: &RefreshToken,
+        now: NaiveDateTime,
+    ) -> Presented {
+        let over =
+            self.revoked_at.is_some() || self.expires_at <= now || self.refresh_expires_at <= now;
+        let hash = presented.hash();
+        if over || hash == self.refresh_hash {
+            return Presented::Dead;
+        }
+        let just_rotated = self.refresh_previous_hash.as_ref() == Some(&hash)
+            && now - self.refresh_rotated_at <= GRACE;
+        // The second half fails when the server key was changed in between: then there is no same token to give.
+        if just_rotated && successor.hash() == self.refresh_hash {
+            Presented::Repeated
+        } else {
+            Presented::Reused
+        }
+    }
+}

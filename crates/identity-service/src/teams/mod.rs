@@ -1,0 +1,9 @@
+//! Teams and their members: who is in which team, and what he may do there.
+
+pub(crate) mod access;
+pub(crate) mod model;
+pub(crate) mod queries;
+pub(crate) mod routes;
+pub(crate) mod service;
+pub(crate) mod slug;
+pub(crate) mod wire;

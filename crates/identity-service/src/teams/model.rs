@@ -1,0 +1,130 @@
+use auth_types::wire::TeamMembership;
+use auth_types::{TeamId, TeamRole, UserId};
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+
+use super::wire::{Member, Team};
+use crate::error::Error;
+use crate::schema::{team_members, teams, users};
+
+/// The columns of [`TeamRow`], in its order.
+pub(crate) const TEAM: TeamColumns = (
+    teams::id,
+    teams::name,
+    teams::slug,
+    teams::description,
+    teams::owner_id,
+    teams::created_at,
+);
+
+pub(crate) type TeamColumns = (
+    teams::id,
+    teams::name,
+    teams::slug,
+    teams::description,
+    teams::owner_id,
+    teams::created_at,
+);
+
+/// A team.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct TeamRow {
+    pub(crate) id: TeamId,
+    name: String,
+    slug: String,
+    description: Option<String>,
+    pub(crate) owner_id: UserId,
+    created_at: NaiveDateTime,
+}
+
+impl TeamRow {
+    pub(crate) fn into_wire(self, member_count: i64) -> Team {
+        Team {
+            id: self.id,
+            name: self.name,
+            slug: self.slug,
+            description: self.description,
+            owner_id: self.owner_id,
+            member_count,
+            created_at: self.created_at.and_utc(),
+        }
+    }
+}
+
+/// A team of an account, with what is stored of the account's role there.
+#[derive(Debug, Queryable)]
+pub(crate) struct MembershipRow {
+    id: TeamId,
+    slug: String,
+    name: String,
+    owner_id: UserId,
+    user_id: UserId,
+    role: String,
+}
+
+impl MembershipRow {
+    pub(crate) fn into_wire(self) -> Result<TeamMembership, Error> {
+        let role = effective_role(self.owner_id, self.user_id, &self.role)?;
+        Ok(TeamMembership {
+            id: self.id,
+            slug: self.slug,
+            name: self.name,
+            role,
+        })
+    }
+}
+
+/// The columns of [`MemberRow`], in its order.
+pub(crate) const MEMBER: MemberColumns = (
+    team_members::user_id,
+    users::username,
+    team_members::role,
+    team_members::joined_at,
+);
+
+pub(crate) type MemberColumns = (
+    team_members::user_id,
+    users::username,
+    team_members::role,
+    team_members::joined_at,
+);
+
+/// Somebody in a team.
+#[derive(Debug, Queryable)]
+pub(crate) struct MemberRow {
+    pub(crate) user_id: UserId,
+    username: String,
+    role: String,
+    joined_at: NaiveDateTime,
+}
+
+impl MemberRow {
+    pub(crate) fn role(&self, owner_id: UserId) -> Result<TeamRole, Error> {
+        effective_role(owner_id, self.user_id, &self.role)
+    }
+
+    pub(crate) fn into_wire(self, owner_id: UserId) -> Result<Member, Error> {
+        Ok(Member {
+            role: self.role(owner_id)?,
+            user_id: self.user_id,
+            username: self.username,
+            status: "active",
+            joined_at: self.joined_at.and_utc(),
+            profile_photo_url: None,
+        })
+    }
+}
+
+/// The owner is who the team says; everybody else is what his own row says.
+pub(crate) fn effective_role(
+    owner_id: UserId,
+    user_id: UserId,
+    stored: &str,
+) -> Result<TeamRole, Error> {
+    if owner_id == user_id {
+        return Ok(TeamRole::Owner);
+    }
+    stored
+        .parse()
+        .map_err(|error| Error::internal("team_members.role", error))
+}

@@ -1,0 +1,203 @@
+use auth_types::{TeamId, TeamRole, UserId};
+use chrono::NaiveDateTime;
+use db_kit::Db;
+use diesel::dsl::count_star;
+use diesel::prelude::*;
+
+use super::model::{MEMBER, MemberRow, MembershipRow, TEAM, TeamRow};
+use crate::schema::{team_members, teams, users};
+
+/// The most teams of one account that are ever listed.
+const MAX_TEAMS: i64 = 1_000;
+
+/// A row of `teams` to be.
+#[derive(Insertable)]
+#[diesel(table_name = teams)]
+pub(crate) struct NewTeam<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) slug: &'a str,
+    pub(crate) slug_lower: &'a str,
+    pub(crate) description: Option<&'a str>,
+    pub(crate) owner_id: i64,
+    pub(crate) created_at: NaiveDateTime,
+    pub(crate) updated_at: NaiveDateTime,
+}
+
+pub(crate) fn insert_team(db: &mut Db, team: &NewTeam<'_>) -> QueryResult<TeamId> {
+    diesel::insert_into(teams::table)
+        .values(team)
+        .returning(teams::id)
+        .get_result(db)
+}
+
+pub(crate) fn find_team(db: &mut Db, id: TeamId) -> QueryResult<Option<TeamRow>> {
+    teams::table.find(id).select(TEAM).first(db).optional()
+}
+
+/// A team by its slug, if the account is in it, with what is stored of his role.
+pub(crate) fn find_team_of(
+    db: &mut Db,
+    slug_lower: &str,
+    user_id: UserId,
+) -> QueryResult<Option<(TeamRow, String)>> {
+    team_members::table
+        .inner_join(teams::table)
+        .filter(teams::slug_lower.eq(slug_lower))
+        .filter(team_members::user_id.eq(user_id))
+        .select((TEAM, team_members::role))
+        .first(db)
+        .optional()
+}
+
+/// The account's teams with their sizes, oldest first.
+pub(crate) fn list_teams(db: &mut Db, user_id: UserId) -> QueryResult<Vec<(TeamRow, i64)>> {
+    let rows: Vec<TeamRow> = team_members::table
+        .inner_join(teams::table)
+        .filter(team_members::user_id.eq(user_id))
+        .order(teams::id)
+        .limit(MAX_TEAMS)
+        .select(TEAM)
+        .load(db)?;
+    let own = diesel::alias!(team_members as own);
+    let own = own
+        .filter(own.field(team_members::user_id).eq(user_id))
+        .select(own.field(team_members::team_id));
+    let sizes: Vec<(TeamId, i64)> = team_members::table
+        .filter(team_members::team_id.eq_any(own))
+        .group_by(team_members::team_id)
+        .select((team_members::team_id, count_star()))
+        .load(db)?;
+    let sizes: std::collections::HashMap<_, _> = sizes.into_iter().collect();
+    Ok(rows
+        .into_iter()
+        .map(|row| {
+            let size = sizes.get(&row.id).copied().unwrap_or(0);
+            (row, size)
+        })
+        .collect())
+}
+
+/// The account's teams as validate tells them, oldest first.
+pub(crate) fn list_memberships(db: &mut Db, user_id: UserId) -> QueryResult<Vec<MembershipRow>> {
+    team_members::table
+        .inner_join(teams::table)
+        .filter(team_members::user_id.eq(user_id))
+        .order(teams::id)
+        .limit(MAX_TEAMS)
+        .select((
+            teams::id,
+            teams::slug,
+            teams::name,
+            teams::owner_id,
+            team_members::user_id,
+            team_members::role,
+        ))
+        .load(db)
+}
+
+/// Makes every other change of this team wait for the end of the transaction; its owner, or none
+/// when the team is gone. An UPDATE, because both databases lock with it.
+pub(crate) fn lock_team(
+    db: &mut Db,
+    id: TeamId,
+    now: NaiveDateTime,
+) -> QueryResult<Option<UserId>> {
+    diesel::update(teams::table.find(id))
+        .set(teams::updated_at.eq(now))
+        .returning(teams::owner_id)
+        .get_result(db)
+        .optional()
+}
+
+pub(crate) fn set_owner(db: &mut Db, id: TeamId, owner_id: UserId) -> QueryResult<()> {
+    diesel::update(teams::table.find(id))
+        .set(teams::owner_id.eq(owner_id))
+        .execute(db)
+        .map(drop)
+}
+
+pub(crate) fn insert_member(
+    db: &mut Db,
+    team_id: TeamId,
+    user_id: UserId,
+    role: TeamRole,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    diesel::insert_into(team_members::table)
+        .values((
+            team_members::team_id.eq(team_id),
+            team_members::user_id.eq(user_id),
+            team_members::role.eq(role.as_str()),
+            team_members::joined_at.eq(now),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+pub(crate) fn set_role(
+    db: &mut Db,
+    team_id: TeamId,
+    user_id: UserId,
+    role: TeamRole,
+) -> QueryResult<()> {
+    diesel::update(team_members::table.find((team_id, user_id)))
+        .set(team_members::role.eq(role.as_str()))
+        .execute(db)
+        .map(drop)
+}
+
+pub(crate) fn delete_member(db: &mut Db, team_id: TeamId, user_id: UserId) -> QueryResult<()> {
+    diesel::delete(team_members::table.find((team_id, user_id)))
+        .execute(db)
+        .map(drop)
+}
+
+pub(crate) fn find_stored_role(
+    db: &mut Db,
+    team_id: TeamId,
+    user_id: UserId,
+) -> QueryResult<Option<String>> {
+    team_members::table
+        .find((team_id, user_id))
+        .select(team_members::role)
+        .first(db)
+        .optional()
+}
+
+pub(crate) fn find_member(
+    db: &mut Db,
+    team_id: TeamId,
+    username_lower: &str,
+) -> QueryResult<Option<MemberRow>> {
+    team_members::table
+        .inner_join(users::table)
+        .filter(team_members::team_id.eq(team_id))
+        .filter(users::username_lower.eq(username_lower))
+        .select(MEMBER)
+        .first(db)
+        .optional()
+}
+
+/// A page of a team's members in the order in which they joined.
+pub(crate) fn list_members(
+    db: &mut Db,
+    team_id: TeamId,
+    limit: i64,
+    offset: i64,
+) -> QueryResult<Vec<MemberRow>> {
+    team_members::table
+        .inner_join(users::table)
+        .filter(team_members::team_id.eq(team_id))
+        .order((team_members::joined_at, team_members::user_id))
+        .limit(limit)
+        .offset(offset)
+        .select(MEMBER)
+        .load(db)
+}
+
+pub(crate) fn count_members(db: &mut Db, team_id: TeamId) -> QueryResult<i64> {
+    team_members::table
+        .filter(team_members::team_id.eq(team_id))
+        .count()
+        .get_result(db)
+}

@@ -1,0 +1,186 @@
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{FromRequest as _, HttpRequest, HttpResponse};
+use auth_types::wire::IdentityError;
+use service_kit::http::{Json, Path, Query, endpoint};
+
+use super::access::{TeamAdmin, TeamMember};
+use super::service;
+use super::wire::{
+    AddMemberRequest, ChangeRoleRequest, CreateTeamRequest, MemberResponse, MembersResponse,
+    PageQuery, TeamDetailResponse, TeamResponse, TeamsResponse,
+};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/teams").get(list_teams).post(create_team))
+        .service(endpoint("/api/user/teams").get(list_own_teams))
+        .service(endpoint("/api/teams/{slug}").get(get_team))
+        .service(
+            endpoint("/api/teams/{slug}/members")
+                .get(list_members)
+                .post(add_member),
+        )
+        .service(
+            endpoint("/api/teams/{slug}/members/{username}")
+                .put(change_role)
+                .delete(remove_member),
+        );
+}
+
+/// The teams that the caller belongs to.
+#[utoipa::path(
+    get, path = "/api/teams", tag = "teams", security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The teams, oldest first", body = TeamsResponse),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn list_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
+    let teams = service::list_teams(&app, &caller).await?;
+    Ok(HttpResponse::Ok().json(TeamsResponse { teams }))
+}
+
+/// The same as `GET /api/teams`.
+#[utoipa::path(
+    get, path = "/api/user/teams", tag = "teams", security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The teams, oldest first", body = TeamsResponse),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn list_own_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
+    list_teams(app, caller).await
+}
+
+/// Makes a team, which the caller owns.
+#[utoipa::path(
+    post, path = "/api/teams", tag = "teams", security(("bearer" = [])), request_body = CreateTeamRequest,
+    responses(
+        (status = 201, description = "The team was made", body = TeamResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 409, description = "`slug_taken`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn create_team(
+    app: Data<App>,
+    caller: CurrentUser,
+    body: Json<CreateTeamRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let team = service::create_team(&app, &caller, body.into_inner()?).await?;
+    Ok(HttpResponse::Created().json(TeamResponse { team }))
+}
+
+/// A team that the caller belongs to.
+#[utoipa::path(
+    get, path = "/api/teams/{slug}", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
+    responses(
+        (status = 200, description = "The team", body = TeamDetailResponse),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn get_team(app: Data<App>, member: TeamMember) -> Result<HttpResponse, Error> {
+    Ok(HttpResponse::Ok().json(service::get_team(&app, member).await?))
+}
+
+/// The members of a team, in the order in which they joined.
+#[utoipa::path(
+    get, path = "/api/teams/{slug}/members", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path), PageQuery),
+    responses(
+        (status = 200, description = "The members", body = MembersResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn list_members(
+    app: Data<App>,
+    member: TeamMember,
+    req: HttpRequest,
+) -> actix_web::Result<HttpResponse> {
+    // Read here and not as an argument: who may not see the team is told that first.
+    let page = Query::<PageQuery>::extract(&req).await?.0;
+    Ok(HttpResponse::Ok().json(service::list_members(&app, &member, page).await?))
+}
+
+/// Adds an account to a team; for its admins and its owner.
+#[utoipa::path(
+    post, path = "/api/teams/{slug}/members", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
+    request_body = AddMemberRequest,
+    responses(
+        (status = 201, description = "The account is a member", body = MemberResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`", body = IdentityError),
+        (status = 404, description = "`team_not_found` or `user_not_found`", body = IdentityError),
+        (status = 409, description = "`already_member`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn add_member(
+    app: Data<App>,
+    admin: TeamAdmin,
+    body: Json<AddMemberRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let member = service::add_member(&app, &admin, body.into_inner()?).await?;
+    Ok(HttpResponse::Created().json(MemberResponse { member }))
+}
+
+/// Changes a member's role; for admins and the owner, who hands the team over by giving the role `owner`.
+#[utoipa::path(
+    put, path = "/api/teams/{slug}/members/{username}", tag = "teams", security(("bearer" = [])),
+    params(("slug" = String, Path), ("username" = String, Path)), request_body = ChangeRoleRequest,
+    responses(
+        (status = 200, description = "The member as it is now", body = MemberResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`", body = IdentityError),
+        (status = 404, description = "`team_not_found` or `member_not_found`", body = IdentityError),
+        (status = 409, description = "`last_owner`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn change_role(
+    app: Data<App>,
+    admin: TeamAdmin,
+    path: Path<(String, String)>,
+    body: Json<ChangeRoleRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let (_, username) = path.0;
+    let member = service::change_role(&app, &admin, &username, &body.into_inner()?.role).await?;
+    Ok(HttpResponse::Ok().json(MemberResponse { member }))
+}
+
+/// Removes a member; with one's own name, leaves. The owner can do neither to himself.
+#[utoipa::path(
+    delete, path = "/api/teams/{slug}/members/{username}", tag = "teams", security(("bearer" = [])),
+    params(("slug" = String, Path), ("username" = String, Path)),
+    responses(
+        (status = 204, description = "No longer a member"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`", body = IdentityError),
+        (status = 404, description = "`team_not_found` or `member_not_found`", body = IdentityError),
+        (status = 409, description = "`last_owner`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn remove_member(
+    app: Data<App>,
+    member: TeamMember,
+    path: Path<(String, String)>,
+) -> Result<HttpResponse, Error> {
+    let (_, username) = path.0;
+    service::remove_member(&app, &member, &username).await?;
+    Ok(HttpResponse::NoContent().finish())
+}

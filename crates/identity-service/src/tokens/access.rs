@@ -1,0 +1,160 @@
+//! Access tokens: JWTs of the profile of RFC 9068, signed with ES256.
+
+use std::sync::Arc;
+
+use auth_types::{AccessClaims, UserId};
+use chrono::{DateTime, Duration, Utc};
+use jsonwebtoken::{Algorithm, Header, Validation};
+use service_kit::crypto::sha256;
+use uuid::Uuid;
+
+use super::keys::KeyStore;
+use crate::error::Error;
+
+/// RFC 9068 section 2.1: keeps an id token or another JWT from passing as an access token.
+const TYPE: &str = "at+jwt";
+/// Replicas' clocks may differ by this much when a token is brand new.
+const NOT_BEFORE_LEEWAY_SECONDS: i64 = 30;
+/// About 5 MiB when full.
+const REMEMBERED_TOKENS: u64 = 20_000;
+
+/// Issues and verifies access tokens.
+pub(crate) struct AccessTokens {
+    issuer: String,
+    ttl: Duration,
+    keys: KeyStore,
+    validation: Validation,
+    /// Tokens whose signature was verified, by hash: the same bytes need no second verification. Says
+    /// nothing about time or revocation, which are checked at every use.
+    verified: moka::sync::Cache<[u8; 32], Arc<VerifiedToken>>,
+}
+
+/// What a token with a good signature claims.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VerifiedToken {
+    pub(crate) user_id: UserId,
+    pub(crate) session_id: String,
+    /// Seconds since the epoch.
+    pub(crate) expires_at: i64,
+    pub(crate) scope: Option<String>,
+    not_before: i64,
+}
+
+impl AccessTokens {
+    pub(crate) fn new(issuer: String, ttl: Duration, keys: KeyStore) -> Self {
+        let mut validation = Validation::new(Algorithm::ES256);
+        validation.set_required_spec_claims(&["iss", "aud", "sub", "exp", "nbf"]);
+        validation.set_issuer(&[&issuer]);
+        validation.set_audience(&[&issuer]);
+        // The library reads the machine's clock and has one leeway for both; see `check_time`.
+        validation.validate_exp = false;
+        validation.validate_nbf = false;
+        Self {
+            issuer,
+            ttl,
+            keys,
+            validation,
+            verified: moka::sync::Cache::new(REMEMBERED_TOKENS),
+        }
+    }
+
+    /// Reads, or makes, the keys before the first request needs them.
+    pub(crate) async fn warm_up(&self) -> Result<(), Error> {
+        self.keys.signing_key().await.map(drop)
+    }
+
+    /// Life of a new token in seconds.
+    pub(crate) fn expires_in(&self) -> i64 {
+        self.ttl.num_seconds()
+    }
+
+    /// Signs a token for a sign-in.
+    pub(crate) async fn issue(
+        &self,
+        user_id: UserId,
+        session_id: &str,
+        now: DateTime<Utc>,
+    ) -> Result<String, Error> {
+        let key = self.keys.signing_key().await?;
+        let iat = now.timestamp();
+        let claims = AccessClaims {
+            iss: self.issuer.clone(),
+            aud: self.issuer.clone(),
+            sub: user_id.to_string(),
+            sid: session_id.to_owned(),
+            jti: Uuid::new_v4().to_string(),
+            iat,
+            nbf: iat,
+            exp: iat + self.expires_in(),
+            token_type: "access".to_owned(),
+            client_id: None,
+            scope: None,
+            origin: None,
+        };
+        let mut header = Header::new(Algorithm::ES256);
+        header.typ = Some(TYPE.to_owned());
+        header.kid = Some(key.kid.clone());
+        jsonwebtoken::encode(&header, &claims, &key.key)
+            .map_err(|error| Error::internal("signing an access token", error))
+    }
+
+    /// Verifies signature, claims and times of a token. Whether its session still stands is not known here.
+    pub(crate) async fn verify(
+        &self,
+        token: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Arc<VerifiedToken>, Error> {
+        let hash = sha256(token.as_bytes());
+        let verified = match self.verified.get(&hash) {
+            Some(verified) => verified,
+            None => Arc::new(self.verify_signature(token).await?),
+        };
+        if let Err(error) = verified.check_time(now) {
+            self.verified.invalidate(&hash);
+            return Err(error);
+        }
+        if !self.verified.contains_key(&hash) {
+            self.verified.insert(hash, Arc::clone(&verified));
+        }
+        Ok(verified)
+    }
+
+    async fn verify_signature(&self, token: &str) -> Result<VerifiedToken, Error> {
+        let header = jsonwebtoken::decode_header(token).map_err(|_| Error::InvalidToken)?;
+        let typ_matches = header.typ.is_some_and(|typ| typ.eq_ignore_ascii_case(TYPE));
+        let (Some(kid), true, Algorithm::ES256) = (header.kid, typ_matches, header.alg) else {
+            return Err(Error::InvalidToken);
+        };
+        let key = self
+            .keys
+            .verifying_key(&kid)
+            .await?
+            .ok_or(Error::InvalidToken)?;
+        let claims = jsonwebtoken::decode::<AccessClaims>(token, &key, &self.validation)
+            .map_err(|_| Error::InvalidToken)?
+            .claims;
+        if claims.token_type != "access" {
+            return Err(Error::InvalidToken);
+        }
+        Ok(VerifiedToken {
+            user_id: claims.user_id().ok_or(Error::InvalidToken)?,
+            session_id: claims.sid,
+            expires_at: claims.exp,
+            scope: claims.scope,
+            not_before: claims.nbf,
+        })
+    }
+}
+
+impl VerifiedToken {
+    fn check_time(&self, now: DateTime<Utc>) -> Result<(), Error> {
+        let now = now.timestamp();
+        if self.expires_at <= now {
+            return Err(Error::TokenExpired);
+        }
+        if self.not_before > now + NOT_BEFORE_LEEWAY_SECONDS {
+            return Err(Error::InvalidToken);
+        }
+        Ok(())
+    }
+}

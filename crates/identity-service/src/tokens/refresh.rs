@@ -1,0 +1,103 @@
+//! Refresh tokens: opaque, stored as hashes, each good for one rotation.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use service_kit::crypto::{hmac_sha256, random_bytes, sha256};
+
+/// The part that all refresh tokens of one sign-in share. It is as secret as the rest, so only
+/// somebody who has seen a token of that sign-in can name it.
+const LINEAGE_BYTES: usize = 16;
+/// The part that each rotation replaces: 256 random or derived bits.
+const TOKEN_BYTES: usize = LINEAGE_BYTES + 32;
+
+/// A refresh token in clear.
+#[derive(Clone)]
+pub(crate) struct RefreshToken([u8; TOKEN_BYTES]);
+
+impl RefreshToken {
+    /// The first one of a sign-in.
+    pub(crate) fn generate() -> Self {
+        Self(random_bytes())
+    }
+
+    /// Reads a presented token; none when we can never have issued it.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        Some(Self(bytes.try_into().ok()?))
+    }
+
+    /// The token that this one is rotated into. Derived, so that presenting this one again within the
+    /// grace period gives the same successor without its being stored in clear.
+    pub(crate) fn successor(&self, key: &[u8; 32]) -> Self {
+        let mut next = self.clone();
+        for (byte, derived) in next
+            .0
+            .iter_mut()
+            .skip(LINEAGE_BYTES)
+            .zip(hmac_sha256(key, &self.0))
+        {
+            *byte = derived;
+        }
+        next
+    }
+
+    /// What the database knows of the sign-in.
+    pub(crate) fn lineage(&self) -> String {
+        hashed(self.0.get(..LINEAGE_BYTES).unwrap_or_default())
+    }
+
+    /// What the database knows of this very token.
+    pub(crate) fn hash(&self) -> String {
+        hashed(&self.0)
+    }
+
+    /// The text given to the client.
+    pub(crate) fn expose(&self) -> String {
+        URL_SAFE_NO_PAD.encode(self.0)
+    }
+}
+
+impl std::fmt::Debug for RefreshToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RefreshToken(…)")
+    }
+}
+
+fn hashed(bytes: &[u8]) -> String {
+    URL_SAFE_NO_PAD.encode(sha256(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_successor_is_the_same_each_time_keeps_its_lineage_and_needs_the_key() {
+        let token = RefreshToken::generate();
+        let next = token.successor(&[1; 32]);
+        assert_eq!(next.hash(), token.successor(&[1; 32]).hash());
+        assert_ne!(next.hash(), token.successor(&[2; 32]).hash());
+        assert_ne!(next.hash(), token.hash());
+        assert_eq!(next.lineage(), token.lineage());
+        assert_ne!(RefreshToken::generate().lineage(), token.lineage());
+    }
+
+    #[test]
+    fn the_text_form_reads_back_and_nothing_else_does() {
+        let token = RefreshToken::generate();
+        let text = token.expose();
+        assert_eq!(RefreshToken::parse(&text).unwrap().hash(), token.hash());
+        for bad in [
+            "",
+            "x",
+            &text[1..],
+            &format!("{text}A"),
+            &format!("{text}="),
+            "eyJhbGciOiJub25lIn0.e30.",
+        ] {
+            assert!(RefreshToken::parse(bad).is_none(), "{bad}");
+        }
+    }
+}

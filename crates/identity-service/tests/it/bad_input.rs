@@ -1,0 +1,263 @@
+use reqwest::Method;
+use serde_json::json;
+use test_kit::raw_request;
+
+use crate::support::{Identity, refused};
+
+/// Every endpoint that takes a body; those with `true` want a token.
+const WITH_BODY: [(&str, &str, bool); 6] = [
+    ("POST", "/api/auth/register", false),
+    ("POST", "/api/auth/login", false),
+    ("POST", "/api/auth/refresh", false),
+    ("POST", "/api/teams", true),
+    ("POST", "/api/teams/crew/members", true),
+    ("PUT", "/api/teams/crew/members/ada", true),
+];
+
+/// Every endpoint that wants a token.
+const WITH_TOKEN: [(&str, &str); 11] = [
+    ("POST", "/api/auth/logout"),
+    ("GET", "/api/auth/validate"),
+    ("POST", "/api/auth/validate"),
+    ("GET", "/api/auth/me"),
+    ("GET", "/api/teams"),
+    ("POST", "/api/teams"),
+    ("GET", "/api/user/teams"),
+    ("GET", "/api/teams/crew"),
+    ("GET", "/api/teams/crew/members"),
+    ("POST", "/api/teams/crew/members"),
+    ("DELETE", "/api/teams/crew/members/ada"),
+];
+
+fn method(name: &str) -> Method {
+    Method::from_bytes(name.as_bytes()).unwrap()
+}
+
+async fn with_team() -> (Identity, String) {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let body = json!({ "name": "Crew", "slug": "crew" });
+    identity
+        .api
+        .post("/api/teams")
+        .bearer(&ada.access)
+        .json(body)
+        .send()
+        .await
+        .expect(201);
+    (identity, ada.access)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_cannot_be_read_is_400_or_413_in_the_areas_shape() {
+    let (identity, token) = with_team().await;
+    let deep = [vec![b'['; 30_000], vec![b']'; 30_000]].concat();
+    let json_type = "application/json";
+    let bodies: [(&str, &str, Vec<u8>, u16, &str); 13] = [
+        ("malformed", json_type, b"{\"username\":".to_vec(), 400, "validation_failed"),
+        ("empty", json_type, Vec::new(), 400, "validation_failed"),
+        ("not an object", json_type, b"42".to_vec(), 400, "validation_failed"),
+        ("an array", json_type, b"[\"ada\",\"x\"]".to_vec(), 400, "validation_failed"),
+        ("two values", json_type, b"{}{}".to_vec(), 400, "validation_failed"),
+        ("a key twice", json_type, br#"{"username":"a","username":"b"}"#.to_vec(), 400, "validation_failed"),
+        ("no content type", "", b"{}".to_vec(), 400, "validation_failed"),
+        ("plain text", "text/plain", b"{}".to_vec(), 400, "validation_failed"),
+        ("a form", "application/x-www-form-urlencoded", b"username=ada".to_vec(), 400, "validation_failed"),
+        ("bad utf-8", json_type, b"{\"username\":\"\xff\xfe\"}".to_vec(), 400, "validation_failed"),
+        ("nul", json_type, br#"{"username":"a\u0000da","password":"x","refresh_token":"x","name":"x","slug":"x","role":"x"}"#.to_vec(), 400, "validation_failed"),
+        ("deep", json_type, deep, 400, "validation_failed"),
+        ("large", json_type, vec![b' '; 65 * 1024], 413, "payload_too_large"),
+    ];
+    for (verb, path, wants_token) in WITH_BODY {
+        for (name, content_type, body, status, code) in &bodies {
+            let mut call = identity.api.call(method(verb), path);
+            call = if content_type.is_empty() {
+                call.body("application/octet-stream", body.clone())
+            } else {
+                call.body(content_type, body.clone())
+            };
+            let call = if wants_token {
+                call.bearer(&token)
+            } else {
+                call
+            };
+            let reply = call.send().await;
+            assert_eq!(
+                reply.status,
+                *status,
+                "{verb} {path}: {name}: {}",
+                reply.text()
+            );
+            refused(reply, *status, code);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_missing_or_bad_token_comes_before_everything_else() {
+    let (identity, _) = with_team().await;
+    for (verb, path) in WITH_TOKEN {
+        let call = || {
+            identity
+                .api
+                .call(method(verb), path)
+                .body("text/plain", "{ not json")
+        };
+        let overlong = format!("Bearer {}", "a".repeat(8 * 1024 + 1));
+        refused(call().send().await, 401, "authentication_required");
+        refused(
+            call().header("authorization", "Basic YTpi").send().await,
+            401,
+            "authentication_required",
+        );
+        for value in [
+            "Bearer",
+            "Bearer ",
+            "Bearer a b",
+            "Bearer x",
+            "Bearer a.b.c",
+            "bearer e30.e30.",
+            &overlong,
+        ] {
+            refused(
+                call().header("authorization", value).send().await,
+                401,
+                "invalid_token",
+            );
+        }
+        let twice = call()
+            .header("authorization", "Bearer a.b.c")
+            .header("authorization", "Bearer a.b.c")
+            .send()
+            .await;
+        refused(twice, 401, "invalid_token");
+    }
+    let (verb, path) = ("PUT", "/api/teams/crew/members/ada");
+    refused(
+        identity
+            .api
+            .call(method(verb), path)
+            .body("text/plain", "x")
+            .send()
+            .await,
+        401,
+        "authentication_required",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_method_is_405_with_allow_and_head_answers_as_get() {
+    let (identity, token) = with_team().await;
+    for (path, allow) in [
+        ("/api/auth/register", "POST"),
+        ("/api/auth/login", "POST"),
+        ("/api/auth/logout", "POST"),
+        ("/api/auth/refresh", "POST"),
+        ("/api/auth/validate", "GET, HEAD, POST"),
+        ("/api/auth/me", "GET, HEAD"),
+        ("/api/auth/user/1", "GET, HEAD"),
+        ("/api/status", "GET, HEAD"),
+        ("/api/teams", "GET, HEAD, POST"),
+        ("/api/user/teams", "GET, HEAD"),
+        ("/api/teams/crew", "GET, HEAD"),
+        ("/api/teams/crew/members", "GET, HEAD, POST"),
+        ("/api/teams/crew/members/ada", "PUT, DELETE"),
+    ] {
+        for verb in ["PATCH", "TRACE", "BREW"] {
+            let reply = refused(
+                identity.api.call(method(verb), path).send().await,
+                405,
+                "method_not_allowed",
+            );
+            assert_eq!(reply.header("allow"), allow, "{path}");
+        }
+    }
+    for path in ["/api/status", "/api/auth/me", "/api/teams/crew"] {
+        let get = identity
+            .api
+            .get(path)
+            .bearer(&token)
+            .send()
+            .await
+            .expect(200);
+        let head = identity
+            .api
+            .call(Method::HEAD, path)
+            .bearer(&token)
+            .send()
+            .await
+            .expect(200);
+        assert!(head.body.is_empty());
+        assert_eq!(head.header("content-type"), get.header("content-type"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_paths_are_404_in_the_areas_shape() {
+    let identity = Identity::start().await;
+    for path in [
+        "/",
+        "/api",
+        "/api/",
+        "/api/auth",
+        "/api/auth/login/",
+        "/api/nothing",
+        "/api/teams/a/b/c/d",
+        "/%00",
+        "/api/auth/user/",
+        "//api/status",
+    ] {
+        refused(identity.api.get(path).send().await, 404, "not_found");
+    }
+    refused(
+        identity.api.post("/api/auth/Login").send().await,
+        404,
+        "not_found",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn headers_over_the_limit_are_431() {
+    let identity = Identity::start().await;
+    let reply = identity
+        .api
+        .get("/api/status")
+        .header("x-much", "y".repeat(17 * 1024))
+        .send()
+        .await;
+    refused(reply, 431, "headers_too_large");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_is_no_http_gets_an_answer_and_no_hang() {
+    let identity = Identity::start().await;
+    for request in [
+        &b"GET /api/status HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: nonsense\r\n\r\n"[..],
+        b"POST /api/auth/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 tls \r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n",
+    ] {
+        let answer = raw_request(identity.running.addr(), request).await;
+        assert!(answer.starts_with("HTTP/1.1 4"), "{answer:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sane_request_id_is_echoed_and_another_replaced() {
+    let identity = Identity::start().await;
+    let id = async |value: &str| {
+        identity
+            .api
+            .get("/api/status")
+            .header("x-request-id", value)
+            .send()
+            .await
+            .header("x-request-id")
+            .to_owned()
+    };
+    assert_eq!(id("abc-123_x.y").await, "abc-123_x.y");
+    for odd in ["a b", "<script>", &"x".repeat(65)] {
+        let made = id(odd).await;
+        assert!(!made.is_empty() && made != odd);
+    }
+}

@@ -1,0 +1,55 @@
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_identity-service"))
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_bad_configuration_ends_the_start_with_one_line_that_names_the_key() {
+    for (key, value) in [
+        ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
+        ("IDENTITY__PASSWORD__BCRYPT_COST", "many"),
+        ("IDENTITY__NONSENSE", "1"),
+        ("IDENTITY__DATABASE__URL", "mysql://hunter2"),
+        ("IDENTITY__BROKER__URL", "http://h"),
+        ("IDENTITY__BASE_URL", "nonsense"),
+    ] {
+        for command in ["check-config", "serve"] {
+            let output = run(&[command], &[(key, value)]);
+            let text = String::from_utf8(output.stderr).unwrap();
+            assert!(!output.status.success(), "{key}");
+            assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+            let name = key.rsplit("__").next().unwrap().to_lowercase();
+            assert!(text.to_lowercase().contains(&name), "{key}: {text}");
+            assert!(!text.contains("hunter2"), "{text}");
+            assert!(output.stdout.is_empty());
+        }
+    }
+    assert!(
+        run(&["check-config"], &[("WORKSESSION__NONSENSE", "1")])
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn the_description_and_the_migrations_need_no_server() {
+    let output = run(&["openapi"], &[]);
+    assert!(output.status.success());
+    assert!(
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()["openapi"].is_string()
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    assert!(run(&["migrate", "--data-dir", data], &[]).status.success());
+    assert!(folder.path().join("identity.db").exists());
+    assert!(
+        !run(&["healthcheck"], &[("IDENTITY__LISTEN", "127.0.0.1:1")])
+            .status
+            .success()
+    );
+}

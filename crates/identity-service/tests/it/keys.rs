@@ -1,0 +1,107 @@
+use identity_service::{MIGRATIONS, StartError, start};
+use service_kit::config::SecretKey;
+use test_kit::{Api, TestBackend, TestDb};
+
+use crate::support::{Identity, config, deps, refused};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_that_start_at_once_agree_on_one_key() {
+    // Replicas share a server; two processes on one SQLite file that also has to be made are no replicas.
+    let db = match TestBackend::current() {
+        TestBackend::Postgres => TestDb::empty("replicas"),
+        TestBackend::Sqlite => TestDb::fresh("replicas", MIGRATIONS).await,
+    };
+    let (clock, _hand) = service_kit::Clock::manual(crate::support::beginning());
+    let mut starting = Vec::new();
+    for _ in 0..4 {
+        let mut config = config(&db);
+        config.base_url = Some("https://id.example.com".parse().unwrap());
+        let deps = deps(&clock);
+        starting.push(tokio::spawn(
+            async move { start(config, deps).await.unwrap() },
+        ));
+    }
+    let mut replicas = Vec::new();
+    for replica in starting {
+        replicas.push(replica.await.unwrap());
+    }
+    let api = |at: usize| Api::new(format!("http://{}", replicas[at].addr()));
+    let body = serde_json::json!({ "username": "ada", "password": crate::support::PASSWORD });
+    let pair = api(0)
+        .post("/api/auth/register")
+        .json(body)
+        .send()
+        .await
+        .expect(201)
+        .json();
+    for at in 0..4 {
+        api(at)
+            .get("/api/auth/validate")
+            .bearer(pair["access_token"].as_str().unwrap())
+            .send()
+            .await
+            .expect(200);
+    }
+    assert_eq!(
+        crate::support::count(&db.pool(1), "SELECT count(*) AS n FROM signing_keys"),
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_another_replica_made_is_found_when_a_token_names_it() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    // The other replica rotates: the old key is retired, a second generation signs.
+    identity.sql("UPDATE signing_keys SET generation = 0, retired_at = '2026-11-21 12:00:00'");
+    let other = identity.replica(identity.running.base_url()).await;
+    let api = Api::new(format!("http://{}", other.addr()));
+    let body = serde_json::json!({ "username": "ada", "password": crate::support::PASSWORD });
+    let pair = api
+        .post("/api/auth/login")
+        .json(body)
+        .send()
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(identity.count("SELECT count(*) AS n FROM signing_keys"), 2);
+    identity
+        .validate(pair["access_token"].as_str().unwrap())
+        .await
+        .expect(200);
+    // What the retired key has signed stays good.
+    api.get("/api/auth/validate")
+        .bearer(&ada.access)
+        .send()
+        .await
+        .expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_encryption_key_stops_the_start_with_a_sentence() {
+    let identity = Identity::start().await;
+    let mut config = config(&identity.db);
+    config.keys.encryption_key = Some(SecretKey::new([9; 32]));
+    let error = start(config, deps(&identity.clock)).await.unwrap_err();
+    assert!(matches!(error, StartError::SigningKeys(_)), "{error}");
+    assert!(
+        error.to_string().contains("IDENTITY__KEYS__ENCRYPTION_KEY"),
+        "{error}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_base_url_makes_old_tokens_foreign() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let moved = identity.replica("https://elsewhere.example.com").await;
+    let api = Api::new(format!("http://{}", moved.addr()));
+    refused(
+        api.get("/api/auth/validate")
+            .bearer(&ada.access)
+            .send()
+            .await,
+        401,
+        "invalid_token",
+    );
+}

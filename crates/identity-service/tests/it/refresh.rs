@@ -1,0 +1,212 @@
+use std::collections::HashSet;
+
+use chrono::Duration;
+
+use crate::support::{Identity, PASSWORD, refused, signed_in};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_token_gives_a_new_pair_of_the_same_session() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let reply = identity.refresh(&ada.refresh).await.expect(200);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    insta::assert_json_snapshot!("refresh", reply.json(), { ".access_token" => "[access token]", ".refresh_token" => "[refresh token]" });
+    let next = signed_in(&reply.json());
+    assert_ne!(next.refresh, ada.refresh);
+    identity.validate(&next.access).await.expect(200);
+    identity.validate(&ada.access).await.expect(200);
+    identity.refresh(&next.refresh).await.expect(200);
+    assert_eq!(identity.count("SELECT count(*) AS n FROM sessions"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_refresh_token_of_ours_is_refused() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let never_issued = "A".repeat(64);
+    for token in [
+        "",
+        "nonsense",
+        &never_issued,
+        &ada.access,
+        &ada.refresh[1..],
+        &format!("{}A", ada.refresh),
+        &"x".repeat(9_000),
+    ] {
+        refused(identity.refresh(token).await, 401, "invalid_refresh_token");
+    }
+    refused(
+        identity
+            .api
+            .post("/api/auth/refresh")
+            .json(serde_json::json!({}))
+            .send()
+            .await,
+        400,
+        "validation_failed",
+    );
+    identity.refresh(&ada.refresh).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_presented_again_within_thirty_seconds_gives_the_same_successor() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let first = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
+    identity.hand.advance(Duration::seconds(30));
+    let again = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
+    assert_eq!(again.refresh, first.refresh);
+    assert_ne!(again.access, first.access);
+    identity.refresh(&again.refresh).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reused_refresh_token_ends_only_its_own_session() {
+    let identity = Identity::start().await;
+    let victim = identity.register("ada").await;
+    let other = signed_in(&identity.login("ada", PASSWORD).await.expect(200).json());
+    let next = signed_in(&identity.refresh(&victim.refresh).await.expect(200).json());
+    identity.hand.advance(Duration::milliseconds(30_001));
+    refused(
+        identity.refresh(&victim.refresh).await,
+        401,
+        "refresh_token_reused",
+    );
+    refused(
+        identity.refresh(&next.refresh).await,
+        401,
+        "invalid_refresh_token",
+    );
+    refused(identity.validate(&next.access).await, 401, "token_revoked");
+    refused(
+        identity.validate(&victim.access).await,
+        401,
+        "token_revoked",
+    );
+    identity.validate(&other.access).await.expect(200);
+    identity.refresh(&other.refresh).await.expect(200);
+    assert_eq!(
+        identity
+            .count("SELECT count(*) AS n FROM audit_log WHERE action = 'session.revoked_by_reuse'"),
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_reused_at_once_when_its_successor_was_used() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let next = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
+    let newest = signed_in(&identity.refresh(&next.refresh).await.expect(200).json());
+    refused(
+        identity.refresh(&ada.refresh).await,
+        401,
+        "refresh_token_reused",
+    );
+    refused(
+        identity.refresh(&newest.refresh).await,
+        401,
+        "invalid_refresh_token",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_of_any_age_is_known_as_reused() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let mut newest = ada.refresh.clone();
+    for _ in 0..20 {
+        newest = signed_in(&identity.refresh(&newest).await.expect(200).json()).refresh;
+    }
+    refused(
+        identity.refresh(&ada.refresh).await,
+        401,
+        "refresh_token_reused",
+    );
+    refused(
+        identity.refresh(&newest).await,
+        401,
+        "invalid_refresh_token",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_refreshes_at_once_leave_one_lineage() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let attempts: Vec<_> = (0..50)
+        .map(|_| {
+            let (api, token) = (identity.api.clone(), ada.refresh.clone());
+            tokio::spawn(async move {
+                let body = serde_json::json!({ "refresh_token": token });
+                api.post("/api/auth/refresh")
+                    .json(body)
+                    .send()
+                    .await
+                    .expect(200)
+                    .json()
+            })
+        })
+        .collect();
+    let mut successors = HashSet::new();
+    for attempt in attempts {
+        let pair = signed_in(&attempt.await.unwrap());
+        identity.validate(&pair.access).await.expect(200);
+        successors.insert(pair.refresh);
+    }
+    assert_eq!(successors.len(), 1);
+    let newest = successors.into_iter().next().unwrap();
+    identity.refresh(&newest).await.expect(200);
+    assert_eq!(
+        identity.count("SELECT count(*) AS n FROM sessions WHERE revoked_at IS NULL"),
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_lives_ninety_days_idle_and_a_year_at_most() {
+    let identity = Identity::start().await;
+    let idle = identity.register("idle").await;
+    let busy = identity.register("busy").await;
+    identity.hand.advance(Duration::days(89));
+    let mut newest = signed_in(&identity.refresh(&busy.refresh).await.expect(200).json()).refresh;
+    identity.hand.advance(Duration::days(1));
+    refused(
+        identity.refresh(&idle.refresh).await,
+        401,
+        "invalid_refresh_token",
+    );
+    for _ in 0..3 {
+        identity.hand.advance(Duration::days(88));
+        newest = signed_in(&identity.refresh(&newest).await.expect(200).json()).refresh;
+    }
+    // 354 days have passed.
+    identity.hand.advance(Duration::days(11));
+    refused(
+        identity.refresh(&newest).await,
+        401,
+        "invalid_refresh_token",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_token_or_password_stands_in_the_database_in_clear() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let next = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
+    for secret in [&ada.refresh, &next.refresh, &ada.access] {
+        let found = identity.count(&format!(
+            "SELECT count(*) AS n FROM sessions WHERE refresh_hash = '{secret}' OR refresh_previous_hash = '{secret}' OR refresh_lineage = '{secret}' OR id = '{secret}'"
+        ));
+        assert_eq!(found, 0);
+    }
+    assert_eq!(
+        identity.count("SELECT count(*) AS n FROM users WHERE password_hash LIKE '%horse%'"),
+        0
+    );
+    assert_eq!(
+        identity
+            .count("SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed LIKE 'v1.%'"),
+        1
+    );
+}

@@ -1,0 +1,181 @@
+use broker::Broker;
+use chrono::{DateTime, Utc};
+use db_kit::{Pool, on_backend};
+use diesel::RunQueryDsl as _;
+use identity_service::{Config, Deps, Running, start};
+use serde_json::{Value, json};
+use service_kit::config::SecretKey;
+use service_kit::{Clock, ManualClock};
+use test_kit::{Api, Reply, TestDb};
+
+/// What seals the signing keys of every test.
+pub(crate) const ENCRYPTION_KEY: [u8; 32] = [7; 32];
+/// Good wherever a password is wanted.
+pub(crate) const PASSWORD: &str = "correct horse";
+
+/// A running identity area with a database and a clock of its own.
+pub(crate) struct Identity {
+    pub(crate) api: Api,
+    pub(crate) hand: ManualClock,
+    pub(crate) clock: Clock,
+    pub(crate) db: TestDb,
+    pub(crate) running: Running,
+}
+
+/// Somebody who is signed in.
+#[derive(Clone)]
+pub(crate) struct SignedIn {
+    pub(crate) id: i64,
+    pub(crate) access: String,
+    pub(crate) refresh: String,
+}
+
+/// The moment at which every test begins.
+pub(crate) fn beginning() -> DateTime<Utc> {
+    "2026-11-21T12:00:00Z".parse().unwrap()
+}
+
+pub(crate) fn config(db: &TestDb) -> Config {
+    let mut config = Config {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        workers: Some(2),
+        drain_seconds: 0,
+        ..Config::default()
+    };
+    config.database.url = Some(db.database_url());
+    config.keys.encryption_key = Some(SecretKey::new(ENCRYPTION_KEY));
+    config.password.bcrypt_cost = 4;
+    config.password.allow_weak_cost = true;
+    config.rate_limits.enabled = Some(false);
+    config
+}
+
+impl Identity {
+    pub(crate) async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        let db = TestDb::empty("identity");
+        let (clock, hand) = Clock::manual(beginning());
+        let mut config = config(&db);
+        change(&mut config);
+        let running = start(config, deps(&clock)).await.unwrap();
+        Self {
+            api: Api::new(running.base_url()),
+            hand,
+            clock,
+            db,
+            running,
+        }
+    }
+
+    /// Another process on the same database.
+    pub(crate) async fn replica(&self, issuer: &str) -> Running {
+        let mut config = config(&self.db);
+        config.base_url = Some(issuer.parse().unwrap());
+        start(config, deps(&self.clock)).await.unwrap()
+    }
+
+    pub(crate) async fn register(&self, username: &str) -> SignedIn {
+        let body = json!({ "username": username, "password": PASSWORD });
+        signed_in(
+            &self
+                .api
+                .post("/api/auth/register")
+                .json(body)
+                .send()
+                .await
+                .expect(201)
+                .json(),
+        )
+    }
+
+    pub(crate) async fn login(&self, username: &str, password: &str) -> Reply {
+        self.api
+            .post("/api/auth/login")
+            .json(json!({ "username": username, "password": password }))
+            .send()
+            .await
+    }
+
+    pub(crate) async fn refresh(&self, token: &str) -> Reply {
+        self.api
+            .post("/api/auth/refresh")
+            .json(json!({ "refresh_token": token }))
+            .send()
+            .await
+    }
+
+    pub(crate) async fn validate(&self, token: &str) -> Reply {
+        self.api
+            .get("/api/auth/validate")
+            .bearer(token)
+            .send()
+            .await
+    }
+
+    /// Runs one SQL statement behind the service's back.
+    pub(crate) fn sql(&self, statement: &str) {
+        let pool = self.db.pool(1);
+        pool.read_blocking(|db| {
+            on_backend!(db, c => diesel::sql_query(statement).execute(c))
+                .map(drop)
+                .map_err(db_kit::DbError::from)
+        })
+        .unwrap();
+    }
+
+    /// One number out of the database.
+    pub(crate) fn count(&self, query: &str) -> i64 {
+        count(&self.db.pool(1), query)
+    }
+}
+
+pub(crate) fn deps(clock: &Clock) -> Deps {
+    Deps {
+        clock: clock.clone(),
+        broker: Broker::memory(),
+    }
+}
+
+#[derive(diesel::QueryableByName)]
+struct Count {
+    #[diesel(sql_type = diesel::sql_types::BigInt)]
+    n: i64,
+}
+
+/// The result of a query that names its one column `n`.
+pub(crate) fn count(pool: &Pool, query: &str) -> i64 {
+    pool.read_blocking(|db| {
+        on_backend!(db, c => diesel::sql_query(query).get_result::<Count>(c))
+            .map_err(db_kit::DbError::from)
+    })
+    .unwrap()
+    .n
+}
+
+pub(crate) fn signed_in(pair: &Value) -> SignedIn {
+    SignedIn {
+        id: pair["user"]["id"].as_i64().unwrap(),
+        access: pair["access_token"].as_str().unwrap().to_owned(),
+        refresh: pair["refresh_token"].as_str().unwrap().to_owned(),
+    }
+}
+
+/// Checks status, code and shape of an error.
+#[track_caller]
+pub(crate) fn refused(reply: Reply, status: u16, code: &str) -> Reply {
+    let reply = reply.expect(status);
+    let body = reply.json();
+    assert_eq!(body["error"], code, "{}: {body}", reply.call);
+    assert!(
+        body["error_description"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty()),
+        "{body}"
+    );
+    assert_eq!(reply.header("content-type"), "application/json");
+    assert_eq!(reply.header("x-content-type-options"), "nosniff");
+    reply
+}

@@ -1,0 +1,544 @@
+use serde_json::{Value, json};
+use test_kit::Reply;
+
+use crate::support::{Identity, SignedIn, refused};
+
+/// A team with its owner, an admin, a member, and somebody who is not in it.
+struct Cast {
+    identity: Identity,
+    owner: SignedIn,
+    admin: SignedIn,
+    member: SignedIn,
+    stranger: SignedIn,
+}
+
+impl Cast {
+    async fn assemble() -> Self {
+        let identity = Identity::start().await;
+        let cast = Self {
+            owner: identity.register("Olga").await,
+            admin: identity.register("Adam").await,
+            member: identity.register("Mia").await,
+            stranger: identity.register("Sam").await,
+            identity,
+        };
+        cast.create(&cast.owner, "crew").await.expect(201);
+        cast.add(&cast.owner, "adam", Some("admin"))
+            .await
+            .expect(201);
+        cast.add(&cast.owner, "MIA", None).await.expect(201);
+        cast
+    }
+
+    async fn create(&self, by: &SignedIn, slug: &str) -> Reply {
+        let body = json!({ "name": "The Crew", "slug": slug, "description": "we" });
+        self.identity
+            .api
+            .post("/api/teams")
+            .bearer(&by.access)
+            .json(body)
+            .send()
+            .await
+    }
+
+    async fn add(&self, by: &SignedIn, username: &str, role: Option<&str>) -> Reply {
+        let body = json!({ "username": username, "role": role });
+        self.identity
+            .api
+            .post("/api/teams/crew/members")
+            .bearer(&by.access)
+            .json(body)
+            .send()
+            .await
+    }
+
+    async fn set_role(&self, by: &SignedIn, username: &str, role: &str) -> Reply {
+        let path = format!("/api/teams/crew/members/{username}");
+        self.identity
+            .api
+            .put(&path)
+            .bearer(&by.access)
+            .json(json!({ "role": role }))
+            .send()
+            .await
+    }
+
+    async fn remove(&self, by: &SignedIn, username: &str) -> Reply {
+        self.identity
+            .api
+            .delete(&format!("/api/teams/crew/members/{username}"))
+            .bearer(&by.access)
+            .send()
+            .await
+    }
+
+    async fn get(&self, by: &SignedIn, path: &str) -> Reply {
+        self.identity.api.get(path).bearer(&by.access).send().await
+    }
+
+    /// Names and roles in the order of the list.
+    async fn roles(&self) -> Vec<(String, String)> {
+        let body = self
+            .get(&self.owner, "/api/teams/crew/members")
+            .await
+            .expect(200)
+            .json();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        body["members"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|m| (text(&m["username"]), text(&m["role"])))
+            .collect()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bodies_of_the_team_endpoints() {
+    let cast = Cast::assemble().await;
+    insta::assert_json_snapshot!(
+        "team_created",
+        cast.create(&cast.stranger, "Other")
+            .await
+            .expect(201)
+            .json()
+    );
+    insta::assert_json_snapshot!(
+        "team_list",
+        cast.get(&cast.owner, "/api/teams").await.expect(200).json()
+    );
+    insta::assert_json_snapshot!(
+        "team_detail",
+        cast.get(&cast.member, "/api/teams/CREW")
+            .await
+            .expect(200)
+            .json()
+    );
+    insta::assert_json_snapshot!(
+        "member_list",
+        cast.get(&cast.member, "/api/teams/crew/members")
+            .await
+            .expect(200)
+            .json()
+    );
+    insta::assert_json_snapshot!(
+        "member_updated",
+        cast.set_role(&cast.owner, "Mia", "ADMIN")
+            .await
+            .expect(200)
+            .json()
+    );
+    insta::assert_json_snapshot!(
+        "member_added",
+        cast.add(&cast.owner, "sam", Some("Member"))
+            .await
+            .expect(201)
+            .json()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_holds_only_the_teams_that_the_user_belongs_to_and_has_an_alias() {
+    let cast = Cast::assemble().await;
+    cast.create(&cast.stranger, "other").await.expect(201);
+    for who in [&cast.owner, &cast.admin, &cast.member] {
+        let list = cast.get(who, "/api/teams").await.expect(200).json();
+        assert_eq!(list["teams"].as_array().unwrap().len(), 1);
+        assert_eq!(list["teams"][0]["member_count"], 3);
+        assert_eq!(
+            cast.get(who, "/api/user/teams").await.expect(200).json(),
+            list
+        );
+    }
+    let list = cast
+        .get(&cast.stranger, "/api/teams")
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(list["teams"][0]["slug"], "other");
+    for path in ["/api/teams", "/api/user/teams"] {
+        refused(
+            cast.identity.api.get(path).send().await,
+            401,
+            "authentication_required",
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_team_needs_a_name_and_a_free_slug() {
+    let cast = Cast::assemble().await;
+    refused(cast.create(&cast.member, "CREW").await, 409, "slug_taken");
+    let post = async |body: Value| {
+        cast.identity
+            .api
+            .post("/api/teams")
+            .bearer(&cast.member.access)
+            .json(body)
+            .send()
+            .await
+    };
+    for body in [
+        json!({ "slug": "fine" }),
+        json!({ "name": "Fine" }),
+        json!({ "name": "", "slug": "fine" }),
+        json!({ "name": "   ", "slug": "fine" }),
+        json!({ "name": "x".repeat(101), "slug": "fine" }),
+        json!({ "name": "a\u{7}b", "slug": "fine" }),
+        json!({ "name": "Fine", "slug": "" }),
+        json!({ "name": "Fine", "slug": "not fine" }),
+        json!({ "name": "Fine", "slug": "x".repeat(65) }),
+        json!({ "name": "Fine", "slug": "Admin" }),
+        json!({ "name": "Fine", "slug": "new" }),
+        json!({ "name": "Fine", "slug": "fine", "description": "x".repeat(2001) }),
+        json!({ "name": "Fine", "slug": "fine", "description": 1 }),
+    ] {
+        refused(post(body).await, 400, "validation_failed");
+    }
+    let body = json!({ "name": "Fine", "slug": "fine" });
+    refused(
+        cast.identity
+            .api
+            .post("/api/teams")
+            .json(body.clone())
+            .send()
+            .await,
+        401,
+        "authentication_required",
+    );
+    let team = post(body).await.expect(201).json()["team"].clone();
+    assert_eq!(
+        (&team["description"], &team["owner_id"]),
+        (&Value::Null, &json!(cast.member.id))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_not_in_a_team_cannot_tell_it_from_one_that_is_not_there() {
+    let cast = Cast::assemble().await;
+    let stranger = &cast.stranger;
+    for slug in ["crew", "nothing", "no%20slug", "a%2Fb"] {
+        let path = format!("/api/teams/{slug}");
+        refused(cast.get(stranger, &path).await, 404, "team_not_found");
+        refused(
+            cast.get(stranger, &format!("{path}/members")).await,
+            404,
+            "team_not_found",
+        );
+        // The body is not even read.
+        let add = cast
+            .identity
+            .api
+            .post(&format!("{path}/members"))
+            .bearer(&stranger.access)
+            .body("text/plain", "{")
+            .send()
+            .await;
+        refused(add, 404, "team_not_found");
+        let put = cast
+            .identity
+            .api
+            .put(&format!("{path}/members/mia"))
+            .bearer(&stranger.access)
+            .json(json!({ "role": "admin" }))
+            .send()
+            .await;
+        refused(put, 404, "team_not_found");
+        refused(
+            cast.identity
+                .api
+                .delete(&format!("{path}/members/mia"))
+                .bearer(&stranger.access)
+                .send()
+                .await,
+            404,
+            "team_not_found",
+        );
+    }
+    refused(
+        cast.identity.api.get("/api/teams/crew").send().await,
+        401,
+        "authentication_required",
+    );
+    refused(
+        cast.identity
+            .api
+            .get("/api/teams/crew/members")
+            .send()
+            .await,
+        401,
+        "authentication_required",
+    );
+    refused(
+        cast.identity
+            .api
+            .delete("/api/teams/crew/members/mia")
+            .send()
+            .await,
+        401,
+        "authentication_required",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_are_added_by_admins_and_the_owner() {
+    let cast = Cast::assemble().await;
+    refused(cast.add(&cast.member, "sam", None).await, 403, "forbidden");
+    refused(
+        cast.add(&cast.member, "nobody", None).await,
+        403,
+        "forbidden",
+    );
+    refused(
+        cast.add(&cast.admin, "nobody", None).await,
+        404,
+        "user_not_found",
+    );
+    refused(
+        cast.add(&cast.admin, "Mia", None).await,
+        409,
+        "already_member",
+    );
+    refused(
+        cast.add(&cast.admin, "olga", Some("member")).await,
+        409,
+        "already_member",
+    );
+    refused(
+        cast.add(&cast.admin, "sam", Some("boss")).await,
+        400,
+        "validation_failed",
+    );
+    refused(
+        cast.add(&cast.owner, "sam", Some("owner")).await,
+        400,
+        "validation_failed",
+    );
+    cast.identity
+        .sql("UPDATE users SET is_active = FALSE WHERE username = 'Sam'");
+    refused(
+        cast.add(&cast.admin, "sam", None).await,
+        404,
+        "user_not_found",
+    );
+    cast.identity
+        .sql("UPDATE users SET is_active = TRUE WHERE username = 'Sam'");
+    cast.add(&cast.admin, "sam", Some("Admin"))
+        .await
+        .expect(201);
+    assert_eq!(
+        cast.roles().await.last().unwrap(),
+        &("Sam".to_owned(), "admin".to_owned())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_are_changed_by_admins_and_never_above_their_own() {
+    let cast = Cast::assemble().await;
+    refused(
+        cast.set_role(&cast.member, "mia", "admin").await,
+        403,
+        "forbidden",
+    );
+    refused(
+        cast.set_role(&cast.admin, "olga", "member").await,
+        403,
+        "forbidden",
+    );
+    refused(
+        cast.set_role(&cast.admin, "mia", "owner").await,
+        403,
+        "forbidden",
+    );
+    refused(
+        cast.set_role(&cast.admin, "adam", "owner").await,
+        403,
+        "forbidden",
+    );
+    refused(
+        cast.set_role(&cast.admin, "sam", "member").await,
+        404,
+        "member_not_found",
+    );
+    refused(
+        cast.set_role(&cast.admin, "no%20one", "member").await,
+        404,
+        "member_not_found",
+    );
+    refused(
+        cast.set_role(&cast.admin, "mia", "").await,
+        400,
+        "validation_failed",
+    );
+    refused(
+        cast.set_role(&cast.owner, "olga", "admin").await,
+        409,
+        "last_owner",
+    );
+    cast.set_role(&cast.owner, "olga", "owner")
+        .await
+        .expect(200);
+    let put = cast
+        .identity
+        .api
+        .put("/api/teams/crew/members/mia")
+        .bearer(&cast.admin.access)
+        .json(json!({}))
+        .send()
+        .await;
+    refused(put, 400, "validation_failed");
+    cast.set_role(&cast.admin, "mia", "admin").await.expect(200);
+    cast.set_role(&cast.admin, "adam", "member")
+        .await
+        .expect(200);
+    refused(
+        cast.set_role(&cast.admin, "mia", "member").await,
+        403,
+        "forbidden",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn giving_a_member_the_role_owner_hands_the_team_over() {
+    let cast = Cast::assemble().await;
+    let reply = cast
+        .set_role(&cast.owner, "mia", "Owner")
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(reply["member"]["role"], "owner");
+    let expected = [("Olga", "admin"), ("Adam", "admin"), ("Mia", "owner")];
+    assert_eq!(
+        cast.roles().await,
+        expected.map(|(name, role)| (name.to_owned(), role.to_owned()))
+    );
+    let team = cast
+        .get(&cast.member, "/api/teams/crew")
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(
+        (&team["team"]["owner_id"], &team["my_role"]),
+        (&json!(cast.member.id), &json!("owner"))
+    );
+    refused(
+        cast.set_role(&cast.owner, "mia", "member").await,
+        403,
+        "forbidden",
+    );
+    cast.remove(&cast.owner, "olga").await.expect(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_are_removed_by_admins_and_leave_by_themselves() {
+    let cast = Cast::assemble().await;
+    cast.add(&cast.owner, "sam", None).await.expect(201);
+    refused(cast.remove(&cast.member, "sam").await, 403, "forbidden");
+    refused(cast.remove(&cast.member, "nobody").await, 403, "forbidden");
+    refused(
+        cast.remove(&cast.admin, "nobody").await,
+        404,
+        "member_not_found",
+    );
+    refused(cast.remove(&cast.admin, "olga").await, 403, "forbidden");
+    refused(cast.remove(&cast.owner, "olga").await, 409, "last_owner");
+    let reply = cast.remove(&cast.admin, "SAM").await.expect(204);
+    assert!(reply.body.is_empty());
+    refused(
+        cast.get(&cast.stranger, "/api/teams/crew").await,
+        404,
+        "team_not_found",
+    );
+    cast.remove(&cast.member, "mia").await.expect(204);
+    cast.remove(&cast.admin, "adam").await.expect(204);
+    refused(cast.remove(&cast.owner, "olga").await, 409, "last_owner");
+    let list = cast.get(&cast.owner, "/api/teams").await.expect(200).json();
+    assert_eq!(list["teams"][0]["member_count"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_member_list_is_read_in_pages() {
+    let cast = Cast::assemble().await;
+    let page = async |query: &str| {
+        cast.get(&cast.member, &format!("/api/teams/crew/members{query}"))
+            .await
+    };
+    let body = page("?limit=2&offset=1").await.expect(200).json();
+    assert_eq!(body["total"], 3);
+    let names: Vec<_> = body["members"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["username"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["Adam", "Mia"]);
+    assert_eq!(
+        page("?offset=9").await.expect(200).json()["members"],
+        json!([])
+    );
+    for query in [
+        "?limit=0",
+        "?limit=201",
+        "?limit=x",
+        "?offset=-1",
+        "?limit=1e1",
+    ] {
+        refused(page(query).await, 400, "validation_failed");
+    }
+    refused(
+        cast.get(&cast.stranger, "/api/teams/crew/members?limit=x")
+            .await,
+        404,
+        "team_not_found",
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn parallel_hand_overs_leave_one_owner_and_parallel_adds_one_member() {
+    let cast = Cast::assemble().await;
+    let handovers = ["adam", "mia"].map(|name| {
+        let (api, token) = (cast.identity.api.clone(), cast.owner.access.clone());
+        tokio::spawn(async move {
+            let path = format!("/api/teams/crew/members/{name}");
+            api.put(&path)
+                .bearer(&token)
+                .json(json!({ "role": "owner" }))
+                .send()
+                .await
+                .status
+        })
+    });
+    let mut handed = 0;
+    for handover in handovers {
+        handed += usize::from(handover.await.unwrap() == 200);
+    }
+    assert_eq!(handed, 1);
+    assert_eq!(
+        cast.roles()
+            .await
+            .iter()
+            .filter(|(_, role)| role == "owner")
+            .count(),
+        1
+    );
+
+    let adds: Vec<_> = (0..8)
+        .map(|_| {
+            let (api, token) = (cast.identity.api.clone(), cast.owner.access.clone());
+            tokio::spawn(async move {
+                api.post("/api/teams/crew/members")
+                    .bearer(&token)
+                    .json(json!({ "username": "sam" }))
+                    .send()
+                    .await
+                    .status
+            })
+        })
+        .collect();
+    let mut answers = Vec::new();
+    for add in adds {
+        answers.push(add.await.unwrap());
+    }
+    answers.sort_unstable();
+    assert_eq!(answers, [201, 409, 409, 409, 409, 409, 409, 409]);
+}

@@ -1,0 +1,2 @@
+DROP TABLE email_claims;
+DROP TABLE users;

@@ -57,7 +57,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
         Box::pin(async move {
             Ok(Self(body.await.and_then(|bytes| {
                 if is_json {
-                    parse(&bytes)
+                    parse_object(&bytes)
                 } else {
                     Err(not_json())
                 }
@@ -91,7 +91,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalJson<T> {
             Ok(Self(body.await.and_then(|bytes| {
                 match (bytes.is_empty(), is_json) {
                     (true, _) => Ok(None),
-                    (false, true) => parse(&bytes).map(Some),
+                    (false, true) => parse_object(&bytes).map(Some),
                     (false, false) => Err(not_json()),
                 }
             })))
@@ -146,6 +146,16 @@ fn read(
         }
         Ok(body.freeze())
     }
+}
+
+/// Serde also reads a struct from an array of its fields in order, which no body of ours means.
+fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    if bytes.trim_ascii_start().starts_with(b"[") {
+        return Err(Problem::bad_request(
+            "The request body must be a JSON object",
+        ));
+    }
+    parse(bytes)
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {

@@ -107,6 +107,10 @@ impl Manager {
                         ConnectionError::BadConnection(format!("{}: {error}", folder.display()))
                     })?;
                 }
+                let refused = |error: std::io::Error| {
+                    ConnectionError::BadConnection(format!("{}: {error}", path.display()))
+                };
+                make_private(&path).map_err(refused)?;
                 let mut conn =
                     diesel::sqlite::SqliteConnection::establish(&path.to_string_lossy())?;
                 // The busy timeout comes first: switching to WAL takes a lock itself. FULL: what was
@@ -146,6 +150,21 @@ impl ManageConnection for Manager {
         conn.in_transaction
             || conn.is_lost()
             || conn.generation != self.generation.load(Ordering::Acquire)
+    }
+}
+
+/// Makes the file of a new database for its owner only; SQLite would let everybody read it, and gives
+/// its journal files the same mode.
+fn make_private(path: &std::path::Path) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let made = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path);
+    match made {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -19,6 +19,7 @@ mod broker;
 mod chat;
 mod database;
 mod process;
+mod schema;
 mod wait;
 
 pub use crate::api::{Api, Call, Reply, raw_request};
@@ -27,4 +28,5 @@ pub use crate::broker::TestBroker;
 pub use crate::chat::{ChatMessage, ChatReply, FakeChat};
 pub use crate::database::TestDb;
 pub use crate::process::Process;
+pub use crate::schema::assert_same_schema;
 pub use crate::wait::wait_until;

@@ -201,3 +201,71 @@ fn read_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Url, D::Error>
 fn read_optional_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
     read_url(deserializer).map(Some)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(file: Option<&str>, variables: &[(&str, &str)]) -> Result<Config, String> {
+        let variables = variables
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let config: Config =
+            config::load_from(PREFIX, file, variables).map_err(|error| error.to_string())?;
+        config.check().map_err(|error| error.to_string())?;
+        Ok(config)
+    }
+
+    #[test]
+    fn the_launch_contracts_names_are_read() {
+        let config = read(
+            Some("[worksession.categories]\nsuggested = ['deep work']\nstrict = true\n[identity]\nodd = 1"),
+            &[
+                ("WORKSESSION__LISTEN", "0.0.0.0:0"),
+                ("WORKSESSION__BASE_URL", "https://work.example"),
+                ("WORKSESSION__DATABASE__URL", "postgres://u@h/worksession"),
+                ("WORKSESSION__DATABASE__POOL_SIZE", "3"),
+                ("WORKSESSION__BROKER__URL", "amqp://u:p@h:5672"),
+                ("WORKSESSION__BROKER__PREFIX", "t-"),
+                ("WORKSESSION__IDENTITY_URL", "http://identity:8080"),
+                ("WORKSESSION__IDENTITY_PUBLIC_URL", "https://id.example"),
+                ("WORKSESSION__DASHBOARD__CLIENT_ID", "dashboard"),
+                ("WORKSESSION__DASHBOARD__CLIENT_SECRET", "hunter2"),
+                ("WORKSESSION__AUTH__REMEMBER_MS", "1000"),
+                ("WORKSESSION__ALLOW_INSECURE_COOKIES", "true"),
+                ("WORKSESSION__SECRETS__ENCRYPTION_KEY", "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="),
+                ("WORKSESSION__RATE_LIMITS__ENABLED", "false"),
+                ("WORKSESSION__TRUSTED_PROXIES", "10.0.0.0/8, ::1/128"),
+                ("WORKSESSION__HTTP__ALLOWED_CIDRS", "127.0.0.0/8"),
+                ("WORKSESSION__HTTP__ALLOW_PLAIN", "true"),
+                ("WORKSESSION__DATA_DIR", "/var/lib/holdfast"),
+            ],
+        )
+        .expect("fits");
+        assert_eq!(config.identity_url.as_str(), "http://identity:8080/");
+        assert_eq!(config.auth.remember(), Duration::from_secs(1));
+        assert_eq!(config.categories.suggested.0, ["deep work"]);
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        for (key, value) in [
+            ("WORKSESSION__AUTH__REMEMBER_MS", "1001"),
+            ("WORKSESSION__AUTH__REMEMBER_MS", "-1"),
+            ("WORKSESSION__IDENTITY_URL", "ftp://identity"),
+            ("WORKSESSION__IDENTITY_URL", "identity"),
+            ("WORKSESSION__BASE_URL", "mailto:a@b"),
+            ("WORKSESSION__LISTEN", "here"),
+            ("WORKSESSION__ODD", "1"),
+        ] {
+            let message = read(None, &[(key, value)])
+                .expect_err(value)
+                .to_ascii_lowercase();
+            let name = key.rsplit("__").next().unwrap_or(key).to_ascii_lowercase();
+            assert!(message.contains(&name), "{key}={value}: {message}");
+        }
+        let empty = "[worksession.categories]\nsuggested = []\nstrict = true";
+        assert!(read(Some(empty), &[]).is_err_and(|message| message.contains("CATEGORIES")));
+    }
+}

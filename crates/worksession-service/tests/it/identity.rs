@@ -66,6 +66,15 @@ async fn validate(request: HttpRequest, stub: Data<Stub>) -> HttpResponse {
         let scope = (!scopes.is_empty()).then(|| scopes.replace('+', " ").replace('.', ":"));
         return HttpResponse::Ok().json(ada(scope));
     }
+    if let Some((kind, id)) = token.split_once('-') {
+        let mut body = ada(None);
+        body["user"]["id"] = json!(id.parse::<i64>().unwrap());
+        body["user"]["username"] = json!(format!("person{id}"));
+        if kind == "outsider" {
+            body["teams"] = json!([]);
+        }
+        return HttpResponse::Ok().json(body);
+    }
     match token.as_str() {
         "silent" => tokio::time::sleep(Duration::from_secs(60)).await,
         "broken" => return HttpResponse::Ok().body("<html>"),
@@ -98,32 +107,38 @@ fn ada(scope: Option<String>) -> Value {
     body
 }
 
-/// The service, asking an identity service at `identity`.
+/// The service on a database of its own.
 pub struct Service {
     pub api: Api,
+    /// Moves the service's clock.
     pub clock: ManualClock,
+    /// The service's clock.
+    pub time: Clock,
     running: Option<worksession_service::Running>,
-    _database: TestDb,
+    pub database: TestDb,
     _data: TempDir,
 }
 
 impl Service {
-    pub async fn start(identity: &str, remember_ms: u64) -> Self {
+    /// With these settings over those that a test needs.
+    pub async fn with(settings: Value, broker: Broker) -> Self {
         let database = TestDb::empty("worksession");
         let data = tempfile::tempdir().unwrap();
-        let config = json!({
+        let mut config = json!({
             "listen": "127.0.0.1:0",
             "workers": 1,
             "drain_seconds": 0,
             "data_dir": data.path(),
-            "identity_url": identity,
-            "database": {"url": database.url(), "pool_size": 4},
-            "auth": {"remember_ms": remember_ms},
+            "database": {"url": database.url(), "pool_size": 8},
+            "sweep_seconds": 1,
         });
+        for (key, value) in settings.as_object().unwrap() {
+            config[key] = value.clone();
+        }
         let (time, clock) = Clock::manual("2026-11-23T09:00:00Z".parse().unwrap());
         let deps = worksession_service::Deps {
-            clock: time,
-            broker: Broker::memory(),
+            clock: time.clone(),
+            broker,
         };
         let config = serde_json::from_value(config).expect("the configuration fits");
         let running = worksession_service::start(config, deps)
@@ -133,13 +148,20 @@ impl Service {
         Self {
             api,
             clock,
+            time,
             running: Some(running),
-            _database: database,
+            database,
             _data: data,
         }
     }
 
-    /// With an identity service that answers by the token.
+    /// Asking an identity service at `identity`.
+    pub async fn start(identity: &str, remember_ms: u64) -> Self {
+        let settings = json!({"identity_url": identity, "auth": {"remember_ms": remember_ms}});
+        Self::with(settings, Broker::memory()).await
+    }
+
+    /// Asking an identity service that answers by the token.
     pub async fn with_stub(remember_ms: u64) -> (Self, Stub) {
         let stub = Stub::default();
         let identity = stub.start("127.0.0.1:0");
@@ -147,6 +169,17 @@ impl Service {
             Self::start(&format!("http://{identity}"), remember_ms).await,
             stub,
         )
+    }
+
+    /// A project of Ada's team.
+    pub async fn team_project(&self) -> i64 {
+        let call = self.api.post("/api/team-projects").bearer("user-");
+        let made = call
+            .json(json!({"team_id": 3, "name": "Beacon"}))
+            .send()
+            .await
+            .expect(201);
+        made.json()["id"].as_i64().unwrap()
     }
 
     pub async fn stop(mut self) {

@@ -4,11 +4,20 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::as_conversions,
     missing_docs,
     unreachable_pub,
     reason = "a test fails by panicking"
 )]
 
 mod auth;
+mod chat;
+mod cheating;
+mod health;
 mod identity;
 mod openapi;
+mod person;
+mod races;
+mod schema;
+mod sessions;
+mod user_data;

@@ -1,0 +1,272 @@
+use broker::{Broker, Message, Outcome};
+use chrono::DateTime;
+use diesel::prelude::*;
+use event_types::{
+    ChatDestination, Event, EventData, IntegrationConfigured, IntegrationDisabled,
+    NotificationDelivered, NotificationFailed,
+};
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use service_kit::seal::Sealer;
+use uuid::Uuid;
+
+use crate::identity::{Service, Stub};
+
+diesel::table! {
+    notifications (event_id) {
+        event_id -> Text,
+        session_id -> Text,
+        team_project_id -> Nullable<BigInt>,
+        outcome -> Text,
+        reason -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    outbox (id) {
+        id -> Text,
+        exchange -> Text,
+        body -> Text,
+    }
+}
+
+const KEY: [u8; 32] = [7; 32];
+const KEY_BASE64: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
+const HOOK: &str = "https://chat.example/services/T0/B0/very-secret";
+
+async fn service() -> (Service, Broker) {
+    let identity = format!("http://{}", Stub::default().start("127.0.0.1:0"));
+    let broker = Broker::memory();
+    let config = json!({"identity_url": identity, "secrets": {"encryption_key": KEY_BASE64}});
+    (Service::with(config, broker.clone()).await, broker)
+}
+
+async fn chat(service: &Service, path: &str) -> Value {
+    service
+        .api
+        .get(path)
+        .bearer("user-")
+        .send()
+        .await
+        .expect(200)
+        .json()["chat"]
+        .clone()
+}
+
+/// The events in the outbox, as JSON; there is no notifier to take them.
+async fn events(service: &Service) -> Vec<(String, Event)> {
+    let pool = service.database.pool(1);
+    let rows: Vec<(String, String)> = pool
+        .read(|db| {
+            let columns = (outbox::exchange, outbox::body);
+            outbox::table
+                .order(outbox::id)
+                .select(columns)
+                .load(db)
+                .map_err(db_kit::DbError::from)
+        })
+        .await
+        .unwrap();
+    rows.into_iter()
+        .map(|(exchange, body)| (exchange, Event::decode(body.as_bytes()).unwrap()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_leaves_sealed_for_its_place_and_revision_and_its_removal_without_one() {
+    let (service, _broker) = service().await;
+    let project = service.team_project().await;
+    let path = format!("/api/team-projects/{project}/chat");
+    let body = json!({"provider": "slack", "webhook_url": HOOK});
+    let call = service
+        .api
+        .put(&path)
+        .bearer("user-")
+        .header("x-request-id", "trace-7");
+    call.json(body).send().await.expect(200);
+    service
+        .api
+        .delete(&path)
+        .bearer("user-")
+        .send()
+        .await
+        .expect(204);
+
+    let mut events = events(&service).await;
+    assert_eq!(events.len(), 2);
+    // Ids of one instant are in no order, and the clock stands still.
+    events.sort_by_key(|(_, event)| event.data["revision"].as_i64());
+    for (exchange, event) in &events {
+        assert_eq!(exchange, "work.private");
+        assert_eq!(event.event_type, IntegrationConfigured::TYPE);
+        assert!(
+            !serde_json::to_string(event)
+                .unwrap()
+                .contains("very-secret")
+        );
+    }
+    assert_eq!(events[0].1.requestid.as_deref(), Some("trace-7"));
+    let set: IntegrationConfigured = events[0].1.data_as().unwrap();
+    assert_eq!((set.project_id, set.revision), (project, 1));
+    let sealer = Sealer::new(&KEY, []).unwrap();
+    let sealed = set.sealed.unwrap();
+    let plain = sealer
+        .open_text(&IntegrationConfigured::seal_context(project, 1), &sealed)
+        .unwrap();
+    let to: ChatDestination = serde_json::from_str(plain.expose_secret()).unwrap();
+    assert_eq!(
+        (to.provider.as_str(), to.webhook_url.as_str()),
+        ("slack", HOOK)
+    );
+    assert!(
+        sealer
+            .open(&IntegrationConfigured::seal_context(project, 2), &sealed)
+            .is_err()
+    );
+    let removed: IntegrationConfigured = events[1].1.data_as().unwrap();
+    assert_eq!(
+        (removed.project_id, removed.revision, removed.sealed),
+        (project, 2, None)
+    );
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changes_at_once_get_a_revision_each() {
+    let (service, _broker) = service().await;
+    let project = service.team_project().await;
+    let path = format!("/api/team-projects/{project}/chat");
+    let tasks = (0..16).map(|n| {
+        let body = json!({"provider": "slack", "webhook_url": format!("https://chat.example/{n}")});
+        tokio::spawn(service.api.put(&path).bearer("user-").json(body).send())
+    });
+    for task in tasks.collect::<Vec<_>>() {
+        task.await.unwrap().expect(200);
+    }
+    let revisions = events(&service).await.into_iter();
+    let mut revisions: Vec<i64> = revisions
+        .map(|(_, event)| event.data_as::<IntegrationConfigured>().unwrap().revision)
+        .collect();
+    revisions.sort_unstable();
+    assert_eq!(revisions, (1..=16).collect::<Vec<_>>());
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_notifier_switches_off_the_hook_it_means_and_no_newer_one() {
+    let (service, broker) = service().await;
+    let project = service.team_project().await;
+    let path = format!("/api/team-projects/{project}/chat");
+    let hook = json!({"provider": "slack", "webhook_url": HOOK});
+    let put = || {
+        service
+            .api
+            .put(&path)
+            .bearer("user-")
+            .json(hook.clone())
+            .send()
+    };
+    let disable = async |id: Uuid, revision: i64| {
+        let data = IntegrationDisabled {
+            project_id: project,
+            revision,
+            reason: "It answered 410".into(),
+        };
+        assert_eq!(tell(&broker, id, &data).await, Outcome::Confirmed);
+    };
+    put().await.expect(200);
+    let first = Uuid::now_v7();
+    disable(first, 1).await;
+    let off =
+        json!({"provider": "slack", "channel": "", "status": "off", "reason": "It answered 410"});
+    assert_eq!(chat(&service, &path).await, off);
+
+    put().await.expect(200);
+    let on = json!({"provider": "slack", "channel": "", "status": "active", "reason": null});
+    disable(Uuid::now_v7(), 1).await;
+    assert_eq!(
+        chat(&service, &path).await,
+        on,
+        "revision 1 is gone already"
+    );
+    disable(Uuid::now_v7(), 2).await;
+    assert_eq!(chat(&service, &path).await["status"], "off");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_holds() {
+    let (service, broker) = service().await;
+    let (event_id, session_id, at) = (Uuid::now_v7(), Uuid::now_v7(), DateTime::UNIX_EPOCH);
+    let project_id = Some(3);
+    let failed = |reason: &str| NotificationFailed {
+        event_id,
+        session_id,
+        project_id,
+        at,
+        reason: reason.into(),
+    };
+    let first = Uuid::now_v7();
+    for (id, reason) in [(first, "It answered 500"), (first, "The same word again")] {
+        assert_eq!(tell(&broker, id, &failed(reason)).await, Outcome::Confirmed);
+    }
+    let row = |outcome: &str, reason: Option<&str>| {
+        let reason = reason.map(str::to_owned);
+        vec![(
+            event_id.to_string(),
+            session_id.to_string(),
+            project_id,
+            outcome.to_owned(),
+            reason,
+        )]
+    };
+    assert_eq!(
+        settled(&service).await,
+        row("failed", Some("It answered 500"))
+    );
+    let data = NotificationDelivered {
+        event_id,
+        session_id,
+        project_id,
+        at,
+    };
+    assert_eq!(
+        tell(&broker, Uuid::now_v7(), &data).await,
+        Outcome::Confirmed
+    );
+    assert_eq!(settled(&service).await, row("delivered", None));
+
+    let poison = Message {
+        exchange: event_types::Exchange::Public,
+        routing_key: "notification.delivered.v9".to_owned(),
+        id: Uuid::now_v7(),
+        body: b"{}".as_slice().into(),
+    };
+    let outcome = broker.publisher().publish(poison).await;
+    assert!(matches!(outcome, Outcome::Parked(_)), "{outcome:?}");
+    service.stop().await;
+}
+
+async fn tell<T: EventData>(broker: &Broker, id: Uuid, data: &T) -> Outcome {
+    let event = Event::new(id, "notifier", DateTime::UNIX_EPOCH, None, data).unwrap();
+    let message = Message {
+        exchange: T::EXCHANGE,
+        routing_key: T::TYPE.to_owned(),
+        id,
+        body: event.encode().unwrap().into_bytes().into(),
+    };
+    broker.publisher().publish(message).await
+}
+
+type Settled = (String, String, Option<i64>, String, Option<String>);
+
+async fn settled(service: &Service) -> Vec<Settled> {
+    let columns = notifications::all_columns;
+    let load = move |db: &mut db_kit::Db| {
+        notifications::table
+            .select(columns)
+            .load(db)
+            .map_err(db_kit::DbError::from)
+    };
+    service.database.pool(1).read(load).await.unwrap()
+}

@@ -2,7 +2,7 @@ use actix_web::{HttpResponse, web};
 use service_kit::http::endpoint;
 
 use super::uptime;
-use super::wire::{HealthyReport, Part, Services, UnhealthyReport};
+use super::wire::{HealthyReport, UnhealthyReport};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
@@ -19,34 +19,11 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 )]
 pub(crate) async fn report(state: State) -> HttpResponse {
     let findings = state.probe.look(&state).await;
-    let timestamp = state.clock.now();
-    if !findings.issues.is_empty() {
-        return HttpResponse::ServiceUnavailable().json(UnhealthyReport {
-            status: "unhealthy",
-            message: "One or more services are down",
-            timestamp,
-            issues: findings.issues.clone(),
-        });
+    let now = state.clock.now();
+    if findings.issues.is_empty() {
+        let uptime = uptime::readable(state.probe.uptime());
+        HttpResponse::Ok().json(HealthyReport::new(now, uptime, findings.behind))
+    } else {
+        HttpResponse::ServiceUnavailable().json(UnhealthyReport::new(now, findings.issues.clone()))
     }
-    let (message, chat_integration) = match findings.behind {
-        false => ("All services are operational", Part::Operational),
-        true => (
-            "Operational, but chat notifications are behind",
-            Part::Degraded,
-        ),
-    };
-    HttpResponse::Ok().json(HealthyReport {
-        status: "healthy",
-        message,
-        version: env!("CARGO_PKG_VERSION"),
-        timestamp,
-        database: "connected",
-        services: Services {
-            authentication: Part::Operational,
-            session_tracking: Part::Operational,
-            chat_integration,
-            analytics: Part::Operational,
-        },
-        uptime: uptime::readable(state.probe.uptime()),
-    })
 }

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 /// How a part is, inside a healthy report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Part {
+enum Part {
     /// Up.
     Operational,
     /// Up, but behind.
@@ -14,36 +14,78 @@ pub(crate) enum Part {
 
 /// The parts of the service.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Services {
-    pub(crate) authentication: Part,
-    pub(crate) session_tracking: Part,
-    pub(crate) chat_integration: Part,
-    pub(crate) analytics: Part,
+struct Services {
+    authentication: Part,
+    session_tracking: Part,
+    chat_integration: Part,
+    analytics: Part,
 }
 
 /// Everything that the service needs is up.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthyReport {
     /// `healthy`
-    pub(crate) status: &'static str,
-    pub(crate) message: &'static str,
+    status: &'static str,
+    message: &'static str,
     /// Dotted.
-    pub(crate) version: &'static str,
-    pub(crate) timestamp: DateTime<Utc>,
+    version: &'static str,
+    timestamp: DateTime<Utc>,
     /// `connected`
-    pub(crate) database: &'static str,
-    pub(crate) services: Services,
+    database: &'static str,
+    services: Services,
     /// For people, such as `3 days, 4 hours`.
-    pub(crate) uptime: String,
+    uptime: String,
+}
+
+impl HealthyReport {
+    /// The report of now; `behind` when events wait too long.
+    pub(super) fn new(timestamp: DateTime<Utc>, uptime: String, behind: bool) -> Self {
+        let (message, chat_integration) = if behind {
+            (
+                "Operational, but chat notifications are behind",
+                Part::Degraded,
+            )
+        } else {
+            ("All services are operational", Part::Operational)
+        };
+        let services = Services {
+            authentication: Part::Operational,
+            session_tracking: Part::Operational,
+            chat_integration,
+            analytics: Part::Operational,
+        };
+        Self {
+            status: "healthy",
+            message,
+            version: env!("CARGO_PKG_VERSION"),
+            timestamp,
+            database: "connected",
+            services,
+            uptime,
+        }
+    }
 }
 
 /// Something that the service needs is down.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UnhealthyReport {
     /// `unhealthy`
-    pub(crate) status: &'static str,
-    pub(crate) message: &'static str,
-    pub(crate) timestamp: DateTime<Utc>,
+    status: &'static str,
+    message: &'static str,
+    timestamp: DateTime<Utc>,
     /// What is down, a sentence each.
-    pub(crate) issues: Vec<&'static str>,
+    issues: Vec<&'static str>,
+}
+
+impl UnhealthyReport {
+    /// The report of now.
+    pub(super) fn new(timestamp: DateTime<Utc>, issues: Vec<&'static str>) -> Self {
+        let message = "One or more services are down";
+        Self {
+            status: "unhealthy",
+            message,
+            timestamp,
+            issues,
+        }
+    }
 }

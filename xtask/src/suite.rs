@@ -58,6 +58,8 @@ impl Options {
 pub(crate) fn test(options: &Options) -> Result<Counts> {
     let started = Instant::now();
     run(cargo().args(["test", "--workspace", "--no-run"]))?;
+    // The tests of the whole system start the programs that lie beside their own.
+    run(cargo().args(["build", "--workspace", "--bins"]))?;
     let mut counts = Counts::default();
     let mut broken = Vec::new();
     if options.includes(Part::Sqlite) {

@@ -1,7 +1,7 @@
 //! A chat that hangs as long as it is told to, and counts what reaches it.
 
 use crate::cmd::Result;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -108,8 +108,8 @@ fn request(stream: &mut BufReader<TcpStream>) -> Option<String> {
     Some(String::from_utf8_lossy(&body).into_owned())
 }
 
-/// The marked numbers in a text.
-fn marked(text: &str) -> Vec<String> {
+/// The marked numbers in a message. It may say the same note twice, for clients that show less.
+fn marked(text: &str) -> BTreeSet<String> {
     let after = text.split(MARK).skip(1);
     after
         .filter_map(|rest| rest.get(..DIGITS))
@@ -122,11 +122,9 @@ mod tests {
     use super::marked;
 
     #[test]
-    fn all_notes_of_a_digest_are_counted() {
-        assert_eq!(
-            marked("a bench-000001 b bench-000002."),
-            ["000001", "000002"]
-        );
+    fn a_message_counts_once_for_each_note_in_it() {
+        let notes = marked("a bench-000001 b bench-000002, again bench-000001");
+        assert_eq!(notes.into_iter().collect::<Vec<_>>(), ["000001", "000002"]);
         assert!(marked("bench-12").is_empty());
     }
 }

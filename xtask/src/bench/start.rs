@@ -179,8 +179,10 @@ struct System {
     rabbit: Option<PrivateRabbit>,
 }
 
-/// No limits, and passwords that cost nothing: neither is what is measured.
-const SETTINGS: [(&str, &str); 4] = [
+/// No limits, passwords that cost nothing, and a chat that takes a hundred messages a second: none
+/// of them is what is measured.
+const SETTINGS: [(&str, &str); 5] = [
+    ("NOTIFIER__CHAT__INTERVAL_MS", "10"),
     ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
     ("WORKSESSION__RATE_LIMITS__ENABLED", "false"),
     ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),

@@ -1,5 +1,6 @@
 //! The command line of `identity-service`.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use broker::Broker;
@@ -34,12 +35,23 @@ enum Command {
     Healthcheck,
 }
 
-/// Runs the command that the process was started with.
-#[must_use]
-pub fn run() -> ExitCode {
-    let args = Args::parse();
-    logging::init();
-    finish(execute(args))
+/// Runs the command line of the binary, its name being the first argument.
+pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match Args::try_parse_from(args) {
+        Ok(args) => {
+            logging::init();
+            finish(execute(args))
+        }
+        Err(message) => {
+            // Help and version come this way too; clap knows which stream each belongs to.
+            let printed = message.print().is_ok();
+            if printed && !message.use_stderr() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(2)
+            }
+        }
+    }
 }
 
 fn execute(args: Args) -> Result<(), Box<dyn std::error::Error>> {

@@ -7,7 +7,7 @@ mod accounts;
 mod app;
 mod audit;
 mod auth;
-pub mod cli;
+mod cli;
 mod config;
 mod error;
 mod limits;
@@ -19,6 +19,7 @@ mod start;
 mod teams;
 mod tokens;
 
+pub use cli::run_cli;
 pub use config::{
     Config, CorsConfig, KeysConfig, PasswordConfig, PremiumConfig, SsoConfig, TokensConfig,
 };

@@ -141,6 +141,30 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn who_comes_when_the_queue_is_full_is_turned_away_at_once() {
+        let hasher = Arc::new(PasswordHasher::new(6));
+        let cores = std::thread::available_parallelism().unwrap().get();
+        let attempts: Vec<_> = (0..cores + MAX_WAITING + 40)
+            .map(|_| {
+                let hasher = Arc::clone(&hasher);
+                tokio::spawn(async move { hasher.verify(Password::presented("guess"), None).await })
+            })
+            .collect();
+        let mut turned_away = 0;
+        for attempt in attempts {
+            match attempt.await.unwrap() {
+                Ok(verdict) => assert_eq!(verdict, Verdict::Wrong),
+                Err(error) => {
+                    assert!(matches!(error, Error::Overloaded));
+                    turned_away += 1;
+                }
+            }
+        }
+        // The tasks start one after another on one thread: none of the first had finished.
+        assert_eq!(turned_away, 40);
+    }
+
+    #[tokio::test]
     async fn what_bcrypt_would_cut_off_is_wrong_even_when_the_head_matches() {
         let hasher = PasswordHasher::new(4);
         let stored = hasher

@@ -137,7 +137,8 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         listen,
         workers: config
             .workers
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)),
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+            .max(1),
         limits: config.limits,
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),

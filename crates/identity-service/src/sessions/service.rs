@@ -9,7 +9,7 @@ use super::queries;
 use super::wire::{LoginRequest, RefreshRequest};
 use crate::accounts;
 use crate::accounts::model::{AccountRow, CredentialsRow, Viewer};
-use crate::accounts::rules::Password;
+use crate::accounts::rules::{Password, Username};
 use crate::app::App;
 use crate::audit::{self, Action, Entry};
 use crate::auth::CurrentUser;
@@ -25,7 +25,9 @@ pub(crate) async fn login(
     request: LoginRequest,
     address: IpAddr,
 ) -> Result<TokenPair, Error> {
-    let username = request.username.to_ascii_lowercase();
+    // What no account can be called is looked up as nobody, so that a long name costs no memory.
+    let username =
+        Username::parse(&request.username).map_or_else(|_| String::new(), |name| name.lower());
     app.limits
         .check_login(address, &username, app.clock.now())?;
     let name = username.clone();

@@ -30,6 +30,7 @@ pub(crate) struct KeyStore {
 #[derive(Default)]
 pub(crate) struct KeyRing {
     signing: Option<Arc<SigningKey>>,
+    newest_generation: i64,
     verifying: HashMap<String, Arc<DecodingKey>>,
 }
 
@@ -55,10 +56,11 @@ impl KeyStore {
         if let Some(key) = &self.ring().signing {
             return Ok(Arc::clone(key));
         }
-        if let Some(key) = &self.reload().await?.signing {
+        let ring = self.reload().await?;
+        if let Some(key) = &ring.signing {
             return Ok(Arc::clone(key));
         }
-        self.make_key().await?;
+        self.make_key(ring.newest_generation + 1).await?;
         let ring = self.reload().await?;
         ring.signing
             .clone()
@@ -91,6 +93,7 @@ impl KeyStore {
     fn parse(&self, rows: &[SigningKeyRow]) -> Result<KeyRing, Error> {
         let mut ring = KeyRing::default();
         for row in rows {
+            ring.newest_generation = ring.newest_generation.max(row.generation);
             if ring.signing.is_none() && row.retired_at.is_none() {
                 let pkcs8 = self
                     .sealer
@@ -116,9 +119,9 @@ impl KeyStore {
         Ok(ring)
     }
 
-    /// Makes the first key. Replicas that start together all try; the unique constraint lets one in
+    /// Makes a key where there is none to sign with. Replicas that start together all try; the unique constraint lets one in
     /// and the others read that one.
-    async fn make_key(&self) -> Result<(), Error> {
+    async fn make_key(&self, generation: i64) -> Result<(), Error> {
         let pkcs8 =
             EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
                 .map_err(|error| Error::internal("making a signing key", error))?;
@@ -134,7 +137,7 @@ impl KeyStore {
                 let key = NewSigningKey {
                     kid: &kid,
                     algorithm: ALGORITHM,
-                    generation: 1,
+                    generation,
                     private_key_sealed: &private_key_sealed,
                     public_jwk: &public_jwk,
                     created_at,

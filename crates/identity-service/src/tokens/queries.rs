@@ -8,6 +8,7 @@ use crate::schema::signing_keys;
 #[derive(Queryable)]
 pub(crate) struct SigningKeyRow {
     pub(crate) kid: String,
+    pub(crate) generation: i64,
     pub(crate) private_key_sealed: String,
     pub(crate) public_jwk: String,
     pub(crate) retired_at: Option<NaiveDateTime>,
@@ -15,6 +16,7 @@ pub(crate) struct SigningKeyRow {
 
 type SigningKeyColumns = (
     signing_keys::kid,
+    signing_keys::generation,
     signing_keys::private_key_sealed,
     signing_keys::public_jwk,
     signing_keys::retired_at,
@@ -22,6 +24,7 @@ type SigningKeyColumns = (
 
 const SIGNING_KEY: SigningKeyColumns = (
     signing_keys::kid,
+    signing_keys::generation,
     signing_keys::private_key_sealed,
     signing_keys::public_jwk,
     signing_keys::retired_at,

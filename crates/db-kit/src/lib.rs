@@ -32,7 +32,7 @@ pub use connection::MultiBackend as DbBackend;
 /// Most queries run on [`Db`] itself. Conflict clauses, `as_returning()` and locking do not, because
 /// Diesel implements them per backend; the macro expands the body once for each.
 ///
-/// ```ignore
+/// ```text
 /// on_backend!(db, c => diesel::insert_into(outbox::table).values(&row).on_conflict_do_nothing().execute(c))
 /// ```
 #[macro_export]

@@ -1,6 +1,6 @@
 //! Embedded migrations, applied under a lock so that replicas that start together do it once.
 
-use diesel::connection::SimpleConnection;
+use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::migration::{Migration, MigrationSource};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
 
@@ -21,7 +21,7 @@ pub struct Migrations {
 /// Applies what is pending and returns the names of what was applied.
 ///
 /// # Errors
-/// [`DbError`] when the database is away or a migration fails; those before it stay applied.
+/// [`DbError`] when the database is away or a migration fails; on PostgreSQL those before it stay applied.
 pub fn run(pool: &Pool, migrations: Migrations) -> Result<Vec<String>, DbError> {
     pool.read_blocking(|db| match db {
         Db::Pg(conn) => {
@@ -35,7 +35,17 @@ pub fn run(pool: &Pool, migrations: Migrations) -> Result<Vec<String>, DbError> 
             ))?;
             applied
         }
-        Db::Sqlite(conn) => apply(conn, migrations.sqlite),
+        Db::Sqlite(conn) => {
+            // The write lock for all of them together: of several processes the first does the work.
+            AnsiTransactionManager::begin_transaction_sql(conn, "BEGIN IMMEDIATE")?;
+            let applied = apply(conn, migrations.sqlite);
+            if applied.is_ok() {
+                AnsiTransactionManager::commit_transaction(conn)?;
+            } else {
+                AnsiTransactionManager::rollback_transaction(conn)?;
+            }
+            applied
+        }
     })
 }
 

@@ -267,3 +267,31 @@ async fn an_event_is_taken_in_once_by_each_consumer() {
     assert!(!record("chat").await.unwrap());
     assert!(record("mail").await.unwrap());
 }
+
+const SAMPLE: diesel_migrations::EmbeddedMigrations =
+    diesel_migrations::embed_migrations!("tests/migrations");
+
+#[test]
+fn processes_that_start_together_apply_each_migration_once() {
+    let fresh = fresh("SELECT 1");
+    let url = fresh.pool.url().clone();
+    let migrations = db_kit::Migrations {
+        postgres: &SAMPLE,
+        sqlite: &SAMPLE,
+    };
+    let applied: usize = std::thread::scope(|scope| {
+        let starts: Vec<_> = (0..8)
+            .map(|_| {
+                let pool = Pool::open(PoolOptions::new(url.clone(), 1));
+                scope.spawn(move || db_kit::migrations::run(&pool, migrations).unwrap().len())
+            })
+            .collect();
+        starts.into_iter().map(|start| start.join().unwrap()).sum()
+    });
+    assert_eq!(applied, 1);
+    let pending = fresh
+        .pool
+        .read_blocking(|db| db_kit::migrations::pending(db, migrations))
+        .unwrap();
+    assert!(pending.is_empty());
+}

@@ -124,8 +124,8 @@ impl From<&Error> for Problem {
                 Self::unavailable("Too many sign-ins are waiting", BUSY_RETRY_SECONDS)
             }
             Error::Database(cause @ (DbError::Busy | DbError::Unreachable(_))) => {
-                log::warn!("{error}: {cause}");
                 Self::unavailable("The service cannot answer now", BUSY_RETRY_SECONDS)
+                    .caused_by(cause)
             }
             Error::Database(cause @ DbError::Query(_)) => Self::internal(cause),
             Error::Internal(cause) => Self::internal(cause),

@@ -7,7 +7,7 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
 use serde_json::Value;
 
-/// An error as it goes to the caller. Internal causes are logged where the problem is made, never carried in it.
+/// An error as it goes to the caller. An internal cause goes to the log with the request's id, never into the body.
 ///
 /// Handlers return service errors that become problems; the server renders a problem in the shape of
 /// its area, so that an extractor's refusal looks like a handler's.
@@ -22,9 +22,11 @@ pub struct Problem {
     /// Seconds, sent as `Retry-After`.
     pub retry_after: Option<u64>,
     /// The methods that the resource knows, sent as `Allow`.
-    pub allow: Option<String>,
+    pub allow: Option<Box<str>>,
     /// More fields of the body, such as `valid`.
     pub extra: Vec<(&'static str, Value)>,
+    /// What really happened, for the log.
+    pub(crate) cause: Option<Box<str>>,
 }
 
 /// How an area writes the body of a problem.
@@ -44,6 +46,7 @@ impl Problem {
             retry_after: None,
             allow: None,
             extra: Vec::new(),
+            cause: None,
         }
     }
 
@@ -87,12 +90,19 @@ impl Problem {
 
     /// 500 `internal_error`. The cause goes to the log and nowhere else.
     pub fn internal(cause: impl fmt::Display) -> Self {
-        log::error!("internal error: {cause}");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal_error",
             "Internal error",
         )
+        .caused_by(cause)
+    }
+
+    /// Adds what really happened, for the log alone.
+    #[must_use]
+    pub fn caused_by(mut self, cause: impl fmt::Display) -> Self {
+        self.cause = Some(cause.to_string().into());
+        self
     }
 
     /// Sets `Retry-After`, in seconds.

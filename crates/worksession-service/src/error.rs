@@ -114,8 +114,7 @@ impl From<&Error> for Problem {
             Error::Db(DbError::Query(cause)) => return Self::internal(cause),
             Error::Internal(cause) => return Self::internal(cause),
             Error::Db(cause) => {
-                log::warn!("{cause}");
-                return Self::unavailable("Database unavailable", TRY_AGAIN);
+                return Self::unavailable("Database unavailable", TRY_AGAIN).caused_by(cause);
             }
             Error::AuthenticationUnavailable => {
                 return Self::unavailable(error.to_string(), TRY_AGAIN);

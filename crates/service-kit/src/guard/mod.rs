@@ -75,9 +75,12 @@ pub enum GuardError {
     /// Nothing came in time.
     #[error("no answer in time")]
     Timeout,
-    /// The name did not resolve, nobody listened, TLS failed or the answer was not HTTP.
+    /// The name did not resolve, nobody listened or TLS failed: nothing was sent.
     #[error("could not connect")]
     Connect,
+    /// The connection broke, or the answer was not HTTP, after something was sent.
+    #[error("the connection broke before the answer")]
+    Broken,
     /// The TLS library did not come up.
     #[error("the HTTP client could not be set up")]
     Setup,
@@ -231,10 +234,12 @@ fn classify(error: &reqwest::Error) -> GuardError {
         }
         cause = inner.source();
     }
-    if error.is_timeout() {
+    if error.is_connect() {
+        GuardError::Connect
+    } else if error.is_timeout() {
         GuardError::Timeout
     } else {
-        GuardError::Connect
+        GuardError::Broken
     }
 }
 

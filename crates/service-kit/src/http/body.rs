@@ -28,6 +28,9 @@ impl Default for Limits {
     }
 }
 
+/// The deepest nesting of arrays and objects in a body; the parser's own limit.
+const MAX_DEPTH: usize = 127;
+
 /// A JSON body that was read but not yet judged.
 ///
 /// Extractors of one handler run side by side, and the token is to be checked before the body: a
@@ -168,6 +171,11 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
             "Text must not contain the NUL character",
         ));
     }
+    if is_too_deep(bytes) {
+        return Err(Problem::bad_request(
+            "The request body is nested too deeply",
+        ));
+    }
     serde_json::from_slice(bytes).map_err(|error| {
         // Messages of syntax errors name a place, those of shape errors a field; neither repeats a string value.
         match error.classify() {
@@ -181,6 +189,23 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
                 error.column()
             )),
         }
+    })
+}
+
+/// Whether arrays and objects are nested deeper than [`MAX_DEPTH`]. The parser has that limit for what it
+/// keeps; it skips fields that it does not know however deep they are.
+fn is_too_deep(bytes: &[u8]) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    bytes.iter().any(|byte| {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => depth += 1,
+            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > MAX_DEPTH
     })
 }
 

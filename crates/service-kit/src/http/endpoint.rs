@@ -12,7 +12,7 @@ pub struct Endpoint {
 
 /// Starts the description of what a path answers.
 ///
-/// ```ignore
+/// ```text
 /// cfg.service(endpoint("/api/teams").get(list).post(create));
 /// ```
 #[must_use]
@@ -95,7 +95,7 @@ impl HttpServiceFactory for Endpoint {
             .join(", ");
         let refuse = move || {
             let mut problem = Problem::from_status(StatusCode::METHOD_NOT_ALLOWED);
-            problem.allow = Some(allow.clone());
+            problem.allow = Some(allow.as_str().into());
             async move { Err::<actix_web::HttpResponse, _>(problem) }
         };
         self.resource

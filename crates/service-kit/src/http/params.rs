@@ -11,7 +11,7 @@ use crate::Problem;
 ///
 /// A segment that does not read answers 404: what cannot be a name or an id names nothing.
 ///
-/// ```ignore
+/// ```text
 /// async fn get_user(Path((id,)): Path<(UserId,)>) -> …
 /// ```
 #[derive(Debug)]

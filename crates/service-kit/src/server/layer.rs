@@ -42,7 +42,7 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
             .map_into_right_body()
     } else {
         match AssertUnwindSafe(next.call(req)).catch_unwind().await {
-            Ok(Ok(response)) => in_area_shape(response, &shared),
+            Ok(Ok(response)) => in_area_shape(response, &id, &shared),
             // Errors of inner layers, such as CORS.
             Ok(Err(error)) => return Err(refusal(&error.error_response(), &id, &shared)),
             Err(_) => {
@@ -73,6 +73,7 @@ fn header_bytes(headers: &HeaderMap) -> usize {
 /// Replaces an answer that carries a problem, or an error without a body, by the area's error body.
 fn in_area_shape<B: MessageBody + 'static>(
     response: ServiceResponse<B>,
+    id: &RequestId,
     shared: &Shared,
 ) -> ServiceResponse<EitherBody<B>> {
     let status = response.status();
@@ -93,6 +94,7 @@ fn in_area_shape<B: MessageBody + 'static>(
     };
     match carried.or_else(made_below_us) {
         Some(problem) => {
+            log_cause(&problem, id);
             let (request, replaced) = response.into_parts();
             let mut rendered = problem.render(shared.render);
             // Without the headers of the CORS layer a page could not read why it was refused.
@@ -107,10 +109,22 @@ fn in_area_shape<B: MessageBody + 'static>(
     }
 }
 
+fn log_cause(problem: &Problem, id: &RequestId) {
+    if let Some(cause) = &problem.cause {
+        let level = if problem.status == StatusCode::INTERNAL_SERVER_ERROR {
+            log::Level::Error
+        } else {
+            log::Level::Warn
+        };
+        log::log!(level, request_id:% = id; "{}: {cause}", problem.message);
+    }
+}
+
 /// The answer where the request itself is gone, so that it cannot go on as a response to it.
 fn refusal(response: &HttpResponse<BoxBody>, id: &RequestId, shared: &Shared) -> actix_web::Error {
     let problem = response.extensions().get::<Problem>().cloned();
     let problem = problem.unwrap_or_else(|| Problem::from_status(response.status()));
+    log_cause(&problem, id);
     let mut rendered = problem.render(shared.render);
     set_headers(&mut rendered, id, true, shared);
     InternalError::from_response(problem, rendered).into()

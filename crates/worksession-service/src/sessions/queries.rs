@@ -31,29 +31,41 @@ pub(super) fn find(db: &mut Db, user: UserId, session_id: &str) -> QueryResult<O
 }
 
 arguments! {
-    struct AbandonArguments {
-        /// Open sessions whose planned end is not later than this are given up.
+    struct OverdueArguments {
         open_after: NaiveDateTime as Timestamp,
         limit: i32 as Integer,
     }
 }
 
-/// Gives up to `limit` sessions up that nobody submitted in time. The condition stands twice, because
-/// a submit or another sweeper may have come first.
-pub(super) fn abandon(
+/// Ids of up to `limit` open sessions whose planned end is not later than `open_after`.
+pub(super) fn overdue(
     db: &mut Db,
     open_after: NaiveDateTime,
     limit: i32,
-) -> QueryResult<Vec<SessionRow>> {
+) -> QueryResult<Vec<String>> {
+    const TEXT: &str = "SELECT session_id FROM a JOIN sessions \
+        ON status IN ('running', 'awaiting_submit') AND expected_end_at <= p_open_after \
+        LIMIT (SELECT p_limit FROM a)";
+    let arguments = OverdueArguments { open_after, limit };
+    on_backend!(db, conn => Statement::<_, Text>::new(TEXT, &arguments).load(conn))
+}
+
+arguments! {
+    struct AbandonArguments {
+        session_id: String as Text,
+    }
+}
+
+/// Gives an open session up; none when a submit or another sweeper came first.
+pub(super) fn abandon(db: &mut Db, session_id: String) -> QueryResult<Option<SessionRow>> {
     const TEXT: &str = concat!(
-        "UPDATE sessions SET status = 'abandoned', ended_at = COALESCE(ended_at, expected_end_at) \
-         WHERE status IN ('running', 'awaiting_submit') AND session_id IN (SELECT session_id FROM a JOIN sessions \
-          ON status IN ('running', 'awaiting_submit') AND expected_end_at <= p_open_after LIMIT (SELECT p_limit FROM a)) \
-         RETURNING ",
+        "UPDATE sessions SET status = 'abandoned', ended_at = COALESCE(ended_at, expected_end_at) FROM a \
+         WHERE session_id = p_session_id AND status IN ('running', 'awaiting_submit') RETURNING ",
         session_columns!()
     );
-    let arguments = AbandonArguments { open_after, limit };
-    on_backend!(db, conn => Statement::<_, SessionSql>::new(TEXT, &arguments).load(conn))
+    let arguments = AbandonArguments { session_id };
+    on_backend!(db, conn => Statement::<_, SessionSql>::new(TEXT, &arguments).get_result(conn))
+        .optional()
 }
 
 /// Counts a submit that tried to change locked fields of an open session; none when it is not open now.

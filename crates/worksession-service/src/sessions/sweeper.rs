@@ -46,19 +46,25 @@ async fn sweep(state: &AppState) -> Result<(), Error> {
     loop {
         let now = state.clock.now();
         let until: NaiveDateTime = now.naive_utc() - OPEN_AFTER_PLANNED_END;
-        let given_up = state.pool.write_tx(move |db| {
-            let rows = queries::abandon(db, until, BATCH)?;
-            for row in &rows {
-                outbox::insert(db, &events::abandoned(row, now)?)?;
-            }
-            Ok::<_, Error>(rows.len())
-        });
-        let given_up = given_up.await?;
+        let (seen, given_up) = state
+            .pool
+            .write_tx(move |db| {
+                let overdue = queries::overdue(db, until, BATCH)?;
+                let (seen, mut given_up) = (overdue.len(), 0);
+                for id in overdue {
+                    if let Some(row) = queries::abandon(db, id)? {
+                        outbox::insert(db, &events::abandoned(&row, now)?)?;
+                        given_up += 1;
+                    }
+                }
+                Ok::<_, Error>((seen, given_up))
+            })
+            .await?;
         if given_up > 0 {
             log::info!("{given_up} sessions were not submitted in time");
             state.relay.wake();
         }
-        if given_up < usize::try_from(BATCH).unwrap_or(usize::MAX) {
+        if seen < usize::try_from(BATCH).unwrap_or(usize::MAX) {
             return Ok(());
         }
     }

@@ -1,6 +1,6 @@
 //! One user of the service, with a timer.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, Utc};
 use diesel::prelude::*;
 use serde_json::{Value, json};
 use test_kit::Reply;
@@ -148,8 +148,10 @@ diesel::table! {
         user_id -> BigInt,
         status -> Text,
         started_at -> Timestamp,
-        ended_at -> Nullable<Timestamp>,
+        category -> Text,
+        local_day -> Nullable<Date>,
         credited_minutes -> Integer,
+        points_centi -> BigInt,
     }
 }
 
@@ -207,4 +209,36 @@ pub fn events(service: &Service, kind: &str, session_id: &Value) -> Vec<Value> {
     events
         .filter(|event| event["data"]["session_id"] == *session_id)
         .collect()
+}
+
+/// A credited session as the database has it.
+#[derive(Debug, Queryable)]
+pub struct Credited {
+    pub started_at: NaiveDateTime,
+    pub day: NaiveDate,
+    pub category: String,
+    pub minutes: i32,
+    pub points: i64,
+}
+
+/// All submitted sessions of the user that were not too late.
+pub fn credited(service: &Service, user: i64) -> Vec<Credited> {
+    let rows = service.database.pool(1).read_blocking(|db| {
+        sessions::table
+            .filter(
+                sessions::user_id
+                    .eq(user)
+                    .and(sessions::local_day.is_not_null()),
+            )
+            .select((
+                sessions::started_at,
+                sessions::local_day.assume_not_null(),
+                sessions::category,
+                sessions::credited_minutes,
+                sessions::points_centi,
+            ))
+            .load::<Credited>(db)
+            .map_err(db_kit::DbError::from)
+    });
+    rows.unwrap()
 }

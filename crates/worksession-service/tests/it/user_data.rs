@@ -1,8 +1,10 @@
-use chrono::TimeDelta;
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{TimeDelta, Timelike};
 use serde_json::json;
 
 use crate::identity::Service;
-use crate::person::{Person, honest};
+use crate::person::{Person, credited, honest};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_user_has_the_defaults_and_zeros() {
@@ -196,5 +198,93 @@ async fn a_day_that_is_submitted_late_mends_the_streak() {
     assert_eq!(mended["credited_minutes"], 25);
     assert_eq!(mended["streaks"]["current"], 3);
     assert_eq!(mended["points_awarded"], 2.6);
+    service.stop().await;
+}
+
+/// Sessions of all lengths over some weeks, submitted at once, late, in any order, or never.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rollups_agree_with_the_sessions_they_sum_up() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::outsider(&service, 7);
+    let mut state: u64 = 0x5eed;
+    let mut random = |below: i64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        i64::try_from(state >> 33).unwrap() % below
+    };
+    let mut waiting = Vec::new();
+    for _ in 0..90 {
+        let plan = json!({"category": format!("c{}", random(4)), "duration": 5 + random(40)});
+        waiting.push(ada.start(plan).await);
+        service.clock.advance(TimeDelta::minutes(random(45)));
+        while !waiting.is_empty() && random(3) > 0 {
+            let started = waiting.swap_remove(usize::try_from(random(64)).unwrap() % waiting.len());
+            ada.submit(honest(&started, &service)).await.expect(200);
+        }
+        service.clock.advance(TimeDelta::minutes(random(1200)));
+    }
+    let data = ada.data().await;
+    let sessions = credited(&service, 7);
+    let sum = |keep: &dyn Fn(&crate::person::Credited) -> bool| {
+        let points: i64 = sessions.iter().filter(|s| keep(s)).map(|s| s.points).sum();
+        json!(points as f64 / 100.0)
+    };
+    let today = service.time.now().date_naive();
+    let week = today.week(chrono::Weekday::Mon);
+    let month = today.format("%Y-%m").to_string();
+    let in_month = |day: chrono::NaiveDate| day.format("%Y-%m").to_string() == month;
+    assert!(sessions.len() > 40, "{}", sessions.len());
+    assert_eq!(
+        data["points"],
+        json!({
+            "total": sum(&|_| true),
+            "today": sum(&|s| s.day == today),
+            "this_week": sum(&|s| week.first_day() <= s.day && s.day <= week.last_day()),
+            "this_month": sum(&|s| in_month(s.day)),
+        })
+    );
+    let mut days = BTreeMap::<_, i32>::new();
+    let (mut hours, mut categories) = (BTreeMap::<_, i32>::new(), BTreeMap::<_, i32>::new());
+    for session in &sessions {
+        *days.entry(session.day).or_default() += session.minutes;
+        *hours.entry(session.started_at.hour()).or_default() += session.minutes;
+        *categories.entry(session.category.clone()).or_default() += session.minutes;
+    }
+    let counted: BTreeSet<_> = days
+        .iter()
+        .filter(|day| *day.1 >= 10)
+        .map(|day| *day.0)
+        .collect();
+    let run = |day: &chrono::NaiveDate| {
+        day.iter_days()
+            .take_while(|day| counted.contains(day))
+            .count()
+    };
+    assert_eq!(
+        data["streaks"]["longest"],
+        json!(counted.iter().map(run).max())
+    );
+    assert_eq!(
+        data["streaks"]["days_active_this_month"],
+        json!(counted.iter().filter(|day| in_month(**day)).count())
+    );
+    let minutes: i32 = days.values().sum();
+    let stats = &data["session_stats"];
+    assert_eq!(
+        (&stats["total_sessions"], &stats["total_minutes"]),
+        (&json!(sessions.len()), &json!(minutes))
+    );
+    let best_hour = hours.iter().rev().max_by_key(|hour| *hour.1).unwrap().0;
+    let favorite = categories
+        .iter()
+        .rev()
+        .max_by_key(|category| *category.1)
+        .unwrap()
+        .0;
+    assert_eq!(
+        (&stats["most_productive_hour"], &stats["favorite_category"]),
+        (&json!(best_hour), &json!(favorite))
+    );
     service.stop().await;
 }

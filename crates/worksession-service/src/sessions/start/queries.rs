@@ -49,18 +49,20 @@ pub(in crate::sessions) struct Opened {
 }
 
 /// The session of an earlier start that this one repeats. The key speaks before the plan does; one that
-/// came with another plan is given too, and the caller refuses it.
+/// came with another plan is given too, and the caller refuses it. The user is asked for as a value of its own,
+/// not as a join: PostgreSQL then never walks through the running sessions of everybody, which it takes for
+/// few while its statistics are young.
 macro_rules! earlier {
     () => {
         concat!(
             ", same AS (SELECT 1 AS rank, ",
             session_columns!(),
-            " FROM a JOIN sessions ON user_id = p_user_id \
+            " FROM a JOIN sessions ON user_id = (SELECT p_user_id FROM a) \
               WHERE idempotency_key = p_idempotency_key AND started_at > p_key_after AND (start_digest <> p_start_digest \
               OR (status IN ('running', 'awaiting_submit') AND expected_end_at > p_open_after)) \
              UNION ALL SELECT 2, ",
             session_columns!(),
-            " FROM a JOIN sessions ON user_id = p_user_id \
+            " FROM a JOIN sessions ON user_id = (SELECT p_user_id FROM a) \
               WHERE status = 'running' AND start_digest = p_start_digest AND started_at > p_repeated_after), \
              earlier AS (SELECT ",
             session_columns!(),
@@ -72,7 +74,7 @@ macro_rules! earlier {
 macro_rules! close_running {
     () => {
         "UPDATE sessions SET status = 'awaiting_submit', ended_at = p_started_at \
-         FROM a WHERE user_id = p_user_id AND status = 'running'"
+         FROM a WHERE user_id = (SELECT p_user_id FROM a) AND status = 'running'"
     };
 }
 

@@ -44,12 +44,12 @@ pub(super) fn candidates(db: &mut Db, of: &Candidates) -> QueryResult<Vec<(Sessi
         "SELECT ",
         session_columns!(),
         zone_now!(),
-        " FROM a JOIN sessions ON user_id = p_user_id \
+        " FROM a JOIN sessions ON user_id = (SELECT p_user_id FROM a) \
          WHERE status IN ('running', 'awaiting_submit') AND expected_end_at > p_open_after \
          UNION ALL SELECT ",
         session_columns!(),
         zone_now!(),
-        " FROM a JOIN sessions ON user_id = p_user_id \
+        " FROM a JOIN sessions ON user_id = (SELECT p_user_id FROM a) \
          WHERE submit_digest = p_submit_digest"
     );
     let text = if of.session_id.is_some() {

@@ -276,4 +276,19 @@ mod tests {
             400
         );
     }
+
+    #[test]
+    fn depth_counts_in_fields_that_are_skipped_and_not_in_text() {
+        #[derive(Debug, serde::Deserialize)]
+        struct Named {
+            name: Option<String>,
+        }
+        let body = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
+        assert!(parse::<Named>(body(MAX_DEPTH).as_bytes()).is_ok());
+        let refused = parse::<Named>(body(MAX_DEPTH + 1).as_bytes()).expect_err("too deep");
+        assert_eq!(refused.status.as_u16(), 400);
+        let brackets = format!(r#"{{"name":"\"{}\\"}}"#, "[{".repeat(500));
+        let read = parse::<Named>(brackets.as_bytes()).expect("text");
+        assert_eq!(read.name.map(|name| name.len()), Some(1_002));
+    }
 }

@@ -242,7 +242,7 @@ async fn a_hook_that_fails_first_gets_its_message_later_and_a_gone_one_is_switch
 async fn moved_on(system: &System, seconds: i64) -> test_kit::ChatMessage {
     for _ in 0..40 {
         system.clock.advance(chrono::TimeDelta::seconds(seconds));
-        let wait = std::time::Duration::from_millis(700);
+        let wait = std::time::Duration::from_millis(1_300);
         if let Some(message) = system.chat.next_message_within(wait).await {
             return message;
         }

@@ -156,6 +156,7 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
         tokio::select! {
             biased;
             () = stopped(&mut stopping) => break,
+            _ = observe.tick() => outbox.observe().await,
             Some(settled) = under_way.join_next() => {
                 // A panic there leaves its rows to their lease.
                 let Ok(Settled { some_confirmed, some_kept, connected }) = settled else { continue };
@@ -176,7 +177,6 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
                 woken = true;
             }
             () = sleep_until(next_look), if room => {}
-            _ = observe.tick() => outbox.observe().await,
         }
     }
     while under_way.join_next().await.is_some() {}

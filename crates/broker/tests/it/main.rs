@@ -49,23 +49,21 @@ fn on_rabbitmq() -> bool {
     TestBackend::current() == TestBackend::Postgres
 }
 
+type Answering = std::pin::Pin<Box<dyn Future<Output = Verdict> + Send>>;
+
 /// A handler that gives its deliveries to the test and answers as `verdict` says.
 fn telling(
-    verdict: impl Fn(&Delivery) -> Verdict + Send + Sync + Clone + 'static,
+    verdict: impl Fn(&Delivery) -> Verdict + Send + Sync + 'static,
 ) -> (
-    impl Fn(Delivery) -> std::pin::Pin<Box<dyn Future<Output = Verdict> + Send>> + Send + Sync,
+    impl Fn(Delivery) -> Answering + Send + Sync,
     mpsc::UnboundedReceiver<Delivery>,
 ) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let handler = move |delivery: Delivery| {
-        let (sender, verdict) = (sender.clone(), verdict.clone());
-        let future: std::pin::Pin<Box<dyn Future<Output = Verdict> + Send>> =
-            Box::pin(async move {
-                let answer = verdict(&delivery);
-                let _ = sender.send(delivery);
-                answer
-            });
-        future
+        let answer = verdict(&delivery);
+        let _ = sender.send(delivery);
+        let answering: Answering = Box::pin(async move { answer });
+        answering
     };
     (handler, receiver)
 }

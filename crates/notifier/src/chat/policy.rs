@@ -1,0 +1,39 @@
+use std::time::Duration;
+
+/// Waits between the attempts of one message, in seconds; the last one repeats until it is given up.
+const MESSAGE_WAITS: [u64; 8] = [2, 10, 30, 120, 300, 900, 1_800, 3_600];
+
+/// Waits before a hook is tried again with any message; short, because a chat that is back should hear
+/// everything soon.
+const HOOK_WAITS: [u64; 6] = [2, 5, 10, 20, 30, 60];
+
+/// The wait after this many attempts of one message.
+pub(super) fn message_wait(attempts: i64) -> Duration {
+    step(&MESSAGE_WAITS, attempts)
+}
+
+/// The wait after this many sends in a row to one hook that got no good answer.
+pub(super) fn hook_wait(failures: i64) -> Duration {
+    step(&HOOK_WAITS, failures)
+}
+
+fn step(waits: &[u64], count: i64) -> Duration {
+    let index = usize::try_from(count.max(1) - 1)
+        .unwrap_or(usize::MAX)
+        .min(waits.len().saturating_sub(1));
+    Duration::from_secs(waits.get(index).copied().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_grow_and_end_at_the_longest() {
+        let seconds: Vec<u64> = [i64::MIN, 0, 1, 2, 8, 9, i64::MAX]
+            .map(|n| message_wait(n).as_secs())
+            .into();
+        assert_eq!(seconds, [2, 2, 2, 10, 3_600, 3_600, 3_600]);
+        assert_eq!(hook_wait(i64::MAX).as_secs(), 60);
+    }
+}

@@ -1,0 +1,51 @@
+use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts, Registry};
+
+/// What the notifier counts. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Figures {
+    settled: IntCounterVec,
+    pub(crate) retries: IntCounter,
+    pub(crate) possible_duplicates: IntCounter,
+    pub(crate) disabled: IntCounter,
+    pub(crate) waiting: IntGauge,
+}
+
+impl Figures {
+    pub(crate) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let figures = Self {
+            settled: IntCounterVec::new(
+                Opts::new(
+                    "notifications_total",
+                    "Notifications that were settled, by what became of them",
+                ),
+                &["outcome"],
+            )?,
+            retries: IntCounter::new(
+                "notification_retries_total",
+                "Sends that are tried again later",
+            )?,
+            possible_duplicates: IntCounter::new(
+                "notification_possible_duplicates_total",
+                "Sends of which nobody knows whether the chat took them: it did not answer in time, or the sender died",
+            )?,
+            disabled: IntCounter::new(
+                "integrations_disabled_total",
+                "Hooks switched off because they refuse us for good",
+            )?,
+            waiting: IntGauge::new(
+                "notifications_waiting",
+                "Notifications that are not settled yet",
+            )?,
+        };
+        registry.register(Box::new(figures.settled.clone()))?;
+        registry.register(Box::new(figures.retries.clone()))?;
+        registry.register(Box::new(figures.possible_duplicates.clone()))?;
+        registry.register(Box::new(figures.disabled.clone()))?;
+        registry.register(Box::new(figures.waiting.clone()))?;
+        Ok(figures)
+    }
+
+    pub(crate) fn settled(&self, outcome: &str, count: u64) {
+        self.settled.with_label_values(&[outcome]).inc_by(count);
+    }
+}

@@ -1,0 +1,35 @@
+//! The notifier's tables, by hand; outbox and inbox belong to `db-kit`.
+#![allow(unreachable_pub, reason = "code of diesel's table macro")]
+
+diesel::table! {
+    destinations (project_id) {
+        project_id -> BigInt,
+        revision -> BigInt,
+        state -> Text,
+        sealed -> Nullable<Text>,
+        reason -> Nullable<Text>,
+        failures -> BigInt,
+        free_at -> Timestamp,
+        due_at -> Nullable<Timestamp>,
+        lease_owner -> Nullable<Text>,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    deliveries (event_id) {
+        event_id -> Text,
+        session_id -> Text,
+        project_id -> BigInt,
+        revision -> BigInt,
+        request_id -> Nullable<Text>,
+        payload -> Nullable<Text>,
+        state -> Text,
+        attempts -> BigInt,
+        next_attempt_at -> Timestamp,
+        give_up_at -> Timestamp,
+        reason -> Nullable<Text>,
+        created_at -> Timestamp,
+        settled_at -> Nullable<Timestamp>,
+    }
+}

@@ -1,0 +1,178 @@
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, TimeDelta};
+use service_kit::Clock;
+use test_kit::{ChatReply, wait_until};
+
+use crate::kit::{PATIENCE, Stage, destination};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_that_asks_for_time_gets_it_to_the_second() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    stage
+        .chat
+        .script([ChatReply::RetryAfter(429, "3".to_owned())]);
+    let first = stage.begin(3, Some(1), "first").await;
+    let asked = stage.chat.next_message().await;
+    // Others to the same hook wait as well.
+    stage.begin(3, Some(1), "second").await;
+    let next = stage.chat.next_message().await;
+    assert!(
+        next.at - asked.at >= Duration::from_secs(3),
+        "{:?}",
+        next.at - asked.at
+    );
+    stage.chat.next_message().await;
+    assert_eq!(stage.word_of(first).await.0, "notification.delivered.v1");
+    assert_eq!(stage.figure("notification_retries_total").await, 1);
+    assert_eq!(
+        stage.figure("notification_possible_duplicates_total").await,
+        0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_that_is_down_is_tried_again_and_given_up_after_hours() {
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let stage = Stage::set_with(clock, |_| {}).await;
+    stage.chat.usually(ChatReply::Status(503));
+    stage.configure(3, 1, Some("a")).await;
+    let id = stage.begin(3, Some(1), "never").await;
+    for attempt in 1..=6 {
+        stage.chat.next_message().await;
+        let noted =
+            async || (stage.figure("notification_retries_total").await == attempt).then_some(());
+        wait_until("the retry to be noted", PATIENCE, noted).await;
+        hand.advance(TimeDelta::hours(2));
+    }
+    let (kind, data) = stage.word_of(id).await;
+    assert_eq!(
+        (kind.as_str(), &data["reason"]),
+        ("notification.failed.v1", &"The chat answered 503".into())
+    );
+    assert_eq!(stage.chat.messages().len(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_that_is_gone_is_switched_off_until_a_new_one_is_set() {
+    let stage = Stage::set_with(Clock::system(), |config| config.chat.interval_ms = 300).await;
+    stage.configure(3, 1, Some("gone")).await;
+    stage.chat.script([ChatReply::Status(404)]);
+    let (first, second) = (
+        stage.begin(3, Some(1), "first").await,
+        stage.begin(3, Some(1), "second").await,
+    );
+    let (kind, data) = stage
+        .word(|event| event.event_type.starts_with("integration"))
+        .await;
+    assert_eq!(kind, "integration.disabled.v1");
+    assert_eq!(
+        (&data["project_id"], &data["revision"], &data["reason"]),
+        (&3.into(), &1.into(), &"The chat answered 404".into())
+    );
+    assert_eq!(stage.word_of(first).await.0, "notification.failed.v1");
+    assert_eq!(stage.word_of(second).await.0, "notification.skipped.v1");
+    stage.configure(3, 2, Some("new")).await;
+    let third = stage.begin(3, Some(2), "third").await;
+    assert_eq!(stage.word_of(third).await.0, "notification.delivered.v1");
+    assert_eq!(stage.figure("integrations_disabled_total").await, 1);
+    let told: Vec<String> = stage
+        .words()
+        .iter()
+        .map(|word| word.data.to_string())
+        .collect();
+    assert!(!told.concat().contains("services"), "no address leaves");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_refused_costs_only_itself() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    stage.chat.script([
+        ChatReply::Status(400),
+        ChatReply::Redirect("http://127.0.0.1:1/".to_owned()),
+    ]);
+    let refused = stage.begin(3, Some(1), "bad").await;
+    let (kind, data) = stage.word_of(refused).await;
+    assert_eq!(
+        (kind.as_str(), &data["reason"]),
+        ("notification.failed.v1", &"The chat answered 400".into())
+    );
+    let redirected = stage.begin(3, Some(1), "elsewhere").await;
+    assert_eq!(stage.word_of(redirected).await.0, "notification.failed.v1");
+    let good = stage.begin(3, Some(1), "good").await;
+    assert_eq!(stage.word_of(good).await.0, "notification.delivered.v1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_that_hangs_delays_nobody_else_and_its_timeout_counts_as_a_possible_duplicate() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("hangs")).await;
+    stage.configure(4, 1, Some("works")).await;
+    stage.chat.script([ChatReply::Hang]);
+    let slow = stage.begin(3, Some(1), "slow").await;
+    stage.chat.next_message().await;
+    let before = Instant::now();
+    let quick = stage.begin(4, Some(1), "quick").await;
+    stage.word_of(quick).await;
+    assert!(before.elapsed() < Duration::from_secs(3));
+    assert_eq!(stage.word_of(slow).await.0, "notification.delivered.v1");
+    assert_eq!(
+        stage.figure("notification_possible_duplicates_total").await,
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_hook_hears_one_message_in_an_interval() {
+    let stage = Stage::set_with(Clock::system(), |config| config.chat.interval_ms = 700).await;
+    stage.configure(3, 1, Some("a")).await;
+    for n in 0..4 {
+        stage.begin(3, Some(1), &format!("note {n}")).await;
+    }
+    let mut times = Vec::new();
+    for _ in 0..4 {
+        times.push(stage.chat.next_message().await.at);
+    }
+    for pair in times.windows(2) {
+        let gap = pair[1] - pair[0];
+        assert!(gap >= Duration::from_millis(680), "{gap:?}");
+        assert!(gap < Duration::from_millis(2_500), "{gap:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_inside_our_own_network_is_never_called() {
+    let stage = Stage::set_with(Clock::system(), |config| {
+        config.http.allowed_cidrs.0.clear()
+    })
+    .await;
+    stage.configure(3, 1, Some("a")).await;
+    let id = stage.begin(3, Some(1), "knock").await;
+    assert_eq!(stage.word_of(id).await.0, "notification.failed.v1");
+    let (_, data) = stage
+        .word(|event| event.event_type == "integration.disabled.v1")
+        .await;
+    assert_eq!(
+        data["reason"],
+        "The chat address cannot be called: the address is not a public one"
+    );
+    assert!(stage.chat.messages().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_sealed_for_another_project_does_not_open() {
+    let stage = Stage::set().await;
+    let mut stolen = destination(9, 1, Some(&stage.chat.hook("stolen")));
+    stolen.project_id = 3;
+    stage.tell(&stolen).await;
+    stage.begin(3, Some(1), "not there").await;
+    assert!(
+        stage
+            .chat
+            .next_message_within(Duration::from_secs(2))
+            .await
+            .is_none()
+    );
+}

@@ -1,0 +1,261 @@
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use broker::{
+    Broker, BrokerState, ConsumeOptions, ConsumerHandle, Message, Outcome, Queue, Verdict,
+};
+use chrono::TimeDelta;
+use db_kit::{DbError, Pool};
+use diesel::connection::SimpleConnection;
+use event_types::{
+    ChatDestination, ChatTarget, Event, EventData, IntegrationConfigured, SessionProject,
+    SessionStarted, SessionUser,
+};
+use notifier::{Config, Deps, MIGRATIONS, Running};
+use service_kit::Clock;
+use service_kit::config::SecretKey;
+use service_kit::seal::Sealer;
+use test_kit::{Api, FakeChat, TestBroker, TestDb, wait_until};
+use uuid::Uuid;
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+const KEY: [u8; 32] = [7; 32];
+
+/// A notifier with a database, a broker and a chat of its own, and an ear for what it tells.
+pub(crate) struct Stage {
+    pub(crate) chat: FakeChat,
+    pub(crate) db: TestDb,
+    pub(crate) clock: Clock,
+    pub(crate) config: Config,
+    broker: Broker,
+    notifier: Option<Running>,
+    words: Arc<Mutex<Vec<Event>>>,
+    _ear: ConsumerHandle,
+    /// Deleted last.
+    _kit: TestBroker,
+}
+
+impl Stage {
+    pub(crate) async fn set() -> Self {
+        Self::set_with(Clock::system(), |_| {}).await
+    }
+
+    pub(crate) async fn set_with(clock: Clock, change: impl FnOnce(&mut Config)) -> Self {
+        let db = TestDb::fresh("notifier", MIGRATIONS).await;
+        let kit = TestBroker::fresh();
+        let mut config = Config {
+            listen: ([127, 0, 0, 1], 0).into(),
+            drain_seconds: 0,
+            ..Config::default()
+        };
+        config.database.url = Some(db.database_url());
+        config.secrets.encryption_key = Some(SecretKey::new(KEY));
+        config.http.allow_plain = true;
+        config.http.allowed_cidrs.0 = vec!["127.0.0.0/8".parse().unwrap()];
+        config.chat.interval_ms = 0;
+        change(&mut config);
+        let broker = Broker::connect(&kit.url().parse().unwrap(), kit.prefix(), "test");
+        let ready = async || (broker.state() != BrokerState::Disconnected).then_some(());
+        wait_until("the broker", PATIENCE, ready).await;
+        let words = Arc::<Mutex<Vec<Event>>>::default();
+        let heard = Arc::clone(&words);
+        let ear = broker.consume(
+            Queue::WorksessionFeedback,
+            ConsumeOptions::default(),
+            move |delivery| {
+                heard
+                    .lock()
+                    .unwrap()
+                    .push(Event::decode(&delivery.body).unwrap());
+                async { Verdict::Ack }
+            },
+        );
+        let chat = FakeChat::start().await;
+        let mut stage = Self {
+            chat,
+            db,
+            clock,
+            config,
+            broker,
+            notifier: None,
+            words,
+            _ear: ear,
+            _kit: kit,
+        };
+        stage.start().await;
+        stage
+    }
+
+    pub(crate) async fn start(&mut self) {
+        self.notifier = Some(self.another().await);
+    }
+
+    /// A further process on the same database.
+    pub(crate) async fn another(&self) -> Running {
+        let deps = Deps {
+            clock: self.clock.clone(),
+            broker: self.broker.clone(),
+        };
+        notifier::start(self.config.clone(), deps).await.unwrap()
+    }
+
+    pub(crate) async fn stop(&mut self) {
+        self.notifier.take().unwrap().stop().await;
+    }
+
+    pub(crate) fn api(&self) -> Api {
+        Api::new(self.notifier.as_ref().unwrap().base_url())
+    }
+
+    pub(crate) async fn figure(&self, line: &str) -> u64 {
+        let metrics = self.api().get("/metrics").send().await.expect(200).text();
+        let value = metrics
+            .lines()
+            .find_map(|found| found.strip_prefix(line))
+            .unwrap_or_else(|| panic!("no {line}"));
+        value.trim().parse().unwrap()
+    }
+
+    pub(crate) fn pool(&self) -> Pool {
+        self.db.pool(1)
+    }
+
+    pub(crate) fn execute(&self, sql: &str) {
+        self.pool()
+            .read_blocking::<_, DbError>(|db| Ok(db.batch_execute(sql)?))
+            .unwrap();
+    }
+
+    /// Publishes an event until it is confirmed, as a relay does.
+    pub(crate) async fn tell<T: EventData>(&self, data: &T) -> Uuid {
+        let id = Uuid::now_v7();
+        self.tell_as(id, data).await;
+        id
+    }
+
+    pub(crate) async fn tell_as<T: EventData>(&self, id: Uuid, data: &T) {
+        let event = Event::new(
+            id,
+            "test",
+            self.clock.now(),
+            Some("request-1".to_owned()),
+            data,
+        )
+        .unwrap();
+        assert_eq!(
+            self.publish(id, T::EXCHANGE, T::TYPE, event.encode().unwrap().as_bytes())
+                .await,
+            Outcome::Confirmed
+        );
+    }
+
+    pub(crate) async fn publish(
+        &self,
+        id: Uuid,
+        exchange: event_types::Exchange,
+        key: &str,
+        body: &[u8],
+    ) -> Outcome {
+        let message = Message {
+            exchange,
+            routing_key: key.to_owned(),
+            id,
+            body: body.into(),
+        };
+        self.broker.publisher().publish(message).await
+    }
+
+    /// Sets, or with no name takes away, a project's hook.
+    pub(crate) async fn configure(&self, project_id: i64, revision: i64, hook: Option<&str>) {
+        let address = hook.map(|name| self.chat.hook(name));
+        self.tell(&destination(project_id, revision, address.as_deref()))
+            .await;
+    }
+
+    /// Starts a session on a team project whose chat has this revision, and gives the event's id.
+    pub(crate) async fn begin(&self, project_id: i64, revision: Option<i64>, note: &str) -> Uuid {
+        self.tell(&self.started(project_id, revision, note)).await
+    }
+
+    pub(crate) fn started(
+        &self,
+        project_id: i64,
+        revision: Option<i64>,
+        note: &str,
+    ) -> SessionStarted {
+        let now = self.clock.now();
+        SessionStarted {
+            session_id: Uuid::now_v7(),
+            user: SessionUser {
+                id: "7".parse().unwrap(),
+                username: "ada".to_owned(),
+            },
+            project: SessionProject {
+                id: format!("team_{project_id}"),
+                name: "Apollo".to_owned(),
+                kind: "team".to_owned(),
+                team_id: "5".parse().ok(),
+                team_name: Some("Core".to_owned()),
+            },
+            category: "coding".to_owned(),
+            planned_duration: 50,
+            planning_note: note.to_owned(),
+            started_at: now,
+            expected_end_at: now + TimeDelta::minutes(50),
+            client: "client_a".to_owned(),
+            chat: revision.map(|revision| ChatTarget {
+                provider: "slack".to_owned(),
+                channel: "focus".to_owned(),
+                revision,
+            }),
+        }
+    }
+
+    /// What the notifier tells of this event (or of this project, for a hook that was switched off).
+    pub(crate) async fn word_of(&self, id: Uuid) -> (String, serde_json::Value) {
+        let id = id.to_string();
+        self.word(move |event| event.data["event_id"] == id.as_str())
+            .await
+    }
+
+    pub(crate) async fn word(
+        &self,
+        wanted: impl Fn(&Event) -> bool,
+    ) -> (String, serde_json::Value) {
+        wait_until("a word of the notifier", PATIENCE, async || {
+            let words = self.words.lock().unwrap();
+            words
+                .iter()
+                .find(|event| wanted(event))
+                .map(|event| (event.event_type.clone(), event.data.clone()))
+        })
+        .await
+    }
+
+    pub(crate) fn words(&self) -> Vec<Event> {
+        self.words.lock().unwrap().clone()
+    }
+}
+
+pub(crate) fn destination(
+    project_id: i64,
+    revision: i64,
+    address: Option<&str>,
+) -> IntegrationConfigured {
+    let sealer = Sealer::new(&KEY, []).unwrap();
+    let sealed = address.map(|address| {
+        let chat = ChatDestination {
+            provider: "slack".to_owned(),
+            webhook_url: address.to_owned(),
+        };
+        let context = IntegrationConfigured::seal_context(project_id, revision);
+        sealer
+            .seal(&context, &serde_json::to_vec(&chat).unwrap())
+            .unwrap()
+    });
+    IntegrationConfigured {
+        project_id,
+        revision,
+        sealed,
+    }
+}

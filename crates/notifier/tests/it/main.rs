@@ -1,0 +1,12 @@
+//! The notifier as it runs: events in, messages to a chat that misbehaves, words back.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod hooks;
+mod kit;
+mod messages;
+mod restart;

@@ -1,0 +1,162 @@
+use std::time::Duration;
+
+use broker::Outcome;
+use event_types::Exchange;
+use test_kit::TestBackend;
+use uuid::Uuid;
+
+use crate::kit::Stage;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_started_session_is_told_to_the_teams_chat_and_the_delivery_is_told_back() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("T1/B1/secret")).await;
+    let id = stage
+        .begin(3, Some(1), "Write the <parser> & tell @channel")
+        .await;
+    let message = stage.chat.next_message().await;
+    assert_eq!(message.path, "/services/T1/B1/secret");
+    for part in [
+        "ada",
+        "coding",
+        "50 min",
+        "Apollo (Core)",
+        "&lt;parser&gt; &amp;",
+        "<!date^",
+    ] {
+        assert!(message.text().contains(part), "{part}: {}", message.text());
+    }
+    assert!(!message.text().contains("@channel"));
+    let (kind, data) = stage.word_of(id).await;
+    assert_eq!(
+        (kind.as_str(), &data["project_id"]),
+        ("notification.delivered.v1", &3.into())
+    );
+    let words = stage.words();
+    assert_eq!(words[0].requestid.as_deref(), Some("request-1"));
+    assert_eq!(words[0].source, "notifier");
+    assert_eq!(
+        stage
+            .figure("notifications_total{outcome=\"delivered\"}")
+            .await,
+        1
+    );
+    stage.api().get("/health/ready").send().await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_comes_again_is_told_once() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    let (id, started) = (Uuid::now_v7(), stage.started(3, Some(1), "once"));
+    for _ in 0..5 {
+        stage.tell_as(id, &started).await;
+    }
+    stage.begin(3, Some(1), "last").await;
+    let told: Vec<String> = [
+        stage.chat.next_message().await,
+        stage.chat.next_message().await,
+    ]
+    .map(|message| message.text().lines().last().unwrap().to_owned())
+    .into();
+    assert_eq!(told, ["> once", "> last"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_waits_for_the_destination_it_was_meant_for() {
+    let stage = Stage::set().await;
+    let early = stage.begin(3, Some(2), "early").await;
+    stage.configure(3, 1, Some("old")).await;
+    assert!(
+        stage
+            .chat
+            .next_message_within(Duration::from_millis(1_500))
+            .await
+            .is_none()
+    );
+    stage.configure(3, 2, Some("new")).await;
+    assert_eq!(stage.chat.next_message().await.path, "/services/new");
+    stage.word_of(early).await;
+    // An older change that comes late changes nothing, and what was meant for it goes to the newest.
+    stage.configure(3, 1, Some("old")).await;
+    stage.begin(3, Some(1), "late").await;
+    assert_eq!(stage.chat.next_message().await.path, "/services/new");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_chat_a_notification_is_skipped_and_a_personal_session_is_nobodys_business() {
+    let stage = Stage::set().await;
+    let mut personal = stage.started(3, None, "mine");
+    personal.project.id = "personal_9".to_owned();
+    let personal = stage.tell(&personal).await;
+    let without = stage.begin(3, None, "no chat").await;
+    let (kind, data) = stage.word_of(without).await;
+    assert_eq!(
+        (kind.as_str(), &data["reason"]),
+        ("notification.skipped.v1", &"The project has no chat".into())
+    );
+
+    stage.configure(4, 1, Some("a")).await;
+    stage.configure(4, 2, None).await;
+    let removed = stage.begin(4, Some(1), "taken away").await;
+    assert_eq!(stage.word_of(removed).await.0, "notification.skipped.v1");
+    assert!(
+        stage
+            .words()
+            .iter()
+            .all(|word| word.data["event_id"] != personal.to_string().as_str())
+    );
+    assert!(stage.chat.messages().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_read_is_set_aside_and_holds_nothing_up() {
+    let stage = Stage::set().await;
+    let expected = |outcome: &Outcome| match TestBackend::current() {
+        TestBackend::Sqlite => matches!(outcome, Outcome::Parked(_)),
+        TestBackend::Postgres => *outcome == Outcome::Confirmed,
+    };
+    for (key, body) in [
+        ("session.started.v1", "{\"not\":\"an event\"}"),
+        ("session.started.v2", "\u{0}"),
+        ("session.started.v1", ""),
+    ] {
+        let outcome = stage
+            .publish(Uuid::now_v7(), Exchange::Public, key, body.as_bytes())
+            .await;
+        assert!(expected(&outcome), "{outcome:?}");
+    }
+    stage.configure(3, 1, Some("a")).await;
+    stage.begin(3, Some(1), "after").await;
+    assert!(stage.chat.next_message().await.text().contains("after"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_tell_each_message_once_and_in_order() {
+    let stage = Stage::set().await;
+    let second = stage.another().await;
+    for project in 1..=5 {
+        stage
+            .configure(project, 1, Some(&format!("p{project}")))
+            .await;
+    }
+    let mut ids = Vec::new();
+    for n in 0..60 {
+        ids.push(stage.begin(n % 5 + 1, Some(1), &format!("note {n}")).await);
+    }
+    for id in &ids {
+        assert_eq!(stage.word_of(*id).await.0, "notification.delivered.v1");
+    }
+    let messages = stage.chat.messages();
+    assert_eq!(messages.len(), ids.len());
+    for project in 1..=5 {
+        let path = format!("/services/p{project}");
+        let notes: Vec<i64> = messages
+            .iter()
+            .filter(|message| message.path == path)
+            .map(|message| message.text().rsplit(' ').next().unwrap().parse().unwrap())
+            .collect();
+        assert!(notes.is_sorted(), "{notes:?}");
+    }
+    second.stop().await;
+}

@@ -1,0 +1,80 @@
+use db_kit::DbError;
+use diesel::prelude::*;
+use test_kit::ChatReply;
+
+use crate::kit::Stage;
+
+diesel::table! {
+    deliveries (event_id) { event_id -> Text, state -> Text, payload -> Nullable<Text>, }
+}
+diesel::table! {
+    destinations (project_id) { project_id -> BigInt, sealed -> Nullable<Text>, lease_owner -> Nullable<Text>, }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_not_delivered_waits_in_the_database_for_the_next_start() {
+    let mut stage = Stage::set().await;
+    stage.chat.usually(ChatReply::Status(500));
+    stage.configure(3, 1, Some("a")).await;
+    let id = stage.begin(3, Some(1), "later").await;
+    stage.chat.next_message().await;
+    stage.stop().await;
+    let held = stage
+        .pool()
+        .read_blocking::<Option<String>, DbError>(|db| {
+            Ok(destinations::table
+                .select(destinations::lease_owner)
+                .first(db)?)
+        })
+        .unwrap();
+    assert_eq!(held, None, "a stopped process holds nothing");
+    stage.chat.usually(ChatReply::Status(200));
+    stage.start().await;
+    assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dead_process_was_sending_is_sent_again_and_counted() {
+    let mut stage = Stage::set().await;
+    stage.chat.usually(ChatReply::Status(500));
+    stage.configure(3, 1, Some("a")).await;
+    let id = stage.begin(3, Some(1), "interrupted").await;
+    stage.chat.next_message().await;
+    stage.stop().await;
+    // As kill -9 between the chat's answer and the row leaves it, once the lease is over.
+    stage.execute(
+        "UPDATE deliveries SET state = 'sending', next_attempt_at = created_at; \
+         UPDATE destinations SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at",
+    );
+    stage.chat.usually(ChatReply::Status(200));
+    stage.start().await;
+    assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+    assert_eq!(
+        stage.figure("notification_possible_duplicates_total").await,
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_address_lies_in_clear_and_no_note_is_kept_once_it_was_told() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("T1/secret-path")).await;
+    let id = stage.begin(3, Some(1), "private words").await;
+    stage.word_of(id).await;
+    let (sealed, kept) = stage
+        .pool()
+        .read_blocking::<_, DbError>(|db| {
+            let sealed: Option<String> =
+                destinations::table.select(destinations::sealed).first(db)?;
+            let kept: (String, Option<String>) = deliveries::table
+                .select((deliveries::state, deliveries::payload))
+                .first(db)?;
+            Ok((sealed.unwrap(), kept))
+        })
+        .unwrap();
+    assert!(
+        sealed.starts_with("v1.") && !sealed.contains("secret"),
+        "{sealed}"
+    );
+    assert_eq!(kept, ("delivered".to_owned(), None));
+}

@@ -1,0 +1,4 @@
+DROP TABLE deliveries;
+DROP TABLE destinations;
+DROP TABLE inbox;
+DROP TABLE outbox;

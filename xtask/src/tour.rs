@@ -47,6 +47,11 @@ pub(crate) fn tour_of_built() -> Result {
 fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result {
     let readme = std::fs::read_to_string(envs::root().join("README.md"))?;
     let steps = steps(&readme)?;
+    let file = tempfile::Builder::new()
+        .prefix("tour-")
+        .suffix(".sh")
+        .tempfile()?;
+    std::fs::write(file.path(), script(&steps))?;
     let port = free_port()?;
     let listen = if hook_host == "127.0.0.1" {
         hook_host
@@ -56,7 +61,8 @@ fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result {
     let mut command = Command::new("bash");
     command
         .current_dir(envs::root())
-        .args(["-euo", "pipefail", "-c", &script(&steps)])
+        .args(["-euo", "pipefail"])
+        .arg(file.path())
         .env("CARGO_TARGET_DIR", envs::target_dir())
         .env("IDENTITY", identity)
         .env("GAME", worksession)

@@ -10,6 +10,8 @@ use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
 use test_kit::{Api, FakeChat, Reply, TestBroker, TestDb};
 
+use crate::line::Line;
+
 pub const PASSWORD: &str = "correct horse battery";
 
 /// Both areas and the notifier, each on its own database, with a chat server beside them.
@@ -22,6 +24,7 @@ pub struct System {
     pub chat: FakeChat,
     time: Clock,
     broker: Broker,
+    lines: Option<[Line; 2]>,
     running: Option<(
         identity_service::Running,
         worksession_service::Running,
@@ -38,6 +41,8 @@ pub struct Options {
     pub identity: Value,
     pub worksession: Value,
     pub notifier: Value,
+    /// Whether the lines to PostgreSQL and RabbitMQ can be cut.
+    pub outages: bool,
 }
 
 /// Somebody who has registered.
@@ -46,7 +51,6 @@ pub struct User {
     pub id: i64,
     pub name: String,
     pub token: String,
-    pub refresh: String,
 }
 
 /// A team, its owner's project, and where that is told in the chat.
@@ -76,15 +80,30 @@ impl System {
         let data = tempfile::tempdir().unwrap();
         let chat = FakeChat::start().await;
         let (time, clock) = Clock::manual("2026-11-23T09:00:00Z".parse().unwrap());
-        let url = BrokerUrl::from_str(test_broker.url()).unwrap();
+        let mut urls = databases
+            .each_ref()
+            .map(|database| database.url().to_owned());
+        let mut broker_url = test_broker.url().to_owned();
+        let mut lines = None;
+        if options.outages {
+            let (to_broker, url) = Line::to(&broker_url).await;
+            broker_url = url;
+            let (to_database, url) = Line::to(&urls[0]).await;
+            let server = url.rsplit_once('/').unwrap().0;
+            for url in &mut urls {
+                *url = format!("{server}/{}", url.rsplit_once('/').unwrap().1);
+            }
+            lines = Some([to_broker, to_database]);
+        }
+        let url = BrokerUrl::from_str(&broker_url).unwrap();
         let broker = Broker::connect(&url, test_broker.prefix(), "tests");
 
-        let common = |database: &TestDb| {
+        let common = |url: &str| {
             json!({
                 "listen": "127.0.0.1:0",
                 "drain_seconds": 0,
                 "data_dir": data.path(),
-                "database": {"url": database.url(), "pool_size": 6},
+                "database": {"url": url, "pool_size": 6},
             })
         };
         let guard = json!({"allowed_cidrs": "127.0.0.0/8", "allow_plain": true});
@@ -94,7 +113,7 @@ impl System {
             "password": {"bcrypt_cost": 4, "allow_weak_cost": true},
             "rate_limits": {"enabled": false},
         });
-        let config = merged([common(&databases[0]), own, options.identity]);
+        let config = merged([common(&urls[0]), own, options.identity]);
         let deps = identity_service::Deps {
             clock: time.clone(),
             broker: broker.clone(),
@@ -105,7 +124,7 @@ impl System {
 
         // No pause between two messages to one hook: it would not end while the clock stands.
         let own = json!({"http": guard, "chat": {"interval_ms": 0}});
-        let config = merged([common(&databases[2]), own, options.notifier]);
+        let config = merged([common(&urls[2]), own, options.notifier]);
         let deps = notifier::Deps {
             clock: time.clone(),
             broker: broker.clone(),
@@ -120,7 +139,7 @@ impl System {
             "http": guard,
             "rate_limits": {"enabled": false},
         });
-        let config = merged([common(&databases[1]), own, options.worksession]);
+        let config = merged([common(&urls[1]), own, options.worksession]);
         let deps = worksession_service::Deps {
             clock: time.clone(),
             broker: broker.clone(),
@@ -137,11 +156,22 @@ impl System {
             chat,
             time,
             broker,
+            lines,
             running: Some((identity, worksession, notifier)),
             _databases: databases,
             _broker: test_broker,
             _data: data,
         }
+    }
+
+    /// The line to RabbitMQ; with [`Options::outages`].
+    pub fn broker_line(&self) -> &Line {
+        &self.lines.as_ref().unwrap()[0]
+    }
+
+    /// The line to PostgreSQL; with [`Options::outages`].
+    pub fn database_line(&self) -> &Line {
+        &self.lines.as_ref().unwrap()[1]
     }
 
     /// What the clock shows.
@@ -169,7 +199,6 @@ impl System {
             id: tokens["user"]["id"].as_i64().unwrap(),
             name: name.to_owned(),
             token: tokens["access_token"].as_str().unwrap().to_owned(),
-            refresh: tokens["refresh_token"].as_str().unwrap().to_owned(),
         }
     }
 
@@ -265,15 +294,6 @@ impl System {
             .json(body)
             .send()
             .await
-    }
-
-    /// Starts, lets `minutes` pass, submits, and gives the answer.
-    pub async fn focus(&self, user: &User, project_id: &str, minutes: i64) -> Value {
-        let session = self.started(user, project_id).await;
-        let start = self.now();
-        self.minutes_pass(minutes);
-        let body = execution(&session, project_id, start, self.now());
-        self.submit(user, body).await.expect(200).json()
     }
 
     /// The user's own data.

@@ -1,6 +1,6 @@
 //! Log lines on standard error: text for people, or one JSON object a line with `LOG_FORMAT=json`.
 //!
-//! `RUST_LOG` filters as usual [info]. Standard output stays free for the `listening` lines.
+//! `RUST_LOG` filters as usual; `info` without it. Standard output stays free for the `listening` lines.
 
 use std::{
     ffi::OsStr,
@@ -16,16 +16,18 @@ use log::{
 
 /// Libraries whose finer levels print what must not be in a log (request lines with the path of a
 /// hook URL, headers with tokens, the broker's log-in frame) or only repeat what we say ourselves.
-const QUIET: [(&str, Level); 9] = [
+const QUIET: [(&str, Level); 10] = [
     ("actix_http", Level::Info),
     ("actix_server", Level::Warn),
     ("amq_protocol", Level::Info),
     ("h2", Level::Info),
     ("hyper", Level::Info),
     ("hyper_util", Level::Info),
-    ("lapin", Level::Info),
+    // Warns of a returned message by printing all of it.
+    ("lapin", Level::Error),
     ("reqwest", Level::Info),
     ("rustls", Level::Info),
+    ("tracing", Level::Warn),
 ];
 
 /// Installs the logger for the process. A second call changes nothing.
@@ -150,7 +152,8 @@ mod tests {
     fn a_library_that_logs_secrets_is_cut_to_info_and_ours_is_not() {
         let passes =
             |target, level| is_discreet(&Metadata::builder().target(target).level(level).build());
-        assert!(!passes("lapin::frames", Level::Trace) && passes("lapin::frames", Level::Info));
+        assert!(!passes("hyper::proto", Level::Trace) && passes("hyper::proto", Level::Info));
+        assert!(!passes("lapin::returned_messages", Level::Warn));
         assert!(!passes("actix_server::server", Level::Info));
         assert!(passes("notifier::chat", Level::Trace));
     }

@@ -14,7 +14,7 @@ use lapin::options::QueueDeclareOptions;
 use lapin::types::{FieldTable, ShortString};
 use lapin::uri::AMQPUri;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
@@ -25,6 +25,9 @@ use link::Link;
 /// How long a question about a queue may take.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// The most batches published side by side.
+const BATCHES_AT_ONCE: usize = 16;
+
 pub(crate) struct Amqp {
     runtime: Handle,
     prefix: Arc<str>,
@@ -32,6 +35,8 @@ pub(crate) struct Amqp {
     consuming: Link,
     /// Channels in confirm mode that nobody publishes on now.
     lanes: Mutex<Vec<Channel>>,
+    /// Each batch takes a channel to itself, and RabbitMQ gives a connection only so many.
+    batches: Semaphore,
 }
 
 impl Amqp {
@@ -53,6 +58,7 @@ impl Amqp {
             publishing,
             consuming,
             lanes: Mutex::default(),
+            batches: Semaphore::new(BATCHES_AT_ONCE),
         }
     }
 

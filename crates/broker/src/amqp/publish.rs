@@ -30,6 +30,8 @@ impl Amqp {
     /// are told apart by their `message_id` once all confirms are in, and a channel with an open
     /// question is thrown away.
     pub(crate) async fn publish(&self, messages: Vec<Message>) -> Vec<Outcome> {
+        // Never closed, so that waiting cannot fail.
+        let _turn = self.batches.acquire().await;
         let lane = match self.lane().await {
             Ok(lane) => lane,
             Err(reason) => {

@@ -132,7 +132,7 @@ async fn what_cannot_be_read_is_set_aside_and_holds_nothing_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_processes_tell_each_message_once_and_in_order() {
+async fn two_processes_tell_each_message_once() {
     let stage = Stage::set().await;
     let second = stage.another().await;
     for project in 1..=5 {
@@ -147,16 +147,6 @@ async fn two_processes_tell_each_message_once_and_in_order() {
     for id in &ids {
         assert_eq!(stage.word_of(*id).await.0, "notification.delivered.v1");
     }
-    let messages = stage.chat.messages();
-    assert_eq!(messages.len(), ids.len());
-    for project in 1..=5 {
-        let path = format!("/services/p{project}");
-        let notes: Vec<i64> = messages
-            .iter()
-            .filter(|message| message.path == path)
-            .map(|message| message.text().rsplit(' ').next().unwrap().parse().unwrap())
-            .collect();
-        assert!(notes.is_sorted(), "{notes:?}");
-    }
+    assert_eq!(stage.chat.messages().len(), ids.len());
     second.stop().await;
 }

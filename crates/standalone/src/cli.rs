@@ -14,12 +14,12 @@ struct Args {
     #[command(flatten)]
     common: CommonArgs,
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Answers requests until SIGTERM; applies pending migrations first
+    /// Answers requests until SIGTERM (the default); applies pending migrations first
     Serve {
         /// Adds a user with a team, projects and 90 days of sessions, and prints the sign-in
         #[arg(long)]
@@ -66,7 +66,8 @@ pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(args: Args) -> Result<(), Error> {
-    if let Command::Openapi { area } = args.command {
+    let command = args.command.unwrap_or(Command::Serve { demo: false });
+    if let Command::Openapi { area } = command {
         cli::print(describe(area)?.trim_end());
         return Ok(());
     }
@@ -74,7 +75,7 @@ fn run(args: Args) -> Result<(), Error> {
         args.common.config.as_deref(),
         args.common.data_dir.as_deref(),
     )?;
-    match args.command {
+    match command {
         Command::Serve { demo } => runtime()?.block_on(serve(config, demo)),
         Command::Migrate => migrate(&config),
         Command::Healthcheck => runtime()?.block_on(healthcheck(&config)),

@@ -13,5 +13,4 @@ mod running;
 
 pub use cli::run_cli;
 pub use config::Config;
-pub use demo::{SignIn, fill as fill_with_demo};
 pub use running::{Running, StartError, migrate, start};

@@ -84,7 +84,7 @@ impl Running {
 /// Starts the three parts.
 ///
 /// # Errors
-/// [`StartError`]; what had started is stopped again.
+/// [`StartError`]; the parts that had started run on until the process ends, which is what it should do.
 pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartError> {
     let brokers = connect(&config)?;
     let [of_identity, of_worksession, of_notifier] = brokers.clone();
@@ -94,7 +94,6 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
         broker: of_identity,
     };
     let identity = identity_service::start(config.identity, deps).await?;
-
     if config.worksession.identity_url == worksession_service::Config::default().identity_url {
         config.worksession.identity_url = on_this_machine(identity.addr())?;
     }
@@ -102,29 +101,18 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
         clock: clock.clone(),
         broker: of_notifier,
     };
-    let notifier = match notifier::start(config.notifier, deps).await {
-        Ok(notifier) => notifier,
-        Err(error) => {
-            identity.stop().await;
-            return Err(error.into());
-        }
-    };
+    let notifier = notifier::start(config.notifier, deps).await?;
     let deps = worksession_service::Deps {
         clock,
         broker: of_worksession,
     };
-    match worksession_service::start(config.worksession, deps).await {
-        Ok(worksession) => Ok(Running {
-            identity,
-            worksession,
-            notifier,
-            brokers,
-        }),
-        Err(error) => {
-            tokio::join!(identity.stop(), notifier.stop());
-            Err(error.into())
-        }
-    }
+    let worksession = worksession_service::start(config.worksession, deps).await?;
+    Ok(Running {
+        identity,
+        worksession,
+        notifier,
+        brokers,
+    })
 }
 
 /// Applies the migrations that the parts' databases lack and gives their names.

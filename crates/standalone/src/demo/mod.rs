@@ -31,11 +31,11 @@ const REFRESH_EVERY: TimeDelta = TimeDelta::days(20);
 
 /// How to sign in as the user of the demonstration.
 #[derive(Debug, Clone)]
-pub struct SignIn {
+pub(crate) struct SignIn {
     /// The user's name.
-    pub username: &'static str,
+    pub(crate) username: &'static str,
     /// The password; of this data folder only, the same at every start.
-    pub password: String,
+    pub(crate) password: String,
 }
 
 impl fmt::Display for SignIn {
@@ -46,7 +46,7 @@ impl fmt::Display for SignIn {
 
 /// Why there is no demonstration.
 #[derive(Debug, Error)]
-pub enum DemoError {
+pub(crate) enum DemoError {
     /// The parts did not start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -75,7 +75,7 @@ pub enum DemoError {
 ///
 /// # Errors
 /// [`DemoError`]; what was done before stays.
-pub async fn fill(config: &Config) -> Result<SignIn, DemoError> {
+pub(crate) async fn fill(config: &Config) -> Result<SignIn, DemoError> {
     let sign_in = SignIn {
         username: USERNAME,
         password: password(config),

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use test_kit::{Api, Process, TestBroker, TestDb};
 
+const PARTS: [&str; 3] = ["IDENTITY", "WORKSESSION", "NOTIFIER"];
+
 /// The environment of a program.
 pub type Env = BTreeMap<String, String>;
 
@@ -19,7 +21,7 @@ pub fn holdfast(data: &Path, args: &[&str], env: &Env) -> Process {
 /// What every test wants: free ports, quick hashes, the fake chat allowed, no waiting at the end.
 pub fn quick() -> Env {
     let mut env = Env::new();
-    for part in ["IDENTITY", "WORKSESSION", "NOTIFIER"] {
+    for part in PARTS {
         env.insert(format!("{part}__LISTEN"), "127.0.0.1:0".into());
         env.insert(format!("{part}__DRAIN_SECONDS"), "0".into());
     }
@@ -37,12 +39,38 @@ pub fn quick() -> Env {
     env
 }
 
+/// A database for each part, and a broker.
+pub struct Servers {
+    broker: TestBroker,
+    databases: [TestDb; 3],
+}
+
+impl Servers {
+    /// Of the backend that the tests run on.
+    pub fn fresh() -> Self {
+        Self {
+            broker: TestBroker::fresh(),
+            databases: PARTS.map(|part| TestDb::empty(&part.to_lowercase())),
+        }
+    }
+
+    /// Tells the parts where they are.
+    pub fn set_into(&self, env: &mut Env) {
+        for (part, database) in PARTS.iter().zip(&self.databases) {
+            env.insert(format!("{part}__DATABASE__URL"), database.url().into());
+            env.insert(format!("{part}__BROKER__URL"), self.broker.url().into());
+            let prefix = self.broker.prefix().into();
+            env.insert(format!("{part}__BROKER__PREFIX"), prefix);
+        }
+    }
+}
+
 /// The product as processes that can be killed and started again, at the same addresses.
 pub struct Deployment {
     members: Vec<Member>,
     pub identity: Api,
     pub work: Api,
-    _servers: Option<(TestBroker, [TestDb; 3])>,
+    _servers: Option<Servers>,
     _data: TempDir,
 }
 
@@ -69,22 +97,15 @@ impl Deployment {
     /// Each part by itself, on PostgreSQL and RabbitMQ.
     pub fn separate() -> Self {
         let data = tempfile::tempdir().unwrap();
-        let broker = TestBroker::fresh();
-        let databases = ["identity", "worksession", "notifier"].map(TestDb::empty);
+        let servers = Servers::fresh();
         let mut env = quick();
-        env.insert("IDENTITY__RATE_LIMITS__ENABLED".into(), "false".into());
-        env.insert("WORKSESSION__RATE_LIMITS__ENABLED".into(), "false".into());
-        for (part, database) in ["IDENTITY", "WORKSESSION", "NOTIFIER"]
-            .iter()
-            .zip(&databases)
-        {
-            env.insert(format!("{part}__DATABASE__URL"), database.url().into());
-            env.insert(format!("{part}__BROKER__URL"), broker.url().into());
-            env.insert(format!("{part}__BROKER__PREFIX"), broker.prefix().into());
-            env.insert(
-                format!("{part}__DATA_DIR"),
-                data.path().to_str().unwrap().into(),
-            );
+        servers.set_into(&mut env);
+        for part in PARTS {
+            let folder = data.path().to_str().unwrap();
+            env.insert(format!("{part}__DATA_DIR"), folder.into());
+        }
+        for part in ["IDENTITY", "WORKSESSION"] {
+            env.insert(format!("{part}__RATE_LIMITS__ENABLED"), "false".into());
         }
         let identity = Member::start(
             beside("identity-service"),
@@ -101,11 +122,7 @@ impl Deployment {
             vec!["worksession"],
         );
         let notifier = Member::start(beside("notifier"), vec![], env, vec!["notifier"]);
-        Self::of(
-            vec![identity, worksession, notifier],
-            Some((broker, databases)),
-            data,
-        )
+        Self::of(vec![identity, worksession, notifier], Some(servers), data)
     }
 
     /// How many processes there are.
@@ -121,11 +138,7 @@ impl Deployment {
         member.process.wait_listening(&member.names);
     }
 
-    fn of(
-        mut members: Vec<Member>,
-        servers: Option<(TestBroker, [TestDb; 3])>,
-        data: TempDir,
-    ) -> Self {
+    fn of(mut members: Vec<Member>, servers: Option<Servers>, data: TempDir) -> Self {
         let mut urls = BTreeMap::new();
         for member in &mut members {
             for (name, url) in member.process.wait_listening(&member.names) {

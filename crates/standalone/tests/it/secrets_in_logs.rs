@@ -7,9 +7,9 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
-use test_kit::{Api, ChatReply, FakeChat};
+use test_kit::{Api, ChatReply, FakeChat, TestBackend};
 
-use crate::processes::{holdfast, quick};
+use crate::processes::{Servers, holdfast, quick};
 
 const HOOK: &str = "T0SECRET/B0SECRET/hooksecrethooksecret";
 const PASSWORD: &str = "pa55word of the test";
@@ -19,8 +19,12 @@ const WRONG: &str = "wr0ngword of the test";
 async fn no_secret_is_in_any_log_line_or_in_clear_in_any_file() {
     let data = tempfile::tempdir().unwrap();
     let chat = FakeChat::start().await;
+    let servers = Servers::fresh();
     for format in ["text", "json"] {
         let mut env = quick();
+        if TestBackend::current() == TestBackend::Postgres {
+            servers.set_into(&mut env);
+        }
         env.insert("RUST_LOG".into(), "trace".into());
         env.insert("LOG_FORMAT".into(), format.into());
         let mut process = holdfast(data.path(), &["serve"], &env);

@@ -113,6 +113,8 @@ fn marked(text: &str) -> BTreeSet<String> {
     let after = text.split(MARK).skip(1);
     after
         .filter_map(|rest| rest.get(..DIGITS))
+        // Names of users and projects may begin with the same word.
+        .filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
         .map(str::to_owned)
         .collect()
 }
@@ -125,6 +127,6 @@ mod tests {
     fn a_message_counts_once_for_each_note_in_it() {
         let notes = marked("a bench-000001 b bench-000002, again bench-000001");
         assert_eq!(notes.into_iter().collect::<Vec<_>>(), ["000001", "000002"]);
-        assert!(marked("bench-12").is_empty());
+        assert!(marked("bench-12 bench-user-1").is_empty());
     }
 }

@@ -7,6 +7,7 @@ use chrono::{NaiveDateTime, TimeDelta};
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(120);
 /// Credited minutes in 24 hours that a person can be believed to work.
 const CREDIBLE_MINUTES: i32 = 12 * 60;
+const DAY: TimeDelta = TimeDelta::hours(24);
 /// The refused attempt to change locked fields of one session that makes it suspect.
 const SUSPECT_MISMATCHES: i32 = 3;
 
@@ -36,6 +37,11 @@ impl Sign {
     /// Further mismatches of a session say nothing new, and a client in a loop must not fill the table.
     pub(crate) const MISMATCHES_RECORDED: i32 = SUSPECT_MISMATCHES;
 
+    /// Whether that many minutes, were they all in 24 hours, would be a sign.
+    pub(crate) fn may_be_long_day(minutes: i32) -> bool {
+        minutes > CREDIBLE_MINUTES
+    }
+
     /// The stored name.
     pub(crate) fn kind(self) -> &'static str {
         match self {
@@ -56,6 +62,49 @@ impl Sign {
     }
 }
 
+/// The credited time of a session: half-open, from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Work {
+    from: NaiveDateTime,
+    to: NaiveDateTime,
+}
+
+impl Work {
+    /// `minutes` from the server's start.
+    pub(crate) fn new(started_at: NaiveDateTime, minutes: i32) -> Self {
+        Self {
+            from: started_at,
+            to: started_at + TimeDelta::minutes(minutes.into()),
+        }
+    }
+
+    fn within(&self, window: &Self) -> TimeDelta {
+        let shared = self.to.min(window.to) - self.from.max(window.from);
+        shared.max(TimeDelta::zero())
+    }
+}
+
+/// The most credited minutes in any 24 hours that hold `own`. Looking back from its end would not do: who
+/// submits the last session first would never be seen.
+pub(crate) fn busiest_day(own: &Work, others: &[Work]) -> i32 {
+    let all = || others.iter().chain([own]);
+    // What lies in a window is at its most where the window begins with a session or ends with one.
+    let windows = all().flat_map(|work| {
+        let (ends, begins) = (work.to - DAY, work.from);
+        [ends, begins].map(|from| Work {
+            from,
+            to: from + DAY,
+        })
+    });
+    windows
+        .filter(|window| window.from <= own.to && own.from <= window.to)
+        .map(|window| all().map(|work| work.within(&window)).sum::<TimeDelta>())
+        .max()
+        .map_or(0, |most| {
+            i32::try_from(most.num_minutes()).unwrap_or(i32::MAX)
+        })
+}
+
 impl Severity {
     /// The stored name.
     pub(crate) fn name(self) -> &'static str {
@@ -67,7 +116,7 @@ impl Severity {
 }
 
 /// Signs in the times of a submit that arrived at `received_at`, when `credited_in_24h` minutes
-/// (its own included) end with it.
+/// are the most in any 24 hours that hold it.
 pub(crate) fn signs_in_times(
     started_at: NaiveDateTime,
     received_at: NaiveDateTime,
@@ -82,7 +131,7 @@ pub(crate) fn signs_in_times(
     if client_end - received_at > CLOCK_TOLERANCE {
         signs.push(Sign::FutureEnd);
     }
-    if credited_in_24h > CREDIBLE_MINUTES {
+    if Sign::may_be_long_day(credited_in_24h) {
         signs.push(Sign::LongDay);
     }
     signs
@@ -106,6 +155,30 @@ mod tests {
         assert_eq!(signs(-121, 1500, 0), [Sign::ClientClock]);
         assert_eq!(signs(0, 1621, 0), [Sign::FutureEnd]);
         assert_eq!(signs(0, 1500, 721), [Sign::LongDay]);
+    }
+
+    #[test]
+    fn the_busiest_day_is_found_on_either_side_and_around() {
+        let base = "2026-11-20T00:00:00".parse::<NaiveDateTime>().unwrap();
+        let work = |hour, hours: i32| Work::new(base + TimeDelta::hours(hour), hours * 60);
+        let own = work(24, 2);
+        for (others, hours) in [
+            (vec![], 2),
+            (vec![work(2, 8), work(16, 8)], 18),
+            (vec![work(26, 8), work(40, 8)], 18),
+            (vec![work(18, 6), work(26, 6)], 14),
+            // too far apart for one window
+            (vec![work(0, 8), work(44, 8)], 8),
+            (vec![work(10, 6), work(40, 6)], 8),
+            // full without this session
+            (vec![work(-20, 8), work(-12, 8)], 2),
+            (vec![work(51, 8), work(60, 8)], 2),
+        ] {
+            assert_eq!(busiest_day(&own, &others), hours * 60, "{others:?}");
+        }
+        // Nothing was credited, but it was a long day.
+        let nothing = work(24, 0);
+        assert_eq!(busiest_day(&nothing, &[work(8, 8), work(16, 8)]), 16 * 60);
     }
 
     #[test]

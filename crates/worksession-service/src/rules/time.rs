@@ -6,6 +6,8 @@ use chrono::{
 };
 use chrono_tz::Tz;
 
+/// The longest plan.
+pub(crate) const LONGEST_SESSION: TimeDelta = TimeDelta::minutes(480);
 /// A session can be submitted until this long after its planned end.
 pub(crate) const OPEN_AFTER_PLANNED_END: TimeDelta = TimeDelta::hours(12);
 /// A session that is this close to its plan is complete: clients and network round seconds away.
@@ -94,6 +96,10 @@ pub(crate) fn within_day_cap(minutes: i32, already: i32) -> i32 {
 /// Reads an ISO 8601 time with an offset as UTC, cut to microseconds. A time without an offset
 /// and one outside the years 1970 to 9999 are none.
 pub(crate) fn parse_instant(text: &str) -> Option<NaiveDateTime> {
+    // chrono skips white space before a time.
+    if !text.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
     let parsed = DateTime::parse_from_rfc3339(text)
         .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%#z"))
         .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M%#z"))
@@ -273,6 +279,8 @@ mod tests {
             "2026-11-20",
             "2026-11-20T09:00:00",
             "2026-11-20 09:00",
+            " 2026-11-20T09:00:00Z",
+            "2026-11-20T09:00:00Z ",
             "2026-13-20T09:00:00Z",
             "2026-02-30T09:00:00Z",
             "2026-11-20T25:00:00Z",

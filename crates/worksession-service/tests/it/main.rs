@@ -13,6 +13,7 @@
 mod auth;
 mod chat;
 mod cheating;
+mod fairness;
 mod health;
 mod identity;
 mod openapi;

@@ -4,7 +4,7 @@ use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
 
 use crate::rollups::{Standing, StandingSql, standing_columns, standing_tables};
 use crate::rules::streaks::{Day, Mark};
-use crate::rules::time::{LocalMoment, Periods, iso_week};
+use crate::rules::time::{LONGEST_SESSION, LocalMoment, Periods, iso_week};
 use crate::sessions::model::SessionRow;
 use crate::statement::arguments;
 
@@ -32,10 +32,11 @@ pub(super) struct Around {
     pub(super) other_days_in_week: i32,
     /// When the user's session before this one ended.
     pub(super) previous_end: Option<NaiveDateTime>,
-    /// When the user's session after this one started.
+    /// When the user's session after this one started. One that ended before it started holds no time: the
+    /// clock was set back, or the clocks of two replicas differ.
     pub(super) next_start: Option<NaiveDateTime>,
-    /// Credited in the 24 hours that end with this session.
-    pub(super) minutes_in_24h: i32,
+    /// Credited to other sessions that may lie in 24 hours together with this one.
+    pub(super) minutes_near: i32,
 }
 
 /// The SQL types of [`Facts`].
@@ -92,19 +93,15 @@ arguments! {
         own_week_from: NaiveDate as Date,
         own_week_to: NaiveDate as Date,
         started_at: NaiveDateTime as Timestamp,
-        window_from: NaiveDateTime as Timestamp,
-        window_to: NaiveDateTime as Timestamp,
+        near_from: NaiveDateTime as Timestamp,
+        near_to: NaiveDateTime as Timestamp,
     }
 }
 
 impl FactsArguments {
-    pub(super) fn new(
-        row: &SessionRow,
-        moment: &LocalMoment,
-        stopped_at: NaiveDateTime,
-        periods: &Periods,
-    ) -> Self {
+    pub(super) fn new(row: &SessionRow, moment: &LocalMoment, periods: &Periods) -> Self {
         let own_week = iso_week(moment.day);
+        let (near_from, near_to) = near(row.started_at);
         Self {
             user_id: row.user_id.get(),
             today: periods.today,
@@ -118,10 +115,16 @@ impl FactsArguments {
             own_week_from: own_week.0,
             own_week_to: own_week.1,
             started_at: row.started_at,
-            window_from: stopped_at - TimeDelta::hours(24),
-            window_to: stopped_at,
+            near_from,
+            near_to,
         }
     }
+}
+
+/// Between which starts a session can share 24 hours with one that started at `started_at`.
+pub(super) fn near(started_at: NaiveDateTime) -> (NaiveDateTime, NaiveDateTime) {
+    let reach = TimeDelta::hours(24) + LONGEST_SESSION;
+    (started_at - reach, started_at + reach)
 }
 
 /// One row of [`Facts`].
@@ -137,9 +140,9 @@ pub(super) const FACTS: &str = concat!(
      (SELECT ended_at FROM sessions WHERE user_id = p_user_id AND started_at < p_started_at \
       ORDER BY started_at DESC LIMIT 1), \
      (SELECT started_at FROM sessions WHERE user_id = p_user_id AND started_at > p_started_at \
-      ORDER BY started_at LIMIT 1), \
+      AND (ended_at IS NULL OR ended_at > started_at) ORDER BY started_at LIMIT 1), \
      (SELECT CAST(COALESCE(SUM(credited_minutes), 0) AS INTEGER) FROM sessions WHERE user_id = p_user_id \
-      AND started_at > p_window_from AND started_at <= p_window_to) ",
+      AND started_at > p_near_from AND started_at < p_near_to) ",
     standing_tables!(),
     " LEFT JOIN user_day s ON s.user_id = p_user_id AND s.day = p_day"
 );

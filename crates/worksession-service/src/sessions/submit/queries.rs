@@ -6,8 +6,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
 use diesel::sqlite::SqliteConnection;
 
-use super::facts::{FACTS, Facts, FactsArguments, FactsSql};
-use crate::rules::integrity::Sign;
+use super::facts::{FACTS, Facts, FactsArguments, FactsSql, near};
+use crate::rules::integrity::{Sign, Work};
 use crate::rules::streaks::{DAY_COUNTS_FROM, Day, Mark};
 use crate::schema::{user_badges, user_day};
 use crate::sessions::model::{NewFlag, SessionRow, SessionSql, Status, session_columns};
@@ -95,6 +95,30 @@ pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<Day>> {
         },
     };
     Ok(rows.into_iter().map(day).collect())
+}
+
+/// The credited time of other sessions that may lie in 24 hours together with one that started at `started_at`.
+pub(super) fn work_near(
+    db: &mut Db,
+    user: UserId,
+    started_at: NaiveDateTime,
+) -> QueryResult<Vec<Work>> {
+    use crate::schema::sessions::dsl;
+    let (from, to) = near(started_at);
+    let rows = dsl::sessions
+        .filter(
+            dsl::user_id
+                .eq(user)
+                .and(dsl::started_at.gt(from))
+                .and(dsl::started_at.lt(to))
+                .and(dsl::credited_minutes.gt(0)),
+        )
+        .select((dsl::started_at, dsl::credited_minutes))
+        .load::<(NaiveDateTime, i32)>(db)?;
+    Ok(rows
+        .into_iter()
+        .map(|(started_at, minutes)| Work::new(started_at, minutes))
+        .collect())
 }
 
 arguments! {

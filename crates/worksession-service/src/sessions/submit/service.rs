@@ -3,6 +3,7 @@ use std::sync::Arc;
 use auth_types::UserId;
 use chrono::{DateTime, Utc};
 use db_kit::{Backend, Db, DbError};
+use diesel::QueryResult;
 use service_kit::http::RequestId;
 
 use super::choose::{Choice, choose};
@@ -11,7 +12,7 @@ use super::late;
 use super::queries::{self, Candidates, Settlement};
 use super::settle::{Case, Settled, measure, settle};
 use crate::error::Error;
-use crate::rules::integrity::Sign;
+use crate::rules::integrity::{self, Sign, Work};
 use crate::rules::streaks::{self, Advanced, Day};
 use crate::rules::time::{OPEN_AFTER_PLANNED_END, Periods, local_moment, zone};
 use crate::sessions::digest::digest;
@@ -178,10 +179,7 @@ impl Attempt {
             periods: Periods::of(local_moment(now, zone(zone_now)).day),
             now,
         };
-        let facts = queries::facts(
-            db,
-            &FactsArguments::new(row, &case.moment, case.stopped_at, &case.periods),
-        )?;
+        let facts = queries::facts(db, &FactsArguments::new(row, &case.moment, &case.periods))?;
         let measure = measure(&case, &facts);
         let advanced =
             match facts
@@ -196,7 +194,8 @@ impl Attempt {
                     measure.counts,
                 ),
             };
-        let settled = settle(&case, facts, &measure, advanced);
+        let credited_in_24h = busiest_day(db, row, facts.around.minutes_near, measure.minutes)?;
+        let settled = settle(&case, facts, &measure, advanced, credited_in_24h);
         let event = events::submitted(
             row,
             &settled.response,
@@ -275,6 +274,17 @@ impl Attempt {
             event_body: event.body.clone(),
         })
     }
+}
+
+/// The most minutes in any 24 hours that hold this session; those around it are read only when they could
+/// be too many.
+fn busiest_day(db: &mut Db, row: &SessionRow, near: i32, minutes: i32) -> QueryResult<i32> {
+    if !Sign::may_be_long_day(near + minutes) {
+        return Ok(near + minutes);
+    }
+    let own = Work::new(row.started_at, minutes);
+    let others = queries::work_near(db, row.user_id, row.started_at)?;
+    Ok(integrity::busiest_day(&own, &others))
 }
 
 /// Over all counted days as they are with this session.

@@ -92,12 +92,14 @@ pub(super) fn measure(case: &Case<'_>, facts: &Facts) -> Measure {
     }
 }
 
-/// Gives points, badges and flags, and adds the session to the totals.
+/// Gives points, badges and flags, and adds the session to the totals. `credited_in_24h` are the most minutes
+/// in any 24 hours that hold the session.
 pub(super) fn settle(
     case: &Case<'_>,
     facts: Facts,
     measure: &Measure,
     advanced: Advanced,
+    credited_in_24h: i32,
 ) -> Settled {
     let Case {
         row,
@@ -145,7 +147,6 @@ pub(super) fn settle(
         .filter(|badge| !before.badges().any(|held| held == *badge))
         .map(str::to_owned)
         .collect();
-    let credited_in_24h = around.minutes_in_24h + minutes;
     let signs = signs_in_times(
         row.started_at,
         *now,

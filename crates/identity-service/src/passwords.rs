@@ -48,7 +48,7 @@ impl PasswordHasher {
     }
 
     /// Compares a presented password with the stored hash, or with a dummy of the same cost when there
-    /// is no account: both take one full bcrypt, and so does what bcrypt could not read to its end.
+    /// is no account: a wrong one takes one full bcrypt of the configured cost, whatever is stored.
     pub(crate) async fn verify(
         &self,
         password: Password,
@@ -60,15 +60,17 @@ impl PasswordHasher {
         self.run(move || {
             let matches = bcrypt::verify(password.as_bytes(), &stored)
                 .map_err(|error| Error::internal("bcrypt", error))?;
+            let stored_cost = stored
+                .parse::<bcrypt::HashParts>()
+                .map_or(cost, |parts| parts.get_cost());
             if !(matches && known && password.fits()) {
+                spend_the_rest(&password, stored_cost, cost)?;
                 return Ok(Verdict::Wrong);
             }
-            match stored.parse::<bcrypt::HashParts>() {
-                Ok(parts) if parts.get_cost() < cost => {
-                    hash(&password, cost).map(Verdict::RightButWeak)
-                }
-                _ => Ok(Verdict::Right),
+            if stored_cost < cost {
+                return hash(&password, cost).map(Verdict::RightButWeak);
             }
+            Ok(Verdict::Right)
         })
         .await
     }
@@ -99,6 +101,17 @@ impl PasswordHasher {
 fn hash(password: &Password, cost: u32) -> Result<String, Error> {
     // The length is checked before: the non-truncating call refuses exactly 72 bytes, which are fine.
     bcrypt::hash(password.as_bytes(), cost).map_err(|error| Error::internal("bcrypt", error))
+}
+
+/// Takes what a check at `cost` would have taken longer than the one at `spent`, or else a name whose
+/// hash is older than the configured cost would tell itself by its quick refusal. Each cost doubles
+/// the time, so the costs from `spent` up to `cost` add up to the difference.
+fn spend_the_rest(password: &Password, spent: u32, cost: u32) -> Result<(), Error> {
+    (spent..cost).try_for_each(|cost| {
+        bcrypt::verify(password.as_bytes(), &dummy_hash(cost))
+            .map(drop)
+            .map_err(|error| Error::internal("bcrypt", error))
+    })
 }
 
 /// A hash in the right form that no password has: its salt and digest are not of one another.

@@ -19,6 +19,8 @@ use crate::sessions::{self, NewSession};
 const UNVERIFIED_CLAIM: Duration = Duration::hours(24);
 /// How old the number of accounts may be.
 const COUNT_MAX_AGE: Duration = Duration::seconds(5);
+/// How long to wait for who is counting.
+const COUNT_MAX_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// Makes an account and signs it in.
 pub(crate) async fn register(
@@ -127,7 +129,11 @@ pub(crate) async fn get_user(
 /// The number of active accounts, remembered for a few seconds: anybody may ask, and counting is not free.
 pub(crate) async fn count_users(app: &App) -> Result<i64, Error> {
     let now = app.clock.now_naive();
-    let mut counted = app.user_count.lock().await;
+    // One counts for all who wait. Nobody waits longer for that than for a connection: behind a
+    // database that is away each would otherwise wait for the failures of all before him.
+    let mut counted = tokio::time::timeout(COUNT_MAX_WAIT, app.user_count.lock())
+        .await
+        .map_err(|_| DbError::Busy)?;
     if let Some((at, count)) = *counted
         && at <= now
         && now - at < COUNT_MAX_AGE

@@ -83,20 +83,16 @@ pub(crate) fn revoke(db: &mut Db, session_id: &str, now: NaiveDateTime) -> Query
     .map(|ended| ended == 1)
 }
 
-/// Ends the session of a refresh token if it is this account's; the session that ended.
-pub(crate) fn revoke_lineage_of(
+/// The session of a refresh token if it is this account's.
+pub(crate) fn find_session_of(
     db: &mut Db,
     lineage: &str,
     user_id: UserId,
-    now: NaiveDateTime,
 ) -> QueryResult<Option<String>> {
-    let own = sessions::table
+    sessions::table
         .filter(sessions::refresh_lineage.eq(lineage))
         .filter(sessions::user_id.eq(user_id))
-        .filter(sessions::revoked_at.is_null());
-    diesel::update(own)
-        .set(sessions::revoked_at.eq(now))
-        .returning(sessions::id)
-        .get_result(db)
+        .select(sessions::id)
+        .first(db)
         .optional()
 }

@@ -35,8 +35,10 @@ pub(crate) async fn login(
         .pool
         .read(move |db| Ok::<_, Error>(accounts::queries::find_credentials(db, &name)?))
         .await?;
+    // An inactive account's own hash is not looked at: whether the password was right must not show.
     let stored = found
         .as_ref()
+        .filter(|credentials| credentials.is_active)
         .map(|credentials| credentials.password_hash.clone());
     let verdict = app
         .passwords
@@ -44,10 +46,8 @@ pub(crate) async fn login(
         .await?;
 
     let (credentials, upgrade) = match (found, verdict) {
-        (Some(credentials), Verdict::Right) if credentials.is_active => (credentials, None),
-        (Some(credentials), Verdict::RightButWeak(better)) if credentials.is_active => {
-            (credentials, Some(better))
-        }
+        (Some(credentials), Verdict::Right) => (credentials, None),
+        (Some(credentials), Verdict::RightButWeak(better)) => (credentials, Some(better)),
         (found, _) => return refuse_login(app, found, &username, address).await,
     };
     app.limits.login_succeeded(address, &username);
@@ -194,14 +194,16 @@ pub(crate) async fn logout(
     let now = app.clock.now_naive();
     app.pool
         .write_tx(move |db| {
-            let mut ended = Vec::with_capacity(2);
-            if queries::revoke(db, &session_id, now)? {
-                ended.push(session_id);
-            }
+            let mut ending = vec![session_id];
             if let Some(lineage) = other {
-                ended.extend(queries::revoke_lineage_of(db, &lineage, user_id, now)?);
+                ending.extend(queries::find_session_of(db, &lineage, user_id)?);
             }
-            for session_id in ended {
+            // In one order for everybody: two devices that sign each other out would deadlock.
+            ending.sort();
+            for session_id in ending {
+                if !queries::revoke(db, &session_id, now)? {
+                    continue;
+                }
                 let entry = Entry {
                     action: Action::SignedOut,
                     user_id: Some(user_id),

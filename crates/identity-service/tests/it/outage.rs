@@ -40,6 +40,27 @@ async fn without_its_database_the_service_says_so_and_comes_back_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn many_who_ask_for_the_status_without_a_database_are_answered_together() {
+    let db = TestDb::empty("away");
+    let (clock, _hand) = service_kit::Clock::manual(beginning());
+    let mut config = config(&db);
+    config.database.url = Some("postgres://nobody@127.0.0.1:1/nothing".parse().unwrap());
+    config.database.migrate = false;
+    let running = identity_service::start(config, deps(&clock)).await.unwrap();
+    let api = Api::new(running.base_url());
+    let begun = std::time::Instant::now();
+    let calls: Vec<_> = (0..12)
+        .map(|_| tokio::spawn(api.get("/api/status").send()))
+        .collect();
+    for call in calls {
+        refused(call.await.unwrap(), 503, "unavailable");
+    }
+    // One after another, two seconds each, would be twenty-four.
+    let took = begun.elapsed();
+    assert!(took < std::time::Duration::from_secs(10), "{took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn tables_that_are_not_there_yet_are_used_once_they_are() {
     let db = TestDb::empty("late");
     let (clock, _hand) = service_kit::Clock::manual(beginning());

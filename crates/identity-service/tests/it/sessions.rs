@@ -87,6 +87,45 @@ async fn a_hash_of_a_lower_cost_is_upgraded_at_the_next_good_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_refused_login_takes_one_time_however_old_the_stored_hash_is() {
+    let identity = Identity::start().await;
+    identity.register("old").await;
+    identity.register("gone").await;
+    identity.sql("UPDATE users SET is_active = FALSE WHERE username = 'gone'");
+    let mut config = crate::support::config(&identity.db);
+    config.password.bcrypt_cost = 9;
+    let stronger = identity_service::start(config, crate::support::deps(&identity.clock))
+        .await
+        .unwrap();
+    let api = test_kit::Api::new(stronger.base_url());
+    // The quickest of several: what else the machine does only adds.
+    let quickest = async |username: &str, password: &str| {
+        let mut quickest = std::time::Duration::MAX;
+        for _ in 0..6 {
+            let body = json!({ "username": username, "password": password });
+            let begun = std::time::Instant::now();
+            let reply = api.post("/api/auth/login").json(body).send().await;
+            quickest = quickest.min(begun.elapsed());
+            refused(reply, 401, "invalid_credentials");
+        }
+        quickest
+    };
+    let unknown = quickest("nobody", "wrong password").await;
+    for (username, password) in [
+        ("old", "wrong password"),
+        ("gone", "wrong password"),
+        ("gone", PASSWORD),
+    ] {
+        let took = quickest(username, password).await;
+        // Five costs of difference would be a 32nd.
+        assert!(
+            took > unknown / 2 && took < unknown * 2,
+            "{username}: {took:?}, nobody: {unknown:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn validate_tells_the_account_flat_and_nested_by_get_and_by_post() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
@@ -349,6 +388,40 @@ async fn logout_ends_the_session_of_a_named_refresh_token_only_if_it_is_the_call
     logout(&carol.access, Value::Null).await.expect(200);
     let dora = identity.register("dora").await;
     logout(&dora.access, json!("nonsense")).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn devices_that_sign_each_other_out_at_once_are_all_out() {
+    let identity = Identity::start().await;
+    identity.register("ada").await;
+    for _ in 0..10 {
+        let phone = signed_in(&identity.login("ada", PASSWORD).await.expect(200).json());
+        let laptop = signed_in(&identity.login("ada", PASSWORD).await.expect(200).json());
+        let logouts: Vec<_> = [(&phone, &laptop), (&laptop, &phone)]
+            .repeat(4)
+            .into_iter()
+            .map(|(caller, other)| {
+                let call = identity
+                    .api
+                    .post("/api/auth/logout")
+                    .bearer(&caller.access)
+                    .json(json!({ "refresh_token": other.refresh }));
+                tokio::spawn(call.send())
+            })
+            .collect();
+        for logout in logouts {
+            let reply = logout.await.unwrap();
+            // Who comes late finds himself signed out.
+            assert!([200, 401].contains(&reply.status), "{}", reply.text());
+        }
+        for device in [phone, laptop] {
+            refused(
+                identity.validate(&device.access).await,
+                401,
+                "token_revoked",
+            );
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

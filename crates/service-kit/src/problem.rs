@@ -71,6 +71,16 @@ impl Problem {
         )
     }
 
+    /// 408: the body did not arrive in time.
+    #[must_use]
+    pub fn too_slow() -> Self {
+        Self::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "validation_failed",
+            "The request body did not arrive in time",
+        )
+    }
+
     /// 429 `rate_limited`.
     #[must_use]
     pub fn rate_limited(retry_after: u64) -> Self {

@@ -243,6 +243,37 @@ async fn a_request_that_is_no_http_gets_an_answer_and_no_hang() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_does_not_arrive_is_408_and_holds_no_connection() {
+    let identity = Identity::start_with(|config| config.limits.body_seconds = 1).await;
+    for path in ["/api/auth/register", "/api/auth/login", "/api/auth/refresh"] {
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{{"
+        );
+        // Reads until the server hangs up, although the client did not ask it to.
+        let answer = raw_request(identity.running.addr(), request.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 408 "), "{answer:?}");
+        assert!(
+            answer.contains(r#""error":"validation_failed""#),
+            "{answer:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_object_is_refused_without_names_from_the_code() {
+    let (identity, token) = with_team().await;
+    for body in ["null", "42", "\"text\"", "true", "[]"] {
+        let call = identity.api.post("/api/auth/logout").bearer(&token);
+        let reply = call.body("application/json", body).send().await;
+        let reply = refused(reply, 400, "validation_failed").json();
+        assert_eq!(
+            reply["error_description"],
+            "The request body must be a JSON object"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_sane_request_id_is_echoed_and_another_replaced() {
     let identity = Identity::start().await;
     let id = async |value: &str| {

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use actix_web::dev::Payload;
 use actix_web::http::header;
 use actix_web::web::{Bytes, BytesMut, Data};
@@ -9,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Problem;
 
-/// Sizes that are refused. All in bytes.
+/// Sizes, in bytes, and slowness that are refused.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
@@ -17,6 +19,8 @@ pub struct Limits {
     pub json_bytes: usize,
     /// All header lines together: 431 beyond it.
     pub header_bytes: usize,
+    /// Seconds in which a body must have arrived: 408 after them.
+    pub body_seconds: u64,
 }
 
 impl Default for Limits {
@@ -24,6 +28,7 @@ impl Default for Limits {
         Self {
             json_bytes: 64 * 1024,
             header_bytes: 16 * 1024,
+            body_seconds: 30,
         }
     }
 }
@@ -120,15 +125,16 @@ fn not_json() -> Problem {
     Problem::bad_request("The request needs the header Content-Type: application/json")
 }
 
-/// Reads the whole body, up to the limit and no further.
+/// Reads the whole body, up to the limits and no further: who sends a byte now and then, or stops in the
+/// middle, would otherwise hold his connection for ever.
 fn read(
     req: &HttpRequest,
     payload: &mut Payload,
 ) -> impl Future<Output = Result<Bytes, Problem>> + 'static {
-    let limit = req
+    let limits = req
         .app_data::<Data<Limits>>()
-        .map_or_else(Limits::default, |limits| ***limits)
-        .json_bytes;
+        .map_or_else(Limits::default, |limits| ***limits);
+    let limit = limits.json_bytes;
     let announced = req
         .headers()
         .get(header::CONTENT_LENGTH)
@@ -138,22 +144,29 @@ fn read(
         if announced.is_some_and(|length| length > limit) {
             return Err(Problem::payload_too_large(limit));
         }
-        let mut body = BytesMut::new();
-        while let Some(chunk) = payload.next().await {
-            let chunk =
-                chunk.map_err(|_| Problem::bad_request("The request body could not be read"))?;
-            if body.len() + chunk.len() > limit {
-                return Err(Problem::payload_too_large(limit));
+        let whole = async {
+            let mut body = BytesMut::new();
+            while let Some(chunk) = payload.next().await {
+                let chunk = chunk
+                    .map_err(|_| Problem::bad_request("The request body could not be read"))?;
+                if body.len() + chunk.len() > limit {
+                    return Err(Problem::payload_too_large(limit));
+                }
+                body.extend_from_slice(&chunk);
             }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(body.freeze())
+            Ok(body.freeze())
+        };
+        let patience = Duration::from_secs(limits.body_seconds);
+        tokio::time::timeout(patience, whole)
+            .await
+            .unwrap_or_else(|_| Err(Problem::too_slow()))
     }
 }
 
 /// Serde also reads a struct from an array of its fields in order, which no body of ours means.
 fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    if bytes.trim_ascii_start().starts_with(b"[") {
+    let start = bytes.trim_ascii_start();
+    if !start.is_empty() && !start.starts_with(b"{") {
         return Err(Problem::bad_request(
             "The request body must be a JSON object",
         ));

@@ -188,12 +188,46 @@ fn watch_for_loss(
     }
 }
 
-/// The URL with a limit on how long connecting may take, unless it sets one itself.
+/// What libpq is to do about a server that says nothing any more, unless the URL says it itself: give up
+/// connecting, and notice within seconds, not the system's two hours, that a server lost its power or its
+/// network, so that the connection makes room for one to its successor. The last is in milliseconds.
+const LIVENESS: [(&str, &str); 5] = [
+    ("connect_timeout", "2"),
+    ("keepalives_idle", "5"),
+    ("keepalives_interval", "2"),
+    ("keepalives_count", "3"),
+    ("tcp_user_timeout", "10000"),
+];
+
 fn postgres_url(url: &DatabaseUrl) -> String {
-    let text = url.expose();
-    if text.contains("connect_timeout=") {
-        return text.to_owned();
+    let mut text = url.expose().to_owned();
+    for (name, value) in LIVENESS {
+        if !text.contains(&format!("{name}=")) {
+            let separator = if text.contains('?') { '&' } else { '?' };
+            text.push_str(&format!("{separator}{name}={value}"));
+        }
     }
-    let separator = if text.contains('?') { '&' } else { '?' };
-    format!("{text}{separator}connect_timeout=2")
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_silent_server_is_noticed_as_soon_as_the_url_says_or_within_seconds() {
+        let with = |url: &str| postgres_url(&url.parse().unwrap());
+        assert_eq!(
+            with("postgres://u@h/d"),
+            "postgres://u@h/d?connect_timeout=2&keepalives_idle=5&keepalives_interval=2\
+             &keepalives_count=3&tcp_user_timeout=10000"
+        );
+        let own = with("postgres://u@h/d?connect_timeout=9&keepalives_idle=60");
+        assert!(own.starts_with(
+            "postgres://u@h/d?connect_timeout=9&keepalives_idle=60&keepalives_interval=2&"
+        ));
+        assert_eq!(own.matches("connect_timeout=").count(), 1, "{own}");
+    }
 }

@@ -18,6 +18,9 @@ pub struct PoolOptions {
     pub size: u32,
     /// How long a caller waits for a connection before [`DbError::Busy`].
     pub acquire_timeout: Duration,
+    /// How long one unit of work may take before its caller is told that the database does not answer.
+    /// Longer than the server's own limits: only a server that is silent, not one that is slow, meets it.
+    pub answer_timeout: Duration,
 }
 
 impl PoolOptions {
@@ -28,6 +31,7 @@ impl PoolOptions {
             url,
             size: size.max(1),
             acquire_timeout: Duration::from_secs(2),
+            answer_timeout: Duration::from_secs(30),
         }
     }
 }
@@ -220,7 +224,12 @@ impl Pool {
             drop(places);
             outcome
         });
-        match task.await {
+        // The thread goes on waiting, with its connection and its places, for the server or the network to
+        // give it up; the caller does not.
+        let Ok(joined) = tokio::time::timeout(self.inner.options.answer_timeout, task).await else {
+            return Err(DbError::Unreachable("no answer in time".to_owned()).into());
+        };
+        match joined {
             Ok(outcome) => outcome,
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => Err(DbError::Unreachable("the runtime is stopping".to_owned()).into()),

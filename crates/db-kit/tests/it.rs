@@ -75,6 +75,27 @@ fn at(seconds: i64) -> NaiveDateTime {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_asks_a_database_that_falls_silent_is_told_so_in_time() {
+    let fresh = fresh(COUNTER);
+    let mut options = PoolOptions::new(fresh.pool.url().clone(), 1);
+    options.acquire_timeout = Duration::from_millis(100);
+    options.answer_timeout = Duration::from_millis(200);
+    let pool = Pool::open(options);
+    let silent = pool
+        .read::<(), DbError, _>(|_| {
+            std::thread::sleep(Duration::from_secs(1));
+            Ok(())
+        })
+        .await;
+    assert!(matches!(silent, Err(DbError::Unreachable(_))), "{silent:?}");
+    // The connection is not given to others before the work with it has ended.
+    let next = pool.read::<(), DbError, _>(|_| Ok(())).await;
+    assert!(matches!(next, Err(DbError::Busy)), "{next:?}");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    pool.read::<(), DbError, _>(|_| Ok(())).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transactions_that_read_before_they_write_all_commit() {
     let fresh = fresh(COUNTER);
     fresh

@@ -94,8 +94,8 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
         broker: of_identity,
     };
     let identity = identity_service::start(config.identity, deps).await?;
-    if config.worksession.identity_url == worksession_service::Config::default().identity_url {
-        config.worksession.identity_url = on_this_machine(identity.addr())?;
+    if config.worksession.identity_url.is_none() {
+        config.worksession.identity_url = Some(on_this_machine(identity.addr())?);
     }
     let deps = notifier::Deps {
         clock: clock.clone(),

@@ -32,9 +32,9 @@ pub struct Config {
     pub database: DatabaseConfig,
     /// The broker.
     pub broker: BrokerConfig,
-    /// Where the identity service is asked.
-    #[serde(deserialize_with = "read_url")]
-    pub identity_url: Url,
+    /// Where the identity service is asked; without it `http://127.0.0.1:8080`, and in the standalone its own.
+    #[serde(deserialize_with = "read_optional_url")]
+    pub identity_url: Option<Url>,
     /// Where browsers are sent; the same unless said otherwise.
     #[serde(deserialize_with = "read_optional_url")]
     pub identity_public_url: Option<Url>,
@@ -73,7 +73,7 @@ impl Default for Config {
             data_dir: None,
             database: DatabaseConfig::default(),
             broker: BrokerConfig::default(),
-            identity_url: default_identity_url(),
+            identity_url: None,
             identity_public_url: None,
             auth: AuthConfig::default(),
             dashboard: DashboardConfig::default(),
@@ -180,7 +180,8 @@ impl Config {
     }
 }
 
-fn default_identity_url() -> Url {
+/// Where the identity service listens when nobody says otherwise.
+pub(crate) fn default_identity_url() -> Url {
     #[expect(clippy::expect_used, reason = "a constant, read by every test")]
     "http://127.0.0.1:8080".parse().expect("an address")
 }
@@ -242,7 +243,8 @@ mod tests {
             ],
         )
         .expect("fits");
-        assert_eq!(config.identity_url.as_str(), "http://identity:8080/");
+        let identity_url = config.identity_url.as_ref().expect("was set");
+        assert_eq!(identity_url.as_str(), "http://identity:8080/");
         assert_eq!(config.auth.remember(), Duration::from_secs(1));
         assert_eq!(config.categories.suggested.0, ["deep work"]);
         assert!(!format!("{config:?}").contains("hunter2"));

@@ -18,7 +18,7 @@ use service_kit::{Clock, Problem};
 use thiserror::Error;
 
 use crate::auth::{IdentityClient, IdentityClientError};
-use crate::config::Config;
+use crate::config::{Config, default_identity_url};
 use crate::health::Probe;
 use crate::sessions::Sweeper;
 use crate::state::AppState;
@@ -128,8 +128,9 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let listen = config.listen;
     let listener = server::bind(listen).map_err(|cause| StartError::Listen(listen, cause))?;
     let metrics = Metrics::new()?;
+    let identity_url = config.identity_url.clone();
     let identity = IdentityClient::new(
-        &config.identity_url,
+        &identity_url.unwrap_or_else(default_identity_url),
         config.auth.remember(),
         deps.clock.clone(),
     )?;

@@ -116,7 +116,7 @@ fn aside(config: &Config) -> Config {
     config.worksession.listen = listen;
     config.worksession.drain_seconds = 0;
     config.worksession.rate_limits.enabled = Some(false);
-    config.worksession.identity_url = worksession_service::Config::default().identity_url;
+    config.worksession.identity_url = None;
     config.notifier.listen = listen;
     config.notifier.drain_seconds = 0;
     config

@@ -37,7 +37,8 @@ arguments! {
     }
 }
 
-/// Ids of up to `limit` open sessions whose planned end is not later than `open_after`.
+/// Ids of up to `limit` open sessions whose planned end is not later than `open_after`, in one order
+/// for all sweepers, so that two of them never wait for each other.
 pub(super) fn overdue(
     db: &mut Db,
     open_after: NaiveDateTime,
@@ -45,7 +46,7 @@ pub(super) fn overdue(
 ) -> QueryResult<Vec<String>> {
     const TEXT: &str = "SELECT session_id FROM a JOIN sessions \
         ON status IN ('running', 'awaiting_submit') AND expected_end_at <= p_open_after \
-        LIMIT (SELECT p_limit FROM a)";
+        ORDER BY session_id LIMIT (SELECT p_limit FROM a)";
     let arguments = OverdueArguments { open_after, limit };
     on_backend!(db, conn => Statement::<_, Text>::new(TEXT, &arguments).load(conn))
 }

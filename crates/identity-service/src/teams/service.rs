@@ -174,6 +174,9 @@ pub(crate) async fn change_role(
                 (true, TeamRole::Owner) => owner_id,
                 (true, _) => return Err(Error::LastOwner),
                 (false, TeamRole::Owner) => {
+                    // Nobody could take the team back from an owner who cannot sign in.
+                    accounts::queries::find_active_by_name(db, &username)?
+                        .ok_or(Error::MemberNotFound)?;
                     queries::set_role(db, actor.team_id, owner_id, TeamRole::Admin)?;
                     queries::set_owner(db, actor.team_id, target.user_id)?;
                     target.user_id

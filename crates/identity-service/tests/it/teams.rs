@@ -430,6 +430,21 @@ async fn giving_a_member_the_role_owner_hands_the_team_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_team_is_not_handed_to_somebody_who_cannot_sign_in() {
+    let cast = Cast::assemble().await;
+    cast.identity
+        .sql("UPDATE users SET is_active = FALSE WHERE username_lower = 'mia'");
+    refused(
+        cast.set_role(&cast.owner, "mia", "owner").await,
+        404,
+        "member_not_found",
+    );
+    let team = cast.get(&cast.owner, "/api/teams/crew").await.json();
+    assert_eq!(team["my_role"], "owner");
+    cast.remove(&cast.owner, "mia").await.expect(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn members_are_removed_by_admins_and_leave_by_themselves() {
     let cast = Cast::assemble().await;
     cast.add(&cast.owner, "sam", None).await.expect(201);

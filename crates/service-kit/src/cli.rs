@@ -61,6 +61,7 @@ pub async fn healthcheck(listen: SocketAddr) -> Result<(), String> {
     }
     #[expect(clippy::disallowed_methods, reason = "calls this machine only")]
     let client = reqwest::Client::builder()
+        .tls_backend_preconfigured(crate::tls::client_config())
         .no_proxy()
         .timeout(Duration::from_secs(5))
         .build()

@@ -113,6 +113,7 @@ impl GuardedClient {
         });
         #[expect(clippy::disallowed_methods, reason = "this is the guarded client")]
         let client = Client::builder()
+            .tls_backend_preconfigured(crate::tls::client_config())
             .user_agent(concat!("Holdfast/", env!("CARGO_PKG_VERSION")))
             .no_proxy()
             .redirect(Policy::none())

@@ -23,6 +23,7 @@ impl Client {
         let builder = reqwest::Client::builder();
         Ok(Self {
             http: builder
+                .tls_backend_preconfigured(service_kit::tls::client_config())
                 .no_proxy()
                 .timeout(Duration::from_secs(30))
                 .build()?,

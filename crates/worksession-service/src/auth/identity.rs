@@ -82,6 +82,7 @@ impl IdentityClient {
         validate.set_query(Some("include=teams"));
         Ok(Self {
             http: reqwest::ClientBuilder::new()
+                .tls_backend_preconfigured(service_kit::tls::client_config())
                 .pool_idle_timeout(IDLE)
                 .redirect(Policy::none())
                 .no_proxy()

@@ -12,10 +12,15 @@ pub(crate) fn var(name: &str) -> Option<String> {
     value.ok().filter(|v| !v.is_empty())
 }
 
-/// The root of the checkout.
+/// The root of the checkout that cargo was called in. Asked at run time: a target folder that serves
+/// several checkouts may hold a program that was built in another one.
 pub(crate) fn root() -> PathBuf {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent().unwrap_or(here).to_path_buf()
+    let here = std::env::current_dir().unwrap_or_default();
+    let start = var("CARGO_MANIFEST_DIR").map_or_else(|| here.clone(), PathBuf::from);
+    let root = start
+        .ancestors()
+        .find(|dir| dir.join("xtask/Cargo.toml").is_file());
+    root.map_or(here, Path::to_path_buf)
 }
 
 /// Where cargo puts what it builds. On a build server it lies outside the checkout, so that it

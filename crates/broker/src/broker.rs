@@ -38,6 +38,18 @@ pub enum BrokerState {
     Disconnected,
 }
 
+impl BrokerState {
+    /// In one word, as the readiness probe reports it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Connected => "connected",
+            Self::Disconnected => "disconnected",
+        }
+    }
+}
+
 /// The broker did not answer a question.
 #[derive(Debug, Clone, Error)]
 #[error("the broker does not answer: {0}")]

@@ -11,18 +11,29 @@ pub(crate) const PARKED_QUEUE: &str = "work.parked";
 pub enum Queue {
     /// What the notifier tells a chat, and where to.
     NotifyChat,
+    /// Mails to be sent.
+    NotifyMail,
+    /// What the identity area tells the work-session area of accounts and teams.
+    WorksessionIdentity,
     /// What the notifier answers to the work-session area.
     WorksessionFeedback,
 }
 
 impl Queue {
-    pub(crate) const ALL: [Self; 2] = [Self::NotifyChat, Self::WorksessionFeedback];
+    pub(crate) const ALL: [Self; 4] = [
+        Self::NotifyChat,
+        Self::NotifyMail,
+        Self::WorksessionIdentity,
+        Self::WorksessionFeedback,
+    ];
 
     /// The queue's name, before any configured prefix.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::NotifyChat => "notify.chat",
+            Self::NotifyMail => "notify.mail",
+            Self::WorksessionIdentity => "worksession.identity",
             Self::WorksessionFeedback => "worksession.feedback",
         }
     }
@@ -35,6 +46,8 @@ impl Queue {
                 (Exchange::Public, "session.#"),
                 (Exchange::Private, "integration.configured.v1"),
             ],
+            Self::NotifyMail => &[(Exchange::Private, "mail.requested.v1")],
+            Self::WorksessionIdentity => &[(Exchange::Public, "identity.#")],
             Self::WorksessionFeedback => &[
                 (Exchange::Public, "notification.#"),
                 (Exchange::Public, "integration.disabled.#"),
@@ -105,6 +118,14 @@ mod tests {
         assert_eq!(
             routed(Exchange::Private, "integration.configured.v1"),
             [Queue::NotifyChat]
+        );
+        assert_eq!(
+            routed(Exchange::Private, "mail.requested.v1"),
+            [Queue::NotifyMail]
+        );
+        assert_eq!(
+            routed(Exchange::Public, "identity.session_revoked.v1"),
+            [Queue::WorksessionIdentity]
         );
         assert_eq!(
             routed(Exchange::Public, "integration.disabled.v1"),

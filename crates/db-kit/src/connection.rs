@@ -84,7 +84,7 @@ impl Manager {
         &self.generation
     }
 
-    fn open(&self) -> Result<Managed, ConnectionError> {
+    pub(crate) fn open(&self) -> Result<Managed, ConnectionError> {
         let generation = self.generation.load(Ordering::Acquire);
         let lost = Arc::new(AtomicBool::new(false));
         let watch = watch_for_loss(Arc::clone(&lost), Arc::clone(&self.generation), generation);

@@ -4,7 +4,7 @@ use thiserror::Error;
 /// Why the database gave no answer.
 #[derive(Debug, Error)]
 pub enum DbError {
-    /// Every connection was in use for as long as a caller may wait. Passing: 503.
+    /// Every connection, or a row, was in use for as long as a caller may wait. Passing: 503.
     #[error("all database connections are in use")]
     Busy,
     /// The server is away, restarting, or cut the connection. Passing: 503.
@@ -55,7 +55,8 @@ pub(crate) fn is_connection_lost(error: &DieselError) -> bool {
 
 fn is_lock_timeout(error: &DieselError) -> bool {
     matches!(error, DieselError::DatabaseError(_, info) if info.message().contains("database is locked")
-        || info.message().contains("canceling statement due to statement timeout"))
+        || info.message().contains("canceling statement due to statement timeout")
+        || info.message().contains("deadlock detected"))
 }
 
 /// Whether the error is a second row with the same values in these columns of the table.

@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use chrono::NaiveDateTime;
+use chrono::{DateTime, NaiveDateTime, Utc};
 use diesel::prelude::*;
-use uuid::Uuid;
+use event_types::{Event, EventData};
+use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::schema::outbox;
 use crate::{Db, on_backend};
@@ -55,6 +56,55 @@ pub struct OutboxStats {
     pub oldest: Option<NaiveDateTime>,
     /// Rows that no queue wanted.
     pub unroutable: i64,
+}
+
+impl NewOutboxRow {
+    /// The row of an event that happens `now` in the part `source`.
+    ///
+    /// # Errors
+    /// When the data does not serialise or is too long for an event: the change must not happen either.
+    pub fn of<T: EventData>(
+        source: &str,
+        now: DateTime<Utc>,
+        request_id: Option<String>,
+        data: &T,
+    ) -> QueryResult<Self> {
+        let id = uuid_v7(now);
+        let body = Event::new(id, source, now, request_id, data).and_then(|event| event.encode());
+        Ok(Self {
+            id,
+            exchange: T::EXCHANGE.name(),
+            routing_key: T::TYPE,
+            body: body
+                .map_err(|error| diesel::result::Error::SerializationError(Box::new(error)))?,
+            created_at: now.naive_utc(),
+        })
+    }
+}
+
+/// An id that sorts by time, of the injected clock.
+#[must_use]
+pub fn uuid_v7(now: DateTime<Utc>) -> Uuid {
+    let seconds = u64::try_from(now.timestamp()).unwrap_or_default();
+    Uuid::new_v7(Timestamp::from_unix(
+        NoContext,
+        seconds,
+        now.timestamp_subsec_nanos(),
+    ))
+}
+
+/// Writes an event; call it in the transaction of the change, and wake the relay after the commit.
+///
+/// # Errors
+/// Any database error, or an event that cannot be encoded; the caller's transaction is lost.
+pub fn enqueue<T: EventData>(
+    db: &mut Db,
+    source: &str,
+    now: DateTime<Utc>,
+    request_id: Option<String>,
+    data: &T,
+) -> QueryResult<()> {
+    insert(db, &NewOutboxRow::of(source, now, request_id, data)?)
 }
 
 /// Writes an event; call it in the transaction of the change.

@@ -175,6 +175,17 @@ impl Pool {
         transaction(&mut conn, work)
     }
 
+    /// Opens a connection that is none of the pool's, for who listens all the time. Blocks.
+    ///
+    /// # Errors
+    /// [`DbError::Unreachable`] when the database does not answer.
+    pub fn dedicated(&self) -> Result<Db, DbError> {
+        Manager::new(self.inner.options.url.clone())
+            .open()
+            .map(|managed| managed.db)
+            .map_err(|error| DbError::Unreachable(error.to_string()))
+    }
+
     /// Asks the database for a sign of life.
     ///
     /// # Errors

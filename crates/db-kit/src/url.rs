@@ -43,6 +43,12 @@ impl DatabaseUrl {
         self.text.expose_secret()
     }
 
+    /// The file, when it is a SQLite database.
+    #[must_use]
+    pub fn file(&self) -> Option<PathBuf> {
+        matches!(self.backend, Backend::Sqlite).then(|| self.sqlite_path())
+    }
+
     /// The file of a SQLite database.
     pub(crate) fn sqlite_path(&self) -> PathBuf {
         let text = self.expose();

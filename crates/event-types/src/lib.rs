@@ -4,12 +4,16 @@
 //! new type. What it is not: nothing here sends or stores; see the crates `broker` and `db-kit`.
 
 mod envelope;
+mod identity;
 mod integration;
+mod mail;
 mod notification;
 mod session;
 
 pub use envelope::{Event, EventData, EventError, Exchange, MAX_EVENT_BYTES};
+pub use identity::{MembershipChanged, SessionRevoked, TeamChanged, TeamRef, UserChanged};
 pub use integration::{ChatDestination, IntegrationConfigured, IntegrationDisabled};
+pub use mail::{Mail, MailRequested, MailText};
 pub use notification::{NotificationDelivered, NotificationFailed, NotificationSkipped};
 pub use session::{
     ChatTarget, SessionAbandoned, SessionProject, SessionStarted, SessionSubmitted, SessionUser,

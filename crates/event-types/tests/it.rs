@@ -1,11 +1,14 @@
 //! What is published can be read again, and what cannot be ours is told apart.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use auth_types::TeamRole;
 use chrono::{TimeZone, Utc};
 use event_types::{
-    Event, EventData, EventError, Exchange, IntegrationConfigured, MAX_EVENT_BYTES,
-    NotificationDelivered,
+    Event, EventData, EventError, Exchange, IntegrationConfigured, MAX_EVENT_BYTES, Mail,
+    MailRequested, MailText, MembershipChanged, NotificationDelivered, SessionRevoked, TeamChanged,
+    TeamRef, UserChanged,
 };
+use serde_json::json;
 use uuid::Uuid;
 
 fn sample() -> Event {
@@ -58,4 +61,171 @@ fn an_event_of_another_type_version_or_size_is_refused() {
     let huge = vec![b' '; MAX_EVENT_BYTES + 1];
     assert!(matches!(Event::decode(&huge), Err(EventError::TooLong(_))));
     assert!(matches!(Event::decode(b"{"), Err(EventError::Json(_))));
+}
+
+/// The data as published, after it was read back and found to be the same.
+fn published<T: EventData + PartialEq + std::fmt::Debug>(data: &T) -> serde_json::Value {
+    let at = Utc.with_ymd_and_hms(2026, 11, 21, 8, 0, 0).unwrap();
+    let event = Event::new(Uuid::from_u128(1), "identity-service", at, None, data).unwrap();
+    let read = Event::decode(event.encode().unwrap().as_bytes()).unwrap();
+    assert_eq!(&read.data_as::<T>().unwrap(), data);
+    assert_eq!(read.event_type, T::TYPE);
+    read.data
+}
+
+fn team() -> TeamRef {
+    TeamRef {
+        id: "5".parse().unwrap(),
+        slug: "core".into(),
+        name: "Core".into(),
+    }
+}
+
+#[test]
+fn what_the_identity_area_tells_has_exactly_this_shape() {
+    let user_id = "7".parse().unwrap();
+    let revoked = SessionRevoked {
+        user_id,
+        sids: vec!["a".into(), "b".into()],
+    };
+    assert_eq!(
+        published(&revoked),
+        json!({ "user_id": 7, "sids": ["a", "b"] })
+    );
+    let changed = UserChanged {
+        user_id,
+        deleted: true,
+    };
+    assert_eq!(
+        published(&changed),
+        json!({ "user_id": 7, "deleted": true })
+    );
+    let core = json!({ "id": 5, "slug": "core", "name": "Core" });
+    for (role, told) in [
+        (Some(TeamRole::Owner), json!("owner")),
+        (Some(TeamRole::Member), json!("member")),
+        (None, json!(null)),
+    ] {
+        let membership = MembershipChanged {
+            user_id,
+            team: team(),
+            role,
+        };
+        assert_eq!(
+            published(&membership),
+            json!({ "user_id": 7, "team": core, "role": told })
+        );
+        assert_eq!(membership.subject(), "team/5");
+    }
+    let gone = TeamChanged {
+        team: team(),
+        deleted: false,
+    };
+    assert_eq!(published(&gone), json!({ "team": core, "deleted": false }));
+    for exchange in [
+        SessionRevoked::EXCHANGE,
+        UserChanged::EXCHANGE,
+        MembershipChanged::EXCHANGE,
+        TeamChanged::EXCHANGE,
+    ] {
+        assert_eq!(exchange, Exchange::Public);
+    }
+}
+
+#[test]
+fn a_requested_mail_says_its_kind_and_nothing_more_in_clear() {
+    let requested = MailRequested {
+        template: "invitation".into(),
+        sealed: "v1.k.x".into(),
+    };
+    assert_eq!(
+        published(&requested),
+        json!({ "template": "invitation", "sealed": "v1.k.x" })
+    );
+    assert_eq!(requested.subject(), "mail/invitation");
+    assert_eq!(MailRequested::EXCHANGE, Exchange::Private);
+    assert_eq!(MailRequested::seal_context("invitation"), "mail/invitation");
+}
+
+#[test]
+fn a_sealed_mail_opens_to_exactly_this_json() {
+    let at = Utc.with_ymd_and_hms(2026, 11, 21, 8, 0, 0).unwrap();
+    let time = "2026-11-21T08:00:00Z";
+    let (link, username) = ("https://x/t".to_owned(), "ada".to_owned());
+    let cases = [
+        (
+            MailText::Invitation {
+                team: "Core".into(),
+                invited_by: "bob".into(),
+                link: link.clone(),
+                expires_at: at,
+            },
+            json!({ "template": "invitation", "team": "Core", "invited_by": "bob", "link": link, "expires_at": time }),
+        ),
+        (
+            MailText::VerifyEmail {
+                username: username.clone(),
+                link: link.clone(),
+                expires_at: at,
+            },
+            json!({ "template": "verify_email", "username": "ada", "link": link, "expires_at": time }),
+        ),
+        (
+            MailText::ResetPassword {
+                username: username.clone(),
+                link: link.clone(),
+                expires_at: at,
+            },
+            json!({ "template": "reset_password", "username": "ada", "link": link, "expires_at": time }),
+        ),
+        (
+            MailText::NewSignIn {
+                username: username.clone(),
+                at,
+                address: "192.0.2.7".into(),
+                user_agent: None,
+            },
+            json!({ "template": "new_sign_in", "username": "ada", "at": time, "address": "192.0.2.7", "user_agent": null }),
+        ),
+        (
+            MailText::EmailChanged {
+                username: username.clone(),
+                new_address_hint: "n…@e…".into(),
+                at,
+            },
+            json!({ "template": "email_changed", "username": "ada", "new_address_hint": "n…@e…", "at": time }),
+        ),
+        (
+            MailText::SecurityChanged {
+                username,
+                what: "password".into(),
+                at,
+            },
+            json!({ "template": "security_changed", "username": "ada", "what": "password", "at": time }),
+        ),
+    ];
+    assert_eq!(
+        cases.each_ref().map(|(text, _)| text.template()),
+        MailText::TEMPLATES
+    );
+    for (text, expected) in cases {
+        assert_eq!(expected["template"], text.template());
+        let mail = Mail {
+            to: "ada@example.com".into(),
+            text,
+        };
+        let json = serde_json::to_value(&mail).unwrap();
+        assert_eq!(json, json!({ "to": "ada@example.com", "text": expected }));
+        assert!(serde_json::from_value::<Mail>(json).unwrap() == mail);
+        let shown = format!("{mail:?}");
+        assert!(
+            !shown.contains("ada") && !shown.contains("https"),
+            "{shown}"
+        );
+    }
+    // A sender of before or after this version.
+    let sparse = r#"{"to":"a@b","text":{"template":"new_sign_in","username":"ada","at":"2026-11-21T08:00:00Z","address":"x","added":1}}"#;
+    assert!(serde_json::from_str::<Mail>(sparse).is_ok());
+    let unknown = r#"{"to":"a@b","text":{"template":"newsletter"}}"#;
+    assert!(serde_json::from_str::<Mail>(unknown).is_err());
 }

@@ -19,6 +19,7 @@ pub mod metrics;
 pub mod rate_limit;
 pub mod seal;
 pub mod server;
+pub mod start;
 pub mod tls;
 
 pub use clock::{Clock, ManualClock};

@@ -76,6 +76,12 @@ impl Sealer {
         ))
     }
 
+    /// Whether a value was sealed with the current key, as opposed to an old or another one.
+    pub fn is_current(&self, sealed: &str) -> bool {
+        let mut parts = sealed.splitn(3, '.');
+        parts.next() == Some(VERSION) && parts.next() == Some(&self.current.id)
+    }
+
     /// Opens what [`Sealer::seal`] made for the same `aad`.
     pub fn open(&self, aad: &str, sealed: &str) -> Result<SecretSlice<u8>, SealError> {
         let mut parts = sealed.splitn(3, '.');
@@ -165,6 +171,8 @@ mod tests {
         let sealed = before.seal("a", b"x").unwrap();
         let after = Sealer::new(&[2; 32], [&[1; 32], &[3; 32]]).unwrap();
         assert_eq!(after.open("a", &sealed).unwrap().expose_secret(), b"x");
+        assert!(before.is_current(&sealed) && !after.is_current(&sealed));
+        assert!(!after.is_current("") && !after.is_current("v1.x"));
         let forgotten = Sealer::new(&[2; 32], []).unwrap();
         assert!(matches!(
             forgotten.open("a", &sealed),

@@ -18,9 +18,21 @@ pub fn client_config() -> ClientConfig {
     SHARED.get_or_init(|| with_roots(machine_roots())).clone()
 }
 
-fn machine_roots() -> RootCertStore {
+/// Whether the machine names authorities; for libraries that make a configuration of their own, so that
+/// they trust the same ones.
+#[must_use]
+pub fn machine_names_authorities() -> bool {
+    !native_roots().is_empty()
+}
+
+fn native_roots() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    roots
+}
+
+fn machine_roots() -> RootCertStore {
+    let mut roots = native_roots();
     if roots.is_empty() {
         log::info!("this machine names no certificate authorities; Mozilla's list is used");
         roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());

@@ -9,7 +9,13 @@ use uuid::Uuid;
 use crate::TestBackend;
 
 /// Everything that the product declares (crate `broker`, topology).
-const QUEUES: [&str; 3] = ["notify.chat", "worksession.feedback", "work.parked"];
+const QUEUES: [&str; 5] = [
+    "notify.chat",
+    "notify.mail",
+    "worksession.identity",
+    "worksession.feedback",
+    "work.parked",
+];
 const EXCHANGES: [&str; 3] = ["work.events", "work.private", "work.dlx"];
 
 /// A broker, or a part of one, that nobody else uses; what was declared there is deleted when this is

@@ -1,5 +1,5 @@
 //! What the tests of every crate share: a fresh database each, a broker to themselves, a chat server
-//! that misbehaves on request, an HTTP client that shows everything, and real processes to kill.
+//! and a mail server that misbehave on request, an HTTP client that shows everything, and real processes to kill.
 //!
 //! `HOLDFAST_TEST_BACKEND` chooses what the tests run on: `sqlite` (the default; the broker is in
 //! memory) or `postgres` (the broker is RabbitMQ), with the servers named by `HOLDFAST_TEST_PG`
@@ -18,15 +18,21 @@ mod backend;
 mod broker;
 mod chat;
 mod database;
+pub mod images;
+mod mail;
+mod mail_talk;
 mod process;
 mod schema;
 mod wait;
+mod web;
 
 pub use crate::api::{Api, Call, Reply, raw_request};
 pub use crate::backend::TestBackend;
 pub use crate::broker::TestBroker;
 pub use crate::chat::{ChatMessage, ChatReply, FakeChat};
 pub use crate::database::TestDb;
+pub use crate::mail::{MailFault, MailServer, MailStage, ReceivedMail};
 pub use crate::process::Process;
 pub use crate::schema::assert_same_schema;
 pub use crate::wait::wait_until;
+pub use crate::web::{FakeWeb, Page};

@@ -25,7 +25,7 @@ struct Index {
 }
 
 const POSTGRES_COLUMNS: &str = "SELECT table_name::text, column_name::text, \
-    CASE data_type WHEN 'timestamp without time zone' THEN 'timestamp' ELSE data_type::text END AS kind, \
+    CASE data_type WHEN 'timestamp without time zone' THEN 'timestamp' WHEN 'bytea' THEN 'blob' ELSE data_type::text END AS kind, \
     is_nullable = 'NO' AS required FROM information_schema.columns WHERE table_schema = 'public'";
 const POSTGRES_INDEXES: &str = "SELECT i.relname::text AS name FROM pg_index x \
     JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_namespace n ON n.oid = i.relnamespace \

@@ -21,7 +21,7 @@ use ipnet::IpNet;
 use reqwest::{
     Client, Response,
     dns::{Addrs, Name, Resolve, Resolving},
-    header::{DATE, HeaderMap, HeaderName, RETRY_AFTER},
+    header::{ACCEPT, DATE, HeaderMap, HeaderName, RETRY_AFTER},
     redirect::Policy,
 };
 use url::{Host, Url};
@@ -157,6 +157,29 @@ impl GuardedClient {
             .await
             .map_err(|error| classify(&error))?;
         Ok(read(response, self.rules.max_body).await)
+    }
+
+    /// Fetches what is there, once. An answer that announces more than the limit is not read at all.
+    pub async fn get(&self, url: &Url, accept: &'static str) -> Result<Answer, GuardError> {
+        self.rules.check(url)?;
+        let response = self
+            .client
+            .get(url.clone())
+            .header(ACCEPT, accept)
+            .send()
+            .await
+            .map_err(|error| classify(&error))?;
+        let limit = self.rules.max_body;
+        let announced = response.content_length();
+        if announced.is_some_and(|length| usize::try_from(length).map_or(true, |n| n > limit)) {
+            return Ok(Answer {
+                status: response.status().as_u16(),
+                retry_after: retry_after(response.headers()),
+                body: Vec::new(),
+                complete: false,
+            });
+        }
+        Ok(read(response, limit).await)
     }
 }
 

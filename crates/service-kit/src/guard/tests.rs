@@ -223,3 +223,51 @@ async fn post(address: SocketAddr) -> Result<super::Answer, GuardError> {
         .post_json(&url, &serde_json::json!({"text": "hi"}), HeaderMap::new())
         .await
 }
+
+#[tokio::test]
+async fn a_file_is_fetched_up_to_the_limit_and_not_read_when_it_announces_more() {
+    let fetch = async |answer: &'static str| {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut buffer = [0; 4096];
+            let length = socket.read(&mut buffer).await.unwrap();
+            let _ = socket.write_all(answer.as_bytes()).await;
+            String::from_utf8_lossy(&buffer[..length]).into_owned()
+        });
+        let client = GuardedClient::new(GuardOptions {
+            allowed_cidrs: vec!["127.0.0.0/8".parse().unwrap()],
+            allow_plain: true,
+            timeout: Duration::from_millis(400),
+            max_body: 1024,
+        })
+        .unwrap();
+        let url = Url::parse(&format!("http://{address}/photo")).unwrap();
+        let answer = client.get(&url, "image/png").await.unwrap();
+        (answer, server.await.unwrap())
+    };
+    let (answer, request) =
+        fetch("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc").await;
+    assert_eq!(
+        (answer.status, answer.body.as_slice()),
+        (200, b"abc".as_slice())
+    );
+    assert!(answer.complete);
+    assert!(request.starts_with("GET /photo HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("accept: image/png"), "{request}");
+    let (answer, _) =
+        fetch("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\nConnection: close\r\n\r\nabc").await;
+    assert_eq!((answer.body.len(), answer.complete), (0, false));
+
+    let strict = GuardedClient::new(GuardOptions {
+        allow_plain: true,
+        ..GuardOptions::default()
+    })
+    .unwrap();
+    let url = Url::parse("http://127.0.0.1:1/").unwrap();
+    assert_eq!(
+        strict.get(&url, "image/png").await,
+        Err(GuardError::ForbiddenAddress)
+    );
+}

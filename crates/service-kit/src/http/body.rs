@@ -1,7 +1,8 @@
+use std::future::{Ready, ready};
 use std::time::Duration;
 
 use actix_web::dev::Payload;
-use actix_web::http::header;
+use actix_web::http::header::{self, HeaderMap};
 use actix_web::web::{Bytes, BytesMut, Data};
 use actix_web::{FromRequest, HttpRequest};
 use futures_util::StreamExt;
@@ -61,7 +62,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let is_json = has_json_content_type(req);
-        let body = read(req, payload);
+        let body = read(req, payload, None);
         Box::pin(async move {
             Ok(Self(body.await.and_then(|bytes| {
                 if is_json {
@@ -94,7 +95,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalJson<T> {
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let is_json = has_json_content_type(req);
-        let body = read(req, payload);
+        let body = read(req, payload, None);
         Box::pin(async move {
             Ok(Self(body.await.and_then(|bytes| {
                 match (bytes.is_empty(), is_json) {
@@ -105,6 +106,67 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalJson<T> {
             })))
         })
     }
+}
+
+/// A body that nobody has read yet. For bodies larger than most: a handler reads it once it knows who
+/// sends it and that he may, with a limit of its own.
+pub struct Unread {
+    req: HttpRequest,
+    payload: Payload,
+}
+
+impl FromRequest for Unread {
+    type Error = std::convert::Infallible;
+    type Future = Ready<Result<Self, Self::Error>>;
+
+    fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        ready(Ok(Self {
+            req: req.clone(),
+            payload: payload.take(),
+        }))
+    }
+}
+
+impl Unread {
+    /// The bytes, at most `limit` of them.
+    ///
+    /// # Errors
+    /// 413 over the limit, 408 after [`Limits::body_seconds`], 400 for a body that breaks off.
+    pub async fn bytes(mut self, limit: usize) -> Result<Bytes, Problem> {
+        read(&self.req, &mut self.payload, Some(limit)).await
+    }
+
+    /// The bytes as JSON.
+    ///
+    /// # Errors
+    /// As [`Unread::bytes`] and [`Json::into_inner`].
+    pub async fn json<T: DeserializeOwned>(self, limit: usize) -> Result<T, Problem> {
+        let is_json = has_json_content_type(&self.req);
+        let bytes = self.bytes(limit).await?;
+        if is_json {
+            parse_object(&bytes)
+        } else {
+            Err(not_json())
+        }
+    }
+
+    /// The request's headers.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        self.req.headers()
+    }
+
+    /// The body as it comes, and how long all of it may take. The caller counts the bytes.
+    #[must_use]
+    pub fn into_stream(self) -> (Payload, Duration) {
+        let seconds = limits(&self.req).body_seconds;
+        (self.payload, Duration::from_secs(seconds))
+    }
+}
+
+fn limits(req: &HttpRequest) -> Limits {
+    req.app_data::<Data<Limits>>()
+        .map_or_else(Limits::default, |limits| ***limits)
 }
 
 fn has_json_content_type(req: &HttpRequest) -> bool {
@@ -125,16 +187,15 @@ fn not_json() -> Problem {
     Problem::bad_request("The request needs the header Content-Type: application/json")
 }
 
-/// Reads the whole body, up to the limits and no further: who sends a byte now and then, or stops in the
+/// Reads the whole body, up to `limit` or else [`Limits::json_bytes`], and no further: who sends a byte now and then, or stops in the
 /// middle, would otherwise hold his connection for ever.
 fn read(
     req: &HttpRequest,
     payload: &mut Payload,
+    limit: Option<usize>,
 ) -> impl Future<Output = Result<Bytes, Problem>> + 'static {
-    let limits = req
-        .app_data::<Data<Limits>>()
-        .map_or_else(Limits::default, |limits| ***limits);
-    let limit = limits.json_bytes;
+    let limits = limits(req);
+    let limit = limit.unwrap_or(limits.json_bytes);
     let announced = req
         .headers()
         .get(header::CONTENT_LENGTH)

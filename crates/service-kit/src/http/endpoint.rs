@@ -62,6 +62,17 @@ impl Endpoint {
         self.method(Method::PUT, handler)
     }
 
+    /// Answers PATCH.
+    #[must_use]
+    pub fn patch<F, Args>(self, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.method(Method::PATCH, handler)
+    }
+
     /// Answers DELETE.
     #[must_use]
     pub fn delete<F, Args>(self, handler: F) -> Self

@@ -6,7 +6,7 @@ mod endpoint;
 mod params;
 mod request_id;
 
-pub use body::{Json, Limits, OptionalJson};
+pub use body::{Json, Limits, OptionalJson, Unread};
 pub use client_ip::{ClientIp, TrustedProxies};
 pub use endpoint::{Endpoint, endpoint};
 pub use params::{FromSegments, Path, Query};

@@ -1,0 +1,96 @@
+use auth_types::{TeamId, TeamRole, UserId};
+use serde::{Deserialize, Serialize};
+
+use crate::{EventData, Exchange};
+
+/// `identity.session_revoked.v1`: sign-ins that are over before their time; no token of theirs is good any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRevoked {
+    /// Whose they were.
+    pub user_id: UserId,
+    /// Their ids, the `sid` claim of their tokens; at most [`SessionRevoked::MAX_SIDS`].
+    pub sids: Vec<String>,
+}
+
+impl SessionRevoked {
+    /// The most sessions in one event; more make several events.
+    pub const MAX_SIDS: usize = 500;
+}
+
+/// `identity.user_changed.v1`: an account is not what it was; ask for it again, or forget it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UserChanged {
+    /// The account.
+    pub user_id: UserId,
+    /// It is gone for good, and what belongs to it should go too. Its id is never given out again.
+    pub deleted: bool,
+}
+
+/// A team as events name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamRef {
+    /// Never given out twice.
+    pub id: TeamId,
+    /// Its name in paths.
+    pub slug: String,
+    /// What people call it.
+    pub name: String,
+}
+
+/// `identity.membership_changed.v1`: what an account is in a team. That a team is deleted is told by
+/// [`TeamChanged`] alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MembershipChanged {
+    /// The account.
+    pub user_id: UserId,
+    /// The team.
+    pub team: TeamRef,
+    /// What it is now; null when it is no member any more.
+    pub role: Option<TeamRole>,
+}
+
+/// `identity.team_changed.v1`: a team was made, renamed or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TeamChanged {
+    /// The team, as it is now or was last.
+    pub team: TeamRef,
+    /// It is gone for good, and with it every membership: no `membership_changed` is told for each. Its
+    /// projects are archived, running sessions may finish.
+    pub deleted: bool,
+}
+
+impl EventData for SessionRevoked {
+    const TYPE: &'static str = "identity.session_revoked.v1";
+    const EXCHANGE: Exchange = Exchange::Public;
+
+    fn subject(&self) -> String {
+        format!("user/{}", self.user_id)
+    }
+}
+
+impl EventData for UserChanged {
+    const TYPE: &'static str = "identity.user_changed.v1";
+    const EXCHANGE: Exchange = Exchange::Public;
+
+    fn subject(&self) -> String {
+        format!("user/{}", self.user_id)
+    }
+}
+
+impl EventData for MembershipChanged {
+    const TYPE: &'static str = "identity.membership_changed.v1";
+    const EXCHANGE: Exchange = Exchange::Public;
+
+    fn subject(&self) -> String {
+        format!("team/{}", self.team.id)
+    }
+}
+
+impl EventData for TeamChanged {
+    const TYPE: &'static str = "identity.team_changed.v1";
+    const EXCHANGE: Exchange = Exchange::Public;
+
+    fn subject(&self) -> String {
+        format!("team/{}", self.team.id)
+    }
+}

@@ -1,0 +1,127 @@
+/// A PNG chunk with its length and checksum.
+pub fn png_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    let body = [kind.as_slice(), data].concat();
+    [
+        u32::try_from(data.len()).unwrap().to_be_bytes().as_slice(),
+        &body,
+        &crc32(&body).to_be_bytes(),
+    ]
+    .concat()
+}
+
+/// A PNG with these chunks behind its header.
+pub fn png_with_chunks(png: &[u8], chunks: &[Vec<u8>]) -> Vec<u8> {
+    // The signature, and IHDR with its 13 bytes.
+    let (head, rest) = png.split_at(8 + 12 + 13);
+    [head, &chunks.concat(), rest].concat()
+}
+
+/// A TIFF structure as cameras write it: an orientation, and a place in the world.
+pub fn exif(orientation: u16) -> Vec<u8> {
+    let mut tiff = b"II*\0\x08\0\0\0".to_vec();
+    tiff.extend(2_u16.to_le_bytes());
+    // Orientation: one SHORT.
+    tiff.extend([0x12, 0x01, 3, 0, 1, 0, 0, 0]);
+    tiff.extend(u32::from(orientation).to_le_bytes());
+    // The GPS directory, behind this one.
+    tiff.extend([0x25, 0x88, 4, 0, 1, 0, 0, 0]);
+    tiff.extend(38_u32.to_le_bytes());
+    tiff.extend(0_u32.to_le_bytes());
+    // In it the latitude's reference and a text that a test can look for.
+    tiff.extend(2_u16.to_le_bytes());
+    tiff.extend([1, 0, 2, 0, 2, 0, 0, 0, b'N', 0, 0, 0]);
+    tiff.extend([0x1b, 0, 2, 0, 16, 0, 0, 0]);
+    tiff.extend(68_u32.to_le_bytes());
+    tiff.extend(0_u32.to_le_bytes());
+    tiff.extend(b"GPSLATITUDE48.20");
+    tiff
+}
+
+/// `count` zeros as a zlib stream: 13 bits for 258 of them, with the fixed codes of RFC 1951.
+pub fn zlib_zeros(count: u64) -> Vec<u8> {
+    let mut bits = Bits::default();
+    // The last block, with fixed codes.
+    bits.push(1, 1);
+    bits.push(1, 2);
+    // The literal 0 is 00110000, its bits first to last.
+    bits.push(0b0000_1100, 8);
+    let mut left = count - 1;
+    while left >= 258 {
+        // Length 258 is 11000101 without further bits, distance 1 is 00000.
+        bits.push(0b1010_0011, 8);
+        bits.push(0, 5);
+        left -= 258;
+    }
+    for _ in 0..left {
+        bits.push(0b0000_1100, 8);
+    }
+    bits.push(0, 7);
+    let adler = (u32::try_from(count % 65_521).unwrap() << 16) | 1;
+    [
+        &[0x78, 0x01],
+        bits.finish().as_slice(),
+        &adler.to_be_bytes(),
+    ]
+    .concat()
+}
+
+/// Bytes as a zlib stream, as they are.
+pub fn zlib_stored(bytes: &[u8]) -> Vec<u8> {
+    let mut stream = vec![0x78, 0x01];
+    let blocks = bytes.chunks(usize::from(u16::MAX));
+    let last = blocks.len() - 1;
+    for (n, block) in blocks.enumerate() {
+        let length = u16::try_from(block.len()).unwrap();
+        stream.push(u8::from(n == last));
+        stream.extend(length.to_le_bytes());
+        stream.extend((!length).to_le_bytes());
+        stream.extend_from_slice(block);
+    }
+    let (mut a, mut b) = (1_u32, 0_u32);
+    for byte in bytes {
+        a = (a + u32::from(*byte)) % 65_521;
+        b = (b + a) % 65_521;
+    }
+    stream.extend(((b << 16) | a).to_be_bytes());
+    stream
+}
+
+/// Bits packed from the lowest.
+#[derive(Default)]
+struct Bits {
+    bytes: Vec<u8>,
+    pending: u32,
+    count: u32,
+}
+
+impl Bits {
+    fn push(&mut self, value: u32, count: u32) {
+        self.pending |= value << self.count;
+        self.count += count;
+        while self.count >= 8 {
+            self.bytes.push(self.pending.to_le_bytes()[0]);
+            self.pending >>= 8;
+            self.count -= 8;
+        }
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        let padding = (8 - self.count % 8) % 8;
+        self.push(0, padding);
+        self.bytes
+    }
+}
+
+/// The checksum of PNG chunks.
+pub fn crc32(bytes: &[u8]) -> u32 {
+    static TABLE: std::sync::OnceLock<[u32; 256]> = std::sync::OnceLock::new();
+    let table = TABLE.get_or_init(|| {
+        let step = |crc: u32| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+        std::array::from_fn(|n| (0..8).fold(u32::try_from(n).unwrap(), |crc, _| step(crc)))
+    });
+    let next = |crc: u32, byte: &u8| {
+        let place = usize::from(crc.to_le_bytes()[0] ^ byte);
+        (crc >> 8) ^ table[place]
+    };
+    !bytes.iter().fold(u32::MAX, next)
+}

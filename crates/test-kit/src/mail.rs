@@ -1,0 +1,346 @@
+use std::{
+    collections::{HashMap, VecDeque},
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use mail_parser::MessageParser;
+use tokio::{
+    net::TcpListener,
+    sync::Notify,
+    task::{JoinHandle, JoinSet},
+};
+use tokio_rustls::TlsAcceptor;
+
+use crate::mail_talk::converse;
+
+/// How long a test waits for a mail before it fails.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A mail server on loopback that speaks SMTP. Takes every mail and does as it is told.
+#[derive(Debug)]
+pub struct MailServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    seen: Mutex<usize>,
+    listener: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What a client asks of the server, in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MailStage {
+    /// To greet.
+    Greeting,
+    /// To know who it is (`EHLO`).
+    Hello,
+    /// To let it sign in (`AUTH`).
+    SignIn,
+    /// To take a mail from this sender (`MAIL`).
+    Sender,
+    /// To take it for this recipient (`RCPT`).
+    Recipient,
+    /// To take the content now (`DATA`).
+    Data,
+    /// To have taken it: the mail is recorded before a fault happens.
+    Content,
+}
+
+/// What the server does instead of agreeing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MailFault {
+    /// Answers with this line, such as `550 5.1.1 unknown`.
+    Refuse(String),
+    /// Says nothing more.
+    Hang,
+    /// Closes the connection.
+    Drop,
+}
+
+/// A mail that was handed over.
+#[derive(Debug, Clone)]
+pub struct ReceivedMail {
+    /// The envelope's sender.
+    pub from: String,
+    /// The envelope's recipients.
+    pub to: Vec<String>,
+    /// Who had signed in.
+    pub user: Option<String>,
+    /// Whether the connection was encrypted.
+    pub encrypted: bool,
+    /// The connection's number, from 1.
+    pub connection: usize,
+    /// When it came.
+    pub at: Instant,
+    /// The mail as it came.
+    pub raw: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    state: Mutex<State>,
+    came: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    script: HashMap<MailStage, VecDeque<MailFault>>,
+    usual: HashMap<MailStage, MailFault>,
+    of_recipients: HashMap<String, MailFault>,
+    account: Option<(String, String)>,
+    tls: Option<Tls>,
+    most_at_once: Option<usize>,
+    asked: HashMap<MailStage, usize>,
+    connections: usize,
+    mails: Vec<ReceivedMail>,
+}
+
+#[derive(Clone)]
+struct Tls(TlsAcceptor);
+
+impl std::fmt::Debug for Tls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+impl MailFault {
+    /// [`MailFault::Refuse`].
+    pub fn refuse(line: &str) -> Self {
+        Self::Refuse(line.to_owned())
+    }
+}
+
+impl MailServer {
+    /// Starts on a free port.
+    pub async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = Self {
+            address: listener.local_addr().unwrap(),
+            shared: Arc::default(),
+            seen: Mutex::new(0),
+            listener: Mutex::new(None),
+        };
+        server.listen(listener);
+        server
+    }
+
+    /// The URL, as a configuration takes it.
+    pub fn url(&self) -> String {
+        format!("smtp://{}", self.address)
+    }
+
+    /// The URL with a user's name and password.
+    pub fn url_as(&self, user: &str, password: &str) -> String {
+        format!("smtp://{user}:{password}@{}", self.address)
+    }
+
+    /// Closes the port and every connection.
+    pub async fn go_down(&self) {
+        let listener = self.listener.lock().unwrap().take();
+        if let Some(task) = listener {
+            task.abort();
+            // Its connections end with it.
+            let _ = task.await;
+        }
+    }
+
+    /// Listens again, on the same port.
+    pub async fn come_back(&self) {
+        self.listen(TcpListener::bind(self.address).await.unwrap());
+    }
+
+    /// Meets the coming requests of this stage with these faults, one each.
+    pub fn script(&self, stage: MailStage, faults: impl IntoIterator<Item = MailFault>) {
+        let mut state = self.shared.state.lock().unwrap();
+        state.script.entry(stage).or_default().extend(faults);
+    }
+
+    /// From now on meets requests of this stage with this fault, or with none.
+    pub fn usually(&self, stage: MailStage, fault: impl Into<Option<MailFault>>) {
+        let mut state = self.shared.state.lock().unwrap();
+        match fault.into() {
+            Some(fault) => state.usual.insert(stage, fault),
+            None => state.usual.remove(&stage),
+        };
+    }
+
+    /// Meets every mail for this address with this fault.
+    pub fn for_recipient(&self, address: &str, fault: MailFault) {
+        let mut state = self.shared.state.lock().unwrap();
+        state.of_recipients.insert(address.to_owned(), fault);
+    }
+
+    /// Takes mails only from who signs in as this user.
+    pub fn require_sign_in(&self, user: &str, password: &str) {
+        self.shared.state.lock().unwrap().account = Some((user.to_owned(), password.to_owned()));
+    }
+
+    /// Offers STARTTLS, with a certificate that nobody has signed.
+    pub fn offer_tls(&self) {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let key = rustls::pki_types::PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![made.cert.der().clone()], key)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        self.shared.state.lock().unwrap().tls = Some(Tls(acceptor));
+    }
+
+    /// Takes no more mails than this on one connection.
+    pub fn at_most(&self, mails: usize) {
+        self.shared.state.lock().unwrap().most_at_once = Some(mails);
+    }
+
+    /// How often clients have come to this stage.
+    pub fn asked(&self, stage: MailStage) -> usize {
+        let state = self.shared.state.lock().unwrap();
+        state.asked.get(&stage).copied().unwrap_or_default()
+    }
+
+    /// How many connections there were.
+    pub fn connections(&self) -> usize {
+        self.shared.state.lock().unwrap().connections
+    }
+
+    /// Everything received so far.
+    pub fn mails(&self) -> Vec<ReceivedMail> {
+        self.shared.state.lock().unwrap().mails.clone()
+    }
+
+    /// The next mail not returned by this before; waits for it, panics after 15 s.
+    pub async fn next_mail(&self) -> ReceivedMail {
+        self.next_mail_within(PATIENCE).await.expect("no mail came")
+    }
+
+    /// As [`MailServer::next_mail`], with None when nothing comes in time.
+    pub async fn next_mail_within(&self, limit: Duration) -> Option<ReceivedMail> {
+        let next = async {
+            loop {
+                let came = self.shared.came.notified();
+                tokio::pin!(came);
+                came.as_mut().enable();
+                if let Some(mail) = self.take() {
+                    return mail;
+                }
+                came.await;
+            }
+        };
+        tokio::time::timeout(limit, next).await.ok()
+    }
+
+    fn take(&self) -> Option<ReceivedMail> {
+        let mut seen = self.seen.lock().unwrap();
+        let mail = self
+            .shared
+            .state
+            .lock()
+            .unwrap()
+            .mails
+            .get(*seen)
+            .cloned()?;
+        *seen += 1;
+        Some(mail)
+    }
+
+    fn listen(&self, listener: TcpListener) {
+        let shared = Arc::clone(&self.shared);
+        let task = tokio::spawn(async move {
+            // Dropped with this task, and they with it.
+            let mut talks = JoinSet::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                let number = shared.connected();
+                talks.spawn(converse(stream, Arc::clone(&shared), number));
+                while talks.try_join_next().is_some() {}
+            }
+        });
+        *self.listener.lock().unwrap() = Some(task);
+    }
+}
+
+impl Drop for MailServer {
+    fn drop(&mut self) {
+        if let Some(task) = self.listener.lock().unwrap().take() {
+            task.abort();
+        }
+    }
+}
+
+impl ReceivedMail {
+    /// The subject, decoded.
+    pub fn subject(&self) -> String {
+        self.parsed(|mail| mail.subject().unwrap_or_default().to_owned())
+    }
+
+    /// The text part, decoded.
+    pub fn text(&self) -> String {
+        self.parsed(|mail| mail.body_text(0).unwrap_or_default().into_owned())
+    }
+
+    /// The HTML part, decoded.
+    pub fn html(&self) -> String {
+        self.parsed(|mail| mail.body_html(0).unwrap_or_default().into_owned())
+    }
+
+    /// A header as it came, without the space around it; "" when it is not there.
+    pub fn header(&self, name: &str) -> String {
+        self.parsed(|mail| mail.header_raw(name).unwrap_or_default().trim().to_owned())
+    }
+
+    /// The names of all headers, in their order.
+    pub fn header_names(&self) -> Vec<String> {
+        let headers = |mail: &mail_parser::Message<'_>| {
+            let names = mail.headers_raw().map(|(name, _)| name.to_owned());
+            names.collect()
+        };
+        self.parsed(headers)
+    }
+
+    fn parsed<T>(&self, read: impl FnOnce(&mail_parser::Message<'_>) -> T) -> T {
+        let mail = MessageParser::default().parse(&self.raw);
+        read(&mail.expect("a mail"))
+    }
+}
+
+impl Shared {
+    fn connected(&self) -> usize {
+        let mut state = self.state.lock().unwrap();
+        state.connections += 1;
+        state.connections
+    }
+
+    /// Notes that a client came to this stage, and gives the fault that meets it.
+    pub(crate) fn come_to(&self, stage: MailStage, recipient: &str) -> Option<MailFault> {
+        let mut state = self.state.lock().unwrap();
+        *state.asked.entry(stage).or_default() += 1;
+        let own = (stage == MailStage::Recipient)
+            .then(|| state.of_recipients.get(recipient).cloned())
+            .flatten();
+        let scripted = || state.script.get_mut(&stage).and_then(VecDeque::pop_front);
+        own.or_else(scripted)
+            .or_else(|| state.usual.get(&stage).cloned())
+    }
+
+    pub(crate) fn account(&self) -> Option<(String, String)> {
+        self.state.lock().unwrap().account.clone()
+    }
+
+    pub(crate) fn tls(&self) -> Option<TlsAcceptor> {
+        let state = self.state.lock().unwrap();
+        state.tls.as_ref().map(|tls| tls.0.clone())
+    }
+
+    pub(crate) fn is_enough(&self, mails: usize) -> bool {
+        let most = self.state.lock().unwrap().most_at_once;
+        most.is_some_and(|most| mails >= most)
+    }
+
+    pub(crate) fn record(&self, mail: ReceivedMail) {
+        self.state.lock().unwrap().mails.push(mail);
+        self.came.notify_waiters();
+    }
+}

@@ -1,0 +1,123 @@
+use std::{
+    collections::HashMap,
+    net::{SocketAddr, TcpListener},
+    sync::{Arc, Mutex},
+};
+
+use actix_web::{
+    App, HttpRequest, HttpResponse, HttpServer,
+    dev::ServerHandle,
+    http::{StatusCode, header},
+    web::{self, Bytes, Data},
+};
+
+/// Somebody's web server, on loopback, for what our services fetch.
+#[derive(Debug)]
+pub struct FakeWeb {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    server: ServerHandle,
+}
+
+/// What a path answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Page {
+    /// A file that is said to be of this type.
+    File(&'static str, Vec<u8>),
+    /// A file of this status.
+    Failed(u16, Vec<u8>),
+    /// A redirect to this place.
+    Redirect(String),
+    /// So many bytes, without saying so before.
+    Unannounced(usize),
+    /// Nothing, until the caller gives up.
+    Hang,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    pages: Mutex<HashMap<String, Page>>,
+    calls: Mutex<Vec<String>>,
+}
+
+impl FakeWeb {
+    /// Starts on a free port with these pages; every other path is 404.
+    pub async fn start(pages: impl IntoIterator<Item = (&'static str, Page)>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared::default());
+        let pages = pages
+            .into_iter()
+            .map(|(path, page)| (path.to_owned(), page));
+        shared.pages.lock().unwrap().extend(pages);
+        let data = Data::from(Arc::clone(&shared));
+        let server = HttpServer::new(move || {
+            App::new()
+                .app_data(data.clone())
+                .default_service(web::to(page))
+        })
+        .workers(1)
+        .disable_signals()
+        .shutdown_timeout(0)
+        .listen(listener)
+        .unwrap()
+        .run();
+        let handle = server.handle();
+        tokio::spawn(server);
+        Self {
+            address,
+            shared,
+            server: handle,
+        }
+    }
+
+    /// The address of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// Sets what a path answers.
+    pub fn set(&self, path: &str, page: Page) {
+        self.shared
+            .pages
+            .lock()
+            .unwrap()
+            .insert(path.to_owned(), page);
+    }
+
+    /// The paths called so far, each with its method.
+    pub fn calls(&self) -> Vec<String> {
+        self.shared.calls.lock().unwrap().clone()
+    }
+}
+
+impl Drop for FakeWeb {
+    fn drop(&mut self) {
+        // The message to stop is sent when `stop` is called; its end need not be awaited.
+        drop(self.server.stop(false));
+    }
+}
+
+async fn page(request: HttpRequest, shared: Data<Shared>) -> HttpResponse {
+    let call = format!("{} {}", request.method(), request.path());
+    shared.calls.lock().unwrap().push(call);
+    let page = shared.pages.lock().unwrap().get(request.path()).cloned();
+    match page {
+        Some(Page::File(kind, bytes)) => HttpResponse::Ok().content_type(kind).body(bytes),
+        Some(Page::Failed(status, bytes)) => {
+            HttpResponse::build(StatusCode::from_u16(status).unwrap()).body(bytes)
+        }
+        Some(Page::Redirect(to)) => HttpResponse::Found()
+            .insert_header((header::LOCATION, to))
+            .finish(),
+        Some(Page::Unannounced(count)) => {
+            let chunk = Bytes::from(vec![b'x'; 64 * 1024]);
+            let chunks = (0..count / chunk.len()).map(move |_| chunk.clone());
+            HttpResponse::Ok().streaming(futures_util::stream::iter(
+                chunks.map(Ok::<_, std::io::Error>),
+            ))
+        }
+        Some(Page::Hang) => std::future::pending().await,
+        None => HttpResponse::NotFound().finish(),
+    }
+}

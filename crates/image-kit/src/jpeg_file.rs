@@ -1,0 +1,228 @@
+//! JPEG (ITU-T T.81): its segments, and its pixels.
+
+use std::io::Cursor;
+
+use image::codecs::jpeg::JpegDecoder;
+use image::metadata::Orientation;
+use image::{ColorType, ImageDecoder, Limits};
+
+use crate::area::{Channels, Shrinker};
+use crate::{Decoded, Format, Parts, Refused, Rules, broken, check_size};
+
+/// More scans than any encoder makes; each costs a walk over the whole picture.
+const MAX_SCANS: usize = 32;
+/// Memory, in bytes, that any picture may take.
+const FREE_MEMORY: u64 = 60_000_000;
+/// Beyond it a picture may take so many times its file: photographs do, bombs take a thousand times.
+const MEMORY_PER_BYTE: u64 = 200;
+
+/// Markers, annex B.
+const SOI: u8 = 0xd8;
+const EOI: u8 = 0xd9;
+const SOS: u8 = 0xda;
+const APP1: u8 = 0xe1;
+const APP13: u8 = 0xed;
+const APP15: u8 = 0xef;
+const COM: u8 = 0xfe;
+
+/// What the frame header says.
+struct Frame {
+    width: u32,
+    height: u32,
+    /// Whether coefficients of the whole picture are held until the last scan.
+    progressive: bool,
+    components: usize,
+    /// Samples of all components for 100 pixels.
+    samples_percent: u64,
+}
+
+impl Frame {
+    /// What decoding takes: the pixels, and unless all components come in one pass the coefficients of
+    /// the whole picture, two bytes each.
+    fn memory(&self, widest_scan: usize) -> u64 {
+        let pixels = u64::from(self.width) * u64::from(self.height);
+        let shown = if self.components == 1 { 1 } else { 3 };
+        let held = if self.progressive || widest_scan < self.components {
+            pixels * self.samples_percent / 50
+        } else {
+            0
+        };
+        pixels * shown + held
+    }
+}
+
+/// Reads the segments up to the end of the image. What follows it is dropped, and so is every segment
+/// that no pixel depends on.
+pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
+    let mut rest = file.get(2..).ok_or(Refused::Unsupported)?;
+    let mut slim = vec![0xff, SOI];
+    let (mut frame, mut orientation) = (None, Orientation::NoTransforms);
+    let (mut scans, mut widest) = (0, 0);
+    loop {
+        let (marker, after) = next_marker(rest)?;
+        rest = after;
+        match marker {
+            EOI => break,
+            // Stand alone, and mean nothing here.
+            0x01 | 0xd0..=0xd7 => continue,
+            0x00 | SOI => return Err(Refused::Unsupported),
+            _ => {}
+        }
+        let (segment, after) = segment(rest)?;
+        rest = after;
+        match marker {
+            // Baseline, extended and progressive; the others are lossless, differential or arithmetic.
+            0xc0..=0xc2 => {
+                // A second one would say another size than the one that was checked.
+                if frame.is_some() {
+                    return Err(Refused::Unsupported);
+                }
+                let read = read_frame(segment, marker == 0xc2)?;
+                check_size(read.width, read.height, rules)?;
+                frame = Some(read);
+            }
+            0xc3 | 0xc5..=0xc7 | 0xc9..=0xcf => return Err(Refused::Unsupported),
+            APP1 => orientation = oriented(segment).unwrap_or(orientation),
+            _ => {}
+        }
+        // Of these the decoder asks only APP0 and APP14, for the colours.
+        if !matches!(marker, APP1..=APP13 | APP15 | COM) {
+            keep(&mut slim, marker, segment)?;
+        }
+        if marker == SOS {
+            scans += 1;
+            widest = widest.max(segment.first().copied().map_or(0, usize::from));
+            let data = entropy_coded(rest);
+            slim.extend_from_slice(data);
+            rest = rest.get(data.len()..).unwrap_or_default();
+        }
+    }
+    let frame = frame.ok_or(Refused::Unsupported)?;
+    if scans == 0 || scans > MAX_SCANS {
+        return Err(Refused::Unsupported);
+    }
+    slim.extend([0xff, EOI]);
+    let memory = frame.memory(widest);
+    let size = u64::try_from(file.len()).unwrap_or(u64::MAX);
+    if memory > FREE_MEMORY && memory / MEMORY_PER_BYTE > size {
+        return Err(Refused::TooLarge);
+    }
+    Ok(Parts {
+        format: Format::Jpeg,
+        width: frame.width,
+        height: frame.height,
+        slim,
+        orientation,
+        memory,
+    })
+}
+
+/// The next marker and what follows it. Bytes before it are skipped, as every reader does.
+fn next_marker(mut rest: &[u8]) -> Result<(u8, &[u8]), Refused> {
+    loop {
+        let at = rest.iter().position(|byte| *byte == 0xff);
+        rest = at
+            .and_then(|at| rest.get(at + 1..))
+            .ok_or(Refused::Unsupported)?;
+        match rest {
+            // Fill bytes.
+            [0xff, ..] => {}
+            [marker, after @ ..] => return Ok((*marker, after)),
+            [] => return Err(Refused::Unsupported),
+        }
+    }
+}
+
+/// A segment without its length, and what follows it.
+fn segment(rest: &[u8]) -> Result<(&[u8], &[u8]), Refused> {
+    let [high, low, ..] = rest else {
+        return Err(Refused::Unsupported);
+    };
+    let length = usize::from(u16::from_be_bytes([*high, *low]));
+    let whole = rest.split_at_checked(length);
+    whole
+        .and_then(|(segment, after)| Some((segment.get(2..)?, after)))
+        .ok_or(Refused::Unsupported)
+}
+
+fn keep(slim: &mut Vec<u8>, marker: u8, segment: &[u8]) -> Result<(), Refused> {
+    let length = u16::try_from(segment.len() + 2).map_err(broken)?;
+    slim.extend([0xff, marker]);
+    slim.extend(length.to_be_bytes());
+    slim.extend_from_slice(segment);
+    Ok(())
+}
+
+/// The data of a scan: up to the next marker that is no restart.
+fn entropy_coded(rest: &[u8]) -> &[u8] {
+    let mut at = 0;
+    while let Some(found) = rest
+        .get(at..)
+        .and_then(|rest| rest.iter().position(|byte| *byte == 0xff))
+    {
+        at += found;
+        match rest.get(at + 1) {
+            Some(0x00 | 0xd0..=0xd7) => at += 2,
+            // A fill byte: the marker may follow.
+            Some(0xff) => at += 1,
+            _ => return rest.get(..at).unwrap_or(rest),
+        }
+    }
+    rest
+}
+
+/// B.2.2: precision, lines, samples per line, components.
+fn read_frame(segment: &[u8], progressive: bool) -> Result<Frame, Refused> {
+    let [8, h1, h0, w1, w0, count, components @ ..] = segment else {
+        return Err(Refused::Unsupported);
+    };
+    let (components, _) = components.as_chunks::<3>();
+    let count = usize::from(*count);
+    if !(1..=4).contains(&count) || components.len() != count {
+        return Err(Refused::Unsupported);
+    }
+    let factors = || {
+        components
+            .iter()
+            .map(|[_, factors, _]| (u64::from(factors >> 4), u64::from(factors & 15)))
+    };
+    if factors().any(|(h, v)| !(1..=4).contains(&h) || !(1..=4).contains(&v)) {
+        return Err(Refused::Unsupported);
+    }
+    let most = |of: fn((u64, u64)) -> u64| factors().map(of).max().unwrap_or(1);
+    let unit = most(|(h, _)| h) * most(|(_, v)| v);
+    let samples: u64 = factors().map(|(h, v)| h * v).sum();
+    Ok(Frame {
+        width: u16::from_be_bytes([*w1, *w0]).into(),
+        height: u16::from_be_bytes([*h1, *h0]).into(),
+        progressive,
+        components: count,
+        samples_percent: (samples * 100).div_ceil(unit),
+    })
+}
+
+fn oriented(segment: &[u8]) -> Option<Orientation> {
+    Orientation::from_exif_chunk(segment.strip_prefix(b"Exif\0\0")?)
+}
+
+pub(crate) fn decode(parts: &Parts, made: (u32, u32)) -> Result<Decoded, Refused> {
+    let mut decoder = JpegDecoder::new(Cursor::new(&parts.slim)).map_err(broken)?;
+    let mut limits = Limits::no_limits();
+    limits.max_image_width = Some(parts.width);
+    limits.max_image_height = Some(parts.height);
+    decoder.set_limits(limits).map_err(broken)?;
+    let channels = match decoder.color_type() {
+        ColorType::L8 => Channels::Gray,
+        ColorType::Rgb8 => Channels::Rgb,
+        _ => return Err(Refused::Unsupported),
+    };
+    let line = usize::try_from(parts.width).map_err(broken)? * channels.count();
+    let size = usize::try_from(decoder.total_bytes()).map_err(broken)?;
+    let mut pixels = vec![0; size];
+    decoder.read_image(&mut pixels).map_err(broken)?;
+    let mut shrinker = Shrinker::new((parts.width, parts.height), made, channels);
+    for (y, row) in (0..parts.height).zip(pixels.chunks_exact(line)) {
+        shrinker.row(y, row);
+    }
+    shrinker.finish()
+}

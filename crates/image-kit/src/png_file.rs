@@ -1,0 +1,135 @@
+//! PNG (third edition): its chunks, and its pixels.
+
+use std::io::Cursor;
+
+use image::metadata::Orientation;
+use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
+
+use crate::area::{Channels, Shrinker};
+use crate::{Decoded, Format, Parts, Refused, Rules, broken, check_size};
+
+const SIGNATURE: usize = 8;
+/// Length, type and checksum.
+const FRAME: usize = 12;
+/// What the decoder may allocate: some rows.
+const DECODER_BYTES: usize = 2 * 1024 * 1024;
+
+/// Adam7: where each pass begins, and how far apart its pixels are, across and down.
+const PASSES: [(u32, u32, u32, u32); 7] = [
+    (0, 0, 8, 8),
+    (4, 0, 8, 8),
+    (0, 4, 4, 8),
+    (2, 0, 4, 4),
+    (0, 2, 2, 4),
+    (1, 0, 2, 2),
+    (0, 1, 1, 2),
+];
+
+/// Reads the chunks up to the last. Kept are those that pixels depend on.
+pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
+    let (signature, mut rest) = file
+        .split_at_checked(SIGNATURE)
+        .ok_or(Refused::Unsupported)?;
+    let mut slim = signature.to_vec();
+    let (mut size, mut orientation) = (None, Orientation::NoTransforms);
+    loop {
+        let Chunk { kind, data, whole } = first_chunk(rest).ok_or(Refused::Unsupported)?;
+        rest = rest.get(whole.len()..).unwrap_or_default();
+        // The header comes first, and only once.
+        if (kind == b"IHDR") != size.is_none() {
+            return Err(Refused::Unsupported);
+        }
+        match kind {
+            b"IHDR" => {
+                let [w3, w2, w1, w0, h3, h2, h1, h0, ..] = *data else {
+                    return Err(Refused::Unsupported);
+                };
+                let width = u32::from_be_bytes([w3, w2, w1, w0]);
+                let height = u32::from_be_bytes([h3, h2, h1, h0]);
+                check_size(width, height, rules)?;
+                size = Some((width, height));
+            }
+            b"eXIf" => orientation = Orientation::from_exif_chunk(data).unwrap_or(orientation),
+            b"IDAT" if data.is_empty() => continue,
+            b"PLTE" | b"tRNS" | b"IDAT" | b"IEND" => {}
+            // Lower case first: may be ignored by who does not know it.
+            [b'a'..=b'z', ..] => continue,
+            _ => return Err(Refused::Unsupported),
+        }
+        if kind != b"eXIf" {
+            slim.extend_from_slice(whole);
+        }
+        if kind == b"IEND" {
+            break;
+        }
+    }
+    let (width, height) = size.ok_or(Refused::Unsupported)?;
+    Ok(Parts {
+        format: Format::Png,
+        width,
+        height,
+        slim,
+        orientation,
+        memory: u64::try_from(DECODER_BYTES).unwrap_or(u64::MAX),
+    })
+}
+
+/// A chunk in a file.
+struct Chunk<'a> {
+    kind: &'a [u8; 4],
+    data: &'a [u8],
+    /// With length, type and checksum, which the decoder compares.
+    whole: &'a [u8],
+}
+
+fn first_chunk(rest: &[u8]) -> Option<Chunk<'_>> {
+    let (length, after) = rest.split_first_chunk()?;
+    let (kind, after) = after.split_first_chunk()?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).ok()?;
+    Some(Chunk {
+        kind,
+        data: after.get(..length)?,
+        whole: rest.get(..length.checked_add(FRAME)?)?,
+    })
+}
+
+pub(crate) fn decode(parts: &Parts, made: (u32, u32)) -> Result<Decoded, Refused> {
+    let limits = Limits {
+        bytes: DECODER_BYTES,
+    };
+    let mut decoder = Decoder::new_with_limits(Cursor::new(&parts.slim), limits);
+    decoder.set_transformations(Transformations::normalize_to_color8());
+    let mut reader = decoder.read_info().map_err(broken)?;
+    let channels = match reader.output_color_type() {
+        (ColorType::Grayscale, BitDepth::Eight) => Channels::Gray,
+        (ColorType::GrayscaleAlpha, BitDepth::Eight) => Channels::GrayAlpha,
+        (ColorType::Rgb, BitDepth::Eight) => Channels::Rgb,
+        (ColorType::Rgba, BitDepth::Eight) => Channels::Rgba,
+        _ => return Err(Refused::Unsupported),
+    };
+    let (width, height) = (parts.width, parts.height);
+    let interlaced = reader.info().interlaced;
+    let mut shrinker = Shrinker::new((width, height), made, channels);
+    let mut next = |x: u32, y: u32, step: u32| {
+        let row = reader.next_row().map_err(broken)?;
+        let row = row.ok_or(Refused::Unsupported)?;
+        if !interlaced {
+            shrinker.row(y, row.data());
+        } else {
+            shrinker.scattered(y, x, step, row.data());
+        }
+        Ok(())
+    };
+    if interlaced {
+        for (x, y, across, down) in PASSES {
+            // A pass without columns has no rows either.
+            if x < width {
+                let lines = (y..height).step_by(usize::try_from(down).map_err(broken)?);
+                lines.into_iter().try_for_each(|y| next(x, y, across))?;
+            }
+        }
+    } else {
+        (0..height).try_for_each(|y| next(0, y, 1))?;
+    }
+    shrinker.finish()
+}

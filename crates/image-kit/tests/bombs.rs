@@ -1,0 +1,138 @@
+//! What hostile files cost, each in a process of its own.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    missing_docs,
+    reason = "tests fail by panicking and are documented by their names"
+)]
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+
+use image_kit::{Refused, Rules};
+use test_kit::images::{Bomb, Fate, bombs};
+
+const RULES: Rules = Rules {
+    max_edge: 4096,
+    made_edge: 512,
+};
+
+/// Bytes that one file may take.
+const MOST_MEMORY: u64 = 64_000_000;
+/// 100 ms, and as much again: on a busy machine caches are cold and cores shared.
+const MOST_MICROS: u64 = 200_000;
+
+/// What one file cost.
+#[derive(Debug)]
+struct Cost {
+    fate: String,
+    /// Time on the processor, which other tests do not prolong.
+    micros: u64,
+    /// How far the process's memory grew over what it was with the file read.
+    grown_kib: u64,
+}
+
+#[test]
+fn every_bomb_is_refused_or_taken_within_100_ms_and_64_mb() {
+    let mut costs = Vec::new();
+    for bomb in bombs() {
+        let cost = measure(&bomb);
+        println!(
+            "{:45} {:9} bytes {:12} {:6.1} ms {:7.1} MB",
+            bomb.name,
+            bomb.file.len(),
+            cost.fate,
+            milliseconds(cost.micros),
+            megabytes(cost.grown_kib),
+        );
+        assert_eq!(cost.fate, format!("{:?}", bomb.fate), "{}", bomb.name);
+        costs.push((bomb.name, cost));
+    }
+    for (name, cost) in costs {
+        assert!(cost.grown_kib * 1024 <= MOST_MEMORY, "{name}: {cost:?}");
+        assert!(cost.micros <= MOST_MICROS, "{name}: {cost:?}");
+    }
+}
+
+/// Called by [`measure`] in a process of its own, with the file on its standard input.
+#[test]
+#[ignore = "does nothing by itself"]
+fn child() {
+    let mut file = Vec::new();
+    std::io::stdin().read_to_end(&mut file).unwrap();
+    let (memory, time) = (peak_kib(), cpu_micros());
+    let outcome = image_kit::open(&file, RULES).and_then(image_kit::Opened::shrink);
+    let (micros, grown) = (cpu_micros() - time, peak_kib() - memory);
+    let fate = match outcome {
+        Ok(_) => Fate::Taken,
+        Err(Refused::TooLarge) => Fate::TooLarge,
+        Err(Refused::Unsupported) => Fate::Unsupported,
+    };
+    println!("\ncost {fate:?} {micros} {grown}");
+}
+
+fn measure(bomb: &Bomb) -> Cost {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bomb");
+    std::fs::write(&path, &bomb.file).unwrap();
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "child",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .stdin(std::fs::File::open(&path).unwrap())
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("cost "));
+    let words: Vec<&str> = line
+        .unwrap_or_else(|| panic!("{}: {text}", bomb.name))
+        .split(' ')
+        .collect();
+    Cost {
+        fate: words[0].to_owned(),
+        micros: words[1].parse().unwrap(),
+        grown_kib: words[2].parse().unwrap(),
+    }
+}
+
+/// The most memory that this process ever had.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap()
+}
+
+/// What this thread has had of the processor.
+fn cpu_micros() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    text.split(' ').next().unwrap().parse::<u64>().unwrap() / 1_000
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::as_conversions,
+    reason = "for people"
+)]
+fn milliseconds(micros: u64) -> f64 {
+    micros as f64 / 1e3
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::as_conversions,
+    reason = "for people"
+)]
+fn megabytes(kib: u64) -> f64 {
+    kib as f64 * 1024.0 / 1e6
+}

@@ -1,0 +1,284 @@
+//! What becomes of good files, and of files that only look good.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    reason = "tests fail by panicking and are documented by their names"
+)]
+
+use image_kit::{Format, Opened, Picture, Refused, Rules};
+use proptest::prelude::*;
+use test_kit::images::{
+    exif, gif, jpeg, jpeg_with_app1, png, png_chunk, png_interlaced, png_with_chunks, seen,
+};
+
+const RULES: Rules = Rules {
+    max_edge: 4096,
+    made_edge: 512,
+};
+
+fn shrink(file: &[u8]) -> Result<Picture, Refused> {
+    image_kit::open(file, RULES).and_then(Opened::shrink)
+}
+
+fn app1(orientation: u16) -> Vec<u8> {
+    [b"Exif\0\0".to_vec(), exif(orientation)].concat()
+}
+
+fn contains(file: &[u8], text: &[u8]) -> bool {
+    file.windows(text.len()).any(|window| window == text)
+}
+
+/// Whether two files look the same: the colour of what cannot be seen does not count.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    let (a, b) = (seen(a), seen(b));
+    let pixels = a.pixels().zip(b.pixels());
+    a.dimensions() == b.dimensions()
+        && pixels
+            .into_iter()
+            .all(|(a, b)| a == b || (a.0[3] == 0 && b.0[3] == 0))
+}
+
+#[test]
+fn a_picture_keeps_its_format_and_proportions_and_is_never_made_larger() {
+    type Make = fn(u32, u32) -> Vec<u8>;
+    let animated: Make = |w, h| gif(w.try_into().unwrap(), h.try_into().unwrap(), 3);
+    let makes: [(Make, Format); 3] = [
+        (jpeg, Format::Jpeg),
+        (png, Format::Png),
+        (animated, Format::Gif),
+    ];
+    for (file, format) in makes {
+        for (source, made) in [
+            ((1, 1), (1, 1)),
+            ((512, 512), (512, 512)),
+            ((513, 100), (512, 100)),
+            ((1000, 700), (512, 358)),
+            ((700, 1400), (256, 512)),
+        ] {
+            let picture = shrink(&file(source.0, source.1)).unwrap();
+            assert_eq!(picture.format, format);
+            assert_eq!(
+                seen(&picture.bytes).dimensions(),
+                made,
+                "{format:?} {source:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn pixels_stay_what_they_are_or_become_the_mean_of_their_area() {
+    for file in [png(300, 200), gif(300, 200, 2), png_interlaced(61, 43)] {
+        assert!(same(&shrink(&file).unwrap().bytes, &file));
+    }
+    let near = |file: &[u8], distance: u8| {
+        let (small, large) = (seen(&shrink(file).unwrap().bytes), seen(file));
+        for (x, y, pixel) in small.enumerate_pixels() {
+            let scale = |at: u32, small: u32, large: u32| at * large / small + large / small / 2;
+            let (x, y) = (
+                scale(x, small.width(), large.width()),
+                scale(y, small.height(), large.height()),
+            );
+            let there = large[(x.min(large.width() - 1), y.min(large.height() - 1))];
+            for (a, b) in pixel.0.into_iter().zip(there.0) {
+                assert!(a.abs_diff(b) <= distance, "{x} {y}: {pixel:?} {there:?}");
+            }
+        }
+    };
+    near(&jpeg(1024, 1024), 6);
+    near(&jpeg(1111, 777), 6);
+    near(&png_interlaced(1111, 777), 2);
+    // What is seen and what is not meet in the middle of a pixel, and in a GIF there are few colours.
+    near(&gif(1024, 1024, 1), 60);
+}
+
+#[test]
+fn rows_in_passes_give_the_same_as_rows_in_order() {
+    let made = shrink(&png_interlaced(1300, 900)).unwrap();
+    let plain = test_kit::images::picture(1300, 900);
+    let mut file = std::io::Cursor::new(Vec::new());
+    plain.write_to(&mut file, image_format()).unwrap();
+    assert!(same(&made.bytes, &shrink(file.get_ref()).unwrap().bytes));
+}
+
+fn image_format() -> image::ImageFormat {
+    image::ImageFormat::Png
+}
+
+#[test]
+fn the_colour_of_what_cannot_be_seen_does_not_bleed() {
+    // The left upper quarter is white and cannot be seen; blue is 64 everywhere else.
+    let made = seen(&shrink(&png(1011, 1011)).unwrap().bytes);
+    let halves = made.pixels().filter(|pixel| (1..255).contains(&pixel.0[3]));
+    assert!(halves.clone().count() > 0);
+    assert!(halves.into_iter().all(|pixel| pixel.0[2] == 64));
+}
+
+#[test]
+fn a_picture_is_turned_upright_and_says_nothing_of_the_place() {
+    let plain = seen(&jpeg(60, 40));
+    for orientation in 1..=8 {
+        let file = jpeg_with_app1(60, 40, &app1(orientation));
+        assert!(contains(&file, b"GPSLATITUDE"));
+        let made = shrink(&file).unwrap().bytes;
+        assert!(!contains(&made, b"GPSLATITUDE") && !contains(&made, b"Exif"));
+        let expected = upright(&plain, orientation);
+        let made = seen(&made);
+        assert_eq!(made.dimensions(), expected.dimensions(), "{orientation}");
+        for (made, expected) in made.pixels().zip(expected.pixels()) {
+            let near = made
+                .0
+                .iter()
+                .zip(expected.0)
+                .all(|(a, b)| a.abs_diff(b) < 16);
+            assert!(near, "{orientation}: {made:?} {expected:?}");
+        }
+    }
+    let sideways = png_with_chunks(&png(60, 40), &[png_chunk(b"eXIf", &exif(6))]);
+    let made = shrink(&sideways).unwrap().bytes;
+    assert!(!contains(&made, b"eXIf") && !contains(&made, b"GPSLATITUDE"));
+    assert_eq!(seen(&made).dimensions(), (40, 60));
+}
+
+/// What a viewer makes of the eight orientations of EXIF.
+fn upright(image: &image::RgbaImage, orientation: u16) -> image::RgbaImage {
+    use image::imageops::{flip_horizontal, flip_vertical, rotate90, rotate180, rotate270};
+    match orientation {
+        2 => flip_horizontal(image),
+        3 => rotate180(image),
+        4 => flip_vertical(image),
+        5 => flip_horizontal(&rotate90(image)),
+        6 => rotate90(image),
+        7 => flip_horizontal(&rotate270(image)),
+        8 => rotate270(image),
+        _ => image.clone(),
+    }
+}
+
+#[test]
+fn what_follows_the_end_or_hides_in_other_parts_is_gone() {
+    let script = b"<script>alert(1)</script>";
+    let behind = |file: Vec<u8>| [file, script.to_vec()].concat();
+    let files = [
+        behind(jpeg(50, 50)),
+        behind(png(50, 50)),
+        behind(gif(50, 50, 1)),
+        jpeg_with_app1(50, 50, script),
+        png_with_chunks(&png(50, 50), &[png_chunk(b"tEXt", script)]),
+    ];
+    for file in files {
+        assert!(contains(&file, b"alert"));
+        assert!(!contains(&shrink(&file).unwrap().bytes, b"alert"));
+    }
+}
+
+#[test]
+fn an_incomplete_file_is_no_picture() {
+    for file in [jpeg(300, 300), png(300, 300), gif(300, 300, 3)] {
+        for parts in 0..16 {
+            let cut = file.len() * parts / 16;
+            assert_eq!(shrink(&file[..cut]), Err(Refused::Unsupported), "{cut}");
+        }
+        assert_eq!(shrink(&file[..file.len() - 1]), Err(Refused::Unsupported));
+    }
+}
+
+#[test]
+fn what_is_no_jpeg_png_or_gif_is_refused() {
+    let files: [&[u8]; 9] = [
+        b"",
+        b"x",
+        b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>",
+        b"<!DOCTYPE html><html></html>",
+        b"RIFF\x24\0\0\0WEBPVP8 \x18\0\0\0",
+        b"BM\x3a\0\0\0\0\0\0\0\x36\0\0\0",
+        b"GIF88a\x01\0\x01\0\0\0\0",
+        b"\xff\xd8\xff",
+        b"\x89PNG\r\n\x1a\n",
+    ];
+    for file in files {
+        assert_eq!(shrink(file), Err(Refused::Unsupported), "{file:?}");
+    }
+}
+
+#[test]
+fn a_header_without_pixels_is_no_picture_and_one_with_too_many_is_too_large() {
+    let with_size = |width: u16, height: u16| {
+        let mut frame = gif(8, 8, 1);
+        frame[6..8].copy_from_slice(&width.to_le_bytes());
+        frame[8..10].copy_from_slice(&height.to_le_bytes());
+        let mut jpeg = jpeg(8, 8);
+        let at = jpeg.windows(2).position(|two| two == [0xff, 0xc0]).unwrap();
+        jpeg[at + 5..at + 7].copy_from_slice(&height.to_be_bytes());
+        jpeg[at + 7..at + 9].copy_from_slice(&width.to_be_bytes());
+        let mut png = png(8, 8);
+        png[16..20].copy_from_slice(&u32::from(width).to_be_bytes());
+        png[20..24].copy_from_slice(&u32::from(height).to_be_bytes());
+        [frame, jpeg, png]
+    };
+    let outcome = |width, height| with_size(width, height).map(|file| shrink(&file).unwrap_err());
+    assert_eq!(outcome(0, 8), [Refused::Unsupported; 3]);
+    assert_eq!(outcome(8, 0), [Refused::Unsupported; 3]);
+    assert_eq!(outcome(4097, 8), [Refused::TooLarge; 3]);
+    assert_eq!(outcome(8, 4097), [Refused::TooLarge; 3]);
+}
+
+#[test]
+fn a_frame_that_leaves_the_screen_is_cut_and_one_beside_it_shows_nothing() {
+    let moved = |left: u16, top: u16| {
+        let mut file = gif(20, 10, 1);
+        let at = file.iter().rposition(|byte| *byte == 0x2c).unwrap();
+        // The last comma may stand in the pixels; the descriptor's is the one before the size.
+        let at = (0..=at)
+            .rev()
+            .find(|at| file[*at] == 0x2c && file[at + 5..at + 9] == [20, 0, 10, 0])
+            .unwrap();
+        file[at + 1..at + 3].copy_from_slice(&left.to_le_bytes());
+        file[at + 3..at + 5].copy_from_slice(&top.to_le_bytes());
+        seen(&shrink(&file).unwrap().bytes)
+    };
+    let original = seen(&gif(20, 10, 1));
+    let shifted = moved(5, 4);
+    assert_eq!(shifted.dimensions(), (20, 10));
+    assert_eq!(shifted[(5, 4)], original[(0, 0)]);
+    assert_eq!(shifted[(4, 4)].0[3], 0);
+    assert_eq!(shifted[(5, 3)].0[3], 0);
+    assert!(moved(20, 10).pixels().all(|pixel| pixel.0[3] == 0));
+    assert!(moved(65_535, 65_535).pixels().all(|pixel| pixel.0[3] == 0));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_damage_to_a_file_panics(
+        which in 0..4_usize,
+        hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
+    ) {
+        let mut file = match which {
+            0 => jpeg(40, 30),
+            1 => png(40, 30),
+            2 => gif(40, 30, 2),
+            _ => png_interlaced(40, 30),
+        };
+        for (at, byte) in hits {
+            let at = at.index(file.len());
+            file[at] = byte;
+        }
+        if let Ok(picture) = shrink(&file) {
+            prop_assert!(seen(&picture.bytes).width() <= 512);
+        }
+    }
+
+    #[test]
+    fn every_size_is_averaged_to_its_own_mean(width in 1..700_u32, height in 1..700_u32) {
+        // A picture of one colour stays of one colour, however its pixels are shared out.
+        let flat = image::GrayImage::from_pixel(width, height, image::Luma([77]));
+        let mut file = std::io::Cursor::new(Vec::new());
+        flat.write_to(&mut file, image_format()).unwrap();
+        let made = seen(&shrink(file.get_ref()).unwrap().bytes);
+        prop_assert!(made.pixels().all(|pixel| pixel.0 == [77, 77, 77, 255]));
+    }
+}

@@ -1,21 +1,36 @@
 //! What every request of the service shares.
 
+use std::sync::Arc;
+
 use actix_web::HttpRequest;
 use actix_web::web::Data;
+use broker::RelayHandle;
 use chrono::NaiveDateTime;
 use db_kit::Pool;
 use service_kit::Clock;
-use service_kit::config::SecretKey;
+use service_kit::config::{CommaList, SecretKey};
 use service_kit::crypto::hmac_sha256;
 use service_kit::seal::{SealError, Sealer};
 use tokio::sync::Mutex;
 
-use crate::config::{Config, PremiumConfig};
+use crate::config::{Config, PremiumConfig, TeamsConfig};
 use crate::error::Error;
+use crate::feed::Memory;
 use crate::limits::Limits;
 use crate::passwords::PasswordHasher;
+use crate::photos::Darkroom;
+use crate::sso::origins::OriginAllowList;
+use crate::start::StartError;
 use crate::tokens::access::AccessTokens;
 use crate::tokens::keys::KeyStore;
+
+/// The keys that the service is configured with or finds in its data folder.
+pub(crate) struct Secrets {
+    /// Seals signing keys and second factors.
+    pub(crate) keys: SecretKey,
+    /// Seals mails; shared with the notifier.
+    pub(crate) mails: SecretKey,
+}
 
 /// The service's parts.
 pub(crate) struct App {
@@ -23,11 +38,27 @@ pub(crate) struct App {
     pub(crate) clock: Clock,
     pub(crate) passwords: PasswordHasher,
     pub(crate) tokens: AccessTokens,
+    /// What is remembered of the database while the change feed lives.
+    pub(crate) memory: Arc<Memory>,
+    /// Woken when there are events to publish; none in a command, whose events the service publishes.
+    pub(crate) relay: Option<RelayHandle>,
+    /// Seals mails on their way; the notifier has the same key.
+    pub(crate) mails: Sealer,
+    /// Seals what is read here alone: signing keys and second factors.
+    pub(crate) own: Sealer,
+    /// The public address, without a slash at its end.
+    pub(crate) base_url: Arc<str>,
     /// What refresh tokens are derived from one another with. The replicas share it as they share the
     /// key it is derived from.
     pub(crate) successor_key: [u8; 32],
     pub(crate) limits: Limits,
     pub(crate) premium: PremiumConfig,
+    pub(crate) teams: TeamsConfig,
+    /// Where browsers may be sent to.
+    pub(crate) redirects: OriginAllowList,
+    pub(crate) darkroom: Darkroom,
+    /// The largest JSON body of a profile.
+    pub(crate) profile_json_bytes: usize,
     /// The number of active accounts, and when it was counted.
     pub(crate) user_count: Mutex<Option<(NaiveDateTime, i64)>>,
 }
@@ -38,21 +69,34 @@ impl App {
         base_url: String,
         pool: Pool,
         clock: Clock,
-        key: &SecretKey,
-    ) -> Result<Self, SealError> {
-        let old = config
-            .keys
-            .encryption_keys_old
-            .0
-            .iter()
-            .map(SecretKey::expose);
-        let keys = KeyStore::new(pool.clone(), clock.clone(), Sealer::new(key.expose(), old)?);
+        secrets: &Secrets,
+        relay: Option<RelayHandle>,
+    ) -> Result<Self, StartError> {
+        let own = sealer(&secrets.keys, &config.keys.encryption_keys_old)?;
+        let memory = Arc::new(Memory::new(config.tokens.remember));
+        let keys = KeyStore::new(
+            pool.clone(),
+            clock.clone(),
+            own.clone(),
+            Arc::clone(&memory),
+            config.tokens.access_ttl(),
+        )?;
+        let key = &secrets.keys;
         Ok(Self {
-            tokens: AccessTokens::new(base_url, config.tokens.access_ttl(), keys),
-            passwords: PasswordHasher::new(config.password.bcrypt_cost),
+            tokens: AccessTokens::new(base_url.clone(), config.tokens.access_ttl(), keys),
+            memory,
+            relay,
+            mails: sealer(&secrets.mails, &config.secrets.encryption_keys_old)?,
+            own,
+            base_url: base_url.into(),
+            passwords: PasswordHasher::new(&config.password).map_err(StartError::Threads)?,
             successor_key: hmac_sha256(key.expose(), b"holdfast refresh token successor"),
             limits: Limits::new(config.rate_limits.enabled.unwrap_or(true)),
             premium: config.premium.clone(),
+            teams: config.teams,
+            redirects: config.redirects()?,
+            darkroom: Darkroom::new(config.limits.photo_bytes, &config.http)?,
+            profile_json_bytes: config.limits.profile_json_bytes,
             user_count: Mutex::new(None),
             pool,
             clock,
@@ -65,4 +109,8 @@ impl App {
             .cloned()
             .ok_or_else(|| Error::Internal("the service's state is not set".into()))
     }
+}
+
+fn sealer(key: &SecretKey, old: &CommaList<SecretKey>) -> Result<Sealer, SealError> {
+    Sealer::new(key.expose(), old.0.iter().map(SecretKey::expose))
 }

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use actix_web::dev::Payload;
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::{FromRequest, HttpRequest};
-use auth_types::{BearerError, bearer_token};
+use auth_types::{AccountRole, BearerError, bearer_token};
+use chrono::TimeDelta;
 
 use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::error::Error;
 use crate::sessions;
+use crate::sessions::model::SessionState;
 use crate::tokens::access::VerifiedToken;
 
 /// What an extractor that asks the database returns.
@@ -20,9 +22,16 @@ pub(crate) type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Error>>>>;
 
 /// The account whose good access token the request carries, as the database has it now.
 pub(crate) struct CurrentUser {
-    pub(crate) account: AccountRow,
+    pub(crate) account: Arc<AccountRow>,
+    pub(crate) session: Arc<SessionState>,
     pub(crate) token: Arc<VerifiedToken>,
 }
+
+/// A SUPERADMIN who signed in at most [`ADMIN_SIGN_IN_AGE`] ago.
+pub(crate) struct SuperAdmin(pub(crate) CurrentUser);
+
+/// How old a sign-in may be that administers other people's accounts.
+const ADMIN_SIGN_IN_AGE: TimeDelta = TimeDelta::hours(12);
 
 /// The caller of an endpoint that needs no token; a bad token counts as none there.
 pub(crate) struct MaybeUser(pub(crate) Option<CurrentUser>);
@@ -34,6 +43,16 @@ impl FromRequest for CurrentUser {
     fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
         let req = req.clone();
         Box::pin(async move { current_user(&req).await })
+    }
+}
+
+impl FromRequest for SuperAdmin {
+    type Error = Error;
+    type Future = Extraction<Self>;
+
+    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let req = req.clone();
+        Box::pin(async move { super_admin(&req).await })
     }
 }
 
@@ -65,15 +84,24 @@ pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error
         BearerError::Malformed => Error::InvalidToken,
     })?;
     let token = app.tokens.verify(token, app.clock.now()).await?;
-    let session_id = token.session_id.clone();
-    let found = app
-        .pool
-        .read(move |db| Ok::<_, Error>(sessions::queries::find_session_account(db, &session_id)?))
-        .await?;
-    match found {
-        Some((None, account)) if account.is_active && account.id == token.user_id => {
-            Ok(CurrentUser { account, token })
-        }
-        _ => Err(Error::TokenRevoked),
+    let (session, account) = sessions::service::standing(&app, &token).await?;
+    Ok(CurrentUser {
+        account,
+        session,
+        token,
+    })
+}
+
+async fn super_admin(req: &HttpRequest) -> Result<SuperAdmin, Error> {
+    let caller = current_user(req).await?;
+    if caller.account.role()? != AccountRole::Superadmin {
+        return Err(Error::Forbidden("this takes a SUPERADMIN"));
     }
+    let now = App::of(req)?.clock.now_naive();
+    if now - caller.session.opened_at > ADMIN_SIGN_IN_AGE {
+        return Err(Error::Forbidden(
+            "this takes a sign-in of the last 12 hours; sign in again",
+        ));
+    }
+    Ok(SuperAdmin(caller))
 }

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use auth_types::PremiumTier;
 use broker::BrokerUrl;
 use chrono::Duration;
 use ipnet::IpNet;
@@ -13,6 +14,8 @@ use service_kit::config::{
 };
 use service_kit::http::Limits;
 use url::Url;
+
+use crate::sso::origins::OriginAllowList;
 
 /// Everything that can be set. `Default` is what a bare `identity-service serve` runs with.
 #[derive(Debug, Clone, Deserialize)]
@@ -41,10 +44,12 @@ pub struct Config {
     pub sso: SsoConfig,
     /// What the plans give.
     pub premium: PremiumConfig,
+    /// How many teams there may be.
+    pub teams: TeamsConfig,
     /// Whether rate limits hold.
     pub rate_limits: RateLimitsConfig,
     /// What is refused for its size.
-    pub limits: Limits,
+    pub limits: LimitsConfig,
     /// Which pages of other origins may call.
     pub cors: CorsConfig,
     /// Whose `X-Forwarded-For` is believed.
@@ -57,6 +62,8 @@ pub struct Config {
     pub workers: Option<usize>,
     /// How long, in seconds, requests are still accepted after the signal to stop.
     pub drain_seconds: u64,
+    /// Seconds between two rounds of housekeeping; the larger tables are looked through once an hour.
+    pub housekeeping_seconds: u64,
 }
 
 impl Default for Config {
@@ -73,26 +80,91 @@ impl Default for Config {
             password: PasswordConfig::default(),
             sso: SsoConfig::default(),
             premium: PremiumConfig::default(),
+            teams: TeamsConfig::default(),
             rate_limits: RateLimitsConfig::default(),
-            limits: Limits::default(),
+            limits: LimitsConfig::default(),
             cors: CorsConfig::default(),
             trusted_proxies: CommaList::default(),
             http: HttpGuardConfig::default(),
             allow_insecure_cookies: false,
             workers: None,
             drain_seconds: 5,
+            housekeeping_seconds: 60,
         }
     }
 }
 
 /// `[identity.keys]`
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeysConfig {
     /// Seals signing keys in the database; made once in the data folder when it is not set.
     pub encryption_key: Option<SecretKey>,
     /// Keys that still open.
     pub encryption_keys_old: CommaList<SecretKey>,
+    /// Days after which the key that signs access tokens is replaced; 0 for never.
+    pub rotate_days: u16,
+}
+
+impl Default for KeysConfig {
+    fn default() -> Self {
+        Self {
+            encryption_key: None,
+            encryption_keys_old: CommaList::default(),
+            rotate_days: 90,
+        }
+    }
+}
+
+impl KeysConfig {
+    /// None for never.
+    pub(crate) fn rotate_after(&self) -> Option<Duration> {
+        (self.rotate_days > 0).then(|| Duration::days(self.rotate_days.into()))
+    }
+}
+
+/// `[identity.limits]`: sizes in bytes, and slowness, that are refused.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsConfig {
+    /// A JSON body: 413 beyond it.
+    pub json_bytes: usize,
+    /// All header lines together: 431 beyond it.
+    pub header_bytes: usize,
+    /// Seconds in which a body must have arrived: 408 after them.
+    pub body_seconds: u64,
+    /// A photo, uploaded or fetched: 413 beyond it.
+    pub photo_bytes: usize,
+    /// The JSON body of a profile, which may hold a photo: 413 beyond it.
+    pub profile_json_bytes: usize,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        let Limits {
+            json_bytes,
+            header_bytes,
+            body_seconds,
+        } = Limits::default();
+        Self {
+            json_bytes,
+            header_bytes,
+            body_seconds,
+            photo_bytes: 5 * 1024 * 1024,
+            profile_json_bytes: 8 * 1024 * 1024,
+        }
+    }
+}
+
+impl LimitsConfig {
+    /// Those that hold for every request.
+    pub(crate) fn general(self) -> Limits {
+        Limits {
+            json_bytes: self.json_bytes,
+            header_bytes: self.header_bytes,
+            body_seconds: self.body_seconds,
+        }
+    }
 }
 
 /// `[identity.tokens]`
@@ -101,12 +173,16 @@ pub struct KeysConfig {
 pub struct TokensConfig {
     /// Life of an access token.
     pub access_ttl_seconds: u32,
+    /// Whether sessions and accounts may be remembered while the change feed lives; without, each
+    /// validation reads the database.
+    pub remember: bool,
 }
 
 impl Default for TokensConfig {
     fn default() -> Self {
         Self {
             access_ttl_seconds: 2_592_000,
+            remember: true,
         }
     }
 }
@@ -125,6 +201,8 @@ pub struct PasswordConfig {
     pub bcrypt_cost: u32,
     /// Whether a cost under 10 is accepted, for tests.
     pub allow_weak_cost: bool,
+    /// How hard a new password must be to guess: 0 (no matter) to 4, as zxcvbn counts.
+    pub min_strength: u8,
 }
 
 impl Default for PasswordConfig {
@@ -132,6 +210,7 @@ impl Default for PasswordConfig {
         Self {
             bcrypt_cost: 12,
             allow_weak_cost: false,
+            min_strength: 0,
         }
     }
 }
@@ -140,7 +219,9 @@ impl Default for PasswordConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SsoConfig {
-    /// Origins that sign-ins may be handed to.
+    /// Origins that sign-ins may be handed to, and browsers sent to after a sign-out: full ones, such as
+    /// `https://app.example.com`, or `https://*.example.com` for one label below. Plain http and `:*` for any
+    /// port are for this machine alone: `http://localhost:*`.
     pub allowed_origins: CommaList<String>,
 }
 
@@ -159,6 +240,40 @@ impl Default for PremiumConfig {
         Self {
             free_bandwidth_mb: 1_024,
             premium_bandwidth_mb: 10_240,
+        }
+    }
+}
+
+/// `[identity.teams]`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TeamsConfig {
+    /// Teams that one account may own; 1 to 1,000.
+    pub max_owned: u32,
+    /// Teams of others that one account may be in; 1 to 1,000.
+    pub max_joined: u32,
+}
+
+impl TeamsConfig {
+    /// The highest value of either.
+    pub(crate) const HIGHEST: i64 = 1_000;
+}
+
+impl Default for TeamsConfig {
+    fn default() -> Self {
+        Self {
+            max_owned: 100,
+            max_joined: 1_000,
+        }
+    }
+}
+
+impl PremiumConfig {
+    /// Megabytes of an account of this tier.
+    pub(crate) fn bandwidth_mb(&self, tier: PremiumTier) -> i64 {
+        match tier {
+            PremiumTier::Free => self.free_bandwidth_mb,
+            PremiumTier::Premium => self.premium_bandwidth_mb,
         }
     }
 }
@@ -188,12 +303,28 @@ impl Config {
                 "IDENTITY__PASSWORD__BCRYPT_COST under 10 is for tests: set IDENTITY__PASSWORD__ALLOW_WEAK_COST=true too",
             ));
         }
+        if self.password.min_strength > 4 {
+            return Err(ConfigError::rule(
+                "IDENTITY__PASSWORD__MIN_STRENGTH must be 0 to 4",
+            ));
+        }
         if self.tokens.access_ttl_seconds == 0 {
             return Err(ConfigError::rule(
                 "IDENTITY__TOKENS__ACCESS_TTL_SECONDS must be at least 1",
             ));
         }
+        for (key, most) in [
+            ("MAX_OWNED", self.teams.max_owned),
+            ("MAX_JOINED", self.teams.max_joined),
+        ] {
+            if !(1..=TeamsConfig::HIGHEST).contains(&i64::from(most)) {
+                return Err(ConfigError::rule(format!(
+                    "IDENTITY__TEAMS__{key} must be 1 to 1000"
+                )));
+            }
+        }
         self.broker_url()?;
+        self.redirects()?;
         match &self.base_url {
             Some(url) if !is_base_url(url) => Err(ConfigError::rule(
                 "IDENTITY__BASE_URL must be http:// or https:// with a host and no query",
@@ -210,6 +341,12 @@ impl Config {
         url.expose()
             .parse()
             .map_err(|error| ConfigError::rule(format!("IDENTITY__BROKER__URL: {error}")))
+    }
+
+    /// Where browsers may be sent to.
+    pub(crate) fn redirects(&self) -> Result<OriginAllowList, ConfigError> {
+        OriginAllowList::parse(&self.sso.allowed_origins.0)
+            .map_err(|why| ConfigError::rule(format!("IDENTITY__SSO__ALLOWED_ORIGINS: {why}")))
     }
 
     /// The public address without a slash at its end, for a server that listens on `listen`.
@@ -265,14 +402,18 @@ mod tests {
             ("IDENTITY__SECRETS__ENCRYPTION_KEY", key),
             ("IDENTITY__TOKENS__ACCESS_TTL_SECONDS", "60"),
             ("IDENTITY__PASSWORD__BCRYPT_COST", "10"),
+            ("IDENTITY__PASSWORD__MIN_STRENGTH", "3"),
             (
                 "IDENTITY__SSO__ALLOWED_ORIGINS",
                 "https://a.example.com,https://b.example.com",
             ),
+            ("IDENTITY__TEAMS__MAX_OWNED", "10"),
             ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
             ("IDENTITY__TRUSTED_PROXIES", "10.0.0.0/8"),
             ("IDENTITY__HTTP__ALLOWED_CIDRS", "127.0.0.0/8"),
             ("IDENTITY__HTTP__ALLOW_PLAIN", "true"),
+            ("IDENTITY__LIMITS__PHOTO_BYTES", "1000000"),
+            ("IDENTITY__LIMITS__PROFILE_JSON_BYTES", "2000000"),
             ("IDENTITY__ALLOW_INSECURE_COOKIES", "true"),
         ])
         .unwrap();
@@ -287,10 +428,22 @@ mod tests {
         let refusal = |key: &str, value: &str| read(&[(key, value)]).unwrap_err().to_string();
         assert!(refusal("IDENTITY__PASSWORD__BCRYPT_COST", "9").contains("ALLOW_WEAK_COST"));
         assert!(refusal("IDENTITY__PASSWORD__BCRYPT_COST", "16").contains("BCRYPT_COST"));
+        assert!(refusal("IDENTITY__PASSWORD__MIN_STRENGTH", "5").contains("MIN_STRENGTH"));
         assert!(
             refusal("IDENTITY__TOKENS__ACCESS_TTL_SECONDS", "0").contains("ACCESS_TTL_SECONDS")
         );
         assert!(refusal("IDENTITY__BASE_URL", "ftp://h").contains("BASE_URL"));
+        assert!(refusal("IDENTITY__TEAMS__MAX_OWNED", "0").contains("MAX_OWNED"));
+        assert!(refusal("IDENTITY__TEAMS__MAX_JOINED", "1001").contains("MAX_JOINED"));
+        let origins = refusal(
+            "IDENTITY__SSO__ALLOWED_ORIGINS",
+            "https://a.example.com,http://b.example.com",
+        );
+        assert!(
+            origins.contains("IDENTITY__SSO__ALLOWED_ORIGINS")
+                && origins.contains("http://b.example.com")
+        );
+        assert!(!origins.contains('\n'), "{origins}");
         assert!(
             read(&[
                 ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),

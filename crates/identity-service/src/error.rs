@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use actix_web::http::StatusCode;
 use db_kit::DbError;
+use diesel::result::DatabaseErrorKind;
+use diesel::result::Error::DatabaseError;
 use serde_json::{Value, json};
 use service_kit::Problem;
 use thiserror::Error;
@@ -22,8 +24,12 @@ pub(crate) enum Error {
     EmailTaken,
     #[error("a password has at most 72 bytes")]
     PasswordTooLong,
-    #[error("wrong username or password")]
+    #[error("the password is too easy to guess")]
+    WeakPassword,
+    #[error("wrong username, password or code")]
     InvalidCredentials,
+    #[error("a code of the second factor is required")]
+    TotpRequired,
     #[error("a bearer token is required")]
     AuthenticationRequired,
     #[error("the access token is not valid")]
@@ -40,6 +46,26 @@ pub(crate) enum Error {
     Forbidden(&'static str),
     #[error("there is no such user")]
     UserNotFound,
+    #[error("the user has no profile photo")]
+    PhotoNotFound,
+    #[error("{0}")]
+    PhotoTooLarge(&'static str),
+    #[error("the photo could not be fetched as an image")]
+    PhotoUnreachable,
+    #[error("the file is no JPEG, PNG or GIF image that can be read")]
+    UnsupportedImage,
+    #[error("the e-mail address of this account can be changed only with its password")]
+    EmailNotUpdatable,
+    #[error("the sessions were ended; the redirect_uri is not allowed")]
+    RedirectNotAllowed,
+    #[error("the link is not valid any more")]
+    InvalidLink,
+    #[error("there is no such invitation")]
+    InvitationNotFound,
+    #[error("the invitation was used, withdrawn, declined or has expired")]
+    InvitationGone,
+    #[error("there is no such session")]
+    SessionNotFound,
     #[error("there is no such team")]
     TeamNotFound,
     #[error("there is no such member")]
@@ -54,6 +80,8 @@ pub(crate) enum Error {
     RateLimited(u64),
     #[error("too many sign-ins are waiting")]
     Overloaded,
+    #[error("too many photos are waiting")]
+    PhotosWaiting,
     #[error("the database cannot be asked")]
     Database(#[source] DbError),
     /// A stored value that this version cannot have written, or a failing cipher.
@@ -77,6 +105,18 @@ impl Error {
             Self::UsernameTaken => (StatusCode::BAD_REQUEST, "username_taken"),
             Self::EmailTaken => (StatusCode::BAD_REQUEST, "email_taken"),
             Self::PasswordTooLong => (StatusCode::BAD_REQUEST, "password_too_long"),
+            Self::WeakPassword => (StatusCode::BAD_REQUEST, "weak_password"),
+            Self::TotpRequired => (StatusCode::UNAUTHORIZED, "totp_required"),
+            Self::PhotoNotFound => (StatusCode::NOT_FOUND, "photo_not_found"),
+            Self::PhotoTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "photo_too_large"),
+            Self::PhotoUnreachable => (StatusCode::BAD_REQUEST, "photo_unreachable"),
+            Self::UnsupportedImage => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_image"),
+            Self::EmailNotUpdatable => (StatusCode::BAD_REQUEST, "email_not_updatable"),
+            Self::RedirectNotAllowed => (StatusCode::BAD_REQUEST, "redirect_not_allowed"),
+            Self::InvalidLink => (StatusCode::BAD_REQUEST, "invalid_token"),
+            Self::InvitationNotFound => (StatusCode::NOT_FOUND, "invitation_not_found"),
+            Self::InvitationGone => (StatusCode::GONE, "invitation_gone"),
+            Self::SessionNotFound => (StatusCode::NOT_FOUND, "not_found"),
             Self::InvalidCredentials => (StatusCode::UNAUTHORIZED, "invalid_credentials"),
             Self::AuthenticationRequired => (StatusCode::UNAUTHORIZED, "authentication_required"),
             Self::InvalidToken => (StatusCode::UNAUTHORIZED, "invalid_token"),
@@ -92,7 +132,9 @@ impl Error {
             Self::AlreadyMember => (StatusCode::CONFLICT, "already_member"),
             Self::LastOwner => (StatusCode::CONFLICT, "last_owner"),
             Self::RateLimited(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
-            Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "unavailable"),
+            Self::Overloaded | Self::PhotosWaiting => {
+                (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
+            }
             Self::Database(DbError::Busy | DbError::Unreachable(_)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "unavailable")
             }
@@ -105,13 +147,20 @@ impl Error {
 
 impl From<DbError> for Error {
     fn from(error: DbError) -> Self {
-        Self::Database(error)
+        match error {
+            // What rows refer to is an account or a team that was there a moment ago: the caller's own,
+            // wherever the handler does not say otherwise.
+            DbError::Query(DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _)) => {
+                Self::TokenRevoked
+            }
+            error => Self::Database(error),
+        }
     }
 }
 
 impl From<diesel::result::Error> for Error {
     fn from(error: diesel::result::Error) -> Self {
-        Self::Database(error.into())
+        DbError::from(error).into()
     }
 }
 
@@ -120,6 +169,9 @@ impl From<&Error> for Problem {
         let (status, code) = error.status_and_code();
         match error {
             Error::RateLimited(seconds) => Self::rate_limited(*seconds),
+            Error::PhotosWaiting => {
+                Self::unavailable("Too many photos are waiting", BUSY_RETRY_SECONDS)
+            }
             Error::Overloaded => {
                 Self::unavailable("Too many sign-ins are waiting", BUSY_RETRY_SECONDS)
             }

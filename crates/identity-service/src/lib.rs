@@ -1,27 +1,42 @@
-//! The identity area: accounts, sign-in sessions and their tokens, teams. It answers other services
+//! The identity area: accounts, sign-in sessions and their tokens, teams, invitations. It answers other services
 //! only over HTTP, and its database is nobody else's.
 //!
 //! What it is not: it knows nothing of projects or focus sessions, and sends no mail or chat message.
 
 mod accounts;
+mod admin;
 mod app;
 mod audit;
 mod auth;
+mod change;
 mod cli;
 mod config;
+mod credentials;
+mod deletion;
 mod error;
+mod export;
+mod feed;
+mod housekeeping;
+mod invitations;
 mod limits;
+mod links;
 mod openapi;
+mod origin;
 mod passwords;
+mod photos;
+mod profiles;
 mod schema;
 mod sessions;
+mod sso;
 mod start;
 mod teams;
 mod tokens;
+mod totp;
 
-pub use cli::run_cli;
+pub use cli::{AdminArgs, run_admin, run_cli};
 pub use config::{
-    Config, CorsConfig, KeysConfig, PasswordConfig, PremiumConfig, SsoConfig, TokensConfig,
+    Config, CorsConfig, KeysConfig, LimitsConfig, PasswordConfig, PremiumConfig, SsoConfig,
+    TeamsConfig, TokensConfig,
 };
 pub use openapi::openapi;
 pub use start::{Deps, MIGRATIONS, Running, StartError, migrate, start};

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration as StdDuration;
 
+use auth_types::UserId;
 use chrono::{DateTime, Duration, Utc};
 use service_kit::rate_limit::{KeyedLimiter, RetryAfter};
 
@@ -24,6 +25,14 @@ struct Limiters {
     login: KeyedLimiter<IpAddr>,
     register: KeyedLimiter<IpAddr>,
     refresh: KeyedLimiter<String>,
+    invite: KeyedLimiter<UserId>,
+    exports: KeyedLimiter<UserId>,
+    photo: KeyedLimiter<UserId>,
+    /// Asking for, and coming with, links of mails.
+    links: KeyedLimiter<IpAddr>,
+    reset_mails: KeyedLimiter<UserId>,
+    new_addresses: KeyedLimiter<UserId>,
+    codes: KeyedLimiter<UserId>,
     failures: moka::sync::Cache<(String, IpAddr), Failures>,
 }
 
@@ -40,20 +49,63 @@ impl Limits {
             login: KeyedLimiter::new(60, minute, 30),
             register: KeyedLimiter::new(60, minute, 30),
             refresh: KeyedLimiter::new(150, 5 * minute, 150),
+            invite: KeyedLimiter::new(20, 60 * minute, 20),
+            exports: KeyedLimiter::new(10, 60 * minute, 10),
+            photo: KeyedLimiter::new(30, minute, 30),
+            links: KeyedLimiter::new(60, minute, 30),
+            reset_mails: KeyedLimiter::new(5, 60 * minute, 5),
+            new_addresses: KeyedLimiter::new(5, 60 * minute, 5),
+            codes: KeyedLimiter::new(30, 60 * minute, 120),
             failures: moka::sync::Cache::new(REMEMBERED_FAILURES),
         }))
     }
 
-    pub(crate) fn check_register(&self, address: IpAddr) -> Result<(), Error> {
+    pub(crate) fn check_register(&self, address: Option<IpAddr>) -> Result<(), Error> {
         self.0.as_ref().map_or(Ok(()), |limits| {
             limits.register.check(&network(address)).map_err(refused)
+        })
+    }
+
+    /// For an account that wants all its data.
+    pub(crate) fn check_export(&self, user_id: UserId) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            limits.exports.check(&user_id).map_err(refused)
+        })
+    }
+
+    /// For who asks for a link in a mail or comes with one.
+    pub(crate) fn check_link(&self, address: Option<IpAddr>) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            limits.links.check(&network(address)).map_err(refused)
+        })
+    }
+
+    /// Whether an account may be sent another link to a new password. Who asks is not told.
+    pub(crate) fn may_mail_reset(&self, user_id: UserId) -> bool {
+        self.0
+            .as_ref()
+            .is_none_or(|limits| limits.reset_mails.check(&user_id).is_ok())
+    }
+
+    /// For an account that wants mail sent to an address which may be anybody's.
+    pub(crate) fn check_new_address(&self, user_id: UserId) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            limits.new_addresses.check(&user_id).map_err(refused)
+        })
+    }
+
+    /// For codes of the second factor, wherever they come from: they are short, and who guesses them has
+    /// the password. An authenticator app alone cannot reach this limit.
+    pub(crate) fn check_code(&self, user_id: UserId) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            limits.codes.check(&user_id).map_err(refused)
         })
     }
 
     /// Asked before any hash is computed.
     pub(crate) fn check_login(
         &self,
-        address: IpAddr,
+        address: Option<IpAddr>,
         username: &str,
         now: DateTime<Utc>,
     ) -> Result<(), Error> {
@@ -68,7 +120,7 @@ impl Limits {
         }
     }
 
-    pub(crate) fn login_failed(&self, address: IpAddr, username: &str, now: DateTime<Utc>) {
+    pub(crate) fn login_failed(&self, address: Option<IpAddr>, username: &str, now: DateTime<Utc>) {
         let Some(limits) = &self.0 else { return };
         limits
             .failures
@@ -86,7 +138,7 @@ impl Limits {
             });
     }
 
-    pub(crate) fn login_succeeded(&self, address: IpAddr, username: &str) {
+    pub(crate) fn login_succeeded(&self, address: Option<IpAddr>, username: &str) {
         if let Some(limits) = &self.0 {
             limits
                 .failures
@@ -99,6 +151,20 @@ impl Limits {
         self.0.as_ref().map_or(Ok(()), |limits| {
             limits.refresh.check(&token.lineage()).map_err(refused)
         })
+    }
+
+    /// By account: each invitation sends a mail to an address of the caller's choice.
+    pub(crate) fn check_invite(&self, inviter: UserId) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            limits.invite.check(&inviter).map_err(refused)
+        })
+    }
+
+    /// Photos cost a processor, and those that are fetched a stranger's server a request.
+    pub(crate) fn check_photo(&self, owner: UserId) -> Result<(), Error> {
+        self.0
+            .as_ref()
+            .map_or(Ok(()), |limits| limits.photo.check(&owner).map_err(refused))
     }
 }
 
@@ -120,7 +186,8 @@ fn refused(RetryAfter(seconds): RetryAfter) -> Error {
 }
 
 /// One household or server has a whole /64 of IPv6 and could otherwise change its address at will.
-fn network(address: IpAddr) -> IpAddr {
+fn network(address: Option<IpAddr>) -> IpAddr {
+    let address = address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => {
@@ -138,8 +205,8 @@ mod tests {
     #[test]
     fn waiting_grows_with_failures_and_ends_with_success_or_time() {
         let limits = Limits::new(true);
-        let here: IpAddr = "192.0.2.1".parse().unwrap();
-        let there: IpAddr = "192.0.2.2".parse().unwrap();
+        let here: Option<IpAddr> = "192.0.2.1".parse().ok();
+        let there: Option<IpAddr> = "192.0.2.2".parse().ok();
         let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
         for _ in 0..9 {
             limits.login_failed(here, "ada", now);
@@ -170,7 +237,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_ipv6_network_are_one() {
-        let key = |text: &str| network(text.parse().unwrap());
+        let key = |text: &str| network(text.parse().ok());
         assert_eq!(key("2001:db8::1"), key("2001:db8::ffff:1"));
         assert_ne!(key("2001:db8::1"), key("2001:db8:0:1::1"));
         assert_eq!(key("::ffff:192.0.2.1"), key("192.0.2.1"));

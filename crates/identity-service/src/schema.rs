@@ -16,6 +16,7 @@ diesel::table! {
         premium_expires_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        photo_version -> Nullable<Text>,
     }
 }
 
@@ -39,6 +40,8 @@ diesel::table! {
         refresh_previous_hash -> Nullable<Text>,
         refresh_rotated_at -> Timestamp,
         refresh_expires_at -> Timestamp,
+        address -> Nullable<Text>,
+        user_agent -> Nullable<Text>,
     }
 }
 
@@ -51,6 +54,7 @@ diesel::table! {
         public_jwk -> Text,
         created_at -> Timestamp,
         retired_at -> Nullable<Timestamp>,
+        longest_ttl_seconds -> BigInt,
     }
 }
 
@@ -62,6 +66,9 @@ diesel::table! {
         user_id -> Nullable<BigInt>,
         session_id -> Nullable<Text>,
         address -> Nullable<Text>,
+        actor_id -> Nullable<BigInt>,
+        via -> Text,
+        details -> Nullable<Text>,
     }
 }
 
@@ -87,7 +94,84 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    changes (id) {
+        id -> BigInt,
+        at -> Timestamp,
+        kind -> Text,
+        subject -> Text,
+        transaction_id -> BigInt,
+    }
+}
+
+diesel::table! {
+    profile_photos (user_id) {
+        user_id -> BigInt,
+        content_type -> Text,
+        bytes -> Binary,
+    }
+}
+
+diesel::table! {
+    mail_tokens (token_hash) {
+        token_hash -> Text,
+        purpose -> Text,
+        user_id -> BigInt,
+        email -> Text,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    totp_factors (user_id) {
+        user_id -> BigInt,
+        secret_sealed -> Text,
+        created_at -> Timestamp,
+        confirmed_at -> Nullable<Timestamp>,
+        last_step -> BigInt,
+    }
+}
+
+diesel::table! {
+    recovery_codes (user_id, code_hash) {
+        user_id -> BigInt,
+        code_hash -> Text,
+    }
+}
+
+diesel::table! {
+    invitations (id) {
+        id -> Text,
+        team_id -> BigInt,
+        email -> Text,
+        email_lower -> Text,
+        role -> Text,
+        status -> Text,
+        token_hash -> Text,
+        invited_by -> Nullable<BigInt>,
+        accepted_by -> Nullable<BigInt>,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
+        settled_at -> Nullable<Timestamp>,
+    }
+}
+
 diesel::joinable!(sessions -> users (user_id));
 diesel::joinable!(team_members -> teams (team_id));
 diesel::joinable!(team_members -> users (user_id));
-diesel::allow_tables_to_appear_in_same_query!(users, sessions, teams, team_members);
+diesel::joinable!(profile_photos -> users (user_id));
+diesel::joinable!(mail_tokens -> users (user_id));
+diesel::joinable!(totp_factors -> users (user_id));
+diesel::joinable!(invitations -> teams (team_id));
+diesel::joinable!(invitations -> users (invited_by));
+diesel::allow_tables_to_appear_in_same_query!(
+    users,
+    sessions,
+    teams,
+    team_members,
+    profile_photos,
+    mail_tokens,
+    totp_factors,
+    invitations,
+);

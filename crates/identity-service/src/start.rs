@@ -1,27 +1,33 @@
 //! From a configuration to a server that answers.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix_web::web::Data;
-use broker::{Broker, BrokerState};
+use broker::{Broker, BrokerState, Relay, RelayHandle, RelayOptions};
 use db_kit::{DatabaseUrl, DbError, InvalidDatabaseUrl, Migrations, Pool, PoolOptions};
 use diesel_migrations::embed_migrations;
 use service_kit::Clock;
 use service_kit::config::{ConfigError, SecretKey};
 use service_kit::data_dir::{self, DataDirError};
+use service_kit::guard::GuardError;
 use service_kit::metrics::Metrics;
 use service_kit::seal::SealError;
 use service_kit::server::{self, ReadyCheck, ReadyReport, ServerOptions};
 use thiserror::Error;
 
-use crate::app::App;
+use crate::app::{App, Secrets};
 use crate::config::Config;
 use crate::error::render;
-use crate::{accounts, openapi, sessions, teams};
+use crate::feed::Watch;
+use crate::housekeeping::{self, Housekeeping};
+use crate::{
+    accounts, admin, audit, credentials, export, invitations, openapi, photos, sessions, teams,
+    tokens, totp,
+};
 
 /// The area's tables, for both databases.
 pub const MIGRATIONS: Migrations = Migrations {
@@ -29,13 +35,18 @@ pub const MIGRATIONS: Migrations = Migrations {
     sqlite: &embed_migrations!("../../migrations/identity/sqlite"),
 };
 
+/// The SQLite file in the data folder.
+const FILE: &str = "identity.db";
+
 /// What is passed in and not configured.
 #[derive(Clone)]
 pub struct Deps {
     /// The only source of time.
     pub clock: Clock,
-    /// Reported by the readiness probe.
+    /// For the area's events; reported by the readiness probe.
     pub broker: Broker,
+    /// Whether the consumers of events are in this process, as in the standalone.
+    pub has_consumers: bool,
 }
 
 /// Why the service did not start.
@@ -56,12 +67,21 @@ pub enum StartError {
     /// The encryption key is of no use.
     #[error(transparent)]
     Key(#[from] SealError),
+    /// The client that fetches photos.
+    #[error(transparent)]
+    Http(#[from] GuardError),
     /// The signing keys could not be read or made.
     #[error("signing keys: {0}")]
     SigningKeys(String),
     /// A metric could not be registered.
     #[error(transparent)]
     Metrics(#[from] prometheus::Error),
+    /// The thread of the change feed.
+    #[error("the change feed's thread: {0}")]
+    Feed(std::io::Error),
+    /// The threads that hash passwords.
+    #[error("the threads for passwords: {0}")]
+    Threads(std::io::Error),
     /// The address cannot be bound.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),
@@ -72,6 +92,9 @@ pub enum StartError {
 pub struct Running {
     server: server::Running,
     base_url: String,
+    relay: Option<RelayHandle>,
+    watch: Watch,
+    housekeeping: Housekeeping,
 }
 
 impl Running {
@@ -95,6 +118,11 @@ impl Running {
     /// Stops without losing a request.
     pub async fn stop(self) {
         self.server.stop().await;
+        self.housekeeping.stop().await;
+        self.watch.stop().await;
+        if let Some(relay) = self.relay {
+            relay.stop().await;
+        }
     }
 }
 
@@ -117,12 +145,15 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         .local_addr()
         .map_err(|error| StartError::Listen(config.listen, error))?;
     let base_url = config.public_url(listen);
+    let metrics = Metrics::new()?;
+    let relay = spawn_relay(&pool, &deps, &metrics);
     let app = App::new(
         &config,
         base_url.clone(),
         pool.clone(),
         deps.clock,
-        &encryption_key(&config)?,
+        &secrets(&config)?,
+        relay.clone(),
     )?;
     if let Err(error) = app.tokens.warm_up().await {
         // Without migrations of its own the service may well start before its tables are there.
@@ -131,7 +162,11 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         }
         log::warn!("the signing keys cannot be read yet: {error}");
     }
+    metrics.register(app.tokens.keys().reads().clone())?;
     let app = Data::new(app);
+    let watch = Watch::spawn(pool.clone(), Arc::clone(&app.memory)).map_err(StartError::Feed)?;
+    let figures = housekeeping::Figures::register(&metrics)?;
+    let parts = Arc::clone(&app);
     let options = ServerOptions {
         name: "identity",
         listen,
@@ -139,11 +174,11 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
             .workers
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
             .max(1),
-        limits: config.limits,
+        limits: config.limits.general(),
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),
         render,
-        metrics: Metrics::new()?,
+        metrics,
         ready: ready_check(pool, deps.broker),
         openapi: Some(openapi()),
         drain: Duration::from_secs(config.drain_seconds),
@@ -151,11 +186,46 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let server = server::start_on(listener, options, move |cfg| {
         cfg.app_data(app.clone());
         accounts::routes::routes(cfg);
+        admin::routes::routes(cfg);
+        audit::routes::routes(cfg);
         sessions::routes::routes(cfg);
         teams::routes::routes(cfg);
+        photos::routes::routes(cfg);
+        invitations::routes::routes(cfg);
+        export::routes::routes(cfg);
+        tokens::routes::routes(cfg);
+        credentials::routes::routes(cfg);
+        totp::routes::routes(cfg);
     })
     .map_err(|error| StartError::Listen(config.listen, error))?;
-    Ok(Running { server, base_url })
+    let every = Duration::from_secs(config.housekeeping_seconds.max(1));
+    let rotate_after = config.keys.rotate_after();
+    Ok(Running {
+        server,
+        housekeeping: Housekeeping::spawn(parts, figures, every, rotate_after),
+        base_url,
+        relay,
+        watch,
+    })
+}
+
+/// Publishes what the outbox holds. With the memory broker that is of use only where the consumers are in
+/// this process too; elsewhere events wait for a broker to be configured.
+fn spawn_relay(pool: &Pool, deps: &Deps, metrics: &Metrics) -> Option<RelayHandle> {
+    if deps.broker.state() == BrokerState::Memory && !deps.has_consumers {
+        log::warn!(
+            "no broker is configured (IDENTITY__BROKER__URL): events and mails wait in the outbox"
+        );
+        return None;
+    }
+    let clock = deps.clock.clone();
+    let options = RelayOptions::new("identity", move || clock.now_naive());
+    Some(Relay::spawn(
+        pool.clone(),
+        deps.broker.publisher(),
+        options,
+        metrics.registry(),
+    ))
 }
 
 /// Applies the migrations that the database lacks.
@@ -169,21 +239,42 @@ pub fn migrate(pool: &Pool) -> Result<(), DbError> {
     Ok(())
 }
 
-/// The pool of the configured database, by default a SQLite file in the data folder.
+/// The pool of the configured database.
 pub(crate) fn open_pool(config: &Config) -> Result<Pool, StartError> {
-    let url = match &config.database.url {
-        Some(url) => url.clone(),
-        None => format!("sqlite://{}/identity.db", data_dir(config)?.display())
-            .parse::<DatabaseUrl>()?,
-    };
+    let url = database_url(config)?;
     Ok(Pool::open(PoolOptions::new(url, config.database.pool_size)))
 }
 
-fn encryption_key(config: &Config) -> Result<SecretKey, StartError> {
-    match &config.keys.encryption_key {
-        Some(key) => Ok(key.clone()),
-        None => Ok(data_dir::key_file(&data_dir(config)?, "identity-keys.key")?.into()),
+/// Where the database is, by default a SQLite file in the data folder.
+pub(crate) fn database_url(config: &Config) -> Result<DatabaseUrl, StartError> {
+    match &config.database.url {
+        Some(url) => Ok(url.clone()),
+        None => Ok(format!("sqlite://{}/{FILE}", data_dir(config)?.display()).parse()?),
     }
+}
+
+/// The SQLite file that is configured and is not there; nothing is made in looking for it.
+pub(crate) fn missing_file(config: &Config) -> Option<PathBuf> {
+    let path = match &config.database.url {
+        Some(url) => url.file()?,
+        None => {
+            let folder = config.data_dir.as_deref();
+            folder.unwrap_or(Path::new(data_dir::DEFAULT)).join(FILE)
+        }
+    };
+    (!path.exists()).then_some(path)
+}
+
+/// The keys that were configured, else those in the data folder, made there once.
+pub(crate) fn secrets(config: &Config) -> Result<Secrets, StartError> {
+    let or_file = |key: &Option<SecretKey>, name: &str| match key {
+        Some(key) => Ok::<_, StartError>(key.clone()),
+        None => Ok(data_dir::key_file(&data_dir(config)?, name)?.into()),
+    };
+    Ok(Secrets {
+        keys: or_file(&config.keys.encryption_key, "identity-keys.key")?,
+        mails: or_file(&config.secrets.encryption_key, "secrets.key")?,
+    })
 }
 
 fn data_dir(config: &Config) -> Result<PathBuf, StartError> {

@@ -3,7 +3,9 @@ use auth_types::{AccountRole, PremiumTier, UserId};
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 
+use crate::admin::model::Plan;
 use crate::error::Error;
+use crate::photos;
 use crate::schema::users;
 
 /// The columns of [`AccountRow`], in its order; the password hash is read only where one is checked.
@@ -20,6 +22,7 @@ pub(crate) const ACCOUNT: AccountColumns = (
     users::premium_expires_at,
     users::created_at,
     users::updated_at,
+    users::photo_version,
 );
 
 pub(crate) type AccountColumns = (
@@ -35,6 +38,7 @@ pub(crate) type AccountColumns = (
     users::premium_expires_at,
     users::created_at,
     users::updated_at,
+    users::photo_version,
 );
 
 /// An account without its secrets.
@@ -42,16 +46,39 @@ pub(crate) type AccountColumns = (
 pub(crate) struct AccountRow {
     pub(crate) id: UserId,
     pub(crate) username: String,
-    email: String,
-    email_verified: bool,
-    bio: Option<String>,
-    website_url: Option<String>,
+    pub(crate) email: String,
+    pub(crate) email_verified: bool,
+    pub(crate) bio: Option<String>,
+    pub(crate) website_url: Option<String>,
     pub(crate) is_active: bool,
     role: String,
     premium_tier: String,
     premium_expires_at: Option<NaiveDateTime>,
-    created_at: NaiveDateTime,
+    pub(crate) created_at: NaiveDateTime,
     updated_at: NaiveDateTime,
+    pub(crate) photo_version: Option<String>,
+}
+
+#[cfg(test)]
+impl AccountRow {
+    /// An active account.
+    pub(crate) fn sample(id: UserId) -> Self {
+        Self {
+            id,
+            username: "ada".to_owned(),
+            email: "ada@placeholder.invalid".to_owned(),
+            email_verified: false,
+            bio: None,
+            website_url: None,
+            is_active: true,
+            role: "USER".to_owned(),
+            premium_tier: "FREE".to_owned(),
+            premium_expires_at: None,
+            created_at: NaiveDateTime::default(),
+            updated_at: NaiveDateTime::default(),
+            photo_version: None,
+        }
+    }
 }
 
 /// Who looks at an account: its e-mail address is nobody else's business.
@@ -62,14 +89,28 @@ pub(crate) enum Viewer {
 }
 
 impl AccountRow {
+    /// The form that addresses are compared in.
+    pub(crate) fn email_lower(&self) -> String {
+        self.email.to_ascii_lowercase()
+    }
+
+    pub(crate) fn has_email(&self, email_lower: &str) -> bool {
+        self.email_lower() == email_lower
+    }
+
     pub(crate) fn role(&self) -> Result<AccountRole, Error> {
         self.role
             .parse()
             .map_err(|error| Error::internal("users.role", error))
     }
 
-    /// The account as `viewer` sees it at `now`.
-    pub(crate) fn to_user(&self, viewer: Viewer, now: NaiveDateTime) -> Result<User, Error> {
+    /// The account as `viewer` sees it at `now`; `base_url` is the area's public address.
+    pub(crate) fn to_user(
+        &self,
+        viewer: Viewer,
+        now: NaiveDateTime,
+        base_url: &str,
+    ) -> Result<User, Error> {
         Ok(User {
             id: self.id,
             username: self.username.clone(),
@@ -77,14 +118,19 @@ impl AccountRow {
             email_verified: self.email_verified,
             bio: self.bio.clone(),
             website_url: self.website_url.clone(),
-            profile_photo_url: None,
-            has_profile_photo: false,
+            profile_photo_url: self.photo_url(base_url),
+            has_profile_photo: self.photo_version.is_some(),
             created_at: self.created_at.and_utc(),
             updated_at: self.updated_at.and_utc(),
             is_active: self.is_active,
             role: self.role()?,
             premium_tier: self.tier_at(now)?,
         })
+    }
+
+    /// Where the account's photo is, if it has one.
+    pub(crate) fn photo_url(&self, base_url: &str) -> Option<String> {
+        photos::public_url(base_url, self.id, self.photo_version.as_deref())
     }
 
     /// The account's plan at `now`, with the bandwidth that the operator gives to each tier.
@@ -103,15 +149,21 @@ impl AccountRow {
         })
     }
 
+    /// The plan as it is stored, whether or not it has run out.
+    pub(crate) fn plan(&self) -> Result<Plan, Error> {
+        let tier = self.premium_tier.parse();
+        Ok(Plan {
+            tier: tier.map_err(|error| Error::internal("users.premium_tier", error))?,
+            expires_at: self.premium_expires_at,
+        })
+    }
+
     /// A plan that has run out reads as FREE at once, whether or not a job has noticed.
     fn tier_at(&self, now: NaiveDateTime) -> Result<PremiumTier, Error> {
-        let stored = self
-            .premium_tier
-            .parse()
-            .map_err(|error| Error::internal("users.premium_tier", error))?;
-        Ok(match self.premium_expires_at {
+        let plan = self.plan()?;
+        Ok(match plan.expires_at {
             Some(end) if end <= now => PremiumTier::Free,
-            _ => stored,
+            _ => plan.tier,
         })
     }
 }

@@ -75,12 +75,26 @@ pub(crate) fn find_credentials(
         .optional()
 }
 
-/// Replaces a password hash by a stronger one of the same password, unless it was changed meanwhile.
-pub(crate) fn upgrade_hash(db: &mut Db, id: UserId, old: &str, new: &str) -> QueryResult<()> {
-    diesel::update(users::table.find(id).filter(users::password_hash.eq(old)))
+/// Replaces a password hash, perhaps by itself, if it is still the one of an active account; locks the
+/// account for the rest of the transaction then.
+pub(crate) fn replace_hash(db: &mut Db, id: UserId, old: &str, new: &str) -> QueryResult<bool> {
+    let known = users::table
+        .find(id)
+        .filter(users::password_hash.eq(old))
+        .filter(users::is_active.eq(true));
+    diesel::update(known)
         .set(users::password_hash.eq(new))
         .execute(db)
-        .map(drop)
+        .map(|replaced| replaced == 1)
+}
+
+/// Makes others who change the account, or sign in to it, wait for the end of the transaction; false when
+/// it is gone. An UPDATE, because both databases lock with it.
+pub(crate) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<bool> {
+    diesel::update(users::table.find(id))
+        .set(users::is_active.eq(users::is_active))
+        .execute(db)
+        .map(|locked| locked == 1)
 }
 
 pub(crate) fn count_active(db: &mut Db) -> QueryResult<i64> {

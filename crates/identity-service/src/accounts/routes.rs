@@ -2,19 +2,27 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, ServiceConfig};
 use auth_types::UserId;
 use auth_types::wire::{IdentityError, TokenPair};
-use service_kit::http::{ClientIp, Json, endpoint};
+use service_kit::http::{Json, endpoint};
 
 use super::model::Viewer;
 use super::service;
 use super::wire::{RegisterRequest, StatusResponse, UserResponse};
 use crate::app::App;
 use crate::auth::{CurrentUser, MaybeUser};
+use crate::deletion;
 use crate::error::Error;
+use crate::origin::Origin;
+use crate::profiles;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/register").post(register))
         .service(endpoint("/api/auth/me").get(me))
-        .service(endpoint("/api/auth/user/{user_id}").get(get_user))
+        .service(
+            endpoint("/api/auth/user/{user_id}")
+                .get(get_user)
+                .put(profiles::routes::update_user)
+                .delete(deletion::routes::delete_account),
+        )
         .service(endpoint("/api/status").get(status));
 }
 
@@ -23,7 +31,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     post, path = "/api/auth/register", tag = "accounts", request_body = RegisterRequest,
     responses(
         (status = 201, description = "The account was made", body = TokenPair),
-        (status = 400, description = "`validation_failed`, `password_too_long`, `username_taken` or `email_taken`", body = IdentityError),
+        (status = 400, description = "`validation_failed`, `password_too_long`, `weak_password`, `username_taken` or `email_taken`", body = IdentityError),
         (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
@@ -31,11 +39,11 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 )]
 async fn register(
     app: Data<App>,
-    address: ClientIp,
+    origin: Origin,
     body: Json<RegisterRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    app.limits.check_register(address.0)?;
-    let pair = service::register(&app, body.into_inner()?, address.0).await?;
+    app.limits.check_register(origin.address)?;
+    let pair = service::register(&app, body.into_inner()?, &origin).await?;
     Ok(HttpResponse::Created().json(pair))
 }
 
@@ -49,9 +57,11 @@ async fn register(
     )
 )]
 async fn me(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
-    let user = caller
-        .account
-        .to_user(Viewer::SelfOrSuperadmin, app.clock.now_naive())?;
+    let user = caller.account.to_user(
+        Viewer::SelfOrSuperadmin,
+        app.clock.now_naive(),
+        &app.base_url,
+    )?;
     Ok(HttpResponse::Ok().json(UserResponse { user }))
 }
 

@@ -42,6 +42,11 @@ impl Username {
     }
 }
 
+/// Whether an address is one that accounts hold which gave none.
+pub(crate) fn is_placeholder(email: &str) -> bool {
+    email.ends_with("@placeholder.invalid")
+}
+
 /// A password in the form that is hashed: NFKC, so that the same keys on another machine give the same bytes.
 #[derive(Clone)]
 pub(crate) struct Password(String);
@@ -72,6 +77,10 @@ impl Password {
     /// Whether bcrypt would read all of it.
     pub(crate) fn fits(&self) -> bool {
         self.0.len() <= MAX_PASSWORD_BYTES
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {

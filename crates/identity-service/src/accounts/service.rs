@@ -1,5 +1,3 @@
-use std::net::IpAddr;
-
 use auth_types::wire::{TokenPair, User};
 use auth_types::{AccountRole, UserId};
 use chrono::{Duration, NaiveDateTime};
@@ -10,13 +8,16 @@ use super::queries;
 use super::rules::{Email, Password, Username};
 use super::wire::RegisterRequest;
 use crate::app::App;
-use crate::audit::{self, Action, Entry};
+use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
+use crate::links;
+use crate::origin::Origin;
+use crate::passwords::own_words;
 use crate::sessions::{self, NewSession};
 
 /// How long an unverified registration keeps its e-mail address from others.
-const UNVERIFIED_CLAIM: Duration = Duration::hours(24);
+pub(crate) const UNVERIFIED_CLAIM: Duration = Duration::hours(24);
 /// How old the number of accounts may be.
 const COUNT_MAX_AGE: Duration = Duration::seconds(5);
 /// How long to wait for who is counting.
@@ -26,7 +27,7 @@ const COUNT_MAX_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 pub(crate) async fn register(
     app: &App,
     request: RegisterRequest,
-    address: IpAddr,
+    origin: &Origin,
 ) -> Result<TokenPair, Error> {
     let username = Username::parse(&request.username)?;
     let password = Password::parse_new(&request.password)?;
@@ -42,22 +43,20 @@ pub(crate) async fn register(
         return Err(Error::UsernameTaken);
     }
 
-    let password_hash = app.passwords.hash(password).await?;
-    let now = app.clock.now_naive();
-    let session = NewSession::open(now);
+    let words = own_words(username.as_str(), email.as_ref().map(Email::as_str));
+    let password_hash = app.passwords.hash(password, words).await?;
+    let session = NewSession::open(app.clock.now_naive(), origin);
     let (account, session) = app
-        .pool
-        .write_tx(move |db| {
-            let account = create_account(db, &username, email.as_ref(), &password_hash, now)?;
-            sessions::queries::insert_session(db, &session.row(account.id))?;
-            let entry = Entry {
-                action: Action::Registered,
-                user_id: Some(account.id),
-                session_id: Some(session.id.clone()),
-                address,
-            };
-            audit::queries::record(db, &entry, now)?;
-            Ok::<_, Error>((account, session))
+        .change(origin, move |change| {
+            let now = change.now.naive_utc();
+            let account =
+                create_account(change.db, &username, email.as_ref(), &password_hash, now)?;
+            if let Some(email) = &email {
+                links::send_verification(change, account.id, &account.username, email)?;
+            }
+            sessions::queries::insert_session(change.db, &session.row(account.id))?;
+            change.audit(&Entry::on(Action::Registered, account.id).session(&session.id))?;
+            Ok((account, session))
         })
         .await?;
     sessions::service::token_pair(app, &account, &session.id, &session.refresh_token).await
@@ -123,6 +122,7 @@ pub(crate) async fn get_user(
             Viewer::Other
         },
         app.clock.now_naive(),
+        &app.base_url,
     )
 }
 

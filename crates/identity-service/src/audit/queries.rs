@@ -1,19 +1,83 @@
+use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::Db;
+use db_kit::{Db, DbBackend};
+use diesel::dsl::exists;
 use diesel::prelude::*;
 
-use super::Entry;
+use super::model::{AuditRow, Filter};
+use super::{Action, Entry};
+use crate::origin::Origin;
 use crate::schema::audit_log;
 
-pub(crate) fn record(db: &mut Db, entry: &Entry, now: NaiveDateTime) -> QueryResult<()> {
+pub(crate) fn record(
+    db: &mut Db,
+    entry: &Entry,
+    origin: &Origin,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
     diesel::insert_into(audit_log::table)
         .values((
             audit_log::at.eq(now),
             audit_log::action.eq(entry.action.as_str()),
-            audit_log::user_id.eq(entry.user_id.map(auth_types::UserId::get)),
+            audit_log::user_id.eq(entry.user_id.map(UserId::get)),
             audit_log::session_id.eq(entry.session_id.as_deref()),
-            audit_log::address.eq(entry.address.to_string()),
+            audit_log::address.eq(origin.address.map(|address| address.to_string())),
+            audit_log::actor_id.eq(origin.actor.map(UserId::get)),
+            audit_log::via.eq(origin.via.as_str()),
+            audit_log::details.eq(entry.details.as_ref().map(ToString::to_string)),
         ))
         .execute(db)
         .map(drop)
+}
+
+/// Entries, newest first, with one more than asked for when there are more.
+pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<AuditRow>> {
+    let mut query = audit_log::table
+        .select((
+            audit_log::id,
+            audit_log::at,
+            audit_log::action,
+            audit_log::user_id,
+            audit_log::actor_id,
+            audit_log::via,
+            audit_log::session_id,
+            audit_log::address,
+            audit_log::details,
+        ))
+        .order(audit_log::id.desc())
+        .limit(i64::from(filter.limit) + 1)
+        .into_boxed::<DbBackend>();
+    if let Some(before) = filter.before {
+        query = query.filter(audit_log::id.lt(before));
+    }
+    if let Some(user) = filter.user {
+        query = query.filter(audit_log::user_id.eq(user.get()));
+    }
+    if let Some(actor) = filter.actor {
+        query = query.filter(audit_log::actor_id.eq(actor.get()));
+    }
+    if let Some(action) = &filter.action {
+        let group = format!("{}.%", action.replace('_', "\\_"));
+        query = query.filter(
+            audit_log::action
+                .eq(action.clone())
+                .or(audit_log::action.like(group).escape('\\')),
+        );
+    }
+    if let Some(since) = filter.since {
+        query = query.filter(audit_log::at.ge(since));
+    }
+    if let Some(until) = filter.until {
+        query = query.filter(audit_log::at.lt(until));
+    }
+    query.load(db)
+}
+
+/// Whether anybody has ever signed in to an account.
+pub(crate) fn has_signed_in(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
+    let sign_ins = [Action::Registered, Action::SignedIn].map(Action::as_str);
+    let entry = audit_log::table
+        .filter(audit_log::user_id.eq(user_id.get()))
+        .filter(audit_log::action.eq_any(sign_ins));
+    diesel::select(exists(entry)).get_result(db)
 }

@@ -1,10 +1,16 @@
 //! Sign-in sessions: login, logout, refresh, validation. A session is one sign-in and all tokens that
 //! come from it; it is revoked as a whole.
 
+mod ending;
+mod list;
+mod login;
 pub(crate) mod model;
+mod notice;
 pub(crate) mod queries;
+mod refresh;
 pub(crate) mod routes;
 pub(crate) mod service;
 pub(crate) mod wire;
 
+pub(crate) use ending::end_all;
 pub(crate) use model::NewSession;

@@ -3,6 +3,7 @@ use chrono::{Duration, NaiveDateTime};
 use diesel::prelude::*;
 use uuid::Uuid;
 
+use crate::origin::Origin;
 use crate::schema::sessions;
 use crate::tokens::refresh::RefreshToken;
 
@@ -16,11 +17,29 @@ pub(crate) struct NewSession {
     pub(crate) id: String,
     pub(crate) refresh_token: RefreshToken,
     opened_at: NaiveDateTime,
+    client: Client,
+}
+
+/// From where and by what a sign-in was used last, for its owner's list.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    pub(super) address: Option<String>,
+    pub(super) user_agent: Option<String>,
+}
+
+impl From<&Origin> for Client {
+    fn from(origin: &Origin) -> Self {
+        Self {
+            address: origin.address.map(|address| address.to_string()),
+            user_agent: origin.user_agent.clone(),
+        }
+    }
 }
 
 impl NewSession {
-    pub(crate) fn open(now: NaiveDateTime) -> Self {
+    pub(crate) fn open(now: NaiveDateTime, origin: &Origin) -> Self {
         Self {
+            client: origin.into(),
             id: Uuid::new_v4().to_string(),
             refresh_token: RefreshToken::generate(),
             opened_at: now,
@@ -38,6 +57,8 @@ impl NewSession {
             refresh_hash: self.refresh_token.hash(),
             refresh_rotated_at: self.opened_at,
             refresh_expires_at: self.opened_at + IDLE_LIFE,
+            address: self.client.address.as_deref(),
+            user_agent: self.client.user_agent.as_deref(),
         }
     }
 }
@@ -54,6 +75,42 @@ pub(crate) struct NewSessionRow<'a> {
     refresh_hash: String,
     refresh_rotated_at: NaiveDateTime,
     refresh_expires_at: NaiveDateTime,
+    address: Option<&'a str>,
+    user_agent: Option<&'a str>,
+}
+
+/// What validation needs to know of a session.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct SessionState {
+    /// When it was signed in, however often it was refreshed since.
+    pub(crate) opened_at: NaiveDateTime,
+    pub(crate) expires_at: NaiveDateTime,
+    pub(crate) revoked_at: Option<NaiveDateTime>,
+}
+
+#[cfg(test)]
+impl SessionState {
+    /// A session that stands.
+    pub(crate) fn sample() -> Self {
+        let opened_at = NaiveDateTime::default();
+        Self {
+            opened_at,
+            expires_at: opened_at + ABSOLUTE_LIFE,
+            revoked_at: None,
+        }
+    }
+}
+
+/// A sign-in as its owner sees it.
+#[derive(Debug, Queryable)]
+pub(crate) struct SessionRow {
+    pub(super) id: String,
+    pub(super) created_at: NaiveDateTime,
+    pub(super) last_used_at: NaiveDateTime,
+    pub(super) expires_at: NaiveDateTime,
+    pub(super) refresh_expires_at: NaiveDateTime,
+    pub(super) address: Option<String>,
+    pub(super) user_agent: Option<String>,
 }
 
 /// What refreshing needs to know of a session.

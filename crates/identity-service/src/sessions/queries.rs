@@ -1,10 +1,11 @@
-use auth_types::UserId;
+use auth_types::{AccountRole, UserId};
 use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::prelude::*;
 
-use super::model::{IDLE_LIFE, NewSessionRow, RefreshRow};
+use super::model::{Client, IDLE_LIFE, NewSessionRow, RefreshRow, SessionRow, SessionState};
 use crate::accounts::model::{ACCOUNT, AccountRow};
+use crate::origin::Standing;
 use crate::schema::{sessions, users};
 use crate::tokens::refresh::RefreshToken;
 
@@ -15,39 +16,54 @@ pub(crate) fn insert_session(db: &mut Db, row: &NewSessionRow<'_>) -> QueryResul
         .map(drop)
 }
 
-/// A session's account, and whether the session was revoked: all that validation asks of the database.
+/// A session and its account: all that validation asks of the database.
 pub(crate) fn find_session_account(
     db: &mut Db,
     session_id: &str,
-) -> QueryResult<Option<(Option<NaiveDateTime>, AccountRow)>> {
+) -> QueryResult<Option<(SessionState, AccountRow)>> {
     sessions::table
         .inner_join(users::table)
         .filter(sessions::id.eq(session_id))
-        .select((sessions::revoked_at, ACCOUNT))
+        .select((
+            (
+                sessions::created_at,
+                sessions::expires_at,
+                sessions::revoked_at,
+            ),
+            ACCOUNT,
+        ))
         .first(db)
         .optional()
 }
 
-/// Replaces the presented refresh token by its successor if it is the one that is good now. This one
-/// statement decides every race: of any number of callers with the same token one gets a row.
+/// Replaces the presented refresh token by its successor if it is the one that is good now, of an account
+/// that may sign in. This one statement decides every race: of any number of callers with the same token
+/// one gets a row.
 pub(crate) fn rotate(
     db: &mut Db,
     presented: &RefreshToken,
     successor: &RefreshToken,
+    client: &Client,
     now: NaiveDateTime,
 ) -> QueryResult<Option<(String, UserId)>> {
+    let active = users::table
+        .filter(users::is_active.eq(true))
+        .select(users::id);
     let good = sessions::table
         .filter(sessions::refresh_lineage.eq(presented.lineage()))
         .filter(sessions::refresh_hash.eq(presented.hash()))
         .filter(sessions::revoked_at.is_null())
         .filter(sessions::expires_at.gt(now))
-        .filter(sessions::refresh_expires_at.gt(now));
+        .filter(sessions::refresh_expires_at.gt(now))
+        .filter(sessions::user_id.eq_any(active));
     diesel::update(good)
         .set((
             sessions::refresh_hash.eq(successor.hash()),
             sessions::refresh_previous_hash.eq(presented.hash()),
             sessions::refresh_rotated_at.eq(now),
             sessions::refresh_expires_at.eq(now + IDLE_LIFE),
+            sessions::address.eq(client.address.as_deref()),
+            sessions::user_agent.eq(client.user_agent.as_deref()),
         ))
         .returning((sessions::id, sessions::user_id))
         .get_result(db)
@@ -83,6 +99,83 @@ pub(crate) fn revoke(db: &mut Db, session_id: &str, now: NaiveDateTime) -> Query
     .map(|ended| ended == 1)
 }
 
+/// Ends the sessions of an account but `spared`, and says which have ended by this.
+pub(crate) fn revoke_all(
+    db: &mut Db,
+    user_id: UserId,
+    spared: Option<&str>,
+    now: NaiveDateTime,
+) -> QueryResult<Vec<String>> {
+    let standing = sessions::table
+        .filter(sessions::user_id.eq(user_id))
+        .filter(sessions::id.ne(spared.unwrap_or_default()))
+        .filter(sessions::revoked_at.is_null());
+    if let Db::Pg(conn) = db {
+        // In one order for everybody: who signs out at the same time would deadlock with this.
+        standing
+            .order(sessions::id)
+            .select(sessions::id)
+            .for_update()
+            .load::<String>(conn)?;
+    }
+    diesel::update(standing)
+        .set(sessions::revoked_at.eq(now))
+        .returning(sessions::id)
+        .get_results(db)
+}
+
+/// Whether a session, its account, and the right that was shown still stand.
+pub(crate) fn may_change(db: &mut Db, standing: &Standing) -> QueryResult<bool> {
+    let role = sessions::table
+        .inner_join(users::table)
+        .filter(sessions::id.eq(&standing.session_id))
+        .filter(sessions::revoked_at.is_null())
+        .filter(users::is_active.eq(true))
+        .select(users::role)
+        .first::<String>(db)
+        .optional()?;
+    let superadmin = AccountRole::Superadmin.as_str();
+    Ok(role.is_some_and(|role| !standing.superadmin || role == superadmin))
+}
+
+/// Whether a session stands.
+pub(crate) fn stands(db: &mut Db, session_id: &str) -> QueryResult<bool> {
+    let standing = sessions::table
+        .find(session_id)
+        .filter(sessions::revoked_at.is_null());
+    diesel::select(diesel::dsl::exists(standing)).get_result(db)
+}
+
+/// Where an account signed in, or went on with a session, since `since`: address and user agent, each pair once.
+pub(crate) fn list_places(
+    db: &mut Db,
+    user_id: UserId,
+    since: NaiveDateTime,
+) -> QueryResult<Vec<(Option<String>, Option<String>)>> {
+    sessions::table
+        .filter(sessions::user_id.eq(user_id))
+        .filter(sessions::refresh_rotated_at.ge(since))
+        .select((sessions::address, sessions::user_agent))
+        .distinct()
+        .load(db)
+}
+
+/// Whether one of those is this very place.
+pub(crate) fn knows_place(
+    db: &mut Db,
+    user_id: UserId,
+    since: NaiveDateTime,
+    address: &str,
+    user_agent: &str,
+) -> QueryResult<bool> {
+    let known = sessions::table
+        .filter(sessions::user_id.eq(user_id))
+        .filter(sessions::refresh_rotated_at.ge(since))
+        .filter(sessions::address.eq(address))
+        .filter(sessions::user_agent.eq(user_agent));
+    diesel::select(diesel::dsl::exists(known)).get_result(db)
+}
+
 /// The session of a refresh token if it is this account's.
 pub(crate) fn find_session_of(
     db: &mut Db,
@@ -95,4 +188,55 @@ pub(crate) fn find_session_of(
         .select(sessions::id)
         .first(db)
         .optional()
+}
+
+/// Ends a session if it is this account's and is not over yet.
+pub(crate) fn revoke_of(
+    db: &mut Db,
+    user_id: UserId,
+    session_id: &str,
+    now: NaiveDateTime,
+) -> QueryResult<bool> {
+    diesel::update(
+        sessions::table
+            .filter(sessions::id.eq(session_id))
+            .filter(sessions::user_id.eq(user_id))
+            .filter(sessions::revoked_at.is_null())
+            .filter(sessions::expires_at.gt(now))
+            .filter(sessions::refresh_expires_at.gt(now)),
+    )
+    .set(sessions::revoked_at.eq(now))
+    .execute(db)
+    .map(|ended| ended == 1)
+}
+
+/// A page of an account's sessions that are not over, newest first, and how many there are in all.
+pub(crate) fn list_live(
+    db: &mut Db,
+    user_id: UserId,
+    (limit, offset): (i64, i64),
+    now: NaiveDateTime,
+) -> QueryResult<(Vec<SessionRow>, i64)> {
+    let live = || {
+        sessions::table
+            .filter(sessions::user_id.eq(user_id))
+            .filter(sessions::revoked_at.is_null())
+            .filter(sessions::expires_at.gt(now))
+            .filter(sessions::refresh_expires_at.gt(now))
+    };
+    let page = live()
+        .order((sessions::created_at.desc(), sessions::id))
+        .limit(limit)
+        .offset(offset)
+        .select((
+            sessions::id,
+            sessions::created_at,
+            sessions::refresh_rotated_at,
+            sessions::expires_at,
+            sessions::refresh_expires_at,
+            sessions::address,
+            sessions::user_agent,
+        ))
+        .load(db)?;
+    Ok((page, live().count().get_result(db)?))
 }

@@ -1,19 +1,32 @@
+use actix_web::http::header::{HeaderValue, LOCATION, REFERRER_POLICY};
 use actix_web::web::{Data, ServiceConfig};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, ResponseError as _, web};
 use auth_types::wire::{IdentityError, TokenPair, ValidateResponse};
 use service_kit::Problem;
-use service_kit::http::{ClientIp, Json, OptionalJson, endpoint};
+use service_kit::http::{Json, OptionalJson, Path, Query, endpoint};
 
-use super::service;
-use super::wire::{LoginRequest, LogoutRequest, LogoutResponse, RefreshRequest, ValidateQuery};
+use super::wire::{
+    LoginRequest, LogoutRequest, LogoutResponse, RefreshRequest, SessionsQuery, SessionsResponse,
+    ValidateQuery,
+};
+use super::{ending, list, login, refresh, service};
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
+use crate::origin::Origin;
+use crate::sso::origins::NotAllowed;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
-    cfg.service(endpoint("/api/auth/login").post(login))
+    cfg.service(endpoint("/api/auth/login").post(sign_in))
         .service(endpoint("/api/auth/logout").post(logout))
-        .service(endpoint("/api/auth/refresh").post(refresh))
+        .service(endpoint("/api/auth/global-logout").get(global_logout))
+        .service(
+            endpoint("/api/auth/sessions")
+                .get(list_sessions)
+                .delete(end_others),
+        )
+        .service(endpoint("/api/auth/sessions/{session_id}").delete(end_session))
+        .service(endpoint("/api/auth/refresh").post(rotate))
         .service(endpoint("/api/auth/validate").get(validate).post(validate));
 }
 
@@ -23,18 +36,18 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     responses(
         (status = 200, description = "A new session", body = TokenPair),
         (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`invalid_credentials`", body = IdentityError),
+        (status = 401, description = "`invalid_credentials`, or `totp_required` when everything is right but `totp_code` is missing", body = IdentityError),
         (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
-async fn login(
+async fn sign_in(
     app: Data<App>,
-    address: ClientIp,
+    origin: Origin,
     body: Json<LoginRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let pair = service::login(&app, body.into_inner()?, address.0).await?;
+    let pair = login::login(&app, body.into_inner()?, &origin).await?;
     Ok(HttpResponse::Ok().json(pair))
 }
 
@@ -52,14 +65,100 @@ async fn login(
 async fn logout(
     app: Data<App>,
     caller: CurrentUser,
-    address: ClientIp,
+    origin: Origin,
     body: OptionalJson<LogoutRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let request = body.into_inner()?.unwrap_or_default();
-    service::logout(&app, &caller, request.refresh_token.as_deref(), address.0).await?;
+    ending::logout(&app, &caller, request.refresh_token.as_deref(), &origin).await?;
     Ok(HttpResponse::Ok().json(LogoutResponse {
         message: "Logged out",
     }))
+}
+
+/// Ends every session of the caller, always; then sends the browser on if the address may be sent to.
+#[utoipa::path(
+    get, path = "/api/auth/global-logout", tag = "sessions", security(("bearer" = [])),
+    params(("redirect_uri" = String, Query, description = "An address of an origin on the allow-list; once")),
+    responses(
+        (status = 302, description = "The sessions are over; `Location` is `redirect_uri` in normal form"),
+        (status = 400, description = "`redirect_not_allowed`: the sessions are over all the same", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn global_logout(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+    req: HttpRequest,
+) -> Result<HttpResponse, Error> {
+    ending::end_many(&app, &caller, false, &origin).await?;
+    let mut answer = match app.redirects.check(req.query_string()) {
+        Ok(target) => HttpResponse::Found()
+            .insert_header((LOCATION, target.as_str()))
+            .finish(),
+        Err(NotAllowed) => Error::RedirectNotAllowed.error_response(),
+    };
+    let no_referrer = HeaderValue::from_static("no-referrer");
+    answer.headers_mut().insert(REFERRER_POLICY, no_referrer);
+    Ok(answer)
+}
+
+/// The caller's sessions that are not over, newest first.
+#[utoipa::path(
+    get, path = "/api/auth/sessions", tag = "sessions", security(("bearer" = [])), params(SessionsQuery),
+    responses(
+        (status = 200, description = "A page of them", body = SessionsResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn list_sessions(
+    app: Data<App>,
+    caller: CurrentUser,
+    page: Result<Query<SessionsQuery>, Problem>,
+) -> actix_web::Result<HttpResponse> {
+    Ok(HttpResponse::Ok().json(list::list_sessions(&app, &caller, page?.0).await?))
+}
+
+/// Ends all sessions of the caller but this one.
+#[utoipa::path(
+    delete, path = "/api/auth/sessions", tag = "sessions", security(("bearer" = [])),
+    responses(
+        (status = 204, description = "They are over"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn end_others(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+) -> Result<HttpResponse, Error> {
+    ending::end_many(&app, &caller, true, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Ends one session of the caller; this one too, if he says so.
+#[utoipa::path(
+    delete, path = "/api/auth/sessions/{session_id}", tag = "sessions", security(("bearer" = [])),
+    params(("session_id" = String, Path, description = "As the list of sessions has it")),
+    responses(
+        (status = 204, description = "It is over"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 404, description = "`not_found`: unknown, somebody else's, or over", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn end_session(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+    session_id: Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    ending::end_session(&app, &caller, session_id.0.0, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
 }
 
 /// Exchanges a refresh token for a new pair. Each is good once; presented again within 30 s, while its
@@ -75,12 +174,12 @@ async fn logout(
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
-async fn refresh(
+async fn rotate(
     app: Data<App>,
-    address: ClientIp,
+    origin: Origin,
     body: Json<RefreshRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let pair = service::refresh(&app, &body.into_inner()?, address.0).await?;
+    let pair = refresh::refresh(&app, &body.into_inner()?, &origin).await?;
     Ok(HttpResponse::Ok().json(pair))
 }
 

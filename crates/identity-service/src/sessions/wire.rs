@@ -1,3 +1,4 @@
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -8,6 +9,8 @@ pub(crate) struct LoginRequest {
     pub(crate) username: String,
     #[schema(format = Password)]
     pub(crate) password: String,
+    /// Of the second factor, if the account has one: from the authenticator app, or a recovery code.
+    pub(crate) totp_code: Option<String>,
 }
 
 /// What else to end with the current session.
@@ -44,4 +47,42 @@ impl ValidateQuery {
             .as_deref()
             .is_some_and(|list| list.split(',').any(|word| word.trim() == "teams"))
     }
+}
+
+/// Which part of the list of sessions is wanted.
+#[derive(Debug, Default, Clone, Copy, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct SessionsQuery {
+    /// 1 to 200; 50 when absent.
+    #[param(minimum = 1, maximum = 200)]
+    pub(crate) limit: Option<i64>,
+    /// How many to leave out before the page.
+    #[param(minimum = 0)]
+    pub(crate) offset: Option<i64>,
+}
+
+/// A page of the caller's sessions that are not over, newest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SessionsResponse {
+    pub(crate) sessions: Vec<SessionEntry>,
+    /// Of all of them, not of the page.
+    pub(crate) total: i64,
+}
+
+/// One sign-in.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SessionEntry {
+    pub(crate) id: String,
+    /// When it was signed in.
+    pub(crate) created_at: DateTime<Utc>,
+    /// The last refresh, or the sign-in.
+    pub(crate) last_used_at: DateTime<Utc>,
+    /// When it is over unless it is refreshed before.
+    pub(crate) expires_at: DateTime<Utc>,
+    /// From where it was used last.
+    pub(crate) address: Option<String>,
+    /// By what it was used last.
+    pub(crate) user_agent: Option<String>,
+    /// Whether this request came with its token.
+    pub(crate) current: bool,
 }

@@ -1,15 +1,15 @@
-//! Who may do what in a team, as argument types of handlers.
+//! Who may do what in a team: as argument types of handlers, and once more inside the transaction.
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
-use auth_types::TeamRole;
+use auth_types::{TeamId, TeamRole, UserId};
 
 use super::model::{TeamRow, effective_role};
 use super::queries;
-use super::service::NOT_ENOUGH;
 use super::slug::Slug;
 use crate::app::App;
 use crate::auth::{self, CurrentUser, Extraction};
+use crate::change::Change;
 use crate::error::Error;
 
 /// Somebody in the team that the path names. Who is not in it learns nothing, not even whether it exists.
@@ -21,6 +21,9 @@ pub(crate) struct TeamMember {
 
 /// An admin or the owner of the team that the path names.
 pub(crate) struct TeamAdmin(pub(crate) TeamMember);
+
+/// The owner of the team that the path names.
+pub(crate) struct TeamOwner(pub(crate) TeamMember);
 
 impl FromRequest for TeamMember {
     type Error = Error;
@@ -38,14 +41,56 @@ impl FromRequest for TeamAdmin {
 
     fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
         let req = req.clone();
-        Box::pin(async move {
-            let member = team_member(&req).await?;
-            if member.role < TeamRole::Admin {
-                return Err(NOT_ENOUGH);
-            }
-            Ok(Self(member))
-        })
+        Box::pin(async move { at_least(TeamRole::Admin, &req).await.map(Self) })
     }
+}
+
+impl FromRequest for TeamOwner {
+    type Error = Error;
+    type Future = Extraction<Self>;
+
+    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let req = req.clone();
+        Box::pin(async move { at_least(TeamRole::Owner, &req).await.map(Self) })
+    }
+}
+
+/// Who changes which team. The role that let the request in is read again inside the transaction: it
+/// may have been taken away in between.
+#[derive(Clone, Copy)]
+pub(crate) struct Actor {
+    pub(crate) team_id: TeamId,
+    pub(crate) user_id: UserId,
+}
+
+impl Actor {
+    pub(crate) fn of(member: &TeamMember) -> Self {
+        Self {
+            team_id: member.team.id,
+            user_id: member.caller.account.id,
+        }
+    }
+
+    /// Locks the team for this transaction; the team as it is then, and the actor's role.
+    pub(crate) fn lock(
+        self,
+        change: &mut Change<'_>,
+        needed: TeamRole,
+    ) -> Result<(TeamRow, TeamRole), Error> {
+        let team = queries::lock_team(change.db, self.team_id, change.now.naive_utc())?
+            .ok_or(Error::TeamNotFound)?;
+        let stored = queries::find_stored_role(change.db, self.team_id, self.user_id)?
+            .ok_or(Error::TeamNotFound)?;
+        let role = effective_role(team.owner_id, self.user_id, &stored)?;
+        check(role, needed)?;
+        Ok((team, role))
+    }
+}
+
+async fn at_least(needed: TeamRole, req: &HttpRequest) -> Result<TeamMember, Error> {
+    let member = team_member(req).await?;
+    check(member.role, needed)?;
+    Ok(member)
 }
 
 async fn team_member(req: &HttpRequest) -> Result<TeamMember, Error> {
@@ -64,4 +109,14 @@ async fn team_member(req: &HttpRequest) -> Result<TeamMember, Error> {
     let (team, stored) = found.ok_or(Error::TeamNotFound)?;
     let role = effective_role(team.owner_id, user_id, &stored)?;
     Ok(TeamMember { caller, team, role })
+}
+
+fn check(role: TeamRole, needed: TeamRole) -> Result<(), Error> {
+    if role >= needed {
+        return Ok(());
+    }
+    Err(Error::Forbidden(match needed {
+        TeamRole::Owner => "this takes the owner of the team",
+        _ => "this takes an admin of the team",
+    }))
 }

@@ -1,6 +1,8 @@
 //! Teams and their members: who is in which team, and what he may do there.
 
 pub(crate) mod access;
+pub(crate) mod caps;
+pub(crate) mod members;
 pub(crate) mod model;
 pub(crate) mod queries;
 pub(crate) mod routes;

@@ -2,9 +2,12 @@ use auth_types::wire::TeamMembership;
 use auth_types::{TeamId, TeamRole, UserId};
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
+use event_types::TeamRef;
 
+use super::slug::Slug;
 use super::wire::{Member, Team};
 use crate::error::Error;
+use crate::photos;
 use crate::schema::{team_members, teams, users};
 
 /// The columns of [`TeamRow`], in its order.
@@ -27,17 +30,61 @@ pub(crate) type TeamColumns = (
 );
 
 /// A team.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, PartialEq, Eq, Queryable)]
 pub(crate) struct TeamRow {
     pub(crate) id: TeamId,
-    name: String,
-    slug: String,
-    description: Option<String>,
+    pub(crate) name: String,
+    pub(crate) slug: String,
+    pub(crate) description: Option<String>,
     pub(crate) owner_id: UserId,
     created_at: NaiveDateTime,
 }
 
+/// What of a team is to be different; nothing stands for what stays.
+pub(crate) struct TeamPatch {
+    pub(crate) name: Option<String>,
+    pub(crate) slug: Option<Slug>,
+    /// Nothing inside clears it.
+    pub(crate) description: Option<Option<String>>,
+}
+
 impl TeamRow {
+    /// The team as it is after the change.
+    pub(crate) fn patched(&self, patch: TeamPatch) -> Self {
+        let mut team = self.clone();
+        if let Some(name) = patch.name {
+            team.name = name;
+        }
+        if let Some(slug) = patch.slug {
+            team.slug = slug.as_str().to_owned();
+        }
+        if let Some(description) = patch.description {
+            team.description = description;
+        }
+        team
+    }
+
+    /// The names of the fields in which it is not what it was.
+    pub(crate) fn differs_in(&self, old: &Self) -> Vec<&'static str> {
+        [
+            ("name", self.name != old.name),
+            ("slug", self.slug != old.slug),
+            ("description", self.description != old.description),
+        ]
+        .into_iter()
+        .filter_map(|(field, differs)| differs.then_some(field))
+        .collect()
+    }
+
+    /// The team as events name it.
+    pub(crate) fn to_ref(&self) -> TeamRef {
+        TeamRef {
+            id: self.id,
+            slug: self.slug.clone(),
+            name: self.name.clone(),
+        }
+    }
+
     pub(crate) fn into_wire(self, member_count: i64) -> Team {
         Team {
             id: self.id,
@@ -80,6 +127,7 @@ pub(crate) const MEMBER: MemberColumns = (
     users::username,
     team_members::role,
     team_members::joined_at,
+    users::photo_version,
 );
 
 pub(crate) type MemberColumns = (
@@ -87,6 +135,7 @@ pub(crate) type MemberColumns = (
     users::username,
     team_members::role,
     team_members::joined_at,
+    users::photo_version,
 );
 
 /// Somebody in a team.
@@ -96,6 +145,7 @@ pub(crate) struct MemberRow {
     username: String,
     role: String,
     joined_at: NaiveDateTime,
+    photo_version: Option<String>,
 }
 
 impl MemberRow {
@@ -103,14 +153,15 @@ impl MemberRow {
         effective_role(owner_id, self.user_id, &self.role)
     }
 
-    pub(crate) fn into_wire(self, owner_id: UserId) -> Result<Member, Error> {
+    pub(crate) fn into_wire(self, owner_id: UserId, base_url: &str) -> Result<Member, Error> {
+        let photo = self.photo_version.as_deref();
         Ok(Member {
+            profile_photo_url: photos::public_url(base_url, self.user_id, photo),
             role: self.role(owner_id)?,
             user_id: self.user_id,
             username: self.username,
             status: "active",
             joined_at: self.joined_at.and_utc(),
-            profile_photo_url: None,
         })
     }
 }

@@ -5,10 +5,11 @@ use diesel::dsl::count_star;
 use diesel::prelude::*;
 
 use super::model::{MEMBER, MemberRow, MembershipRow, TEAM, TeamRow};
+use crate::config::TeamsConfig;
 use crate::schema::{team_members, teams, users};
 
-/// The most teams of one account that are ever listed.
-const MAX_TEAMS: i64 = 1_000;
+/// The most teams of one account that are listed: what the highest caps of the configuration allow.
+const MAX_TEAMS: i64 = 2 * TeamsConfig::HIGHEST;
 
 /// A row of `teams` to be.
 #[derive(Insertable)]
@@ -49,12 +50,12 @@ pub(crate) fn find_team_of(
         .optional()
 }
 
-/// The account's teams with their sizes, oldest first.
+/// The account's teams with their sizes: its own first, then oldest first.
 pub(crate) fn list_teams(db: &mut Db, user_id: UserId) -> QueryResult<Vec<(TeamRow, i64)>> {
     let rows: Vec<TeamRow> = team_members::table
         .inner_join(teams::table)
         .filter(team_members::user_id.eq(user_id))
-        .order(teams::id)
+        .order((teams::owner_id.ne(user_id), teams::id))
         .limit(MAX_TEAMS)
         .select(TEAM)
         .load(db)?;
@@ -77,12 +78,12 @@ pub(crate) fn list_teams(db: &mut Db, user_id: UserId) -> QueryResult<Vec<(TeamR
         .collect())
 }
 
-/// The account's teams as validate tells them, oldest first.
+/// The account's teams as validate tells them, in the same order.
 pub(crate) fn list_memberships(db: &mut Db, user_id: UserId) -> QueryResult<Vec<MembershipRow>> {
     team_members::table
         .inner_join(teams::table)
         .filter(team_members::user_id.eq(user_id))
-        .order(teams::id)
+        .order((teams::owner_id.ne(user_id), teams::id))
         .limit(MAX_TEAMS)
         .select((
             teams::id,
@@ -95,18 +96,82 @@ pub(crate) fn list_memberships(db: &mut Db, user_id: UserId) -> QueryResult<Vec<
         .load(db)
 }
 
-/// Makes every other change of this team wait for the end of the transaction; its owner, or none
-/// when the team is gone. An UPDATE, because both databases lock with it.
+/// Makes every other change of this team, its members and its invitations wait for the end of the
+/// transaction; the team as it is then, or none when it is gone. An UPDATE, because both databases
+/// lock with it.
+///
+/// Locks are taken in one order everywhere, or two changes could wait for each other: first teams,
+/// several of them by ascending id; then accounts ([`lock_account`], or any change of `users`), also by
+/// ascending id; then the rows that hang on them.
 pub(crate) fn lock_team(
     db: &mut Db,
     id: TeamId,
     now: NaiveDateTime,
-) -> QueryResult<Option<UserId>> {
+) -> QueryResult<Option<TeamRow>> {
     diesel::update(teams::table.find(id))
         .set(teams::updated_at.eq(now))
-        .returning(teams::owner_id)
+        .returning(TEAM)
         .get_result(db)
         .optional()
+}
+
+/// Makes every other change of this account that is locked for wait for the end of the transaction;
+/// its e-mail address and whether that is verified, or none when it cannot sign in. On SQLite the
+/// transaction itself is the lock.
+pub(crate) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<(String, bool)>> {
+    let account = users::table
+        .find(id)
+        .filter(users::is_active.eq(true))
+        .select((users::email, users::email_verified));
+    match db {
+        Db::Pg(conn) => account.for_no_key_update().get_result(conn),
+        Db::Sqlite(conn) => account.get_result(conn),
+    }
+    .optional()
+}
+
+/// The account's e-mail address, if it is verified.
+pub(crate) fn find_proven_address(db: &mut Db, id: UserId) -> QueryResult<Option<String>> {
+    users::table
+        .find(id)
+        .filter(users::email_verified.eq(true))
+        .select(users::email)
+        .first(db)
+        .optional()
+}
+
+pub(crate) fn update_team(db: &mut Db, team: &TeamRow) -> QueryResult<()> {
+    diesel::update(teams::table.find(team.id))
+        .set((
+            teams::name.eq(&team.name),
+            teams::slug.eq(&team.slug),
+            teams::slug_lower.eq(team.slug.to_ascii_lowercase()),
+            teams::description.eq(&team.description),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Its memberships and invitations go with it.
+pub(crate) fn delete_team(db: &mut Db, id: TeamId) -> QueryResult<()> {
+    diesel::delete(teams::table.find(id)).execute(db).map(drop)
+}
+
+pub(crate) fn count_owned(db: &mut Db, user_id: UserId) -> QueryResult<i64> {
+    teams::table
+        .filter(teams::owner_id.eq(user_id))
+        .count()
+        .get_result(db)
+}
+
+/// The teams that the account is in and does not own.
+pub(crate) fn count_joined(db: &mut Db, user_id: UserId) -> QueryResult<i64> {
+    team_members::table
+        .inner_join(teams::table)
+        .filter(team_members::user_id.eq(user_id))
+        .filter(teams::owner_id.ne(user_id))
+        .count()
+        .get_result(db)
 }
 
 pub(crate) fn set_owner(db: &mut Db, id: TeamId, owner_id: UserId) -> QueryResult<()> {

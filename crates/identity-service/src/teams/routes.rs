@@ -3,20 +3,27 @@ use actix_web::{FromRequest as _, HttpRequest, HttpResponse};
 use auth_types::wire::IdentityError;
 use service_kit::http::{Json, Path, Query, endpoint};
 
-use super::access::{TeamAdmin, TeamMember};
-use super::service;
+use super::access::{TeamAdmin, TeamMember, TeamOwner};
 use super::wire::{
-    AddMemberRequest, ChangeRoleRequest, CreateTeamRequest, MemberResponse, MembersResponse,
-    PageQuery, TeamDetailResponse, TeamResponse, TeamsResponse,
+    AddMemberRequest, ChangeRoleRequest, ChangeTeamRequest, CreateTeamRequest, MemberResponse,
+    MembersResponse, PageQuery, TeamDetailResponse, TeamResponse, TeamsResponse,
 };
+use super::{members, service};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
+use crate::origin::Origin;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/teams").get(list_teams).post(create_team))
         .service(endpoint("/api/user/teams").get(list_own_teams))
-        .service(endpoint("/api/teams/{slug}").get(get_team))
+        .service(
+            endpoint("/api/teams/{slug}")
+                .get(get_team)
+                .put(change_team)
+                .delete(delete_team),
+        )
+        .service(endpoint("/api/teams/{slug}/leave").post(leave))
         .service(
             endpoint("/api/teams/{slug}/members")
                 .get(list_members)
@@ -33,7 +40,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[utoipa::path(
     get, path = "/api/teams", tag = "teams", security(("bearer" = [])),
     responses(
-        (status = 200, description = "The teams, oldest first", body = TeamsResponse),
+        (status = 200, description = "The teams: those that the caller owns first, then oldest first", body = TeamsResponse),
         (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
@@ -47,7 +54,7 @@ async fn list_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse,
 #[utoipa::path(
     get, path = "/api/user/teams", tag = "teams", security(("bearer" = [])),
     responses(
-        (status = 200, description = "The teams, oldest first", body = TeamsResponse),
+        (status = 200, description = "The teams: those that the caller owns first, then oldest first", body = TeamsResponse),
         (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
@@ -70,10 +77,11 @@ async fn list_own_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpRespo
 )]
 async fn create_team(
     app: Data<App>,
+    origin: Origin,
     caller: CurrentUser,
     body: Json<CreateTeamRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let team = service::create_team(&app, &caller, body.into_inner()?).await?;
+    let team = service::create_team(&app, &caller, body.into_inner()?, &origin).await?;
     Ok(HttpResponse::Created().json(TeamResponse { team }))
 }
 
@@ -89,6 +97,67 @@ async fn create_team(
 )]
 async fn get_team(app: Data<App>, member: TeamMember) -> Result<HttpResponse, Error> {
     Ok(HttpResponse::Ok().json(service::get_team(&app, member).await?))
+}
+
+/// Changes name and description, for admins and the owner; the slug, for the owner alone.
+#[utoipa::path(
+    put, path = "/api/teams/{slug}", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
+    request_body = ChangeTeamRequest,
+    responses(
+        (status = 200, description = "The team as it is now", body = TeamResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`", body = IdentityError),
+        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
+        (status = 409, description = "`slug_taken`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn change_team(
+    app: Data<App>,
+    origin: Origin,
+    admin: TeamAdmin,
+    body: Json<ChangeTeamRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let team = service::change_team(&app, &admin, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::Ok().json(TeamResponse { team }))
+}
+
+/// Deletes a team, for its owner: nobody is its member any more, and its invitations are gone.
+#[utoipa::path(
+    delete, path = "/api/teams/{slug}", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
+    responses(
+        (status = 204, description = "The team is gone"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`", body = IdentityError),
+        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn delete_team(
+    app: Data<App>,
+    origin: Origin,
+    owner: TeamOwner,
+) -> Result<HttpResponse, Error> {
+    service::delete_team(&app, &owner, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Leaves a team; the same as removing oneself from its members.
+#[utoipa::path(
+    post, path = "/api/teams/{slug}/leave", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
+    responses(
+        (status = 204, description = "No longer a member"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
+        (status = 409, description = "`last_owner`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn leave(app: Data<App>, origin: Origin, member: TeamMember) -> Result<HttpResponse, Error> {
+    members::leave(&app, &member, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
 }
 
 /// The members of a team, in the order in which they joined.
@@ -109,7 +178,7 @@ async fn list_members(
 ) -> actix_web::Result<HttpResponse> {
     // Read here and not as an argument: who may not see the team is told that first.
     let page = Query::<PageQuery>::extract(&req).await?.0;
-    Ok(HttpResponse::Ok().json(service::list_members(&app, &member, page).await?))
+    Ok(HttpResponse::Ok().json(members::list_members(&app, &member, page).await?))
 }
 
 /// Adds an account to a team; for its admins and its owner.
@@ -129,10 +198,11 @@ async fn list_members(
 )]
 async fn add_member(
     app: Data<App>,
+    origin: Origin,
     admin: TeamAdmin,
     body: Json<AddMemberRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let member = service::add_member(&app, &admin, body.into_inner()?).await?;
+    let member = members::add_member(&app, &admin, body.into_inner()?, &origin).await?;
     Ok(HttpResponse::Created().json(MemberResponse { member }))
 }
 
@@ -153,12 +223,14 @@ async fn add_member(
 )]
 async fn change_role(
     app: Data<App>,
+    origin: Origin,
     admin: TeamAdmin,
     path: Path<(String, String)>,
     body: Json<ChangeRoleRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let (_, username) = path.0;
-    let member = service::change_role(&app, &admin, &username, &body.into_inner()?.role).await?;
+    let member =
+        members::change_role(&app, &admin, &username, &body.into_inner()?.role, &origin).await?;
     Ok(HttpResponse::Ok().json(MemberResponse { member }))
 }
 
@@ -177,10 +249,11 @@ async fn change_role(
 )]
 async fn remove_member(
     app: Data<App>,
+    origin: Origin,
     member: TeamMember,
     path: Path<(String, String)>,
 ) -> Result<HttpResponse, Error> {
     let (_, username) = path.0;
-    service::remove_member(&app, &member, &username).await?;
+    members::remove_member(&app, &member, &username, &origin).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -1,7 +1,12 @@
 use auth_types::{TeamId, TeamRole, UserId};
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
+
+use crate::error::Error;
+
+/// The longest page of a list.
+const MAX_PAGE: i64 = 200;
 
 /// A team.
 #[derive(Debug, Serialize, ToSchema)]
@@ -22,7 +27,7 @@ pub(crate) struct TeamsResponse {
     pub(crate) teams: Vec<Team>,
 }
 
-/// A team that was made.
+/// A team that was made or changed.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TeamResponse {
     pub(crate) team: Team,
@@ -76,6 +81,21 @@ pub(crate) struct CreateTeamRequest {
     pub(crate) description: Option<String>,
 }
 
+/// What is to be different; what is absent stays.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct ChangeTeamRequest {
+    /// 1 to 100 characters.
+    #[schema(min_length = 1, max_length = 100)]
+    pub(crate) name: Option<String>,
+    /// Only the owner changes it; as for a new team.
+    #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
+    pub(crate) slug: Option<String>,
+    /// Up to 2,000 characters; null clears it.
+    #[serde(default, deserialize_with = "present")]
+    #[schema(value_type = Option<String>, max_length = 2000)]
+    pub(crate) description: Option<Option<String>>,
+}
+
 /// Somebody to be added.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct AddMemberRequest {
@@ -101,4 +121,22 @@ pub(crate) struct PageQuery {
     /// How many to leave out before the page.
     #[param(minimum = 0)]
     pub(crate) offset: Option<i64>,
+}
+
+impl PageQuery {
+    /// How many, after how many.
+    pub(crate) fn bounds(self) -> Result<(i64, i64), Error> {
+        let (limit, offset) = (self.limit.unwrap_or(MAX_PAGE), self.offset.unwrap_or(0));
+        if !(1..=MAX_PAGE).contains(&limit) || offset < 0 {
+            return Err(Error::Validation(
+                "limit must be 1 to 200 and offset not negative".into(),
+            ));
+        }
+        Ok((limit, offset))
+    }
+}
+
+/// Tells a field that is null from one that is absent.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }

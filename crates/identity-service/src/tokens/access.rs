@@ -26,7 +26,15 @@ pub(crate) struct AccessTokens {
     validation: Validation,
     /// Tokens whose signature was verified, by hash: the same bytes need no second verification. Says
     /// nothing about time or revocation, which are checked at every use.
-    verified: moka::sync::Cache<[u8; 32], Arc<VerifiedToken>>,
+    verified: moka::sync::Cache<[u8; 32], Remembered>,
+}
+
+/// A token, and how often the keys had changed before it was verified: a key that was removed since
+/// vouches for nothing any more.
+#[derive(Clone)]
+struct Remembered {
+    token: Arc<VerifiedToken>,
+    keys: u64,
 }
 
 /// What a token with a good signature claims.
@@ -61,6 +69,11 @@ impl AccessTokens {
     /// Reads, or makes, the keys before the first request needs them.
     pub(crate) async fn warm_up(&self) -> Result<(), Error> {
         self.keys.signing_key().await.map(drop)
+    }
+
+    /// The keys behind the tokens.
+    pub(crate) fn keys(&self) -> &KeyStore {
+        &self.keys
     }
 
     /// Life of a new token in seconds.
@@ -105,16 +118,20 @@ impl AccessTokens {
         now: DateTime<Utc>,
     ) -> Result<Arc<VerifiedToken>, Error> {
         let hash = sha256(token.as_bytes());
-        let verified = match self.verified.get(&hash) {
-            Some(verified) => verified,
+        let keys = self.keys.generation();
+        let remembered = self.verified.get(&hash).filter(|known| known.keys == keys);
+        let known = remembered.is_some();
+        let verified = match remembered {
+            Some(remembered) => remembered.token,
             None => Arc::new(self.verify_signature(token).await?),
         };
         if let Err(error) = verified.check_time(now) {
             self.verified.invalidate(&hash);
             return Err(error);
         }
-        if !self.verified.contains_key(&hash) {
-            self.verified.insert(hash, Arc::clone(&verified));
+        if !known {
+            let token = Arc::clone(&verified);
+            self.verified.insert(hash, Remembered { token, keys });
         }
         Ok(verified)
     }

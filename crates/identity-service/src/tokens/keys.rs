@@ -1,150 +1,269 @@
 //! The keys that access tokens are signed with: kept sealed in the database, so that every replica
 //! signs and verifies with the same ones, and parsed in memory.
 
-use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
-use db_kit::Pool;
+use db_kit::{DbError, Pool};
 use jsonwebtoken::jwk::{Jwk, KeyAlgorithm, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
+use prometheus::IntCounter;
 use secrecy::ExposeSecret as _;
 use service_kit::Clock;
 use service_kit::seal::Sealer;
+use tokio::time::Instant;
 
 use super::queries::{self, NewSigningKey, SigningKeyRow};
+use super::ring::{self, KeyRing, SigningKey};
 use crate::error::Error;
+use crate::feed::Memory;
 
-const ALGORITHM: &str = "ES256";
+/// What access tokens are signed with.
+pub(crate) const ALGORITHM: &str = "ES256";
+/// Tokens that name keys nobody knows make the database read no more often than this.
+const UNKNOWN_KEYS_EVERY: Duration = Duration::from_millis(200);
 
 /// The keys known to this process.
 pub(crate) struct KeyStore {
     pool: Pool,
     clock: Clock,
     sealer: Sealer,
+    memory: Arc<Memory>,
+    /// Life of the tokens that this process signs, in seconds.
+    ttl_seconds: i64,
     ring: RwLock<Arc<KeyRing>>,
+    /// Readings of the table that were begun.
+    begun: AtomicU64,
+    readings: tokio::sync::Mutex<Readings>,
+    reads: IntCounter,
 }
 
-/// Keys of one moment.
+/// What who waits for a reading needs to know of the others.
 #[derive(Default)]
-pub(crate) struct KeyRing {
-    signing: Option<Arc<SigningKey>>,
-    newest_generation: i64,
-    verifying: HashMap<String, Arc<DecodingKey>>,
+struct Readings {
+    last_begun_at: Option<Instant>,
+    /// The last one that failed.
+    failed: u64,
 }
 
-/// The key that new tokens are signed with.
-pub(crate) struct SigningKey {
+/// A key that was made and is nowhere yet.
+pub(crate) struct FreshKey {
     pub(crate) kid: String,
-    pub(crate) key: EncodingKey,
+    private_key_sealed: String,
+    public_jwk: String,
+    ttl_seconds: i64,
 }
 
 impl KeyStore {
     /// A store that knows no key yet; the first use reads them.
-    pub(crate) fn new(pool: Pool, clock: Clock, sealer: Sealer) -> Self {
-        Self {
+    pub(crate) fn new(
+        pool: Pool,
+        clock: Clock,
+        sealer: Sealer,
+        memory: Arc<Memory>,
+        ttl: chrono::Duration,
+    ) -> Result<Self, prometheus::Error> {
+        let reads = IntCounter::new(
+            "signing_key_reads_total",
+            "How often the signing keys were read from the database",
+        )?;
+        Ok(Self {
             pool,
             clock,
             sealer,
+            memory,
+            ttl_seconds: ttl.num_seconds(),
             ring: RwLock::default(),
-        }
+            begun: AtomicU64::new(0),
+            readings: tokio::sync::Mutex::default(),
+            reads,
+        })
+    }
+
+    /// How often the table was read.
+    pub(crate) fn reads(&self) -> &IntCounter {
+        &self.reads
     }
 
     /// The key for new tokens, made when the installation has none.
     pub(crate) async fn signing_key(&self) -> Result<Arc<SigningKey>, Error> {
-        if let Some(key) = &self.ring().signing {
-            return Ok(Arc::clone(key));
+        let ring = self.current().await?;
+        if let Some(key) = ring.signing() {
+            return key;
         }
-        let ring = self.reload().await?;
-        if let Some(key) = &ring.signing {
-            return Ok(Arc::clone(key));
+        let ring = self.read_after(self.next_reading(), Duration::ZERO).await?;
+        if let Some(key) = ring.signing() {
+            return key;
         }
-        self.make_key(ring.newest_generation + 1).await?;
-        let ring = self.reload().await?;
-        ring.signing
-            .clone()
-            .ok_or_else(|| Error::Internal("no signing key could be made".into()))
+        self.make_first(ring.newest_generation + 1).await?;
+        let ring = self.read_after(self.next_reading(), Duration::ZERO).await?;
+        ring.signing()
+            .unwrap_or_else(|| Err(Error::Internal("no signing key could be made".into())))
     }
 
     /// The key with this id. One that is not in memory may have been made by another replica a moment
-    /// ago, so the database is asked before the token is refused.
+    /// ago, so the table is read before the token is refused: by one for all who wait, and never twice
+    /// within 200 ms, however many tokens name keys that do not exist.
     pub(crate) async fn verifying_key(&self, kid: &str) -> Result<Option<Arc<DecodingKey>>, Error> {
-        if let Some(key) = self.ring().verifying.get(kid) {
+        let wanted = self.next_reading();
+        let ring = self.current().await?;
+        if let Some(key) = ring.verifying.get(kid) {
             return Ok(Some(Arc::clone(key)));
         }
-        Ok(self.reload().await?.verifying.get(kid).cloned())
+        let ring = self.read_after(wanted, UNKNOWN_KEYS_EVERY).await?;
+        Ok(ring.verifying.get(kid).cloned())
+    }
+
+    /// The keys, read again if the change feed says that they have changed.
+    pub(crate) async fn current(&self) -> Result<Arc<KeyRing>, Error> {
+        let ring = self.ring();
+        if ring.reading > 0 && ring.generation == self.generation() {
+            return Ok(ring);
+        }
+        self.read_after(self.next_reading(), Duration::ZERO).await
+    }
+
+    /// Counts up each time the keys have changed.
+    pub(crate) fn generation(&self) -> u64 {
+        self.memory.keys_generation()
+    }
+
+    /// A new key, sealed for its place in the database.
+    pub(crate) fn generate(&self) -> Result<FreshKey, Error> {
+        let failed = |error: &dyn std::fmt::Display| Error::internal("making a signing key", error);
+        let pkcs8 =
+            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
+                .map_err(|error| failed(&error))?;
+        let (kid, public_jwk) = public_half(&EncodingKey::from_ec_der(pkcs8.as_ref()))
+            .map_err(|error| failed(&error))?;
+        let private_key_sealed = self
+            .sealer
+            .seal(&place(&kid), pkcs8.as_ref())
+            .map_err(|error| failed(&error))?;
+        Ok(FreshKey {
+            kid,
+            private_key_sealed,
+            public_jwk,
+            ttl_seconds: self.ttl_seconds,
+        })
+    }
+
+    /// Whether this process could sign with a stored key.
+    pub(crate) fn opens(&self, row: &SigningKeyRow) -> bool {
+        self.sealer
+            .open(&place(&row.kid), &row.private_key_sealed)
+            .is_ok()
+    }
+
+    /// A stored key's private half sealed with the current encryption key; none when it is already.
+    pub(crate) fn reseal(&self, row: &SigningKeyRow) -> Result<Option<String>, Error> {
+        if self.sealer.is_current(&row.private_key_sealed) {
+            return Ok(None);
+        }
+        let key = ring::open(row, &self.sealer).map_err(Error::Internal)?;
+        self.sealer
+            .seal(&place(&row.kid), key.expose_secret())
+            .map(Some)
+            .map_err(|error| Error::internal("sealing a signing key", error))
     }
 
     fn ring(&self) -> Arc<KeyRing> {
         Arc::clone(&self.ring.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    async fn reload(&self) -> Result<Arc<KeyRing>, Error> {
+    /// The number of the first reading that begins from now on. One that is under way may have looked at
+    /// the table just before a key was written that the caller has seen a token of.
+    fn next_reading(&self) -> u64 {
+        self.begun.load(Ordering::Acquire) + 1
+    }
+
+    /// The outcome of reading number `wanted` or a later one. Who comes first reads, for all who wait, but
+    /// not before `pause` has passed since the last reading.
+    async fn read_after(&self, wanted: u64, pause: Duration) -> Result<Arc<KeyRing>, Error> {
+        loop {
+            let mut readings = self.readings.lock().await;
+            let ring = self.ring();
+            if ring.reading >= wanted {
+                return Ok(ring);
+            }
+            if readings.failed >= wanted {
+                let sentence = "the signing keys could not be read".to_owned();
+                return Err(DbError::Unreachable(sentence).into());
+            }
+            let now = Instant::now();
+            let due = readings.last_begun_at.map_or(now, |last| last + pause);
+            if due <= now {
+                readings.last_begun_at = Some(now);
+                let number = self.begun.fetch_add(1, Ordering::AcqRel) + 1;
+                let outcome = self.read(number).await;
+                if outcome.is_err() {
+                    readings.failed = number;
+                }
+                return outcome;
+            }
+            drop(readings);
+            tokio::time::sleep_until(due).await;
+        }
+    }
+
+    async fn read(&self, number: u64) -> Result<Arc<KeyRing>, Error> {
+        self.reads.inc();
+        let generation = self.generation();
         let rows = self
             .pool
             .read(|db| Ok::<_, Error>(queries::list_keys(db, ALGORITHM)?))
             .await?;
-        let ring = Arc::new(self.parse(&rows)?);
+        self.keep_long_enough(&rows).await?;
+        let mut ring = KeyRing::parse(&rows, &self.sealer)?;
+        (ring.reading, ring.generation) = (number, generation);
+        let ring = Arc::new(ring);
         *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&ring);
         Ok(ring)
     }
 
-    fn parse(&self, rows: &[SigningKeyRow]) -> Result<KeyRing, Error> {
-        let mut ring = KeyRing::default();
-        for row in rows {
-            ring.newest_generation = ring.newest_generation.max(row.generation);
-            if ring.signing.is_none() && row.retired_at.is_none() {
-                let pkcs8 = self
-                    .sealer
-                    .open(&place(&row.kid), &row.private_key_sealed)
-                    .map_err(|error| {
-                        Error::internal(
-                            "a signing key does not open with IDENTITY__KEYS__ENCRYPTION_KEY",
-                            error,
-                        )
-                    })?;
-                let key = EncodingKey::from_ec_der(pkcs8.expose_secret());
-                ring.signing = Some(Arc::new(SigningKey {
-                    kid: row.kid.clone(),
-                    key,
-                }));
-            }
-            let jwk: Jwk = serde_json::from_str(&row.public_jwk)
-                .map_err(|error| Error::internal("signing_keys.public_jwk", error))?;
-            let key = DecodingKey::from_jwk(&jwk)
-                .map_err(|error| Error::internal("signing_keys.public_jwk", error))?;
-            ring.verifying.insert(row.kid.clone(), Arc::new(key));
-        }
-        Ok(ring)
+    /// Makes sure, before anything is signed, that the key will be kept for as long as our tokens live. It
+    /// may have been made where they live less long.
+    async fn keep_long_enough(&self, rows: &[SigningKeyRow]) -> Result<(), Error> {
+        let ttl_seconds = self.ttl_seconds;
+        let signing = rows.iter().find(|row| row.retired_at.is_none());
+        let Some(row) = signing.filter(|row| row.longest_ttl_seconds < ttl_seconds) else {
+            return Ok(());
+        };
+        let kid = row.kid.clone();
+        self.pool
+            .write_one(move |db| Ok::<_, Error>(queries::raise_ttl(db, &kid, ttl_seconds)?))
+            .await
     }
 
-    /// Makes a key where there is none to sign with. Replicas that start together all try; the unique constraint lets one in
-    /// and the others read that one.
-    async fn make_key(&self, generation: i64) -> Result<(), Error> {
-        let pkcs8 =
-            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
-                .map_err(|error| Error::internal("making a signing key", error))?;
-        let (kid, public_jwk) = public_half(&EncodingKey::from_ec_der(pkcs8.as_ref()))
-            .map_err(|error| Error::internal("making a signing key", error))?;
-        let private_key_sealed = self
-            .sealer
-            .seal(&place(&kid), pkcs8.as_ref())
-            .map_err(|error| Error::internal("sealing a signing key", error))?;
-        let created_at = self.clock.now_naive();
+    /// Makes a key where there is none to sign with. Replicas that start together all try; the unique
+    /// constraint lets one in and the others read that one.
+    async fn make_first(&self, generation: i64) -> Result<(), Error> {
+        let key = self.generate()?;
+        let now = self.clock.now_naive();
         self.pool
             .write_one(move |db| {
-                let key = NewSigningKey {
-                    kid: &kid,
-                    algorithm: ALGORITHM,
-                    generation,
-                    private_key_sealed: &private_key_sealed,
-                    public_jwk: &public_jwk,
-                    created_at,
-                };
-                Ok::<_, Error>(queries::insert_key(db, &key)?)
+                Ok::<_, Error>(queries::insert_key(db, &key.row(generation, now))?)
             })
             .await
+            .map(drop)
+    }
+}
+
+impl FreshKey {
+    /// The row of this key as the `generation`th of its algorithm.
+    pub(crate) fn row(&self, generation: i64, now: chrono::NaiveDateTime) -> NewSigningKey<'_> {
+        NewSigningKey {
+            kid: &self.kid,
+            algorithm: ALGORITHM,
+            generation,
+            private_key_sealed: &self.private_key_sealed,
+            public_jwk: &self.public_jwk,
+            created_at: now,
+            longest_ttl_seconds: self.ttl_seconds,
+        }
     }
 }
 
@@ -159,6 +278,6 @@ fn public_half(key: &EncodingKey) -> Result<(String, String), Box<dyn std::error
 }
 
 /// What the sealed key is bound to: moved to another row it does not open.
-fn place(kid: &str) -> String {
+pub(super) fn place(kid: &str) -> String {
     format!("signing-key:{kid}")
 }

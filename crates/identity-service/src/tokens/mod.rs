@@ -4,3 +4,6 @@ pub(crate) mod access;
 pub(crate) mod keys;
 pub(crate) mod queries;
 pub(crate) mod refresh;
+mod ring;
+pub(crate) mod rotation;
+pub(crate) mod routes;

@@ -5,33 +5,42 @@ use diesel::prelude::*;
 use crate::schema::signing_keys;
 
 /// A key that signs access tokens, as stored.
-#[derive(Queryable)]
+#[derive(Debug, Clone, Queryable)]
 pub(crate) struct SigningKeyRow {
     pub(crate) kid: String,
+    pub(crate) algorithm: String,
     pub(crate) generation: i64,
     pub(crate) private_key_sealed: String,
     pub(crate) public_jwk: String,
+    pub(crate) created_at: NaiveDateTime,
     pub(crate) retired_at: Option<NaiveDateTime>,
+    pub(crate) longest_ttl_seconds: i64,
 }
 
 type SigningKeyColumns = (
     signing_keys::kid,
+    signing_keys::algorithm,
     signing_keys::generation,
     signing_keys::private_key_sealed,
     signing_keys::public_jwk,
+    signing_keys::created_at,
     signing_keys::retired_at,
+    signing_keys::longest_ttl_seconds,
 );
 
 const SIGNING_KEY: SigningKeyColumns = (
     signing_keys::kid,
+    signing_keys::algorithm,
     signing_keys::generation,
     signing_keys::private_key_sealed,
     signing_keys::public_jwk,
+    signing_keys::created_at,
     signing_keys::retired_at,
+    signing_keys::longest_ttl_seconds,
 );
 
 /// More keys than this of one algorithm are never alive at once.
-const MAX_KEYS: i64 = 100;
+const MAX_KEYS: i64 = 1_000;
 
 /// A row of `signing_keys` to be.
 #[derive(Insertable)]
@@ -43,6 +52,7 @@ pub(crate) struct NewSigningKey<'a> {
     pub(crate) private_key_sealed: &'a str,
     pub(crate) public_jwk: &'a str,
     pub(crate) created_at: NaiveDateTime,
+    pub(crate) longest_ttl_seconds: i64,
 }
 
 /// The keys of an algorithm, newest first.
@@ -55,12 +65,63 @@ pub(crate) fn list_keys(db: &mut Db, algorithm: &str) -> QueryResult<Vec<Signing
         .load(db)
 }
 
-/// Adds a key unless its algorithm has one of that generation already, made by another replica.
-pub(crate) fn insert_key(db: &mut Db, key: &NewSigningKey<'_>) -> QueryResult<()> {
+/// Adds a key; false when its algorithm has one of that generation already, made by another replica.
+pub(crate) fn insert_key(db: &mut Db, key: &NewSigningKey<'_>) -> QueryResult<bool> {
     on_backend!(db, c => diesel::insert_into(signing_keys::table)
         .values(key)
         .on_conflict((signing_keys::algorithm, signing_keys::generation))
         .do_nothing()
         .execute(c))
-    .map(drop)
+    .map(|inserted| inserted == 1)
+}
+
+/// Retires a key and erases its private half: it signs nothing any more. False when it had been retired
+/// before; of replicas that try at once one gets through.
+pub(crate) fn retire(db: &mut Db, kid: &str, now: NaiveDateTime) -> QueryResult<bool> {
+    let signing = signing_keys::table
+        .find(kid)
+        .filter(signing_keys::retired_at.is_null());
+    diesel::update(signing)
+        .set((
+            signing_keys::retired_at.eq(now),
+            signing_keys::private_key_sealed.eq(""),
+        ))
+        .execute(db)
+        .map(|retired| retired == 1)
+}
+
+/// Notes that tokens of this life are signed with the key.
+pub(crate) fn raise_ttl(db: &mut Db, kid: &str, ttl_seconds: i64) -> QueryResult<()> {
+    let shorter = signing_keys::table
+        .find(kid)
+        .filter(signing_keys::longest_ttl_seconds.lt(ttl_seconds));
+    diesel::update(shorter)
+        .set(signing_keys::longest_ttl_seconds.eq(ttl_seconds))
+        .execute(db)
+        .map(drop)
+}
+
+/// Replaces the sealed form of a key that signs, unless it was retired meanwhile; how many.
+pub(crate) fn replace_sealed(
+    db: &mut Db,
+    kid: &str,
+    sealed: &str,
+    fresh: &str,
+) -> QueryResult<usize> {
+    let same = signing_keys::table
+        .find(kid)
+        .filter(signing_keys::private_key_sealed.eq(sealed));
+    diesel::update(same)
+        .set(signing_keys::private_key_sealed.eq(fresh))
+        .execute(db)
+}
+
+/// Removes a retired key; false when there is none of that id.
+pub(crate) fn remove_retired(db: &mut Db, kid: &str) -> QueryResult<bool> {
+    let retired = signing_keys::table
+        .find(kid)
+        .filter(signing_keys::retired_at.is_not_null());
+    diesel::delete(retired)
+        .execute(db)
+        .map(|removed| removed == 1)
 }

@@ -1,7 +1,7 @@
 use chrono::Duration;
 use serde_json::{Value, json};
 
-use crate::support::{Identity, PASSWORD, refused, signed_in};
+use crate::support::{Identity, PASSWORD, refused, signed_in, texts};
 
 fn snapshot(name: &str, body: &Value) {
     insta::assert_json_snapshot!(name, body, {
@@ -419,4 +419,36 @@ async fn ids_are_never_given_out_twice() {
     let first = identity.register("first").await;
     identity.sql("DELETE FROM users");
     assert!(identity.register("second").await.id > first.id);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_given_at_registration_is_asked_to_be_proved_and_a_placeholder_is_not() {
+    let identity = Identity::start().await;
+    identity.register("nobody").await;
+    assert!(identity.mails().is_empty());
+    let body = json!({ "username": "ada", "password": PASSWORD, "email": "Ada@example.com" });
+    let call = identity.api.post("/api/auth/register").json(body);
+    call.send().await.expect(201);
+    let mails = identity.mails();
+    let [mail] = mails.as_slice() else {
+        panic!("{mails:?}");
+    };
+    assert_eq!(mail.to, "Ada@example.com");
+    let event_types::MailText::VerifyEmail { username, link, .. } = &mail.text else {
+        panic!("{mail:?}");
+    };
+    assert_eq!(username, "ada");
+    let token = link
+        .strip_prefix(&format!("{}/verify-email/", identity.running.base_url()))
+        .unwrap();
+    assert!(token.len() >= 43, "{token}");
+    // Neither the token nor the address stands in clear on its way, nor the token in its table.
+    let outbox = texts(&identity.db.pool(1), "SELECT body AS t FROM outbox").join(" ");
+    assert!(!outbox.contains(token) && !outbox.to_lowercase().contains("ada@example"));
+    let kept = texts(
+        &identity.db.pool(1),
+        "SELECT token_hash AS t FROM mail_tokens",
+    )
+    .join(" ");
+    assert!(!kept.contains(token) && !kept.is_empty());
 }

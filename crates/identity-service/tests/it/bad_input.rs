@@ -5,18 +5,27 @@ use test_kit::raw_request;
 use crate::support::{Identity, refused};
 
 /// Every endpoint that takes a body; those with `true` want a token.
-const WITH_BODY: [(&str, &str, bool); 6] = [
+const WITH_BODY: [(&str, &str, bool); 9] = [
     ("POST", "/api/auth/register", false),
     ("POST", "/api/auth/login", false),
     ("POST", "/api/auth/refresh", false),
+    ("DELETE", "/api/auth/user/1", true),
     ("POST", "/api/teams", true),
+    ("PUT", "/api/teams/crew", true),
+    ("POST", "/api/teams/crew/invite", true),
     ("POST", "/api/teams/crew/members", true),
     ("PUT", "/api/teams/crew/members/ada", true),
 ];
 
 /// Every endpoint that wants a token.
-const WITH_TOKEN: [(&str, &str); 11] = [
+const WITH_TOKEN: [(&str, &str); 32] = [
     ("POST", "/api/auth/logout"),
+    ("GET", "/api/auth/global-logout"),
+    ("GET", "/api/auth/sessions"),
+    ("DELETE", "/api/auth/sessions"),
+    ("DELETE", "/api/auth/sessions/1"),
+    ("GET", "/api/auth/export"),
+    ("DELETE", "/api/auth/user/1"),
     ("GET", "/api/auth/validate"),
     ("POST", "/api/auth/validate"),
     ("GET", "/api/auth/me"),
@@ -27,6 +36,21 @@ const WITH_TOKEN: [(&str, &str); 11] = [
     ("GET", "/api/teams/crew/members"),
     ("POST", "/api/teams/crew/members"),
     ("DELETE", "/api/teams/crew/members/ada"),
+    ("PUT", "/api/teams/crew"),
+    ("DELETE", "/api/teams/crew"),
+    ("POST", "/api/teams/crew/leave"),
+    ("POST", "/api/teams/crew/invite"),
+    ("GET", "/api/teams/crew/invitations"),
+    ("DELETE", "/api/teams/crew/invitations/1"),
+    ("POST", "/api/invitations/1"),
+    ("DELETE", "/api/invitations/1"),
+    ("GET", "/api/user/invitations"),
+    ("PUT", "/api/auth/user/1"),
+    ("PUT", "/api/auth/user/1/profile-photo"),
+    ("DELETE", "/api/auth/user/1/profile-photo"),
+    ("GET", "/api/auth/user/1/profile-photo"),
+    ("GET", "/api/auth/user/1/profile-photo/file"),
+    ("POST", "/api/auth/users/profile-photos"),
 ];
 
 fn method(name: &str) -> Method {
@@ -59,7 +83,7 @@ async fn a_body_that_cannot_be_read_is_400_or_413_in_the_areas_shape() {
         ("not an object", json_type, b"42".to_vec(), 400, "validation_failed"),
         ("an array", json_type, b"[\"ada\",\"x\"]".to_vec(), 400, "validation_failed"),
         ("two values", json_type, b"{}{}".to_vec(), 400, "validation_failed"),
-        ("a key twice", json_type, br#"{"username":"a","username":"b"}"#.to_vec(), 400, "validation_failed"),
+        ("a key twice", json_type, br#"{"username":"a","username":"b","name":"a","name":"b"}"#.to_vec(), 400, "validation_failed"),
         ("no content type", "", b"{}".to_vec(), 400, "validation_failed"),
         ("plain text", "text/plain", b"{}".to_vec(), 400, "validation_failed"),
         ("a form", "application/x-www-form-urlencoded", b"username=ada".to_vec(), 400, "validation_failed"),
@@ -155,11 +179,26 @@ async fn another_method_is_405_with_allow_and_head_answers_as_get() {
         ("/api/auth/refresh", "POST"),
         ("/api/auth/validate", "GET, HEAD, POST"),
         ("/api/auth/me", "GET, HEAD"),
-        ("/api/auth/user/1", "GET, HEAD"),
+        ("/api/auth/user/1", "GET, HEAD, PUT, DELETE"),
+        ("/api/auth/global-logout", "GET, HEAD"),
+        ("/api/auth/sessions", "GET, HEAD, DELETE"),
+        ("/api/auth/sessions/1", "DELETE"),
+        ("/api/auth/export", "GET, HEAD"),
+        ("/api/auth/user/1/profile-photo", "GET, HEAD, PUT, DELETE"),
+        ("/api/auth/user/1/profile-photo/file", "GET, HEAD"),
+        ("/api/auth/users/profile-photos", "POST"),
+        ("/api/public/user/1/profile-photo", "GET, HEAD"),
+        ("/api/public/user/1/profile-photo/file", "GET, HEAD"),
         ("/api/status", "GET, HEAD"),
         ("/api/teams", "GET, HEAD, POST"),
         ("/api/user/teams", "GET, HEAD"),
-        ("/api/teams/crew", "GET, HEAD"),
+        ("/api/teams/crew", "GET, HEAD, PUT, DELETE"),
+        ("/api/teams/crew/leave", "POST"),
+        ("/api/teams/crew/invite", "POST"),
+        ("/api/teams/crew/invitations", "GET, HEAD"),
+        ("/api/teams/crew/invitations/1", "DELETE"),
+        ("/api/invitations/1", "POST, DELETE"),
+        ("/api/user/invitations", "GET, HEAD"),
         ("/api/teams/crew/members", "GET, HEAD, POST"),
         ("/api/teams/crew/members/ada", "PUT, DELETE"),
     ] {

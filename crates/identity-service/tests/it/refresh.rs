@@ -164,6 +164,91 @@ async fn fifty_refreshes_at_once_leave_one_lineage() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn fifty_refreshes_at_two_processes_leave_one_lineage_too() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let there = identity.replica(identity.running.base_url()).await;
+    let there = test_kit::Api::new(format!("http://{}", there.addr()));
+    let attempts: Vec<_> = (0..50)
+        .map(|n| {
+            let api = if n % 2 == 0 { &identity.api } else { &there };
+            let body = serde_json::json!({ "refresh_token": ada.refresh });
+            tokio::spawn(api.post("/api/auth/refresh").json(body).send())
+        })
+        .collect();
+    let mut successors = HashSet::new();
+    for attempt in attempts {
+        let pair = signed_in(&attempt.await.unwrap().expect(200).json());
+        identity.validate(&pair.access).await.expect(200);
+        successors.insert(pair.refresh);
+    }
+    assert_eq!(successors.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_who_reuse_a_token_one_ends_its_session() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let next = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
+    identity.refresh(&next.refresh).await.expect(200);
+    let attempts: Vec<_> = (0..20)
+        .map(|_| {
+            let body = serde_json::json!({ "refresh_token": ada.refresh });
+            tokio::spawn(identity.api.post("/api/auth/refresh").json(body).send())
+        })
+        .collect();
+    let mut reused = 0;
+    for attempt in attempts {
+        let reply = attempt.await.unwrap().expect(401);
+        match reply.json()["error"].as_str() {
+            Some("refresh_token_reused") => reused += 1,
+            // Who comes after that finds the session over.
+            other => assert_eq!(other, Some("invalid_refresh_token")),
+        }
+    }
+    assert!(reused > 0);
+    assert_eq!(
+        identity
+            .count("SELECT count(*) AS n FROM audit_log WHERE action = 'session.revoked_by_reuse'"),
+        1
+    );
+    assert_eq!(identity.events("identity.session_revoked.v1").len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_of_an_account_that_may_not_sign_in_is_refused_and_not_used_up() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let repeated = identity.register("bob").await;
+    identity.refresh(&repeated.refresh).await.expect(200);
+    identity.sql("UPDATE users SET is_active = FALSE");
+    for token in [&ada.refresh, &repeated.refresh, &ada.refresh] {
+        refused(identity.refresh(token).await, 401, "invalid_refresh_token");
+    }
+    identity.sql("UPDATE users SET is_active = TRUE");
+    identity.hand.advance(Duration::days(1));
+    identity.refresh(&ada.refresh).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_session_refreshes_with_none_of_its_tokens() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let next = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
+    let logout = identity.api.post("/api/auth/logout").bearer(&next.access);
+    logout.send().await.expect(200);
+    // The older one as well: with the session over there is nothing left that its reuse could end.
+    for token in [&next.refresh, &ada.refresh] {
+        refused(identity.refresh(token).await, 401, "invalid_refresh_token");
+    }
+    assert_eq!(
+        identity
+            .count("SELECT count(*) AS n FROM audit_log WHERE action = 'session.revoked_by_reuse'"),
+        0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_lives_ninety_days_idle_and_a_year_at_most() {
     let identity = Identity::start().await;
     let idle = identity.register("idle").await;

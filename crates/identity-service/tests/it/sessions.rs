@@ -98,30 +98,31 @@ async fn a_refused_login_takes_one_time_however_old_the_stored_hash_is() {
         .await
         .unwrap();
     let api = test_kit::Api::new(stronger.base_url());
-    // The quickest of several: what else the machine does only adds.
-    let quickest = async |username: &str, password: &str| {
-        let mut quickest = std::time::Duration::MAX;
-        for _ in 0..6 {
-            let body = json!({ "username": username, "password": password });
-            let begun = std::time::Instant::now();
-            let reply = api.post("/api/auth/login").json(body).send().await;
-            quickest = quickest.min(begun.elapsed());
-            refused(reply, 401, "invalid_credentials");
-        }
-        quickest
-    };
-    let unknown = quickest("nobody", "wrong password").await;
-    for (username, password) in [
+    let cases = [
+        ("nobody", "wrong password"),
         ("old", "wrong password"),
         ("gone", "wrong password"),
         ("gone", PASSWORD),
-    ] {
-        let took = quickest(username, password).await;
-        // Five costs of difference would be a 32nd.
-        assert!(
-            took > unknown / 2 && took < unknown * 2,
-            "{username}: {took:?}, nobody: {unknown:?}"
+    ];
+    // The quickest of each: what else the machine does only adds. Five costs of difference would be a
+    // 32nd, however often one tries.
+    let mut quickest = [std::time::Duration::MAX; 4];
+    for round in 1.. {
+        for ((username, password), quickest) in cases.into_iter().zip(&mut quickest) {
+            let body = json!({ "username": username, "password": password });
+            let begun = std::time::Instant::now();
+            let reply = api.post("/api/auth/login").json(body).send().await;
+            *quickest = begun.elapsed().min(*quickest);
+            refused(reply, 401, "invalid_credentials");
+        }
+        let (low, high) = (
+            quickest.iter().min().unwrap(),
+            quickest.iter().max().unwrap(),
         );
+        if *high < *low * 2 {
+            break;
+        }
+        assert!(round < 60, "{cases:?} took {quickest:?}");
     }
 }
 
@@ -443,12 +444,18 @@ async fn a_session_is_the_same_through_both_doors_after_a_restart() {
         .send()
         .await
         .expect(200);
-    refused(
-        api.get("/api/auth/validate")
-            .bearer(&ada.access)
-            .send()
-            .await,
-        401,
-        "token_revoked",
-    );
+    let refusal = test_kit::wait_until(
+        "a refusal by the other process",
+        std::time::Duration::from_secs(1),
+        async || {
+            let reply = api
+                .get("/api/auth/validate")
+                .bearer(&ada.access)
+                .send()
+                .await;
+            (reply.status != 200).then_some(reply)
+        },
+    )
+    .await;
+    refused(refusal, 401, "token_revoked");
 }

@@ -2,14 +2,19 @@ use broker::Broker;
 use chrono::{DateTime, Utc};
 use db_kit::{Pool, on_backend};
 use diesel::RunQueryDsl as _;
+use event_types::{Event, Mail, MailRequested};
 use identity_service::{Config, Deps, Running, start};
+use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use service_kit::config::SecretKey;
+use service_kit::seal::Sealer;
 use service_kit::{Clock, ManualClock};
 use test_kit::{Api, Reply, TestDb};
 
 /// What seals the signing keys of every test.
 pub(crate) const ENCRYPTION_KEY: [u8; 32] = [7; 32];
+/// What seals the mails of every test.
+pub(crate) const MAIL_KEY: [u8; 32] = [8; 32];
 /// Good wherever a password is wanted.
 pub(crate) const PASSWORD: &str = "correct horse";
 
@@ -44,6 +49,7 @@ pub(crate) fn config(db: &TestDb) -> Config {
     };
     config.database.url = Some(db.database_url());
     config.keys.encryption_key = Some(SecretKey::new(ENCRYPTION_KEY));
+    config.secrets.encryption_key = Some(SecretKey::new(MAIL_KEY));
     config.password.bcrypt_cost = 4;
     config.password.allow_weak_cost = true;
     config.rate_limits.enabled = Some(false);
@@ -126,6 +132,32 @@ impl Identity {
         .unwrap();
     }
 
+    /// The mails that wait in the outbox, oldest first: whom to, and what they say.
+    pub(crate) fn mails(&self) -> Vec<Mail> {
+        let sealer = Sealer::new(&MAIL_KEY, []).unwrap();
+        let bodies = texts(
+            &self.db.pool(1),
+            "SELECT body AS t FROM outbox WHERE routing_key = 'mail.requested.v1' ORDER BY id",
+        );
+        let open = |body: &String| {
+            let event: MailRequested = Event::decode(body.as_bytes()).unwrap().data_as().unwrap();
+            let context = MailRequested::seal_context(&event.template);
+            let plain = sealer.open_text(&context, &event.sealed).unwrap();
+            serde_json::from_str(plain.expose_secret()).unwrap()
+        };
+        bodies.iter().map(open).collect()
+    }
+
+    /// The data of the events of one type that wait in the outbox, oldest first.
+    pub(crate) fn events(&self, event_type: &str) -> Vec<Value> {
+        let query =
+            format!("SELECT body AS t FROM outbox WHERE routing_key = '{event_type}' ORDER BY id");
+        texts(&self.db.pool(1), &query)
+            .iter()
+            .map(|body| Event::decode(body.as_bytes()).unwrap().data)
+            .collect()
+    }
+
     /// One number out of the database.
     pub(crate) fn count(&self, query: &str) -> i64 {
         count(&self.db.pool(1), query)
@@ -136,6 +168,7 @@ pub(crate) fn deps(clock: &Clock) -> Deps {
     Deps {
         clock: clock.clone(),
         broker: Broker::memory(),
+        has_consumers: false,
     }
 }
 
@@ -143,6 +176,21 @@ pub(crate) fn deps(clock: &Clock) -> Deps {
 struct Count {
     #[diesel(sql_type = diesel::sql_types::BigInt)]
     n: i64,
+}
+
+#[derive(diesel::QueryableByName)]
+struct Line {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    t: String,
+}
+
+/// The results of a query that names its one column `t`.
+pub(crate) fn texts(pool: &Pool, query: &str) -> Vec<String> {
+    let lines = pool.read_blocking(|db| {
+        on_backend!(db, c => diesel::sql_query(query).load::<Line>(c))
+            .map_err(db_kit::DbError::from)
+    });
+    lines.unwrap().into_iter().map(|line| line.t).collect()
 }
 
 /// The result of a query that names its one column `n`.

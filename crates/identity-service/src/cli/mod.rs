@@ -1,5 +1,12 @@
 //! The command line of `identity-service`.
 
+mod admin;
+mod audit;
+mod context;
+mod keys;
+mod output;
+mod users;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -8,8 +15,12 @@ use clap::{Parser, Subcommand};
 use service_kit::cli::{CommonArgs, finish, healthcheck, print};
 use service_kit::{Clock, config, logging, termination};
 
+pub use self::admin::{AdminArgs, run_admin};
 use crate::config::Config;
 use crate::start::{self, Deps};
+
+/// How `identity-service` calls its own administration, in hints.
+const ADMIN: &str = "identity-service admin";
 
 /// Accounts, tokens and teams.
 #[derive(Debug, Parser)]
@@ -33,6 +44,8 @@ enum Command {
     Openapi,
     /// Ask a running service on this machine whether it is ready
     Healthcheck,
+    /// Accounts, signing keys and the audit log, beside a running service or without one
+    Admin(AdminArgs),
 }
 
 /// Runs the command line of the binary, its name being the first argument.
@@ -40,7 +53,7 @@ pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match Args::try_parse_from(args) {
         Ok(args) => {
             logging::init();
-            finish(execute(args))
+            execute(args).unwrap_or_else(|error| finish(Err(error)))
         }
         Err(message) => {
             // Help and version come this way too; clap knows which stream each belongs to.
@@ -54,19 +67,21 @@ pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn execute(args: Args) -> Result<(), Box<dyn std::error::Error>> {
+fn execute(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let command = args.command.unwrap_or(Command::Serve);
     if matches!(command, Command::Openapi) {
         print(&crate::openapi().to_pretty_json()?);
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     }
     let config = read_config(&args.common)?;
     match command {
-        Command::Serve => runtime()?.block_on(serve(config)),
-        Command::Migrate => Ok(start::migrate(&start::open_pool(&config)?)?),
-        Command::Healthcheck => Ok(runtime()?.block_on(healthcheck(config.listen))?),
-        Command::CheckConfig | Command::Openapi => Ok(()),
+        Command::Serve => runtime()?.block_on(serve(config))?,
+        Command::Migrate => start::migrate(&start::open_pool(&config)?)?,
+        Command::Healthcheck => runtime()?.block_on(healthcheck(config.listen))?,
+        Command::Admin(args) => return Ok(run_admin(args, &config, ADMIN)),
+        Command::CheckConfig | Command::Openapi => {}
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The configuration of file, environment and command line, checked.
@@ -87,6 +102,7 @@ async fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {
         Deps {
             clock: Clock::system(),
             broker: broker.clone(),
+            has_consumers: false,
         },
     )
     .await?;

@@ -1,0 +1,250 @@
+use auth_types::{AccountRole, PremiumTier, UserId};
+use chrono::{DateTime, NaiveDateTime, SubsecRound as _, Utc};
+use diesel::prelude::*;
+use secrecy::SecretString;
+use service_kit::crypto::random_bytes;
+
+use crate::accounts::model::AccountRow;
+use crate::accounts::rules::{Email, Password, Username};
+use crate::error::Error;
+use crate::schema::users;
+
+/// Which accounts are looked for, and how many at a time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Search {
+    /// A part of the username or of the e-mail address, in any case.
+    pub(crate) text: Option<String>,
+    pub(crate) role: Option<AccountRole>,
+    /// The plan that counts now: one that has run out is FREE.
+    pub(crate) premium_tier: Option<PremiumTier>,
+    pub(crate) is_active: Option<bool>,
+    /// The last id of the page before.
+    pub(crate) after: Option<UserId>,
+    pub(crate) limit: u16,
+}
+
+/// An account that somebody else makes.
+pub(crate) struct NewUser {
+    pub(crate) username: Username,
+    pub(crate) email: Option<Email>,
+    /// One is made when there is none.
+    pub(crate) password: Option<Password>,
+    pub(crate) role: AccountRole,
+}
+
+/// What is to be another; what is none stays.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UserChanges {
+    pub(crate) is_active: Option<bool>,
+    pub(crate) role: Option<AccountRole>,
+    pub(crate) premium_tier: Option<PremiumTier>,
+    /// The plan's end; the inner none is a plan without end.
+    pub(crate) premium_expires_at: Option<Option<DateTime<Utc>>>,
+}
+
+/// A plan as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) tier: PremiumTier,
+    pub(crate) expires_at: Option<NaiveDateTime>,
+}
+
+impl Plan {
+    const FREE: Self = Self {
+        tier: PremiumTier::Free,
+        expires_at: None,
+    };
+
+    /// What the plan is after the changes. A paid plan that has run out counts as FREE, so that paying
+    /// again does not bring its old end back.
+    pub(crate) fn changed(self, changes: &UserChanges, now: NaiveDateTime) -> Result<Self, Error> {
+        let lapsed = self.expires_at.is_some_and(|end| end <= now);
+        let current = if lapsed { Self::FREE } else { self };
+        let end = match changes.premium_expires_at {
+            Some(Some(end)) => Some(Some(end.naive_utc().trunc_subsecs(6))),
+            Some(None) => Some(None),
+            None => None,
+        };
+        match (changes.premium_tier, end) {
+            (None, None) => Ok(self),
+            (Some(PremiumTier::Free), None | Some(None)) => Ok(Self::FREE),
+            (Some(PremiumTier::Free), Some(Some(_))) => Err(Error::Validation(
+                "premium_expires_at goes with premium_tier PREMIUM".into(),
+            )),
+            (None, Some(_)) if current.tier == PremiumTier::Free => Err(Error::Validation(
+                "premium_expires_at goes with premium_tier PREMIUM".into(),
+            )),
+            (_, Some(Some(end))) if end <= now => Err(Error::Validation(
+                "premium_expires_at must be in the future".into(),
+            )),
+            (_, end) => Ok(Self {
+                tier: PremiumTier::Premium,
+                expires_at: end.unwrap_or(current.expires_at),
+            }),
+        }
+    }
+}
+
+/// The columns that administration writes.
+#[derive(AsChangeset)]
+#[diesel(table_name = users)]
+pub(super) struct AccountChanges {
+    pub(super) is_active: bool,
+    pub(super) role: &'static str,
+    pub(super) premium_tier: &'static str,
+    #[diesel(treat_none_as_null = true)]
+    pub(super) premium_expires_at: Option<NaiveDateTime>,
+    pub(super) updated_at: NaiveDateTime,
+}
+
+/// What an administrator sees beside the account itself.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SignIns {
+    /// Those that stand.
+    pub(crate) open: i64,
+    /// The latest that is still on record.
+    pub(crate) last_at: Option<NaiveDateTime>,
+    pub(crate) totp_enabled: bool,
+}
+
+/// An account, seen by an administrator.
+pub(crate) struct Profile {
+    pub(crate) account: AccountRow,
+    pub(crate) sign_ins: SignIns,
+}
+
+/// What became of an account that was to be another.
+pub(crate) struct Updated {
+    pub(crate) profile: Profile,
+    /// False when it was so already.
+    pub(crate) changed: bool,
+    pub(crate) sessions_ended: usize,
+}
+
+/// An account that was made, or that has a new password.
+pub(crate) struct WithPassword {
+    pub(crate) profile: Profile,
+    /// The password, when it was made here: nobody can be told it again.
+    pub(crate) generated: Option<SecretString>,
+    pub(crate) sessions_ended: usize,
+}
+
+/// Letters and digits that nobody takes for one another.
+const ALPHABET: [char; 32] = [
+    'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u',
+    'v', 'w', 'x', 'y', 'z', '2', '3', '4', '5', '6', '7', '8', '9',
+];
+
+/// A password of 100 random bits that can be read out over the telephone: four groups of five.
+pub(super) fn generate_password() -> SecretString {
+    let mut text = String::with_capacity(23);
+    for (n, byte) in random_bytes::<20>().into_iter().enumerate() {
+        if n > 0 && n % 5 == 0 {
+            text.push('-');
+        }
+        // 256 is a multiple of 32: every letter is as likely.
+        text.extend(ALPHABET.get(usize::from(byte) % ALPHABET.len()));
+    }
+    text.into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use secrecy::ExposeSecret as _;
+
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().unwrap()
+    }
+
+    fn plan(tier: PremiumTier, end: Option<&str>) -> Plan {
+        Plan {
+            tier,
+            expires_at: end.map(|end| at(end).naive_utc()),
+        }
+    }
+
+    #[test]
+    fn a_plan_changes_as_asked_and_one_that_has_run_out_leaves_nothing() {
+        const FREE: PremiumTier = PremiumTier::Free;
+        const PREMIUM: PremiumTier = PremiumTier::Premium;
+        let (past, soon, later) = (
+            Some("2026-01-01T00:00:00Z"),
+            Some("2026-12-01T00:00:00Z"),
+            Some("2027-12-01T00:00:00Z"),
+        );
+        let now = at("2026-11-21T12:00:00Z").naive_utc();
+        let change = |from: Plan, tier: Option<PremiumTier>, end: Option<Option<&str>>| {
+            let changes = UserChanges {
+                premium_tier: tier,
+                premium_expires_at: end.map(|end| end.map(at)),
+                ..UserChanges::default()
+            };
+            from.changed(&changes, now).ok()
+        };
+        for (from, tier, end, to) in [
+            (plan(FREE, None), None, None, Some(plan(FREE, None))),
+            (
+                plan(FREE, None),
+                Some(PREMIUM),
+                None,
+                Some(plan(PREMIUM, None)),
+            ),
+            (
+                plan(FREE, None),
+                Some(PREMIUM),
+                Some(soon),
+                Some(plan(PREMIUM, soon)),
+            ),
+            (plan(FREE, None), Some(PREMIUM), Some(past), None),
+            (plan(FREE, None), None, Some(soon), None),
+            (plan(FREE, None), None, Some(None), None),
+            (plan(FREE, None), Some(FREE), Some(soon), None),
+            (
+                plan(PREMIUM, soon),
+                Some(PREMIUM),
+                None,
+                Some(plan(PREMIUM, soon)),
+            ),
+            (
+                plan(PREMIUM, soon),
+                None,
+                Some(later),
+                Some(plan(PREMIUM, later)),
+            ),
+            (
+                plan(PREMIUM, soon),
+                None,
+                Some(None),
+                Some(plan(PREMIUM, None)),
+            ),
+            (
+                plan(PREMIUM, soon),
+                Some(FREE),
+                None,
+                Some(plan(FREE, None)),
+            ),
+            (
+                plan(PREMIUM, past),
+                Some(PREMIUM),
+                None,
+                Some(plan(PREMIUM, None)),
+            ),
+            (plan(PREMIUM, past), None, Some(later), None),
+            (plan(PREMIUM, past), None, None, Some(plan(PREMIUM, past))),
+        ] {
+            assert_eq!(change(from, tier, end), to, "{from:?} {tier:?} {end:?}");
+        }
+    }
+
+    #[test]
+    fn a_generated_password_is_a_good_one_and_no_two_are_alike() {
+        let (one, two) = (generate_password(), generate_password());
+        assert_ne!(one.expose_secret(), two.expose_secret());
+        assert_eq!(one.expose_secret().len(), 23);
+        assert!(Password::parse_new(one.expose_secret()).is_ok());
+    }
+}

@@ -1,0 +1,173 @@
+use std::collections::{HashMap, HashSet};
+
+use auth_types::{AccountRole, PremiumTier, UserId};
+use chrono::NaiveDateTime;
+use db_kit::{Db, DbBackend};
+use diesel::dsl::{count_star, max};
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+
+use super::model::{AccountChanges, Search, SignIns};
+use crate::accounts::model::{ACCOUNT, AccountRow};
+use crate::schema::{sessions, totp_factors, users};
+
+diesel::define_sql_function! {
+    fn lower(text: Text) -> Text;
+}
+
+/// A page of accounts by id, with one more than asked for when there are more.
+pub(super) fn search(
+    db: &mut Db,
+    search: &Search,
+    now: NaiveDateTime,
+) -> QueryResult<Vec<AccountRow>> {
+    let mut query = users::table
+        .select(ACCOUNT)
+        .order(users::id)
+        .limit(i64::from(search.limit) + 1)
+        .into_boxed::<DbBackend>();
+    if let Some(after) = search.after {
+        query = query.filter(users::id.gt(after));
+    }
+    if let Some(text) = &search.text {
+        let pattern = containing(text);
+        query = query.filter(
+            users::username_lower
+                .like(pattern.clone())
+                .escape('\\')
+                .or(lower(users::email).like(pattern).escape('\\')),
+        );
+    }
+    if let Some(role) = search.role {
+        query = query.filter(users::role.eq(role.as_str()));
+    }
+    if let Some(active) = search.is_active {
+        query = query.filter(users::is_active.eq(active));
+    }
+    let paid = users::premium_tier.eq(PremiumTier::Premium.as_str());
+    query = match search.premium_tier {
+        Some(PremiumTier::Premium) => query.filter(paid).filter(
+            users::premium_expires_at
+                .is_null()
+                .or(users::premium_expires_at.gt(now).assume_not_null()),
+        ),
+        Some(PremiumTier::Free) => query.filter(
+            users::premium_tier
+                .eq(PremiumTier::Free.as_str())
+                .or(users::premium_expires_at.le(now).assume_not_null()),
+        ),
+        None => query,
+    };
+    query.load(db)
+}
+
+/// The LIKE pattern for "contains this", with what LIKE itself would read escaped.
+fn containing(text: &str) -> String {
+    let mut pattern = String::from("%");
+    for character in text.to_lowercase().chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern.push('%');
+    pattern
+}
+
+/// What there is to say of the sign-ins of these accounts.
+pub(super) fn sign_ins(
+    db: &mut Db,
+    ids: &[UserId],
+    now: NaiveDateTime,
+) -> QueryResult<HashMap<UserId, SignIns>> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+    let open: Vec<(UserId, i64)> = sessions::table
+        .filter(sessions::user_id.eq_any(&ids))
+        .filter(sessions::revoked_at.is_null())
+        .filter(sessions::expires_at.gt(now))
+        .filter(sessions::refresh_expires_at.gt(now))
+        .group_by(sessions::user_id)
+        .select((sessions::user_id, count_star()))
+        .load(db)?;
+    let last: Vec<(UserId, Option<NaiveDateTime>)> = sessions::table
+        .filter(sessions::user_id.eq_any(&ids))
+        .group_by(sessions::user_id)
+        .select((sessions::user_id, max(sessions::created_at)))
+        .load(db)?;
+    let confirmed: Vec<UserId> = totp_factors::table
+        .filter(totp_factors::user_id.eq_any(&ids))
+        .filter(totp_factors::confirmed_at.is_not_null())
+        .select(totp_factors::user_id)
+        .load(db)?;
+    let open: HashMap<UserId, i64> = open.into_iter().collect();
+    let confirmed: HashSet<UserId> = confirmed.into_iter().collect();
+    let mut all: HashMap<UserId, SignIns> = confirmed
+        .into_iter()
+        .map(|id| {
+            let totp_enabled = true;
+            (
+                id,
+                SignIns {
+                    totp_enabled,
+                    ..SignIns::default()
+                },
+            )
+        })
+        .collect();
+    for (id, last_at) in last {
+        let known = all.entry(id).or_default();
+        known.open = open.get(&id).copied().unwrap_or_default();
+        known.last_at = last_at;
+    }
+    Ok(all)
+}
+
+/// An account by name, active or not.
+pub(crate) fn find_by_name(db: &mut Db, username_lower: &str) -> QueryResult<Option<AccountRow>> {
+    users::table
+        .filter(users::username_lower.eq(username_lower))
+        .select(ACCOUNT)
+        .first(db)
+        .optional()
+}
+
+/// The names of these accounts, of those that are still there.
+pub(crate) fn names(db: &mut Db, ids: &HashSet<i64>) -> QueryResult<HashMap<i64, String>> {
+    let rows: Vec<(i64, String)> = users::table
+        .filter(users::id.eq_any(ids.iter().copied().collect::<Vec<_>>()))
+        .select((users::id, users::username))
+        .load(db)?;
+    Ok(rows.into_iter().collect())
+}
+
+/// An account that nobody else changes until the transaction ends.
+pub(super) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
+    let query = users::table.find(id).select(ACCOUNT);
+    match db {
+        Db::Pg(conn) => query.for_no_key_update().first(conn).optional(),
+        // The transaction has the write lock.
+        Db::Sqlite(conn) => query.first(conn).optional(),
+    }
+}
+
+pub(super) fn update_account(db: &mut Db, id: UserId, changes: &AccountChanges) -> QueryResult<()> {
+    diesel::update(users::table.find(id))
+        .set(changes)
+        .execute(db)
+        .map(drop)
+}
+
+pub(super) fn set_role(db: &mut Db, id: UserId, role: AccountRole) -> QueryResult<()> {
+    diesel::update(users::table.find(id))
+        .set(users::role.eq(role.as_str()))
+        .execute(db)
+        .map(drop)
+}
+
+/// Replaces a password; false when there is no such account. Locks the account.
+pub(super) fn set_password(db: &mut Db, id: UserId, hash: &str) -> QueryResult<bool> {
+    diesel::update(users::table.find(id))
+        .set(users::password_hash.eq(hash))
+        .execute(db)
+        .map(|replaced| replaced == 1)
+}

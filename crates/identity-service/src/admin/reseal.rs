@@ -1,0 +1,36 @@
+use serde::Serialize;
+use serde_json::json;
+
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::tokens::rotation;
+use crate::totp;
+
+/// What sealing anew came to.
+#[derive(Debug, Serialize)]
+pub(crate) struct Resealed {
+    pub(crate) signing_keys: usize,
+    pub(crate) second_factors: usize,
+    /// Second factors that no configured key opens: their owners cannot sign in.
+    pub(crate) not_opened: usize,
+}
+
+/// Seals with the current encryption key whatever older ones have sealed here, so that those can be
+/// forgotten. What is interrupted can be repeated.
+pub(crate) async fn reseal(app: &App, origin: &Origin) -> Result<Resealed, Error> {
+    let signing_keys = rotation::reseal(app).await?;
+    let totp::Resealed { done, unopened } = totp::reseal(app).await?;
+    if signing_keys + done > 0 {
+        let details = json!({ "signing_keys": signing_keys, "second_factors": done });
+        let entry = Entry::new(Action::KeysResealed).details(details);
+        app.change(origin, move |change| change.audit(&entry))
+            .await?;
+    }
+    Ok(Resealed {
+        signing_keys,
+        second_factors: done,
+        not_opened: unopened,
+    })
+}

@@ -1,0 +1,235 @@
+use actix_web::HttpResponse;
+use actix_web::web::{Data, ServiceConfig};
+use auth_types::UserId;
+use auth_types::wire::IdentityError;
+use secrecy::ExposeSecret as _;
+use service_kit::Problem;
+use service_kit::http::{Json, OptionalJson, Path, Query, endpoint};
+
+use super::model::{NewUser, Profile, Search, UserChanges, WithPassword};
+use super::service::{self, PAGE};
+use super::wire::{
+    AdminUser, AdminUserList, AdminUserResponse, CreateUserRequest, PasswordResponse,
+    ResetPasswordRequest, RevokedResponse, SearchQuery, UpdateUserRequest,
+};
+use crate::accounts::model::Viewer;
+use crate::accounts::rules::{Email, Password, Username};
+use crate::app::App;
+use crate::auth::SuperAdmin;
+use crate::error::Error;
+use crate::origin::Origin;
+
+/// The account of a path: what is no id is no account.
+type PathId = Result<Path<(UserId,)>, Problem>;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(
+        endpoint("/api/admin/users")
+            .get(search_users)
+            .post(create_user),
+    )
+    .service(
+        endpoint("/api/admin/users/{user_id}")
+            .get(get_admin_user)
+            .patch(update_user),
+    )
+    .service(endpoint("/api/admin/users/{user_id}/reset-password").post(reset_password))
+    .service(endpoint("/api/admin/users/{user_id}/revoke-sessions").post(revoke_sessions));
+}
+
+/// Searches the accounts, by id.
+#[utoipa::path(
+    get, path = "/api/admin/users", tag = "administration", params(SearchQuery), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "A page of accounts", body = AdminUserList),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn search_users(
+    app: Data<App>,
+    _: SuperAdmin,
+    query: Result<Query<SearchQuery>, Problem>,
+) -> actix_web::Result<HttpResponse> {
+    let Query(query) = query?;
+    let search = Search {
+        text: query.q,
+        role: query.role,
+        premium_tier: query.premium_tier,
+        is_active: query.is_active,
+        after: query.cursor,
+        limit: query.limit.unwrap_or(PAGE),
+    };
+    let (profiles, next_cursor) = service::search(&app, search).await?;
+    let users = profiles.iter().map(|profile| shown(&app, profile));
+    Ok(HttpResponse::Ok().json(AdminUserList {
+        users: users.collect::<Result<_, _>>()?,
+        next_cursor,
+    }))
+}
+
+/// An account, whether it is active or not.
+#[utoipa::path(
+    get, path = "/api/admin/users/{user_id}", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The account", body = AdminUserResponse),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
+        (status = 404, description = "`user_not_found`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn get_admin_user(app: Data<App>, _: SuperAdmin, id: PathId) -> Result<HttpResponse, Error> {
+    let profile = service::get(&app, known(id)?).await?;
+    let user = shown(&app, &profile)?;
+    Ok(HttpResponse::Ok().json(AdminUserResponse { user }))
+}
+
+/// Makes an account without signing it in.
+#[utoipa::path(
+    post, path = "/api/admin/users", tag = "administration", request_body = CreateUserRequest, security(("bearer" = [])),
+    responses(
+        (status = 201, description = "The account, and its password if none was given", body = PasswordResponse),
+        (status = 400, description = "`validation_failed`, `password_too_long`, `weak_password`, `username_taken` or `email_taken`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn create_user(
+    app: Data<App>,
+    admin: SuperAdmin,
+    origin: Origin,
+    body: Json<CreateUserRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let request = body.into_inner()?;
+    let password = request.password.as_deref().map(Password::parse_new);
+    let new = NewUser {
+        username: Username::parse(&request.username)?,
+        email: request.email.as_deref().map(Email::parse).transpose()?,
+        password: password.transpose()?,
+        role: request.role.unwrap_or(auth_types::AccountRole::User),
+    };
+    let origin = origin.of_admin(&admin);
+    let created = service::create(&app, new, &origin).await?;
+    Ok(HttpResponse::Created().json(with_password(&app, &created)?))
+}
+
+/// Changes rights, plan or standing. Deactivating ends every session of the account at once.
+#[utoipa::path(
+    patch, path = "/api/admin/users/{user_id}", tag = "administration", params(("user_id" = UserId, Path)),
+    request_body = UpdateUserRequest, security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The account as it is now", body = AdminUserResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or about to lose his own rights", body = IdentityError),
+        (status = 404, description = "`user_not_found`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn update_user(
+    app: Data<App>,
+    admin: SuperAdmin,
+    origin: Origin,
+    id: PathId,
+    body: Json<UpdateUserRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let id = known(id)?;
+    let request = body.into_inner()?;
+    let changes = UserChanges {
+        is_active: request.is_active,
+        role: request.role,
+        premium_tier: request.premium_tier,
+        premium_expires_at: request.premium_expires_at,
+    };
+    let origin = origin.of_admin(&admin);
+    let updated = service::update(&app, id, changes, &origin).await?;
+    let user = shown(&app, &updated.profile)?;
+    Ok(HttpResponse::Ok().json(AdminUserResponse { user }))
+}
+
+/// Gives an account another password and ends all its sessions.
+#[utoipa::path(
+    post, path = "/api/admin/users/{user_id}/reset-password", tag = "administration", params(("user_id" = UserId, Path)),
+    request_body = Option<ResetPasswordRequest>, security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The account, and its password if none was given", body = PasswordResponse),
+        (status = 400, description = "`validation_failed`, `password_too_long` or `weak_password`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or his own account", body = IdentityError),
+        (status = 404, description = "`user_not_found`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn reset_password(
+    app: Data<App>,
+    admin: SuperAdmin,
+    origin: Origin,
+    id: PathId,
+    body: OptionalJson<ResetPasswordRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let id = known(id)?;
+    let request = body.into_inner()?.unwrap_or_default();
+    let password = request.password.as_deref().map(Password::parse_new);
+    let origin = origin.of_admin(&admin);
+    let reset = service::reset_password(&app, id, password.transpose()?, &origin).await?;
+    Ok(HttpResponse::Ok().json(with_password(&app, &reset)?))
+}
+
+/// Ends every session of an account.
+#[utoipa::path(
+    post, path = "/api/admin/users/{user_id}/revoke-sessions", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "No token of the account is good any more", body = RevokedResponse),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
+        (status = 404, description = "`user_not_found`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn revoke_sessions(
+    app: Data<App>,
+    admin: SuperAdmin,
+    origin: Origin,
+    id: PathId,
+) -> Result<HttpResponse, Error> {
+    let origin = origin.of_admin(&admin);
+    let sessions_ended = service::revoke_sessions(&app, known(id)?, &origin).await?;
+    Ok(HttpResponse::Ok().json(RevokedResponse { sessions_ended }))
+}
+
+fn known(id: PathId) -> Result<UserId, Error> {
+    id.map(|Path((id,))| id).map_err(|_| Error::UserNotFound)
+}
+
+/// The account with all that an administrator needs to know.
+pub(crate) fn shown(app: &App, profile: &Profile) -> Result<AdminUser, Error> {
+    let now = app.clock.now_naive();
+    Ok(AdminUser {
+        user: profile
+            .account
+            .to_user(Viewer::SelfOrSuperadmin, now, &app.base_url)?,
+        premium: profile
+            .account
+            .premium(|tier| app.premium.bandwidth_mb(tier), now)?,
+        totp_enabled: profile.sign_ins.totp_enabled,
+        sessions: profile.sign_ins.open,
+        last_sign_in_at: profile.sign_ins.last_at.map(|at| at.and_utc()),
+    })
+}
+
+/// The same, with the password that was made.
+pub(crate) fn with_password(app: &App, made: &WithPassword) -> Result<PasswordResponse, Error> {
+    let password = made.generated.as_ref();
+    Ok(PasswordResponse {
+        user: shown(app, &made.profile)?,
+        password: password.map(|text| text.expose_secret().to_owned()),
+        sessions_ended: made.sessions_ended,
+    })
+}

@@ -1,0 +1,307 @@
+use auth_types::{AccountRole, UserId};
+use chrono::{NaiveDateTime, SecondsFormat};
+use db_kit::Db;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+
+use super::model::{
+    AccountChanges, NewUser, Plan, Profile, Search, Updated, UserChanges, WithPassword,
+    generate_password,
+};
+use super::queries;
+use crate::accounts::rules::{Email, Password};
+use crate::accounts::{self, model::AccountRow};
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::change::Change;
+use crate::credentials::tell_owner;
+use crate::error::Error;
+use crate::links;
+use crate::origin::{Origin, Via};
+use crate::passwords::own_words;
+use crate::sessions;
+use crate::totp;
+
+/// Accounts that are asked for at a time when nobody says how many, and the most.
+pub(crate) const PAGE: u16 = 50;
+pub(crate) const MAX_PAGE: u16 = 200;
+
+/// A page of accounts, and the cursor of the next one.
+pub(crate) async fn search(
+    app: &App,
+    mut search: Search,
+) -> Result<(Vec<Profile>, Option<UserId>), Error> {
+    if !(1..=MAX_PAGE).contains(&search.limit) {
+        return Err(Error::Validation("limit must be 1 to 200".into()));
+    }
+    search.text = search.text.filter(|text| !text.is_empty());
+    let now = app.clock.now_naive();
+    app.pool
+        .read(move |db| {
+            let mut rows = queries::search(db, &search, now)?;
+            let more = rows.len() > usize::from(search.limit);
+            rows.truncate(search.limit.into());
+            let next = rows.last().filter(|_| more).map(|row| row.id);
+            Ok((profiles(db, rows, now)?, next))
+        })
+        .await
+}
+
+/// An account, whether it is active or not.
+pub(crate) async fn get(app: &App, id: UserId) -> Result<Profile, Error> {
+    let now = app.clock.now_naive();
+    app.pool.read(move |db| profile(db, id, now)).await
+}
+
+/// Makes an account without signing it in.
+pub(crate) async fn create(
+    app: &App,
+    new: NewUser,
+    origin: &Origin,
+) -> Result<WithPassword, Error> {
+    let wanted = new.username.lower();
+    let taken = app
+        .pool
+        .read(move |db| Ok::<_, Error>(accounts::queries::username_exists(db, &wanted)?))
+        .await?;
+    if taken {
+        return Err(Error::UsernameTaken);
+    }
+    let words = own_words(new.username.as_str(), new.email.as_ref().map(Email::as_str));
+    let (generated, hash) = hash(app, new.password, words).await?;
+    let (username, email, role) = (new.username, new.email, new.role);
+    let profile = app
+        .change(origin, move |change| {
+            let now = change.now.naive_utc();
+            let account = accounts::service::create_account(
+                change.db,
+                &username,
+                email.as_ref(),
+                &hash,
+                now,
+            )?;
+            if role != AccountRole::User {
+                queries::set_role(change.db, account.id, role)?;
+            }
+            if let Some(email) = &email {
+                links::send_verification(change, account.id, &account.username, email)?;
+            }
+            let details = json!({ "role": role });
+            change.audit(&Entry::on(Action::UserCreated, account.id).details(details))?;
+            profile(change.db, account.id, now)
+        })
+        .await?;
+    Ok(WithPassword {
+        profile,
+        generated,
+        sessions_ended: 0,
+    })
+}
+
+/// Changes rights, plan or standing. What is so already is no change and leaves no trace; an account that
+/// is deactivated loses every session in the same transaction.
+pub(crate) async fn update(
+    app: &App,
+    id: UserId,
+    changes: UserChanges,
+    origin: &Origin,
+) -> Result<Updated, Error> {
+    let loses = changes.is_active == Some(false) || changes.role == Some(AccountRole::User);
+    if loses && is_self(origin, id) {
+        return Err(Error::Forbidden(
+            "nobody takes his own rights or deactivates himself here; another SUPERADMIN or the command line does",
+        ));
+    }
+    app.change(origin, move |change| {
+        let now = change.now.naive_utc();
+        let before = queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+        let (old_role, old_plan) = (before.role()?, before.plan()?);
+        let role = changes.role.unwrap_or(old_role);
+        let is_active = changes.is_active.unwrap_or(before.is_active);
+        let plan = old_plan.changed(&changes, now)?;
+        let entries = [
+            (role != old_role).then(|| role_entry(id, old_role, role)),
+            (plan != old_plan).then(|| plan_entry(id, old_plan, plan)),
+            (is_active != before.is_active).then(|| standing_entry(id, is_active)),
+        ];
+        let changed = entries.iter().any(Option::is_some);
+        let mut sessions_ended = 0;
+        if changed {
+            let columns = AccountChanges {
+                is_active,
+                role: role.as_str(),
+                premium_tier: plan.tier.as_str(),
+                premium_expires_at: plan.expires_at,
+                updated_at: now,
+            };
+            queries::update_account(change.db, id, &columns)?;
+            for entry in entries.iter().flatten() {
+                change.audit(entry)?;
+            }
+            if !is_active {
+                sessions_ended = end_sessions(change, id, "deactivated")?;
+                // Whoever made it necessary may have a link on its way that outlives it.
+                links::withdraw(change, id, &before.email)?;
+            }
+            change.user_changed(id)?;
+        }
+        Ok(Updated {
+            profile: profile(change.db, id, now)?,
+            changed,
+            sessions_ended,
+        })
+    })
+    .await
+}
+
+/// Gives an account another password and ends all its sessions.
+pub(crate) async fn reset_password(
+    app: &App,
+    id: UserId,
+    password: Option<Password>,
+    origin: &Origin,
+) -> Result<WithPassword, Error> {
+    if is_self(origin, id) {
+        return Err(Error::Forbidden(
+            "your own password is changed with the current one, at /api/auth/password/change",
+        ));
+    }
+    let account = get(app, id).await?.account;
+    let words = own_words(&account.username, Some(&account.email));
+    let (generated, hash) = hash(app, password, words).await?;
+    let (profile, sessions_ended) = app
+        .change(origin, move |change| {
+            // Locks the account: a sign-in with the old password is either seen below or refused.
+            if !queries::set_password(change.db, id, &hash)? {
+                return Err(Error::UserNotFound);
+            }
+            let account =
+                accounts::queries::find_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+            // Whoever had the old password may have asked for another address with it, too.
+            links::withdraw(change, id, &account.email)?;
+            change.audit(&Entry::on(Action::UserPasswordReset, id))?;
+            tell_owner(change, &account, "password")?;
+            let ended = end_sessions(change, id, "password_reset")?;
+            Ok((profile(change.db, id, change.now.naive_utc())?, ended))
+        })
+        .await?;
+    Ok(WithPassword {
+        profile,
+        generated,
+        sessions_ended,
+    })
+}
+
+/// Ends every session of an account; how many.
+pub(crate) async fn revoke_sessions(
+    app: &App,
+    id: UserId,
+    origin: &Origin,
+) -> Result<usize, Error> {
+    app.change(origin, move |change| {
+        queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+        end_sessions(change, id, "revoked_by_administration")
+    })
+    .await
+}
+
+/// Lets an account whose owner has lost his second factor sign in without one. For the command line
+/// alone: who has stolen a SUPERADMIN's token must not get past other people's second factors.
+pub(crate) async fn remove_totp(app: &App, id: UserId, origin: &Origin) -> Result<Updated, Error> {
+    app.change(origin, move |change| {
+        let account = queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+        let changed = totp::remove(change.db, id)?;
+        if changed {
+            change.audit(&Entry::on(Action::TotpDisabled, id))?;
+            tell_owner(change, &account, "second factor switched off")?;
+        }
+        Ok(Updated {
+            profile: profile(change.db, id, change.now.naive_utc())?,
+            changed,
+            sessions_ended: 0,
+        })
+    })
+    .await
+}
+
+/// Whether somebody does this to himself over HTTP.
+fn is_self(origin: &Origin, id: UserId) -> bool {
+    origin.via == Via::Http && origin.actor == Some(id)
+}
+
+fn end_sessions(change: &mut Change<'_>, id: UserId, reason: &str) -> Result<usize, Error> {
+    let ended = sessions::queries::revoke_all(change.db, id, None, change.now.naive_utc())?;
+    for sid in &ended {
+        let details = json!({ "reason": reason });
+        change.audit(
+            &Entry::on(Action::SignedOut, id)
+                .session(sid)
+                .details(details),
+        )?;
+    }
+    change.sessions_ended(id, &ended)?;
+    Ok(ended.len())
+}
+
+/// The password that was made, if one had to be, and its hash.
+async fn hash(
+    app: &App,
+    given: Option<Password>,
+    words: Vec<String>,
+) -> Result<(Option<secrecy::SecretString>, String), Error> {
+    let (generated, password) = match given {
+        Some(password) => (None, password),
+        None => {
+            let made = generate_password();
+            let password = Password::parse_new(made.expose_secret())?;
+            (Some(made), password)
+        }
+    };
+    Ok((generated, app.passwords.hash(password, words).await?))
+}
+
+fn profile(db: &mut Db, id: UserId, now: NaiveDateTime) -> Result<Profile, Error> {
+    let account = accounts::queries::find_account(db, id)?.ok_or(Error::UserNotFound)?;
+    let mut all = profiles(db, vec![account], now)?;
+    all.pop().ok_or(Error::UserNotFound)
+}
+
+fn profiles(db: &mut Db, rows: Vec<AccountRow>, now: NaiveDateTime) -> Result<Vec<Profile>, Error> {
+    let ids: Vec<UserId> = rows.iter().map(|row| row.id).collect();
+    let mut sign_ins = queries::sign_ins(db, &ids, now)?;
+    let with_sign_ins = |account: AccountRow| Profile {
+        sign_ins: sign_ins.remove(&account.id).unwrap_or_default(),
+        account,
+    };
+    Ok(rows.into_iter().map(with_sign_ins).collect())
+}
+
+fn role_entry(id: UserId, old: AccountRole, new: AccountRole) -> Entry {
+    let action = match new {
+        AccountRole::Superadmin => Action::UserPromoted,
+        AccountRole::User => Action::UserDemoted,
+    };
+    Entry::on(action, id).details(json!({ "old": old, "new": new }))
+}
+
+fn plan_entry(id: UserId, old: Plan, new: Plan) -> Entry {
+    Entry::on(Action::UserPlanChanged, id).details(json!({ "old": told(old), "new": told(new) }))
+}
+
+fn told(plan: Plan) -> Value {
+    let until = plan
+        .expires_at
+        .map(|end| end.and_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true));
+    json!({ "tier": plan.tier, "expires_at": until })
+}
+
+fn standing_entry(id: UserId, is_active: bool) -> Entry {
+    Entry::on(
+        if is_active {
+            Action::UserActivated
+        } else {
+            Action::UserDeactivated
+        },
+        id,
+    )
+}

@@ -1,0 +1,35 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+
+/// Which entries, and how many at a time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Filter {
+    /// Whom it happened to.
+    pub(crate) user: Option<UserId>,
+    /// Who did it.
+    pub(crate) actor: Option<UserId>,
+    /// An action, or the part before its dot for all of that kind.
+    pub(crate) action: Option<String>,
+    /// From this moment on.
+    pub(crate) since: Option<NaiveDateTime>,
+    /// Before this moment.
+    pub(crate) until: Option<NaiveDateTime>,
+    /// The last id of the page before.
+    pub(crate) before: Option<i64>,
+    pub(crate) limit: u16,
+}
+
+/// An entry as it is stored.
+#[derive(Debug, Queryable)]
+pub(crate) struct AuditRow {
+    pub(crate) id: i64,
+    pub(crate) at: NaiveDateTime,
+    pub(crate) action: String,
+    pub(crate) user_id: Option<i64>,
+    pub(crate) actor_id: Option<i64>,
+    pub(crate) via: String,
+    pub(crate) session_id: Option<String>,
+    pub(crate) address: Option<String>,
+    pub(crate) details: Option<String>,
+}

@@ -1,0 +1,176 @@
+//! One transaction that changes something, with all that others must hear of it: what every process
+//! has to forget, events, mails and the audit log, written together with the change or not at all.
+
+use std::sync::Arc;
+
+use auth_types::{TeamRole, UserId};
+use chrono::{DateTime, Utc};
+use db_kit::{Db, outbox};
+use event_types::{
+    EventData, Mail, MailRequested, MailText, MembershipChanged, SessionRevoked, TeamChanged,
+    TeamRef, UserChanged,
+};
+use service_kit::seal::Sealer;
+
+use crate::app::App;
+use crate::audit::{self, Entry};
+use crate::error::Error;
+use crate::feed::{self, Subject};
+use crate::origin::Origin;
+use crate::sessions;
+
+/// The `source` of this service's events.
+const SOURCE: &str = "identity-service";
+
+/// A transaction under way.
+pub(crate) struct Change<'a> {
+    pub(crate) db: &'a mut Db,
+    pub(crate) now: DateTime<Utc>,
+    pub(crate) origin: &'a Origin,
+    /// The public address, without a slash at its end.
+    pub(crate) base_url: &'a str,
+    mails: &'a Sealer,
+    told: Told,
+}
+
+/// What a committed transaction leaves to be done in this process.
+#[derive(Default)]
+struct Told {
+    subjects: Vec<Subject>,
+    events: bool,
+}
+
+impl App {
+    /// Runs one transaction. After its commit this process forgets what it changed, and its events are
+    /// on their way; before that nobody is answered.
+    pub(crate) async fn change<T, F>(&self, origin: &Origin, work: F) -> Result<T, Error>
+    where
+        F: FnOnce(&mut Change<'_>) -> Result<T, Error> + Send + 'static,
+        T: Send + 'static,
+    {
+        let (now, origin, mails) = (self.clock.now(), origin.clone(), self.mails.clone());
+        let base_url = Arc::clone(&self.base_url);
+        let (value, told) = self
+            .pool
+            .write_tx(move |db| {
+                if let Some(standing) = &origin.standing
+                    && !sessions::queries::may_change(db, standing)?
+                {
+                    return Err(Error::TokenRevoked);
+                }
+                let mut change = Change {
+                    db,
+                    now,
+                    origin: &origin,
+                    base_url: &base_url,
+                    mails: &mails,
+                    told: Told::default(),
+                };
+                let value = work(&mut change)?;
+                let Change { db, told, .. } = change;
+                // Last, so that next to nothing lies between their stamp and the commit.
+                feed::queries::record(db, &told.subjects)?;
+                Ok::<_, Error>((value, told))
+            })
+            .await?;
+        self.memory.forget(&told.subjects);
+        if told.events
+            && let Some(relay) = &self.relay
+        {
+            relay.wake();
+        }
+        Ok(value)
+    }
+}
+
+impl Change<'_> {
+    /// Writes to the audit log; the actor and the address are the origin's.
+    pub(crate) fn audit(&mut self, entry: &Entry) -> Result<(), Error> {
+        Ok(audit::queries::record(
+            self.db,
+            entry,
+            self.origin,
+            self.now.naive_utc(),
+        )?)
+    }
+
+    /// These sign-ins were ended: every process refuses their tokens within a second.
+    pub(crate) fn sessions_ended(&mut self, user_id: UserId, sids: &[String]) -> Result<(), Error> {
+        for sids in sids.chunks(SessionRevoked::MAX_SIDS) {
+            self.told
+                .subjects
+                .extend(sids.iter().cloned().map(Subject::Session));
+            let sids = sids.to_vec();
+            self.tell(&SessionRevoked { user_id, sids })?;
+        }
+        Ok(())
+    }
+
+    /// What is remembered or shown of this account is out of date.
+    pub(crate) fn user_changed(&mut self, user_id: UserId) -> Result<(), Error> {
+        self.told.subjects.push(Subject::User(user_id));
+        let deleted = false;
+        self.tell(&UserChanged { user_id, deleted })
+    }
+
+    /// The account is gone.
+    pub(crate) fn user_deleted(&mut self, user_id: UserId) -> Result<(), Error> {
+        self.told.subjects.push(Subject::User(user_id));
+        let deleted = true;
+        self.tell(&UserChanged { user_id, deleted })
+    }
+
+    /// What an account is in a team from now on; nothing when it is no member any more.
+    pub(crate) fn membership_changed(
+        &mut self,
+        user_id: UserId,
+        team: TeamRef,
+        role: Option<TeamRole>,
+    ) -> Result<(), Error> {
+        self.told.subjects.push(Subject::User(user_id));
+        self.tell(&MembershipChanged {
+            user_id,
+            team,
+            role,
+        })
+    }
+
+    /// A team was made, renamed or deleted.
+    pub(crate) fn team_changed(&mut self, team: TeamRef, deleted: bool) -> Result<(), Error> {
+        self.told.subjects.push(Subject::Teams);
+        self.tell(&TeamChanged { team, deleted })
+    }
+
+    /// Signing keys were made, retired or removed.
+    pub(crate) fn keys_changed(&mut self) {
+        self.told.subjects.push(Subject::Keys);
+    }
+
+    /// Has a mail sent. Nothing of it but its kind is readable on the way.
+    pub(crate) fn mail(&mut self, to: &str, text: MailText) -> Result<(), Error> {
+        let template = text.template();
+        let mail = Mail {
+            to: to.to_owned(),
+            text,
+        };
+        let plain =
+            serde_json::to_vec(&mail).map_err(|error| Error::internal("writing a mail", error))?;
+        let sealed = self
+            .mails
+            .seal(&MailRequested::seal_context(template), &plain)
+            .map_err(|error| Error::internal("sealing a mail", error))?;
+        self.tell(&MailRequested {
+            template: template.to_owned(),
+            sealed,
+        })
+    }
+
+    /// Has an event published.
+    fn tell<T: EventData>(&mut self, data: &T) -> Result<(), Error> {
+        self.told.events = true;
+        let request_id = self.origin.request_id.clone();
+        Ok(outbox::enqueue(
+            self.db, SOURCE, self.now, request_id, data,
+        )?)
+    }
+}

@@ -1,0 +1,72 @@
+use auth_types::UserId;
+
+use super::args::UserArg;
+use crate::accounts;
+use crate::accounts::model::AccountRow;
+use crate::admin::queries;
+use crate::cli::context::{Context, Failure};
+use crate::error::Error;
+
+/// The account that is meant. One whose name is all digits is meant by its id; where both a name and an
+/// id fit, nothing is guessed.
+pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow, Failure> {
+    let (id, name) = match (&user.id, &user.user) {
+        (Some(id), _) => (Some(*id), None),
+        (None, Some(text)) => (text.parse::<UserId>().ok(), Some(text.to_ascii_lowercase())),
+        (None, None) => {
+            return Err(Failure::Usage(
+                "which account? give a username or --id".into(),
+            ));
+        }
+    };
+    let lookup = name.clone();
+    let (by_id, by_name) = context
+        .app
+        .pool
+        .read(move |db| {
+            let by_id = match id {
+                Some(id) => accounts::queries::find_account(db, id)?,
+                None => None,
+            };
+            let by_name = match &lookup {
+                Some(name) => queries::find_by_name(db, name)?,
+                None => None,
+            };
+            Ok::<_, Error>((by_id, by_name))
+        })
+        .await?;
+    match (id, by_id, by_name) {
+        (Some(_), Some(by_id), Some(by_name)) if by_id.id != by_name.id => {
+            Err(Failure::Usage(format!(
+                "{} is the id of {} and the name of the account {}; say which with --id",
+                by_id.id, by_id.username, by_name.id
+            )))
+        }
+        (Some(_), Some(account), _) | (None, _, Some(account)) => Ok(account),
+        (Some(id), None, Some(by_name)) => Err(Failure::UserNotFound(format!(
+            "there is no account with the id {id}; the one of that name is meant by --id {}",
+            by_name.id
+        ))),
+        (Some(id), None, None) => Err(Failure::UserNotFound(format!(
+            "there is no account with the id {id}; {} shows all",
+            context.command("users list")
+        ))),
+        (None, _, None) => {
+            let name = name.unwrap_or_default();
+            let part: String = name.chars().take(3).collect();
+            let search = context.command(&format!("users list {part}"));
+            Err(Failure::UserNotFound(format!(
+                "there is no account named {name}; {search} looks for similar ones"
+            )))
+        }
+    }
+}
+
+/// The id of the account with this name.
+pub(in crate::cli) async fn find_named(context: &Context, name: String) -> Result<UserId, Failure> {
+    let user = UserArg {
+        user: Some(name),
+        id: None,
+    };
+    find(context, &user).await.map(|account| account.id)
+}

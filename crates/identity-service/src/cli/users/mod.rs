@@ -1,0 +1,223 @@
+//! `admin users …`
+
+mod args;
+mod find;
+mod show;
+
+use auth_types::{AccountRole, PremiumTier};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use self::args::UserArg;
+pub(super) use self::args::UsersCommand;
+use self::find::find;
+pub(super) use self::find::find_named;
+use self::show::{described, listed, named, plan, standing, with_password_line};
+use super::context::{Context, Failure};
+use super::output::count;
+use crate::accounts::rules::{Email, Password, Username};
+use crate::admin::model::{NewUser, Search, Updated, UserChanges};
+use crate::admin::routes::{shown, with_password};
+use crate::admin::service;
+use crate::admin::wire::{AdminUser, AdminUserList, AdminUserResponse};
+
+/// What a change came to.
+#[derive(Serialize)]
+struct Changed {
+    changed: bool,
+    sessions_ended: usize,
+    user: AdminUser,
+}
+
+pub(super) async fn run(context: &Context, command: UsersCommand) -> Result<(), Failure> {
+    match command {
+        UsersCommand::Create {
+            username,
+            email,
+            superadmin,
+            password,
+        } => {
+            let new = NewUser {
+                username: Username::parse(&username)?,
+                email: email.as_deref().map(Email::parse).transpose()?,
+                password: password.read()?,
+                role: if superadmin {
+                    AccountRole::Superadmin
+                } else {
+                    AccountRole::User
+                },
+            };
+            create(context, new).await
+        }
+        UsersCommand::List {
+            text,
+            role,
+            premium,
+            active,
+            inactive,
+            limit,
+            after,
+        } => {
+            let search = Search {
+                text,
+                role,
+                premium_tier: premium,
+                is_active: (active || inactive).then_some(active),
+                after,
+                limit,
+            };
+            list(context, search).await
+        }
+        UsersCommand::Show(user) => show(context, &user).await,
+        UsersCommand::Promote(user) => set_role(context, &user, AccountRole::Superadmin).await,
+        UsersCommand::Demote(user) => set_role(context, &user, AccountRole::User).await,
+        UsersCommand::SetPremium { user, tier, until } => {
+            set_premium(context, &user, tier, until).await
+        }
+        UsersCommand::Deactivate(user) => set_active(context, &user, false).await,
+        UsersCommand::Activate(user) => set_active(context, &user, true).await,
+        UsersCommand::ResetPassword { user, password } => {
+            reset_password(context, &user, password.read()?).await
+        }
+        UsersCommand::RemoveTotp(user) => remove_totp(context, &user).await,
+        UsersCommand::RevokeSessions(user) => revoke_sessions(context, &user).await,
+    }
+}
+
+async fn create(context: &Context, new: NewUser) -> Result<(), Failure> {
+    let made = service::create(&context.app, new, &context.origin).await?;
+    let made = with_password(&context.app, &made)?;
+    context.show(&made, |made| {
+        let role = made.user.user.role;
+        let line = format!("{} was made, {}.", named(&made.user), role.as_str());
+        with_password_line(line, made)
+    })
+}
+
+async fn list(context: &Context, search: Search) -> Result<(), Failure> {
+    let (profiles, next_cursor) = service::search(&context.app, search).await?;
+    let users = profiles.iter().map(|profile| shown(&context.app, profile));
+    let page = AdminUserList {
+        users: users.collect::<Result<_, _>>()?,
+        next_cursor,
+    };
+    context.show(&page, listed)
+}
+
+async fn show(context: &Context, user: &UserArg) -> Result<(), Failure> {
+    let account = find(context, user).await?;
+    let profile = service::get(&context.app, account.id).await?;
+    let user = shown(&context.app, &profile)?;
+    context.show(&AdminUserResponse { user }, |shown| described(&shown.user))
+}
+
+async fn set_role(context: &Context, user: &UserArg, role: AccountRole) -> Result<(), Failure> {
+    let changes = UserChanges {
+        role: Some(role),
+        ..UserChanges::default()
+    };
+    change(context, user, changes, |user| {
+        format!("is {}", user.user.role.as_str())
+    })
+    .await
+}
+
+async fn set_premium(
+    context: &Context,
+    user: &UserArg,
+    tier: PremiumTier,
+    until: Option<DateTime<Utc>>,
+) -> Result<(), Failure> {
+    if tier == PremiumTier::Free && until.is_some() {
+        return Err(Failure::Usage(
+            "--until goes with --tier PREMIUM: FREE has no end".into(),
+        ));
+    }
+    let changes = UserChanges {
+        premium_tier: Some(tier),
+        premium_expires_at: Some(until),
+        ..UserChanges::default()
+    };
+    change(context, user, changes, |user| format!("has {}", plan(user))).await
+}
+
+async fn set_active(context: &Context, user: &UserArg, active: bool) -> Result<(), Failure> {
+    let changes = UserChanges {
+        is_active: Some(active),
+        ..UserChanges::default()
+    };
+    change(context, user, changes, |user| {
+        format!("is {}", standing(user))
+    })
+    .await
+}
+
+/// Changes an account and says what it is now; what it was already is no change and no error.
+async fn change(
+    context: &Context,
+    user: &UserArg,
+    changes: UserChanges,
+    now: impl FnOnce(&AdminUser) -> String,
+) -> Result<(), Failure> {
+    let account = find(context, user).await?;
+    let updated = service::update(&context.app, account.id, changes, &context.origin).await?;
+    tell(context, &updated, now)
+}
+
+async fn remove_totp(context: &Context, user: &UserArg) -> Result<(), Failure> {
+    let account = find(context, user).await?;
+    let updated = service::remove_totp(&context.app, account.id, &context.origin).await?;
+    tell(context, &updated, |_| "has no second factor".to_owned())
+}
+
+fn tell(
+    context: &Context,
+    updated: &Updated,
+    now: impl FnOnce(&AdminUser) -> String,
+) -> Result<(), Failure> {
+    let changed = Changed {
+        changed: updated.changed,
+        sessions_ended: updated.sessions_ended,
+        user: shown(&context.app, &updated.profile)?,
+    };
+    context.show(&changed, |changed| {
+        let (who, now) = (named(&changed.user), now(&changed.user));
+        match (changed.changed, changed.sessions_ended) {
+            (false, _) => format!("{who} {now} already; nothing was changed."),
+            (true, 0) => format!("{who} {now} now."),
+            (true, n) => format!("{who} {now} now; {} ended.", count(n, "session")),
+        }
+    })
+}
+
+async fn reset_password(
+    context: &Context,
+    user: &UserArg,
+    password: Option<Password>,
+) -> Result<(), Failure> {
+    let account = find(context, user).await?;
+    let reset =
+        service::reset_password(&context.app, account.id, password, &context.origin).await?;
+    let reset = with_password(&context.app, &reset)?;
+    context.show(&reset, |reset| {
+        let ended = count(reset.sessions_ended, "session");
+        let line = format!("{} has a new password; {ended} ended.", named(&reset.user));
+        with_password_line(line, reset)
+    })
+}
+
+async fn revoke_sessions(context: &Context, user: &UserArg) -> Result<(), Failure> {
+    let account = find(context, user).await?;
+    let sessions_ended =
+        service::revoke_sessions(&context.app, account.id, &context.origin).await?;
+    let profile = service::get(&context.app, account.id).await?;
+    let revoked = Changed {
+        changed: sessions_ended > 0,
+        sessions_ended,
+        user: shown(&context.app, &profile)?,
+    };
+    context.show(&revoked, |revoked| {
+        let ended = count(revoked.sessions_ended, "session");
+        format!("{ended} of {} ended.", named(&revoked.user))
+    })
+}

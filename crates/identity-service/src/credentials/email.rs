@@ -1,0 +1,117 @@
+use auth_types::UserId;
+use event_types::MailText;
+
+use super::wire::{ChangeEmailRequest, VerifyEmailRequest};
+use super::{Proof, queries};
+use crate::accounts;
+use crate::accounts::rules::Email;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::auth::CurrentUser;
+use crate::change::Change;
+use crate::error::Error;
+use crate::links::{self, Purpose};
+use crate::origin::Origin;
+
+/// Mails a link to an address that the caller wants to have; the address is his once he has opened it.
+/// For the address he has, and has not proved, the link is sent again.
+pub(super) async fn change(
+    app: &App,
+    caller: &CurrentUser,
+    request: ChangeEmailRequest,
+    origin: &Origin,
+) -> Result<(), Error> {
+    let email = Email::parse(&request.email)?;
+    let shown = (request.password.as_str(), request.totp_code);
+    let proof = Proof::of(app, caller, shown, origin, "email change").await?;
+    app.limits.check_new_address(caller.account.id)?;
+    let session_id = caller.token.session_id.clone();
+    proof
+        .change(app, move |change, account| {
+            if account.email_verified && account.email == email.as_str() {
+                return Ok(());
+            }
+            let now = change.now.naive_utc();
+            if queries::is_claimed_by_other(change.db, &email.lower(), account.id, now)? {
+                return Err(Error::EmailTaken);
+            }
+            links::send_verification(change, account.id, &account.username, &email)?;
+            let entry = Entry::on(Action::EmailChangeRequested, account.id);
+            change.audit(&entry.session(&session_id))
+        })
+        .await
+}
+
+/// Gives an account the address whose mail was read. Others who only claimed it lose it; who proved it
+/// before keeps it.
+pub(super) async fn verify(
+    app: &App,
+    request: VerifyEmailRequest,
+    origin: &Origin,
+) -> Result<(), Error> {
+    app.limits.check_link(origin.address)?;
+    app.change(origin, move |change| {
+        let (user_id, email) = links::redeem(change, Purpose::VerifyEmail, &request.token)?;
+        let before = accounts::queries::find_account(change.db, user_id)?
+            .filter(|account| account.is_active)
+            .ok_or(Error::InvalidLink)?;
+        let email_lower = email.to_ascii_lowercase();
+        if !queries::claim_for_good(change.db, &email_lower, user_id)? {
+            return Err(Error::InvalidLink);
+        }
+        take_from_others(change, &email_lower, user_id)?;
+        let now = change.now.naive_utc();
+        queries::remove_other_claims(change.db, user_id, &email_lower)?;
+        queries::set_verified_email(change.db, user_id, &email, now)?;
+        links::withdraw(change, user_id, &email)?;
+        change.user_changed(user_id)?;
+        change.audit(&Entry::on(Action::EmailVerified, user_id))?;
+        if before.email_verified && !before.has_email(&email_lower) {
+            change.audit(&Entry::on(Action::EmailChanged, user_id))?;
+            let text = MailText::EmailChanged {
+                username: before.username,
+                new_address_hint: hint(&email),
+                at: change.now,
+            };
+            change.mail(&before.email, text)?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Puts everybody else who shows the address back to his placeholder.
+fn take_from_others(
+    change: &mut Change<'_>,
+    email_lower: &str,
+    user_id: UserId,
+) -> Result<(), Error> {
+    let now = change.now.naive_utc();
+    for (loser, placeholder) in queries::take_email(change.db, email_lower, user_id, now)? {
+        // What was mailed to the address is for its holder to read, not to use.
+        links::withdraw(change, loser, &placeholder)?;
+        change.user_changed(loser)?;
+        change.audit(&Entry::on(Action::EmailLost, loser))?;
+    }
+    Ok(())
+}
+
+/// Enough of an address for who knows it to recognise it: `a…@e….org`.
+fn hint(email: &str) -> String {
+    let first = |text: &str| text.chars().next().map(String::from).unwrap_or_default();
+    let (local, domain) = email.split_once('@').unwrap_or((email, ""));
+    let end = domain.rsplit_once('.').map_or("", |(_, end)| end);
+    format!("{}…@{}….{end}", first(local), first(domain))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::hint;
+
+    #[test]
+    fn a_hint_names_the_address_to_who_knows_it_only() {
+        assert_eq!(hint("ada.lovelace@mail.example.org"), "a…@m….org");
+        assert_eq!(hint("a@b.example"), "a…@b….example");
+        assert_eq!(hint("root@localhost"), "r…@l….");
+    }
+}

@@ -1,0 +1,34 @@
+//! The password and the e-mail address of an account: changing them, and getting back in by mail.
+
+mod email;
+mod password;
+mod proof;
+mod queries;
+mod reset;
+pub(crate) mod routes;
+mod wire;
+
+use event_types::MailText;
+
+use crate::accounts::model::AccountRow;
+use crate::change::Change;
+use crate::error::Error;
+
+pub(crate) use proof::Proof;
+
+/// Tells an account's owner what was changed, if the address is known to be his.
+pub(crate) fn tell_owner(
+    change: &mut Change<'_>,
+    account: &AccountRow,
+    what: &str,
+) -> Result<(), Error> {
+    if !account.email_verified {
+        return Ok(());
+    }
+    let text = MailText::SecurityChanged {
+        username: account.username.clone(),
+        what: what.to_owned(),
+        at: change.now,
+    };
+    change.mail(&account.email, text)
+}

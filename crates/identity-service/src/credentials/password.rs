@@ -1,0 +1,37 @@
+use super::wire::ChangePasswordRequest;
+use super::{Proof, queries, tell_owner};
+use crate::accounts::rules::Password;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::links;
+use crate::origin::Origin;
+use crate::passwords::own_words;
+use crate::sessions;
+
+/// Replaces the caller's password. Every other session of his is over, and so is every link that was
+/// mailed before: whoever had the old password has nothing left.
+pub(super) async fn change(
+    app: &App,
+    caller: &CurrentUser,
+    request: ChangePasswordRequest,
+    origin: &Origin,
+) -> Result<(), Error> {
+    let password = Password::parse_new(&request.new_password)?;
+    let shown = (request.current_password.as_str(), request.totp_code);
+    let proof = Proof::of(app, caller, shown, origin, "password change").await?;
+    let account = &caller.account;
+    let words = own_words(&account.username, Some(&account.email));
+    let hash = app.passwords.hash(password, words).await?;
+    let session_id = caller.token.session_id.clone();
+    proof
+        .change(app, move |change, account| {
+            queries::set_hash(change.db, account.id, &hash)?;
+            sessions::end_all(change, account.id, Some(&session_id))?;
+            links::withdraw(change, account.id, &account.email)?;
+            tell_owner(change, account, "password")?;
+            change.audit(&Entry::on(Action::PasswordChanged, account.id).session(&session_id))
+        })
+        .await
+}

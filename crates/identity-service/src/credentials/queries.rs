@@ -1,0 +1,150 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::dsl::exists;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+use diesel::upsert::excluded;
+
+use crate::schema::{email_claims, users};
+
+#[diesel::declare_sql_function]
+extern "SQL" {
+    /// Addresses are ASCII: both databases agree on what this is.
+    fn lower(text: Text) -> Text;
+}
+
+/// The password hash of an active account.
+pub(super) fn find_hash(db: &mut Db, id: UserId) -> QueryResult<Option<String>> {
+    users::table
+        .find(id)
+        .filter(users::is_active.eq(true))
+        .select(users::password_hash)
+        .first(db)
+        .optional()
+}
+
+/// Sets a password hash, and locks the account for the rest of the transaction.
+pub(super) fn set_hash(db: &mut Db, id: UserId, hash: &str) -> QueryResult<()> {
+    diesel::update(users::table.find(id))
+        .set(users::password_hash.eq(hash))
+        .execute(db)
+        .map(drop)
+}
+
+/// Who claims an address now.
+pub(super) fn find_claimant(
+    db: &mut Db,
+    email_lower: &str,
+    now: NaiveDateTime,
+) -> QueryResult<Option<UserId>> {
+    email_claims::table
+        .find(email_lower)
+        .filter(holds_at(now))
+        .select(email_claims::user_id)
+        .first(db)
+        .optional()
+}
+
+/// Whether an account claims an address until exactly then.
+pub(super) fn claims_until(
+    db: &mut Db,
+    email_lower: &str,
+    id: UserId,
+    until: NaiveDateTime,
+) -> QueryResult<bool> {
+    let claim = email_claims::table
+        .find(email_lower)
+        .filter(email_claims::user_id.eq(id))
+        .filter(email_claims::expires_at.eq(until));
+    diesel::select(exists(claim)).get_result(db)
+}
+
+/// Whether somebody else has proved an address, or claims it now.
+pub(super) fn is_claimed_by_other(
+    db: &mut Db,
+    email_lower: &str,
+    id: UserId,
+    now: NaiveDateTime,
+) -> QueryResult<bool> {
+    let claim = email_claims::table
+        .find(email_lower)
+        .filter(email_claims::user_id.ne(id))
+        .filter(holds_at(now));
+    diesel::select(exists(claim)).get_result(db)
+}
+
+/// Claims an address for who has proved it; false when somebody else had proved it before.
+pub(super) fn claim_for_good(db: &mut Db, email_lower: &str, id: UserId) -> QueryResult<bool> {
+    let forever = None::<NaiveDateTime>;
+    let claimed = on_backend!(db, c => {
+        let insert = diesel::insert_into(email_claims::table)
+            .values((
+                email_claims::email_lower.eq(email_lower),
+                email_claims::user_id.eq(id),
+                email_claims::expires_at.eq(forever),
+            ))
+            .on_conflict(email_claims::email_lower)
+            .do_update()
+            .set((
+                email_claims::user_id.eq(excluded(email_claims::user_id)),
+                email_claims::expires_at.eq(forever),
+            ));
+        let unproved = email_claims::user_id.eq(id).or(email_claims::expires_at.is_not_null());
+        diesel::query_dsl::methods::FilterDsl::filter(insert, unproved).execute(c)
+    })?;
+    Ok(claimed == 1)
+}
+
+/// Lets go of every other address of an account.
+pub(super) fn remove_other_claims(db: &mut Db, id: UserId, email_lower: &str) -> QueryResult<()> {
+    let others = email_claims::table
+        .filter(email_claims::user_id.eq(id))
+        .filter(email_claims::email_lower.ne(email_lower));
+    diesel::delete(others).execute(db).map(drop)
+}
+
+/// Gives an account an address that it has proved.
+pub(super) fn set_verified_email(
+    db: &mut Db,
+    id: UserId,
+    email: &str,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    diesel::update(users::table.find(id))
+        .set((
+            users::email.eq(email),
+            users::email_verified.eq(true),
+            users::updated_at.eq(now),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Puts everybody but `id` who shows an address back to his placeholder, and says who and to which.
+pub(super) fn take_email(
+    db: &mut Db,
+    email_lower: &str,
+    id: UserId,
+    now: NaiveDateTime,
+) -> QueryResult<Vec<(UserId, String)>> {
+    let others = users::table
+        .filter(lower(users::email).eq(email_lower))
+        .filter(users::email_verified.eq(false))
+        .filter(users::id.ne(id));
+    diesel::update(others)
+        .set((
+            users::email.eq(users::username.concat("@placeholder.invalid")),
+            users::updated_at.eq(now),
+        ))
+        .returning((users::id, users::email))
+        .get_results(db)
+}
+
+/// Claims that hold at `now`.
+#[diesel::dsl::auto_type]
+fn holds_at(now: NaiveDateTime) -> _ {
+    email_claims::expires_at
+        .is_null()
+        .or(email_claims::expires_at.gt(now))
+}

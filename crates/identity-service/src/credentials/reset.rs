@@ -1,0 +1,165 @@
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use db_kit::Db;
+use diesel::QueryResult;
+use serde_json::json;
+use tokio::time::{Instant, sleep_until};
+
+use super::wire::{ForgotRequest, ResetRequest};
+use super::{queries, tell_owner};
+use crate::accounts;
+use crate::accounts::model::AccountRow;
+use crate::accounts::rules::{Email, Password, Username};
+use crate::accounts::service::UNVERIFIED_CLAIM;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::error::Error;
+use crate::links::{self, Purpose};
+use crate::origin::Origin;
+use crate::passwords::own_words;
+use crate::sessions;
+
+/// When answers that must not tell anything by their time are given: at multiples of this. The work
+/// itself takes a few milliseconds, with a mail or without.
+const BEAT: Duration = Duration::from_millis(250);
+
+/// Whose password is forgotten, in the forms that are compared.
+enum Who {
+    Username(String),
+    Email(String),
+    /// What no account can be called.
+    Nobody,
+}
+
+/// Mails a link to a new password, if there is an account and an address that is known to be its
+/// owner's. Whoever asks learns nothing of that: the link is written before he is answered, so that it
+/// is not lost, and he is answered at the same time whether there was one or not.
+pub(super) async fn forgot(
+    app: &App,
+    request: ForgotRequest,
+    origin: &Origin,
+) -> Result<(), Error> {
+    app.limits.check_link(origin.address)?;
+    let who = match (request.username, request.email) {
+        (Some(name), None) => {
+            Username::parse(&name).map_or(Who::Nobody, |name| Who::Username(name.lower()))
+        }
+        (None, Some(email)) => {
+            Email::parse(&email).map_or(Who::Nobody, |email| Who::Email(email.lower()))
+        }
+        _ => return Err(Error::Validation("give username or email".into())),
+    };
+    let begun = Instant::now();
+    let mailed = mail_link(app, who, origin).await;
+    let beats = begun.elapsed().as_millis() / BEAT.as_millis() + 1;
+    sleep_until(begun + BEAT.saturating_mul(beats.try_into().unwrap_or(u32::MAX))).await;
+    mailed
+}
+
+async fn mail_link(app: &App, who: Who, origin: &Origin) -> Result<(), Error> {
+    let now = app.clock.now_naive();
+    let found = app
+        .pool
+        .read(move |db| Ok::<_, Error>(find_recipient(db, &who, now)?))
+        .await?;
+    let user_id = found.as_ref().map(|(account, _)| account.id);
+    let recipient = found
+        .filter(|(account, reachable)| *reachable && app.limits.may_mail_reset(account.id))
+        .map(|(account, _)| account);
+    let entry = match user_id {
+        Some(user_id) => Entry::on(Action::PasswordResetRequested, user_id),
+        None => Entry::new(Action::PasswordResetRequested),
+    };
+    let entry = entry.details(json!({ "mailed": recipient.is_some() }));
+    app.change(origin, move |change| {
+        change.audit(&entry)?;
+        match recipient {
+            Some(account) => {
+                links::send_reset(change, account.id, &account.username, &account.email)
+            }
+            None => Ok(()),
+        }
+    })
+    .await
+}
+
+/// The account, and whether the address it has may be trusted with a link.
+fn find_recipient(
+    db: &mut Db,
+    who: &Who,
+    now: NaiveDateTime,
+) -> QueryResult<Option<(AccountRow, bool)>> {
+    let account = match who {
+        Who::Nobody => None,
+        Who::Username(name) => accounts::queries::find_active_by_name(db, name)?,
+        Who::Email(email) => match queries::find_claimant(db, email, now)? {
+            Some(id) => accounts::queries::find_account(db, id)?
+                .filter(|account| account.is_active && account.has_email(email)),
+            None => None,
+        },
+    };
+    let Some(account) = account else {
+        return Ok(None);
+    };
+    let reachable = account.email_verified || {
+        // The address of the registration, for a day, if it was not changed since: exactly then does the
+        // claim to it end a day after the account began.
+        let until = account.created_at + UNVERIFIED_CLAIM;
+        until > now && queries::claims_until(db, &account.email_lower(), account.id, until)?
+    };
+    Ok(Some((account, reachable)))
+}
+
+/// Sets a new password by a link of a mail, once; all sessions of the account are over then. A bad
+/// password leaves the link as it is. One bcrypt is computed whether or not the link is good.
+pub(super) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> Result<(), Error> {
+    app.limits.check_link(origin.address)?;
+    let password = Password::parse_new(&request.new_password)?;
+    let (token, now) = (request.token.clone(), app.clock.now_naive());
+    let holder = app
+        .pool
+        .read(move |db| Ok::<_, Error>(find_holder(db, &token, now)?))
+        .await?;
+    let words = holder.map_or_else(Vec::new, |account| {
+        own_words(&account.username, Some(&account.email))
+    });
+    let hash = app.passwords.hash(password, words).await?;
+    let done = app
+        .change(origin, move |change| {
+            let (user_id, address) = links::redeem(change, Purpose::ResetPassword, &request.token)?;
+            // Locks the account, so that no sign-in escapes that is under way.
+            queries::set_hash(change.db, user_id, &hash)?;
+            // The link was for who has the address: once that is another one, it is nobody's.
+            let account = accounts::queries::find_account(change.db, user_id)?
+                .filter(|account| account.is_active && account.email == address)
+                .ok_or(Error::InvalidLink)?;
+            sessions::end_all(change, user_id, None)?;
+            links::withdraw(change, user_id, &account.email)?;
+            tell_owner(change, &account, "password")?;
+            change.audit(&Entry::on(Action::PasswordReset, user_id))?;
+            Ok(account)
+        })
+        .await;
+    match done {
+        Ok(account) => {
+            let username = account.username.to_ascii_lowercase();
+            app.limits.login_succeeded(origin.address, &username);
+            Ok(())
+        }
+        Err(Error::InvalidLink) => {
+            let entry = Entry::new(Action::PasswordResetRefused);
+            app.change(origin, move |change| change.audit(&entry))
+                .await?;
+            Err(Error::InvalidLink)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn find_holder(db: &mut Db, token: &str, now: NaiveDateTime) -> QueryResult<Option<AccountRow>> {
+    match links::find_holder(db, Purpose::ResetPassword, token, now)? {
+        Some(user_id) => accounts::queries::find_account(db, user_id),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,129 @@
+use actix_web::HttpResponse;
+use actix_web::web::{Data, ServiceConfig};
+use auth_types::wire::IdentityError;
+use service_kit::http::{Json, endpoint};
+
+use super::wire::{
+    ChangeEmailRequest, ChangePasswordRequest, ForgotRequest, ForgotResponse, ResetRequest,
+    VerifyEmailRequest,
+};
+use super::{email, password, reset};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::origin::Origin;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/auth/password/change").post(change_password))
+        .service(endpoint("/api/auth/password/forgot").post(forgot_password))
+        .service(endpoint("/api/auth/password/reset").post(reset_password))
+        .service(endpoint("/api/auth/email/verify").post(verify_email))
+        .service(endpoint("/api/auth/email/change").post(change_email));
+}
+
+/// Replaces the caller's password and ends every other session of his.
+#[utoipa::path(
+    post, path = "/api/auth/password/change", tag = "credentials", security(("bearer" = [])), request_body = ChangePasswordRequest,
+    responses(
+        (status = 204, description = "The password was replaced"),
+        (status = 400, description = "`validation_failed`, `password_too_long` or `weak_password`", body = IdentityError),
+        (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn change_password(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+    body: Json<ChangePasswordRequest>,
+) -> actix_web::Result<HttpResponse> {
+    password::change(&app, &caller, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Mails a link to a new password. The answer, and its time, is the same whether there is such an
+/// account or not.
+#[utoipa::path(
+    post, path = "/api/auth/password/forgot", tag = "credentials", request_body = ForgotRequest,
+    responses(
+        (status = 202, description = "Heard", body = ForgotResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`, by address; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn forgot_password(
+    app: Data<App>,
+    origin: Origin,
+    body: Json<ForgotRequest>,
+) -> actix_web::Result<HttpResponse> {
+    reset::forgot(&app, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::Accepted().json(ForgotResponse {
+        message: "If the account exists and has an address of its own, a mail is on its way",
+    }))
+}
+
+/// Sets a new password by the link of a mail, and ends all sessions of the account. A link is good once,
+/// for an hour.
+#[utoipa::path(
+    post, path = "/api/auth/password/reset", tag = "credentials", request_body = ResetRequest,
+    responses(
+        (status = 204, description = "The password was replaced"),
+        (status = 400, description = "`invalid_token`, `validation_failed`, `password_too_long` or `weak_password`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn reset_password(
+    app: Data<App>,
+    origin: Origin,
+    body: Json<ResetRequest>,
+) -> actix_web::Result<HttpResponse> {
+    reset::reset(&app, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Proves an e-mail address by the link of a mail. A link is good once, for a day.
+#[utoipa::path(
+    post, path = "/api/auth/email/verify", tag = "credentials", request_body = VerifyEmailRequest,
+    responses(
+        (status = 204, description = "The address is the account's"),
+        (status = 400, description = "`invalid_token` or `validation_failed`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn verify_email(
+    app: Data<App>,
+    origin: Origin,
+    body: Json<VerifyEmailRequest>,
+) -> actix_web::Result<HttpResponse> {
+    email::verify(&app, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Asks for another e-mail address; it is the account's once it is proved.
+#[utoipa::path(
+    post, path = "/api/auth/email/change", tag = "credentials", security(("bearer" = [])), request_body = ChangeEmailRequest,
+    responses(
+        (status = 204, description = "A link was mailed to the address"),
+        (status = 400, description = "`validation_failed` or `email_taken`", body = IdentityError),
+        (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn change_email(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+    body: Json<ChangeEmailRequest>,
+) -> actix_web::Result<HttpResponse> {
+    email::change(&app, &caller, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}

@@ -1,0 +1,6 @@
+//! The end of an account, by its owner.
+
+mod queries;
+pub(crate) mod routes;
+mod service;
+mod wire;

@@ -1,0 +1,41 @@
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+use auth_types::wire::IdentityError;
+use service_kit::http::{Json, Path};
+
+use super::service;
+use super::wire::DeleteAccountRequest;
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::origin::Origin;
+
+/// Deletes the caller's account with all that belongs to it. A team of which he is the only member goes
+/// with him. The name and the address are free afterwards; the id is never given out again.
+#[utoipa::path(
+    delete, path = "/api/auth/user/{user_id}", tag = "accounts", security(("bearer" = [])),
+    params(("user_id" = i64, Path)), request_body = DeleteAccountRequest,
+    responses(
+        (status = 204, description = "The account is gone"),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`; `invalid_credentials`, or `totp_required` when only the code is missing", body = IdentityError),
+        (status = 403, description = "`forbidden`: not the caller's own", body = IdentityError),
+        (status = 404, description = "`user_not_found`: no id at all", body = IdentityError),
+        (status = 409, description = "`last_owner`: he owns a team that has other members", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+pub(crate) async fn delete_account(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+    user_id: Path<(String,)>,
+    body: Json<DeleteAccountRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let user_id = user_id.0.0.parse().map_err(|_| Error::UserNotFound)?;
+    service::check_own(&caller, user_id)?;
+    service::delete_account(&app, &caller, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}

@@ -1,0 +1,90 @@
+use auth_types::UserId;
+use db_kit::DbError;
+
+use super::queries;
+use super::wire::DeleteAccountRequest;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::auth::CurrentUser;
+use crate::change::Change;
+use crate::credentials::Proof;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::{sessions, teams};
+
+/// How often the teams may change under a deletion before it gives up.
+const ATTEMPTS: usize = 5;
+
+/// Whether an attempt came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Deleted,
+    /// He joined a team between the look at his teams and the lock on his account.
+    JoinedMeanwhile,
+}
+
+/// Nobody deletes another's account here, whether it exists or not.
+pub(super) fn check_own(caller: &CurrentUser, user_id: UserId) -> Result<(), Error> {
+    if user_id == caller.account.id {
+        Ok(())
+    } else {
+        Err(Error::Forbidden("an account is deleted by its owner alone"))
+    }
+}
+
+/// Deletes the caller's account if he knows its password, and has a code of its second factor.
+pub(super) async fn delete_account(
+    app: &App,
+    caller: &CurrentUser,
+    request: DeleteAccountRequest,
+    origin: &Origin,
+) -> Result<(), Error> {
+    let user_id = caller.account.id;
+    let shown = (request.password.as_str(), request.totp_code);
+    let proof = Proof::of(app, caller, shown, origin, "deletion").await?;
+    let origin = origin.clone().by(user_id);
+    for _ in 0..ATTEMPTS {
+        let held = proof.clone();
+        let outcome = app
+            .change(&origin, move |change| delete(change, user_id, &held))
+            .await;
+        if !matches!(outcome, Ok(Outcome::JoinedMeanwhile)) {
+            return proof.settle(app, outcome).await.map(drop);
+        }
+    }
+    Err(DbError::Busy.into())
+}
+
+/// One transaction. Teams are locked first, in the order of their ids, then the account: who changes the
+/// members of a team locks it before he looks at an account.
+fn delete(change: &mut Change<'_>, user_id: UserId, proof: &Proof) -> Result<Outcome, Error> {
+    let now = change.now.naive_utc();
+    let mut locked = Vec::new();
+    for id in queries::list_team_ids(change.db, user_id)? {
+        locked.extend(teams::queries::lock_team(change.db, id, now)?);
+    }
+    if !queries::lock_to_delete(change.db, user_id)? {
+        return Err(Error::TokenRevoked);
+    }
+    let ids = queries::list_team_ids(change.db, user_id)?;
+    let lock_of = |id| locked.iter().find(|team| team.id == id);
+    if ids.iter().any(|id| lock_of(*id).is_none()) {
+        // Before anything is written, or a code is used up.
+        return Ok(Outcome::JoinedMeanwhile);
+    }
+    proof.hold(change)?;
+    for team in ids.into_iter().filter_map(lock_of) {
+        if team.owner_id != user_id {
+            teams::members::end_membership(change, team, user_id)?;
+        } else if teams::queries::count_members(change.db, team.id)? > 1 {
+            return Err(Error::LastOwner);
+        } else {
+            teams::service::remove_team(change, team)?;
+        }
+    }
+    sessions::end_all(change, user_id, None)?;
+    change.audit(&Entry::on(Action::Deleted, user_id))?;
+    queries::delete_account(change.db, user_id)?;
+    change.user_deleted(user_id)?;
+    Ok(Outcome::Deleted)
+}

@@ -1,0 +1,42 @@
+use actix_web::HttpResponse;
+use actix_web::http::header::CONTENT_DISPOSITION;
+use actix_web::web::{Data, ServiceConfig};
+use auth_types::wire::IdentityError;
+use service_kit::http::endpoint;
+
+use super::service;
+use super::wire::ExportResponse;
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::origin::Origin;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/auth/export").get(export));
+}
+
+/// Everything that is kept about the caller, as a file to save. Ten times an hour.
+#[utoipa::path(
+    get, path = "/api/auth/export", tag = "accounts", security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The document, with `Content-Disposition: attachment`", body = ExportResponse),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn export(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+) -> Result<HttpResponse, Error> {
+    let document = service::export(&app, &caller, &origin).await?;
+    // A username has no character that would have to be quoted.
+    let name = format!(
+        "attachment; filename=\"holdfast-{}.json\"",
+        caller.account.username
+    );
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_DISPOSITION, name))
+        .json(document))
+}

@@ -1,0 +1,168 @@
+use auth_types::UserId;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use db_kit::Db;
+use diesel::QueryResult;
+use serde_json::Value;
+
+use super::queries::{self, EntryRow, InvitationRow, MembershipRow, SessionRow, Side, TeamNames};
+use super::wire::{
+    ExportResponse, ExportedEntry, ExportedInvitation, ExportedMembership, ExportedSession,
+    ExportedTeam,
+};
+use crate::accounts;
+use crate::accounts::model::Viewer;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::teams::model::effective_role;
+
+/// The longest list but the audit log's.
+const MOST: usize = 1_000;
+/// Entries of the audit log.
+const MOST_ENTRIES: usize = 10_000;
+
+/// Reads everything about the caller, as the database has it now, and writes down that it was read.
+pub(super) async fn export(
+    app: &App,
+    caller: &CurrentUser,
+    origin: &Origin,
+) -> Result<ExportResponse, Error> {
+    let user_id = caller.account.id;
+    app.limits.check_export(user_id)?;
+    let exported = Entry::on(Action::Exported, user_id).session(&caller.token.session_id);
+    let origin = origin.clone().of(caller);
+    app.change(&origin, move |change| change.audit(&exported))
+        .await?;
+    let now = app.clock.now();
+    let (base_url, plans) = (app.base_url.clone(), app.premium.clone());
+    app.pool
+        .read(move |db| {
+            let account =
+                accounts::queries::find_account(db, user_id)?.ok_or(Error::TokenRevoked)?;
+            let mut cut = Cut::default();
+            Ok(ExportResponse {
+                exported_at: now,
+                account: account.to_user(Viewer::SelfOrSuperadmin, now.naive_utc(), &base_url)?,
+                premium: account.premium(|tier| plans.bandwidth_mb(tier), now.naive_utc())?,
+                totp_enabled: queries::has_second_factor(db, user_id)?,
+                profile_photo: queries::find_photo(db, user_id)?.map(data_url),
+                sessions: cut
+                    .list("sessions", MOST, |most| {
+                        queries::list_sessions(db, user_id, most)
+                    })?
+                    .map(session)
+                    .collect(),
+                teams: cut
+                    .list("teams", MOST, |most| {
+                        queries::list_memberships(db, user_id, most)
+                    })?
+                    .map(|row| membership(row, user_id))
+                    .collect::<Result<_, _>>()?,
+                invitations_received: invitations(&mut cut, db, user_id, Side::Received)?,
+                invitations_sent: invitations(&mut cut, db, user_id, Side::Sent)?,
+                audit_log: cut
+                    .list("audit_log", MOST_ENTRIES, |most| {
+                        queries::list_entries(db, user_id, most)
+                    })?
+                    .map(|row| entry(row, user_id))
+                    .collect(),
+                truncated: cut.0,
+            })
+        })
+        .await
+}
+
+/// The lists that were longer than what is given of them.
+#[derive(Default)]
+struct Cut(Vec<&'static str>);
+
+impl Cut {
+    /// Reads one row more than is given, to know whether there are more.
+    fn list<T>(
+        &mut self,
+        name: &'static str,
+        most: usize,
+        read: impl FnOnce(i64) -> QueryResult<Vec<T>>,
+    ) -> QueryResult<std::iter::Take<std::vec::IntoIter<T>>> {
+        let rows = read(i64::try_from(most + 1).unwrap_or(i64::MAX))?;
+        if rows.len() > most {
+            self.0.push(name);
+        }
+        Ok(rows.into_iter().take(most))
+    }
+}
+
+fn invitations(
+    cut: &mut Cut,
+    db: &mut Db,
+    user_id: UserId,
+    side: Side,
+) -> QueryResult<Vec<ExportedInvitation>> {
+    let name = match side {
+        Side::Received => "invitations_received",
+        Side::Sent => "invitations_sent",
+    };
+    let rows = cut.list(name, MOST, |most| {
+        queries::list_invitations(db, user_id, side, most)
+    })?;
+    Ok(rows.map(invitation).collect())
+}
+
+fn data_url((content_type, bytes): (String, Vec<u8>)) -> String {
+    format!("data:{content_type};base64,{}", STANDARD.encode(bytes))
+}
+
+fn session(row: SessionRow) -> ExportedSession {
+    ExportedSession {
+        id: row.id,
+        created_at: row.created_at.and_utc(),
+        last_used_at: row.last_used_at.and_utc(),
+        expires_at: row.expires_at.and_utc(),
+        revoked_at: row.revoked_at.map(|at| at.and_utc()),
+        address: row.address,
+        user_agent: row.user_agent,
+    }
+}
+
+fn team((id, slug, name): TeamNames) -> ExportedTeam {
+    ExportedTeam { id, slug, name }
+}
+
+fn membership(row: MembershipRow, user_id: UserId) -> Result<ExportedMembership, Error> {
+    Ok(ExportedMembership {
+        role: effective_role(row.owner_id, user_id, &row.role)?,
+        team: team(row.team),
+        joined_at: row.joined_at.and_utc(),
+    })
+}
+
+fn invitation(row: InvitationRow) -> ExportedInvitation {
+    ExportedInvitation {
+        id: row.id,
+        team: team(row.team),
+        email: row.email,
+        role: row.role,
+        status: row.status,
+        invited_by: row.invited_by,
+        created_at: row.created_at.and_utc(),
+        expires_at: row.expires_at.and_utc(),
+        settled_at: row.settled_at.map(|at| at.and_utc()),
+    }
+}
+
+fn entry(row: EntryRow, user_id: UserId) -> ExportedEntry {
+    let by_other = row.actor_id.is_some_and(|actor| actor != user_id);
+    let details = |text: String| serde_json::from_str(&text).unwrap_or(Value::String(text));
+    ExportedEntry {
+        at: row.at.and_utc(),
+        action: row.action,
+        session_id: row.session_id,
+        actor_id: row.actor_id,
+        address: row.address.filter(|_| !by_other),
+        via: row.via,
+        details: row.details.map(details),
+    }
+}

@@ -1,0 +1,91 @@
+use auth_types::wire::{Premium, User};
+use auth_types::{TeamId, TeamRole, UserId};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// What is kept about an account. Hashes of passwords and tokens, and the secret of a second factor, are
+/// not in it: they say nothing about a person.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExportResponse {
+    pub(crate) exported_at: DateTime<Utc>,
+    pub(crate) account: User,
+    pub(crate) premium: Premium,
+    /// Whether a second factor is asked for at sign-in.
+    pub(crate) totp_enabled: bool,
+    /// The profile photo as a `data:` URL.
+    pub(crate) profile_photo: Option<String>,
+    /// Sign-ins, also those that are over; newest first, at most 1,000.
+    pub(crate) sessions: Vec<ExportedSession>,
+    /// Memberships, oldest first, at most 1,000.
+    pub(crate) teams: Vec<ExportedMembership>,
+    /// Invitations to the account's address, or that it accepted; newest first, at most 1,000.
+    pub(crate) invitations_received: Vec<ExportedInvitation>,
+    /// Invitations that it sent; newest first, at most 1,000.
+    pub(crate) invitations_sent: Vec<ExportedInvitation>,
+    /// What the audit log says about the account; newest first, at most 10,000.
+    pub(crate) audit_log: Vec<ExportedEntry>,
+    /// The lists above that end before their end.
+    pub(crate) truncated: Vec<&'static str>,
+}
+
+/// One sign-in.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExportedSession {
+    pub(crate) id: String,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) last_used_at: DateTime<Utc>,
+    pub(crate) expires_at: DateTime<Utc>,
+    pub(crate) revoked_at: Option<DateTime<Utc>>,
+    pub(crate) address: Option<String>,
+    pub(crate) user_agent: Option<String>,
+}
+
+/// One membership.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExportedMembership {
+    pub(crate) team: ExportedTeam,
+    pub(crate) role: TeamRole,
+    pub(crate) joined_at: DateTime<Utc>,
+}
+
+/// A team by its names.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExportedTeam {
+    pub(crate) id: TeamId,
+    pub(crate) slug: String,
+    pub(crate) name: String,
+}
+
+/// One invitation, without its token.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExportedInvitation {
+    pub(crate) id: String,
+    pub(crate) team: ExportedTeam,
+    pub(crate) email: String,
+    pub(crate) role: String,
+    /// As it is stored: a pending one whose time is over reads `pending`.
+    pub(crate) status: String,
+    /// The username of who asked, if that account is still there.
+    pub(crate) invited_by: Option<String>,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) expires_at: DateTime<Utc>,
+    pub(crate) settled_at: Option<DateTime<Utc>>,
+}
+
+/// One entry of the audit log.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExportedEntry {
+    pub(crate) at: DateTime<Utc>,
+    /// Such as `session.opened`.
+    pub(crate) action: String,
+    pub(crate) session_id: Option<String>,
+    /// Who did it; null when nobody was signed in.
+    pub(crate) actor_id: Option<UserId>,
+    /// From where; null when somebody else who was signed in did it, whose business that is.
+    pub(crate) address: Option<String>,
+    /// `http`, `command` or `system`.
+    pub(crate) via: String,
+    pub(crate) details: Option<Value>,
+}

@@ -1,0 +1,119 @@
+//! Whether the feed lives: how long ago everything committed until then had been heard.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// The feed counts as down after so much silence.
+const SILENCE: Duration = Duration::from_secs(1);
+
+/// Until when the feed counts as alive, by two clocks: the monotonic one stands still while the machine
+/// sleeps, the other one can be set back. It is alive while both say so.
+pub(super) struct Alive {
+    born: Instant,
+    /// Milliseconds after `born`; 0 while the feed is down.
+    monotonic: AtomicU64,
+    /// Milliseconds since the epoch; 0 while the feed is down.
+    wall: AtomicU64,
+}
+
+impl Alive {
+    /// Not alive before it is heard for the first time.
+    pub(super) fn new() -> Self {
+        Self {
+            born: Moment::now().monotonic,
+            monotonic: AtomicU64::new(0),
+            wall: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn at(&self, moment: Moment) -> bool {
+        let (monotonic, wall) = self.millis(moment);
+        self.monotonic.load(Ordering::Acquire) > monotonic
+            && self.wall.load(Ordering::Acquire) > wall
+    }
+
+    /// All that was committed before `moment` has been heard: alive for [`SILENCE`] from then on.
+    pub(super) fn heard_at(&self, moment: Moment) {
+        let (monotonic, wall) = self.millis(moment);
+        let silence = millis(SILENCE);
+        self.monotonic
+            .store(monotonic.saturating_add(silence), Ordering::Release);
+        self.wall
+            .store(wall.saturating_add(silence), Ordering::Release);
+    }
+
+    pub(super) fn is_down(&self) {
+        self.monotonic.store(0, Ordering::Release);
+        self.wall.store(0, Ordering::Release);
+    }
+
+    fn millis(&self, moment: Moment) -> (u64, u64) {
+        let wall = moment.wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+        (
+            millis(moment.monotonic.saturating_duration_since(self.born)),
+            millis(wall),
+        )
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What the machine's two clocks say at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moment {
+    pub(super) monotonic: Instant,
+    wall: SystemTime,
+}
+
+impl Moment {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this measures silence, not the time of day that tests move"
+    )]
+    pub(super) fn now() -> Self {
+        Self {
+            monotonic: Instant::now(),
+            wall: SystemTime::now(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn silence_of_a_second_by_either_clock_is_the_end() {
+        let alive = Alive::new();
+        let heard = Moment::now();
+        let later = |monotonic: u64, wall: u64| Moment {
+            monotonic: heard.monotonic + Duration::from_millis(monotonic),
+            wall: heard.wall + Duration::from_millis(wall),
+        };
+        assert!(!alive.at(heard));
+        alive.heard_at(heard);
+        assert!(alive.at(heard));
+        assert!(alive.at(later(998, 998)));
+        assert!(!alive.at(later(1_000, 0)));
+        // The machine slept for an hour, which only one of its clocks has noticed.
+        assert!(!alive.at(later(5, 3_600_000)));
+        alive.heard_at(later(2_000, 2_000));
+        assert!(alive.at(later(2_100, 2_100)));
+        alive.is_down();
+        assert!(!alive.at(later(2_100, 2_100)));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_prolongs_nothing() {
+        let alive = Alive::new();
+        let heard = Moment::now();
+        alive.heard_at(heard);
+        let set_back = Moment {
+            monotonic: heard.monotonic + Duration::from_secs(2),
+            wall: heard.wall - Duration::from_secs(60),
+        };
+        assert!(!alive.at(set_back));
+    }
+}

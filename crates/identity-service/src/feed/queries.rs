@@ -1,0 +1,144 @@
+use std::collections::HashSet;
+
+use db_kit::{Backend, Db};
+use diesel::connection::SimpleConnection as _;
+use diesel::dsl::sql;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Timestamp};
+
+use super::Subject;
+use crate::schema::changes;
+
+/// What PostgreSQL wakes the other processes with.
+const CHANNEL: &str = "holdfast_identity_changes";
+
+/// Rows of one reading; a burst beyond that makes the reader forget everything.
+pub(super) const MAX_ROWS: usize = 10_000;
+
+/// A row of the feed.
+pub(super) type Row = (i64, String, String);
+
+/// Rows of one statement.
+const BATCH: usize = 1_000;
+
+/// Writes down what changed, as the last thing of a transaction.
+pub(crate) fn record(db: &mut Db, subjects: &[Subject]) -> QueryResult<()> {
+    let mut told = HashSet::new();
+    let rows: Vec<_> = subjects
+        .iter()
+        .filter(|subject| told.insert(*subject))
+        .map(|subject| {
+            (
+                changes::kind.eq(subject.kind()),
+                changes::subject.eq(subject.name()),
+            )
+        })
+        .collect();
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let insert = diesel::insert_into(changes::table);
+    match db {
+        Db::Pg(conn) => {
+            conn.batch_execute(&format!("NOTIFY {CHANNEL}"))?;
+            rows.chunks(BATCH)
+                .try_for_each(|rows| insert.values(rows).execute(conn).map(drop))
+        }
+        Db::Sqlite(conn) => rows
+            .iter()
+            .try_for_each(|row| insert.values(row).execute(conn).map(drop)),
+    }
+}
+
+/// How far a reader has come. Neither form asks a clock: a transaction that takes long to commit, or a
+/// clock that is set, hides nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Position {
+    /// PostgreSQL gives ids out before it commits, in any order: every transaction before this one had
+    /// ended.
+    Transaction(i64),
+    /// SQLite has one writer at a time, so that ids are in the order of commits: the newest one.
+    Id(i64),
+}
+
+/// Where a reading that begins now leaves off at the least.
+pub(super) fn position(db: &mut Db) -> QueryResult<Position> {
+    #[derive(QueryableByName)]
+    struct Oldest {
+        #[diesel(sql_type = BigInt)]
+        running: i64,
+    }
+    match db {
+        Db::Pg(conn) => diesel::sql_query(
+            "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS running",
+        )
+        .get_result::<Oldest>(conn)
+        .map(|oldest| Position::Transaction(oldest.running)),
+        Db::Sqlite(conn) => changes::table
+            .select(diesel::dsl::max(changes::id))
+            .first::<Option<i64>>(conn)
+            .map(|newest| Position::Id(newest.unwrap_or_default())),
+    }
+}
+
+/// The newest [`MAX_ROWS`] of all that may have been committed since a reading began at `position`. What
+/// that reading found may be among them.
+pub(super) fn since(db: &mut Db, position: Position) -> QueryResult<Vec<Row>> {
+    let limit = i64::try_from(MAX_ROWS).unwrap_or(i64::MAX);
+    let rows = changes::table
+        .order(changes::id.desc())
+        .limit(limit)
+        .select((changes::id, changes::kind, changes::subject));
+    match position {
+        Position::Transaction(oldest) => rows.filter(changes::transaction_id.ge(oldest)).load(db),
+        Position::Id(newest) => rows.filter(changes::id.gt(newest)).load(db),
+    }
+}
+
+/// Prepares a connection that only listens: short waits, and on PostgreSQL the subscription and a name
+/// for who looks at the server.
+pub(super) fn listen(db: &mut Db) -> QueryResult<()> {
+    match db {
+        Db::Pg(conn) => conn.batch_execute(&format!(
+            "SET statement_timeout = '1s'; SET application_name = '{CHANNEL}'; LISTEN {CHANNEL}"
+        )),
+        Db::Sqlite(conn) => conn.batch_execute("PRAGMA query_only = ON"),
+    }
+}
+
+/// Whether somebody else has committed something since the last call.
+pub(super) fn something_happened(db: &mut Db, version: &mut i64) -> QueryResult<bool> {
+    match db {
+        Db::Pg(conn) => {
+            let mut any = false;
+            for notification in conn.notifications_iter() {
+                notification?;
+                any = true;
+            }
+            Ok(any)
+        }
+        Db::Sqlite(conn) => {
+            #[derive(QueryableByName)]
+            struct Version {
+                #[diesel(sql_type = BigInt)]
+                data_version: i64,
+            }
+            let now = diesel::sql_query("PRAGMA data_version")
+                .get_result::<Version>(conn)?
+                .data_version;
+            Ok(std::mem::replace(version, now) != now)
+        }
+    }
+}
+
+/// Removes what every reader has read: rows of more than ten minutes ago by the database's clock. Readers
+/// come twice a second; the rest is for clocks that are set.
+pub(crate) fn sweep(db: &mut Db) -> QueryResult<usize> {
+    let until = match db.backend() {
+        Backend::Postgres => {
+            sql::<Timestamp>("(clock_timestamp() AT TIME ZONE 'UTC') - INTERVAL '10 minutes'")
+        }
+        Backend::Sqlite => sql::<Timestamp>("strftime('%Y-%m-%d %H:%M:%f', 'now', '-10 minutes')"),
+    };
+    diesel::delete(changes::table.filter(changes::at.lt(until))).execute(db)
+}

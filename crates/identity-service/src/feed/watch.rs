@@ -1,0 +1,198 @@
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use db_kit::{Db, DbError, Pool};
+
+use super::Subject;
+use super::alive::Moment;
+use super::memory::Memory;
+use super::queries::{self, MAX_ROWS, Position, Row};
+
+/// How often the connection is looked at.
+const EVERY: Duration = Duration::from_millis(200);
+/// How often the table is read although nobody has called: a wake-up may get lost, a row may not.
+const AT_LEAST_EVERY: Duration = Duration::from_millis(300);
+/// After so long a pause rows may have been swept unseen.
+const TOO_LONG: Duration = Duration::from_secs(60);
+
+/// The thread that reads the feed; it ends when this is stopped or dropped.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    stop: mpsc::Sender<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Starts to read. The thread has a connection of its own, which never writes.
+    pub(crate) fn spawn(pool: Pool, memory: Arc<Memory>) -> std::io::Result<Self> {
+        let (stop, stopped) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("identity feed".to_owned())
+            .spawn(move || {
+                keep_up(&memory, &stopped, |down| {
+                    follow(&pool, &memory, &stopped, down)
+                });
+            })?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Ends the thread and waits for it.
+    pub(crate) async fn stop(mut self) {
+        let _ = self.stop.send(());
+        if let Some(thread) = self.thread.take() {
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let _ = self.stop.send(());
+    }
+}
+
+/// Waits for the next look; true when there will be none.
+fn is_stopped(stopped: &mpsc::Receiver<()>) -> bool {
+    !matches!(stopped.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout))
+}
+
+/// Follows the feed again each time that this fails or panics, until it is to end. In between nothing is
+/// remembered.
+fn keep_up(
+    memory: &Memory,
+    stopped: &mpsc::Receiver<()>,
+    mut follow: impl FnMut(&mut bool) -> Result<(), DbError>,
+) {
+    let mut down = false;
+    loop {
+        // What a panic leaves behind is forgotten: the connection, and all that was remembered.
+        let ended = catch_unwind(AssertUnwindSafe(|| follow(&mut down)));
+        memory.feed_is_down();
+        let why = match ended {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "its thread panicked".to_owned(),
+        };
+        // Said once an outage; requests that meet it say the rest.
+        if !std::mem::replace(&mut down, true) {
+            log::warn!("the change feed is down, every token is looked up: {why}");
+        }
+        if is_stopped(stopped) {
+            return;
+        }
+    }
+}
+
+/// Follows the feed over one connection until that fails or the thread is to end.
+fn follow(
+    pool: &Pool,
+    memory: &Memory,
+    stopped: &mpsc::Receiver<()>,
+    down: &mut bool,
+) -> Result<(), DbError> {
+    let mut reader = Reader::open(pool)?;
+    // Whatever was remembered under the last connection may have changed since.
+    memory.forget_all();
+    loop {
+        reader.look(memory)?;
+        if std::mem::take(down) {
+            log::info!("the change feed is up again");
+        }
+        if is_stopped(stopped) {
+            return Ok(());
+        }
+    }
+}
+
+/// A connection, and what was read over it.
+struct Reader {
+    db: Db,
+    data_version: i64,
+    position: Position,
+    /// The rows of the last reading: what is among them again is no news.
+    known: HashSet<i64>,
+    read_at: Option<Instant>,
+}
+
+impl Reader {
+    fn open(pool: &Pool) -> Result<Self, DbError> {
+        let mut db = pool.dedicated()?;
+        queries::listen(&mut db)?;
+        let position = queries::position(&mut db)?;
+        Ok(Self {
+            db,
+            data_version: 0,
+            position,
+            known: HashSet::new(),
+            read_at: None,
+        })
+    }
+
+    /// One look: reads the table if there is something new in it, or if it is time to make sure.
+    fn look(&mut self, memory: &Memory) -> Result<(), DbError> {
+        let started = Moment::now();
+        let pause = self.read_at.map(|at| started.monotonic - at);
+        let called = queries::something_happened(&mut self.db, &mut self.data_version)?;
+        if !called && pause.is_some_and(|pause| pause < AT_LEAST_EVERY) {
+            return Ok(());
+        }
+        // Before the reading: what is committed in between is read twice rather than not at all.
+        let position = queries::position(&mut self.db)?;
+        let rows = queries::since(&mut self.db, self.position)?;
+        if rows.len() >= MAX_ROWS || pause.is_some_and(|pause| pause > TOO_LONG) {
+            memory.forget_all();
+        }
+        memory.forget(&self.news(rows));
+        self.position = position;
+        self.read_at = Some(started.monotonic);
+        memory.caught_up_at(started);
+        Ok(())
+    }
+
+    fn news(&mut self, rows: Vec<Row>) -> Vec<Subject> {
+        let ids = rows.iter().map(|(id, _, _)| *id).collect();
+        let news = rows
+            .into_iter()
+            .filter(|(id, _, _)| !self.known.contains(id))
+            .filter_map(|(_, kind, name)| Subject::read(&kind, name))
+            .collect();
+        self.known = ids;
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_counts_as_an_outage_and_the_feed_is_followed_again() {
+        let memory = Memory::new(true);
+        let (stop, stopped) = mpsc::channel();
+        let mut rounds = 0;
+        keep_up(&memory, &stopped, |down| {
+            rounds += 1;
+            assert!(memory.ticket().is_none(), "nothing is asked in between");
+            assert_eq!(*down, rounds > 1);
+            memory.caught_up_at(Moment::now());
+            assert!(memory.ticket().is_some());
+            match rounds {
+                1 => panic!("the first round fails as nobody foresaw"),
+                2 => Err(DbError::Busy),
+                _ => {
+                    let _ = stop.send(());
+                    Ok(())
+                }
+            }
+        });
+        assert_eq!(rounds, 3);
+        assert!(memory.ticket().is_none());
+    }
+}

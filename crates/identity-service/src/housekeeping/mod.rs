@@ -1,0 +1,222 @@
+//! What has to be done now and then: removing what nobody needs any more, and rotating signing keys by
+//! age. Each replica does it; they do not get into each other's way, and a round that fails is repeated.
+
+mod queries;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use db_kit::Db;
+use diesel::QueryResult;
+use prometheus::{IntCounter, IntCounterVec, IntGauge, Opts};
+use service_kit::metrics::Metrics;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use self::queries::BATCH;
+use crate::app::App;
+use crate::error::Error;
+use crate::feed;
+use crate::origin::{Origin, Via};
+use crate::tokens::rotation;
+
+/// How often the larger tables are looked through, by the service's clock.
+const HOURLY: TimeDelta = TimeDelta::hours(1);
+
+/// What housekeeping counts.
+#[derive(Clone)]
+pub(crate) struct Figures {
+    removed: IntCounterVec,
+    failures: IntCounter,
+    last_success: IntGauge,
+}
+
+impl Figures {
+    pub(crate) fn register(metrics: &Metrics) -> Result<Self, prometheus::Error> {
+        let removed = Opts::new(
+            "housekeeping_removed_total",
+            "Rows that housekeeping removed, by kind",
+        );
+        Ok(Self {
+            removed: metrics.register(IntCounterVec::new(removed, &["kind"])?)?,
+            failures: metrics.register(IntCounter::new(
+                "housekeeping_failures_total",
+                "Rounds of housekeeping that did not get through",
+            )?)?,
+            last_success: metrics.register(IntGauge::new(
+                "housekeeping_last_success_timestamp_seconds",
+                "When a round of housekeeping last got through",
+            )?)?,
+        })
+    }
+}
+
+/// The task that keeps house; it ends when this is stopped.
+#[derive(Debug)]
+pub(crate) struct Housekeeping {
+    task: JoinHandle<()>,
+}
+
+impl Housekeeping {
+    /// Keeps house now, and then each `every`. Keys older than `rotate_after` are rotated.
+    pub(crate) fn spawn(
+        app: Arc<App>,
+        figures: Figures,
+        every: Duration,
+        rotate_after: Option<TimeDelta>,
+    ) -> Self {
+        let mut keeper = Keeper {
+            app,
+            figures,
+            rotate_after,
+            looked_through: None,
+        };
+        let task = tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(every);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut failing = false;
+            loop {
+                ticks.tick().await;
+                match keeper.round().await {
+                    Ok(()) if std::mem::take(&mut failing) => {
+                        log::info!("housekeeping works again")
+                    }
+                    Ok(()) => {}
+                    Err(error) => {
+                        keeper.figures.failures.inc();
+                        // Said once an outage.
+                        if !std::mem::replace(&mut failing, true) {
+                            log::warn!("housekeeping fails, and is tried again: {error}");
+                        }
+                    }
+                }
+            }
+        });
+        Self { task }
+    }
+
+    /// Ends it; a transaction under way completes on its own thread.
+    pub(crate) async fn stop(self) {
+        self.task.abort();
+        // Ends with the cancellation that was just asked for.
+        drop(self.task.await);
+    }
+}
+
+struct Keeper {
+    app: Arc<App>,
+    figures: Figures,
+    rotate_after: Option<TimeDelta>,
+    looked_through: Option<DateTime<Utc>>,
+}
+
+impl Keeper {
+    async fn round(&mut self) -> Result<(), Error> {
+        self.remove("change", |db, _| feed::queries::sweep(db))
+            .await?;
+        let now = self.app.clock.now();
+        // A clock that was set back counts as an hour gone by.
+        let recent = |at: &DateTime<Utc>| *at <= now && now - *at < HOURLY;
+        if !self.looked_through.as_ref().is_some_and(recent) {
+            self.look_through().await?;
+            self.looked_through = Some(now);
+        }
+        self.figures.last_success.set(now.timestamp());
+        Ok(())
+    }
+
+    /// One chore that cannot be done does not keep the others from being done.
+    async fn look_through(&self) -> Result<(), Error> {
+        let outcomes = [
+            self.remove_sessions().await,
+            self.remove("mail_token", queries::delete_mail_tokens).await,
+            self.remove("invitation", queries::delete_invitations).await,
+            self.remove("email_claim", queries::delete_email_claims)
+                .await,
+            self.remove("totp_factor", queries::delete_totp_factors)
+                .await,
+            self.tend_keys().await,
+        ];
+        outcomes.into_iter().collect()
+    }
+
+    /// Removes batch after batch until none is left, or until another replica is at it.
+    async fn remove(
+        &self,
+        kind: &str,
+        delete: impl Fn(&mut Db, NaiveDateTime) -> QueryResult<usize> + Copy + Send + 'static,
+    ) -> Result<(), Error> {
+        loop {
+            let now = self.app.clock.now_naive();
+            let removed = self.batch(kind, move |db| delete(db, now)).await?;
+            if removed < usize::from(BATCH) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Sessions are found before the write lock is taken: that may mean reading all of them.
+    async fn remove_sessions(&self) -> Result<(), Error> {
+        let ttl = TimeDelta::seconds(self.app.tokens.expires_in());
+        loop {
+            let now = self.app.clock.now_naive();
+            let over = self
+                .app
+                .pool
+                .read(move |db| Ok::<_, Error>(queries::list_over_sessions(db, now, ttl)?))
+                .await?;
+            let found = over.len();
+            let removed = self
+                .batch("session", move |db| queries::delete_sessions(db, &over))
+                .await?;
+            if found < usize::from(BATCH) || removed == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One short transaction; nothing when another replica is at it.
+    async fn batch(
+        &self,
+        kind: &str,
+        delete: impl FnOnce(&mut Db) -> QueryResult<usize> + Send + 'static,
+    ) -> Result<usize, Error> {
+        let removed = self
+            .app
+            .pool
+            .write_tx(move |db| {
+                if !queries::is_ours(db)? {
+                    return Ok(0);
+                }
+                Ok::<_, Error>(delete(db)?)
+            })
+            .await?;
+        self.count(kind, removed);
+        Ok(removed)
+    }
+
+    async fn tend_keys(&self) -> Result<(), Error> {
+        let origin = Origin::local(Via::System);
+        if let Some(age) = self.rotate_after
+            && let Some(rotated) = rotation::rotate_when_older(&self.app, &origin, age).await?
+            && !rotated.by_another
+        {
+            log::info!(
+                "the signing key was rotated by age; {} signs now",
+                rotated.kid
+            );
+        }
+        let removed = rotation::remove_outlived(&self.app, &origin).await?;
+        self.count("signing_key", removed);
+        Ok(())
+    }
+
+    fn count(&self, kind: &str, removed: usize) {
+        let removed = u64::try_from(removed).unwrap_or(u64::MAX);
+        self.figures
+            .removed
+            .with_label_values(&[kind])
+            .inc_by(removed);
+    }
+}

@@ -1,0 +1,120 @@
+use chrono::{NaiveDateTime, TimeDelta};
+use db_kit::Db;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+
+use crate::schema::{email_claims, invitations, mail_tokens, sessions, totp_factors};
+
+/// Rows that are removed in one transaction: few enough that nobody waits for it.
+pub(super) const BATCH: u16 = 500;
+/// The key of the advisory lock that PostgreSQL replicas take while they remove rows.
+const LOCK_KEY: i64 = 0x686f_6c64_6b65_6570;
+
+/// A session that is over is kept for this long, so that what happened to it can still be told.
+const SESSIONS_KEPT: TimeDelta = TimeDelta::days(30);
+/// A settled or expired invitation is kept for this long.
+const INVITATIONS_KEPT: TimeDelta = TimeDelta::days(90);
+/// A second factor that nobody has shown a code of.
+const UNCONFIRMED_FACTORS_KEPT: TimeDelta = TimeDelta::days(1);
+
+/// Whether nobody else is at it; whoever is told so has it to himself until his transaction ends. Two who
+/// delete the same rows in different orders would deadlock.
+pub(super) fn is_ours(db: &mut Db) -> QueryResult<bool> {
+    #[derive(QueryableByName)]
+    struct Got {
+        #[diesel(sql_type = Bool)]
+        got: bool,
+    }
+    match db {
+        Db::Pg(conn) => diesel::sql_query(format!(
+            "SELECT pg_try_advisory_xact_lock({LOCK_KEY}) AS got"
+        ))
+        .get_result::<Got>(conn)
+        .map(|row| row.got),
+        // The transaction has the write lock.
+        Db::Sqlite(_) => Ok(true),
+    }
+}
+
+/// Some sessions that were revoked, or whose last token expired, long ago.
+pub(super) fn list_over_sessions(
+    db: &mut Db,
+    now: NaiveDateTime,
+    ttl: TimeDelta,
+) -> QueryResult<Vec<String>> {
+    let revoked_before = now - SESSIONS_KEPT;
+    // An access token made with the last refresh may outlive the session's own end.
+    let over_before = now - SESSIONS_KEPT.max(ttl);
+    sessions::table
+        .filter(
+            sessions::revoked_at
+                .lt(revoked_before)
+                .assume_not_null()
+                .or(sessions::expires_at.lt(over_before))
+                .or(sessions::refresh_expires_at.lt(over_before)),
+        )
+        .limit(BATCH.into())
+        .select(sessions::id)
+        .load(db)
+}
+
+/// Removes sessions by id: what was over a moment ago does not come to life again.
+pub(super) fn delete_sessions(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
+    diesel::delete(sessions::table.filter(sessions::id.eq_any(ids))).execute(db)
+}
+
+/// Links in mails whose time is over.
+pub(super) fn delete_mail_tokens(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
+    let over = mail_tokens::table
+        .filter(mail_tokens::expires_at.le(now))
+        .limit(BATCH.into())
+        .select(mail_tokens::token_hash);
+    let hashes: Vec<String> = over.load(db)?;
+    diesel::delete(mail_tokens::table.filter(mail_tokens::token_hash.eq_any(hashes))).execute(db)
+}
+
+/// Invitations that were settled, or ran out, long ago.
+pub(super) fn delete_invitations(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
+    let before = now - INVITATIONS_KEPT;
+    let old = invitations::table
+        .filter(
+            invitations::settled_at
+                .lt(before)
+                .assume_not_null()
+                .or(invitations::expires_at.lt(before)),
+        )
+        .limit(BATCH.into())
+        .select(invitations::id);
+    let ids: Vec<String> = old.load(db)?;
+    diesel::delete(invitations::table.filter(invitations::id.eq_any(ids))).execute(db)
+}
+
+/// Claims to e-mail addresses that nobody proved in time.
+pub(super) fn delete_email_claims(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
+    let lapsed = email_claims::table
+        .filter(email_claims::expires_at.le(now))
+        .limit(BATCH.into())
+        .select(email_claims::email_lower);
+    let addresses: Vec<String> = lapsed.load(db)?;
+    // Somebody may have renewed one in between.
+    let still = email_claims::table
+        .filter(email_claims::email_lower.eq_any(addresses))
+        .filter(email_claims::expires_at.le(now));
+    diesel::delete(still).execute(db)
+}
+
+/// Second factors whose setting up was not finished.
+pub(super) fn delete_totp_factors(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
+    let before = now - UNCONFIRMED_FACTORS_KEPT;
+    let unfinished = totp_factors::table
+        .filter(totp_factors::confirmed_at.is_null())
+        .filter(totp_factors::created_at.lt(before))
+        .limit(BATCH.into())
+        .select(totp_factors::user_id);
+    let users: Vec<i64> = unfinished.load(db)?;
+    let still = totp_factors::table
+        .filter(totp_factors::user_id.eq_any(users))
+        .filter(totp_factors::confirmed_at.is_null())
+        .filter(totp_factors::created_at.lt(before));
+    diesel::delete(still).execute(db)
+}

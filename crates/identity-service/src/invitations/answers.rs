@@ -1,0 +1,181 @@
+//! The invited person's side: looking at what is asked, joining, and declining.
+
+use auth_types::{TeamRole, UserId};
+use serde_json::json;
+
+use super::model::{Asked, Reference};
+use super::queries;
+use super::wire::{AcceptResponse, InvitationsResponse, Status};
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::auth::CurrentUser;
+use crate::change::Change;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::teams::caps;
+use crate::teams::model::{TeamRow, effective_role};
+use crate::teams::wire::PageQuery;
+use crate::{accounts, teams};
+
+/// What waits for an answer from the account's address, proven or not.
+pub(super) async fn list_own(
+    app: &App,
+    caller: &CurrentUser,
+    page: PageQuery,
+) -> Result<InvitationsResponse, Error> {
+    let page = page.bounds()?;
+    let (user_id, now) = (caller.account.id, app.clock.now_naive());
+    app.pool
+        .read(move |db| {
+            let email = queries::find_email(db, user_id)?.ok_or(Error::TokenRevoked)?;
+            let email = email.to_ascii_lowercase();
+            let (rows, total) = queries::list_pending(db, &email, now, page)?;
+            let invitations = rows.into_iter().map(|row| row.into_wire(now));
+            Ok(InvitationsResponse {
+                invitations: invitations.collect::<Result<_, _>>()?,
+                total,
+            })
+        })
+        .await
+}
+
+/// Joins the team. Who is a member already is told so, and his role stays what it is.
+pub(super) async fn accept(
+    app: &App,
+    caller: &CurrentUser,
+    reference: Reference,
+    origin: &Origin,
+) -> Result<AcceptResponse, Error> {
+    let (user_id, caps) = (caller.account.id, app.teams);
+    let origin = origin.clone().of(caller);
+    let (reference, asked) = find(app, reference).await?;
+    app.change(&origin, move |change| {
+        let answer = Answer::open(change, &reference, asked, user_id)?;
+        let (team, asked) = (&answer.team, &answer.asked);
+        let member = teams::queries::find_stored_role(change.db, team.id, user_id)?.is_some();
+        // A member who follows the link in somebody else's mail must not use it up.
+        if answer.addressed || !member {
+            let settled = answer.settle(change, Status::Accepted)?;
+            if !settled && !member {
+                return Err(Error::InvitationGone);
+            }
+        }
+        if !member {
+            let (now, role) = (change.now.naive_utc(), given_role(change, team, asked)?);
+            teams::queries::insert_member(change.db, team.id, user_id, role, now)?;
+            caps::check_joined(change.db, caps, user_id)?;
+            change.membership_changed(user_id, team.to_ref(), Some(role))?;
+        }
+        let size = teams::queries::count_members(change.db, team.id)?;
+        Ok(AcceptResponse {
+            message: match member {
+                true => "You are a member of this team",
+                false => "You joined the team",
+            },
+            team: answer.team.into_wire(size),
+        })
+    })
+    .await
+}
+
+/// Says no, for good.
+pub(super) async fn decline(
+    app: &App,
+    caller: &CurrentUser,
+    reference: Reference,
+    origin: &Origin,
+) -> Result<(), Error> {
+    let user_id = caller.account.id;
+    let origin = origin.clone().of(caller);
+    let (reference, asked) = find(app, reference).await?;
+    app.change(&origin, move |change| {
+        let answer = Answer::open(change, &reference, asked, user_id)?;
+        match answer.settle(change, Status::Declined)? {
+            true => Ok(()),
+            false => Err(Error::InvitationGone),
+        }
+    })
+    .await
+}
+
+/// Looks without writing: who guesses holds nobody up.
+async fn find(app: &App, reference: Reference) -> Result<(Reference, Asked), Error> {
+    app.pool
+        .read(move |db| {
+            let asked = queries::find_asked(db, &reference)?.ok_or(Error::InvitationNotFound)?;
+            Ok((reference, asked))
+        })
+        .await
+}
+
+/// An invitation that somebody answers who may.
+struct Answer {
+    team: TeamRow,
+    asked: Asked,
+    by: UserId,
+    /// Whether it was sent to the address that the caller has proven to be his.
+    addressed: bool,
+}
+
+impl Answer {
+    /// Locks the team, then the account. Possession of the token is enough; an id, which is no secret,
+    /// opens it only to the proven address.
+    fn open(
+        change: &mut Change<'_>,
+        reference: &Reference,
+        seen: Asked,
+        by: UserId,
+    ) -> Result<Self, Error> {
+        let now = change.now.naive_utc();
+        let team = teams::queries::lock_team(change.db, seen.team_id, now)?
+            .ok_or(Error::InvitationNotFound)?;
+        // Again, now that nobody changes it: a renewed one has another token.
+        let asked = queries::find_asked(change.db, reference)?.ok_or(Error::InvitationNotFound)?;
+        let (email, verified) =
+            teams::queries::lock_account(change.db, by)?.ok_or(Error::TokenRevoked)?;
+        let addressed = verified && email.to_ascii_lowercase() == asked.email_lower;
+        if !addressed && matches!(reference, Reference::Id(_)) {
+            return Err(Error::InvitationNotFound);
+        }
+        Ok(Self {
+            team,
+            asked,
+            by,
+            addressed,
+        })
+    }
+
+    /// Settles it; false when it was settled before or has expired.
+    fn settle(&self, change: &mut Change<'_>, status: Status) -> Result<bool, Error> {
+        let (action, accepted_by) = match status {
+            Status::Accepted => (Action::InvitationAccepted, Some(self.by)),
+            _ => (Action::InvitationDeclined, None),
+        };
+        let now = change.now.naive_utc();
+        if !queries::settle(change.db, &self.asked.id, status, accepted_by, now)? {
+            return Ok(false);
+        }
+        let details = json!({ "invitation_id": self.asked.id, "team_id": self.team.id });
+        change.audit(&Entry::on(action, self.by).details(details))?;
+        Ok(true)
+    }
+}
+
+/// Nobody gives what he no longer has: the invitation of an admin who is none any more, or cannot sign
+/// in, makes a plain member.
+fn given_role(change: &mut Change<'_>, team: &TeamRow, asked: &Asked) -> Result<TeamRole, Error> {
+    let role = asked.role()?;
+    let Some(inviter) = asked.invited_by else {
+        return Ok(TeamRole::Member);
+    };
+    let account = accounts::queries::find_account(change.db, inviter)?;
+    if !account.is_some_and(|account| account.is_active) {
+        return Ok(TeamRole::Member);
+    }
+    let stored = teams::queries::find_stored_role(change.db, team.id, inviter)?;
+    let most = match stored {
+        Some(stored) => effective_role(team.owner_id, inviter, &stored)?,
+        None => TeamRole::Member,
+    };
+    Ok(role.min(most))
+}

@@ -1,0 +1,134 @@
+use auth_types::{TeamId, TeamRole, UserId};
+use chrono::{NaiveDateTime, TimeDelta};
+use diesel::prelude::*;
+use secrecy::SecretString;
+use uuid::Uuid;
+
+use super::wire::{Invitation, InvitedTo, Inviter, Status};
+use crate::error::Error;
+use crate::links;
+use crate::schema::invitations;
+
+/// How long an invitation is good, from its newest mail on.
+pub(super) const LIFE: TimeDelta = TimeDelta::days(7);
+
+/// How a path names an invitation.
+pub(super) enum Reference {
+    /// By its id, which is no secret.
+    Id(String),
+    /// By the hash of the token that was in the mail.
+    Token(String),
+}
+
+impl Reference {
+    /// Reads a path segment; whatever is no id may be a token.
+    pub(super) fn parse(text: String) -> Self {
+        match invitation_id(&text) {
+            Some(id) => Self::Id(id),
+            None => Self::Token(links::hash(&SecretString::from(text))),
+        }
+    }
+}
+
+/// The id in its one spelling; none for what is no id.
+pub(super) fn invitation_id(text: &str) -> Option<String> {
+    const HYPHENATED: usize = 36;
+    let id = Uuid::try_parse(text).ok()?;
+    (text.len() == HYPHENATED).then(|| id.to_string())
+}
+
+/// A row of `invitations` to be, pending.
+#[derive(Insertable)]
+#[diesel(table_name = invitations)]
+pub(super) struct NewInvitation<'a> {
+    pub(super) id: &'a str,
+    pub(super) team_id: i64,
+    pub(super) email: &'a str,
+    pub(super) email_lower: &'a str,
+    pub(super) role: &'static str,
+    pub(super) status: &'static str,
+    pub(super) token_hash: &'a str,
+    pub(super) invited_by: i64,
+    pub(super) created_at: NaiveDateTime,
+    pub(super) expires_at: NaiveDateTime,
+}
+
+/// What answering an invitation needs to know of it.
+#[derive(Queryable)]
+pub(super) struct Asked {
+    pub(super) id: String,
+    pub(super) team_id: TeamId,
+    pub(super) email_lower: String,
+    role: String,
+    pub(super) invited_by: Option<UserId>,
+}
+
+impl Asked {
+    pub(super) fn role(&self) -> Result<TeamRole, Error> {
+        stored_role(&self.role)
+    }
+}
+
+/// An invitation with its team and who asks, if that account is still there.
+#[derive(Queryable)]
+pub(super) struct InvitationRow {
+    id: String,
+    team: (TeamId, String, String),
+    email: String,
+    role: String,
+    status: String,
+    invited_by: Option<(UserId, String)>,
+    created_at: NaiveDateTime,
+    expires_at: NaiveDateTime,
+}
+
+impl InvitationRow {
+    /// The record as it is at `now`: nothing needs to happen for one to expire.
+    pub(super) fn into_wire(self, now: NaiveDateTime) -> Result<Invitation, Error> {
+        let status = match self.status.as_str() {
+            "pending" if self.expires_at <= now => Status::Expired,
+            stored => Status::stored(stored)?,
+        };
+        let (id, slug, name) = self.team;
+        Ok(Invitation {
+            id: self.id,
+            team: InvitedTo { id, slug, name },
+            email: self.email,
+            role: stored_role(&self.role)?,
+            status,
+            invited_by: self
+                .invited_by
+                .map(|(user_id, username)| Inviter { user_id, username }),
+            created_at: self.created_at.and_utc(),
+            expires_at: self.expires_at.and_utc(),
+        })
+    }
+}
+
+fn stored_role(text: &str) -> Result<TeamRole, Error> {
+    text.parse()
+        .map_err(|error| Error::internal("invitations.role", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_usual_spelling_of_an_id_is_one() {
+        let id = "0198f0a2-5c1e-7cc0-8a3b-1f2e3d4c5b6a";
+        assert_eq!(invitation_id(id).as_deref(), Some(id));
+        assert_eq!(invitation_id(&id.to_uppercase()).as_deref(), Some(id));
+        let bare = id.replace('-', "");
+        let urn = format!("urn:uuid:{id}");
+        for text in [
+            "",
+            "1",
+            &bare,
+            &urn,
+            "Zm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm9",
+        ] {
+            assert_eq!(invitation_id(text), None, "{text}");
+        }
+    }
+}

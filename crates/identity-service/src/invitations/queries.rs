@@ -1,0 +1,202 @@
+use auth_types::{TeamId, UserId};
+use chrono::NaiveDateTime;
+use db_kit::{Db, DbBackend};
+use diesel::dsl::{InnerJoin, IntoBoxed, LeftJoin};
+use diesel::prelude::*;
+
+use super::model::{Asked, InvitationRow, NewInvitation, Reference};
+use super::wire::Status;
+use crate::schema::{invitations, teams, users};
+
+/// Invitations with their teams and who asks.
+type Joined<'a> =
+    IntoBoxed<'a, LeftJoin<InnerJoin<invitations::table, teams::table>, users::table>, DbBackend>;
+
+pub(super) fn insert(db: &mut Db, invitation: &NewInvitation<'_>) -> QueryResult<()> {
+    diesel::insert_into(invitations::table)
+        .values(invitation)
+        .execute(db)
+        .map(drop)
+}
+
+/// Gives the address's pending invitation into the team a new token, role, inviter and time; its id, or
+/// none when there is nothing to renew. Expired ones are renewed too.
+pub(super) fn renew(db: &mut Db, by: &NewInvitation<'_>) -> QueryResult<Option<String>> {
+    let pending = invitations::table
+        .filter(invitations::team_id.eq(by.team_id))
+        .filter(invitations::email_lower.eq(by.email_lower))
+        .filter(invitations::status.eq(Status::Pending.as_str()));
+    diesel::update(pending)
+        .set((
+            invitations::email.eq(by.email),
+            invitations::role.eq(by.role),
+            invitations::token_hash.eq(by.token_hash),
+            invitations::invited_by.eq(by.invited_by),
+            invitations::expires_at.eq(by.expires_at),
+        ))
+        .returning(invitations::id)
+        .get_result(db)
+        .optional()
+}
+
+/// Ends a pending invitation that has not expired. This one statement decides every race: of any
+/// number who answer one gets true.
+pub(super) fn settle(
+    db: &mut Db,
+    id: &str,
+    status: Status,
+    accepted_by: Option<UserId>,
+    now: NaiveDateTime,
+) -> QueryResult<bool> {
+    let pending = invitations::table
+        .find(id)
+        .filter(invitations::status.eq(Status::Pending.as_str()))
+        .filter(invitations::expires_at.gt(now));
+    diesel::update(pending)
+        .set((
+            invitations::status.eq(status.as_str()),
+            invitations::accepted_by.eq(accepted_by.map(UserId::get)),
+            invitations::settled_at.eq(now),
+        ))
+        .execute(db)
+        .map(|settled| settled == 1)
+}
+
+/// Takes back what an account has sent for a team, and what was sent to its address; the ids.
+pub(super) fn withdraw(
+    db: &mut Db,
+    team_id: TeamId,
+    sent_by: UserId,
+    sent_to: Option<&str>,
+    now: NaiveDateTime,
+) -> QueryResult<Vec<String>> {
+    let concerned = invitations::invited_by
+        .eq(sent_by)
+        // No address is empty.
+        .or(invitations::email_lower.eq(sent_to.unwrap_or_default()));
+    let pending = invitations::table
+        .filter(invitations::team_id.eq(team_id))
+        .filter(invitations::status.eq(Status::Pending.as_str()))
+        .filter(invitations::expires_at.gt(now))
+        .filter(concerned);
+    diesel::update(pending)
+        .set((
+            invitations::status.eq(Status::Revoked.as_str()),
+            invitations::settled_at.eq(now),
+        ))
+        .returning(invitations::id)
+        .get_results(db)
+}
+
+pub(super) fn find_asked(db: &mut Db, reference: &Reference) -> QueryResult<Option<Asked>> {
+    let columns = (
+        invitations::id,
+        invitations::team_id,
+        invitations::email_lower,
+        invitations::role,
+        invitations::invited_by,
+    );
+    let all = invitations::table.select(columns);
+    match reference {
+        Reference::Id(id) => all.filter(invitations::id.eq(id)).first(db),
+        Reference::Token(hash) => all.filter(invitations::token_hash.eq(hash)).first(db),
+    }
+    .optional()
+}
+
+pub(super) fn find_of_team(
+    db: &mut Db,
+    team_id: TeamId,
+    id: &str,
+) -> QueryResult<Option<InvitationRow>> {
+    let row = joined()
+        .filter(invitations::team_id.eq(team_id))
+        .filter(invitations::id.eq(id));
+    Ok(load(db, row, 1, 0)?.pop())
+}
+
+/// A page of a team's invitations, newest first, and how many there are.
+pub(super) fn list_of_team(
+    db: &mut Db,
+    team_id: TeamId,
+    status: Option<Status>,
+    now: NaiveDateTime,
+    (limit, offset): (i64, i64),
+) -> QueryResult<(Vec<InvitationRow>, i64)> {
+    let wanted = || {
+        let all = joined().filter(invitations::team_id.eq(team_id));
+        match status {
+            Some(status) => with_status(all, status, now),
+            None => all,
+        }
+    };
+    let total = wanted().count().get_result(db)?;
+    Ok((load(db, wanted(), limit, offset)?, total))
+}
+
+/// A page of the invitations that wait for an answer from an address, newest first, and how many there are.
+pub(super) fn list_pending(
+    db: &mut Db,
+    email_lower: &str,
+    now: NaiveDateTime,
+    (limit, offset): (i64, i64),
+) -> QueryResult<(Vec<InvitationRow>, i64)> {
+    let wanted = || {
+        let all = joined().filter(invitations::email_lower.eq(email_lower));
+        with_status(all, Status::Pending, now)
+    };
+    let total = wanted().count().get_result(db)?;
+    Ok((load(db, wanted(), limit, offset)?, total))
+}
+
+pub(super) fn find_email(db: &mut Db, user_id: UserId) -> QueryResult<Option<String>> {
+    users::table
+        .find(user_id)
+        .select(users::email)
+        .first(db)
+        .optional()
+}
+
+fn joined<'a>() -> Joined<'a> {
+    invitations::table
+        .inner_join(teams::table)
+        .left_join(users::table)
+        .into_boxed()
+}
+
+/// Nothing is stored when an invitation expires: it is still pending there.
+fn with_status<'a>(all: Joined<'a>, status: Status, now: NaiveDateTime) -> Joined<'a> {
+    let stored = match status {
+        Status::Expired => Status::Pending,
+        status => status,
+    };
+    let all = all.filter(invitations::status.eq(stored.as_str()));
+    match status {
+        Status::Pending => all.filter(invitations::expires_at.gt(now)),
+        Status::Expired => all.filter(invitations::expires_at.le(now)),
+        _ => all,
+    }
+}
+
+fn load(
+    db: &mut Db,
+    wanted: Joined<'_>,
+    limit: i64,
+    offset: i64,
+) -> QueryResult<Vec<InvitationRow>> {
+    wanted
+        .order((invitations::created_at.desc(), invitations::id.desc()))
+        .limit(limit)
+        .offset(offset)
+        .select((
+            invitations::id,
+            (teams::id, teams::slug, teams::name),
+            invitations::email,
+            invitations::role,
+            invitations::status,
+            (users::id, users::username).nullable(),
+            invitations::created_at,
+            invitations::expires_at,
+        ))
+        .load(db)
+}

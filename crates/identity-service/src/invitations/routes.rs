@@ -1,0 +1,173 @@
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{FromRequest as _, HttpRequest, HttpResponse};
+use auth_types::wire::IdentityError;
+use service_kit::http::{Json, Path, Query, endpoint};
+
+use super::model::Reference;
+use super::wire::{
+    AcceptResponse, InvitationsQuery, InvitationsResponse, InviteRequest, InviteResponse,
+};
+use super::{answers, service};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::teams::access::TeamAdmin;
+use crate::teams::wire::PageQuery;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/teams/{slug}/invite").post(invite))
+        .service(endpoint("/api/teams/{slug}/invitations").get(list_of_team))
+        .service(endpoint("/api/teams/{slug}/invitations/{id}").delete(revoke))
+        .service(
+            endpoint("/api/invitations/{token}")
+                .post(accept)
+                .delete(decline),
+        )
+        .service(endpoint("/api/user/invitations").get(list_own));
+}
+
+/// Asks an address into the team by mail; for admins and the owner. Asking again renews the invitation,
+/// sends another mail, and the older mail's link is dead.
+#[utoipa::path(
+    post, path = "/api/teams/{slug}/invite", tag = "invitations", security(("bearer" = [])),
+    params(("slug" = String, Path)), request_body = InviteRequest,
+    responses(
+        (status = 200, description = "The mail is on its way; the same whether or not the address has an account", body = InviteResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`", body = IdentityError),
+        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`: 20 at once, then 20 an hour; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn invite(
+    app: Data<App>,
+    origin: Origin,
+    admin: TeamAdmin,
+    body: Json<InviteRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let invitation = service::invite(&app, &admin, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::Ok().json(InviteResponse {
+        message: "The invitation was sent",
+        invitation,
+    }))
+}
+
+/// The team's invitations, newest first; for admins and the owner.
+#[utoipa::path(
+    get, path = "/api/teams/{slug}/invitations", tag = "invitations", security(("bearer" = [])),
+    params(("slug" = String, Path), InvitationsQuery),
+    responses(
+        (status = 200, description = "The invitations", body = InvitationsResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`", body = IdentityError),
+        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn list_of_team(
+    app: Data<App>,
+    admin: TeamAdmin,
+    req: HttpRequest,
+) -> actix_web::Result<HttpResponse> {
+    // Read here and not as an argument: who may not see the team is told that first.
+    let query = Query::<InvitationsQuery>::extract(&req).await?.0;
+    Ok(HttpResponse::Ok().json(service::list_of_team(&app, &admin, query).await?))
+}
+
+/// Takes an invitation back; for admins and the owner.
+#[utoipa::path(
+    delete, path = "/api/teams/{slug}/invitations/{id}", tag = "invitations", security(("bearer" = [])),
+    params(("slug" = String, Path), ("id" = String, Path, format = Uuid)),
+    responses(
+        (status = 204, description = "Nobody can join by it any more"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`", body = IdentityError),
+        (status = 404, description = "`team_not_found`, also when the caller is not in it, or `invitation_not_found`", body = IdentityError),
+        (status = 410, description = "`invitation_gone`: it was used, withdrawn or declined before, or has expired", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn revoke(
+    app: Data<App>,
+    origin: Origin,
+    admin: TeamAdmin,
+    path: Path<(String, String)>,
+) -> Result<HttpResponse, Error> {
+    let (_, id) = path.0;
+    service::revoke(&app, &admin, &id, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Joins a team by the token in the mail, which is enough, or by the invitation's id, for the account
+/// whose verified address was invited. Who is a member already gets 200 and stays what he is.
+#[utoipa::path(
+    post, path = "/api/invitations/{token}", tag = "invitations", security(("bearer" = [])),
+    params(("token" = String, Path, description = "The token in the mail's link, or the invitation's id")),
+    responses(
+        (status = 200, description = "The caller is in the team", body = AcceptResponse),
+        (status = 400, description = "`validation_failed`: the caller is in as many teams as an account may be", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 404, description = "`invitation_not_found`", body = IdentityError),
+        (status = 410, description = "`invitation_gone`: it was used, withdrawn or declined, or has expired", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn accept(
+    app: Data<App>,
+    origin: Origin,
+    caller: CurrentUser,
+    path: Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    let reference = Reference::parse(path.0.0);
+    let joined = answers::accept(&app, &caller, reference, &origin).await?;
+    Ok(HttpResponse::Ok().json(joined))
+}
+
+/// Declines an invitation: by its id, for the account whose verified address was invited, or by the
+/// token in the mail.
+#[utoipa::path(
+    delete, path = "/api/invitations/{token}", tag = "invitations", security(("bearer" = [])),
+    params(("token" = String, Path, description = "The invitation's id, or the token in the mail's link")),
+    responses(
+        (status = 204, description = "Nobody can join by it any more"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 404, description = "`invitation_not_found`", body = IdentityError),
+        (status = 410, description = "`invitation_gone`: it was used, withdrawn or declined before, or has expired", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn decline(
+    app: Data<App>,
+    origin: Origin,
+    caller: CurrentUser,
+    path: Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    let reference = Reference::parse(path.0.0);
+    answers::decline(&app, &caller, reference, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// The invitations that wait for an answer from the account's e-mail address, verified or not, newest first.
+#[utoipa::path(
+    get, path = "/api/user/invitations", tag = "invitations", security(("bearer" = [])), params(PageQuery),
+    responses(
+        (status = 200, description = "The invitations, never with their tokens", body = InvitationsResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn list_own(
+    app: Data<App>,
+    caller: CurrentUser,
+    req: HttpRequest,
+) -> actix_web::Result<HttpResponse> {
+    // Read here and not as an argument: the token is judged first.
+    let page = Query::<PageQuery>::extract(&req).await?.0;
+    Ok(HttpResponse::Ok().json(answers::list_own(&app, &caller, page).await?))
+}

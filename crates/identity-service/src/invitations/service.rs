@@ -1,0 +1,139 @@
+//! The team's side: asking, looking at what was asked, and taking it back.
+
+use auth_types::{TeamRole, UserId};
+use db_kit::outbox::uuid_v7;
+use event_types::MailText;
+use secrecy::ExposeSecret as _;
+use serde_json::json;
+use service_kit::crypto::random_token;
+
+use super::model::{LIFE, NewInvitation, invitation_id};
+use super::queries;
+use super::wire::{Invitation, InvitationsQuery, InvitationsResponse, InviteRequest, Status};
+use crate::accounts::rules::Email;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::change::Change;
+use crate::error::Error;
+use crate::links;
+use crate::origin::Origin;
+use crate::teams;
+use crate::teams::access::{Actor, TeamAdmin};
+use crate::teams::members::given_role;
+use crate::teams::model::TeamRow;
+
+/// Asks an address into the team by mail. What happens and what is answered does not depend on whether
+/// somebody has that address, or is a member already: that would tell whose it is.
+pub(super) async fn invite(
+    app: &App,
+    admin: &TeamAdmin,
+    request: InviteRequest,
+    origin: &Origin,
+) -> Result<Invitation, Error> {
+    let email = Email::parse(&request.email)?;
+    let role = given_role(request.role.as_deref())?;
+    let actor = Actor::of(&admin.0);
+    app.limits.check_invite(actor.user_id)?;
+    let invited_by = admin.0.caller.account.username.clone();
+    let origin = origin.clone().of(&admin.0.caller);
+    app.change(&origin, move |change| {
+        let (team, _) = actor.lock(change, TeamRole::Admin)?;
+        let now = change.now.naive_utc();
+        let token = random_token();
+        let invitation = NewInvitation {
+            id: &uuid_v7(change.now).to_string(),
+            team_id: team.id.get(),
+            email: email.as_str(),
+            email_lower: &email.lower(),
+            role: role.as_str(),
+            status: Status::Pending.as_str(),
+            token_hash: &links::hash(&token),
+            invited_by: actor.user_id.get(),
+            created_at: now,
+            expires_at: now + LIFE,
+        };
+        let id = match queries::renew(change.db, &invitation)? {
+            Some(id) => id,
+            None => {
+                queries::insert(change.db, &invitation)?;
+                invitation.id.to_owned()
+            }
+        };
+        let text = MailText::Invitation {
+            team: team.name.clone(),
+            invited_by,
+            link: format!("{}/invitations/{}", change.base_url, token.expose_secret()),
+            expires_at: change.now + LIFE,
+        };
+        change.mail(email.as_str(), text)?;
+        let details = json!({ "invitation_id": id, "team_id": team.id, "role": role });
+        change.audit(&Entry::new(Action::InvitationSent).details(details))?;
+        queries::find_of_team(change.db, team.id, &id)?
+            .ok_or(Error::InvitationNotFound)?
+            .into_wire(now)
+    })
+    .await
+}
+
+/// The team's invitations, whatever became of them, or those of one status.
+pub(super) async fn list_of_team(
+    app: &App,
+    admin: &TeamAdmin,
+    query: InvitationsQuery,
+) -> Result<InvitationsResponse, Error> {
+    let page = query.page().bounds()?;
+    let (team_id, now) = (admin.0.team.id, app.clock.now_naive());
+    app.pool
+        .read(move |db| {
+            let (rows, total) = queries::list_of_team(db, team_id, query.status, now, page)?;
+            let invitations = rows.into_iter().map(|row| row.into_wire(now));
+            Ok(InvitationsResponse {
+                invitations: invitations.collect::<Result<_, _>>()?,
+                total,
+            })
+        })
+        .await
+}
+
+/// Takes an invitation back, unless it was answered or has expired before.
+pub(super) async fn revoke(
+    app: &App,
+    admin: &TeamAdmin,
+    id: &str,
+    origin: &Origin,
+) -> Result<(), Error> {
+    let id = invitation_id(id).ok_or(Error::InvitationNotFound)?;
+    let actor = Actor::of(&admin.0);
+    let origin = origin.clone().of(&admin.0.caller);
+    app.change(&origin, move |change| {
+        let (team, _) = actor.lock(change, TeamRole::Admin)?;
+        queries::find_of_team(change.db, team.id, &id)?.ok_or(Error::InvitationNotFound)?;
+        let now = change.now.naive_utc();
+        if !queries::settle(change.db, &id, Status::Revoked, None, now)? {
+            return Err(Error::InvitationGone);
+        }
+        revoked(change, &team, &id)
+    })
+    .await
+}
+
+/// Takes back what somebody who is a member no longer has sent for the team, and what was sent to his
+/// proven address: else who was put out could let himself in again. The team is locked.
+pub(crate) fn withdraw_of(
+    change: &mut Change<'_>,
+    team: &TeamRow,
+    member: UserId,
+) -> Result<(), Error> {
+    let now = change.now.naive_utc();
+    let address = teams::queries::find_proven_address(change.db, member)?;
+    let address = address.map(|address| address.to_ascii_lowercase());
+    for id in queries::withdraw(change.db, team.id, member, address.as_deref(), now)? {
+        revoked(change, team, &id)?;
+    }
+    Ok(())
+}
+
+fn revoked(change: &mut Change<'_>, team: &TeamRow, id: &str) -> Result<(), Error> {
+    let details = json!({ "invitation_id": id, "team_id": team.id });
+    change.audit(&Entry::new(Action::InvitationRevoked).details(details))
+}

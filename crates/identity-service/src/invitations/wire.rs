@@ -1,0 +1,137 @@
+use auth_types::{TeamId, TeamRole, UserId};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::error::Error;
+use crate::teams::wire::{PageQuery, Team};
+
+/// Somebody who is asked into a team.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Invitation {
+    #[schema(format = Uuid)]
+    pub(crate) id: String,
+    pub(crate) team: InvitedTo,
+    /// As the inviter typed it.
+    pub(crate) email: String,
+    /// What the invited becomes: `member` or `admin`.
+    pub(crate) role: TeamRole,
+    pub(crate) status: Status,
+    /// Null when the inviter's account is gone.
+    #[schema(required)]
+    pub(crate) invited_by: Option<Inviter>,
+    pub(crate) created_at: DateTime<Utc>,
+    /// Seven days after the newest mail.
+    pub(crate) expires_at: DateTime<Utc>,
+}
+
+/// The team of an invitation.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InvitedTo {
+    pub(crate) id: TeamId,
+    pub(crate) slug: String,
+    pub(crate) name: String,
+}
+
+/// Who asks.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct Inviter {
+    pub(crate) user_id: UserId,
+    pub(crate) username: String,
+}
+
+/// What became of an invitation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Status {
+    /// Nobody has answered yet.
+    Pending,
+    /// Somebody joined by it.
+    Accepted,
+    /// The invited does not want to.
+    Declined,
+    /// The team took it back.
+    Revoked,
+    /// Nobody answered in time.
+    Expired,
+}
+
+impl Status {
+    /// The name in the database, where nothing is ever expired.
+    pub(super) fn stored(text: &str) -> Result<Self, Error> {
+        match text {
+            "pending" => Ok(Self::Pending),
+            "accepted" => Ok(Self::Accepted),
+            "declined" => Ok(Self::Declined),
+            "revoked" => Ok(Self::Revoked),
+            other => Err(Error::internal("invitations.status", other)),
+        }
+    }
+
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Accepted => "accepted",
+            Self::Declined => "declined",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// Whom to ask.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct InviteRequest {
+    #[schema(format = Email)]
+    pub(crate) email: String,
+    /// `member` (when absent) or `admin`, in any case.
+    pub(crate) role: Option<String>,
+}
+
+/// An invitation that is on its way.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InviteResponse {
+    #[schema(example = "The invitation was sent")]
+    pub(crate) message: &'static str,
+    pub(crate) invitation: Invitation,
+}
+
+/// A team that the caller is in now.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct AcceptResponse {
+    #[schema(example = "You joined the team")]
+    pub(crate) message: &'static str,
+    pub(crate) team: Team,
+}
+
+/// A page of invitations, newest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct InvitationsResponse {
+    pub(crate) invitations: Vec<Invitation>,
+    /// Of the whole list, not of the page.
+    pub(crate) total: i64,
+}
+
+/// Which part of a team's invitations is wanted.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct InvitationsQuery {
+    /// Only those with this status; all when absent.
+    #[param(inline)]
+    pub(crate) status: Option<Status>,
+    /// 1 to 200; 200 when absent.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<i64>,
+    /// How many to leave out before the page.
+    #[param(minimum = 0)]
+    offset: Option<i64>,
+}
+
+impl InvitationsQuery {
+    pub(crate) fn page(&self) -> PageQuery {
+        PageQuery {
+            limit: self.limit,
+            offset: self.offset,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Links in mails: each is good once, for one purpose, account and address, and for a limited time. The
+//! database has only their hashes.
+
+mod queries;
+
+use auth_types::UserId;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{NaiveDateTime, TimeDelta};
+use db_kit::Db;
+use diesel::QueryResult;
+use event_types::MailText;
+use secrecy::{ExposeSecret as _, SecretString};
+use service_kit::crypto::{random_token, sha256};
+
+use crate::accounts::rules::Email;
+use crate::change::Change;
+use crate::error::Error;
+
+/// How long an address can be proved by the mail that was sent to it.
+const VERIFY_LIFE: TimeDelta = TimeDelta::hours(24);
+
+/// How long a link in a mail lets its holder choose a new password.
+const RESET_LIFE: TimeDelta = TimeDelta::hours(1);
+
+/// What a link is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// `BASE/verify-email/TOKEN`
+    VerifyEmail,
+    /// `BASE/reset-password/TOKEN`
+    ResetPassword,
+}
+
+impl Purpose {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::VerifyEmail => "verify_email",
+            Self::ResetPassword => "reset_password",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::VerifyEmail => "verify-email",
+            Self::ResetPassword => "reset-password",
+        }
+    }
+}
+
+/// Makes a link for an account and an address; older ones of this purpose die.
+pub(crate) fn issue(
+    change: &mut Change<'_>,
+    purpose: Purpose,
+    user_id: UserId,
+    email: &str,
+    life: TimeDelta,
+) -> Result<String, Error> {
+    let token = random_token();
+    let now = change.now.naive_utc();
+    queries::replace(
+        change.db,
+        &queries::NewToken {
+            token_hash: &hash(&token),
+            purpose: purpose.as_str(),
+            user_id: user_id.get(),
+            email,
+            created_at: now,
+            expires_at: now + life,
+        },
+    )?;
+    let (base, path) = (change.base_url, purpose.path());
+    Ok(format!("{base}/{path}/{}", token.expose_secret()))
+}
+
+/// Uses a link up: whose it was, and the address it was sent to. One statement, so that of two who come
+/// with it one gets it.
+pub(crate) fn redeem(
+    change: &mut Change<'_>,
+    purpose: Purpose,
+    token: &str,
+) -> Result<(UserId, String), Error> {
+    let hash = hash(&SecretString::from(token));
+    queries::take(change.db, purpose.as_str(), &hash, change.now.naive_utc())?
+        .ok_or(Error::InvalidLink)
+}
+
+/// Whose a link is, without using it up.
+pub(crate) fn find_holder(
+    db: &mut Db,
+    purpose: Purpose,
+    token: &str,
+    now: NaiveDateTime,
+) -> QueryResult<Option<UserId>> {
+    let hash = hash(&SecretString::from(token));
+    queries::find_holder(db, purpose.as_str(), &hash, now)
+}
+
+/// Takes back the links of an account, but for the one that proves the address it has.
+pub(crate) fn withdraw(
+    change: &mut Change<'_>,
+    user_id: UserId,
+    address: &str,
+) -> Result<(), Error> {
+    let spared = (Purpose::VerifyEmail.as_str(), address);
+    Ok(queries::remove_but(change.db, user_id, spared)?)
+}
+
+/// Asks the holder of an address to prove it.
+pub(crate) fn send_verification(
+    change: &mut Change<'_>,
+    user_id: UserId,
+    username: &str,
+    email: &Email,
+) -> Result<(), Error> {
+    let link = issue(
+        change,
+        Purpose::VerifyEmail,
+        user_id,
+        email.as_str(),
+        VERIFY_LIFE,
+    )?;
+    let text = MailText::VerifyEmail {
+        username: username.to_owned(),
+        link,
+        expires_at: change.now + VERIFY_LIFE,
+    };
+    change.mail(email.as_str(), text)
+}
+
+/// Lets the holder of an address choose a new password for an account.
+pub(crate) fn send_reset(
+    change: &mut Change<'_>,
+    user_id: UserId,
+    username: &str,
+    address: &str,
+) -> Result<(), Error> {
+    let link = issue(change, Purpose::ResetPassword, user_id, address, RESET_LIFE)?;
+    let text = MailText::ResetPassword {
+        username: username.to_owned(),
+        link,
+        expires_at: change.now + RESET_LIFE,
+    };
+    change.mail(address, text)
+}
+
+/// What the database knows of a token.
+pub(crate) fn hash(token: &SecretString) -> String {
+    URL_SAFE_NO_PAD.encode(sha256(token.expose_secret().as_bytes()))
+}

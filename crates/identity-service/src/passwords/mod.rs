@@ -1,0 +1,215 @@
+//! Password hashing with bcrypt: slow on purpose, so it runs on threads of its own, as many at once as
+//! there are cores, behind a bounded queue. Nobody holds a database connection here.
+
+mod threads;
+
+use zxcvbn::zxcvbn;
+
+use crate::accounts::rules::Password;
+use crate::config::PasswordConfig;
+use crate::error::Error;
+
+use threads::Threads;
+
+/// Hashes and checks passwords at one cost.
+pub(crate) struct PasswordHasher {
+    cost: u32,
+    min_strength: u8,
+    dummy: String,
+    threads: Threads,
+}
+
+/// What a check found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Wrong,
+    Right,
+    /// Right, and the stored hash is cheaper than the configured cost: here is its replacement.
+    RightButWeak(String),
+}
+
+impl PasswordHasher {
+    /// Starts the threads.
+    pub(crate) fn new(config: &PasswordConfig) -> std::io::Result<Self> {
+        Ok(Self {
+            cost: config.bcrypt_cost,
+            min_strength: config.min_strength,
+            dummy: dummy_hash(config.bcrypt_cost),
+            threads: Threads::spawn()?,
+        })
+    }
+
+    /// Hashes a password that somebody chose, whose own names (see [`own_words`]) make it no stronger.
+    ///
+    /// # Errors
+    /// [`Error::WeakPassword`] when it is easier to guess than the configuration allows.
+    pub(crate) async fn hash(
+        &self,
+        password: Password,
+        words: Vec<String>,
+    ) -> Result<String, Error> {
+        let (cost, min_strength) = (self.cost, self.min_strength);
+        self.threads
+            .run(move || {
+                if min_strength > 0 && strength(&password, &words) < min_strength {
+                    return Err(Error::WeakPassword);
+                }
+                hash(&password, cost)
+            })
+            .await
+    }
+
+    /// Compares a presented password with the stored hash, or with a dummy of the same cost when there
+    /// is no account: a wrong one takes one full bcrypt of the configured cost, whatever is stored.
+    pub(crate) async fn verify(
+        &self,
+        password: Password,
+        stored: Option<String>,
+    ) -> Result<Verdict, Error> {
+        let known = stored.is_some();
+        let stored = stored.unwrap_or_else(|| self.dummy.clone());
+        let cost = self.cost;
+        self.threads
+            .run(move || {
+                let matches = bcrypt::verify(password.as_bytes(), &stored)
+                    .map_err(|error| Error::internal("bcrypt", error))?;
+                let stored_cost = stored
+                    .parse::<bcrypt::HashParts>()
+                    .map_or(cost, |parts| parts.get_cost());
+                if !(matches && known && password.fits()) {
+                    spend_the_rest(&password, stored_cost, cost)?;
+                    return Ok(Verdict::Wrong);
+                }
+                if stored_cost < cost {
+                    return hash(&password, cost).map(Verdict::RightButWeak);
+                }
+                Ok(Verdict::Right)
+            })
+            .await
+    }
+}
+
+/// What an attacker tries first: the account's name, its address, and the parts of both.
+pub(crate) fn own_words(username: &str, email: Option<&str>) -> Vec<String> {
+    let email = email.unwrap_or_default();
+    let local = email.split('@').next().unwrap_or_default();
+    let parts = [username, local].into_iter().flat_map(|name| {
+        let parts = name.split(|c: char| !c.is_ascii_alphanumeric());
+        parts.filter(|part| part.len() > 2)
+    });
+    [username, email, local]
+        .into_iter()
+        .chain(parts)
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+/// 0 (guessed at once) to 4. The caller has seen to it that the password has at most 72 bytes.
+fn strength(password: &Password, words: &[String]) -> u8 {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    zxcvbn(password.as_str(), &words).score().into()
+}
+
+fn hash(password: &Password, cost: u32) -> Result<String, Error> {
+    // The length is checked before: the non-truncating call refuses exactly 72 bytes, which are fine.
+    bcrypt::hash(password.as_bytes(), cost).map_err(|error| Error::internal("bcrypt", error))
+}
+
+/// Takes what a check at `cost` would have taken longer than the one at `spent`, or else a name whose
+/// hash is older than the configured cost would tell itself by its quick refusal. Each cost doubles
+/// the time, so the costs from `spent` up to `cost` add up to the difference.
+fn spend_the_rest(password: &Password, spent: u32, cost: u32) -> Result<(), Error> {
+    (spent..cost).try_for_each(|cost| {
+        bcrypt::verify(password.as_bytes(), &dummy_hash(cost))
+            .map(drop)
+            .map_err(|error| Error::internal("bcrypt", error))
+    })
+}
+
+/// A hash in the right form that no password has: its salt and digest are not of one another.
+fn dummy_hash(cost: u32) -> String {
+    format!(
+        "$2b${cost:02}${}{}",
+        "K".repeat(21) + "O",
+        "d".repeat(30) + "u"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn hasher(bcrypt_cost: u32) -> PasswordHasher {
+        let config = PasswordConfig {
+            bcrypt_cost,
+            ..PasswordConfig::default()
+        };
+        PasswordHasher::new(&config).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_cheaper_hash_is_upgraded_and_the_dummy_never_matches() {
+        let weak = hasher(4);
+        let strong = hasher(5);
+        let password = Password::parse_new("correct horse").unwrap();
+        let stored = weak.hash(password.clone(), Vec::new()).await.unwrap();
+        assert_eq!(
+            weak.verify(password.clone(), Some(stored.clone()))
+                .await
+                .unwrap(),
+            Verdict::Right
+        );
+        let Verdict::RightButWeak(better) =
+            strong.verify(password.clone(), Some(stored)).await.unwrap()
+        else {
+            panic!("not upgraded");
+        };
+        assert_eq!(
+            strong.verify(password.clone(), Some(better)).await.unwrap(),
+            Verdict::Right
+        );
+        assert_eq!(strong.verify(password, None).await.unwrap(), Verdict::Wrong);
+    }
+
+    #[tokio::test]
+    async fn what_bcrypt_would_cut_off_is_wrong_even_when_the_head_matches() {
+        let hasher = hasher(4);
+        let stored = hasher
+            .hash(Password::parse_new(&"x".repeat(72)).unwrap(), Vec::new())
+            .await
+            .unwrap();
+        let verdict =
+            |text: String| hasher.verify(Password::presented(&text), Some(stored.clone()));
+        assert_eq!(verdict("x".repeat(72)).await.unwrap(), Verdict::Right);
+        assert_eq!(verdict("x".repeat(73)).await.unwrap(), Verdict::Wrong);
+        assert_eq!(verdict("x".repeat(71)).await.unwrap(), Verdict::Wrong);
+    }
+
+    #[test]
+    fn what_is_easily_guessed_or_the_owners_name_is_weak() {
+        let of = |text: &str| {
+            let words = own_words("ada-lovelace", Some("countess.a@example.com"));
+            strength(&Password::parse_new(text).unwrap(), &words)
+        };
+        assert_eq!(of("password"), 0);
+        assert!(of("ada-lovelace") < 2);
+        assert!(of("lovelace1") < 2);
+        assert!(of("countess.a@example.com") < 2);
+        assert_eq!(of("vqzr ninth lamp oyster"), 4);
+    }
+
+    #[test]
+    fn the_longest_password_is_judged_quickly() {
+        let started = std::time::Instant::now();
+        for text in ["a".repeat(72), "qwerty12".repeat(9), "1l!I|0oO".repeat(9)] {
+            strength(
+                &Password::parse_new(&text).unwrap(),
+                &own_words("ada", None),
+            );
+        }
+        assert!(started.elapsed() < std::time::Duration::from_secs(5));
+    }
+}

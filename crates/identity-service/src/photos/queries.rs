@@ -1,0 +1,115 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::prelude::*;
+use diesel::upsert::excluded;
+
+use super::model::{NewPhoto, Owner, OwnerRow, PhotoRow};
+use crate::schema::{profile_photos, users};
+
+/// The columns of [`OwnerRow`], in its order.
+const OWNER: OwnerColumns = (
+    users::id,
+    users::username,
+    users::username_lower,
+    users::is_active,
+    users::photo_version,
+);
+
+type OwnerColumns = (
+    users::id,
+    users::username,
+    users::username_lower,
+    users::is_active,
+    users::photo_version,
+);
+
+pub(super) fn find_owner(db: &mut Db, owner: &Owner) -> QueryResult<Option<OwnerRow>> {
+    match owner {
+        Owner::Id(id) => users::table.find(*id).select(OWNER).first(db),
+        Owner::Name(name) => users::table
+            .filter(users::username_lower.eq(name))
+            .select(OWNER)
+            .first(db),
+    }
+    .optional()
+}
+
+/// Those of many accounts that exist, in no order.
+pub(super) fn list_owners(
+    db: &mut Db,
+    ids: &[UserId],
+    names: &[String],
+) -> QueryResult<Vec<OwnerRow>> {
+    let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
+    on_backend!(db, c => users::table
+        .filter(users::id.eq_any(&ids).or(users::username_lower.eq_any(names)))
+        .select(OWNER)
+        .load(c))
+}
+
+pub(super) fn find_photo(db: &mut Db, id: UserId) -> QueryResult<Option<PhotoRow>> {
+    profile_photos::table
+        .inner_join(users::table)
+        .filter(profile_photos::user_id.eq(id))
+        .select((
+            users::photo_version,
+            profile_photos::content_type,
+            profile_photos::bytes,
+        ))
+        .first(db)
+        .optional()
+}
+
+/// Says which photo an active account has, and locks the account for the rest of the transaction, so
+/// that of two uploads at once the later one also stores its file later.
+pub(super) fn set_version(
+    db: &mut Db,
+    id: UserId,
+    version: &str,
+    now: NaiveDateTime,
+) -> QueryResult<Option<OwnerRow>> {
+    let active = users::table.find(id).filter(users::is_active.eq(true));
+    diesel::update(active)
+        .set((users::photo_version.eq(version), users::updated_at.eq(now)))
+        .returning(OWNER)
+        .get_result(db)
+        .optional()
+}
+
+/// Says that an account has no photo; false when it had none.
+pub(super) fn clear_version(db: &mut Db, id: UserId, now: NaiveDateTime) -> QueryResult<bool> {
+    let shown = users::table
+        .find(id)
+        .filter(users::photo_version.is_not_null());
+    diesel::update(shown)
+        .set((
+            users::photo_version.eq(None::<String>),
+            users::updated_at.eq(now),
+        ))
+        .execute(db)
+        .map(|cleared| cleared == 1)
+}
+
+pub(super) fn replace_photo(db: &mut Db, id: UserId, photo: &NewPhoto) -> QueryResult<()> {
+    on_backend!(db, c => diesel::insert_into(profile_photos::table)
+        .values((
+            profile_photos::user_id.eq(id),
+            profile_photos::content_type.eq(photo.content_type),
+            profile_photos::bytes.eq(&photo.bytes),
+        ))
+        .on_conflict(profile_photos::user_id)
+        .do_update()
+        .set((
+            profile_photos::content_type.eq(excluded(profile_photos::content_type)),
+            profile_photos::bytes.eq(excluded(profile_photos::bytes)),
+        ))
+        .execute(c))
+    .map(drop)
+}
+
+pub(super) fn delete_photo(db: &mut Db, id: UserId) -> QueryResult<()> {
+    diesel::delete(profile_photos::table.find(id))
+        .execute(db)
+        .map(drop)
+}

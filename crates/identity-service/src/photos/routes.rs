@@ -1,0 +1,240 @@
+use actix_web::http::header::{
+    self, CacheControl, CacheDirective, ETag, EntityTag, Header as _, IfNoneMatch,
+};
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use auth_types::UserId;
+use auth_types::wire::IdentityError;
+use service_kit::http::{Json, Path, Unread, endpoint};
+
+use super::service::{self, Eyes, PhotoFile};
+use super::upload;
+use super::wire::{PhotoForm, PhotosRequest, PhotosResponse, ProfilePhotoMeta};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::origin::Origin;
+
+/// How long, in seconds, a version may be kept: for ever.
+const A_YEAR: u32 = 31_536_000;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(
+        endpoint("/api/auth/user/{user_id}/profile-photo")
+            .get(get_meta)
+            .put(put_photo)
+            .delete(delete_photo),
+    )
+    .service(endpoint("/api/auth/user/{user_id}/profile-photo/file").get(get_file))
+    .service(endpoint("/api/auth/users/profile-photos").post(list_meta))
+    .service(endpoint("/api/public/user/{user_id}/profile-photo").get(get_public_meta))
+    .service(endpoint("/api/public/user/{user_id}/profile-photo/file").get(get_public_file));
+}
+
+/// Replaces the caller's photo. It is drawn anew, at most 512 pixels wide and high; what else the file
+/// holds is dropped.
+#[utoipa::path(
+    put, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
+    request_body(description = "The file itself, or a form with the field `photo`: JPEG, PNG or GIF by content, at most 5 MiB and 4096 x 4096", content(
+        (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"), (PhotoForm = "multipart/form-data")
+    )),
+    responses(
+        (status = 200, description = "The new photo", body = ProfilePhotoMeta),
+        (status = 400, description = "`validation_failed`: empty, or a form that cannot be read", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: not the caller's own id", body = IdentityError),
+        (status = 404, description = "`user_not_found`: no id", body = IdentityError),
+        (status = 413, description = "`photo_too_large`: bytes or pixels", body = IdentityError),
+        (status = 415, description = "`unsupported_image`: no complete JPEG, PNG or GIF", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn put_photo(
+    app: Data<App>,
+    origin: Origin,
+    caller: CurrentUser,
+    user_id: Path<(String,)>,
+    body: Unread,
+) -> actix_web::Result<HttpResponse> {
+    let id = own_id(&caller, &user_id.0.0)?;
+    app.limits.check_photo(id)?;
+    let file = upload::read(body, app.darkroom.max_bytes).await?;
+    let meta = service::put(&app, id, file, &origin.of(&caller)).await?;
+    Ok(HttpResponse::Ok().json(meta))
+}
+
+/// Removes the caller's photo, if there is one.
+#[utoipa::path(
+    delete, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
+    responses(
+        (status = 204, description = "There is no photo any more"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: not the caller's own id", body = IdentityError),
+        (status = 404, description = "`user_not_found`: no id", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn delete_photo(
+    app: Data<App>,
+    origin: Origin,
+    caller: CurrentUser,
+    user_id: Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    let id = own_id(&caller, &user_id.0.0)?;
+    service::remove(&app, id, &origin.of(&caller)).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Whether an account has a photo, and where. Digits are an id, anything else is a username.
+#[utoipa::path(
+    get, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos",
+    params(("user_id" = String, Path, description = "Digits: the id. Anything else: the username, without regard to case")), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "With or without a photo", body = ProfilePhotoMeta),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 404, description = "`user_not_found`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn get_meta(
+    app: Data<App>,
+    caller: CurrentUser,
+    user: Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    let meta = service::get_meta(&app, &user.0.0, Eyes::of(&caller)?).await?;
+    Ok(HttpResponse::Ok().json(meta))
+}
+
+/// The same of many accounts at once. Unknown ones are left out, and nobody is answered twice.
+#[utoipa::path(
+    post, path = "/api/auth/users/profile-photos", tag = "photos", request_body = PhotosRequest, security(("bearer" = [])),
+    responses(
+        (status = 200, description = "Those that exist", body = PhotosResponse),
+        (status = 400, description = "`validation_failed`: more than 200 ids and names together, or no list of ids and names", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn list_meta(
+    app: Data<App>,
+    caller: CurrentUser,
+    body: Json<PhotosRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let list = service::list_meta(&app, body.into_inner()?, Eyes::of(&caller)?).await?;
+    Ok(HttpResponse::Ok().json(list))
+}
+
+/// An account's photo.
+#[utoipa::path(
+    get, path = "/api/auth/user/{user_id}/profile-photo/file", tag = "photos",
+    params(("user_id" = UserId, Path), ("v" = Option<String>, Query, description = "The version: with the current one the answer may be kept for ever")), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The photo", content((Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"))),
+        (status = 304, description = "The caller has it, by `If-None-Match`"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 404, description = "`user_not_found` or `photo_not_found`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn get_file(
+    app: Data<App>,
+    caller: CurrentUser,
+    user_id: Path<(String,)>,
+    req: HttpRequest,
+) -> Result<HttpResponse, Error> {
+    let eyes = Eyes::of(&caller)?;
+    let file = service::get_file(&app, &user_id.0.0, eyes, |version| has(&req, version)).await?;
+    Ok(answer(&req, file))
+}
+
+/// Whether an account has a photo, and where, for everybody.
+#[utoipa::path(
+    get, path = "/api/public/user/{user_id}/profile-photo", tag = "photos",
+    params(("user_id" = String, Path, description = "Digits: the id. Anything else: the username, without regard to case")),
+    responses(
+        (status = 200, description = "With or without a photo", body = ProfilePhotoMeta),
+        (status = 404, description = "`user_not_found`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn get_public_meta(app: Data<App>, user: Path<(String,)>) -> Result<HttpResponse, Error> {
+    let meta = service::get_meta(&app, &user.0.0, Eyes::ANYBODY).await?;
+    Ok(HttpResponse::Ok().json(meta))
+}
+
+/// An account's photo, for everybody: the address in `profile_photo_url`.
+#[utoipa::path(
+    get, path = "/api/public/user/{user_id}/profile-photo/file", tag = "photos",
+    params(("user_id" = UserId, Path), ("v" = Option<String>, Query, description = "The version: with the current one the answer may be kept for ever")),
+    responses(
+        (status = 200, description = "The photo", content((Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"))),
+        (status = 304, description = "The caller has it, by `If-None-Match`"),
+        (status = 404, description = "`user_not_found` or `photo_not_found`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn get_public_file(
+    app: Data<App>,
+    user_id: Path<(String,)>,
+    req: HttpRequest,
+) -> Result<HttpResponse, Error> {
+    let eyes = Eyes::ANYBODY;
+    let file = service::get_file(&app, &user_id.0.0, eyes, |version| has(&req, version)).await?;
+    Ok(answer(&req, file))
+}
+
+/// The caller's id, if the path names it. Of every other one is said the same, whether it exists or not.
+pub(crate) fn own_id(caller: &CurrentUser, segment: &str) -> Result<UserId, Error> {
+    let id: UserId = segment.parse().map_err(|_| Error::UserNotFound)?;
+    if id == caller.account.id {
+        Ok(id)
+    } else {
+        Err(Error::Forbidden("a profile is changed by its owner alone"))
+    }
+}
+
+/// Whether the caller says that he has this version.
+fn has(req: &HttpRequest, version: &str) -> bool {
+    let current = EntityTag::new_strong(version.to_owned());
+    match IfNoneMatch::parse(req) {
+        Ok(IfNoneMatch::Any) => req.headers().contains_key(header::IF_NONE_MATCH),
+        Ok(IfNoneMatch::Items(known)) => known.iter().any(|tag| tag.weak_eq(&current)),
+        Err(_) => false,
+    }
+}
+
+fn answer(req: &HttpRequest, file: PhotoFile) -> HttpResponse {
+    let PhotoFile { version, content } = file;
+    let asked = url::form_urlencoded::parse(req.query_string().as_bytes())
+        .find(|(key, _)| key == "v")
+        .map(|(_, value)| value);
+    let cached = if asked.as_deref() == Some(version.as_str()) {
+        CacheControl(vec![
+            CacheDirective::Public,
+            CacheDirective::MaxAge(A_YEAR),
+            CacheDirective::Extension("immutable".to_owned(), None),
+        ])
+    } else {
+        CacheControl(vec![CacheDirective::NoCache])
+    };
+    let mut response = match content {
+        Some(_) => HttpResponse::Ok(),
+        None => HttpResponse::NotModified(),
+    };
+    response
+        .insert_header(ETag(EntityTag::new_strong(version)))
+        .insert_header(cached)
+        // Whatever a browser takes the file for, it runs nothing in it.
+        .insert_header((
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; sandbox",
+        ));
+    match content {
+        Some(row) => response
+            .insert_header((header::CONTENT_TYPE, row.content_type))
+            .body(row.bytes),
+        None => response.finish(),
+    }
+}

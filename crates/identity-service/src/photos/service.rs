@@ -1,0 +1,179 @@
+use std::collections::{HashMap, HashSet};
+
+use actix_web::web::Bytes;
+use auth_types::{AccountRole, UserId};
+
+use super::model::{NewPhoto, Owner, OwnerRow, PhotoRow};
+use super::queries;
+use super::wire::{PhotosRequest, PhotosResponse, ProfilePhotoMeta};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::change::Change;
+use crate::error::Error;
+use crate::origin::Origin;
+
+/// Ids and names together that are answered at once.
+const MAX_BATCH: usize = 200;
+
+/// Who asks: inactive accounts are there for a SUPERADMIN alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Eyes {
+    see_inactive: bool,
+}
+
+impl Eyes {
+    pub(super) const ANYBODY: Self = Self {
+        see_inactive: false,
+    };
+
+    pub(super) fn of(caller: &CurrentUser) -> Result<Self, Error> {
+        let see_inactive = caller.account.role()? == AccountRole::Superadmin;
+        Ok(Self { see_inactive })
+    }
+
+    fn see(self, owner: &OwnerRow) -> bool {
+        owner.is_active || self.see_inactive
+    }
+}
+
+/// Replaces the caller's photo.
+pub(super) async fn put(
+    app: &App,
+    id: UserId,
+    file: Bytes,
+    origin: &Origin,
+) -> Result<ProfilePhotoMeta, Error> {
+    let photo = app.darkroom.develop(file).await?;
+    app.change(origin, move |change| {
+        let owner = replace(change, id, &photo)?;
+        change.user_changed(id)?;
+        Ok(owner.to_wire(change.base_url))
+    })
+    .await
+}
+
+/// Stores an account's photo as a part of a larger change, which then tells that the account has changed.
+pub(crate) fn set(change: &mut Change<'_>, id: UserId, photo: &NewPhoto) -> Result<(), Error> {
+    replace(change, id, photo).map(drop)
+}
+
+fn replace(change: &mut Change<'_>, id: UserId, photo: &NewPhoto) -> Result<OwnerRow, Error> {
+    let now = change.now.naive_utc();
+    // Gone or deactivated since the token was looked at.
+    let owner = queries::set_version(change.db, id, &photo.version, now)?;
+    let owner = owner.ok_or(Error::TokenRevoked)?;
+    queries::replace_photo(change.db, id, photo)?;
+    Ok(owner)
+}
+
+/// Removes the caller's photo, if he has one.
+pub(super) async fn remove(app: &App, id: UserId, origin: &Origin) -> Result<(), Error> {
+    app.change(origin, move |change| {
+        if clear(change, id)? {
+            change.user_changed(id)?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// As a part of a larger change; false when there was no photo.
+pub(crate) fn clear(change: &mut Change<'_>, id: UserId) -> Result<bool, Error> {
+    let had_one = queries::clear_version(change.db, id, change.now.naive_utc())?;
+    queries::delete_photo(change.db, id)?;
+    Ok(had_one)
+}
+
+/// Whether an account has a photo, and where.
+pub(super) async fn get_meta(
+    app: &App,
+    segment: &str,
+    eyes: Eyes,
+) -> Result<ProfilePhotoMeta, Error> {
+    let owner = Owner::of_segment(segment).ok_or(Error::UserNotFound)?;
+    let owner = get_owner(app, owner, eyes).await?;
+    Ok(owner.to_wire(&app.base_url))
+}
+
+async fn get_owner(app: &App, owner: Owner, eyes: Eyes) -> Result<OwnerRow, Error> {
+    app.pool
+        .read(move |db| Ok::<_, Error>(queries::find_owner(db, &owner)?))
+        .await?
+        .filter(|owner| eyes.see(owner))
+        .ok_or(Error::UserNotFound)
+}
+
+/// The same of many accounts at once. Who is not there is left out.
+pub(super) async fn list_meta(
+    app: &App,
+    request: PhotosRequest,
+    eyes: Eyes,
+) -> Result<PhotosResponse, Error> {
+    let ids = request.user_ids.unwrap_or_default();
+    let names = request.usernames.unwrap_or_default();
+    if ids.len() + names.len() > MAX_BATCH {
+        return Err(Error::Validation(
+            "at most 200 user_ids and usernames together".into(),
+        ));
+    }
+    let names: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let asked: Vec<Owner> = ids
+        .iter()
+        .map(|id| Owner::Id(*id))
+        .chain(names.iter().cloned().map(Owner::Name))
+        .collect();
+    let rows = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::list_owners(db, &ids, &names)?))
+        .await?;
+    let rows: Vec<OwnerRow> = rows.into_iter().filter(|row| eyes.see(row)).collect();
+    let by_id = rows.iter().map(|row| (Owner::Id(row.id), row));
+    let by_name = rows
+        .iter()
+        .map(|row| (Owner::Name(row.username_lower.clone()), row));
+    let known: HashMap<Owner, &OwnerRow> = by_id.chain(by_name).collect();
+    let mut answered = HashSet::new();
+    let users: Vec<ProfilePhotoMeta> = asked
+        .iter()
+        .filter_map(|owner| known.get(owner))
+        .filter(|row| answered.insert(row.id))
+        .map(|row| row.to_wire(&app.base_url))
+        .collect();
+    let total = users.len();
+    Ok(PhotosResponse { users, total })
+}
+
+/// A photo to be sent.
+pub(super) struct PhotoFile {
+    pub(super) version: String,
+    /// Nothing when the caller has this version already.
+    pub(super) content: Option<PhotoRow>,
+}
+
+/// An account's photo; its bytes are read only if the caller `has` another version.
+pub(super) async fn get_file(
+    app: &App,
+    segment: &str,
+    eyes: Eyes,
+    has: impl Fn(&str) -> bool,
+) -> Result<PhotoFile, Error> {
+    let id = segment.parse().map_err(|_| Error::UserNotFound)?;
+    let owner = get_owner(app, Owner::Id(id), eyes).await?;
+    let version = owner.photo_version.ok_or(Error::PhotoNotFound)?;
+    if has(&version) {
+        return Ok(PhotoFile {
+            version,
+            content: None,
+        });
+    }
+    let row = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::find_photo(db, id)?))
+        .await?;
+    // Another version by now, perhaps, or none: what is sent is said of itself.
+    let row = row.ok_or(Error::PhotoNotFound)?;
+    Ok(PhotoFile {
+        version: row.version.clone().ok_or(Error::PhotoNotFound)?,
+        content: Some(row),
+    })
+}

@@ -1,0 +1,40 @@
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+use auth_types::UserId;
+use auth_types::wire::IdentityError;
+use service_kit::http::{Path, Unread};
+
+use super::service;
+use super::wire::UpdateUserRequest;
+use crate::accounts::wire::UserResponse;
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::origin::Origin;
+use crate::photos::routes::own_id;
+
+/// Changes the caller's own profile: all that is asked for, or nothing.
+#[utoipa::path(
+    put, path = "/api/auth/user/{user_id}", tag = "accounts", params(("user_id" = UserId, Path)), request_body = UpdateUserRequest, security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The account as it is now", body = UserResponse),
+        (status = 400, description = "`validation_failed`, `email_not_updatable`, `email_taken` or `photo_unreachable`; nothing was changed", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: not the caller's own id", body = IdentityError),
+        (status = 404, description = "`user_not_found`: no id", body = IdentityError),
+        (status = 413, description = "`payload_too_large`, or `photo_too_large` for a `data:` image", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+pub(crate) async fn update_user(
+    app: Data<App>,
+    origin: Origin,
+    caller: CurrentUser,
+    user_id: Path<(String,)>,
+    body: Unread,
+) -> actix_web::Result<HttpResponse> {
+    let id = own_id(&caller, &user_id.0.0)?;
+    let request: UpdateUserRequest = body.json(app.profile_json_bytes).await?;
+    let user = service::update_user(&app, id, request, &origin.of(&caller)).await?;
+    Ok(HttpResponse::Ok().json(UserResponse { user }))
+}

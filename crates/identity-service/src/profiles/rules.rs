@@ -1,0 +1,85 @@
+//! What a bio and a website may be.
+
+use url::Url;
+
+use crate::error::Error;
+
+const MAX_BIO_CHARS: usize = 2_000;
+const MAX_WEBSITE_CHARS: usize = 2_048;
+
+/// Checks a bio; any text will do that is not too long.
+pub(super) fn check_bio(text: &str) -> Result<(), Error> {
+    if text.chars().count() > MAX_BIO_CHARS {
+        return Err(Error::Validation(
+            "bio must have at most 2000 characters".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// Checks a website's address. It is kept as typed, so it has to be what it looks like: readers of URLs
+/// skip spaces and line ends, and `java\nscript:` would be a scheme to some of them.
+pub(super) fn check_website(text: &str) -> Result<(), Error> {
+    let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+    let fits = text.chars().count() <= MAX_WEBSITE_CHARS && !text.contains(odd);
+    let good = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
+    let head = text.to_ascii_lowercase();
+    let spelt_out = head.starts_with("http://") || head.starts_with("https://");
+    if fits && spelt_out && Url::parse(text).is_ok_and(|url| good(&url)) {
+        return Ok(());
+    }
+    Err(Error::Validation(
+        "website_url must be an http or https address of at most 2048 characters".into(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_website_is_an_http_address_and_looks_like_one() {
+        for good in [
+            "https://example.com",
+            "HTTP://Example.com:8080/a?b=c#d",
+            "https://例え.jp/ö",
+            "http://127.0.0.1/",
+        ] {
+            assert!(check_website(good).is_ok(), "{good}");
+        }
+        let long = format!("https://example.com/{}", "a".repeat(2_048));
+        for bad in [
+            "",
+            "example.com",
+            "//example.com",
+            "https:",
+            "https://",
+            "https:example.com",
+            "https:/example.com",
+            "https:\\\\example.com",
+            " https://example.com",
+            "https://exam ple.com",
+            "https://example.com/\n",
+            "java\nscript:alert(1)",
+            "javascript:alert(1)//http://",
+            "ftp://example.com",
+            "data:text/html,x",
+            &long,
+        ] {
+            assert!(check_website(bad).is_err(), "{bad:?}");
+        }
+        let longest = format!("https://example.com/{}", "a".repeat(2_048 - 20));
+        assert!(check_website(&longest).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_a_website_of_another_scheme(text in "\\PC{0,60}") {
+            if check_website(&text).is_ok() {
+                prop_assert!(text.to_ascii_lowercase().starts_with("http"));
+            }
+        }
+    }
+}

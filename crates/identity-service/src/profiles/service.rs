@@ -1,0 +1,145 @@
+use auth_types::UserId;
+use auth_types::wire::User;
+
+use super::queries::{self, ProfileChanges};
+use super::rules::{check_bio, check_website};
+use super::wire::UpdateUserRequest;
+use crate::accounts::model::{AccountRow, Viewer};
+use crate::accounts::rules::{Email, is_placeholder};
+use crate::accounts::service::UNVERIFIED_CLAIM;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::change::Change;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::photos::model::NewPhoto;
+use crate::photos::{service as photos, source};
+use crate::{accounts, links};
+
+/// What is to become of a photo.
+enum PhotoChange {
+    Keep,
+    Remove,
+    Replace(NewPhoto),
+}
+
+/// A request that was found good, as far as that can be said before the transaction.
+struct Update {
+    bio: Option<Option<String>>,
+    website_url: Option<Option<String>>,
+    email: Option<String>,
+    photo: PhotoChange,
+}
+
+/// Changes an account's profile: all that is asked for, or nothing.
+pub(super) async fn update_user(
+    app: &App,
+    id: UserId,
+    request: UpdateUserRequest,
+    origin: &Origin,
+) -> Result<User, Error> {
+    let update = prepare(app, id, request).await?;
+    let account = app
+        .change(origin, move |change| apply(change, id, &update))
+        .await?;
+    let now = app.clock.now_naive();
+    account.to_user(Viewer::SelfOrSuperadmin, now, &app.base_url)
+}
+
+/// Everything that takes no transaction. The photo comes last: nobody's server is called for a request
+/// that is refused anyway.
+async fn prepare(app: &App, id: UserId, request: UpdateUserRequest) -> Result<Update, Error> {
+    if let Some(Some(bio)) = &request.bio {
+        check_bio(bio)?;
+    }
+    if let Some(Some(website_url)) = &request.website_url {
+        check_website(website_url)?;
+    }
+    // Not as it is remembered: the address of a photo that was just changed elsewhere is the current one.
+    let account = app
+        .pool
+        .read(move |db| Ok::<_, Error>(accounts::queries::find_account(db, id)?))
+        .await?
+        .ok_or(Error::TokenRevoked)?;
+    if let Some(email) = &request.email {
+        new_email(&account, email)?;
+    }
+    let photo = match request.profile_photo_url {
+        None => PhotoChange::Keep,
+        Some(None) => PhotoChange::Remove,
+        Some(address) if address == account.photo_url(&app.base_url) => PhotoChange::Keep,
+        Some(Some(address)) => {
+            app.limits.check_photo(id)?;
+            PhotoChange::Replace(source::photo_at(&app.darkroom, &address).await?)
+        }
+    };
+    Ok(Update {
+        bio: request.bio,
+        website_url: request.website_url,
+        email: request.email,
+        photo,
+    })
+}
+
+/// The address that an account gets; none when it has it already.
+fn new_email(account: &AccountRow, email: &str) -> Result<Option<Email>, Error> {
+    if account.email.eq_ignore_ascii_case(email) {
+        return Ok(None);
+    }
+    if !is_placeholder(&account.email) {
+        return Err(Error::EmailNotUpdatable);
+    }
+    Email::parse(email).map(Some)
+}
+
+fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<AccountRow, Error> {
+    // Gone or deactivated since the token was looked at.
+    let account = queries::lock_account(change.db, id)?.ok_or(Error::TokenRevoked)?;
+    let email = match &update.email {
+        Some(email) => new_email(&account, email)?,
+        None => None,
+    };
+    let differs = |new: &Option<Option<String>>, old: &Option<String>| {
+        new.as_ref().is_some_and(|new| new != old)
+    };
+    let mut changed = email.is_some()
+        || differs(&update.bio, &account.bio)
+        || differs(&update.website_url, &account.website_url);
+    if changed {
+        let changes = ProfileChanges {
+            bio: update.bio.as_ref().map(Option::as_deref),
+            website_url: update.website_url.as_ref().map(Option::as_deref),
+            email: email.as_ref().map(Email::as_str),
+            email_verified: email.is_some().then_some(false),
+            updated_at: change.now.naive_utc(),
+        };
+        queries::update_profile(change.db, id, &changes)?;
+    }
+    if let Some(email) = &email {
+        claim(change, &account, email)?;
+    }
+    changed |= match &update.photo {
+        PhotoChange::Keep => false,
+        PhotoChange::Remove => photos::clear(change, id)?,
+        PhotoChange::Replace(photo) => {
+            photos::set(change, id, photo)?;
+            true
+        }
+    };
+    if !changed {
+        return Ok(account);
+    }
+    change.user_changed(id)?;
+    accounts::queries::find_account(change.db, id)?.ok_or(Error::TokenRevoked)
+}
+
+/// Takes an address as a registration does, and asks its holder to prove it.
+fn claim(change: &mut Change<'_>, account: &AccountRow, email: &Email) -> Result<(), Error> {
+    let now = change.now.naive_utc();
+    let until = now + UNVERIFIED_CLAIM;
+    if !accounts::queries::claim_email(change.db, &email.lower(), account.id, until, now)? {
+        return Err(Error::EmailTaken);
+    }
+    links::send_verification(change, account.id, &account.username, email)?;
+    change.audit(&Entry::on(Action::EmailSet, account.id))
+}

@@ -1,0 +1,95 @@
+//! Ending sign-ins: this one, another one, all others, all.
+
+use auth_types::UserId;
+
+use super::queries;
+use crate::accounts;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::auth::CurrentUser;
+use crate::change::Change;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::tokens::refresh::RefreshToken;
+
+/// Ends the caller's session, and that of another refresh token of his if he names one.
+pub(crate) async fn logout(
+    app: &App,
+    caller: &CurrentUser,
+    refresh_token: Option<&str>,
+    origin: &Origin,
+) -> Result<(), Error> {
+    let other = refresh_token
+        .and_then(RefreshToken::parse)
+        .map(|token| token.lineage());
+    let (user_id, session_id) = (caller.account.id, caller.token.session_id.clone());
+    let origin = origin.clone().by(user_id);
+    app.change(&origin, move |change| {
+        let mut ending = vec![session_id];
+        if let Some(lineage) = other {
+            ending.extend(queries::find_session_of(change.db, &lineage, user_id)?);
+        }
+        // In one order for everybody: two devices that sign each other out would deadlock.
+        ending.sort();
+        let mut ended = Vec::new();
+        for session_id in ending {
+            if queries::revoke(change.db, &session_id, change.now.naive_utc())? {
+                change.audit(&Entry::on(Action::SignedOut, user_id).session(&session_id))?;
+                ended.push(session_id);
+            }
+        }
+        change.sessions_ended(user_id, &ended)
+    })
+    .await
+}
+
+/// Ends one session of the caller, perhaps this one.
+pub(crate) async fn end_session(
+    app: &App,
+    caller: &CurrentUser,
+    session_id: String,
+    origin: &Origin,
+) -> Result<(), Error> {
+    let user_id = caller.account.id;
+    let origin = origin.clone().by(user_id);
+    app.change(&origin, move |change| {
+        if !queries::revoke_of(change.db, user_id, &session_id, change.now.naive_utc())? {
+            return Err(Error::SessionNotFound);
+        }
+        change.audit(&Entry::on(Action::SignedOut, user_id).session(&session_id))?;
+        change.sessions_ended(user_id, &[session_id])
+    })
+    .await
+}
+
+/// Ends all sessions of the caller, or all but this one.
+pub(crate) async fn end_many(
+    app: &App,
+    caller: &CurrentUser,
+    spare_this: bool,
+    origin: &Origin,
+) -> Result<(), Error> {
+    let user_id = caller.account.id;
+    let spared = spare_this.then(|| caller.token.session_id.clone());
+    let origin = origin.clone().by(user_id);
+    app.change(&origin, move |change| {
+        accounts::queries::lock_account(change.db, user_id)?;
+        end_all(change, user_id, spared.as_deref())
+    })
+    .await
+}
+
+/// Ends the sessions of an account, all of them or all but `spared`. To be called after something has
+/// locked the account's row: a sign-in under way then either is among them or does not come about.
+pub(crate) fn end_all(
+    change: &mut Change<'_>,
+    user_id: UserId,
+    spared: Option<&str>,
+) -> Result<(), Error> {
+    let now = change.now.naive_utc();
+    let ended = queries::revoke_all(change.db, user_id, spared, now)?;
+    for sid in &ended {
+        change.audit(&Entry::on(Action::SignedOut, user_id).session(sid))?;
+    }
+    change.sessions_ended(user_id, &ended)
+}

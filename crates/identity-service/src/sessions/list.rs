@@ -1,0 +1,47 @@
+//! The sign-ins of an account, for its owner.
+
+use super::model::SessionRow;
+use super::queries;
+use super::wire::{SessionEntry, SessionsQuery, SessionsResponse};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+
+const PAGE: i64 = 50;
+const MAX_PAGE: i64 = 200;
+
+/// A page of the caller's sessions that are not over.
+pub(crate) async fn list_sessions(
+    app: &App,
+    caller: &CurrentUser,
+    page: SessionsQuery,
+) -> Result<SessionsResponse, Error> {
+    let (limit, offset) = (page.limit.unwrap_or(PAGE), page.offset.unwrap_or(0));
+    if !(1..=MAX_PAGE).contains(&limit) || offset < 0 {
+        return Err(Error::Validation(
+            "limit must be 1 to 200 and offset not negative".into(),
+        ));
+    }
+    let (user_id, now) = (caller.account.id, app.clock.now_naive());
+    let (rows, total) = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::list_live(db, user_id, (limit, offset), now)?))
+        .await?;
+    let current = &caller.token.session_id;
+    let sessions = rows.into_iter().map(|row| row.into_wire(current)).collect();
+    Ok(SessionsResponse { sessions, total })
+}
+
+impl SessionRow {
+    fn into_wire(self, current: &str) -> SessionEntry {
+        SessionEntry {
+            current: self.id == current,
+            id: self.id,
+            created_at: self.created_at.and_utc(),
+            last_used_at: self.last_used_at.and_utc(),
+            expires_at: self.expires_at.min(self.refresh_expires_at).and_utc(),
+            address: self.address,
+            user_agent: self.user_agent,
+        }
+    }
+}

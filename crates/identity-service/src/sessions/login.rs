@@ -1,0 +1,130 @@
+use auth_types::wire::TokenPair;
+use serde_json::json;
+
+use super::model::NewSession;
+use super::service::token_pair;
+use super::wire::LoginRequest;
+use super::{notice, queries};
+use crate::accounts;
+use crate::accounts::model::{AccountRow, CredentialsRow};
+use crate::accounts::rules::{Password, Username};
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::passwords::Verdict;
+use crate::totp::{self, CodeCheck};
+
+/// Opens a session for who knows an account's password. An unknown name, a wrong password and an
+/// inactive account are one answer and take one time.
+pub(crate) async fn login(
+    app: &App,
+    request: LoginRequest,
+    origin: &Origin,
+) -> Result<TokenPair, Error> {
+    // What no account can be called is looked up as nobody, so that a long name costs no memory.
+    let username =
+        Username::parse(&request.username).map_or_else(|_| String::new(), |name| name.lower());
+    app.limits
+        .check_login(origin.address, &username, app.clock.now())?;
+    let name = username.clone();
+    let found = app
+        .pool
+        .read(move |db| Ok::<_, Error>(accounts::queries::find_credentials(db, &name)?))
+        .await?;
+    // An inactive account's own hash is not looked at: whether the password was right must not show.
+    let stored = found
+        .as_ref()
+        .filter(|credentials| credentials.is_active)
+        .map(|credentials| credentials.password_hash.clone());
+    let verdict = app
+        .passwords
+        .verify(Password::presented(&request.password), stored)
+        .await?;
+
+    let (credentials, upgrade) = match (found, verdict) {
+        (Some(credentials), Verdict::Right) => (credentials, None),
+        (Some(credentials), Verdict::RightButWeak(better)) => (credentials, Some(better)),
+        (found, _) => return refuse(app, found, &username, origin).await,
+    };
+    if request.totp_code.is_some() {
+        app.limits.check_code(credentials.id)?;
+    }
+    match open_session(app, credentials, upgrade, request.totp_code, origin).await? {
+        SignIn::Opened(account, session) => {
+            app.limits.login_succeeded(origin.address, &username);
+            token_pair(app, &account, &session.id, &session.refresh_token).await
+        }
+        SignIn::CodeMissing => Err(Error::TotpRequired),
+        SignIn::CodeWrong => {
+            let now = app.clock.now();
+            app.limits.login_failed(origin.address, &username, now);
+            Err(Error::InvalidCredentials)
+        }
+    }
+}
+
+/// What comes of the right password.
+enum SignIn {
+    Opened(Box<AccountRow>, NewSession),
+    CodeMissing,
+    CodeWrong,
+}
+
+async fn refuse(
+    app: &App,
+    found: Option<CredentialsRow>,
+    username: &str,
+    origin: &Origin,
+) -> Result<TokenPair, Error> {
+    app.limits
+        .login_failed(origin.address, username, app.clock.now());
+    let entry = match found {
+        Some(row) => Entry::on(Action::SignInFailed, row.id),
+        None => Entry::new(Action::SignInFailed),
+    };
+    app.change(origin, move |change| change.audit(&entry))
+        .await?;
+    Err(Error::InvalidCredentials)
+}
+
+async fn open_session(
+    app: &App,
+    credentials: CredentialsRow,
+    upgrade: Option<String>,
+    totp_code: Option<String>,
+    origin: &Origin,
+) -> Result<SignIn, Error> {
+    let session = NewSession::open(app.clock.now_naive(), origin);
+    let own = app.own.clone();
+    let id = credentials.id;
+    app.change(&origin.clone().by(id), move |change| {
+        // The account may have been deactivated, or its password changed, while the hash was
+        // computed. This locks its row: whoever does so from now on finds the new session and ends it.
+        let stored = &credentials.password_hash;
+        let better = upgrade.as_deref().unwrap_or(stored);
+        if !accounts::queries::replace_hash(change.db, id, stored, better)? {
+            return Err(Error::InvalidCredentials);
+        }
+        // Nothing of a second factor shows, or is used up, before this point.
+        match totp::check(change, &own, id, totp_code.as_deref())? {
+            CodeCheck::NotNeeded | CodeCheck::Right => {}
+            CodeCheck::Missing => {
+                change.audit(&Entry::on(Action::TotpMissing, id))?;
+                return Ok(SignIn::CodeMissing);
+            }
+            CodeCheck::Wrong => {
+                let entry = Entry::on(Action::SignInFailed, id);
+                change.audit(&entry.details(json!({ "wrong": "code" })))?;
+                return Ok(SignIn::CodeWrong);
+            }
+        }
+        let account =
+            accounts::queries::find_account(change.db, id)?.ok_or(Error::InvalidCredentials)?;
+        notice::tell_if_new(change, &account)?;
+        queries::insert_session(change.db, &session.row(id))?;
+        change.audit(&Entry::on(Action::SignedIn, id).session(&session.id))?;
+        Ok(SignIn::Opened(Box::new(account), session))
+    })
+    .await
+}

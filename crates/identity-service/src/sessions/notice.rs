@@ -1,0 +1,131 @@
+//! Telling an account's owner of a sign-in from somewhere new.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use chrono::Duration;
+use event_types::MailText;
+
+use super::queries;
+use crate::accounts::model::AccountRow;
+use crate::audit;
+use crate::change::Change;
+use crate::error::Error;
+
+/// A place is known for so long after it was last seen.
+const MEMORY: Duration = Duration::days(90);
+
+/// Mails a notice when this sign-in comes from a program and network that no session of the last 90 days
+/// has. Not the first time that anybody signs in to the account: everything is new then. To be called in
+/// the transaction of the sign-in, before its session is there.
+pub(super) fn tell_if_new(change: &mut Change<'_>, account: &AccountRow) -> Result<(), Error> {
+    let (Some(address), true) = (change.origin.address, account.email_verified) else {
+        return Ok(());
+    };
+    let since = change.now.naive_utc() - MEMORY;
+    let user_agent = change.origin.user_agent.clone();
+    let (text, agent) = (address.to_string(), user_agent.as_deref());
+    // The usual case is answered by the first row that fits.
+    if let Some(agent) = agent
+        && queries::knows_place(change.db, account.id, since, &text, agent)?
+    {
+        return Ok(());
+    }
+    let places = queries::list_places(change.db, account.id, since)?;
+    let here = Place::of(Some(address), agent);
+    let known = places.iter().any(|(address, agent)| {
+        let address = address.as_deref().and_then(|text| text.parse().ok());
+        Place::of(address, agent.as_deref()) == here
+    });
+    if known || !audit::queries::has_signed_in(change.db, account.id)? {
+        return Ok(());
+    }
+    let text = MailText::NewSignIn {
+        username: account.username.clone(),
+        at: change.now,
+        address: text,
+        user_agent,
+    };
+    change.mail(&account.email, text)
+}
+
+/// A program in a network.
+#[derive(PartialEq, Eq)]
+struct Place {
+    network: Option<IpAddr>,
+    program: String,
+}
+
+impl Place {
+    fn of(address: Option<IpAddr>, user_agent: Option<&str>) -> Self {
+        Self {
+            network: address.map(network),
+            program: without_versions(user_agent.unwrap_or_default()),
+        }
+    }
+}
+
+/// The /24 or /64 that an address is in: what a connection at home or on the road keeps.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & (u32::MAX << 8))),
+        IpAddr::V6(address) => {
+            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))
+        }
+    }
+}
+
+/// A user agent without the versions of its products (RFC 9110 section 10.1.5): a browser that has updated
+/// itself is no new one, and notices that come every month are read by nobody.
+fn without_versions(user_agent: &str) -> String {
+    let mut kept = String::with_capacity(user_agent.len());
+    let mut in_version = false;
+    for c in user_agent.chars() {
+        in_version = match c {
+            '/' => true,
+            '0'..='9' | '.' => in_version,
+            _ => false,
+        };
+        if !in_version || c == '/' {
+            kept.push(c);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn same(one: (&str, &str), other: (&str, &str)) -> bool {
+        let place = |(address, agent): (&str, &str)| Place::of(address.parse().ok(), Some(agent));
+        place(one) == place(other)
+    }
+
+    #[test]
+    fn a_place_is_a_program_in_a_network() {
+        let firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
+        assert!(same(("192.0.2.1", firefox), ("192.0.2.250", firefox)));
+        assert!(!same(("192.0.2.1", firefox), ("192.0.3.1", firefox)));
+        assert!(same(("2001:db8::1", "a"), ("2001:db8::ffff:1", "a")));
+        assert!(!same(("2001:db8::1", "a"), ("2001:db8:0:1::1", "a")));
+        assert!(same(("::ffff:192.0.2.1", "a"), ("192.0.2.9", "a")));
+        assert!(!same(("192.0.2.1", firefox), ("192.0.2.1", "curl/8.0")));
+    }
+
+    #[test]
+    fn an_update_makes_no_new_program() {
+        assert!(same(
+            ("192.0.2.1", "curl/8.5.0"),
+            ("192.0.2.1", "curl/8.17.0")
+        ));
+        assert!(!same(("192.0.2.1", "desk-1"), ("192.0.2.1", "desk-2")));
+        let chrome =
+            |version| format!("Mozilla/5.0 (Windows NT 10.0) Chrome/{version} Safari/537.36");
+        assert_eq!(
+            without_versions(&chrome("141.0.0.0")),
+            without_versions(&chrome("142.0.7444.59"))
+        );
+    }
+}

@@ -1,0 +1,3 @@
+//! Single sign-on: where a browser may be sent to.
+
+pub(crate) mod origins;

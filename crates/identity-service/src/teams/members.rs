@@ -1,0 +1,214 @@
+use std::sync::Arc;
+
+use auth_types::{TeamRole, UserId};
+use db_kit::{Db, DbError, is_unique_violation};
+use serde_json::json;
+
+use super::access::{Actor, TeamAdmin, TeamMember};
+use super::caps;
+use super::model::{MemberRow, TeamRow};
+use super::queries;
+use super::wire::{AddMemberRequest, Member, MembersResponse, PageQuery};
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::change::Change;
+use crate::config::TeamsConfig;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::{accounts, invitations};
+
+pub(super) async fn list_members(
+    app: &App,
+    member: &TeamMember,
+    page: PageQuery,
+) -> Result<MembersResponse, Error> {
+    let (limit, offset) = page.bounds()?;
+    let (id, owner_id) = (member.team.id, member.team.owner_id);
+    let base_url = Arc::clone(&app.base_url);
+    app.pool
+        .read(move |db| {
+            let rows = queries::list_members(db, id, limit, offset)?;
+            let members = rows
+                .into_iter()
+                .map(|row| row.into_wire(owner_id, &base_url))
+                .collect::<Result<_, _>>()?;
+            Ok(MembersResponse {
+                members,
+                total: queries::count_members(db, id)?,
+            })
+        })
+        .await
+}
+
+/// Adds an account to a team, as member or admin.
+pub(super) async fn add_member(
+    app: &App,
+    admin: &TeamAdmin,
+    request: AddMemberRequest,
+    origin: &Origin,
+) -> Result<Member, Error> {
+    let role = given_role(request.role.as_deref())?;
+    let username = request.username.to_ascii_lowercase();
+    let (actor, caps) = (Actor::of(&admin.0), app.teams);
+    let origin = origin.clone().of(&admin.0.caller);
+    app.change(&origin, move |change| {
+        let (team, _) = actor.lock(change, TeamRole::Admin)?;
+        let id = accounts::queries::find_active_by_name(change.db, &username)?
+            .ok_or(Error::UserNotFound)?
+            .id;
+        queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+        let now = change.now.naive_utc();
+        queries::insert_member(change.db, team.id, id, role, now).map_err(already_member)?;
+        caps::check_joined(change.db, caps, id)?;
+        change.membership_changed(id, team.to_ref(), Some(role))?;
+        let details = json!({ "team_id": team.id, "slug": team.slug, "role": role });
+        change.audit(&Entry::on(Action::MemberAdded, id).details(details))?;
+        get_member(change.db, &team, &username)?.into_wire(team.owner_id, change.base_url)
+    })
+    .await
+}
+
+/// Changes what a member may do. Giving somebody the role `owner` hands the team over.
+pub(super) async fn change_role(
+    app: &App,
+    admin: &TeamAdmin,
+    username: &str,
+    role: &str,
+    origin: &Origin,
+) -> Result<Member, Error> {
+    let role = parse_role(role)?;
+    let username = username.to_ascii_lowercase();
+    let (actor, caps) = (Actor::of(&admin.0), app.teams);
+    let origin = origin.clone().of(&admin.0.caller);
+    app.change(&origin, move |change| {
+        let (team, my_role) = actor.lock(change, TeamRole::Admin)?;
+        let target = get_member(change.db, &team, &username)?;
+        let current = target.role(team.owner_id)?;
+        if current.max(role) == TeamRole::Owner && my_role != TeamRole::Owner {
+            return Err(Error::Forbidden("only the owner hands a team over"));
+        }
+        let owner_id = match (current, role) {
+            (current, role) if current == role => {
+                return target.into_wire(team.owner_id, change.base_url);
+            }
+            (TeamRole::Owner, _) => return Err(Error::LastOwner),
+            (_, TeamRole::Owner) => {
+                hand_over(change, &team, &target, caps)?;
+                target.user_id
+            }
+            (_, role) => {
+                queries::set_role(change.db, team.id, target.user_id, role)?;
+                let details = json!({ "team_id": team.id, "slug": team.slug, "role": role });
+                let entry = Entry::on(Action::MemberRoleChanged, target.user_id);
+                change.audit(&entry.details(details))?;
+                team.owner_id
+            }
+        };
+        change.membership_changed(target.user_id, team.to_ref(), Some(role))?;
+        get_member(change.db, &team, &username)?.into_wire(owner_id, change.base_url)
+    })
+    .await
+}
+
+/// Makes a member the owner; who was it becomes an admin.
+fn hand_over(
+    change: &mut Change<'_>,
+    team: &TeamRow,
+    heir: &MemberRow,
+    caps: TeamsConfig,
+) -> Result<(), Error> {
+    let mut accounts = [team.owner_id, heir.user_id];
+    accounts.sort();
+    for id in accounts {
+        // Nobody could take the team back from an owner who cannot sign in.
+        queries::lock_account(change.db, id)?.ok_or(Error::MemberNotFound)?;
+    }
+    queries::set_role(change.db, team.id, team.owner_id, TeamRole::Admin)?;
+    queries::set_owner(change.db, team.id, heir.user_id)?;
+    caps::check_owned(change.db, caps, heir.user_id)?;
+    caps::check_joined(change.db, caps, team.owner_id)?;
+    change.membership_changed(team.owner_id, team.to_ref(), Some(TeamRole::Admin))?;
+    let details = json!({ "team_id": team.id, "slug": team.slug, "from": team.owner_id });
+    change.audit(&Entry::on(Action::TeamHandedOver, heir.user_id).details(details))
+}
+
+/// Removes a member; one's own name is leaving.
+pub(super) async fn remove_member(
+    app: &App,
+    member: &TeamMember,
+    username: &str,
+    origin: &Origin,
+) -> Result<(), Error> {
+    let own = &member.caller.account.username;
+    if own.eq_ignore_ascii_case(username) {
+        return leave(app, member, origin).await;
+    }
+    let username = username.to_ascii_lowercase();
+    let actor = Actor::of(member);
+    let origin = origin.clone().of(&member.caller);
+    app.change(&origin, move |change| {
+        let (team, _) = actor.lock(change, TeamRole::Admin)?;
+        let target = get_member(change.db, &team, &username)?;
+        if target.user_id == team.owner_id {
+            return Err(Error::Forbidden("the owner cannot be removed"));
+        }
+        end_membership(change, &team, target.user_id)
+    })
+    .await
+}
+
+/// Ends the caller's own membership.
+pub(super) async fn leave(app: &App, member: &TeamMember, origin: &Origin) -> Result<(), Error> {
+    let username = member.caller.account.username.to_ascii_lowercase();
+    let actor = Actor::of(member);
+    let origin = origin.clone().of(&member.caller);
+    app.change(&origin, move |change| {
+        let (team, role) = actor.lock(change, TeamRole::Member)?;
+        if role == TeamRole::Owner {
+            return Err(Error::LastOwner);
+        }
+        let target = get_member(change.db, &team, &username)?;
+        end_membership(change, &team, target.user_id)
+    })
+    .await
+}
+
+/// Ends a membership in a team that is locked, with what the member asked others and was asked himself.
+pub(crate) fn end_membership(
+    change: &mut Change<'_>,
+    team: &TeamRow,
+    id: UserId,
+) -> Result<(), Error> {
+    queries::delete_member(change.db, team.id, id)?;
+    invitations::service::withdraw_of(change, team, id)?;
+    change.membership_changed(id, team.to_ref(), None)?;
+    let details = json!({ "team_id": team.id, "slug": team.slug });
+    change.audit(&Entry::on(Action::MemberRemoved, id).details(details))
+}
+
+fn get_member(db: &mut Db, team: &TeamRow, username_lower: &str) -> Result<MemberRow, Error> {
+    queries::find_member(db, team.id, username_lower)?.ok_or(Error::MemberNotFound)
+}
+
+/// The role that somebody new is to have: `member` unless it is named, never `owner`.
+pub(crate) fn given_role(text: Option<&str>) -> Result<TeamRole, Error> {
+    match text.map_or(Ok(TeamRole::Member), parse_role)? {
+        TeamRole::Owner => Err(Error::Validation(
+            "a team is handed over to somebody who is a member already".into(),
+        )),
+        role => Ok(role),
+    }
+}
+
+fn parse_role(text: &str) -> Result<TeamRole, Error> {
+    text.parse()
+        .map_err(|_| Error::Validation("role must be owner, admin or member".into()))
+}
+
+fn already_member(error: diesel::result::Error) -> Error {
+    let error = DbError::from(error);
+    if is_unique_violation(&error, "team_members", &["team_id", "user_id"]) {
+        return Error::AlreadyMember;
+    }
+    error.into()
+}

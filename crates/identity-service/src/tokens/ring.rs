@@ -1,0 +1,75 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jsonwebtoken::jwk::Jwk;
+use jsonwebtoken::{DecodingKey, EncodingKey};
+use secrecy::{ExposeSecret as _, SecretSlice};
+use serde_json::Value;
+use service_kit::seal::Sealer;
+
+use super::keys::place;
+use super::queries::SigningKeyRow;
+use crate::error::Error;
+
+/// Keys of one moment.
+#[derive(Default)]
+pub(crate) struct KeyRing {
+    /// The number of the reading.
+    pub(super) reading: u64,
+    /// How often the keys had changed before it.
+    pub(super) generation: u64,
+    /// Why there is one and it cannot be used, if so: what was signed is still verified then.
+    signing: Option<Result<Arc<SigningKey>, String>>,
+    pub(super) newest_generation: i64,
+    pub(super) verifying: HashMap<String, Arc<DecodingKey>>,
+    /// The public halves, newest first (RFC 7517 section 4).
+    pub(super) public: Vec<Value>,
+}
+
+/// The key that new tokens are signed with.
+pub(crate) struct SigningKey {
+    pub(crate) kid: String,
+    pub(crate) key: EncodingKey,
+}
+
+impl KeyRing {
+    pub(super) fn parse(rows: &[SigningKeyRow], sealer: &Sealer) -> Result<Self, Error> {
+        let mut ring = Self::default();
+        for row in rows {
+            ring.newest_generation = ring.newest_generation.max(row.generation);
+            if ring.signing.is_none() && row.retired_at.is_none() {
+                let signing = open(row, sealer).map(|pkcs8| SigningKey {
+                    kid: row.kid.clone(),
+                    key: EncodingKey::from_ec_der(pkcs8.expose_secret()),
+                });
+                ring.signing = Some(signing.map(Arc::new));
+            }
+            let unreadable = |error| Error::internal("signing_keys.public_jwk", error);
+            let public: Value = serde_json::from_str(&row.public_jwk).map_err(unreadable)?;
+            let jwk: Jwk = serde_json::from_str(&row.public_jwk).map_err(unreadable)?;
+            let key = DecodingKey::from_jwk(&jwk)
+                .map_err(|error| Error::internal("signing_keys.public_jwk", error))?;
+            ring.public.push(public);
+            ring.verifying.insert(row.kid.clone(), Arc::new(key));
+        }
+        Ok(ring)
+    }
+
+    /// The key for new tokens, if there is one.
+    pub(super) fn signing(&self) -> Option<Result<Arc<SigningKey>, Error>> {
+        let signing = self.signing.clone()?;
+        Some(signing.map_err(Error::Internal))
+    }
+}
+
+/// The private half of a stored key.
+pub(super) fn open(row: &SigningKeyRow, sealer: &Sealer) -> Result<SecretSlice<u8>, String> {
+    sealer
+        .open(&place(&row.kid), &row.private_key_sealed)
+        .map_err(|error| {
+            format!(
+                "the signing key does not open with IDENTITY__KEYS__ENCRYPTION_KEY or one of …_KEYS_OLD ({error}); \
+                 if that key is lost, `admin keys rotate --lost-key` makes a new one"
+            )
+        })
+}

@@ -1,0 +1,39 @@
+use actix_web::HttpResponse;
+use actix_web::http::header::CACHE_CONTROL;
+use actix_web::web::{Data, ServiceConfig};
+use auth_types::wire::IdentityError;
+use serde::Serialize;
+use serde_json::Value;
+use service_kit::http::endpoint;
+use utoipa::ToSchema;
+
+use crate::app::App;
+use crate::error::Error;
+
+/// The public halves of the keys that access tokens are signed with (RFC 7517 section 5).
+#[derive(Serialize, ToSchema)]
+pub(crate) struct JwksResponse {
+    /// Newest first; retired ones for as long as something alive was signed with them.
+    #[schema(value_type = Vec<Object>)]
+    keys: Vec<Value>,
+}
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/.well-known/jwks.json").get(jwks));
+}
+
+/// The public keys, for who verifies access tokens by himself. A token says in `kid` which one signed it;
+/// on an unknown one, read this again.
+#[utoipa::path(
+    get, path = "/.well-known/jwks.json", tag = "tokens",
+    responses(
+        (status = 200, description = "The keys; may be kept for 5 minutes", body = JwksResponse),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn jwks(app: Data<App>) -> Result<HttpResponse, Error> {
+    let keys = app.tokens.keys().current().await?.public.clone();
+    Ok(HttpResponse::Ok()
+        .insert_header((CACHE_CONTROL, "public, max-age=300"))
+        .json(JwksResponse { keys }))
+}

@@ -1,0 +1,15 @@
+//! The second factor: codes that change with the time (RFC 6238), and recovery codes for who has lost
+//! what makes them. A factor counts once its owner has shown a code of it.
+
+mod check;
+mod factor;
+mod queries;
+mod recovery;
+mod reseal;
+pub(crate) mod routes;
+mod service;
+mod wire;
+
+pub(crate) use check::{CodeCheck, check};
+pub(crate) use reseal::{Resealed, reseal};
+pub(crate) use service::remove;

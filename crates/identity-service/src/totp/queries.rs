@@ -1,0 +1,151 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::prelude::*;
+use diesel::upsert::excluded;
+
+use crate::schema::{recovery_codes, totp_factors};
+
+/// The sealed secret of an account's factor, if it counts.
+pub(super) fn find_confirmed(db: &mut Db, user_id: UserId) -> QueryResult<Option<String>> {
+    totp_factors::table
+        .find(user_id.get())
+        .filter(totp_factors::confirmed_at.is_not_null())
+        .select(totp_factors::secret_sealed)
+        .first(db)
+        .optional()
+}
+
+/// The sealed secret of a factor that waits for its first code.
+pub(super) fn find_unconfirmed(db: &mut Db, user_id: UserId) -> QueryResult<Option<String>> {
+    totp_factors::table
+        .find(user_id.get())
+        .filter(totp_factors::confirmed_at.is_null())
+        .select(totp_factors::secret_sealed)
+        .first(db)
+        .optional()
+}
+
+/// Stores a secret in place of one that was never confirmed; false when there is a factor that counts.
+pub(super) fn set_up(
+    db: &mut Db,
+    user_id: UserId,
+    sealed: &str,
+    now: NaiveDateTime,
+) -> QueryResult<bool> {
+    let stored = on_backend!(db, c => {
+        let insert = diesel::insert_into(totp_factors::table)
+            .values((
+                totp_factors::user_id.eq(user_id),
+                totp_factors::secret_sealed.eq(sealed),
+                totp_factors::created_at.eq(now),
+            ))
+            .on_conflict(totp_factors::user_id)
+            .do_update()
+            .set((
+                totp_factors::secret_sealed.eq(excluded(totp_factors::secret_sealed)),
+                totp_factors::created_at.eq(excluded(totp_factors::created_at)),
+            ));
+        diesel::query_dsl::methods::FilterDsl::filter(insert, totp_factors::confirmed_at.is_null())
+            .execute(c)
+    })?;
+    Ok(stored == 1)
+}
+
+/// Makes the factor with this very secret count; false when it was replaced, removed or confirmed meanwhile.
+pub(super) fn confirm(
+    db: &mut Db,
+    user_id: UserId,
+    sealed: &str,
+    step: i64,
+    now: NaiveDateTime,
+) -> QueryResult<bool> {
+    let waiting = totp_factors::table
+        .find(user_id.get())
+        .filter(totp_factors::secret_sealed.eq(sealed))
+        .filter(totp_factors::confirmed_at.is_null());
+    diesel::update(waiting)
+        .set((
+            totp_factors::confirmed_at.eq(now),
+            totp_factors::last_step.eq(step),
+        ))
+        .execute(db)
+        .map(|confirmed| confirmed == 1)
+}
+
+/// Takes the code of a time step; false when it, or a later one, was taken before. This one statement
+/// decides between two who come with the same code.
+pub(super) fn take_step(db: &mut Db, user_id: UserId, step: i64) -> QueryResult<bool> {
+    let unused = totp_factors::table
+        .find(user_id.get())
+        .filter(totp_factors::confirmed_at.is_not_null())
+        .filter(totp_factors::last_step.lt(step));
+    diesel::update(unused)
+        .set(totp_factors::last_step.eq(step))
+        .execute(db)
+        .map(|taken| taken == 1)
+}
+
+/// Some sealed secrets of accounts behind this one, by account.
+pub(super) fn list_sealed(db: &mut Db, after: i64) -> QueryResult<Vec<(UserId, String)>> {
+    totp_factors::table
+        .filter(totp_factors::user_id.gt(after))
+        .order(totp_factors::user_id)
+        .limit(500)
+        .select((totp_factors::user_id, totp_factors::secret_sealed))
+        .load(db)
+}
+
+/// Replaces the sealed form of a secret, unless the secret was replaced meanwhile; how many.
+pub(super) fn replace_sealed(
+    db: &mut Db,
+    user_id: UserId,
+    sealed: &str,
+    fresh: &str,
+) -> QueryResult<usize> {
+    let same = totp_factors::table
+        .find(user_id.get())
+        .filter(totp_factors::secret_sealed.eq(sealed));
+    diesel::update(same)
+        .set(totp_factors::secret_sealed.eq(fresh))
+        .execute(db)
+}
+
+/// Removes a factor that counts; false when there was none.
+pub(super) fn remove(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
+    let counting = totp_factors::table
+        .find(user_id.get())
+        .filter(totp_factors::confirmed_at.is_not_null());
+    diesel::delete(counting)
+        .execute(db)
+        .map(|removed| removed == 1)
+}
+
+/// Replaces the recovery codes, perhaps by none.
+pub(super) fn replace_codes(db: &mut Db, user_id: UserId, hashes: &[String]) -> QueryResult<()> {
+    diesel::delete(recovery_codes::table.filter(recovery_codes::user_id.eq(user_id.get())))
+        .execute(db)?;
+    for hash in hashes {
+        diesel::insert_into(recovery_codes::table)
+            .values((
+                recovery_codes::user_id.eq(user_id.get()),
+                recovery_codes::code_hash.eq(hash),
+            ))
+            .execute(db)?;
+    }
+    Ok(())
+}
+
+/// Uses a recovery code up; false when there is no such one any more.
+pub(super) fn take_code(db: &mut Db, user_id: UserId, hash: &str) -> QueryResult<bool> {
+    diesel::delete(recovery_codes::table.find((user_id.get(), hash)))
+        .execute(db)
+        .map(|taken| taken == 1)
+}
+
+pub(super) fn count_codes(db: &mut Db, user_id: UserId) -> QueryResult<i64> {
+    recovery_codes::table
+        .filter(recovery_codes::user_id.eq(user_id.get()))
+        .count()
+        .get_result(db)
+}

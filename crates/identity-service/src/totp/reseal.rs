@@ -1,0 +1,56 @@
+use auth_types::UserId;
+
+use super::factor::Factor;
+use super::queries;
+use crate::app::App;
+use crate::error::Error;
+
+/// What sealing second factors anew came to.
+#[derive(Debug, Default)]
+pub(crate) struct Resealed {
+    pub(crate) done: usize,
+    /// Those that no configured key opens.
+    pub(crate) unopened: usize,
+}
+
+/// Seals with the current encryption key what older ones have sealed, some at a time: nobody who signs
+/// in meanwhile waits or is refused.
+pub(crate) async fn reseal(app: &App) -> Result<Resealed, Error> {
+    let (mut resealed, mut after) = (Resealed::default(), 0);
+    loop {
+        let page = app
+            .pool
+            .read(move |db| Ok::<_, Error>(queries::list_sealed(db, after)?))
+            .await?;
+        let Some((last, _)) = page.last() else {
+            return Ok(resealed);
+        };
+        after = last.get();
+        let mut renewed = Vec::new();
+        for (user_id, sealed) in page {
+            if app.own.is_current(&sealed) {
+                continue;
+            }
+            match Factor::reseal(&app.own, user_id, &sealed) {
+                Some(fresh) => renewed.push((user_id, sealed, fresh)),
+                None => resealed.unopened += 1,
+            }
+        }
+        resealed.done += store(app, renewed).await?;
+    }
+}
+
+async fn store(app: &App, renewed: Vec<(UserId, String, String)>) -> Result<usize, Error> {
+    if renewed.is_empty() {
+        return Ok(0);
+    }
+    app.pool
+        .write_tx(move |db| {
+            let mut stored = 0;
+            for (user_id, sealed, fresh) in &renewed {
+                stored += queries::replace_sealed(db, *user_id, sealed, fresh)?;
+            }
+            Ok::<_, Error>(stored)
+        })
+        .await
+}

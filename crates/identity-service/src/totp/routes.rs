@@ -1,0 +1,122 @@
+use actix_web::HttpResponse;
+use actix_web::web::{Data, ServiceConfig};
+use auth_types::wire::IdentityError;
+use service_kit::http::{Json, endpoint};
+
+use super::service;
+use super::wire::{
+    RecoveryCodes, TotpChangeRequest, TotpConfirmRequest, TotpSetup, TotpSetupRequest, TotpStatus,
+};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::origin::Origin;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/auth/totp").get(get_totp))
+        .service(endpoint("/api/auth/totp/setup").post(set_up_totp))
+        .service(endpoint("/api/auth/totp/confirm").post(confirm_totp))
+        .service(endpoint("/api/auth/totp/disable").post(disable_totp))
+        .service(endpoint("/api/auth/totp/recovery-codes").post(renew_recovery_codes));
+}
+
+/// Whether the caller's account has a second factor.
+#[utoipa::path(
+    get, path = "/api/auth/totp", tag = "second factor", security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The state", body = TotpStatus),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn get_totp(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
+    Ok(HttpResponse::Ok().json(service::status(&app, &caller).await?))
+}
+
+/// Makes a secret for an authenticator app; it counts once it is confirmed.
+#[utoipa::path(
+    post, path = "/api/auth/totp/setup", tag = "second factor", security(("bearer" = [])), request_body = TotpSetupRequest,
+    responses(
+        (status = 200, description = "The secret, shown this once", body = TotpSetup),
+        (status = 400, description = "`validation_failed`, also when the second factor is on already", body = IdentityError),
+        (status = 401, description = "`invalid_credentials`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn set_up_totp(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+    body: Json<TotpSetupRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let made = service::set_up(&app, &caller, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::Ok().json(made))
+}
+
+/// Switches the second factor on, for who shows a code of the authenticator app.
+#[utoipa::path(
+    post, path = "/api/auth/totp/confirm", tag = "second factor", security(("bearer" = [])), request_body = TotpConfirmRequest,
+    responses(
+        (status = 200, description = "It is on; recovery codes, shown this once", body = RecoveryCodes),
+        (status = 400, description = "`validation_failed`, also when there is nothing to confirm", body = IdentityError),
+        (status = 401, description = "`invalid_credentials` for a wrong code; `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn confirm_totp(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+    body: Json<TotpConfirmRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let codes = service::confirm(&app, &caller, &body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::Ok().json(codes))
+}
+
+/// Switches the second factor off.
+#[utoipa::path(
+    post, path = "/api/auth/totp/disable", tag = "second factor", security(("bearer" = [])), request_body = TotpChangeRequest,
+    responses(
+        (status = 204, description = "It is off"),
+        (status = 400, description = "`validation_failed`, also when it was not on", body = IdentityError),
+        (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn disable_totp(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+    body: Json<TotpChangeRequest>,
+) -> actix_web::Result<HttpResponse> {
+    service::disable(&app, &caller, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Gives new recovery codes in place of the old ones.
+#[utoipa::path(
+    post, path = "/api/auth/totp/recovery-codes", tag = "second factor", security(("bearer" = [])), request_body = TotpChangeRequest,
+    responses(
+        (status = 200, description = "The codes, shown this once", body = RecoveryCodes),
+        (status = 400, description = "`validation_failed`, also when the second factor is not on", body = IdentityError),
+        (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn renew_recovery_codes(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+    body: Json<TotpChangeRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let codes = service::renew_codes(&app, &caller, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::Ok().json(codes))
+}

@@ -1,0 +1,175 @@
+use auth_types::UserId;
+use db_kit::Db;
+use secrecy::ExposeSecret as _;
+
+use super::check::digits;
+use super::factor::Factor;
+use super::queries;
+use super::recovery::RecoveryCode;
+use super::wire::{
+    RecoveryCodes, TotpChangeRequest, TotpConfirmRequest, TotpSetup, TotpSetupRequest, TotpStatus,
+};
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::auth::CurrentUser;
+use crate::change::Change;
+use crate::credentials::{Proof, tell_owner};
+use crate::error::Error;
+use crate::origin::Origin;
+
+pub(super) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus, Error> {
+    let user_id = caller.account.id;
+    app.pool
+        .read(move |db| {
+            Ok(TotpStatus {
+                enabled: queries::find_confirmed(db, user_id)?.is_some(),
+                recovery_codes_left: queries::count_codes(db, user_id)?,
+            })
+        })
+        .await
+}
+
+/// Makes a secret, in place of one that was never confirmed.
+pub(super) async fn set_up(
+    app: &App,
+    caller: &CurrentUser,
+    request: TotpSetupRequest,
+    origin: &Origin,
+) -> Result<TotpSetup, Error> {
+    let user_id = caller.account.id;
+    let enabled = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::find_confirmed(db, user_id)?.is_some()))
+        .await?;
+    if enabled {
+        return Err(already_enabled());
+    }
+    let shown = (request.password.as_str(), None);
+    let proof = Proof::of(app, caller, shown, origin, "totp setup").await?;
+    let factor = Factor::generate(&caller.account.username)?;
+    let sealed = factor.seal(&app.own, user_id)?;
+    let session_id = caller.token.session_id.clone();
+    proof
+        .change(app, move |change, account| {
+            let now = change.now.naive_utc();
+            if !queries::set_up(change.db, account.id, &sealed, now)? {
+                return Err(already_enabled());
+            }
+            change.audit(&Entry::on(Action::TotpSetUp, account.id).session(&session_id))
+        })
+        .await?;
+    Ok(TotpSetup {
+        secret: factor.secret().expose_secret().to_owned(),
+        otpauth_url: factor.url()?.expose_secret().to_owned(),
+    })
+}
+
+/// Makes the secret count for who shows a code of it, and gives him recovery codes.
+pub(super) async fn confirm(
+    app: &App,
+    caller: &CurrentUser,
+    request: &TotpConfirmRequest,
+    origin: &Origin,
+) -> Result<RecoveryCodes, Error> {
+    let user_id = caller.account.id;
+    app.limits.check_code(user_id)?;
+    let sealed = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::find_unconfirmed(db, user_id)?))
+        .await?
+        .ok_or_else(nothing_to_confirm)?;
+    let factor = Factor::open(&app.own, user_id, &sealed)?;
+    let origin = origin.clone().of(caller);
+    let session_id = caller.token.session_id.clone();
+    let Some(step) = factor.step_of(&digits(request.code.trim()), app.clock.now()) else {
+        let entry = Entry::on(Action::TotpRefused, user_id).session(&session_id);
+        app.change(&origin, move |change| change.audit(&entry))
+            .await?;
+        return Err(Error::InvalidCredentials);
+    };
+    let account = caller.account.clone();
+    app.change(&origin, move |change| {
+        let now = change.now.naive_utc();
+        if !queries::confirm(change.db, user_id, &sealed, step, now)? {
+            return Err(nothing_to_confirm());
+        }
+        let codes = replace_codes(change, user_id)?;
+        change.audit(&Entry::on(Action::TotpEnabled, user_id).session(&session_id))?;
+        tell_owner(change, &account, "second factor switched on")?;
+        Ok(codes)
+    })
+    .await
+}
+
+pub(super) async fn disable(
+    app: &App,
+    caller: &CurrentUser,
+    request: TotpChangeRequest,
+    origin: &Origin,
+) -> Result<(), Error> {
+    let shown = (request.password.as_str(), request.totp_code);
+    let proof = Proof::of(app, caller, shown, origin, "totp disable").await?;
+    let session_id = caller.token.session_id.clone();
+    proof
+        .change(app, move |change, account| {
+            if !remove(change.db, account.id)? {
+                return Err(not_enabled());
+            }
+            change.audit(&Entry::on(Action::TotpDisabled, account.id).session(&session_id))?;
+            tell_owner(change, account, "second factor switched off")
+        })
+        .await
+}
+
+/// Removes a factor that counts, with its recovery codes; false when there is none.
+pub(crate) fn remove(db: &mut Db, user_id: UserId) -> Result<bool, Error> {
+    let removed = queries::remove(db, user_id)?;
+    if removed {
+        queries::replace_codes(db, user_id, &[])?;
+    }
+    Ok(removed)
+}
+
+/// Gives new recovery codes; the old ones are good no more.
+pub(super) async fn renew_codes(
+    app: &App,
+    caller: &CurrentUser,
+    request: TotpChangeRequest,
+    origin: &Origin,
+) -> Result<RecoveryCodes, Error> {
+    let shown = (request.password.as_str(), request.totp_code);
+    let proof = Proof::of(app, caller, shown, origin, "recovery codes").await?;
+    let session_id = caller.token.session_id.clone();
+    proof
+        .change(app, move |change, account| {
+            if queries::find_confirmed(change.db, account.id)?.is_none() {
+                return Err(not_enabled());
+            }
+            let codes = replace_codes(change, account.id)?;
+            let entry = Entry::on(Action::RecoveryCodesRenewed, account.id);
+            change.audit(&entry.session(&session_id))?;
+            tell_owner(change, account, "recovery codes")?;
+            Ok(codes)
+        })
+        .await
+}
+
+fn replace_codes(change: &mut Change<'_>, user_id: UserId) -> Result<RecoveryCodes, Error> {
+    let codes = RecoveryCode::generate_set();
+    let hashes: Vec<_> = codes.iter().map(|code| code.hash(user_id)).collect();
+    queries::replace_codes(change.db, user_id, &hashes)?;
+    let recovery_codes = codes.iter().map(RecoveryCode::expose).collect();
+    Ok(RecoveryCodes { recovery_codes })
+}
+
+fn already_enabled() -> Error {
+    Error::Validation("the second factor is switched on; switch it off first".into())
+}
+
+fn not_enabled() -> Error {
+    Error::Validation("the second factor is not switched on".into())
+}
+
+fn nothing_to_confirm() -> Error {
+    Error::Validation("there is nothing to confirm; set a second factor up first".into())
+}

@@ -1,0 +1,290 @@
+use std::time::{Duration, Instant};
+
+use test_kit::images::{
+    Fate, bombs, exif, gif, jpeg, jpeg_with_app1, png, png_chunk, png_with_chunks,
+};
+use test_kit::{Reply, raw_request};
+
+use crate::support::{Identity, SignedIn, refused};
+
+const MOST: usize = 5 * 1024 * 1024;
+
+async fn upload(identity: &Identity, user: &SignedIn, file: &[u8]) -> Reply {
+    let path = format!("/api/auth/user/{}/profile-photo", user.id);
+    let call = identity.api.put(&path).bearer(&user.access);
+    call.body("image/png", file).send().await
+}
+
+async fn served(identity: &Identity, user: &SignedIn) -> Reply {
+    let path = format!("/api/public/user/{}/profile-photo/file", user.id);
+    identity.api.get(&path).send().await
+}
+
+fn contains(file: &[u8], text: &[u8]) -> bool {
+    file.windows(text.len()).any(|window| window == text)
+}
+
+/// A form with one field, as a browser sends it.
+fn form(fields: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (name, value) in fields {
+        body.extend(b"--line\r\n");
+        let head =
+            format!("Content-Disposition: form-data; name=\"{name}\"; filename=\"a.svg\"\r\n\r\n");
+        body.extend(head.as_bytes());
+        body.extend(*value);
+        body.extend(b"\r\n");
+    }
+    body.extend(b"--line--\r\n");
+    body
+}
+
+const FORM: &str = "multipart/form-data; boundary=line";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_bomb_is_answered_soon_and_the_service_goes_on() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    for bomb in bombs() {
+        let started = Instant::now();
+        let reply = upload(&identity, &ada, &bomb.file).await;
+        // On a machine with other work; what it costs is measured where nothing else runs.
+        assert!(started.elapsed() < Duration::from_secs(5), "{}", bomb.name);
+        match bomb.fate {
+            Fate::Taken => drop(reply.expect(200)),
+            Fate::TooLarge => drop(refused(reply, 413, "photo_too_large")),
+            Fate::Unsupported => drop(refused(reply, 415, "unsupported_image")),
+        }
+    }
+    upload(&identity, &ada, &png(50, 50)).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_pictures_at_once_are_all_answered_while_others_are_served() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let largest = bombs()
+        .into_iter()
+        .find(|bomb| bomb.name == "PNG of 4,096 x 4,096, gray")
+        .unwrap();
+    let uploads: Vec<_> = (0..8)
+        .map(|_| {
+            let path = format!("/api/auth/user/{}/profile-photo", ada.id);
+            let call = identity.api.put(&path).bearer(&ada.access);
+            tokio::spawn(call.body("image/png", largest.file.clone()).send())
+        })
+        .collect();
+    for _ in 0..5 {
+        identity.validate(&ada.access).await.expect(200);
+    }
+    for upload in uploads {
+        upload.await.unwrap().expect(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_picture_is_refused_and_what_is_empty_too() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let half = |file: Vec<u8>| file[..file.len() / 2].to_vec();
+    let files: [Vec<u8>; 9] = [
+        b"<svg xmlns=\"http://www.w3.org/2000/svg\"><script>alert(1)</script></svg>".to_vec(),
+        b"<!DOCTYPE html><script>alert(1)</script>".to_vec(),
+        b"RIFF\x24\0\0\0WEBPVP8 \x18\0\0\0".to_vec(),
+        b"BM\x3a\0\0\0\0\0\0\0\x36\0\0\0".to_vec(),
+        b"{}".to_vec(),
+        b"GIF89a".to_vec(),
+        half(jpeg(200, 200)),
+        half(png(200, 200)),
+        half(gif(200, 200, 2)),
+    ];
+    for file in files {
+        let reply = upload(&identity, &ada, &file).await;
+        refused(reply, 415, "unsupported_image");
+    }
+    refused(upload(&identity, &ada, b"").await, 400, "validation_failed");
+    refused(served(&identity, &ada).await, 404, "photo_not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_has_at_most_five_mebibytes_announced_or_not() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let padded = |size: usize| {
+        let mut file = png(64, 64);
+        file.resize(size, 0);
+        file
+    };
+    upload(&identity, &ada, &padded(MOST)).await.expect(200);
+    let reply = upload(&identity, &ada, &padded(MOST + 1)).await;
+    refused(reply, 413, "photo_too_large");
+    let path = format!("/api/auth/user/{}/profile-photo", ada.id);
+    let put = |kind: &str, body: Vec<u8>| {
+        let call = identity.api.put(&path).bearer(&ada.access);
+        call.body(kind, body).send()
+    };
+    put(FORM, form(&[("photo", &padded(MOST))]))
+        .await
+        .expect(200);
+    let large = put(FORM, form(&[("photo", &padded(MOST + 1))])).await;
+    refused(large, 413, "photo_too_large");
+    let elsewhere = form(&[
+        ("other", &vec![b'x'; MOST + 100_000]),
+        ("photo", &png(9, 9)),
+    ]);
+    refused(put(FORM, elsewhere).await, 413, "photo_too_large");
+    // In chunks, so that nobody knows how long it will be.
+    let mut request = format!(
+        "PUT {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {}\r\n\
+         Transfer-Encoding: chunked\r\n\r\n",
+        ada.access
+    )
+    .into_bytes();
+    let chunk = vec![b'x'; 1024 * 1024];
+    for _ in 0..6 {
+        request.extend(format!("{:x}\r\n", chunk.len()).as_bytes());
+        request.extend(&chunk);
+        request.extend(b"\r\n");
+    }
+    request.extend(b"0\r\n\r\n");
+    let answer = raw_request(identity.running.addr(), &request).await;
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    assert!(answer.contains("photo_too_large"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_brings_the_photo_in_the_field_of_that_name() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let path = format!("/api/auth/user/{}/profile-photo", ada.id);
+    let put = |kind: &str, body: Vec<u8>| {
+        let call = identity.api.put(&path).bearer(&ada.access);
+        call.body(kind, body).send()
+    };
+    let picture = png(30, 20);
+    let body = form(&[("name", b"x"), ("photo", &picture), ("after", b"y")]);
+    let meta = put(FORM, body).await.expect(200).json();
+    assert_eq!(meta["has_photo"], true);
+    let html = form(&[("photo", b"<html>")]);
+    refused(put(FORM, html).await, 415, "unsupported_image");
+    let whole = form(&[("photo", &picture)]);
+    let cut = whole[..whole.len() - 12].to_vec();
+    for (kind, body) in [
+        (FORM, form(&[("file", &picture)])),
+        (FORM, form(&[])),
+        (FORM, form(&[("photo", b"")])),
+        (FORM, form(&[("photo", &picture), ("photo", &picture)])),
+        (FORM, cut),
+        (FORM, Vec::new()),
+        (FORM, picture.clone()),
+        ("multipart/form-data", whole.clone()),
+        ("multipart/form-data; boundary=", whole.clone()),
+    ] {
+        refused(put(kind, body).await, 400, "validation_failed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_that_does_not_arrive_is_given_up() {
+    let identity = Identity::start_with(|config| config.limits.body_seconds = 1).await;
+    let ada = identity.register("ada").await;
+    for kind in ["image/png", FORM] {
+        let request = format!(
+            "PUT /api/auth/user/{}/profile-photo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\
+             Authorization: Bearer {}\r\nContent-Type: {kind}\r\nContent-Length: 1000\r\n\r\n--line\r\n",
+            ada.id, ada.access
+        );
+        let answer = raw_request(identity.running.addr(), request.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_upload_is_told_so_before_his_file_has_arrived() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let large = png(64, 64).repeat(20_000);
+    for (id, token, status) in [(ada.id, "nonsense", 401), (4711, ada.access.as_str(), 403)] {
+        for path in [
+            format!("/api/auth/user/{id}/profile-photo"),
+            format!("/api/auth/user/{id}"),
+        ] {
+            // Of a body of a gigabyte nothing is sent.
+            let request = format!(
+                "PUT {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\
+                 Content-Length: 1000000000\r\n\r\n"
+            );
+            let answer = raw_request(identity.running.addr(), request.as_bytes()).await;
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status}")),
+                "{answer}"
+            );
+            // Who sends it all the same gets his answer.
+            let call = identity.api.put(&path).bearer(token);
+            let reply = call.body("application/json", large.clone()).send().await;
+            assert_eq!(reply.status, status);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_served_says_nothing_that_the_pixels_do_not() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let script = b"<script>alert(document.domain)</script>";
+    let camera = [b"Exif\0\0".to_vec(), exif(6)].concat();
+    let files = [
+        [jpeg(60, 40), script.to_vec()].concat(),
+        [gif(60, 40, 1), script.to_vec()].concat(),
+        jpeg_with_app1(60, 40, &camera),
+        jpeg_with_app1(60, 40, script),
+        png_with_chunks(
+            &png(60, 40),
+            &[png_chunk(b"tEXt", script), png_chunk(b"eXIf", &exif(6))],
+        ),
+    ];
+    for file in files {
+        assert!(contains(&file, b"<script>") || contains(&file, b"GPSLATITUDE"));
+        upload(&identity, &ada, &file).await.expect(200);
+        let served = served(&identity, &ada).await.expect(200);
+        for gone in [b"<script>".as_slice(), b"GPSLATITUDE", b"Exif", b"eXIf"] {
+            assert!(!contains(&served.body, gone));
+        }
+        assert!(served.header("content-type").starts_with("image/"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_name_in_the_type_or_in_the_form_changes_nothing() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let path = format!("/api/auth/user/{}/profile-photo", ada.id);
+    for kind in [
+        "text/html",
+        "image/svg+xml",
+        "application/json",
+        "image/png; x=\"",
+    ] {
+        let call = identity.api.put(&path).bearer(&ada.access);
+        call.body(kind, gif(20, 20, 1)).send().await.expect(200);
+        let served = served(&identity, &ada).await;
+        assert_eq!(served.header("content-type"), "image/gif");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_uploads_without_end_has_to_wait() {
+    let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
+    let ada = identity.register("ada").await;
+    let bob = identity.register("bob").await;
+    let mut refusals = 0;
+    for _ in 0..40 {
+        let reply = upload(&identity, &ada, b"GIF89a").await;
+        if reply.status == 429 {
+            refused(reply, 429, "rate_limited");
+            refusals += 1;
+        }
+    }
+    assert!(refusals > 0);
+    upload(&identity, &bob, &png(20, 20)).await.expect(200);
+}

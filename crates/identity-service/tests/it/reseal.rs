@@ -1,0 +1,112 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use service_kit::config::SecretKey;
+use test_kit::{Api, Reply};
+
+use crate::admin_cli::{Ran, run};
+use crate::support::{ENCRYPTION_KEY, Identity, PASSWORD, config, deps, signed_in};
+use crate::totp;
+
+const NEW_KEY: [u8; 32] = [9; 32];
+const LAST_KEY: [u8; 32] = [10; 32];
+
+fn admin(identity: &Identity, args: &[&str], key: [u8; 32], old: [u8; 32]) -> Ran {
+    let (key, old) = (STANDARD.encode(key), STANDARD.encode(old));
+    let more = [
+        ("IDENTITY__KEYS__ENCRYPTION_KEY", key.as_str()),
+        ("IDENTITY__KEYS__ENCRYPTION_KEYS_OLD", old.as_str()),
+    ];
+    run(&identity.db, args, "", &more)
+}
+
+/// Signs in at a service that has this encryption key and no other.
+async fn login(identity: &Identity, key: [u8; 32], code: Option<&str>) -> Reply {
+    let mut config = config(&identity.db);
+    config.base_url = Some(identity.running.base_url().parse().unwrap());
+    config.keys.encryption_key = Some(SecretKey::new(key));
+    let running = identity_service::start(config, deps(&identity.clock))
+        .await
+        .unwrap();
+    let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": code });
+    let api = Api::new(format!("http://{}", running.addr()));
+    let reply = api.post("/api/auth/login").json(body).send().await;
+    running.stop().await;
+    reply
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_old_key_has_sealed_is_sealed_anew_and_the_old_key_can_be_forgotten() {
+    let identity = Identity::start().await;
+    let (_, app, _) = totp::enabled(&identity).await;
+    let reseal = |key, old| admin(&identity, &["keys", "reseal"], key, old);
+    let nothing = "Nothing was sealed with an older key.\n";
+    assert_eq!(reseal(ENCRYPTION_KEY, NEW_KEY).good(), nothing);
+    let error = reseal(NEW_KEY, LAST_KEY).refused(1);
+    assert!(error.contains("--lost-key"), "{error}");
+
+    let said = reseal(NEW_KEY, ENCRYPTION_KEY).good();
+    assert_eq!(
+        said,
+        "1 signing key and 1 second factor are sealed with the current encryption key now.\n"
+    );
+    assert_eq!(reseal(NEW_KEY, ENCRYPTION_KEY).good(), nothing);
+    let code = app.next(&identity);
+    let pair = login(&identity, NEW_KEY, Some(&code)).await.expect(200);
+    // It is the same signing key.
+    identity
+        .validate(&signed_in(&pair.json()).access)
+        .await
+        .expect(200);
+    let entries =
+        "SELECT count(*) AS n FROM audit_log WHERE action = 'keys.resealed' AND via = 'command'";
+    assert_eq!(identity.count(entries), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_lost_a_second_factor_or_its_encryption_key_is_let_in_without_it() {
+    let identity = Identity::start().await;
+    let (ada, _, _) = totp::enabled(&identity).await;
+    admin(
+        &identity,
+        &["keys", "rotate", "--lost-key"],
+        LAST_KEY,
+        LAST_KEY,
+    )
+    .good();
+    let said = admin(&identity, &["keys", "reseal"], LAST_KEY, LAST_KEY).good();
+    assert!(said.contains("1 second factor cannot be opened"), "{said}");
+    assert!(
+        said.contains("`identity-service admin users remove-totp`"),
+        "{said}"
+    );
+    login(&identity, LAST_KEY, None).await.expect(401);
+
+    let remove = || {
+        admin(
+            &identity,
+            &["users", "remove-totp", "ada"],
+            LAST_KEY,
+            LAST_KEY,
+        )
+        .good()
+    };
+    assert_eq!(remove(), "ada (id 1) has no second factor now.\n");
+    assert_eq!(
+        remove(),
+        "ada (id 1) has no second factor already; nothing was changed.\n"
+    );
+    login(&identity, LAST_KEY, None).await.expect(200);
+    assert_eq!(identity.audited("totp.disabled", &ada), 1);
+    assert!(
+        identity
+            .told()
+            .contains(&"second factor switched off".to_owned()),
+        "{:?}",
+        identity.told()
+    );
+    assert_eq!(
+        identity.count("SELECT count(*) AS n FROM recovery_codes"),
+        0
+    );
+}

@@ -1,0 +1,300 @@
+use std::time::{Duration as StdDuration, Instant};
+
+use chrono::Duration;
+use event_types::MailText;
+use serde_json::json;
+
+use crate::owners::OTHER;
+use crate::support::{Identity, PASSWORD, refused, signed_in, texts};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_of_a_mail_sets_a_new_password_once_and_ends_all_sessions() {
+    let identity = Identity::start().await;
+    let ada = identity.register_verified("Ada", "Ada@example.com").await;
+    let there = signed_in(&identity.login("ada", PASSWORD).await.expect(200).json());
+    for body in [
+        json!({ "username": "ADA" }),
+        json!({ "email": "ada@EXAMPLE.com" }),
+    ] {
+        identity.forgot(body).await.expect(202);
+        assert_eq!(identity.mails().last().unwrap().to, "Ada@example.com");
+    }
+    let mail = identity.mails().pop().unwrap();
+    let MailText::ResetPassword { username, link, .. } = mail.text else {
+        panic!("{mail:?}");
+    };
+    assert_eq!(username, "Ada");
+    let base = identity.running.base_url();
+    assert!(link.starts_with(&format!("{base}/reset-password/")));
+    let token = identity.last_link("reset_password");
+
+    assert!(
+        identity
+            .reset(&token, OTHER)
+            .await
+            .expect(204)
+            .body
+            .is_empty()
+    );
+    for session in [&ada, &there] {
+        refused(
+            identity.validate(&session.access).await,
+            401,
+            "token_revoked",
+        );
+    }
+    refused(
+        identity.login("ada", PASSWORD).await,
+        401,
+        "invalid_credentials",
+    );
+    identity.login("ada", OTHER).await.expect(200);
+    refused(identity.reset(&token, PASSWORD).await, 400, "invalid_token");
+    assert_eq!(identity.told(), ["password"]);
+    assert_eq!(identity.audited("password.reset_requested", &ada), 2);
+    assert_eq!(identity.audited("password.reset", &ada), 1);
+    assert_eq!(identity.audited("session.revoked", &ada), 2);
+    let kept = texts(
+        &identity.db.pool(1),
+        "SELECT token_hash AS t FROM mail_tokens",
+    );
+    assert!(kept.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_asks_for_a_link_gets_the_same_answer_at_the_same_time() {
+    let identity = Identity::start().await;
+    identity.register_verified("ada", "ada@example.com").await;
+    identity.register("placeholder").await;
+    identity.register_verified("gone", "gone@example.com").await;
+    identity.sql("UPDATE users SET is_active = FALSE WHERE username = 'gone'");
+    identity.register_at("old", "old@example.com").await;
+    identity.hand.advance(Duration::hours(24));
+    let known = json!({ "username": "ada" });
+    let expected = identity.forgot(known.clone()).await.expect(202).text();
+    let before = identity.mails().len();
+    for body in [
+        json!({ "username": "nobody" }),
+        json!({ "username": "not a name" }),
+        json!({ "email": "nobody@example.com" }),
+        json!({ "email": "not an address" }),
+        json!({ "username": "placeholder" }),
+        json!({ "email": "placeholder@placeholder.invalid" }),
+        json!({ "username": "gone" }),
+        json!({ "email": "gone@example.com" }),
+        json!({ "username": "old" }),
+        json!({ "email": "old@example.com" }),
+    ] {
+        let started = Instant::now();
+        let reply = identity.forgot(body.clone()).await.expect(202);
+        assert!(started.elapsed() >= StdDuration::from_millis(249), "{body}");
+        assert_eq!(reply.text(), expected, "{body}");
+        assert_eq!(identity.mails().len(), before, "{body}");
+    }
+    let started = Instant::now();
+    assert_eq!(identity.forgot(known).await.expect(202).text(), expected);
+    assert!(started.elapsed() >= StdDuration::from_millis(249));
+    assert_eq!(identity.mails().len(), before + 1);
+    assert_eq!(
+        identity
+            .count("SELECT count(*) AS n FROM audit_log WHERE action = 'password.reset_requested'"),
+        12
+    );
+    // Names that were typed are nobody's business.
+    let details = identity.audit_details();
+    assert!(!details.contains("nobody") && details.contains(r#"{"mailed":true}"#));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn asking_for_a_link_takes_one_name() {
+    let identity = Identity::start().await;
+    for body in [
+        json!({}),
+        json!({ "username": "ada", "email": "ada@example.com" }),
+        json!({ "username": null }),
+        json!({ "username": 5 }),
+        json!([]),
+    ] {
+        refused(identity.forgot(body).await, 400, "validation_failed");
+    }
+    let huge = json!({ "username": "x".repeat(70_000) });
+    refused(identity.forgot(huge).await, 413, "payload_too_large");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_address_of_the_registration_is_good_for_a_day_if_it_was_not_changed() {
+    let identity = Identity::start().await;
+    identity.register_at("ada", "ada@example.com").await;
+    identity.register_at("bob", "bob@example.com").await;
+    // As if the address had come later than the account.
+    identity.sql("UPDATE users SET created_at = '2026-11-21 11:00:00' WHERE username = 'bob'");
+    identity
+        .hand
+        .advance(Duration::hours(24) - Duration::seconds(1));
+    identity
+        .forgot(json!({ "username": "bob" }))
+        .await
+        .expect(202);
+    assert!(identity.mailed("reset_password").is_empty());
+    identity
+        .forgot(json!({ "email": "ada@example.com" }))
+        .await
+        .expect(202);
+    assert_eq!(identity.mailed("reset_password"), ["ada@example.com"]);
+    identity.hand.advance(Duration::seconds(1));
+    identity
+        .forgot(json!({ "username": "ada" }))
+        .await
+        .expect(202);
+    assert_eq!(identity.mailed("reset_password").len(), 1);
+    // The link of before is still good, and tells no address that is not proved.
+    let token = identity.last_link("reset_password");
+    identity.reset(&token, OTHER).await.expect(204);
+    assert!(identity.told().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_new_password_leaves_the_link_as_it_is() {
+    let identity = Identity::start().await;
+    identity.register_verified("ada", "ada@example.com").await;
+    identity
+        .forgot(json!({ "username": "ada" }))
+        .await
+        .expect(202);
+    let token = identity.last_link("reset_password");
+    refused(
+        identity.reset(&token, "1234567").await,
+        400,
+        "validation_failed",
+    );
+    let long = "x".repeat(73);
+    refused(
+        identity.reset(&token, &long).await,
+        400,
+        "password_too_long",
+    );
+    for body in [
+        json!({ "token": token }),
+        json!({ "new_password": OTHER }),
+        json!({ "token": 1, "new_password": OTHER }),
+    ] {
+        let reply = identity.open("/api/auth/password/reset", body).await;
+        refused(reply, 400, "validation_failed");
+    }
+    identity.reset(&token, OTHER).await.expect(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_dies_with_time_with_a_newer_one_and_with_what_it_was_for() {
+    let identity = Identity::start().await;
+    let ada = identity.register_verified("ada", "ada@example.com").await;
+    let link = async || {
+        let body = json!({ "username": "ada" });
+        identity.forgot(body).await.expect(202);
+        identity.last_link("reset_password")
+    };
+    let dead = async |token: &str| {
+        refused(identity.reset(token, OTHER).await, 400, "invalid_token");
+    };
+    for nonsense in ["", "x", &"x".repeat(10_000), "..", "ünï"] {
+        dead(nonsense).await;
+    }
+
+    let old = link().await;
+    identity.hand.advance(Duration::hours(1));
+    dead(&old).await;
+
+    let older = link().await;
+    let newer = link().await;
+    dead(&older).await;
+    // What proves an address sets no password, and the other way round.
+    let body = json!({ "email": "new@example.com", "password": PASSWORD });
+    let reply = identity.by(&ada, "/api/auth/email/change", body).await;
+    reply.expect(204);
+    dead(&identity.last_link("verify_email")).await;
+    refused(identity.verify_email(&newer).await, 400, "invalid_token");
+
+    // The address that the link went to is not the account's any more.
+    let proof = identity.last_link("verify_email");
+    identity.verify_email(&proof).await.expect(204);
+    dead(&newer).await;
+
+    let before_change = link().await;
+    let reply = identity.change_password(&ada, PASSWORD, OTHER).await;
+    reply.expect(204);
+    dead(&before_change).await;
+
+    let of_inactive = link().await;
+    identity.sql("UPDATE users SET is_active = FALSE");
+    dead(&of_inactive).await;
+    assert!(
+        identity
+            .count("SELECT count(*) AS n FROM audit_log WHERE action = 'password.reset_refused'")
+            >= 10
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_who_come_with_one_link_one_sets_the_password() {
+    let identity = Identity::start().await;
+    identity.register_verified("ada", "ada@example.com").await;
+    for _ in 0..5 {
+        identity
+            .forgot(json!({ "username": "ada" }))
+            .await
+            .expect(202);
+        let token = identity.last_link("reset_password");
+        let wanted = ["first of the two", "second of the two"];
+        let (one, two) = tokio::join!(
+            identity.reset(&token, wanted[0]),
+            identity.reset(&token, wanted[1])
+        );
+        let mut statuses = [one.status, two.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [204, 400], "{} {}", one.text(), two.text());
+        let won = usize::from(one.status != 204);
+        identity.login("ada", wanted[won]).await.expect(200);
+        let lost = identity.login("ada", wanted[1 - won]).await;
+        refused(lost, 401, "invalid_credentials");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_is_sent_five_links_an_hour_and_nobody_sees_when_no_more_are() {
+    let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
+    let ada = identity.register_verified("ada", "ada@example.com").await;
+    identity.register_verified("bob", "bob@example.com").await;
+    let mut answers = Vec::new();
+    for _ in 0..7 {
+        let body = json!({ "username": "ada" });
+        answers.push(identity.forgot(body).await.expect(202).text());
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1);
+    assert_eq!(identity.mailed("reset_password").len(), 5);
+    assert_eq!(identity.audited("password.reset_requested", &ada), 7);
+    identity
+        .forgot(json!({ "username": "bob" }))
+        .await
+        .expect(202);
+    assert_eq!(identity.mailed("reset_password").len(), 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_tries_links_is_told_to_wait() {
+    let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
+    // On a slow machine some places are free again by the time that they are used up.
+    for attempt in 1.. {
+        let reply = identity.verify_email("guess").await;
+        if reply.status == 429 {
+            let reply = refused(reply, 429, "rate_limited");
+            assert!(reply.header("retry-after").parse::<u64>().unwrap() >= 1);
+            assert!(attempt > 60, "{attempt}");
+            break;
+        }
+        assert!(attempt < 200);
+    }
+    refused(identity.reset("guess", OTHER).await, 429, "rate_limited");
+    let reply = identity.forgot(json!({ "username": "ada" })).await;
+    refused(reply, 429, "rate_limited");
+}

@@ -1,0 +1,365 @@
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use identity_service::{Running, start};
+use serde_json::{Value, json};
+use service_kit::Clock;
+use service_kit::config::{CommaList, SecretKey};
+use test_kit::{Api, TestDb, wait_until};
+
+use crate::admin_cli::{Ran, run};
+use crate::support::{
+    ENCRYPTION_KEY, Identity, PASSWORD, SignedIn, config, count, deps, refused, signed_in,
+};
+
+const OTHER_KEY: [u8; 32] = [9; 32];
+const ONE_SIGNS: &str = "SELECT count(*) AS n FROM signing_keys WHERE retired_at IS NULL";
+
+/// Services with one database and one public address, in the present as commands are.
+struct Replicas {
+    db: TestDb,
+    clock: Clock,
+    running: Vec<Running>,
+    apis: Vec<Api>,
+}
+
+impl Replicas {
+    async fn start(count: usize) -> Self {
+        let db = TestDb::fresh("rotation", identity_service::MIGRATIONS).await;
+        let (clock, _) = Clock::manual(Clock::system().now());
+        let mut replicas = Self {
+            db,
+            clock,
+            running: Vec::new(),
+            apis: Vec::new(),
+        };
+        for _ in 0..count {
+            replicas.add(ENCRYPTION_KEY, &[]).await;
+        }
+        replicas
+    }
+
+    async fn add(&mut self, key: [u8; 32], old: &[[u8; 32]]) {
+        let running = self.try_start(key, old).await.unwrap();
+        self.apis
+            .push(Api::new(format!("http://{}", running.addr())));
+        self.running.push(running);
+    }
+
+    async fn try_start(
+        &self,
+        key: [u8; 32],
+        old: &[[u8; 32]],
+    ) -> Result<Running, identity_service::StartError> {
+        let mut config = config(&self.db);
+        config.base_url = Some("https://id.example.com".parse().unwrap());
+        config.keys.encryption_key = Some(SecretKey::new(key));
+        config.keys.encryption_keys_old =
+            CommaList(old.iter().copied().map(SecretKey::new).collect());
+        start(config, deps(&self.clock)).await
+    }
+
+    fn command(&self, args: &[&str]) -> Ran {
+        run(&self.db, args, "", &[])
+    }
+
+    fn command_with(&self, args: &[&str], key: [u8; 32], old: [u8; 32]) -> Ran {
+        let (key, old) = (STANDARD.encode(key), STANDARD.encode(old));
+        let more = [
+            ("IDENTITY__KEYS__ENCRYPTION_KEY", key.as_str()),
+            ("IDENTITY__KEYS__ENCRYPTION_KEYS_OLD", old.as_str()),
+        ];
+        run(&self.db, args, "", &more)
+    }
+
+    fn signing(&self) -> String {
+        let query = "SELECT kid AS t FROM signing_keys WHERE retired_at IS NULL";
+        crate::support::texts(&self.db.pool(1), query).join(" ")
+    }
+
+    fn count(&self, query: &str) -> i64 {
+        count(&self.db.pool(1), query)
+    }
+}
+
+async fn register(api: &Api, name: &str) -> SignedIn {
+    let body = json!({ "username": name, "password": PASSWORD });
+    let reply = api.post("/api/auth/register").json(body).send().await;
+    signed_in(&reply.expect(201).json())
+}
+
+async fn login(api: &Api, name: &str) -> SignedIn {
+    let body = json!({ "username": name, "password": PASSWORD });
+    let reply = api.post("/api/auth/login").json(body).send().await;
+    signed_in(&reply.expect(200).json())
+}
+
+async fn validate(api: &Api, token: &str) -> test_kit::Reply {
+    api.get("/api/auth/validate").bearer(token).send().await
+}
+
+async fn jwks(api: &Api) -> Vec<Value> {
+    let reply = api.get("/.well-known/jwks.json").send().await.expect(200);
+    reply.json()["keys"].as_array().unwrap().clone()
+}
+
+/// The key that a token says it was signed with.
+fn kid(token: &str) -> String {
+    let header = URL_SAFE_NO_PAD
+        .decode(token.split('.').next().unwrap())
+        .unwrap();
+    let header: Value = serde_json::from_slice(&header).unwrap();
+    header["kid"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_keys_are_rotated_every_token_is_good_at_every_replica_at_once() {
+    let replicas = Replicas::start(2).await;
+    let [one, two] = replicas.apis.as_slice() else {
+        unreachable!()
+    };
+    let mut tokens = vec![register(one, "ada").await.access];
+    for _ in 0..3 {
+        replicas.command(&["keys", "rotate"]).good();
+        // At first the replicas may sign with the old key and the new one by turns.
+        let until = Instant::now() + Duration::from_millis(700);
+        while Instant::now() < until {
+            for (mint, check) in [(one, two), (two, one)] {
+                let token = login(mint, "ada").await.access;
+                validate(check, &token).await.expect(200);
+                validate(mint, &token).await.expect(200);
+                tokens.push(token);
+            }
+        }
+        let newest = replicas.signing();
+        for api in [one, two] {
+            wait_until("the new key in use", Duration::from_secs(1), async || {
+                (kid(&login(api, "ada").await.access) == newest).then_some(())
+            })
+            .await;
+        }
+    }
+    let mut kids: Vec<String> = tokens.iter().map(|token| kid(token)).collect();
+    kids.sort();
+    kids.dedup();
+    assert_eq!(kids.len(), 4, "each key has signed something");
+    for token in &tokens {
+        validate(one, token).await.expect(200);
+        validate(two, token).await.expect(200);
+    }
+    assert_eq!(replicas.count(ONE_SIGNS), 1);
+    for api in [one, two] {
+        let published: Vec<Value> = jwks(api)
+            .await
+            .into_iter()
+            .map(|key| key["kid"].clone())
+            .collect();
+        assert_eq!(published.len(), 4);
+        assert_eq!(published[0], json!(replicas.signing()));
+        assert!(kids.iter().all(|kid| published.contains(&json!(kid))));
+    }
+    // A retired key signs nothing any more, so that its private half is nowhere.
+    let sealed = "SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed <> ''";
+    assert_eq!(replicas.count(sealed), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_rotations_at_once_leave_one_key_that_signs() {
+    let replicas = Replicas::start(1).await;
+    let api = &replicas.apis[0];
+    let ada = register(api, "ada").await;
+    std::thread::scope(|scope| {
+        let rotations: Vec<_> = (0..20)
+            .map(|_| scope.spawn(|| replicas.command(&["keys", "rotate", "--json"]).good()))
+            .collect();
+        for rotation in rotations {
+            let said: Value = serde_json::from_str(&rotation.join().unwrap()).unwrap();
+            assert!(said["kid"].is_string(), "{said}");
+        }
+    });
+    assert_eq!(replicas.count(ONE_SIGNS), 1);
+    let keys = replicas.count("SELECT count(*) AS n FROM signing_keys");
+    let rotated =
+        replicas.count("SELECT count(*) AS n FROM audit_log WHERE action = 'keys.rotated'");
+    assert_eq!(rotated, keys - 1);
+    validate(api, &ada.access).await.expect(200);
+    validate(api, &login(api, "ada").await.access)
+        .await
+        .expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_with_another_encryption_key_rotates_nothing() {
+    let mut replicas = Replicas::start(1).await;
+    let ada = register(&replicas.apis[0], "ada").await;
+    let before = replicas.signing();
+    let error = replicas
+        .command_with(&["keys", "rotate"], OTHER_KEY, OTHER_KEY)
+        .refused(1);
+    assert!(
+        error.contains("IDENTITY__KEYS__ENCRYPTION_KEY") && error.contains("--lost-key"),
+        "{error}"
+    );
+    assert_eq!(replicas.signing(), before);
+
+    // When it is lost for good, a service that still has it goes on verifying.
+    replicas
+        .command_with(&["keys", "rotate", "--lost-key"], OTHER_KEY, OTHER_KEY)
+        .good();
+    let api = replicas.apis[0].clone();
+    let body = json!({ "username": "ada", "password": PASSWORD });
+    wait_until("the foreign key", Duration::from_secs(2), async || {
+        let reply = api.post("/api/auth/login").json(body.clone()).send().await;
+        (reply.status == 500).then_some(())
+    })
+    .await;
+    validate(&api, &ada.access).await.expect(200);
+    assert_eq!(jwks(&api).await.len(), 2);
+    let error = replicas.try_start(ENCRYPTION_KEY, &[]).await.unwrap_err();
+    assert!(error.to_string().contains("--lost-key"), "{error}");
+    replicas.add(OTHER_KEY, &[]).await;
+    let bob = register(&replicas.apis[1], "bob").await;
+    validate(&api, &bob.access).await.expect(200);
+    validate(&replicas.apis[1], &ada.access).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_encryption_key_opens_until_the_next_rotation_seals_with_the_new_one() {
+    let mut replicas = Replicas::start(1).await;
+    let ada = register(&replicas.apis[0], "ada").await;
+    replicas.add(OTHER_KEY, &[ENCRYPTION_KEY]).await;
+    assert!(replicas.try_start(OTHER_KEY, &[]).await.is_err());
+    assert_eq!(
+        kid(&login(&replicas.apis[1], "ada").await.access),
+        kid(&ada.access)
+    );
+    replicas
+        .command_with(&["keys", "rotate"], OTHER_KEY, ENCRYPTION_KEY)
+        .good();
+    replicas.add(OTHER_KEY, &[]).await;
+    validate(&replicas.apis[2], &ada.access).await.expect(200);
+    login(&replicas.apis[2], "ada").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_removed_key_has_signed_is_refused_within_a_second_and_refreshing_helps() {
+    let replicas = Replicas::start(1).await;
+    let api = &replicas.apis[0];
+    let ada = register(api, "ada").await;
+    let old = replicas.signing();
+    replicas.command(&["keys", "remove", &old]).refused(1);
+    replicas.command(&["keys", "rotate"]).good();
+    validate(api, &ada.access).await.expect(200);
+    replicas.command(&["keys", "remove", &old]).good();
+    wait_until("the refusal", Duration::from_secs(1), async || {
+        (validate(api, &ada.access).await.status == 401).then_some(())
+    })
+    .await;
+    refused(validate(api, &ada.access).await, 401, "invalid_token");
+    let body = json!({ "refresh_token": ada.refresh });
+    let next = api.post("/api/auth/refresh").json(body).send().await;
+    let next = signed_in(&next.expect(200).json());
+    validate(api, &next.access).await.expect(200);
+    assert_eq!(jwks(api).await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_unknown_keys_reads_the_table_seldom_and_delays_no_good_token_for_long() {
+    let replicas = Replicas::start(2).await;
+    let [one, two] = replicas.apis.as_slice() else {
+        unreachable!()
+    };
+    register(one, "ada").await;
+    let reads = async || {
+        let metrics = one.get("/metrics").send().await.expect(200).text();
+        let line = metrics
+            .lines()
+            .find(|line| line.starts_with("signing_key_reads_total"));
+        line.unwrap()
+            .rsplit(' ')
+            .next()
+            .unwrap()
+            .parse::<u32>()
+            .unwrap()
+    };
+    let (before, begun) = (reads().await, Instant::now());
+    let flood: Vec<_> = (0..40)
+        .map(|n| {
+            let one = one.clone();
+            tokio::spawn(async move {
+                for round in 0..12 {
+                    let header =
+                        json!({ "alg": "ES256", "typ": "at+jwt", "kid": format!("k{n}-{round}") });
+                    let header = URL_SAFE_NO_PAD.encode(header.to_string());
+                    refused(
+                        validate(&one, &format!("{header}.e30.AAAA")).await,
+                        401,
+                        "invalid_token",
+                    );
+                }
+            })
+        })
+        .collect();
+    // In the middle of it the other replica makes a key, and the first takes what it signs.
+    replicas.command(&["keys", "rotate"]).good();
+    let newest = replicas.signing();
+    let token = wait_until("the new key in use", Duration::from_secs(2), async || {
+        let token = login(two, "ada").await.access;
+        (kid(&token) == newest).then_some(token)
+    })
+    .await;
+    let asked = Instant::now();
+    validate(one, &token).await.expect(200);
+    let waited = asked.elapsed();
+    for task in flood {
+        task.await.unwrap();
+    }
+    let (took, read) = (begun.elapsed(), reads().await - before);
+    let allowed = u32::try_from(took.as_millis() / 200).unwrap() + 4;
+    assert!(
+        read <= allowed,
+        "{read} readings in {took:?} for 480 tokens"
+    );
+    assert!(waited < Duration::from_millis(1_500), "{waited:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_public_keys_are_published_and_the_private_ones_are_not() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let reply = identity
+        .api
+        .get("/.well-known/jwks.json")
+        .send()
+        .await
+        .expect(200);
+    assert_eq!(reply.header("cache-control"), "public, max-age=300");
+    assert_eq!(reply.header("content-type"), "application/json");
+    assert_eq!(reply.header("x-content-type-options"), "nosniff");
+    let body = reply.json();
+    let key = body["keys"][0].as_object().unwrap();
+    let mut fields: Vec<&str> = key.keys().map(String::as_str).collect();
+    fields.sort_unstable();
+    assert_eq!(fields, ["alg", "crv", "kid", "kty", "use", "x", "y"]);
+    assert_eq!((&key["alg"], &key["use"]), (&json!("ES256"), &json!("sig")));
+    assert_eq!(key["kid"], kid(&ada.access));
+    let reply = identity.api.post("/.well-known/jwks.json").send().await;
+    assert_eq!(
+        refused(reply, 405, "method_not_allowed").header("allow"),
+        "GET, HEAD"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_is_kept_for_the_longest_life_of_any_replicas_tokens() {
+    let identity = Identity::start_with(|config| config.tokens.access_ttl_seconds = 60).await;
+    let longest = "SELECT longest_ttl_seconds AS n FROM signing_keys";
+    assert_eq!(identity.count(longest), 60);
+    let mut longer = config(&identity.db);
+    longer.tokens.access_ttl_seconds = 90 * 86_400;
+    let _longer = start(longer, deps(&identity.clock)).await.unwrap();
+    assert_eq!(identity.count(longest), 90 * 86_400);
+    let _shorter = identity.replica("https://id.example.com").await;
+    assert_eq!(identity.count(longest), 90 * 86_400);
+}

@@ -1,0 +1,510 @@
+use chrono::Duration;
+use serde_json::{Value, json};
+use test_kit::Reply;
+use totp_rs::{Builder, Secret};
+
+use crate::owners::OTHER;
+use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, texts};
+
+/// An authenticator app.
+pub(crate) struct App(Secret);
+
+impl App {
+    fn new(secret: &Value) -> Self {
+        Self(Secret::try_from_base32(secret.as_str().unwrap()).unwrap())
+    }
+
+    fn code_at(&self, seconds: i64) -> String {
+        let totp = Builder::new().with_secret(self.0.clone()).build().unwrap();
+        totp.generate(seconds.try_into().unwrap()).to_string()
+    }
+
+    /// A code that was not used yet: half a minute goes by.
+    pub(crate) fn next(&self, identity: &Identity) -> String {
+        identity.hand.advance(Duration::seconds(30));
+        self.code_at(identity.clock.now().timestamp())
+    }
+}
+
+async fn status(identity: &Identity, user: &SignedIn) -> (bool, i64) {
+    let call = identity.api.get("/api/auth/totp").bearer(&user.access);
+    let status = call.send().await.expect(200).json();
+    (
+        status["enabled"].as_bool().unwrap(),
+        status["recovery_codes_left"].as_i64().unwrap(),
+    )
+}
+
+async fn setup(identity: &Identity, user: &SignedIn, password: &str) -> Reply {
+    let body = json!({ "password": password });
+    identity.by(user, "/api/auth/totp/setup", body).await
+}
+
+async fn confirm(identity: &Identity, user: &SignedIn, code: &str) -> Reply {
+    let body = json!({ "code": code });
+    identity.by(user, "/api/auth/totp/confirm", body).await
+}
+
+/// `totp/disable` or `totp/recovery-codes`.
+async fn change(identity: &Identity, user: &SignedIn, what: &str, code: Option<&str>) -> Reply {
+    let body = json!({ "password": PASSWORD, "totp_code": code });
+    identity
+        .by(user, &format!("/api/auth/totp/{what}"), body)
+        .await
+}
+
+async fn login(identity: &Identity, code: Option<&str>) -> Reply {
+    let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": code });
+    identity.open("/api/auth/login", body).await
+}
+
+fn codes(reply: &Reply) -> Vec<String> {
+    let body = reply.json();
+    let codes = body["recovery_codes"].as_array().unwrap().iter();
+    codes
+        .map(|code| code.as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// An account with a second factor, its app and its recovery codes.
+pub(crate) async fn enabled(identity: &Identity) -> (SignedIn, App, Vec<String>) {
+    let ada = identity.register_verified("ada", "ada@example.com").await;
+    let made = setup(identity, &ada, PASSWORD).await.expect(200).json();
+    let app = App::new(&made["secret"]);
+    let code = app.next(identity);
+    let reply = confirm(identity, &ada, &code).await.expect(200);
+    (ada, app, codes(&reply))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_factor_counts_once_its_owner_has_shown_a_code() {
+    let identity = Identity::start().await;
+    let ada = identity.register_verified("ada", "ada@example.com").await;
+    assert_eq!(status(&identity, &ada).await, (false, 0));
+    refused(
+        confirm(&identity, &ada, "123456").await,
+        400,
+        "validation_failed",
+    );
+
+    let reply = setup(&identity, &ada, PASSWORD).await.expect(200);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let made = reply.json();
+    let url = made["otpauth_url"].as_str().unwrap();
+    let secret = made["secret"].as_str().unwrap();
+    assert_eq!(secret.len(), 32);
+    assert_eq!(
+        url,
+        format!("otpauth://totp/Holdfast:ada?secret={secret}&issuer=Holdfast")
+    );
+    // Not yet.
+    login(&identity, None).await.expect(200);
+    let app = App::new(&made["secret"]);
+    refused(
+        confirm(&identity, &ada, &app.code_at(0)).await,
+        401,
+        "invalid_credentials",
+    );
+    assert_eq!(status(&identity, &ada).await, (false, 0));
+
+    let code = app.next(&identity);
+    let spaced = format!(" {} {} ", &code[..3], &code[3..]);
+    let reply = confirm(&identity, &ada, &spaced).await.expect(200);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let recovery = codes(&reply);
+    assert_eq!(recovery.len(), 10);
+    assert_eq!(status(&identity, &ada).await, (true, 10));
+    assert_eq!(identity.told(), ["second factor switched on"]);
+    for (action, times) in [("totp.set_up", 1), ("totp.refused", 1), ("totp.enabled", 1)] {
+        assert_eq!(identity.audited(action, &ada), times, "{action}");
+    }
+    // The code that confirmed is used up.
+    refused(
+        login(&identity, Some(&code)).await,
+        401,
+        "invalid_credentials",
+    );
+    refused(
+        confirm(&identity, &ada, &app.next(&identity)).await,
+        400,
+        "validation_failed",
+    );
+
+    // Neither the secret nor a code stands anywhere in clear.
+    let stored = texts(
+        &identity.db.pool(1),
+        "SELECT secret_sealed AS t FROM totp_factors UNION ALL SELECT code_hash FROM recovery_codes UNION ALL SELECT body FROM outbox",
+    )
+    .join(" ")
+        + &identity.audit_details();
+    assert!(!stored.contains(secret) && !stored.contains(&recovery[0]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signing_in_takes_a_code_and_each_code_once() {
+    let identity = Identity::start().await;
+    let (ada, app, _) = enabled(&identity).await;
+    refused(login(&identity, None).await, 401, "totp_required");
+    refused(login(&identity, Some("")).await, 401, "totp_required");
+    for wrong in [
+        "000000",
+        "12345",
+        "1234567",
+        "abcdef",
+        "+12345",
+        "aaaaa-aaaaa-aaaaa",
+    ] {
+        refused(
+            login(&identity, Some(wrong)).await,
+            401,
+            "invalid_credentials",
+        );
+    }
+    let code = app.next(&identity);
+    login(&identity, Some(&code)).await.expect(200);
+    refused(
+        login(&identity, Some(&code)).await,
+        401,
+        "invalid_credentials",
+    );
+    assert_eq!(identity.audited("session.totp_required", &ada), 2);
+    assert_eq!(identity.audited("session.refused", &ada), 7);
+    assert_eq!(identity.audited("session.opened", &ada), 1);
+    // What is no text is no code.
+    let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": 123_456 });
+    let reply = identity.open("/api/auth/login", body).await;
+    refused(reply, 400, "validation_failed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_half_a_minute_off_is_accepted_and_no_more() {
+    let identity = Identity::start().await;
+    let (_, app, _) = enabled(&identity).await;
+    identity.hand.advance(Duration::minutes(10));
+    let now = identity.clock.now().timestamp();
+    for wrong in [now - 60, now + 60] {
+        let reply = login(&identity, Some(&app.code_at(wrong))).await;
+        refused(reply, 401, "invalid_credentials");
+    }
+    for right in [now - 30, now, now + 30] {
+        let reply = login(&identity, Some(&app.code_at(right))).await;
+        reply.expect(200);
+    }
+    // Never an older one after a newer one.
+    let reply = login(&identity, Some(&app.code_at(now))).await;
+    refused(reply, 401, "invalid_credentials");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_a_second_factor_shows_before_the_password_is_right() {
+    let identity = Identity::start().await;
+    let (_, app, _) = enabled(&identity).await;
+    identity.register("bob").await;
+    let code = app.next(&identity);
+    let mut answers = Vec::new();
+    for username in ["ada", "bob", "nobody"] {
+        for code in [None, Some("000000"), Some(code.as_str())] {
+            let body =
+                json!({ "username": username, "password": "wrong password", "totp_code": code });
+            let reply = identity.open("/api/auth/login", body).await;
+            answers.push(refused(reply, 401, "invalid_credentials").text());
+        }
+    }
+    answers.dedup();
+    assert_eq!(answers.len(), 1);
+    // And the code was not used up by that.
+    login(&identity, Some(&code)).await.expect(200);
+    // Who has no second factor may send a code.
+    let body = json!({ "username": "bob", "password": PASSWORD, "totp_code": "000000" });
+    identity.open("/api/auth/login", body).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_recovery_code_is_good_once_in_place_of_a_code() {
+    let identity = Identity::start().await;
+    let (ada, _, recovery) = enabled(&identity).await;
+    login(&identity, Some(&recovery[0])).await.expect(200);
+    refused(
+        login(&identity, Some(&recovery[0])).await,
+        401,
+        "invalid_credentials",
+    );
+    let typed = recovery[1].replace('-', "").to_uppercase();
+    login(&identity, Some(&typed)).await.expect(200);
+    assert_eq!(status(&identity, &ada).await, (true, 8));
+    assert_eq!(identity.audited("totp.recovery_code_used", &ada), 2);
+    assert!(identity.audit_details().contains(r#"{"codes_left":8}"#));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_setup_replaces_one_that_was_never_confirmed_and_no_other() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    refused(
+        setup(&identity, &ada, "wrong password").await,
+        401,
+        "invalid_credentials",
+    );
+    assert_eq!(identity.audited("password.refused", &ada), 1);
+    let first = setup(&identity, &ada, PASSWORD).await.expect(200).json();
+    let second = setup(&identity, &ada, PASSWORD).await.expect(200).json();
+    let first = App::new(&first["secret"]).next(&identity);
+    refused(
+        confirm(&identity, &ada, &first).await,
+        401,
+        "invalid_credentials",
+    );
+    let second = App::new(&second["secret"]).next(&identity);
+    confirm(&identity, &ada, &second).await.expect(200);
+    let reply = refused(
+        setup(&identity, &ada, PASSWORD).await,
+        400,
+        "validation_failed",
+    );
+    assert!(reply.text().contains("switch it off first"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn switching_off_takes_the_password_and_a_code() {
+    let identity = Identity::start().await;
+    let (ada, app, recovery) = enabled(&identity).await;
+    let disable = async |code: Option<&str>| change(&identity, &ada, "disable", code).await;
+    refused(disable(None).await, 401, "totp_required");
+    refused(disable(Some("000000")).await, 401, "invalid_credentials");
+    let body = json!({ "password": "wrong password", "totp_code": app.next(&identity) });
+    let reply = identity.by(&ada, "/api/auth/totp/disable", body).await;
+    refused(reply, 401, "invalid_credentials");
+    assert_eq!(identity.audited("password.refused", &ada), 2);
+
+    disable(Some(&app.next(&identity))).await.expect(204);
+    assert_eq!(status(&identity, &ada).await, (false, 0));
+    login(&identity, None).await.expect(200);
+    assert_eq!(identity.audited("totp.disabled", &ada), 1);
+    assert_eq!(
+        identity.told(),
+        ["second factor switched on", "second factor switched off"]
+    );
+    refused(disable(None).await, 400, "validation_failed");
+    let reply = change(&identity, &ada, "recovery-codes", None).await;
+    refused(reply, 400, "validation_failed");
+
+    // Who has lost the app has the recovery codes: of the second factor that he has now.
+    let made = setup(&identity, &ada, PASSWORD).await.expect(200).json();
+    let code = App::new(&made["secret"]).next(&identity);
+    let fresh = codes(&confirm(&identity, &ada, &code).await.expect(200));
+    refused(
+        disable(Some(&recovery[0])).await,
+        401,
+        "invalid_credentials",
+    );
+    disable(Some(&fresh[0])).await.expect(204);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_recovery_codes_make_the_old_ones_worthless() {
+    let identity = Identity::start().await;
+    let (ada, app, old) = enabled(&identity).await;
+    let renew = async |code: Option<&str>| change(&identity, &ada, "recovery-codes", code).await;
+    refused(renew(None).await, 401, "totp_required");
+    refused(renew(Some("000000")).await, 401, "invalid_credentials");
+    let reply = renew(Some(&app.next(&identity))).await.expect(200);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let new = codes(&reply);
+    assert!(new.iter().all(|code| !old.contains(code)));
+    refused(
+        login(&identity, Some(&old[0])).await,
+        401,
+        "invalid_credentials",
+    );
+    login(&identity, Some(&new[0])).await.expect(200);
+    assert_eq!(status(&identity, &ada).await, (true, 9));
+    assert_eq!(identity.audited("totp.recovery_codes_renewed", &ada), 1);
+    assert_eq!(identity.told().last().unwrap(), "recovery codes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_endpoint_takes_a_token_before_it_looks_at_the_body() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let reply = identity.api.get("/api/auth/totp").send().await;
+    refused(reply, 401, "authentication_required");
+    for what in ["setup", "confirm", "disable", "recovery-codes"] {
+        let path = format!("/api/auth/totp/{what}");
+        let reply = identity.open(&path, json!([])).await;
+        refused(reply, 401, "authentication_required");
+        for body in [json!([]), json!({}), json!({ "password": 1, "code": 1 })] {
+            refused(
+                identity.by(&ada, &path, body).await,
+                400,
+                "validation_failed",
+            );
+        }
+        let huge = json!({ "password": "x".repeat(70_000), "code": "x" });
+        refused(
+            identity.by(&ada, &path, huge).await,
+            413,
+            "payload_too_large",
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changing_password_and_address_takes_a_code_too() {
+    let identity = Identity::start().await;
+    let (ada, app, _) = enabled(&identity).await;
+    let paths = [
+        (
+            "/api/auth/email/change",
+            json!({ "password": PASSWORD, "email": "new@example.com" }),
+        ),
+        (
+            "/api/auth/password/change",
+            json!({ "current_password": PASSWORD, "new_password": OTHER }),
+        ),
+    ];
+    for (path, body) in paths {
+        let with = |code: &str| {
+            let mut body = body.clone();
+            body["totp_code"] = json!(code);
+            body
+        };
+        let reply = identity.by(&ada, path, body.clone()).await;
+        refused(reply, 401, "totp_required");
+        let reply = identity.by(&ada, path, with("000000")).await;
+        refused(reply, 401, "invalid_credentials");
+        let code = app.next(&identity);
+        identity.by(&ada, path, with(&code)).await.expect(204);
+    }
+    let refusal = r#"{"for":"password change","wrong":"code"}"#;
+    assert!(identity.audit_details().contains(refusal));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleting_the_account_takes_a_code_too() {
+    let identity = Identity::start().await;
+    let (ada, app, _) = enabled(&identity).await;
+    let delete = async |code: &str| {
+        let path = format!("/api/auth/user/{}", ada.id);
+        let body = json!({ "password": PASSWORD, "totp_code": code });
+        let call = identity.api.delete(&path).bearer(&ada.access);
+        call.json(body).send().await
+    };
+    refused(delete("").await, 401, "totp_required");
+    refused(delete("000000").await, 401, "invalid_credentials");
+    identity.validate(&ada.access).await.expect(200);
+    delete(&app.next(&identity)).await.expect(204);
+    refused(identity.validate(&ada.access).await, 401, "token_revoked");
+    assert_eq!(
+        identity.count(
+            "SELECT (SELECT count(*) FROM totp_factors) + (SELECT count(*) FROM recovery_codes) AS n"
+        ),
+        0
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_who_come_with_one_code_one_gets_in() {
+    let identity = Identity::start().await;
+    let (ada, app, recovery) = enabled(&identity).await;
+    for code in [
+        app.next(&identity),
+        recovery[0].clone(),
+        app.next(&identity),
+    ] {
+        let attempts = (0..8).map(|_| login(&identity, Some(&code)));
+        let replies = futures_util::future::join_all(attempts).await;
+        let winners = replies.iter().filter(|reply| reply.status == 200);
+        assert_eq!(winners.count(), 1);
+        for reply in replies.into_iter().filter(|reply| reply.status != 200) {
+            refused(reply, 401, "invalid_credentials");
+        }
+    }
+    assert_eq!(status(&identity, &ada).await, (true, 9));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_sign_in_without_a_code_outlives_the_moment_a_second_factor_counts() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let made = setup(&identity, &ada, PASSWORD).await.expect(200).json();
+    let code = App::new(&made["secret"]).next(&identity);
+    let logins = async {
+        let attempts = (0..16).map(|_| login(&identity, None));
+        futures_util::future::join_all(attempts).await
+    };
+    let (replies, confirmed) = tokio::join!(logins, confirm(&identity, &ada, &code));
+    confirmed.expect(200);
+    for reply in replies {
+        if reply.status != 200 {
+            refused(reply, 401, "totp_required");
+        }
+    }
+    refused(login(&identity, None).await, 401, "totp_required");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_codes_count_like_wrong_passwords_and_a_missing_one_does_not() {
+    let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
+    let (_, app, _) = enabled(&identity).await;
+    for n in 0..10 {
+        // Asking without a code neither counts nor makes up for what does.
+        if n % 3 == 0 {
+            refused(login(&identity, None).await, 401, "totp_required");
+        }
+        refused(
+            login(&identity, Some("000000")).await,
+            401,
+            "invalid_credentials",
+        );
+    }
+    let code = app.next(&identity);
+    // Half a minute later the waiting time of one second is over.
+    login(&identity, Some(&code)).await.expect(200);
+    for _ in 0..10 {
+        login(&identity, Some("000000")).await.expect(401);
+    }
+    refused(login(&identity, None).await, 429, "rate_limited");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn codes_of_one_account_are_limited_wherever_they_come_from() {
+    let identity = Identity::start_with(|config| {
+        config.rate_limits.enabled = Some(true);
+        config.trusted_proxies.0 = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let (_, app, _) = enabled(&identity).await;
+    let from = async |address: String, code: &str| {
+        let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": code });
+        let call = identity.api.post("/api/auth/login").json(body);
+        call.header("x-forwarded-for", address).send().await
+    };
+    for n in 1.. {
+        let reply = from(format!("203.0.113.{n}"), "000000").await;
+        if reply.status == 429 {
+            refused(reply, 429, "rate_limited");
+            break;
+        }
+        assert!(n < 60);
+    }
+    let reply = from("198.51.100.1".to_owned(), &app.next(&identity)).await;
+    refused(reply, 429, "rate_limited");
+    // Without a code the password alone gets the same answer as ever.
+    refused(login(&identity, None).await, 401, "totp_required");
+    let reply = identity.login("ada", "wrong password").await;
+    refused(reply, 401, "invalid_credentials");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_password_by_mail_does_not_switch_the_second_factor_off() {
+    let identity = Identity::start().await;
+    let (_, app, _) = enabled(&identity).await;
+    let body = json!({ "username": "ada" });
+    identity.forgot(body).await.expect(202);
+    let link = identity.last_link("reset_password");
+    identity.reset(&link, OTHER).await.expect(204);
+    refused(identity.login("ada", OTHER).await, 401, "totp_required");
+    let body = json!({ "username": "ada", "password": OTHER, "totp_code": app.next(&identity) });
+    let reply = identity.open("/api/auth/login", body).await;
+    signed_in(&reply.expect(200).json());
+}

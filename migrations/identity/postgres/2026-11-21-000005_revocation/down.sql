@@ -1,0 +1,12 @@
+DROP TRIGGER audit_log_append_only ON audit_log;
+DROP FUNCTION audit_log_is_append_only();
+DROP INDEX audit_log_actor_id;
+DROP INDEX audit_log_user_id;
+ALTER TABLE audit_log DROP COLUMN details;
+ALTER TABLE audit_log DROP COLUMN via;
+ALTER TABLE audit_log DROP COLUMN actor_id;
+DROP INDEX sessions_expires_at;
+ALTER TABLE sessions DROP COLUMN user_agent;
+ALTER TABLE sessions DROP COLUMN address;
+ALTER TABLE signing_keys DROP COLUMN longest_ttl_seconds;
+DROP TABLE changes;

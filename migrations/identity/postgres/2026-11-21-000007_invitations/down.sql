@@ -1,0 +1,2 @@
+DROP INDEX teams_owner_id;
+DROP TABLE invitations;

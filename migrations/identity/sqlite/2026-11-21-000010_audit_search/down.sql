@@ -1,0 +1,2 @@
+DROP INDEX audit_log_action;
+DROP INDEX audit_log_at;

@@ -5,7 +5,7 @@ use broker::{Broker, BrokerUrl};
 use clap::{Parser, Subcommand};
 use service_kit::cli::{self, CommonArgs};
 use service_kit::config::ConfigError;
-use service_kit::{Clock, logging};
+use service_kit::{Clock, logging, start};
 
 use crate::config::{Config, PREFIX};
 use crate::running::{self, Deps};
@@ -85,7 +85,7 @@ async fn serve(config: Config) -> Result<(), Error> {
 }
 
 async fn migrate(config: &Config) -> Result<(), Error> {
-    let applied = running::migrate(&running::open_pool(config)?).await?;
+    let applied = start::migrate(&running::open_pool(config)?, running::MIGRATIONS).await?;
     cli::print(&match applied.as_slice() {
         [] => "nothing to apply".to_owned(),
         names => format!("applied {}", names.join(", ")),

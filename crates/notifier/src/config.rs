@@ -3,10 +3,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use broker::BrokerUrl;
+use lettre::message::Mailbox;
 use serde::Deserialize;
 use service_kit::config::{
     self, BrokerConfig, ConfigError, DatabaseConfig, HttpGuardConfig, SecretText, SecretsConfig,
 };
+use service_kit::start::Home;
+
+use crate::mail::{SmtpServer, sender_address};
 
 /// The prefix of the service's environment variables; its table in the file is the same in lower case.
 pub const PREFIX: &str = "NOTIFIER";
@@ -83,11 +87,68 @@ impl Default for ChatConfig {
 }
 
 /// `[notifier.smtp]`
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SmtpConfig {
     /// `smtp://user:pass@host:port` or `smtps://…`; without it mails become files in the data folder.
+    ///
+    /// User and password are percent-encoded. `smtps://` is encrypted from the first byte (port 465).
+    /// `smtp://` (port 587 with a password, else 25) uses STARTTLS when the server offers it, and sends
+    /// nothing without it when there is a password and the server is not on this machine. `?tls=required`
+    /// asks for that in any case, `?tls=never` forgoes encryption. A certificate is checked wherever
+    /// encryption is required.
     pub url: Option<SecretText>,
+    /// Who sends, as in `Holdfast <no-reply@example.org>`. Its domain is also what the notifier calls
+    /// itself to the mail server, and the end of each Message-ID.
+    pub from: String,
+    /// Hours after which a mail that could not be delivered is given up: 1 to 168.
+    pub give_up_hours: u32,
+    /// Seconds that the mail server may take for each step: to be connected to, to let us sign in, to
+    /// answer a command, to have taken a mail. 1 to 600.
+    pub timeout_seconds: u32,
+}
+
+impl Default for SmtpConfig {
+    fn default() -> Self {
+        Self {
+            url: None,
+            from: "Holdfast <no-reply@localhost>".to_owned(),
+            give_up_hours: 72,
+            timeout_seconds: 60,
+        }
+    }
+}
+
+impl SmtpConfig {
+    /// The mail server, if there is one.
+    pub(crate) fn server(&self) -> Result<Option<SmtpServer>, ConfigError> {
+        // Empty is what a compose file passes on when nothing is set.
+        let url = self.url.as_ref().map(|url| url.expose().trim());
+        let Some(url) = url.filter(|url| !url.is_empty()) else {
+            return Ok(None);
+        };
+        let server = url.parse();
+        server
+            .map(Some)
+            .map_err(|cause| ConfigError::rule(format!("{PREFIX}__SMTP__URL: {cause}")))
+    }
+
+    /// Who sends.
+    pub(crate) fn sender(&self) -> Result<Mailbox, ConfigError> {
+        sender_address(&self.from).ok_or_else(|| {
+            ConfigError::rule(format!(
+                "{PREFIX}__SMTP__FROM must be a mail address, such as Holdfast <no-reply@example.org>"
+            ))
+        })
+    }
+
+    pub(crate) fn give_up_after(&self) -> Duration {
+        Duration::from_secs(u64::from(self.give_up_hours) * 3_600)
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds.into())
+    }
 }
 
 impl Config {
@@ -112,7 +173,23 @@ impl Config {
                 "{PREFIX}__CHAT__GIVE_UP_HOURS must be 1 to 72"
             )));
         }
+        if !(1..=168).contains(&self.smtp.give_up_hours) {
+            return Err(ConfigError::rule(format!(
+                "{PREFIX}__SMTP__GIVE_UP_HOURS must be 1 to 168"
+            )));
+        }
+        if !(1..=600).contains(&self.smtp.timeout_seconds) {
+            return Err(ConfigError::rule(format!(
+                "{PREFIX}__SMTP__TIMEOUT_SECONDS must be 1 to 600"
+            )));
+        }
+        self.smtp.server()?;
+        self.smtp.sender()?;
         self.broker_url().map(drop)
+    }
+
+    pub(crate) fn home(&self) -> Home {
+        Home::new(self.data_dir.as_deref())
     }
 
     /// Where the broker is; the standalone's own when nothing is configured.
@@ -124,5 +201,36 @@ impl Config {
                 .parse()
                 .map_err(|cause| ConfigError::rule(format!("{PREFIX}__BROKER__URL: {cause}"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn smtp(url: &str) -> Config {
+        let mut config = Config::default();
+        config.smtp.url = Some(url.into());
+        config
+    }
+
+    #[test]
+    fn an_empty_mail_server_is_none_and_a_wrong_one_is_named_without_its_value() {
+        assert!(smtp(" ").smtp.server().unwrap().is_none());
+        assert!(
+            smtp("smtp://mail.example.org")
+                .smtp
+                .server()
+                .unwrap()
+                .is_some()
+        );
+        let refusal = smtp("http://user:hunter2@mail")
+            .check()
+            .unwrap_err()
+            .to_string();
+        assert!(refusal.contains("NOTIFIER__SMTP__URL"), "{refusal}");
+        assert!(!refusal.contains("hunter2"), "{refusal}");
     }
 }

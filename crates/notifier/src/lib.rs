@@ -1,18 +1,32 @@
-//! The notifier: tells a team's chat what happens in the work-session area. It takes events in, keeps
-//! each notification as a row until a hook has taken it or it is given up, and tells what became of it.
+//! The notifier: tells a team's chat what happens in the work-session area, and sends the identity
+//! area's mails. It takes events in and keeps each notification and mail as a row until a hook or a mail
+//! server has taken it or it is given up; what became of notifications it tells back.
 //!
 //! What it is not: it has no public API (its listener serves probes and metrics), asks no other service
 //! anything, and decides nothing about sessions. A chat that hangs or is gone costs nobody but itself.
 
+use std::time::Duration;
+
 mod chat;
 mod cli;
 mod config;
-mod events;
+mod intake;
+mod mail;
 mod metrics;
 mod providers;
 mod running;
+mod scheduler;
 mod schema;
+mod text;
+mod waits;
+
+/// The notifier's name in the events it makes.
+const SOURCE: &str = "notifier";
+
+/// How long what is settled, and the inbox, are remembered.
+const REMEMBER: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 pub use cli::run_cli;
 pub use config::{ChatConfig, Config, PREFIX, SmtpConfig};
-pub use running::{Deps, MIGRATIONS, Running, StartError, start};
+pub use running::{Deps, MIGRATIONS, Running, start};
+pub use service_kit::start::StartError;

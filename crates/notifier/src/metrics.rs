@@ -49,3 +49,41 @@ impl Figures {
         self.settled.with_label_values(&[outcome]).inc_by(count);
     }
 }
+
+/// What is counted of mails. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct MailFigures {
+    settled: IntCounterVec,
+    pub(crate) retries: IntCounter,
+    pub(crate) possible_duplicates: IntCounter,
+    pub(crate) waiting: IntGauge,
+}
+
+impl MailFigures {
+    pub(crate) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let figures = Self {
+            settled: IntCounterVec::new(
+                Opts::new(
+                    "mails_total",
+                    "Mails that were settled, by what became of them",
+                ),
+                &["outcome"],
+            )?,
+            retries: IntCounter::new("mail_retries_total", "Mails that are tried again later")?,
+            possible_duplicates: IntCounter::new(
+                "mail_possible_duplicates_total",
+                "Mails of which nobody knows whether the server took them: it did not answer in time, or the sender died",
+            )?,
+            waiting: IntGauge::new("mails_waiting", "Mails that are not settled yet")?,
+        };
+        registry.register(Box::new(figures.settled.clone()))?;
+        registry.register(Box::new(figures.retries.clone()))?;
+        registry.register(Box::new(figures.possible_duplicates.clone()))?;
+        registry.register(Box::new(figures.waiting.clone()))?;
+        Ok(figures)
+    }
+
+    pub(crate) fn settled(&self, outcome: &str) {
+        self.settled.with_label_values(&[outcome]).inc();
+    }
+}

@@ -1,29 +1,26 @@
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{Broker, BrokerState, ConsumerHandle, Relay, RelayHandle, RelayOptions};
-use db_kit::{DatabaseUrl, DbError, Migrations, Pool, PoolOptions, migrations};
+use broker::{Broker, ConsumerHandle, Relay, RelayHandle, RelayOptions};
+use db_kit::{Migrations, Pool};
 use diesel_migrations::embed_migrations;
-use service_kit::config::ConfigError;
-use service_kit::data_dir::{self, DataDirError};
-use service_kit::guard::{GuardError, GuardOptions, GuardedClient};
+use service_kit::guard::GuardedClient;
 use service_kit::http::Limits;
 use service_kit::metrics::Metrics;
-use service_kit::seal::{SealError, Sealer};
-use service_kit::server::{self, ReadyReport, ServerOptions};
+use service_kit::server::{self, ServerOptions};
+use service_kit::start::{self, StartError};
 use service_kit::{Clock, Problem};
-use thiserror::Error;
+use tokio::sync::Notify;
 
-use crate::chat::{self, Ledger, Scheduler, Sender};
+use crate::chat::{self, Ledger, Sender};
 use crate::config::Config;
-use crate::metrics::Figures;
+use crate::mail::{Mails, Post};
+use crate::metrics::{Figures, MailFigures};
+use crate::scheduler::Scheduler;
 
 /// The name in `listening NAME http://…` and of the SQLite file.
 const NAME: &str = "notifier";
-/// The key file that every part shares when no key is configured.
-const SECRETS_KEY: &str = "secrets.key";
 
 /// The schema of the notifier's database.
 pub const MIGRATIONS: Migrations = Migrations {
@@ -40,38 +37,13 @@ pub struct Deps {
     pub broker: Broker,
 }
 
-/// Why the notifier did not start.
-#[derive(Debug, Error)]
-pub enum StartError {
-    /// A rule of the configuration.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The data folder or a key in it.
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    /// The database, while migrations were applied.
-    #[error("database: {0}")]
-    Database(#[from] DbError),
-    /// The client for addresses that users give.
-    #[error(transparent)]
-    Guard(#[from] GuardError),
-    /// The key that opens hook addresses.
-    #[error(transparent)]
-    Seal(#[from] SealError),
-    /// Two figures of one name.
-    #[error("metrics: {0}")]
-    Metrics(#[from] prometheus::Error),
-    /// The address cannot be bound.
-    #[error("{0}: {1}")]
-    Listen(SocketAddr, std::io::Error),
-}
-
 /// The notifier while it works.
 #[derive(Debug)]
 pub struct Running {
     server: server::Running,
     consumer: ConsumerHandle,
     scheduler: Scheduler,
+    mails: Mails,
     relay: RelayHandle,
 }
 
@@ -95,16 +67,16 @@ impl Running {
 
     /// Takes nothing more in, finishes what is under way and stops; the rest waits in the database.
     pub async fn stop(self) {
-        let work = async {
+        let chat = async {
             self.consumer.stop().await;
             self.scheduler.stop().await;
             self.relay.stop().await;
         };
-        tokio::join!(self.server.stop(), work);
+        tokio::join!(self.server.stop(), chat, self.mails.stop());
     }
 }
 
-/// Starts the notifier: database, relay, scheduler, consumer, probes.
+/// Starts the notifier: database, relay, schedulers, consumers, probes.
 ///
 /// # Errors
 /// [`StartError`]; nothing keeps running then.
@@ -112,19 +84,18 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     config.check()?;
     let pool = open_pool(&config)?;
     if config.database.migrate {
-        migrate(&pool).await?;
+        start::migrate(&pool, MIGRATIONS).await?;
     }
     // Before anything runs that would have to be stopped again.
-    let listener =
-        server::bind(config.listen).map_err(|cause| StartError::Listen(config.listen, cause))?;
+    let listener = start::listen(config.listen)?;
     let metrics = Metrics::new()?;
     let figures = Figures::register(metrics.registry())?;
-    let guard = GuardedClient::new(GuardOptions {
-        allowed_cidrs: config.http.allowed_cidrs.0.clone(),
-        allow_plain: config.http.allow_plain,
-        ..GuardOptions::default()
-    })?;
-    let sender = Sender::new(guard, open_sealer(&config)?);
+    let guard = GuardedClient::new(start::guard_options(&config.http))?;
+    let sealer = config.home().open_sealer(&config.secrets)?;
+    let sender = Sender::new(guard, sealer.clone());
+    let mail_figures = MailFigures::register(metrics.registry())?;
+    let clock = deps.clock.clone();
+    let post = Post::new(&config, pool.clone(), clock, sealer, mail_figures)?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let server = server::start_on(listener, options, |_| {})
         .map_err(|cause| StartError::Listen(config.listen, cause))?;
@@ -138,34 +109,22 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         metrics.registry(),
     );
     let ledger = Ledger::new(pool, deps.clock, config.chat, figures, relay.clone());
-    let scheduler = Scheduler::spawn(ledger.clone(), sender);
-    let consumer = chat::consume(&deps.broker, ledger, scheduler.waker());
+    let wake = Arc::new(Notify::new());
+    let scheduler = chat::schedule(ledger.clone(), sender, Arc::clone(&wake));
+    let consumer = chat::consume(&deps.broker, ledger, wake);
+    let mails = post.start(&deps.broker).await;
     Ok(Running {
         server,
         consumer,
         scheduler,
+        mails,
         relay,
     })
 }
 
-/// Opens the database that the configuration names, else a file in the data folder.
+/// The database that the configuration names, else a file in the data folder.
 pub(crate) fn open_pool(config: &Config) -> Result<Pool, StartError> {
-    let url = match &config.database.url {
-        Some(url) => url.clone(),
-        None => DatabaseUrl::sqlite_file(&data_dir(config)?.join(format!("{NAME}.db"))),
-    };
-    Ok(Pool::open(PoolOptions::new(url, config.database.pool_size)))
-}
-
-/// Applies pending migrations and says which.
-pub(crate) async fn migrate(pool: &Pool) -> Result<Vec<String>, DbError> {
-    let pool = pool.clone();
-    let applied = tokio::task::spawn_blocking(move || migrations::run(&pool, MIGRATIONS)).await;
-    let applied = applied.map_err(|cause| DbError::Unreachable(cause.to_string()))??;
-    for name in &applied {
-        log::info!("applied the migration {name}");
-    }
-    Ok(applied)
+    Ok(config.home().open_pool(&config.database, NAME)?)
 }
 
 fn server_options(
@@ -174,7 +133,7 @@ fn server_options(
     broker: &Broker,
     metrics: &Metrics,
 ) -> ServerOptions {
-    let (pool, broker) = (pool.clone(), broker.clone());
+    let broker = broker.clone();
     ServerOptions {
         name: NAME,
         listen: config.listen,
@@ -185,47 +144,8 @@ fn server_options(
         trusted_proxies: Vec::new(),
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
         metrics: metrics.clone(),
-        ready: Arc::new(move || Box::pin(ready(pool.clone(), broker.clone()))),
+        ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.state().name()),
         openapi: None,
         drain: Duration::from_secs(config.drain_seconds),
     }
-}
-
-async fn ready(pool: Pool, broker: Broker) -> ReadyReport {
-    let pending = pool
-        .read::<_, DbError, _>(|db| migrations::pending(db, MIGRATIONS))
-        .await;
-    let database = match &pending {
-        Ok(names) if names.is_empty() => "connected".to_owned(),
-        Ok(names) => format!("{} migrations are pending", names.len()),
-        Err(_) => "unreachable".to_owned(),
-    };
-    let broker = match broker.state() {
-        BrokerState::Memory => "memory",
-        BrokerState::Connected => "connected",
-        BrokerState::Disconnected => "disconnected",
-    };
-    ReadyReport {
-        ready: pending.is_ok_and(|names| names.is_empty()),
-        database,
-        broker: broker.to_owned(),
-    }
-}
-
-fn open_sealer(config: &Config) -> Result<Sealer, StartError> {
-    let old = config
-        .secrets
-        .encryption_keys_old
-        .0
-        .iter()
-        .map(|key| key.expose());
-    let key = match &config.secrets.encryption_key {
-        Some(key) => key.clone(),
-        None => data_dir::key_file(&data_dir(config)?, SECRETS_KEY)?.into(),
-    };
-    Ok(Sealer::new(key.expose(), old)?)
-}
-
-fn data_dir(config: &Config) -> Result<PathBuf, DataDirError> {
-    data_dir::resolve(config.data_dir.as_deref())
 }

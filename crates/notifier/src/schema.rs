@@ -33,3 +33,20 @@ diesel::table! {
         settled_at -> Nullable<Timestamp>,
     }
 }
+
+diesel::table! {
+    mails (event_id) {
+        event_id -> Text,
+        template -> Text,
+        sealed -> Nullable<Text>,
+        request_id -> Nullable<Text>,
+        state -> Text,
+        attempts -> BigInt,
+        due_at -> Timestamp,
+        lease_owner -> Nullable<Text>,
+        give_up_at -> Timestamp,
+        reason -> Nullable<Text>,
+        created_at -> Timestamp,
+        settled_at -> Nullable<Timestamp>,
+    }
+}

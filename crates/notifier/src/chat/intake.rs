@@ -1,15 +1,13 @@
 use std::sync::Arc;
 
 use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
-use db_kit::DbError;
-use diesel::result::DatabaseErrorKind;
 use event_types::{
-    Event, EventData, EventError, IntegrationConfigured, SessionAbandoned, SessionStarted,
-    SessionSubmitted,
+    Event, EventData, IntegrationConfigured, SessionAbandoned, SessionStarted, SessionSubmitted,
 };
 use tokio::sync::Notify;
 
 use super::ledger::{Ledger, Planning};
+use crate::intake::{conclude, data, decode};
 
 /// What an event asks of the notifier.
 enum Word {
@@ -44,38 +42,11 @@ async fn take_in(ledger: &Ledger, wake: &Notify, delivery: Delivery) -> Verdict 
         Word::Plan(plan) => ledger.take_plan(id, event.requestid, plan).await,
         Word::Destination(destination) => ledger.take_destination(id, destination).await,
     };
-    match committed {
-        Ok(()) => {
-            wake.notify_one();
-            Verdict::Ack
-        }
-        Err(error) if is_its_own_fault(&error) => Verdict::Park(error.to_string()),
-        Err(error) => {
-            log::warn!("the event {id} waits for the database: {error}");
-            Verdict::Retry
-        }
-    }
-}
-
-/// Whether the same event would fail again and again; everything else (a full disk, a server that
-/// restarts) passes.
-fn is_its_own_fault(error: &DbError) -> bool {
-    use DatabaseErrorKind::{CheckViolation, NotNullViolation, UniqueViolation};
-    matches!(
-        error,
-        DbError::Query(
-            diesel::result::Error::DatabaseError(
-                CheckViolation | NotNullViolation | UniqueViolation,
-                _
-            ) | diesel::result::Error::SerializationError(_)
-        )
-    )
+    conclude(id, committed, wake)
 }
 
 fn read(body: &[u8]) -> Result<(Event, Word), String> {
-    let mut event = Event::decode(body).map_err(|error| error.to_string())?;
-    // PostgreSQL stores no NUL; a request id that has one is none of ours.
-    event.requestid = event.requestid.filter(|id| !id.contains('\0'));
+    let event = decode(body)?;
     let word = match event.event_type.as_str() {
         SessionStarted::TYPE => plan(&event)?,
         IntegrationConfigured::TYPE => destination(&event)?,
@@ -113,12 +84,6 @@ fn destination(event: &Event) -> Result<Word, String> {
         return Err("the address is not sealed text".to_owned());
     }
     Ok(Word::Destination(configured))
-}
-
-fn data<T: EventData>(event: &Event) -> Result<T, String> {
-    event
-        .data_as()
-        .map_err(|error: EventError| error.to_string())
 }
 
 #[cfg(test)]

@@ -11,14 +11,12 @@ use uuid::Uuid;
 use super::model::{Answer, DeliveryRow, Ending, Job, NewDelivery, PENDING};
 use super::moves::{Moves, NO_CHAT, Tally};
 use super::queries;
+use crate::REMEMBER;
 use crate::config::ChatConfig;
 use crate::metrics::Figures;
 
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "notify.chat";
-
-/// How long settled deliveries and the inbox are remembered.
-const REMEMBER: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 /// The notifications and hooks in the database, and the only rules that move them. Cheap to clone.
 #[derive(Clone)]

@@ -1,20 +1,29 @@
 //! Telling a team's chat of sessions.
 //!
 //! `intake` writes each event down as a row and lets the broker forget it; `ledger` is the only place
-//! that moves rows from one state to the next, by the rules in `moves`; `scheduler` holds a hook, has `sender` post, and has the
-//! ledger write down what came of it. A hook is held by one process at a time, through a lease in its
+//! that moves rows from one state to the next, by the rules in `moves`; `work` is what the scheduler runs: it
+//! holds a hook, has `sender` post, and has the ledger write down what came of it. A hook is held by one process at a time, through a lease in its
 //! row, so that pacing and `Retry-After` hold for all replicas together.
 
 mod intake;
 mod ledger;
 mod model;
 mod moves;
-mod policy;
 mod queries;
-mod scheduler;
 mod sender;
+mod work;
 
 pub(crate) use intake::consume;
 pub(crate) use ledger::Ledger;
-pub(crate) use scheduler::Scheduler;
 pub(crate) use sender::Sender;
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use crate::scheduler::Scheduler;
+
+/// Starts to post what is due; `wake` is told when there is something.
+pub(crate) fn schedule(ledger: Ledger, sender: Sender, wake: Arc<Notify>) -> Scheduler {
+    Scheduler::spawn(work::Posting::new(ledger, sender), wake)
+}

@@ -2,14 +2,15 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use db_kit::Db;
+use db_kit::outbox::enqueue;
 use diesel::QueryResult;
 use event_types::{
     IntegrationDisabled, NotificationDelivered, NotificationFailed, NotificationSkipped,
 };
 
 use super::model::{Answer, DISABLED, DeliveryRow, DestinationRow, Ending, Job};
-use super::{policy, queries};
-use crate::events::enqueue;
+use super::queries;
+use crate::{SOURCE, waits};
 
 /// How long a hook is held without a word: a send takes ten seconds at most.
 const LEASE: Duration = Duration::from_secs(30);
@@ -130,7 +131,7 @@ impl Moves<'_> {
                 destination.failures += 1;
                 let asked = wait.unwrap_or_default().min(LONGEST_WAIT);
                 self.postpone(&job.delivery, asked, reason)?;
-                Ok(asked.max(policy::hook_wait(destination.failures)))
+                Ok(asked.max(waits::partner_wait(destination.failures)))
             }
             Answer::Gone(reason) if !same_hook => self.try_successor(job, reason),
             Answer::Gone(reason) => {
@@ -153,7 +154,7 @@ impl Moves<'_> {
 
     /// Tries a message again later, or gives it up when that would be too late.
     fn postpone(&mut self, row: &DeliveryRow, asked: Duration, reason: &str) -> QueryResult<()> {
-        let next = self.now.naive_utc() + asked.max(policy::message_wait(row.attempts));
+        let next = self.now.naive_utc() + asked.max(waits::message_wait(row.attempts));
         if next >= row.give_up_at {
             return self.end(row, Ending::Failed, reason);
         }
@@ -177,7 +178,7 @@ impl Moves<'_> {
             revision: destination.revision,
             reason: reason.to_owned(),
         };
-        enqueue(self.db, self.now, None, &event)
+        enqueue(self.db, SOURCE, self.now, None, &event)
     }
 
     /// Ends a delivery and tells of it, unless it had ended before.
@@ -206,7 +207,7 @@ impl Moves<'_> {
                     project_id,
                     at,
                 };
-                enqueue(self.db, at, request_id, &event)
+                enqueue(self.db, SOURCE, at, request_id, &event)
             }
             Ending::Failed => {
                 let event = NotificationFailed {
@@ -216,7 +217,7 @@ impl Moves<'_> {
                     at,
                     reason,
                 };
-                enqueue(self.db, at, request_id, &event)
+                enqueue(self.db, SOURCE, at, request_id, &event)
             }
             Ending::Skipped => {
                 let event = NotificationSkipped {
@@ -226,7 +227,7 @@ impl Moves<'_> {
                     at,
                     reason,
                 };
-                enqueue(self.db, at, request_id, &event)
+                enqueue(self.db, SOURCE, at, request_id, &event)
             }
         }
     }

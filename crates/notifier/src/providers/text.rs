@@ -1,8 +1,4 @@
-/// Splits a word apart for a chat's parser and for nobody's eye.
-const ZERO_WIDTH_SPACE: char = '\u{200b}';
-
-/// Says that there was more.
-const CUT: char = '…';
+use crate::text::{CUT, ZERO_WIDTH_SPACE, is_shown};
 
 /// User text as Slack-shaped `mrkdwn`: `&`, `<` and `>` as entities (the only characters with meaning
 /// there), no mention that would call anybody, no control or direction-changing characters, and at most
@@ -66,17 +62,6 @@ pub(super) fn quote(escaped: &str, lines: usize) -> String {
         quoted.push_str(line);
     }
     quoted
-}
-
-fn is_shown(character: char) -> bool {
-    match character {
-        '\n' => true,
-        // Embeddings, overrides and isolates turn the rest of a line around.
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => false,
-        // Line ends that a quotation would not see.
-        '\u{2028}' | '\u{2029}' => false,
-        other => !other.is_control(),
-    }
 }
 
 #[cfg(test)]

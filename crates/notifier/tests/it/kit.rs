@@ -19,7 +19,7 @@ use test_kit::{Api, FakeChat, TestBroker, TestDb, wait_until};
 use uuid::Uuid;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
-const KEY: [u8; 32] = [7; 32];
+pub(crate) const KEY: [u8; 32] = [7; 32];
 
 /// A notifier with a database, a broker and a chat of its own, and an ear for what it tells.
 pub(crate) struct Stage {

@@ -8,5 +8,10 @@
 
 mod hooks;
 mod kit;
+mod mail_kit;
+mod mail_restart;
+mod mail_trouble;
+mod mails;
 mod messages;
 mod restart;
+mod schema;

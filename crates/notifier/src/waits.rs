@@ -3,18 +3,18 @@ use std::time::Duration;
 /// Waits between the attempts of one message, in seconds; the last one repeats until it is given up.
 const MESSAGE_WAITS: [u64; 8] = [2, 10, 30, 120, 300, 900, 1_800, 3_600];
 
-/// Waits before a hook is tried again with any message; short, because a chat that is back should hear
-/// everything soon.
-const HOOK_WAITS: [u64; 6] = [2, 5, 10, 20, 30, 60];
+/// Waits before a hook or a mail server is tried again with any message; short, because who is back
+/// should hear everything soon.
+const PARTNER_WAITS: [u64; 6] = [2, 5, 10, 20, 30, 60];
 
 /// The wait after this many attempts of one message.
-pub(super) fn message_wait(attempts: i64) -> Duration {
+pub(crate) fn message_wait(attempts: i64) -> Duration {
     step(&MESSAGE_WAITS, attempts)
 }
 
-/// The wait after this many sends in a row to one hook that got no good answer.
-pub(super) fn hook_wait(failures: i64) -> Duration {
-    step(&HOOK_WAITS, failures)
+/// The wait after this many sends in a row to one hook, or one mail server, that got no good answer.
+pub(crate) fn partner_wait(failures: i64) -> Duration {
+    step(&PARTNER_WAITS, failures)
 }
 
 fn step(waits: &[u64], count: i64) -> Duration {
@@ -34,6 +34,6 @@ mod tests {
             .map(|n| message_wait(n).as_secs())
             .into();
         assert_eq!(seconds, [2, 2, 2, 10, 3_600, 3_600, 3_600]);
-        assert_eq!(hook_wait(i64::MAX).as_secs(), 60);
+        assert_eq!(partner_wait(i64::MAX).as_secs(), 60);
     }
 }

@@ -1,0 +1,84 @@
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use service_kit::data_dir;
+use service_kit::start::Home;
+
+/// The folder of mails that have no server to go to, in the data folder.
+const NAME: &str = "mail";
+
+/// Keeps mails as files that any mail program opens.
+#[derive(Debug, Clone)]
+pub(super) struct Folder(Home);
+
+impl Folder {
+    pub(super) fn new(home: Home) -> Self {
+        Self(home)
+    }
+
+    /// Puts a mail there, whole or not at all, for its owner's eyes only. The same name again is the
+    /// same mail again. The error is a sentence.
+    pub(super) async fn put(&self, name: String, bytes: Vec<u8>) -> Result<(), String> {
+        let home = self.0.clone();
+        let put = move || {
+            let folder = home.folder().map_err(|error| error.to_string())?;
+            let folder = data_dir::resolve(Some(&folder.join(NAME)));
+            let folder = folder.map_err(|error| error.to_string())?;
+            write(&folder, &name, &bytes).map_err(|error| format!("{}: {error}", folder.display()))
+        };
+        let put = tokio::task::spawn_blocking(put).await;
+        put.unwrap_or_else(|_| Err("the process is stopping".to_owned()))
+    }
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let temporary = folder.join(format!(".{name}.part"));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&temporary)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&temporary, folder.join(name))?;
+    // The name too must survive a power cut before the row says that the mail is safe.
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_mail_is_there_whole_for_its_owner_only_and_once() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::new(Home::new(Some(home.path())));
+        for bytes in [b"first".to_vec(), b"again".to_vec()] {
+            folder.put("a.eml".to_owned(), bytes).await.unwrap();
+        }
+        let path = home.path().join(NAME);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(&path.join("a.eml"))), (0o700, 0o600));
+        assert_eq!(fs::read(path.join("a.eml")).unwrap(), b"again");
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_cannot_be_made_is_named() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(NAME), "a file").unwrap();
+        let folder = Folder::new(Home::new(Some(home.path())));
+        let error = folder
+            .put("a.eml".to_owned(), Vec::new())
+            .await
+            .unwrap_err();
+        assert!(error.contains("mail"), "{error}");
+    }
+}

@@ -1,0 +1,112 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use service_kit::Clock;
+use tokio::sync::Notify;
+
+use crate::waits::partner_wait;
+
+/// What this process knows of the mail server: while it is away nobody knocks, then one mail does, and
+/// only when that one was heard come the others. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Gate {
+    state: Arc<Mutex<State>>,
+    clock: Clock,
+    /// Told when the gate opens.
+    wake: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Troubles in a row.
+    failures: i64,
+    closed_until: Option<DateTime<Utc>>,
+    /// Counts troubles, so that those who met the same one count as one.
+    round: u64,
+}
+
+/// The trouble that a mail set out after.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round(u64);
+
+impl Gate {
+    pub(super) fn new(clock: Clock, wake: Arc<Notify>) -> Self {
+        Self {
+            state: Arc::default(),
+            clock,
+            wake,
+        }
+    }
+
+    /// Whether the last word of the server was a good one.
+    pub(super) fn is_open(&self) -> bool {
+        self.lock().failures == 0
+    }
+
+    /// How long nobody may knock.
+    pub(super) fn closed_for(&self) -> Duration {
+        let until = self.lock().closed_until;
+        until.map_or(Duration::ZERO, |until| {
+            (until - self.clock.now()).to_std().unwrap_or_default()
+        })
+    }
+
+    pub(super) fn round(&self) -> Round {
+        Round(self.lock().round)
+    }
+
+    /// The server was not to be spoken with; says whether that is news.
+    pub(super) fn trouble(&self, round: Round) -> bool {
+        let now = self.clock.now();
+        let mut state = self.lock();
+        if state.round != round.0 {
+            return false;
+        }
+        state.round += 1;
+        state.failures += 1;
+        state.closed_until = Some(now + partner_wait(state.failures));
+        true
+    }
+
+    /// The server answered.
+    pub(super) fn heard(&self) {
+        let mut state = self.lock();
+        state.closed_until = None;
+        if std::mem::take(&mut state.failures) > 0 {
+            log::info!("mails go out again");
+            self.wake.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_away_is_left_alone_for_longer_and_longer() {
+        let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+        let gate = Gate::new(clock, Arc::default());
+        assert!(gate.is_open());
+        for seconds in [2, 5, 10, 20, 30, 60, 60] {
+            let round = gate.round();
+            assert!(gate.trouble(round));
+            assert!(!gate.trouble(round), "the others met the same trouble");
+            assert_eq!(gate.closed_for().as_secs(), seconds);
+            hand.advance(TimeDelta::seconds(seconds.try_into().unwrap()));
+            assert_eq!(gate.closed_for(), Duration::ZERO);
+            assert!(!gate.is_open(), "one at a time until it was heard");
+        }
+        gate.heard();
+        assert!(gate.is_open());
+    }
+}

@@ -1,0 +1,92 @@
+use std::sync::Arc;
+
+use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
+use event_types::{Event, EventData, Mail, MailRequested, MailText};
+use lettre::message::Mailbox;
+use secrecy::ExposeSecret;
+use service_kit::seal::{SealError, Sealer};
+use tokio::sync::Notify;
+
+use super::ledger::Ledger;
+use super::message::compose;
+use crate::intake::{conclude, data, decode};
+
+/// Takes mails in, or sets them aside when nobody could ever send them.
+#[derive(Clone)]
+pub(crate) struct Intake {
+    sealer: Sealer,
+    from: Mailbox,
+    ledger: Ledger,
+    wake: Arc<Notify>,
+}
+
+impl Intake {
+    pub(super) fn new(sealer: Sealer, from: Mailbox, ledger: Ledger, wake: Arc<Notify>) -> Self {
+        Self {
+            sealer,
+            from,
+            ledger,
+            wake,
+        }
+    }
+
+    /// Starts to take in.
+    pub(super) fn consume(self, broker: &Broker) -> ConsumerHandle {
+        broker.consume(
+            Queue::NotifyMail,
+            ConsumeOptions::default(),
+            move |delivery| {
+                let intake = self.clone();
+                async move { intake.take_in(delivery).await }
+            },
+        )
+    }
+
+    async fn take_in(&self, delivery: Delivery) -> Verdict {
+        let (event, requested) = match self.read(&delivery.body) {
+            Ok(read) => read,
+            Err(reason) => return Verdict::Park(reason),
+        };
+        let committed = self.ledger.take(event.id, event.requestid, requested).await;
+        conclude(event.id, committed, &self.wake)
+    }
+
+    /// Reads an event and sees whether a mail can be made of it. No reason says what is in the mail.
+    fn read(&self, body: &[u8]) -> Result<(Event, MailRequested), String> {
+        let event = decode(body)?;
+        if event.event_type != MailRequested::TYPE {
+            return Err(format!(
+                "the notifier of this version knows no {:?}",
+                event.event_type
+            ));
+        }
+        let requested: MailRequested = data(&event)?;
+        let template = &requested.template;
+        if !MailText::TEMPLATES.contains(&template.as_str()) {
+            let template: String = template.chars().take(64).collect();
+            return Err(format!(
+                "the notifier of this version knows no mail {template:?}"
+            ));
+        }
+        // Anything else would not fit into a row.
+        if !requested.sealed.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err("the mail is not sealed text".to_owned());
+        }
+        let context = MailRequested::seal_context(template);
+        let opened = match self.sealer.open(&context, &requested.sealed) {
+            Ok(opened) => opened,
+            // The operator's error, not the mail's: it waits in its row for the key.
+            Err(SealError::UnknownKey(_)) => return Ok((event, requested)),
+            Err(error) => return Err(error.to_string()),
+        };
+        // serde's message would quote what it stumbled over.
+        let mail: Mail = serde_json::from_slice(opened.expose_secret())
+            .map_err(|_| "what was sealed is no mail".to_owned())?;
+        if mail.text.template() != template {
+            return Err("the mail is of another kind than it says".to_owned());
+        }
+        compose(&mail, &self.from, &event.id.to_string(), event.time)
+            .map_err(|unfit| unfit.to_string())?;
+        Ok((event, requested))
+    }
+}

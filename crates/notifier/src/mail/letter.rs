@@ -1,0 +1,207 @@
+use askama::Template;
+use chrono::{DateTime, Utc};
+use event_types::MailText;
+use url::Url;
+
+use crate::text::{line, unlinked_line};
+
+/// The longest name that is shown, in characters.
+const NAME_LIMIT: usize = 64;
+
+/// The longest description of a program or a change.
+const FACT_LIMIT: usize = 160;
+
+const IGNORE: &str =
+    "If you did not expect this mail you can ignore it: without the link nothing happens.";
+const NOT_YOU: &str = "If it was not you, somebody else may have your password: choose a new one at once \
+    and end all other sign-ins on your account page.";
+
+/// What a mail says, ready to be set as text and as HTML. Everything that people typed is one line,
+/// short, and no link; it is not escaped yet, the templates do that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Letter {
+    pub(super) subject: String,
+    title: String,
+    /// Whom it speaks to, where that is known.
+    name: Option<String>,
+    opening: String,
+    facts: Vec<(&'static str, String)>,
+    action: Option<Action>,
+    closing: &'static str,
+}
+
+/// What the reader may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Action {
+    label: &'static str,
+    link: String,
+    /// For how long the link is good.
+    term: String,
+}
+
+/// The link of a mail is none that a browser opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the link is no web address")]
+pub(super) struct NoLink;
+
+#[derive(Template)]
+#[template(path = "mail.txt", escape = "none")]
+struct Plain<'a> {
+    letter: &'a Letter,
+}
+
+#[derive(Template)]
+#[template(path = "mail.html")]
+struct Html<'a> {
+    letter: &'a Letter,
+}
+
+impl Letter {
+    pub(super) fn of(text: &MailText) -> Result<Self, NoLink> {
+        Ok(match text {
+            MailText::Invitation {
+                team,
+                invited_by,
+                link,
+                expires_at,
+            } => {
+                let team = name(team);
+                Self {
+                    subject: format!("Invitation to the team “{team}” on Holdfast"),
+                    title: format!("Join the team “{team}”"),
+                    name: None,
+                    opening: format!(
+                        "“{}” invites you to the team “{team}” on Holdfast, where teams plan focused work \
+                         and see what came of it. To join, sign in or make an account.",
+                        name(invited_by)
+                    ),
+                    facts: Vec::new(),
+                    action: Some(Action::once("Join the team", link, *expires_at)?),
+                    closing: IGNORE,
+                }
+            }
+            MailText::VerifyEmail {
+                username,
+                link,
+                expires_at,
+            } => Self {
+                subject: "Confirm your e-mail address for Holdfast".to_owned(),
+                title: "Confirm your e-mail address".to_owned(),
+                name: Some(name(username)),
+                opening: "This address was given for your Holdfast account. Please confirm that it is yours, \
+                    so that you can be invited to teams and choose a new password if you ever forget it."
+                    .to_owned(),
+                facts: Vec::new(),
+                action: Some(Action::once("Confirm the address", link, *expires_at)?),
+                closing: "If you have no account on Holdfast you can ignore this mail: \
+                    the address is then never confirmed.",
+            },
+            MailText::ResetPassword {
+                username,
+                link,
+                expires_at,
+            } => Self {
+                subject: "Choose a new password for Holdfast".to_owned(),
+                title: "Choose a new password".to_owned(),
+                name: Some(name(username)),
+                opening: "A new password was asked for on your Holdfast account.".to_owned(),
+                facts: Vec::new(),
+                action: Some(Action::once("Choose a new password", link, *expires_at)?),
+                closing: "If it was not you, ignore this mail: your password stays as it is. \
+                    Never pass the link on to anybody.",
+            },
+            MailText::NewSignIn {
+                username,
+                at,
+                address,
+                user_agent,
+            } => {
+                let mut facts = vec![
+                    ("When", moment(*at)),
+                    ("Address", line(address, NAME_LIMIT)),
+                ];
+                if let Some(program) = user_agent {
+                    facts.push(("Program", unlinked_line(program, FACT_LIMIT)));
+                }
+                Self {
+                    subject: "New sign-in to your Holdfast account".to_owned(),
+                    title: "New sign-in".to_owned(),
+                    name: Some(name(username)),
+                    opening: "Somebody signed in to your Holdfast account from somewhere new. \
+                        If it was you, there is nothing to do."
+                        .to_owned(),
+                    facts,
+                    action: None,
+                    closing: NOT_YOU,
+                }
+            }
+            MailText::EmailChanged {
+                username,
+                new_address_hint,
+                at,
+            } => Self {
+                subject: "The e-mail address of your Holdfast account was changed".to_owned(),
+                title: "Your e-mail address was changed".to_owned(),
+                name: Some(name(username)),
+                opening: "Your Holdfast account has another e-mail address now. This is the last mail to \
+                    the old one."
+                    .to_owned(),
+                facts: vec![
+                    ("When", moment(*at)),
+                    ("New address", unlinked_line(new_address_hint, FACT_LIMIT)),
+                ],
+                action: None,
+                closing: NOT_YOU,
+            },
+            MailText::SecurityChanged { username, what, at } => Self {
+                subject: "The security of your Holdfast account was changed".to_owned(),
+                title: "Your account’s security was changed".to_owned(),
+                name: Some(name(username)),
+                opening: "Something that protects your Holdfast account is not what it was. \
+                    If it was you, there is nothing to do."
+                    .to_owned(),
+                facts: vec![
+                    ("When", moment(*at)),
+                    ("Changed", unlinked_line(what, FACT_LIMIT)),
+                ],
+                action: None,
+                closing: NOT_YOU,
+            },
+        })
+    }
+
+    pub(super) fn plain(&self) -> Result<String, askama::Error> {
+        Plain { letter: self }.render()
+    }
+
+    pub(super) fn html(&self) -> Result<String, askama::Error> {
+        Html { letter: self }.render()
+    }
+}
+
+impl Action {
+    fn once(label: &'static str, link: &str, until: DateTime<Utc>) -> Result<Self, NoLink> {
+        let url = Url::parse(link).map_err(|_| NoLink)?;
+        if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+            return Err(NoLink);
+        }
+        Ok(Self {
+            label,
+            // As parsed: without spaces, line ends or quotation marks, whatever came.
+            link: url.into(),
+            term: format!("The link works once, until {}.", moment(until)),
+        })
+    }
+}
+
+fn name(text: &str) -> String {
+    unlinked_line(text, NAME_LIMIT)
+}
+
+fn moment(at: DateTime<Utc>) -> String {
+    at.format("%-d %B %Y, %H:%M UTC").to_string()
+}
+
+#[cfg(test)]
+#[path = "letter_tests.rs"]
+mod tests;

@@ -1,0 +1,137 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use super::*;
+
+const LINK: &str = "https://id.example.com/invitations/tOkEn-123";
+
+fn at() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_795_248_000, 0).unwrap()
+}
+
+fn every_kind() -> [MailText; 6] {
+    let username = || "ada".to_owned();
+    [
+        MailText::Invitation {
+            team: "Core & Friends".to_owned(),
+            invited_by: "bob".to_owned(),
+            link: LINK.to_owned(),
+            expires_at: at(),
+        },
+        MailText::VerifyEmail {
+            username: username(),
+            link: LINK.to_owned(),
+            expires_at: at(),
+        },
+        MailText::ResetPassword {
+            username: username(),
+            link: LINK.to_owned(),
+            expires_at: at(),
+        },
+        MailText::NewSignIn {
+            username: username(),
+            at: at(),
+            address: "192.0.2.7".to_owned(),
+            user_agent: Some("Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0".to_owned()),
+        },
+        MailText::EmailChanged {
+            username: username(),
+            new_address_hint: "n…@e….org".to_owned(),
+            at: at(),
+        },
+        MailText::SecurityChanged {
+            username: username(),
+            what: "second factor switched off".to_owned(),
+            at: at(),
+        },
+    ]
+}
+
+#[test]
+fn each_kind_of_mail_reads_as_it_should() {
+    for text in every_kind() {
+        let letter = Letter::of(&text).unwrap();
+        let shown = format!(
+            "Subject: {}\n\n{}\n{}",
+            letter.subject,
+            letter.plain().unwrap(),
+            letter.html().unwrap()
+        );
+        insta::assert_snapshot!(text.template(), shown);
+    }
+}
+
+/// Made visible: nobody sees a zero-width space in a snapshot.
+fn seen(text: &str) -> String {
+    text.replace(crate::text::ZERO_WIDTH_SPACE, "|")
+}
+
+#[test]
+fn names_cannot_write_markup_lines_or_links() {
+    let hostile =
+        "<script>alert(1)</script>\r\nBcc: all@example.com\u{202e} http://evil.example \"'&";
+    let letter = Letter::of(&MailText::Invitation {
+        team: hostile.to_owned(),
+        invited_by: "a".repeat(500),
+        link: LINK.to_owned(),
+        expires_at: at(),
+    })
+    .unwrap();
+    assert_eq!(
+        seen(&letter.subject),
+        "Invitation to the team “<script>alert(1)</script> Bcc: all@|example.|com http:|//evil.|exam…” on Holdfast"
+    );
+    let html = letter.html().unwrap();
+    assert!(!html.contains("<script") && !html.contains('\u{202e}'));
+    // What stands in it that is no markup of ours.
+    assert_eq!(html.matches("href=").count(), 2);
+    assert_eq!(html.matches("https://").count(), 3);
+    assert!(!html.contains("http://"));
+    let plain = letter.plain().unwrap();
+    assert!(!plain.contains("\nBcc") && !plain.contains("://e"));
+    assert!(plain.contains(&format!("“{}…”", "a".repeat(63))), "{plain}");
+}
+
+#[test]
+fn a_program_that_calls_itself_markup_is_shown_as_text() {
+    let letter = Letter::of(&MailText::NewSignIn {
+        username: "{{ letter.subject }}".to_owned(),
+        at: at(),
+        address: "<b>".to_owned(),
+        user_agent: Some("<img src=x onerror=alert(1)>".repeat(50)),
+    })
+    .unwrap();
+    let html = letter.html().unwrap();
+    assert!(!html.contains("<img") && !html.contains("<b>"));
+    assert!(seen(&html).contains("{{ letter.|subject }}"));
+    assert!(
+        letter
+            .facts
+            .iter()
+            .all(|(_, value)| value.chars().count() <= FACT_LIMIT)
+    );
+}
+
+#[test]
+fn only_a_web_address_is_a_link() {
+    let with = |link: &str| {
+        Letter::of(&MailText::ResetPassword {
+            username: "ada".to_owned(),
+            link: link.to_owned(),
+            expires_at: at(),
+        })
+    };
+    for bad in [
+        "",
+        "javascript:alert(1)",
+        "/reset/x",
+        "data:text/html,x",
+        "https://",
+    ] {
+        assert_eq!(with(bad), Err(NoLink), "{bad}");
+    }
+    let quoted = with("https://id.example.com/r/\"><script>\n").unwrap();
+    let html = quoted.html().unwrap();
+    assert!(!html.contains("<script"), "{html}");
+    // On this machine it is plain http.
+    assert!(with("http://127.0.0.1:8080/r/x").is_ok());
+}

@@ -1,0 +1,224 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use event_types::{Mail, MailRequested};
+use lettre::message::Mailbox;
+use secrecy::ExposeSecret;
+use service_kit::seal::{SealError, Sealer};
+use tokio::time::{sleep, timeout};
+
+use super::folder::Folder;
+use super::gate::{Gate, Round};
+use super::message::{Composed, compose};
+use super::model::{Answer, MailRow};
+use super::smtp::{Failure, Server, Session, Smtp, Step, verdict};
+use crate::scheduler::Stopping;
+
+/// How long a stopping process waits for the answer to a mail that it has handed over.
+const LAST_WORD: Duration = Duration::from_secs(8);
+
+/// Opens a mail, sets it and hands it over. Its recipient and its words are in clear nowhere but here.
+#[derive(Clone)]
+pub(crate) struct Sender(Arc<Inner>);
+
+struct Inner {
+    sealer: Sealer,
+    from: Mailbox,
+    outlet: Outlet,
+}
+
+/// Where mails go.
+pub(super) enum Outlet {
+    Server(Smtp),
+    Folder(Folder),
+}
+
+/// The connection that a run of mails shares.
+#[derive(Default)]
+pub(super) struct Line {
+    session: Option<Session>,
+    /// Whether a mail has gone over it.
+    used: bool,
+}
+
+impl Sender {
+    pub(super) fn new(sealer: Sealer, from: Mailbox, outlet: Outlet) -> Self {
+        Self(Arc::new(Inner {
+            sealer,
+            from,
+            outlet,
+        }))
+    }
+
+    /// Sends a mail, within three times the configured patience.
+    pub(super) async fn send(
+        &self,
+        line: &mut Line,
+        gate: &Gate,
+        job: &MailRow,
+        stopping: &Stopping,
+    ) -> Answer {
+        let mail = match self.open(job) {
+            Ok(mail) => mail,
+            Err(answer) => return answer,
+        };
+        let composed = match compose(&mail, &self.0.from, &job.event_id, job.created_at.and_utc()) {
+            Ok(composed) => composed,
+            Err(unfit) => return Answer::Refused(format!("The mail cannot be sent: {unfit}")),
+        };
+        let round = gate.round();
+        match &self.0.outlet {
+            Outlet::Folder(folder) => keep(folder, gate, round, job, composed).await,
+            Outlet::Server(smtp) => {
+                let call = Call {
+                    smtp,
+                    gate,
+                    round,
+                    stopping,
+                };
+                call.deliver(line, &composed).await
+            }
+        }
+    }
+
+    fn open(&self, job: &MailRow) -> Result<Mail, Answer> {
+        let context = MailRequested::seal_context(&job.template);
+        let sealed = job.sealed.as_deref().unwrap_or_default();
+        let lost = || Answer::Refused("The mail cannot be read any more".to_owned());
+        let opened = self.0.sealer.open(&context, sealed).map_err(|error| {
+            let SealError::UnknownKey(_) = error else {
+                return lost();
+            };
+            log::error!(
+                "the mail {} waits: it is {error}; set NOTIFIER__SECRETS__ENCRYPTION_KEY to the senders' key, \
+                 or add it to NOTIFIER__SECRETS__ENCRYPTION_KEYS_OLD",
+                job.event_id
+            );
+            Answer::Locked(format!("The mail is {error}"))
+        })?;
+        serde_json::from_slice(opened.expose_secret()).map_err(|_| lost())
+    }
+}
+
+impl Line {
+    pub(super) async fn close(self) {
+        if let Some(session) = self.session {
+            session.close().await;
+        }
+    }
+}
+
+async fn keep(
+    folder: &Folder,
+    gate: &Gate,
+    round: Round,
+    job: &MailRow,
+    composed: Composed,
+) -> Answer {
+    let at = job.created_at.format("%Y%m%dT%H%M%SZ");
+    let name = format!("{at}-{}-{}.eml", job.template, job.event_id);
+    match folder.put(name.clone(), composed.bytes).await {
+        Ok(()) => {
+            gate.heard();
+            let id = job.request_id.as_deref().unwrap_or_default();
+            log::info!(request_id:% = id; "no mail server is configured: wrote the mail {name}");
+            Answer::Delivered
+        }
+        Err(cause) => {
+            if gate.trouble(round) {
+                log::error!("mails wait: {cause}");
+            }
+            Answer::Untried(Some("The mail's file cannot be written".to_owned()))
+        }
+    }
+}
+
+/// One mail on its way to the server.
+struct Call<'a> {
+    smtp: &'a Smtp,
+    gate: &'a Gate,
+    round: Round,
+    stopping: &'a Stopping,
+}
+
+impl Call<'_> {
+    async fn deliver(&self, line: &mut Line, mail: &Composed) -> Answer {
+        let offered = tokio::select! {
+            biased;
+            // Nothing of the mail has left yet.
+            () = self.stopping.wait() => {
+                line.session = None;
+                return Answer::Untried(None);
+            }
+            offered = timeout(self.smtp.patience_to_offer(), self.offer(line, mail)) => {
+                offered.unwrap_or(Err((Step::Connect, Failure::Silent)))
+            }
+        };
+        let handed_over = match (offered, &mut line.session) {
+            (Ok(()), Some(session)) => tokio::select! {
+                handed_over = session.hand_over(mail) => handed_over,
+                () = self.last_word() => Err((Step::Content, Failure::Silent)),
+            },
+            (Ok(()), None) => Err((Step::Connect, Failure::Silent)),
+            (Err(failed), _) => Err(failed),
+        };
+        line.used = true;
+        match handed_over {
+            Ok(()) => {
+                self.gate.heard();
+                Answer::Delivered
+            }
+            Err((step, failure)) => self.conclude(line, step, &failure).await,
+        }
+    }
+
+    /// Has the server wait for the mail's content, on the connection that is there or on a new one.
+    async fn offer(&self, line: &mut Line, mail: &Composed) -> Result<(), (Step, Failure)> {
+        if let Some(mut session) = line.session.take() {
+            match session.offer(mail).await {
+                // It has taken as many as it wants on one connection, or waited too long for the next.
+                Err((Step::Sender, Failure::Code(421, _) | Failure::Broken(_))) if line.used => {}
+                offered => {
+                    line.session = Some(session);
+                    return offered;
+                }
+            }
+        }
+        line.used = false;
+        let session = line.session.insert(self.smtp.open().await?);
+        session.offer(mail).await
+    }
+
+    async fn last_word(&self) {
+        self.stopping.wait().await;
+        sleep(LAST_WORD).await;
+    }
+
+    async fn conclude(&self, line: &mut Line, step: Step, failure: &Failure) -> Answer {
+        let verdict = verdict(step, failure);
+        if verdict.server == Server::Fine {
+            self.gate.heard();
+            if let Some(mut session) = line.session.take()
+                && session.reset().await
+            {
+                line.session = Some(session);
+            }
+            return verdict.answer;
+        }
+        line.session = None;
+        if self.gate.trouble(self.round) {
+            let reason = match &verdict.answer {
+                Answer::Untried(Some(reason)) | Answer::Later { reason, .. } => reason.as_str(),
+                _ => "the mail server is in trouble",
+            };
+            if verdict.server == Server::NeedsOperator {
+                log::error!(
+                    "mails wait until NOTIFIER__SMTP__URL or the mail server is mended: {reason}"
+                );
+            } else {
+                log::warn!("mails wait for the mail server: {reason}");
+            }
+        }
+        verdict.answer
+    }
+}

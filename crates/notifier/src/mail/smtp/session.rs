@@ -1,0 +1,287 @@
+use std::error::Error as _;
+use std::time::Duration;
+
+use lettre::Address;
+use lettre::transport::smtp::Error;
+use lettre::transport::smtp::authentication::DEFAULT_MECHANISMS;
+use lettre::transport::smtp::client::{
+    AsyncSmtpConnection, CertificateStore, TlsParameters, TlsParametersBuilder,
+};
+use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
+use lettre::transport::smtp::extension::{ClientId, Extension, MailBodyParameter, MailParameter};
+use service_kit::tls;
+use tokio::time::timeout;
+
+use super::url::{Security, SmtpServer};
+use super::verdict::{Failure, Step};
+use crate::mail::message::Composed;
+
+/// How long a server may take for what no mail depends on.
+const BRIEFLY: Duration = Duration::from_secs(2);
+
+/// Opens sessions with one mail server.
+pub(in crate::mail) struct Smtp {
+    server: SmtpServer,
+    tls: TlsParameters,
+    hello: ClientId,
+    patience: Duration,
+}
+
+/// A connection on which mails are handed over, one after the other.
+pub(in crate::mail) struct Session {
+    connection: AsyncSmtpConnection,
+    patience: Duration,
+}
+
+type Stepped<T> = Result<T, (Step, Failure)>;
+
+impl Smtp {
+    /// `domain` is what we call ourselves; each step with the server may take `patience`.
+    ///
+    /// # Errors
+    /// In words, when TLS cannot be set up.
+    pub(in crate::mail) fn new(
+        server: SmtpServer,
+        domain: &str,
+        patience: Duration,
+    ) -> Result<Self, String> {
+        let roots = if tls::machine_names_authorities() {
+            CertificateStore::Default
+        } else {
+            CertificateStore::WebpkiRoots
+        };
+        let any = server.security == Security::Offered;
+        let tls = TlsParametersBuilder::new(server.host.clone())
+            .certificate_store(roots)
+            .dangerous_accept_invalid_certs(any)
+            .dangerous_accept_invalid_hostnames(any)
+            .build()
+            .map_err(|error| in_our_words(&error))?;
+        Ok(Self {
+            server,
+            tls,
+            hello: ClientId::Domain(domain.to_owned()),
+            patience,
+        })
+    }
+
+    /// The longest that opening a session and offering a mail may take together.
+    pub(in crate::mail) fn patience_to_offer(&self) -> Duration {
+        self.patience * 2
+    }
+
+    /// Connects, encrypts and signs in.
+    pub(in crate::mail) async fn open(&self) -> Stepped<Session> {
+        let connection = self.in_time(Step::Connect, self.connect()).await?;
+        let connection = self.in_time(Step::SignIn, self.sign_in(connection)).await?;
+        Ok(Session {
+            connection,
+            patience: self.patience,
+        })
+    }
+
+    async fn connect(&self) -> Result<AsyncSmtpConnection, Failure> {
+        let SmtpServer {
+            host,
+            port,
+            security,
+            ..
+        } = &self.server;
+        let wrapped = (*security == Security::Wrapped).then(|| self.tls.clone());
+        let address = (host.as_str(), *port);
+        let patience = Some(self.patience);
+        let mut connection =
+            AsyncSmtpConnection::connect_tokio1(address, patience, &self.hello, wrapped, None)
+                .await
+                .map_err(|error| failure(&error))?;
+        let upgrade = match security {
+            Security::Required if !connection.can_starttls() => {
+                let cause = "it offers no STARTTLS, and nothing may be sent in clear";
+                return Err(Failure::Unacceptable(cause.to_owned()));
+            }
+            Security::Required => true,
+            Security::Offered => connection.can_starttls(),
+            Security::Wrapped | Security::Never => false,
+        };
+        if upgrade {
+            connection
+                .starttls(self.tls.clone(), &self.hello)
+                .await
+                .map_err(|error| failure(&error))?;
+        }
+        Ok(connection)
+    }
+
+    async fn sign_in(
+        &self,
+        mut connection: AsyncSmtpConnection,
+    ) -> Result<AsyncSmtpConnection, Failure> {
+        if let Some(credentials) = &self.server.credentials {
+            connection
+                .auth(DEFAULT_MECHANISMS, credentials)
+                .await
+                .map_err(|error| {
+                    if error.is_client() {
+                        let cause = "it offers no way to sign in that we know";
+                        Failure::Unacceptable(cause.to_owned())
+                    } else {
+                        failure(&error)
+                    }
+                })?;
+        }
+        Ok(connection)
+    }
+
+    async fn in_time<T>(
+        &self,
+        step: Step,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Stepped<T> {
+        let done = timeout(self.patience, work).await;
+        done.unwrap_or(Err(Failure::Silent))
+            .map_err(|failure| (step, failure))
+    }
+}
+
+impl Session {
+    /// Asks the server to take a mail. Until it said yes nothing of the mail has left.
+    pub(in crate::mail) async fn offer(&mut self, mail: &Composed) -> Stepped<()> {
+        let mut parameters = Vec::new();
+        if !is_ascii(&mail.from) || !is_ascii(&mail.to) {
+            let server = self.connection.server_info();
+            if !server.supports_feature(Extension::SmtpUtfEight) {
+                // RFC 6531 section 3.2, as if the server had said so.
+                return Err((
+                    Step::Recipient,
+                    Failure::Code(553, Some("5.6.7".to_owned())),
+                ));
+            }
+            let eight_bit = MailParameter::Body(MailBodyParameter::EightBitMime);
+            parameters.extend([MailParameter::SmtpUtfEight, eight_bit]);
+        }
+        let sender = Mail::new(Some(mail.from.clone()), parameters);
+        self.ask(Step::Sender, sender.to_string()).await?;
+        let recipient = Rcpt::new(mail.to.clone(), Vec::new());
+        self.ask(Step::Recipient, recipient.to_string()).await?;
+        let goes_on = self.ask(Step::Data, Data.to_string()).await?;
+        if goes_on != 354 {
+            return Err((Step::Data, odd()));
+        }
+        Ok(())
+    }
+
+    /// Hands over what was offered.
+    pub(in crate::mail) async fn hand_over(&mut self, mail: &Composed) -> Stepped<()> {
+        let content = self.connection.message(&mail.bytes);
+        let answer = match timeout(self.patience, content).await {
+            Ok(Ok(response)) if !response.has_code(354) => return Ok(()),
+            Ok(Ok(_)) => odd(),
+            Ok(Err(error)) => failure(&error),
+            Err(_) => Failure::Silent,
+        };
+        Err((Step::Content, answer))
+    }
+
+    /// Forgets a mail that was refused; false when the connection is of no more use.
+    pub(in crate::mail) async fn reset(&mut self) -> bool {
+        let forgotten = timeout(BRIEFLY, self.ask(Step::Sender, Rset.to_string())).await;
+        matches!(forgotten, Ok(Ok(_)))
+    }
+
+    /// Says goodbye.
+    pub(in crate::mail) async fn close(mut self) {
+        // The mails are safe, whatever comes of this.
+        let _ = timeout(BRIEFLY, self.connection.quit()).await;
+    }
+
+    async fn ask(&mut self, step: Step, command: String) -> Stepped<u16> {
+        let answer = match timeout(self.patience, self.connection.command(command)).await {
+            Ok(Ok(response)) => return Ok(response.code().into()),
+            Ok(Err(error)) => failure(&error),
+            Err(_) => Failure::Silent,
+        };
+        Err((step, answer))
+    }
+}
+
+fn is_ascii(address: &Address) -> bool {
+    AsRef::<str>::as_ref(address).is_ascii()
+}
+
+fn odd() -> Failure {
+    Failure::Broken("an answer that does not belong there".to_owned())
+}
+
+fn failure(error: &Error) -> Failure {
+    if let Some(code) = error.status() {
+        let words = error.source().map(ToString::to_string).unwrap_or_default();
+        let enhanced = words
+            .split_whitespace()
+            .next()
+            .filter(|word| is_enhanced(word));
+        return Failure::Code(code.into(), enhanced.map(str::to_owned));
+    }
+    if error.is_timeout() {
+        return Failure::Silent;
+    }
+    if mentions_certificate(error) {
+        return Failure::Unacceptable(in_our_words(error));
+    }
+    Failure::Broken(in_our_words(error))
+}
+
+/// `5.1.1` and the like, RFC 3463.
+fn is_enhanced(word: &str) -> bool {
+    let mut parts = word.split('.');
+    let numbers = parts.by_ref().take(3).filter(|part| {
+        (1..=3).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    numbers.count() == 3 && parts.next().is_none()
+}
+
+fn mentions_certificate(error: &Error) -> bool {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if cause.to_string().contains("certificate") {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
+}
+
+/// The innermost cause, unless it is something that the server said.
+fn in_our_words(error: &Error) -> String {
+    if error.is_response() {
+        return "an answer that is no SMTP, or none".to_owned();
+    }
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    crate::text::line(&cause.to_string(), 200)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_enhanced_code_is_three_short_numbers() {
+        for good in ["5.1.1", "4.7.28", "2.0.0"] {
+            assert!(is_enhanced(good), "{good}");
+        }
+        for bad in [
+            "",
+            "5",
+            "5.1",
+            "5.1.1.1",
+            "5.1.ada",
+            "5..1",
+            "5.1.1000",
+            "<ada@example.com>",
+        ] {
+            assert!(!is_enhanced(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use lettre::transport::smtp::authentication::Credentials;
+use percent_encoding::percent_decode_str;
+use thiserror::Error;
+use url::Url;
+
+/// A text that names no mail server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "a mail server is smtp://HOST:PORT or smtp://USER:PASSWORD@HOST:PORT, or the same with smtps://; USER and \
+     PASSWORD percent-encoded, and ?tls=required or ?tls=never may follow smtp://"
+)]
+pub(crate) struct InvalidSmtpUrl;
+
+/// When a connection is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Security {
+    /// From the first byte (`smtps://`); the certificate must be good.
+    Wrapped,
+    /// By STARTTLS, or nothing is sent; the certificate must be good.
+    Required,
+    /// By STARTTLS if it is offered. Whoever could show a false certificate could as well keep the offer
+    /// back, so that any certificate is taken: better than none.
+    Offered,
+    /// Never.
+    Never,
+}
+
+/// Where mails go.
+#[derive(Clone)]
+pub(crate) struct SmtpServer {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) security: Security,
+    pub(super) credentials: Option<Credentials>,
+}
+
+impl FromStr for SmtpServer {
+    type Err = InvalidSmtpUrl;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let url = Url::parse(text).map_err(|_| InvalidSmtpUrl)?;
+        let host = url.host_str().unwrap_or_default();
+        // A library that connects wants an IPv6 address without its brackets.
+        let host = host
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .to_owned();
+        let rest_is_empty = matches!(url.path(), "" | "/") && url.fragment().is_none();
+        let odd = |c: char| c.is_whitespace() || c.is_control() || c == '%';
+        if host.is_empty() || host.contains(odd) || !rest_is_empty {
+            return Err(InvalidSmtpUrl);
+        }
+        let credentials = credentials(&url)?;
+        let security = match (url.scheme(), url.query()) {
+            ("smtps", None) => Security::Wrapped,
+            ("smtp", Some("tls=required")) => Security::Required,
+            ("smtp", Some("tls=never")) => Security::Never,
+            // A password never crosses a network in clear unless that is asked for.
+            ("smtp", None) if credentials.is_some() && !is_loopback(&host) => Security::Required,
+            ("smtp", None) => Security::Offered,
+            _ => return Err(InvalidSmtpUrl),
+        };
+        let usual_port = match (security, &credentials) {
+            (Security::Wrapped, _) => 465,
+            (_, Some(_)) => 587,
+            (_, None) => 25,
+        };
+        Ok(Self {
+            port: url.port().unwrap_or(usual_port),
+            host,
+            security,
+            credentials,
+        })
+    }
+}
+
+fn credentials(url: &Url) -> Result<Option<Credentials>, InvalidSmtpUrl> {
+    let decode = |text| {
+        percent_decode_str(text)
+            .decode_utf8()
+            .map_err(|_| InvalidSmtpUrl)
+    };
+    let user = decode(url.username())?;
+    let password = decode(url.password().unwrap_or_default())?;
+    match (user.is_empty(), password.is_empty()) {
+        (true, true) => Ok(None),
+        (false, false) if !user.contains('\0') && !password.contains('\0') => {
+            Ok(Some(Credentials::new(user.into(), password.into())))
+        }
+        _ => Err(InvalidSmtpUrl),
+    }
+}
+
+fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn read(text: &str) -> (String, u16, Security, bool) {
+        let server: SmtpServer = text.parse().unwrap();
+        let signs_in = server.credentials.is_some();
+        (server.host, server.port, server.security, signs_in)
+    }
+
+    #[test]
+    fn a_url_says_where_how_encrypted_and_as_whom() {
+        for (text, host, port, security, signs_in) in [
+            (
+                "smtp://mx.example.org",
+                "mx.example.org",
+                25,
+                Security::Offered,
+                false,
+            ),
+            (
+                "smtp://mx.example.org:2525/",
+                "mx.example.org",
+                2525,
+                Security::Offered,
+                false,
+            ),
+            (
+                "smtp://u:p@mx.example.org",
+                "mx.example.org",
+                587,
+                Security::Required,
+                true,
+            ),
+            (
+                "smtp://u:p@mx.example.org?tls=never",
+                "mx.example.org",
+                587,
+                Security::Never,
+                true,
+            ),
+            (
+                "smtp://mx.example.org?tls=required",
+                "mx.example.org",
+                25,
+                Security::Required,
+                false,
+            ),
+            (
+                "smtp://u:p@localhost:1025",
+                "localhost",
+                1025,
+                Security::Offered,
+                true,
+            ),
+            (
+                "smtp://u:p@127.0.0.1:1025",
+                "127.0.0.1",
+                1025,
+                Security::Offered,
+                true,
+            ),
+            ("smtp://[::1]:1025", "::1", 1025, Security::Offered, false),
+            (
+                "smtps://u:p@mx.example.org",
+                "mx.example.org",
+                465,
+                Security::Wrapped,
+                true,
+            ),
+        ] {
+            assert_eq!(
+                read(text),
+                (host.to_owned(), port, security, signs_in),
+                "{text}"
+            );
+        }
+        let encoded: SmtpServer = "smtp://ada%40example.org:p%3A%2F%40%25@mx".parse().unwrap();
+        let expected = Credentials::new("ada@example.org".to_owned(), "p:/@%".to_owned());
+        assert_eq!(encoded.credentials, Some(expected));
+    }
+
+    #[test]
+    fn what_names_no_mail_server_is_refused_without_being_repeated() {
+        for bad in [
+            "",
+            "mx.example.org",
+            "mx.example.org:25",
+            "http://mx",
+            "smtp://",
+            "smtp:///x",
+            "smtp://:25",
+            "smtp://u@mx",
+            "smtp://:p@mx",
+            "smtp://mx/path",
+            "smtp://mx#x",
+            "smtp://mx?tls=maybe",
+            "smtp://mx:99999",
+            "smtps://mx?tls=never",
+            "smtp://m%20x",
+            "smtp://u:%ff@mx",
+            "smtp://u:%00@mx",
+        ] {
+            assert!(bad.parse::<SmtpServer>().is_err(), "{bad}");
+        }
+        assert!(!InvalidSmtpUrl.to_string().contains("hunter2"));
+    }
+}

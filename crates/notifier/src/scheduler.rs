@@ -1,0 +1,209 @@
+//! The loop that chat and mail share: take what is due under a lease, do it, write down what came of it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use db_kit::DbError;
+use tokio::sync::{Notify, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
+
+/// How long the database is left alone when nothing says that there is work: another process may have
+/// left some.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How often what waits is counted.
+const COUNT_EVERY: Duration = Duration::from_secs(15);
+
+/// How many counts make it worth forgetting old rows: an hour's.
+const COUNTS_BETWEEN_FORGETTING: u32 = 240;
+
+/// Pauses before each try to write an outcome down. Together shorter than any lease; after it the job
+/// is done again and counted as a possible duplicate.
+const WRITE_PAUSES: [u64; 7] = [0, 100, 500, 1_000, 2_000, 4_000, 8_000];
+
+/// Work that lies in rows. Cheap to clone.
+pub(crate) trait Work: Clone + Send + Sync + 'static {
+    /// One piece of it, leased to this process.
+    type Job: Send + Sync + 'static;
+    /// What came of a job.
+    type Answer: Send + Sync;
+    /// What a run of jobs keeps from one to the next, such as a connection.
+    type Line: Default + Send;
+
+    /// What the jobs are, for logs.
+    const NAME: &'static str;
+    /// The most jobs taken in one transaction.
+    const AT_A_TIME: usize;
+
+    /// How many more runs may begin while `busy` are under way.
+    fn room(&self, busy: usize) -> usize;
+
+    /// How long until something is due; none when nothing waits. Costs no write.
+    fn next_due(&self) -> impl Future<Output = Result<Option<Duration>, DbError>> + Send;
+
+    /// Takes up to `limit` jobs that are due.
+    fn lease(&self, limit: i64) -> impl Future<Output = Result<Vec<Self::Job>, DbError>> + Send;
+
+    /// Does a job, within its lease. When the process stops it ends what it can leave.
+    fn act(
+        &self,
+        line: &mut Self::Line,
+        job: &Self::Job,
+        stopping: &Stopping,
+    ) -> impl Future<Output = Self::Answer> + Send;
+
+    /// Writes down what came of a job and, with `keep`, gives the run's next one.
+    fn settle(
+        &self,
+        job: &Self::Job,
+        answer: &Self::Answer,
+        keep: bool,
+    ) -> impl Future<Output = Result<Option<Self::Job>, DbError>> + Send;
+
+    /// Ends a run.
+    fn hang_up(&self, line: Self::Line) -> impl Future<Output = ()> + Send {
+        async { drop(line) }
+    }
+
+    /// Counts what waits and, with `forget`, forgets what is long over.
+    fn keep_house(&self, forget: bool) -> impl Future<Output = Result<(), DbError>> + Send;
+}
+
+/// A running scheduler.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Scheduler {
+    /// Starts to work; `wake` is told when there is something to do.
+    pub(crate) fn spawn(work: impl Work, wake: Arc<Notify>) -> Self {
+        let (stop, stopping) = watch::channel(false);
+        let worker = Worker {
+            work,
+            stopping: Stopping(stopping),
+        };
+        let task = tokio::spawn(worker.run(wake));
+        Self { stop, task }
+    }
+
+    /// Takes nothing further and waits for what is under way.
+    pub(crate) async fn stop(self) {
+        self.stop.send_replace(true);
+        // The task ends by itself; it fails only when the runtime is going down.
+        let _ = self.task.await;
+    }
+}
+
+/// Tells whether the process is to stop.
+#[derive(Debug, Clone)]
+pub(crate) struct Stopping(watch::Receiver<bool>);
+
+impl Stopping {
+    fn is_set(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Returns when the process is to stop.
+    pub(crate) async fn wait(&self) {
+        // An error says that the handle is gone.
+        let _ = self.0.clone().wait_for(|stop| *stop).await;
+    }
+}
+
+#[derive(Clone)]
+struct Worker<W> {
+    work: W,
+    stopping: Stopping,
+}
+
+impl<W: Work> Worker<W> {
+    async fn run(self, wake: Arc<Notify>) {
+        let mut runs = JoinSet::new();
+        let mut housekeeping = interval_at(Instant::now() + COUNT_EVERY, COUNT_EVERY);
+        housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut counts, mut look_at) = (0_u32, Instant::now());
+        loop {
+            let room = self.work.room(runs.len());
+            if room > 0 && Instant::now() >= look_at {
+                look_at = Instant::now() + self.look(room, &mut runs).await;
+            }
+            let room = self.work.room(runs.len()) > 0;
+            tokio::select! {
+                biased;
+                () = self.stopping.wait() => break,
+                _ = housekeeping.tick() => {
+                    counts += 1;
+                    self.keep_house(counts % COUNTS_BETWEEN_FORGETTING == 1).await;
+                }
+                Some(_) = runs.join_next(), if !runs.is_empty() => {
+                    while runs.try_join_next().is_some() {}
+                    look_at = Instant::now();
+                }
+                () = wake.notified() => look_at = Instant::now(),
+                () = sleep_until(look_at), if room => {}
+            }
+        }
+        while runs.join_next().await.is_some() {}
+    }
+
+    /// Takes what is due and says how long to wait before the next look.
+    async fn look(&self, room: usize, runs: &mut JoinSet<()>) -> Duration {
+        let limit = i64::try_from(room.min(W::AT_A_TIME)).unwrap_or(i64::MAX);
+        let looked = async {
+            match self.work.next_due().await? {
+                Some(Duration::ZERO) => self.work.lease(limit).await.map(Ok),
+                other => Ok(Err(other)),
+            }
+        };
+        match looked.await {
+            Ok(Ok(jobs)) => {
+                for job in jobs {
+                    runs.spawn(self.clone().work_off(job));
+                }
+                // What was let go has told the next look when it is due.
+                Duration::ZERO
+            }
+            Ok(Err(due)) => due.unwrap_or(LOOK_EVERY).min(LOOK_EVERY),
+            Err(error) => {
+                log::warn!("{} wait for the database: {error}", W::NAME);
+                LOOK_EVERY
+            }
+        }
+    }
+
+    /// Does one job after the other for as long as there are any for this run.
+    async fn work_off(self, first: W::Job) {
+        let mut line = W::Line::default();
+        let mut next = Some(first);
+        while let Some(job) = next {
+            let answer = self.work.act(&mut line, &job, &self.stopping).await;
+            next = self.write_down(&job, &answer).await;
+        }
+        self.work.hang_up(line).await;
+    }
+
+    async fn write_down(&self, job: &W::Job, answer: &W::Answer) -> Option<W::Job> {
+        for pause in WRITE_PAUSES {
+            sleep(Duration::from_millis(pause)).await;
+            let keep = !self.stopping.is_set();
+            match self.work.settle(job, answer, keep).await {
+                Ok(next) => return next,
+                Err(error) => log::warn!(
+                    "what became of one of the {} is not written yet: {error}",
+                    W::NAME
+                ),
+            }
+        }
+        None
+    }
+
+    async fn keep_house(&self, forget: bool) {
+        if let Err(error) = self.work.keep_house(forget).await {
+            log::debug!("housekeeping of the {} waits: {error}", W::NAME);
+        }
+    }
+}

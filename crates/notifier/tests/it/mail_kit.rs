@@ -1,0 +1,244 @@
+use std::sync::{Mutex, OnceLock};
+
+use broker::Outcome;
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use db_kit::DbError;
+use diesel::prelude::*;
+use event_types::{Event, EventData, Mail, MailRequested, MailText};
+use log::{Log, Metadata, Record};
+use notifier::Config;
+use service_kit::Clock;
+use service_kit::seal::Sealer;
+use tempfile::TempDir;
+use test_kit::{MailServer, TestBackend, wait_until};
+use uuid::Uuid;
+
+use crate::kit::{KEY, PATIENCE, Stage};
+
+diesel::table! {
+    mails (event_id) {
+        event_id -> Text,
+        state -> Text,
+        sealed -> Nullable<Text>,
+        attempts -> BigInt,
+        due_at -> Timestamp,
+        lease_owner -> Nullable<Text>,
+        reason -> Nullable<Text>,
+    }
+}
+
+/// A mail's row.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = mails)]
+pub(crate) struct Row {
+    pub(crate) event_id: String,
+    pub(crate) state: String,
+    pub(crate) sealed: Option<String>,
+    pub(crate) attempts: i64,
+    pub(crate) due_at: NaiveDateTime,
+    pub(crate) lease_owner: Option<String>,
+    pub(crate) reason: Option<String>,
+}
+
+/// A notifier with a mail server.
+pub(crate) struct Office {
+    pub(crate) stage: Stage,
+    pub(crate) server: MailServer,
+    pub(crate) folder: TempDir,
+}
+
+impl Office {
+    pub(crate) async fn open() -> Self {
+        Self::open_with(Clock::system(), |_, _| {}).await
+    }
+
+    /// `change` gets the configuration with the server's URL already in it.
+    pub(crate) async fn open_with(
+        clock: Clock,
+        change: impl FnOnce(&mut Config, &MailServer),
+    ) -> Self {
+        listen_to_the_log();
+        let server = MailServer::start().await;
+        let folder = tempfile::tempdir().unwrap();
+        let stage = Stage::set_with(clock, |config| {
+            config.data_dir = Some(folder.path().to_owned());
+            config.smtp.url = Some(server.url().as_str().into());
+            config.smtp.from = "Holdfast <no-reply@holdfast.example>".to_owned();
+            config.smtp.timeout_seconds = 2;
+            change(config, &server);
+        })
+        .await;
+        Self {
+            stage,
+            server,
+            folder,
+        }
+    }
+
+    /// Asks for a mail as the identity service does.
+    pub(crate) async fn ask(&self, to: &str, text: MailText) -> Uuid {
+        self.stage.tell(&requested(to, text)).await
+    }
+
+    /// Asks for a mail that resets ada's password, to this address.
+    pub(crate) async fn ask_for(&self, to: &str) -> Uuid {
+        self.ask(to, reset("https://id.example.com/reset/t0ken"))
+            .await
+    }
+
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        self.stage
+            .pool()
+            .read_blocking::<_, DbError>(|db| {
+                Ok(mails::table
+                    .order(mails::event_id)
+                    .select(Row::as_select())
+                    .load(db)?)
+            })
+            .unwrap()
+    }
+
+    pub(crate) fn row(&self, id: Uuid) -> Row {
+        self.find_row(id).expect("the mail's row")
+    }
+
+    fn find_row(&self, id: Uuid) -> Option<Row> {
+        let id = id.to_string();
+        self.rows().into_iter().find(|row| row.event_id == id)
+    }
+
+    /// Waits until the mail's row is there and as wanted.
+    pub(crate) async fn row_when(&self, id: Uuid, wanted: impl Fn(&Row) -> bool) -> Row {
+        wait_until("the mail's row", PATIENCE, async || {
+            self.find_row(id).filter(|row| wanted(row))
+        })
+        .await
+    }
+
+    /// Waits until a mail has been tried in vain at this moment of the clock: it is put back as of now.
+    pub(crate) async fn tried_in_vain(&self) {
+        let now = self.stage.clock.now_naive();
+        wait_until("a try", PATIENCE, async || {
+            let rows = self.rows();
+            let mut tried = rows
+                .iter()
+                .filter(|row| row.reason.is_some() && row.lease_owner.is_none());
+            tried.any(|row| row.due_at >= now).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until this many mails were taken in.
+    pub(crate) async fn taken_in(&self, count: usize) {
+        wait_until("the mails' rows", PATIENCE, async || {
+            (self.rows().len() == count).then_some(())
+        })
+        .await;
+    }
+
+    pub(crate) async fn row_in(&self, id: Uuid, state: &str) -> Row {
+        self.row_when(id, |row| row.state == state).await
+    }
+
+    /// Waits until there are this many mails and every one is settled.
+    pub(crate) async fn all_settled(&self, count: usize) -> Vec<Row> {
+        wait_until("all mails", PATIENCE, async || {
+            Some(self.rows()).filter(|rows| {
+                let mut states = rows.iter().map(|row| row.state.as_str());
+                let settled = states.all(|state| matches!(state, "delivered" | "failed"));
+                settled && rows.len() == count
+            })
+        })
+        .await
+    }
+
+    /// Waits until a figure is this high.
+    pub(crate) async fn figure_is(&self, line: &str, value: u64) {
+        wait_until(line, PATIENCE, async || {
+            (self.stage.figure(line).await == value).then_some(())
+        })
+        .await;
+    }
+
+    /// Publishes a mail that was not sealed as it should be; the reason, where the broker tells it.
+    pub(crate) async fn publish_odd(&self, data: serde_json::Value) -> Option<String> {
+        let id = Uuid::now_v7();
+        let mut event = serde_json::to_value(
+            Event::new(id, "test", now(), None, &requested("", reset(""))).unwrap(),
+        )
+        .unwrap();
+        event["data"] = data;
+        let body = event.to_string();
+        let (exchange, key) = (MailRequested::EXCHANGE, MailRequested::TYPE);
+        let outcome = self.stage.publish(id, exchange, key, body.as_bytes()).await;
+        match (TestBackend::current(), outcome) {
+            (TestBackend::Sqlite, Outcome::Parked(reason)) => Some(reason),
+            (TestBackend::Postgres, Outcome::Confirmed) => None,
+            (_, other) => panic!("{other:?}"),
+        }
+    }
+}
+
+pub(crate) fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_795_248_000, 0).unwrap()
+}
+
+pub(crate) fn reset(link: &str) -> MailText {
+    MailText::ResetPassword {
+        username: "ada".to_owned(),
+        link: link.to_owned(),
+        expires_at: now() + TimeDelta::hours(1),
+    }
+}
+
+pub(crate) fn requested(to: &str, text: MailText) -> MailRequested {
+    sealed_with(KEY, to, text)
+}
+
+pub(crate) fn sealed_with(key: [u8; 32], to: &str, text: MailText) -> MailRequested {
+    let template = text.template().to_owned();
+    let mail = Mail {
+        to: to.to_owned(),
+        text,
+    };
+    let plain = serde_json::to_vec(&mail).unwrap();
+    let context = MailRequested::seal_context(&template);
+    let sealed = Sealer::new(&key, []).unwrap().seal(&context, &plain);
+    MailRequested {
+        template,
+        sealed: sealed.unwrap(),
+    }
+}
+
+static LINES: OnceLock<Mutex<String>> = OnceLock::new();
+
+/// Everything that our crates, and the mail library, have logged in this process, at any level.
+pub(crate) fn logged() -> String {
+    LINES.get().unwrap().lock().unwrap().clone()
+}
+
+fn listen_to_the_log() {
+    LINES.get_or_init(|| {
+        log::set_logger(&Ear).unwrap();
+        log::set_max_level(log::LevelFilter::Trace);
+        Mutex::default()
+    });
+}
+
+struct Ear;
+
+impl Log for Ear {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        let ours = ["notifier", "lettre", "broker", "db_kit", "service_kit"];
+        ours.iter().any(|name| metadata.target().starts_with(name))
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if let (true, Some(lines)) = (self.enabled(record.metadata()), LINES.get()) {
+            let line = format!("{} {}\n", record.level(), record.args());
+            lines.lock().unwrap().push_str(&line);
+        }
+    }
+
+    fn flush(&self) {}
+}

@@ -1,0 +1,163 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use notifier::Config;
+use service_kit::Clock;
+use test_kit::MailStage::{Content, Data, Recipient};
+use test_kit::{MailFault, wait_until};
+
+use crate::kit::PATIENCE;
+use crate::mail_kit::{Office, logged, now, reset};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_that_was_not_delivered_waits_in_the_database_for_the_next_start() {
+    let mut office = Office::open().await;
+    office.server.go_down().await;
+    let id = office.ask_for("ada@example.com").await;
+    office.row_when(id, |row| row.reason.is_some()).await;
+    office.stage.stop().await;
+    let row = office.row(id);
+    assert_eq!((row.state.as_str(), row.lease_owner), ("pending", None));
+    office.server.come_back().await;
+    office.stage.start().await;
+    assert_eq!(office.server.next_mail().await.to, ["ada@example.com"]);
+    office.row_in(id, "delivered").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_stops_leaves_a_mail_that_has_not_left_and_holds_nothing() {
+    let mut office = Office::open_with(Clock::system(), |config, _| {
+        config.smtp.timeout_seconds = 60;
+    })
+    .await;
+    office.server.script(Recipient, [MailFault::Hang]);
+    let id = office.ask_for("ada@example.com").await;
+    wait_until("the mail on its way", PATIENCE, async || {
+        (office.server.asked(Recipient) == 1).then_some(())
+    })
+    .await;
+    let before = Instant::now();
+    office.stage.stop().await;
+    assert!(
+        before.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        before.elapsed()
+    );
+    let row = office.row(id);
+    assert_eq!(
+        (row.state.as_str(), row.lease_owner, row.attempts),
+        ("pending", None, 0)
+    );
+    office.stage.start().await;
+    office.row_in(id, "delivered").await;
+    assert_eq!(office.server.mails().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_stops_waits_for_the_answer_to_what_has_left() {
+    let mut office = Office::open_with(Clock::system(), |config, _| {
+        config.smtp.timeout_seconds = 60;
+    })
+    .await;
+    office.server.script(Content, [MailFault::Hang]);
+    let id = office.ask_for("ada@example.com").await;
+    office.server.next_mail().await;
+    let before = Instant::now();
+    office.stage.stop().await;
+    let took = before.elapsed();
+    assert!(
+        (Duration::from_secs(7)..Duration::from_secs(12)).contains(&took),
+        "{took:?}"
+    );
+    let row = office.row(id);
+    assert_eq!((row.state.as_str(), row.attempts), ("pending", 1));
+    assert_eq!(
+        row.reason.as_deref(),
+        Some("The mail server did not answer in time")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dead_process_was_sending_is_sent_again_and_counted() {
+    let mut office = Office::open().await;
+    office
+        .server
+        .script(Data, [MailFault::refuse("451 4.3.0 later")]);
+    let id = office.ask_for("ada@example.com").await;
+    office.row_when(id, |row| row.reason.is_some()).await;
+    office.stage.stop().await;
+    // As kill -9 between the server's answer and the row leaves it, once the lease is over.
+    office
+        .stage
+        .execute("UPDATE mails SET state = 'sending', lease_owner = 'dead', due_at = created_at");
+    office.stage.start().await;
+    office.row_in(id, "delivered").await;
+    office.figure_is("mail_possible_duplicates_total", 1).await;
+    assert_eq!(office.server.mails().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_mail_server_a_mail_becomes_a_file_whose_name_is_logged() {
+    let (clock, _hand) = Clock::manual(now());
+    let office = Office::open_with(clock, |config, _| config.smtp.url = None).await;
+    let link = "https://id.example.com/reset/f1le-t0ken";
+    let id = office.ask("someone@files.example", reset(link)).await;
+    let row = office.row_in(id, "delivered").await;
+    assert_eq!(row.sealed, None);
+    let folder = office.folder.path().join("mail");
+    let name = format!("20261121T080000Z-reset_password-{id}.eml");
+    let names: Vec<String> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(names, [name.as_str()]);
+    let file = fs::read_to_string(folder.join(&name)).unwrap();
+    assert!(file.contains("To: someone@files.example\r\n") && file.contains("f1le-t0ken"));
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(
+        (mode(folder.clone()), mode(folder.join(&name))),
+        (0o700, 0o600)
+    );
+    let logged = logged();
+    assert!(logged.contains(&format!(
+        "INFO no mail server is configured: wrote the mail {name}"
+    )));
+    assert!(!logged.contains("files.example") && !logged.contains("f1le-t0ken"));
+    assert!(office.server.mails().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_cannot_be_written_holds_mails_back_until_it_can() {
+    let office = Office::open_with(Clock::system(), |config, _| config.smtp.url = None).await;
+    let folder = office.folder.path().join("mail");
+    fs::write(&folder, "in the way").unwrap();
+    let id = office.ask_for("ada@example.com").await;
+    office.row_when(id, |row| row.reason.is_some()).await;
+    fs::remove_file(&folder).unwrap();
+    office.row_in(id, "delivered").await;
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+}
+
+#[test]
+fn a_configuration_that_cannot_work_stops_the_start_and_names_its_key() {
+    let refused = |change: fn(&mut Config)| {
+        let mut config = Config::default();
+        change(&mut config);
+        config.check().unwrap_err().to_string()
+    };
+    let url = refused(|config| config.smtp.url = Some("smtp://u:hunter2@/x".into()));
+    assert!(
+        url.contains("NOTIFIER__SMTP__URL") && !url.contains("hunter2"),
+        "{url}"
+    );
+    let from = refused(|config| config.smtp.from = "hunter2".to_owned());
+    assert!(
+        from.contains("NOTIFIER__SMTP__FROM") && !from.contains("hunter2"),
+        "{from}"
+    );
+    assert!(refused(|config| config.smtp.give_up_hours = 0).contains("GIVE_UP_HOURS"));
+    assert!(refused(|config| config.smtp.timeout_seconds = 0).contains("TIMEOUT_SECONDS"));
+    assert!(![url, from].concat().contains('\n'));
+    assert!(Config::default().check().is_ok());
+}

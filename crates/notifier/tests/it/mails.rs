@@ -1,0 +1,353 @@
+use std::collections::HashSet;
+
+use chrono::TimeDelta;
+use event_types::MailText;
+use service_kit::Clock;
+use test_kit::MailFault;
+use test_kit::MailStage::{Sender, SignIn};
+use uuid::Uuid;
+
+use crate::mail_kit::{Office, logged, now, requested, reset, sealed_with};
+
+const LINK: &str = "https://id.example.com/x/t0ken-1";
+
+fn every_kind() -> [MailText; 6] {
+    let (username, link) = ("ada".to_owned(), LINK.to_owned());
+    let (at, expires_at) = (now(), now() + TimeDelta::days(7));
+    [
+        MailText::Invitation {
+            team: "Core".to_owned(),
+            invited_by: "bob".to_owned(),
+            link: link.clone(),
+            expires_at,
+        },
+        MailText::VerifyEmail {
+            username: username.clone(),
+            link: link.clone(),
+            expires_at,
+        },
+        MailText::ResetPassword {
+            username: username.clone(),
+            link,
+            expires_at,
+        },
+        MailText::NewSignIn {
+            username: username.clone(),
+            at,
+            address: "192.0.2.7".to_owned(),
+            user_agent: None,
+        },
+        MailText::EmailChanged {
+            username: username.clone(),
+            new_address_hint: "n…@…".to_owned(),
+            at,
+        },
+        MailText::SecurityChanged {
+            username,
+            what: "password".to_owned(),
+            at,
+        },
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_kind_of_mail_arrives_with_both_parts_and_its_link() {
+    let (clock, _hand) = Clock::manual(now());
+    let office = Office::open_with(clock, |_, _| {}).await;
+    for text in every_kind() {
+        let has_link = serde_json::to_value(&text).unwrap()["link"].is_string();
+        let template = text.template();
+        let id = office.ask("ada@example.com", text).await;
+        let mail = office.server.next_mail().await;
+        assert_eq!(
+            (mail.from.as_str(), mail.to.as_slice()),
+            (
+                "no-reply@holdfast.example",
+                &["ada@example.com".to_owned()][..]
+            )
+        );
+        let (plain, html) = (mail.text(), mail.html());
+        assert!(
+            plain.contains("Holdfast") && html.contains("<table"),
+            "{template}"
+        );
+        assert_eq!(plain.contains(&format!("\n{LINK}")), has_link, "{plain}");
+        let links = html.matches(&format!("href=\"{LINK}\"")).count();
+        assert_eq!(links, if has_link { 2 } else { 0 }, "{html}");
+        assert!(mail.subject().contains("Holdfast"));
+        assert_eq!(
+            mail.header("Message-ID"),
+            format!("<{id}@holdfast.example>")
+        );
+        assert_eq!(mail.header("Date"), "Sat, 21 Nov 2026 08:00:00 +0000");
+        assert_eq!(mail.header("Auto-Submitted"), "auto-generated");
+        assert_eq!(mail.header("From"), "Holdfast <no-reply@holdfast.example>");
+        assert_eq!(mail.header("Reply-To"), "");
+        let row = office.row_in(id, "delivered").await;
+        assert_eq!((row.attempts, row.sealed, row.reason), (1, None, None));
+    }
+    office
+        .figure_is("mails_total{outcome=\"delivered\"}", 6)
+        .await;
+    office.figure_is("mail_retries_total", 0).await;
+    office
+        .stage
+        .api()
+        .get("/health/ready")
+        .send()
+        .await
+        .expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hostile_name_adds_no_header_no_recipient_and_no_markup() {
+    let office = Office::open().await;
+    let invitation = |team: &str| MailText::Invitation {
+        team: team.to_owned(),
+        invited_by: "<b>bob</b>\r\n.\r\nMAIL FROM:<eve@example.com>".to_owned(),
+        link: LINK.to_owned(),
+        expires_at: now(),
+    };
+    office.ask("ada@example.com", invitation("Core")).await;
+    let usual = office.server.next_mail().await.header_names();
+    let hostile = "x\r\nBcc: eve@example.com\r\n\r\n<img src=//evil.example>\r\n.\r\n";
+    office.ask("ada@example.com", invitation(hostile)).await;
+    let mail = office.server.next_mail().await;
+    assert_eq!(mail.header_names(), usual);
+    assert_eq!(mail.to, ["ada@example.com"]);
+    assert!(!mail.html().contains("<img") && !mail.html().contains("<b>"));
+    assert_eq!(mail.text().matches(LINK).count(), 1);
+    assert_eq!(office.server.mails().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_that_is_asked_for_again_is_sent_once() {
+    let office = Office::open().await;
+    let (id, mail) = (Uuid::now_v7(), requested("ada@example.com", reset(LINK)));
+    for _ in 0..5 {
+        office.stage.tell_as(id, &mail).await;
+    }
+    office.ask_for("last@example.com").await;
+    office.all_settled(2).await;
+    // As the broker does after the notifier died before it could say so.
+    office.stage.tell_as(id, &mail).await;
+    office.ask_for("very-last@example.com").await;
+    office.all_settled(3).await;
+    let mails = office.server.mails();
+    let to: HashSet<&str> = mails.iter().map(|mail| mail.to[0].as_str()).collect();
+    assert_eq!((mails.len(), to.len()), (3, 3));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_send_each_mail_once_over_few_connections() {
+    let office = Office::open().await;
+    let second = office.stage.another().await;
+    for n in 0..60 {
+        office.ask_for(&format!("user{n}@example.com")).await;
+    }
+    let rows = office.all_settled(60).await;
+    assert!(
+        rows.iter()
+            .all(|row| row.state == "delivered" && row.attempts == 1)
+    );
+    let mails = office.server.mails();
+    let ids: HashSet<String> = mails.iter().map(|mail| mail.header("Message-ID")).collect();
+    assert_eq!((mails.len(), ids.len()), (60, 60));
+    second.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_takes_few_mails_on_one_connection_gets_them_on_several() {
+    let office = Office::open().await;
+    office.server.at_most(3);
+    for n in 0..20 {
+        office.ask_for(&format!("user{n}@example.com")).await;
+    }
+    let rows = office.all_settled(20).await;
+    assert!(
+        rows.iter()
+            .all(|row| row.state == "delivered" && row.attempts == 1)
+    );
+    assert_eq!(office.server.mails().len(), 20);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_in_another_script_is_written_to() {
+    let office = Office::open().await;
+    office.ask_for("jörg@bücher.example").await;
+    let mail = office.server.next_mail().await;
+    assert_eq!(mail.to, ["jörg@xn--bcher-kva.example"]);
+    assert!(mail.text().contains("t0ken"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_notifier_signs_in_where_it_has_a_password() {
+    let office = Office::open_with(Clock::system(), |config, server| {
+        server.require_sign_in("holdfast", "hunter2");
+        config.smtp.url = Some(server.url_as("holdfast", "hunter2").as_str().into());
+    })
+    .await;
+    office.ask_for("ada@example.com").await;
+    let mail = office.server.next_mail().await;
+    assert_eq!(mail.user.as_deref(), Some("holdfast"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_password_loses_no_mail_and_is_told_loudly() {
+    let (clock, hand) = Clock::manual(now());
+    let office = Office::open_with(clock, |config, server| {
+        server.require_sign_in("holdfast", "hunter2");
+        config.smtp.url = Some(server.url_as("holdfast", "wr0ng-w0rd").as_str().into());
+    })
+    .await;
+    let ids = [
+        office.ask_for("ada@example.com").await,
+        office.ask_for("bob@example.com").await,
+    ];
+    let told = |reason: &Option<String>| {
+        reason.as_deref() == Some("The mail server refused our sign-in: 535 5.7.8")
+    };
+    office.row_when(ids[0], |row| told(&row.reason)).await;
+    assert!(logged().contains("ERROR mails wait until NOTIFIER__SMTP__URL"));
+    assert!(!logged().contains("wr0ng-w0rd"));
+    assert_eq!(office.server.asked(Sender), 0);
+    // The account is mended.
+    office.server.require_sign_in("holdfast", "wr0ng-w0rd");
+    hand.advance(TimeDelta::seconds(61));
+    let rows = office.all_settled(2).await;
+    assert!(
+        rows.iter()
+            .all(|row| row.state == "delivered" && row.attempts == 1)
+    );
+    assert_eq!(office.server.mails().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_is_encrypted_where_the_server_offers_it() {
+    let office = Office::open().await;
+    office.server.offer_tls();
+    office.ask_for("ada@example.com").await;
+    assert!(office.server.next_mail().await.encrypted);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_encryption_is_required_nothing_is_said_to_a_stranger_or_in_clear() {
+    for offered in [true, false] {
+        let office = Office::open_with(Clock::system(), |config, server| {
+            server.require_sign_in("holdfast", "hunter2");
+            if offered {
+                server.offer_tls();
+            }
+            let url = format!("{}?tls=required", server.url_as("holdfast", "hunter2"));
+            config.smtp.url = Some(url.as_str().into());
+        })
+        .await;
+        let id = office.ask_for("ada@example.com").await;
+        let row = office.row_when(id, |row| row.reason.is_some()).await;
+        let reason = row.reason.unwrap();
+        let cause = if offered { "certificate" } else { "STARTTLS" };
+        assert!(reason.contains(cause), "{reason}");
+        assert_eq!(office.server.asked(SignIn) + office.server.asked(Sender), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_can_never_be_a_mail_is_set_aside_with_a_reason_that_says_nothing_of_it() {
+    let office = Office::open().await;
+    let good = requested("ada@example.com", reset(LINK));
+    let odd = |template: &str, sealed: &str| serde_json::json!({ "template": template, "sealed": sealed });
+    let unsuitable = [
+        requested("secret-at-example.com", reset(LINK)),
+        requested("eve@example.com\r\nRCPT TO:<ada@example.com>", reset(LINK)),
+        requested("ada@example.com", reset("javascript:secret")),
+    ];
+    let mut cases = vec![
+        (serde_json::json!({ "to": "secret" }), "decode"),
+        (odd("newsletter", &good.sealed), "newsletter"),
+        (odd("reset_password", "secret"), "not a sealed value"),
+        (odd("reset_password", "v1.x.\u{0}"), "not sealed text"),
+        (odd("invitation", &good.sealed), "does not open"),
+    ];
+    for (mail, reason) in
+        unsuitable
+            .iter()
+            .zip(["no mail address", "no mail address", "web address"])
+    {
+        cases.push((odd("reset_password", &mail.sealed), reason));
+    }
+    for (data, expected) in cases {
+        if let Some(reason) = office.publish_odd(data).await {
+            assert!(reason.contains(expected), "{reason}");
+            assert!(
+                !reason.contains("secret") && !reason.contains("example"),
+                "{reason}"
+            );
+        }
+    }
+    office.ask_for("after@example.com").await;
+    assert_eq!(office.server.next_mail().await.to, ["after@example.com"]);
+    assert_eq!(office.rows().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_whose_key_is_missing_is_kept_until_the_operator_gives_it() {
+    let (clock, hand) = Clock::manual(now());
+    let mut office = Office::open_with(clock, |_, _| {}).await;
+    let other = [9; 32];
+    let mail = sealed_with(other, "ada@example.com", reset(LINK));
+    let id = office.stage.tell(&mail).await;
+    let row = office.row_in(id, "locked").await;
+    assert!(row.reason.unwrap().contains("not configured"));
+    assert!(logged().contains(&format!("ERROR the mail {id} waits")));
+    // Longer than any mail is tried.
+    for attempts in 2..=5 {
+        hand.advance(TimeDelta::hours(73));
+        office
+            .row_when(id, |row| row.attempts == attempts && row.state == "locked")
+            .await;
+    }
+    // It holds nobody up.
+    office.ask_for("bob@example.com").await;
+    assert_eq!(office.server.next_mail().await.to, ["bob@example.com"]);
+    office.stage.stop().await;
+    let old = service_kit::config::SecretKey::new(other);
+    office.stage.config.secrets.encryption_keys_old.0.push(old);
+    office.stage.start().await;
+    assert_eq!(office.server.next_mail().await.to, ["ada@example.com"]);
+    office.row_in(id, "delivered").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn neither_recipients_nor_links_are_in_the_log_or_in_the_table() {
+    let (clock, hand) = Clock::manual(now());
+    let office = Office::open_with(clock, |_, _| {}).await;
+    office.server.for_recipient(
+        "gone@private.example",
+        MailFault::refuse("550 5.1.1 <gone@private.example> unknown"),
+    );
+    office.server.for_recipient(
+        "later@private.example",
+        MailFault::refuse("450 4.2.1 <later@private.example> busy"),
+    );
+    let link = "https://private.example/reset/s3cret-t0ken";
+    let mut ids = Vec::new();
+    for to in ["ada", "gone", "later"] {
+        ids.push(
+            office
+                .ask(&format!("{to}@private.example"), reset(link))
+                .await,
+        );
+    }
+    office.row_in(ids[1], "failed").await;
+    office.row_when(ids[2], |row| row.reason.is_some()).await;
+    hand.advance(TimeDelta::hours(80));
+    for row in office.all_settled(3).await {
+        assert_eq!(row.sealed, None);
+        assert!(!format!("{row:?}").contains("private"), "{row:?}");
+    }
+    for secret in ["private.example", "s3cret-t0ken"] {
+        assert!(!logged().contains(secret), "{secret}");
+    }
+    let metrics = office.stage.api().get("/metrics").send().await.text();
+    assert!(!metrics.contains("private"));
+}

@@ -5,7 +5,7 @@ use broker::{Broker, BrokerUrl};
 use clap::{Parser, Subcommand};
 use service_kit::cli::{self, CommonArgs};
 use service_kit::config::ConfigError;
-use service_kit::{Clock, logging};
+use service_kit::{Clock, logging, start};
 
 use crate::config::{Config, PREFIX};
 use crate::running::{self, Deps, StartError};
@@ -79,7 +79,7 @@ fn run(args: Args) -> Result<(), String> {
 
 async fn serve(config: Config) -> Result<(), StartError> {
     let broker = Broker::connect(
-        &broker_url(&config)?,
+        &broker_url(&config).map_err(start::StartError::from)?,
         &config.broker.prefix,
         "worksession-service",
     );
@@ -100,8 +100,8 @@ async fn serve(config: Config) -> Result<(), StartError> {
     Ok(())
 }
 
-async fn migrate(config: &Config) -> Result<(), StartError> {
-    let applied = running::migrate(&running::open_pool(config)?).await?;
+async fn migrate(config: &Config) -> Result<(), start::StartError> {
+    let applied = start::migrate(&running::open_pool(config)?, running::MIGRATIONS).await?;
     cli::print(&match applied.len() {
         0 => "nothing to apply".to_owned(),
         _ => format!("applied {}", applied.join(", ")),

@@ -9,6 +9,7 @@ use service_kit::config::{
     SecretText, SecretsConfig,
 };
 use service_kit::http::Limits;
+use service_kit::start::Home;
 use url::Url;
 
 /// The prefix of the service's environment variables; its table in the file is the same in lower case.
@@ -58,7 +59,8 @@ pub struct Config {
     pub cors: CorsConfig,
     /// Seconds after SIGTERM during which requests are still accepted.
     pub drain_seconds: u64,
-    /// Seconds between two looks for sessions that nobody submitted in time.
+    /// Seconds between two looks for sessions that nobody submitted in time, and for what is left of
+    /// accounts and teams that are gone.
     pub sweep_seconds: u64,
     /// The categories of sessions.
     pub categories: CategoriesConfig,
@@ -149,6 +151,11 @@ impl Default for CategoriesConfig {
 }
 
 impl Config {
+    /// Where the service's own files are.
+    pub(crate) fn home(&self) -> Home {
+        Home::new(self.data_dir.as_deref())
+    }
+
     /// Reads and checks the configuration; `data_dir` comes from the command line and wins.
     ///
     /// # Errors

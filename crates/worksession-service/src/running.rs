@@ -1,36 +1,33 @@
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::{Data, ServiceConfig};
-use broker::{Broker, BrokerState, ConsumerHandle, Relay, RelayHandle, RelayOptions};
-use db_kit::{DatabaseUrl, DbError, Migrations, Pool, PoolOptions, migrations};
+use broker::{Broker, ConsumerHandle, Relay, RelayHandle, RelayOptions};
+use db_kit::{Migrations, Pool};
 use diesel_migrations::embed_migrations;
-use service_kit::config::ConfigError;
-use service_kit::data_dir::{self, DataDirError};
-use service_kit::guard::{GuardError, GuardOptions, GuardedClient};
+use service_kit::guard::GuardedClient;
 use service_kit::metrics::Metrics;
 use service_kit::rate_limit::KeyedLimiter;
-use service_kit::seal::{SealError, Sealer};
-use service_kit::server::{self, ReadyReport, ServerOptions};
+use service_kit::server::{self, ServerOptions};
+use service_kit::start;
 use service_kit::{Clock, Problem};
 use thiserror::Error;
+use tokio::sync::Notify;
 
 use crate::auth::{IdentityClient, IdentityClientError};
 use crate::config::{Config, default_identity_url};
+use crate::departures::Eraser;
 use crate::health::Probe;
 use crate::sessions::Sweeper;
 use crate::state::AppState;
 use crate::{
-    chat_settings, feedback, health, openapi, preferences, projects, sessions, team_projects,
-    user_data,
+    chat_settings, feedback, health, identity_events, openapi, preferences, projects, sessions,
+    team_projects, user_data,
 };
 
 /// The name in `listening NAME http://…` and of the SQLite file.
 const NAME: &str = "worksession";
-/// The key file that every part shares when no key is configured.
-const SECRETS_KEY: &str = "secrets.key";
 /// Starts of one user at once, and again over each hour.
 const STARTS_PER_HOUR: u32 = 120;
 
@@ -52,30 +49,12 @@ pub struct Deps {
 /// Why the service did not start.
 #[derive(Debug, Error)]
 pub enum StartError {
-    /// A rule of the configuration.
+    /// What any service may meet.
     #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The data folder or a key in it.
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    /// The database, while migrations were applied.
-    #[error("database: {0}")]
-    Database(#[from] DbError),
+    Service(#[from] start::StartError),
     /// The client of the identity service.
     #[error(transparent)]
     Identity(#[from] IdentityClientError),
-    /// The client for addresses that users give.
-    #[error(transparent)]
-    Guard(#[from] GuardError),
-    /// The key that seals hook addresses.
-    #[error(transparent)]
-    Seal(#[from] SealError),
-    /// Two figures of one name.
-    #[error("metrics: {0}")]
-    Metrics(#[from] prometheus::Error),
-    /// The address cannot be bound.
-    #[error("{0}: {1}")]
-    Listen(SocketAddr, std::io::Error),
 }
 
 /// The service while it answers.
@@ -83,6 +62,8 @@ pub enum StartError {
 pub struct Running {
     server: server::Running,
     feedback: ConsumerHandle,
+    identity_events: ConsumerHandle,
+    eraser: Eraser,
     sweeper: Sweeper,
     relay: RelayHandle,
 }
@@ -109,6 +90,8 @@ impl Running {
     pub async fn stop(self) {
         self.server.stop().await;
         self.feedback.stop().await;
+        self.identity_events.stop().await;
+        self.eraser.stop().await;
         self.sweeper.stop().await;
         self.relay.stop().await;
     }
@@ -119,27 +102,25 @@ impl Running {
 /// # Errors
 /// [`StartError`]; nothing keeps running then.
 pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
-    config.check()?;
+    config.check().map_err(start::StartError::from)?;
     let pool = open_pool(&config)?;
     if config.database.migrate {
-        migrate(&pool).await?;
+        let applied = start::migrate(&pool, MIGRATIONS).await;
+        applied.map_err(start::StartError::from)?;
     }
     // Before anything runs that would have to be stopped again.
     let listen = config.listen;
-    let listener = server::bind(listen).map_err(|cause| StartError::Listen(listen, cause))?;
-    let metrics = Metrics::new()?;
+    let listener = start::listen(listen)?;
+    let metrics = Metrics::new().map_err(start::StartError::from)?;
     let identity_url = config.identity_url.clone();
     let identity = IdentityClient::new(
         &identity_url.unwrap_or_else(default_identity_url),
         config.auth.remember(),
         deps.clock.clone(),
     )?;
-    let sealer = open_sealer(&config)?;
-    let guard = GuardedClient::new(GuardOptions {
-        allowed_cidrs: config.http.allowed_cidrs.0.clone(),
-        allow_plain: config.http.allow_plain,
-        ..GuardOptions::default()
-    })?;
+    let sealer = config.home().open_sealer(&config.secrets)?;
+    let guard = GuardedClient::new(start::guard_options(&config.http));
+    let guard = guard.map_err(start::StartError::from)?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let now = deps.clock.clone();
     let relay_options = RelayOptions::new(NAME, move || now.now_naive());
@@ -167,35 +148,25 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let sweep_every = Duration::from_secs(state.config.sweep_seconds.max(1));
     let shared = state.clone();
     let server = server::start_on(listener, options, move |routes| configure(routes, &shared))
-        .map_err(|cause| StartError::Listen(listen, cause))?;
-    let sweeper = Sweeper::spawn(state, sweep_every);
+        .map_err(|cause| start::StartError::Listen(listen, cause))?;
+    let sweeper = Sweeper::spawn(state.clone(), sweep_every);
+    let somebody_gone = Arc::new(Notify::new());
+    let eraser = Eraser::spawn(state.clone(), Arc::clone(&somebody_gone), sweep_every);
+    let identity_events = identity_events::spawn(&deps.broker, state, somebody_gone);
     let feedback = feedback::spawn(&deps.broker, pool, deps.clock);
     Ok(Running {
         server,
         feedback,
+        identity_events,
+        eraser,
         sweeper,
         relay,
     })
 }
 
-/// Opens the database that the configuration names, else a file in the data folder.
-pub(crate) fn open_pool(config: &Config) -> Result<Pool, StartError> {
-    let url = match &config.database.url {
-        Some(url) => url.clone(),
-        None => DatabaseUrl::sqlite_file(&data_dir(config)?.join(format!("{NAME}.db"))),
-    };
-    Ok(Pool::open(PoolOptions::new(url, config.database.pool_size)))
-}
-
-/// Applies pending migrations and says which.
-pub(crate) async fn migrate(pool: &Pool) -> Result<Vec<String>, DbError> {
-    let pool = pool.clone();
-    let applied = tokio::task::spawn_blocking(move || migrations::run(&pool, MIGRATIONS)).await;
-    let applied = applied.map_err(|cause| DbError::Unreachable(cause.to_string()))??;
-    for name in &applied {
-        log::info!("applied the migration {name}");
-    }
-    Ok(applied)
+/// The database that the configuration names, else a file in the data folder.
+pub(crate) fn open_pool(config: &Config) -> Result<Pool, start::StartError> {
+    Ok(config.home().open_pool(&config.database, NAME)?)
 }
 
 fn configure(routes: &mut ServiceConfig, state: &Data<AppState>) {
@@ -217,7 +188,7 @@ fn server_options(
     metrics: &Metrics,
 ) -> ServerOptions {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let (pool, broker) = (pool.clone(), broker.clone());
+    let broker = broker.clone();
     ServerOptions {
         name: NAME,
         listen: config.listen,
@@ -227,47 +198,8 @@ fn server_options(
         trusted_proxies: config.trusted_proxies.0.clone(),
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
         metrics: metrics.clone(),
-        ready: Arc::new(move || Box::pin(ready(pool.clone(), broker.clone()))),
+        ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.state().name()),
         openapi: Some(openapi::openapi()),
         drain: Duration::from_secs(config.drain_seconds),
     }
-}
-
-async fn ready(pool: Pool, broker: Broker) -> ReadyReport {
-    let pending = pool
-        .read::<_, DbError, _>(|db| migrations::pending(db, MIGRATIONS))
-        .await;
-    let database = match &pending {
-        Ok(names) if names.is_empty() => "connected".to_owned(),
-        Ok(names) => format!("{} migrations are pending", names.len()),
-        Err(_) => "unreachable".to_owned(),
-    };
-    let broker = match broker.state() {
-        BrokerState::Memory => "memory",
-        BrokerState::Connected => "connected",
-        BrokerState::Disconnected => "disconnected",
-    };
-    ReadyReport {
-        ready: pending.is_ok_and(|names| names.is_empty()),
-        database,
-        broker: broker.to_owned(),
-    }
-}
-
-fn open_sealer(config: &Config) -> Result<Sealer, StartError> {
-    let old = config
-        .secrets
-        .encryption_keys_old
-        .0
-        .iter()
-        .map(|key| key.expose());
-    let key = match &config.secrets.encryption_key {
-        Some(key) => key.clone(),
-        None => data_dir::key_file(&data_dir(config)?, SECRETS_KEY)?.into(),
-    };
-    Ok(Sealer::new(key.expose(), old)?)
-}
-
-fn data_dir(config: &Config) -> Result<PathBuf, DataDirError> {
-    data_dir::resolve(config.data_dir.as_deref())
 }

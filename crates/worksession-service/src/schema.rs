@@ -171,5 +171,22 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    teams (team_id) {
+        team_id -> BigInt,
+        told_at -> Timestamp,
+        deleted -> Bool,
+    }
+}
+
+diesel::table! {
+    departures (kind, id) {
+        kind -> Text,
+        id -> BigInt,
+        noted_at -> Timestamp,
+        due_at -> Timestamp,
+    }
+}
+
 diesel::joinable!(chat_integrations -> team_projects (team_project_id));
 diesel::allow_tables_to_appear_in_same_query!(team_projects, chat_integrations);

@@ -41,6 +41,9 @@ pub(crate) struct IdentityClient {
 #[derive(Clone)]
 struct Memory {
     answers: Cache<[u8; 32], Remembered>,
+    /// When the identity service last said that something about a user is no longer as it was. What was
+    /// asked before is not used, answers that were on their way then included.
+    changes: Cache<UserId, Instant>,
     life: Duration,
 }
 
@@ -124,6 +127,14 @@ impl IdentityClient {
         Ok(user)
     }
 
+    /// Uses no answer about this user that was asked for until now. In this process alone: in others what
+    /// they remember ends by its age.
+    pub(crate) fn forget(&self, user: UserId) {
+        if let Some(memory) = &self.remembered {
+            memory.changes.insert(user, Instant::now());
+        }
+    }
+
     /// Whether the identity service answers at all.
     pub(crate) async fn is_live(&self) -> bool {
         let answer = tokio::time::timeout(PATIENCE, self.http.get(self.live.clone()).send()).await;
@@ -191,6 +202,11 @@ impl Memory {
                 .max_capacity(REMEMBERED)
                 .time_to_live(life)
                 .build(),
+            // Whatever was asked before is too old by then.
+            changes: Cache::builder()
+                .max_capacity(REMEMBERED)
+                .time_to_live(life * 2)
+                .build(),
             life,
         }
     }
@@ -198,7 +214,11 @@ impl Memory {
     fn find(&self, key: &[u8; 32], clock: &Clock) -> Option<Arc<CurrentUser>> {
         let remembered = self.answers.get(key)?;
         let fresh = remembered.asked.elapsed() < self.life
-            && clock.now() < remembered.user.token_expires_at;
+            && clock.now() < remembered.user.token_expires_at
+            && self
+                .changes
+                .get(&remembered.user.id)
+                .is_none_or(|changed| changed < remembered.asked);
         fresh.then_some(remembered.user)
     }
 }
@@ -227,4 +247,37 @@ fn read(body: &[u8]) -> Result<CurrentUser, String> {
         token_expires_at,
         scope: answer.scope,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_that_was_on_its_way_when_something_changed_is_not_used() {
+        let (clock, _) = Clock::manual(DateTime::UNIX_EPOCH);
+        let memory = Memory::new(Duration::from_secs(1));
+        let id = UserId::new(7).expect("positive");
+        let answer = |asked| Remembered {
+            user: Arc::new(CurrentUser {
+                id,
+                username: String::new(),
+                email: None,
+                teams: Vec::new(),
+                token_expires_at: DateTime::UNIX_EPOCH + TimeDelta::hours(1),
+                scope: None,
+            }),
+            asked,
+        };
+        let before = Instant::now();
+        std::thread::sleep(Duration::from_millis(1));
+        memory.changes.insert(id, Instant::now());
+        memory.answers.insert([1; 32], answer(before));
+        assert!(memory.find(&[1; 32], &clock).is_none());
+        std::thread::sleep(Duration::from_millis(1));
+        memory.answers.insert([1; 32], answer(Instant::now()));
+        assert!(memory.find(&[1; 32], &clock).is_some());
+    }
 }

@@ -1,3 +1,4 @@
+use auth_types::TeamId;
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
@@ -5,7 +6,7 @@ use diesel::upsert::excluded;
 
 use super::model::{ACTIVE, ChatRow, OFF};
 use crate::projects::TeamProjectId;
-use crate::schema::chat_integrations as chat;
+use crate::schema::{chat_integrations as chat, team_projects};
 
 /// The project's setting; none when there never was one.
 pub(super) fn find(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<ChatRow>> {
@@ -45,6 +46,21 @@ pub(super) fn put(
         ))
         .returning(chat::revision)
         .get_result(conn))
+}
+
+/// Up to `limit` projects of the team that have a destination, in use or not.
+pub(super) fn of_team(db: &mut Db, team: TeamId, limit: i64) -> QueryResult<Vec<TeamProjectId>> {
+    chat::table
+        .inner_join(team_projects::table)
+        .filter(
+            team_projects::team_id
+                .eq(team)
+                .and(chat::provider.is_not_null()),
+        )
+        .order(chat::team_project_id)
+        .limit(limit)
+        .select(chat::team_project_id)
+        .load(db)
 }
 
 /// Switches a destination off, unless a newer one has taken its place.

@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use db_kit::Db;
+use auth_types::TeamId;
+use chrono::{DateTime, Utc};
+use db_kit::{Db, outbox};
+use diesel::QueryResult;
 use event_types::{ChatDestination, ChatTarget, IntegrationConfigured};
 use service_kit::http::RequestId;
 
@@ -22,6 +25,22 @@ pub(crate) fn target(chat: ChatRow, channel: String) -> Option<ChatTarget> {
         channel,
         revision: chat.revision,
     })
+}
+
+/// Takes away up to `limit` destinations of a team's projects, as a DELETE of each would, and says how
+/// many there were.
+pub(crate) fn take_away(
+    db: &mut Db,
+    team: TeamId,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> QueryResult<usize> {
+    let projects = queries::of_team(db, team, limit)?;
+    for project in &projects {
+        let revision = queries::put(db, *project, None, now.naive_utc())?;
+        tell(db, *project, revision, None, now, None)?;
+    }
+    Ok(projects.len())
 }
 
 pub(super) async fn get(
@@ -89,15 +108,27 @@ fn configure(
             sealer.seal(&context, &plain).map_err(Error::internal)
         };
         let sealed = destination.as_ref().map(seal).transpose()?;
-        let event = IntegrationConfigured {
-            project_id: id.get(),
-            revision,
-            sealed,
-        };
-        events::enqueue(db, now, Some(&request_id), &event)?;
+        tell(db, id, revision, sealed, now, Some(&request_id))?;
         Ok(ChatResponse::new(
             project.chat_channel,
             queries::find(db, id)?,
         ))
     }
+}
+
+/// The event that tells the notifier of a destination, or that there is none any more.
+fn tell(
+    db: &mut Db,
+    project: TeamProjectId,
+    revision: i64,
+    sealed: Option<String>,
+    now: DateTime<Utc>,
+    request_id: Option<&RequestId>,
+) -> QueryResult<()> {
+    let event = IntegrationConfigured {
+        project_id: project.get(),
+        revision,
+        sealed,
+    };
+    outbox::insert(db, &events::outbox_row(now, request_id, &event)?)
 }

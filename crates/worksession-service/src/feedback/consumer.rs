@@ -44,13 +44,19 @@ async fn take_in(pool: &Pool, clock: &Clock, id: Uuid, word: Word) -> Result<(),
             return Ok(());
         }
         match word {
-            Word::Settled(notification) => queries::record(db, &notification)?,
+            Word::Settled(notification) => {
+                if queries::hold_session(db, &notification.session_id)? {
+                    queries::record(db, &notification)?;
+                }
+            }
             Word::Disabled {
                 project,
                 revision,
                 reason,
-            } => chat_settings::queries::switch_off(db, project, revision, &reason, now)?,
-        };
+            } => {
+                chat_settings::queries::switch_off(db, project, revision, &reason, now)?;
+            }
+        }
         Ok(())
     })
     .await

@@ -25,7 +25,11 @@ pub(super) fn started(row: &SessionRow, request_id: &RequestId) -> Result<NewOut
         client: row.client.clone(),
         chat: chat(row)?,
     };
-    outbox_row(row.started_at.and_utc(), Some(request_id), &data)
+    Ok(outbox_row(
+        row.started_at.and_utc(),
+        Some(request_id),
+        &data,
+    )?)
 }
 
 /// The outbox row that tells of a submit.
@@ -52,7 +56,7 @@ pub(super) fn submitted(
         streak,
         submitted_at: now,
     };
-    outbox_row(now, Some(request_id), &data)
+    Ok(outbox_row(now, Some(request_id), &data)?)
 }
 
 /// The outbox row that tells that nobody submitted the session in time.
@@ -69,7 +73,7 @@ pub(super) fn abandoned(row: &SessionRow, now: DateTime<Utc>) -> Result<NewOutbo
         chat: chat(row)?,
         reason: "not_submitted".to_owned(),
     };
-    outbox_row(now, None, &data)
+    Ok(outbox_row(now, None, &data)?)
 }
 
 fn id(row: &SessionRow) -> Result<Uuid, Error> {

@@ -5,7 +5,7 @@
 mod digest;
 mod events;
 mod model;
-mod queries;
+pub(crate) mod queries;
 pub(crate) mod routes;
 mod start;
 mod submit;

@@ -1,4 +1,4 @@
-use auth_types::UserId;
+use auth_types::{TeamId, UserId};
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
@@ -67,6 +67,26 @@ pub(super) fn abandon(db: &mut Db, session_id: String) -> QueryResult<Option<Ses
     let arguments = AbandonArguments { session_id };
     on_backend!(db, conn => Statement::<_, SessionSql>::new(TEXT, &arguments).get_result(conn))
         .optional()
+}
+
+arguments! {
+    struct RenameArguments {
+        team_id: i64 as BigInt,
+        name: String as Text,
+    }
+}
+
+/// Gives the team's open sessions its new name, for what is still to be told of them; the others keep the
+/// name of their time.
+pub(crate) fn rename_team(db: &mut Db, team: TeamId, name: &str) -> QueryResult<usize> {
+    // Written out, so that the index of what is open serves it.
+    const TEXT: &str = "UPDATE sessions SET team_name = p_name FROM a \
+        WHERE team_id = p_team_id AND status IN ('running', 'awaiting_submit')";
+    let arguments = RenameArguments {
+        team_id: team.get(),
+        name: name.to_owned(),
+    };
+    on_backend!(db, conn => Statement::<_, ()>::new(TEXT, &arguments).execute(conn))
 }
 
 /// Counts a submit that tried to change locked fields of an open session; none when it is not open now.

@@ -114,3 +114,32 @@ pub(super) fn archive(db: &mut Db, id: TeamProjectId, now: NaiveDateTime) -> Que
     ))
     .execute(db)
 }
+
+/// Archives all projects of a team.
+pub(crate) fn archive_all(db: &mut Db, team: TeamId, now: NaiveDateTime) -> QueryResult<usize> {
+    diesel::update(
+        team_projects::table.filter(
+            team_projects::team_id
+                .eq(team)
+                .and(team_projects::archived_at.is_null()),
+        ),
+    )
+    .set((
+        team_projects::archived_at.eq(now),
+        team_projects::updated_at.eq(now),
+    ))
+    .execute(db)
+}
+
+/// Gives the team's projects its new name.
+pub(crate) fn rename_team(db: &mut Db, team: TeamId, name: &str) -> QueryResult<usize> {
+    diesel::update(
+        team_projects::table.filter(
+            team_projects::team_id
+                .eq(team)
+                .and(team_projects::team_name.ne(name)),
+        ),
+    )
+    .set(team_projects::team_name.eq(name))
+    .execute(db)
+}

@@ -197,7 +197,14 @@ async fn the_notifier_switches_off_the_hook_it_means_and_no_newer_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_holds() {
     let (service, broker) = service().await;
-    let (event_id, session_id, at) = (Uuid::now_v7(), Uuid::now_v7(), DateTime::UNIX_EPOCH);
+    let started = service
+        .api
+        .post("/api/session/start")
+        .bearer("user-")
+        .json(json!({"category": "coding", "duration": 25}));
+    let started = started.send().await.expect(201).json();
+    let session_id: Uuid = started["session_id"].as_str().unwrap().parse().unwrap();
+    let (event_id, at) = (Uuid::now_v7(), DateTime::UNIX_EPOCH);
     let project_id = Some(3);
     let failed = |reason: &str| NotificationFailed {
         event_id,
@@ -232,6 +239,19 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
     };
     assert_eq!(
         tell(&broker, Uuid::now_v7(), &data).await,
+        Outcome::Confirmed
+    );
+    assert_eq!(settled(&service).await, row("delivered", None));
+
+    // The session of this one is gone, and nothing is kept about it.
+    let of_gone = NotificationDelivered {
+        event_id: Uuid::now_v7(),
+        session_id: Uuid::now_v7(),
+        project_id,
+        at,
+    };
+    assert_eq!(
+        tell(&broker, Uuid::now_v7(), &of_gone).await,
         Outcome::Confirmed
     );
     assert_eq!(settled(&service).await, row("delivered", None));

@@ -115,6 +115,8 @@ pub struct Service {
     /// The service's clock.
     pub time: Clock,
     running: Option<worksession_service::Running>,
+    config: Value,
+    deps: worksession_service::Deps,
     pub database: TestDb,
     _data: TempDir,
 }
@@ -140,16 +142,14 @@ impl Service {
             clock: time.clone(),
             broker,
         };
-        let config = serde_json::from_value(config).expect("the configuration fits");
-        let running = worksession_service::start(config, deps)
-            .await
-            .expect("starts");
-        let api = Api::new(format!("http://{}", running.addr()));
+        let (running, api) = run(&config, &deps).await;
         Self {
             api,
             clock,
             time,
             running: Some(running),
+            config,
+            deps,
             database,
             _data: data,
         }
@@ -182,9 +182,31 @@ impl Service {
         made.json()["id"].as_i64().unwrap()
     }
 
+    /// Stops, runs `meanwhile`, and starts again on the same database.
+    pub async fn restart(&mut self, meanwhile: impl AsyncFnOnce(&Self)) {
+        if let Some(running) = self.running.take() {
+            running.stop().await;
+        }
+        meanwhile(self).await;
+        let (running, api) = run(&self.config, &self.deps).await;
+        (self.running, self.api) = (Some(running), api);
+    }
+
     pub async fn stop(mut self) {
         if let Some(running) = self.running.take() {
             running.stop().await;
         }
     }
+}
+
+async fn run(
+    config: &Value,
+    deps: &worksession_service::Deps,
+) -> (worksession_service::Running, Api) {
+    let config = serde_json::from_value(config.clone()).expect("the configuration fits");
+    let running = worksession_service::start(config, deps.clone())
+        .await
+        .expect("starts");
+    let api = Api::new(format!("http://{}", running.addr()));
+    (running, api)
 }

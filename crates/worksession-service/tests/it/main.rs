@@ -13,12 +13,16 @@
 mod auth;
 mod chat;
 mod cheating;
+mod departures;
 mod fairness;
 mod health;
 mod identity;
+mod identity_events;
 mod openapi;
 mod person;
 mod races;
+mod rows;
 mod schema;
 mod sessions;
+mod teams_gone;
 mod user_data;

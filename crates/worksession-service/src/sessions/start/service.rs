@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use db_kit::outbox::uuid_v7;
 use db_kit::{Backend, Db, DbError, is_unique_violation};
 use service_kit::Clock;
 use service_kit::http::RequestId;
@@ -8,7 +9,6 @@ use service_kit::http::RequestId;
 use super::queries::{self, NewSession, Opened};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::events::uuid_v7;
 use crate::projects::{self, ProjectSnapshot};
 use crate::rules::time::OPEN_AFTER_PLANNED_END;
 use crate::sessions::digest::digest;

@@ -1,0 +1,136 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use db_kit::Db;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use super::{Departure, queries};
+use crate::error::Error;
+use crate::state::{AppState, State};
+use crate::{chat_settings, team_projects};
+
+/// Rows that are deleted in one transaction, give or take those that hang on them.
+const BATCH: i64 = 1_000;
+/// How long after its body has arrived a request may still write: what the identity service said may be
+/// two seconds old (its own memory and ours) and take two more, then there are the queues for the database
+/// and the statements' own limits.
+const LATE_WRITE: TimeDelta = TimeDelta::seconds(90);
+
+/// Takes away what belonged to accounts and teams that are gone.
+#[derive(Debug)]
+pub(crate) struct Eraser {
+    task: JoinHandle<()>,
+}
+
+/// What a transaction came to.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// There is more.
+    More,
+    /// Nothing is left, or another process is at it.
+    Done,
+}
+
+impl Eraser {
+    /// Looks now, whenever `wake` says so, and each `interval`.
+    pub(crate) fn spawn(state: State, wake: Arc<Notify>, interval: Duration) -> Self {
+        let task = tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(interval);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    _ = ticks.tick() => {}
+                    () = wake.notified() => {}
+                }
+                if let Err(cause) = look(&state).await {
+                    log::warn!("who is gone could not be read: {cause}");
+                }
+            }
+        });
+        Self { task }
+    }
+
+    /// Ends it; a transaction under way completes on its own thread, and the next start goes on from there.
+    pub(crate) async fn stop(self) {
+        self.task.abort();
+        // Ends with the cancellation that was just asked for.
+        drop(self.task.await);
+    }
+}
+
+async fn look(state: &AppState) -> Result<(), Error> {
+    let now = state.clock.now_naive();
+    let due = state
+        .pool
+        .read::<_, Error, _>(move |db| Ok(queries::due(db, now)?))
+        .await?;
+    for gone in due {
+        // One that cannot be done now is due again; the others need not wait for it.
+        if let Err(cause) = erase(state, gone).await {
+            log::warn!("what belonged to {gone:?} could not be taken away: {cause}");
+        }
+    }
+    Ok(())
+}
+
+async fn erase(state: &AppState, gone: Departure) -> Result<(), Error> {
+    let body = i64::try_from(state.config.limits.body_seconds).unwrap_or(i64::MAX);
+    let late = TimeDelta::try_seconds(body)
+        .and_then(|body| body.checked_add(&LATE_WRITE))
+        .unwrap_or(TimeDelta::MAX);
+    loop {
+        let now = state.clock.now();
+        let step = state
+            .pool
+            .write_tx(move |db| step(db, gone, now, late))
+            .await?;
+        // The departure of a team tells the notifier something.
+        state.relay.wake();
+        if step == Step::Done {
+            return Ok(());
+        }
+    }
+}
+
+fn step(db: &mut Db, gone: Departure, now: DateTime<Utc>, late: TimeDelta) -> Result<Step, Error> {
+    let Some(noted_at) = queries::hold(db, gone, now.naive_utc())? else {
+        return Ok(Step::Done);
+    };
+    if take_away(db, gone, now)? == Step::More {
+        return Ok(Step::More);
+    }
+    match noted_at.checked_add_signed(late) {
+        Some(until) if now.naive_utc() < until => queries::postpone(db, gone, until)?,
+        _ => queries::close(db, gone)?,
+    };
+    log::info!("what belonged to {gone:?} is taken away");
+    Ok(Step::Done)
+}
+
+fn take_away(db: &mut Db, gone: Departure, now: DateTime<Utc>) -> Result<Step, Error> {
+    let taken = match gone {
+        Departure::User(user) => {
+            let mut room = BATCH;
+            for delete in [
+                queries::delete_sessions,
+                queries::delete_owned,
+                queries::delete_events,
+            ] {
+                let deleted = i64::try_from(delete(db, user, room)?).unwrap_or(BATCH);
+                room -= deleted;
+                if room <= 0 {
+                    return Ok(Step::More);
+                }
+            }
+            0
+        }
+        Departure::Team(team) => {
+            team_projects::queries::archive_all(db, team, now.naive_utc())?;
+            chat_settings::take_away(db, team, now, BATCH)?
+        }
+    };
+    let full = i64::try_from(taken).is_ok_and(|taken| taken >= BATCH);
+    Ok(if full { Step::More } else { Step::Done })
+}

@@ -1,0 +1,138 @@
+use auth_types::{TeamId, UserId};
+use chrono::NaiveDateTime;
+use event_types::{Event, EventData, MembershipChanged, SessionRevoked, TeamChanged, UserChanged};
+use uuid::Uuid;
+
+/// What the identity area has to say.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// What is known of the user does not hold any more.
+    User(UserId),
+    /// The account is gone for good.
+    UserGone(UserId),
+    /// A team is made, renamed or gone for good.
+    Team {
+        id: TeamId,
+        name: String,
+        /// When it happened.
+        at: NaiveDateTime,
+        gone: bool,
+    },
+}
+
+impl Change {
+    /// Reads a message.
+    ///
+    /// # Errors
+    /// Why it can never be read, for whoever looks at the parked ones.
+    pub(super) fn read(body: &[u8]) -> Result<(Uuid, Self), String> {
+        let event = Event::decode(body).map_err(|cause| cause.to_string())?;
+        let change = match event.event_type.as_str() {
+            UserChanged::TYPE => event.data_as().map(|data: UserChanged| {
+                if data.deleted {
+                    Self::UserGone(data.user_id)
+                } else {
+                    Self::User(data.user_id)
+                }
+            }),
+            MembershipChanged::TYPE => event
+                .data_as()
+                .map(|data: MembershipChanged| Self::User(data.user_id)),
+            SessionRevoked::TYPE => event
+                .data_as()
+                .map(|data: SessionRevoked| Self::User(data.user_id)),
+            TeamChanged::TYPE => event.data_as().map(|data: TeamChanged| Self::Team {
+                id: data.team.id,
+                name: data.team.name,
+                at: event.time.naive_utc(),
+                gone: data.deleted,
+            }),
+            other => return Err(format!("unknown event type {other}")),
+        };
+        Ok((event.id, change.map_err(|cause| cause.to_string())?))
+    }
+
+    /// The user whom the change is about.
+    pub(super) fn user(&self) -> Option<UserId> {
+        match self {
+            Self::User(user) | Self::UserGone(user) => Some(*user),
+            Self::Team { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use auth_types::TeamRole;
+    use chrono::DateTime;
+    use event_types::TeamRef;
+
+    use super::*;
+
+    fn body<T: EventData>(data: &T) -> String {
+        let event = Event::new(Uuid::nil(), "identity", DateTime::UNIX_EPOCH, None, data)
+            .expect("serialises");
+        event.encode().expect("short")
+    }
+
+    fn user_changed(deleted: bool) -> UserChanged {
+        let user_id = UserId::new(7).expect("positive");
+        UserChanged { user_id, deleted }
+    }
+
+    #[test]
+    fn every_word_of_the_identity_area_is_understood() {
+        let user_id = UserId::new(7).expect("positive");
+        let id = TeamId::new(3).expect("positive");
+        let team = TeamRef {
+            id,
+            slug: "engines".into(),
+            name: "Engines".into(),
+        };
+        let sids = vec!["one".to_owned()];
+        let membership = |role| {
+            let team = team.clone();
+            body(&MembershipChanged {
+                user_id,
+                team,
+                role,
+            })
+        };
+        let told = |deleted| {
+            let team = team.clone();
+            body(&TeamChanged { team, deleted })
+        };
+        let heard = |gone| Change::Team {
+            id,
+            name: "Engines".into(),
+            at: DateTime::UNIX_EPOCH.naive_utc(),
+            gone,
+        };
+        for (body, change) in [
+            (body(&user_changed(false)), Change::User(user_id)),
+            (body(&user_changed(true)), Change::UserGone(user_id)),
+            (membership(Some(TeamRole::Admin)), Change::User(user_id)),
+            (membership(None), Change::User(user_id)),
+            (
+                body(&SessionRevoked { user_id, sids }),
+                Change::User(user_id),
+            ),
+            (told(false), heard(false)),
+            (told(true), heard(true)),
+        ] {
+            assert_eq!(Change::read(body.as_bytes()), Ok((Uuid::nil(), change)));
+        }
+    }
+
+    #[test]
+    fn what_can_never_be_read_is_told_apart() {
+        let good = body(&user_changed(true));
+        let other_version = good.replace("user_changed.v1", "user_changed.v2");
+        let foreign = good.replace("identity.user_changed.v1", "session.started.v1");
+        let no_user = good.replace("\"user_id\":7", "\"user_id\":0");
+        for text in [&other_version, &foreign, &no_user, "", "{}", "[]", "\u{0}"] {
+            assert_ne!(text, good);
+            assert!(Change::read(text.as_bytes()).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! The identity area speaks, over the run's broker, and the service listens. What it does about accounts
+//! that are gone is in `departures`, about teams in `teams_gone`.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use auth_types::{TeamId, TeamRole, UserId};
+use broker::{Broker, BrokerState, BrokerUrl, ConsumeOptions, Message, Outcome, Queue, Verdict};
+use chrono::{DateTime, Utc};
+use event_types::{
+    Event, EventData, Exchange, IntegrationConfigured, MembershipChanged, SessionRevoked,
+    TeamChanged, TeamRef, UserChanged,
+};
+use serde_json::json;
+use test_kit::{TestBroker, wait_until};
+use uuid::Uuid;
+
+use crate::identity::{Service, Stub};
+use crate::rows;
+
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The service and its broker; on PostgreSQL the broker is RabbitMQ.
+pub struct World {
+    pub service: Service,
+    pub stub: Stub,
+    broker: Broker,
+    kit: TestBroker,
+}
+
+impl World {
+    pub async fn start() -> Self {
+        let (stub, kit) = (Stub::default(), TestBroker::fresh());
+        let identity = format!("http://{}", stub.start("127.0.0.1:0"));
+        let url: BrokerUrl = kit.url().parse().unwrap();
+        let broker = Broker::connect(&url, kit.prefix(), "test");
+        let ready = async || (broker.state() != BrokerState::Disconnected).then_some(());
+        wait_until("the broker to be connected", PATIENCE, ready).await;
+        let settings = json!({"identity_url": identity, "auth": {"remember_ms": 1_000}});
+        let service = Service::with(settings, broker.clone()).await;
+        Self {
+            service,
+            stub,
+            broker,
+            kit,
+        }
+    }
+
+    pub async fn stop(self) {
+        self.service.stop().await;
+        self.broker.close().await;
+        drop(self.kit);
+    }
+
+    /// Publishes an event as the identity service does, or again, and gives its id.
+    pub async fn tell_as<T: EventData>(&self, id: Uuid, at: DateTime<Utc>, data: &T) -> Uuid {
+        let event = Event::new(id, "identity-service", at, None, data).unwrap();
+        let outcome = self
+            .publish(id, T::TYPE, event.encode().unwrap().into_bytes())
+            .await;
+        assert_eq!(outcome, Outcome::Confirmed);
+        id
+    }
+
+    /// Publishes an event that happens now.
+    pub async fn tell<T: EventData>(&self, data: &T) -> Uuid {
+        self.tell_as(Uuid::now_v7(), self.service.time.now(), data)
+            .await
+    }
+
+    pub async fn publish(&self, id: Uuid, key: &str, body: Vec<u8>) -> Outcome {
+        let message = Message {
+            exchange: Exchange::Public,
+            routing_key: key.to_owned(),
+            id,
+            body: body.into(),
+        };
+        self.broker.publisher().publish(message).await
+    }
+
+    /// Waits until everything told so far is taken in: a word about a team that nobody has comes after it.
+    pub async fn settle(&self) {
+        static TEAMS: std::sync::atomic::AtomicI64 = std::sync::atomic::AtomicI64::new(1_000);
+        let team = TEAMS.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        self.tell(&team_changed(team, "Nobody", false)).await;
+        let sql = format!("SELECT count(*) AS number FROM teams WHERE team_id = {team}");
+        wait_until("the word to be taken in", PATIENCE, async || {
+            (rows::count(&self.service, &sql) == 1).then_some(())
+        })
+        .await;
+    }
+
+    /// Takes the notifier's place, and gives what it is told of destinations.
+    pub fn destinations(
+        &self,
+    ) -> (
+        broker::ConsumerHandle,
+        Arc<Mutex<Vec<IntegrationConfigured>>>,
+    ) {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let ears = Arc::clone(&heard);
+        let consumer = self.broker.consume(
+            Queue::NotifyChat,
+            ConsumeOptions::default(),
+            move |delivery| {
+                let event = Event::decode(&delivery.body).unwrap();
+                if let Ok(configured) = event.data_as() {
+                    ears.lock().unwrap().push(configured);
+                }
+                async { Verdict::Ack }
+            },
+        );
+        (consumer, heard)
+    }
+}
+
+pub fn user_id(id: i64) -> UserId {
+    UserId::new(id).unwrap()
+}
+
+pub fn user_gone(id: i64) -> UserChanged {
+    UserChanged {
+        user_id: user_id(id),
+        deleted: true,
+    }
+}
+
+fn team_ref(id: i64, name: &str) -> TeamRef {
+    TeamRef {
+        id: TeamId::new(id).unwrap(),
+        slug: format!("team-{id}"),
+        name: name.to_owned(),
+    }
+}
+
+pub fn team_changed(id: i64, name: &str, deleted: bool) -> TeamChanged {
+    TeamChanged {
+        team: team_ref(id, name),
+        deleted,
+    }
+}
+
+/// Asks as both users, twice, with `between` in the middle, and gives how many questions that made of it.
+async fn questions(world: &World, between: impl AsyncFn()) -> usize {
+    let ask = async |token: &str| {
+        let call = world.service.api.get("/api/projects").bearer(token);
+        call.send().await.expect(200);
+    };
+    for _ in 0..10 {
+        // What is remembered of the last round is too old.
+        tokio::time::sleep(Duration::from_millis(1_050)).await;
+        let (since, before) = (Instant::now(), world.stub.asked());
+        ask("user-").await;
+        ask("outsider-8").await;
+        between().await;
+        ask("user-").await;
+        ask("outsider-8").await;
+        // After longer, answers may have been forgotten by age.
+        if since.elapsed() < Duration::from_millis(950) {
+            return world.stub.asked() - before;
+        }
+    }
+    panic!("the machine is too slow to tell");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_remembered_of_a_user_is_dropped_when_something_changes_and_no_one_elses() {
+    let world = World::start().await;
+    let user_id = user_id(7);
+    let membership = MembershipChanged {
+        user_id,
+        team: team_ref(3, "Engines"),
+        role: Some(TeamRole::Member),
+    };
+    let revoked = SessionRevoked {
+        user_id,
+        sids: vec!["one".to_owned()],
+    };
+    let changed = UserChanged {
+        user_id,
+        deleted: false,
+    };
+    for (which, expected) in [
+        ("nothing", 2),
+        ("membership", 3),
+        ("revoked", 3),
+        ("changed", 3),
+    ] {
+        let between = async || {
+            match which {
+                "membership" => drop(world.tell(&membership).await),
+                "revoked" => drop(world.tell(&revoked).await),
+                "changed" => drop(world.tell(&changed).await),
+                _ => {}
+            }
+            world.settle().await;
+        };
+        assert_eq!(questions(&world, between).await, expected, "{which}");
+    }
+    let gone = "SELECT count(*) AS number FROM departures";
+    assert_eq!(rows::count(&world.service, gone), 0);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_word_that_can_not_be_read_is_set_aside_and_holds_nobody_up() {
+    let world = World::start().await;
+    let body = |kind: &str, data: serde_json::Value| {
+        json!({
+            "specversion": "1.0", "id": Uuid::now_v7(), "source": "identity-service", "type": kind,
+            "subject": "user/7", "time": "2026-11-23T09:00:00Z", "datacontenttype": "application/json",
+            "data": data,
+        })
+    };
+    for (key, body) in [
+        (
+            "identity.user_changed.v2",
+            body("identity.user_changed.v2", json!({"user_id": 7})),
+        ),
+        (
+            "identity.user_changed.v1",
+            body(
+                "identity.user_changed.v1",
+                json!({"user_id": 0, "deleted": true}),
+            ),
+        ),
+        ("identity.news.v1", body("identity.news.v1", json!({}))),
+        ("identity.user_changed.v1", json!("no event")),
+    ] {
+        let outcome = world
+            .publish(Uuid::now_v7(), key, body.to_string().into_bytes())
+            .await;
+        // RabbitMQ has it safe and parks it; the broker in memory has no place for that.
+        if test_kit::TestBackend::current() == test_kit::TestBackend::Sqlite {
+            assert!(matches!(outcome, Outcome::Parked(_)), "{outcome:?}");
+        } else {
+            assert_eq!(outcome, Outcome::Confirmed);
+        }
+    }
+    world.settle().await;
+    let gone = "SELECT count(*) AS number FROM departures";
+    assert_eq!(rows::count(&world.service, gone), 0);
+    world.stop().await;
+}

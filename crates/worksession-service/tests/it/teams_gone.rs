@@ -1,0 +1,223 @@
+//! Teams that are renamed, and teams that are gone.
+
+use std::sync::{Arc, Mutex};
+
+use chrono::TimeDelta;
+use event_types::IntegrationConfigured;
+use serde_json::{Value, json};
+use test_kit::wait_until;
+use uuid::Uuid;
+
+use crate::identity::Service;
+use crate::identity_events::{PATIENCE, World, team_changed};
+use crate::person::{Person, honest};
+use crate::rows;
+
+const HOOK: &str = "https://chat.example/services/T0/B0/secret";
+
+/// A public project of the team Engines, made by Ada.
+async fn public_project(service: &Service, name: &str) -> i64 {
+    let call = service.api.post("/api/team-projects").bearer("user-");
+    let made = call
+        .json(json!({"team_id": 3, "name": name, "is_public": true}))
+        .send()
+        .await
+        .expect(201);
+    made.json()["id"].as_i64().unwrap()
+}
+
+/// The project as somebody reads it who does not know the team.
+async fn seen(service: &Service, project: i64) -> Value {
+    let path = format!("/api/team-projects/{project}");
+    let call = service.api.get(&path).bearer("outsider-9");
+    call.send().await.expect(200).json()
+}
+
+async fn until_called(service: &Service, project: i64, name: &str) {
+    wait_until("the new name", PATIENCE, async || {
+        (seen(service, project).await["team_name"] == name).then_some(())
+    })
+    .await;
+}
+
+fn team_name_of(service: &Service, session: &Value, name: &str) -> bool {
+    let sql = format!(
+        "SELECT count(*) AS number FROM sessions WHERE session_id = {} AND team_name = '{name}'",
+        session["session_id"].to_string().replace('"', "'")
+    );
+    rows::count(service, &sql) == 1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_teams_new_name_is_followed_and_an_older_one_that_comes_later_is_not() {
+    let world = World::start().await;
+    let (service, person) = (&world.service, Person::member(&world.service, 8));
+    let project = public_project(service, "Beacon").await;
+    let plan =
+        json!({"category": "coding", "duration": 25, "project_id": format!("team_{project}")});
+    let done = person.start(plan.clone()).await;
+    service.clock.advance(TimeDelta::minutes(25));
+    person.submit(honest(&done, service)).await.expect(200);
+    let open = person.start(plan).await;
+
+    let start = service.time.now();
+    let at = |minute| start + TimeDelta::minutes(minute);
+    let first = Uuid::now_v7();
+    world
+        .tell_as(first, at(1), &team_changed(3, "Motors", false))
+        .await;
+    until_called(service, project, "Motors").await;
+    assert!(team_name_of(service, &open, "Motors"));
+    assert!(team_name_of(service, &done, "Engines"), "as it was then");
+
+    // Overtaken on the way: what comes second happened last.
+    world
+        .tell_as(Uuid::now_v7(), at(3), &team_changed(3, "Turbines", false))
+        .await;
+    until_called(service, project, "Turbines").await;
+    world
+        .tell_as(Uuid::now_v7(), at(2), &team_changed(3, "Wheels", false))
+        .await;
+    // And once more what was taken in long ago.
+    world
+        .tell_as(first, at(9), &team_changed(3, "Motors", false))
+        .await;
+    // Another team of that name is another team.
+    world
+        .tell_as(Uuid::now_v7(), at(9), &team_changed(4, "Others", false))
+        .await;
+    world.settle().await;
+    assert_eq!(seen(service, project).await["team_name"], "Turbines");
+    assert!(team_name_of(service, &open, "Turbines"));
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_that_come_all_at_once_end_with_the_newest() {
+    let world = World::start().await;
+    let project = public_project(&world.service, "Beacon").await;
+    let start = world.service.time.now();
+    let told = (0..24).map(|n: i64| {
+        // In no order.
+        let minute = (n * 7) % 24;
+        let (at, name) = (start + TimeDelta::minutes(minute), format!("Name {minute}"));
+        let change = team_changed(3, &name, false);
+        let world = &world;
+        async move { world.tell_as(Uuid::now_v7(), at, &change).await }
+    });
+    futures_util::future::join_all(told).await;
+    world.settle().await;
+    until_called(&world.service, project, "Name 23").await;
+    let taken_in = "SELECT count(*) AS number FROM inbox";
+    wait_until("all to be taken in", PATIENCE, async || {
+        (rows::count(&world.service, taken_in) == 25).then_some(())
+    })
+    .await;
+    assert_eq!(seen(&world.service, project).await["team_name"], "Name 23");
+    world.stop().await;
+}
+
+fn gone_from(
+    heard: &Arc<Mutex<Vec<IntegrationConfigured>>>,
+    project: i64,
+) -> Option<IntegrationConfigured> {
+    let heard = heard.lock().unwrap();
+    heard
+        .iter()
+        .find(|one| one.project_id == project && one.sealed.is_none())
+        .cloned()
+}
+
+async fn set_hook(service: &Service, project: i64) {
+    let path = format!("/api/team-projects/{project}/chat");
+    let call = service.api.put(&path).bearer("user-");
+    call.json(json!({"provider": "slack", "webhook_url": HOOK}))
+        .send()
+        .await
+        .expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgotten() {
+    let world = World::start().await;
+    let (service, person) = (&world.service, Person::member(&world.service, 8));
+    let (consumer, heard) = world.destinations();
+    let told = public_project(service, "Beacon").await;
+    let quiet = public_project(service, "Lantern").await;
+    set_hook(service, told).await;
+    rows::execute(
+        service,
+        "INSERT INTO team_projects (team_id, team_name, name, description, chat_channel, is_public, created_at, updated_at) \
+         VALUES (4, 'Others', 'Theirs', '', '', true, '2026-11-23 09:00:00', '2026-11-23 09:00:00')",
+    );
+    let plan = |project: i64| json!({"category": "coding", "duration": 25, "project_id": format!("team_{project}")});
+    let running = person.start(plan(told)).await;
+
+    world.tell(&team_changed(3, "Engines of old", true)).await;
+    wait_until("the notifier to be told", PATIENCE, async || {
+        gone_from(&heard, told)
+    })
+    .await;
+    assert_eq!(gone_from(&heard, told).unwrap().revision, 2);
+    assert_eq!(gone_from(&heard, quiet), None, "it had no chat");
+    for project in [told, quiet] {
+        assert_eq!(
+            seen(service, project).await["team_name"],
+            "Engines of old",
+            "the last word about its name"
+        );
+        let refused = person.post("/api/session/start", plan(project)).await;
+        assert_eq!(
+            refused.expect(409).json(),
+            json!({"error": "Project is archived"})
+        );
+    }
+    let path = format!("/api/team-projects/{told}/chat");
+    let chat = service.api.get(&path).bearer("user-").send().await;
+    assert_eq!(
+        chat.expect(200).json()["chat"],
+        json!({"provider": null, "channel": "", "status": "off", "reason": null})
+    );
+    let theirs =
+        "SELECT count(*) AS number FROM team_projects WHERE team_id = 4 AND archived_at IS NULL";
+    assert_eq!(rows::count(service, theirs), 1);
+
+    // What runs may finish.
+    service.clock.advance(TimeDelta::minutes(25));
+    let submitted = person.submit(honest(&running, service)).await.expect(200);
+    assert_eq!(submitted.json()["status"], "completed");
+
+    // No later word brings it back.
+    let later = service.time.now() + TimeDelta::hours(1);
+    world
+        .tell_as(Uuid::now_v7(), later, &team_changed(3, "Engines", false))
+        .await;
+    world.settle().await;
+    assert_eq!(seen(service, told).await["team_name"], "Engines of old");
+    assert_eq!(heard.lock().unwrap().len(), 2, "one on, one off");
+    consumer.stop().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_late_request_makes_for_a_team_that_is_gone_goes_too() {
+    let world = World::start().await;
+    let service = &world.service;
+    let (consumer, heard) = world.destinations();
+    world.tell(&team_changed(3, "Engines", true)).await;
+    let looked = "SELECT count(*) AS number FROM departures WHERE due_at > noted_at";
+    wait_until("the first look", PATIENCE, async || {
+        (rows::count(service, looked) == 1).then_some(())
+    })
+    .await;
+    let late = public_project(service, "Afterthought").await;
+    set_hook(service, late).await;
+    service.clock.advance(TimeDelta::minutes(3));
+    wait_until("the last look", PATIENCE, async || gone_from(&heard, late)).await;
+    let left = "SELECT count(*) AS number FROM departures";
+    assert_eq!(rows::count(service, left), 0);
+    let open = "SELECT count(*) AS number FROM team_projects WHERE archived_at IS NULL";
+    assert_eq!(rows::count(service, open), 0);
+    consumer.stop().await;
+    world.stop().await;
+}

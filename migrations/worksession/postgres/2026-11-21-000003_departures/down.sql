@@ -1,0 +1,2 @@
+DROP TABLE departures;
+DROP TABLE teams;

@@ -36,6 +36,15 @@ enum Command {
     },
     /// Asks all parts of the running process whether they are ready
     Healthcheck,
+    /// Administers a part, beside the running process or without one
+    #[command(subcommand)]
+    Admin(Admin),
+}
+
+#[derive(Debug, Subcommand)]
+enum Admin {
+    /// Accounts, signing keys and the audit log
+    Identity(identity_service::AdminArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -62,25 +71,30 @@ pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     logging::init();
-    cli::finish(run(args))
+    run(args).unwrap_or_else(|error| cli::finish(Err(error)))
 }
 
-fn run(args: Args) -> Result<(), Error> {
+fn run(args: Args) -> Result<ExitCode, Error> {
     let command = args.command.unwrap_or(Command::Serve { demo: false });
     if let Command::Openapi { area } = command {
         cli::print(describe(area)?.trim_end());
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     }
     let config = Config::load(
         args.common.config.as_deref(),
         args.common.data_dir.as_deref(),
     )?;
     match command {
-        Command::Serve { demo } => runtime()?.block_on(serve(config, demo)),
-        Command::Migrate => migrate(&config),
-        Command::Healthcheck => runtime()?.block_on(healthcheck(&config)),
-        Command::CheckConfig | Command::Openapi { .. } => Ok(()),
+        Command::Serve { demo } => runtime()?.block_on(serve(config, demo))?,
+        Command::Migrate => migrate(&config)?,
+        Command::Healthcheck => runtime()?.block_on(healthcheck(&config))?,
+        Command::Admin(Admin::Identity(args)) => {
+            let program = "holdfast admin identity";
+            return Ok(identity_service::run_admin(args, &config.identity, program));
+        }
+        Command::CheckConfig | Command::Openapi { .. } => {}
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Two threads: the HTTP workers and the databases have threads of their own.

@@ -13,6 +13,9 @@ use crate::running::StartError;
 /// The file of the key that the parts seal for each other with, when none is configured.
 const SECRETS_KEY: &str = "secrets.key";
 
+/// Where browsers may be sent to when nothing is said: programs that are tried out on this machine.
+const LOOPBACK_ORIGINS: [&str; 2] = ["http://localhost:*", "http://127.0.0.1:*"];
+
 /// The configuration of the three parts, made to fit each other.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -88,6 +91,10 @@ impl Config {
             &mut worksession.rate_limits,
             worksession.listen.ip().is_loopback(),
         );
+        let redirects = &mut identity.sso.allowed_origins.0;
+        if redirects.is_empty() {
+            redirects.extend(LOOPBACK_ORIGINS.map(str::to_owned));
+        }
         let workers = available_parallelism().map_or(1, usize::from).min(2);
         identity.workers.get_or_insert(workers);
         worksession.workers.get_or_insert(workers);
@@ -170,4 +177,23 @@ fn lay_into(database: &mut DatabaseConfig, folder: &Path, name: &str) {
 
 fn limit_unless_local(limits: &mut RateLimitsConfig, local: bool) {
     limits.enabled.get_or_insert(!local);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browsers_are_sent_to_this_machine_unless_origins_are_listed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let origins = |identity: identity_service::Config| {
+            let (worksession, notifier) = Default::default();
+            let config = Config::of_parts(identity, worksession, notifier, Some(folder.path()));
+            config.expect("fits").identity.sso.allowed_origins.0
+        };
+        assert_eq!(origins(Default::default()), LOOPBACK_ORIGINS);
+        let mut listed = identity_service::Config::default();
+        listed.sso.allowed_origins.0 = vec!["https://app.example.com".to_owned()];
+        assert_eq!(origins(listed), ["https://app.example.com"]);
+    }
 }

@@ -92,6 +92,7 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
     let deps = identity_service::Deps {
         clock: clock.clone(),
         broker: of_identity,
+        has_consumers: true,
     };
     let identity = identity_service::start(config.identity, deps).await?;
     if config.worksession.identity_url.is_none() {

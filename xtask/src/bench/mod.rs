@@ -5,6 +5,8 @@
 mod chat;
 mod http;
 mod load;
+mod login;
+mod login_timing;
 mod start;
 mod startup;
 
@@ -16,12 +18,18 @@ pub(crate) enum Bench {
     Startup(startup::Options),
     /// Timer starts while the chat hangs, and while RabbitMQ is down
     Start(start::Options),
+    /// A flood of sign-ins, and validations meanwhile
+    Login(login::Options),
+    /// Whether the time of a refused sign-in tells why
+    LoginTiming(login_timing::Options),
 }
 
 pub(crate) fn bench(bench: &Bench) -> Result {
     match bench {
         Bench::Startup(options) => startup::startup(options),
         Bench::Start(options) => start::start(options),
+        Bench::Login(options) => login::login(options),
+        Bench::LoginTiming(options) => login_timing::login_timing(options),
     }
 }
 

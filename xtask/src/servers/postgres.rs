@@ -117,6 +117,11 @@ impl Postgres {
         Ok(format!("{}/{name}", self.url.trim_end_matches("/postgres")))
     }
 
+    /// Runs one statement in a database that this tool made.
+    pub(crate) fn execute(database: &str, sql: &str) -> Result {
+        pg::execute(&Place::parse(database, &["postgres"], 5432)?, sql)
+    }
+
     fn private(programs: &Path, more_settings: &[&str]) -> Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("holdfast-postgres-")

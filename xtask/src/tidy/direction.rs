@@ -6,13 +6,24 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Each crate and the crates of this workspace it may use. A crate that is not listed may use none,
 /// and no crate may use it.
-const ALLOWED: [(&str, &[&str]); 11] = [
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("auth-types", &[]),
     ("event-types", &["auth-types"]),
     ("db-kit", &["auth-types", "event-types"]),
     ("broker", &["auth-types", "event-types", "db-kit"]),
     ("service-kit", &["auth-types", "event-types", "db-kit"]),
-    ("identity-service", KITS),
+    ("image-kit", &[]),
+    (
+        "identity-service",
+        &[
+            "auth-types",
+            "event-types",
+            "db-kit",
+            "broker",
+            "service-kit",
+            "image-kit",
+        ],
+    ),
     ("worksession-service", KITS),
     ("notifier", KITS),
     (

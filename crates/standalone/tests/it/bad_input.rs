@@ -51,7 +51,7 @@ async fn what_is_no_json_is_refused_by_every_endpoint_with_a_body() {
         deep.as_bytes(),
         deep_object.as_bytes(),
     ];
-    for endpoint in endpoints.iter().filter(|endpoint| endpoint.body_required) {
+    for endpoint in endpoints.iter().filter(|endpoint| endpoint.takes_json()) {
         for body in bodies {
             let reply = endpoint
                 .call(&system, &user)
@@ -67,7 +67,7 @@ async fn what_is_no_json_is_refused_by_every_endpoint_with_a_body() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_content_type_and_a_body_over_the_limit_are_refused() {
     let (system, user, endpoints) = described().await;
-    for endpoint in endpoints.iter().filter(|endpoint| endpoint.body_required) {
+    for endpoint in endpoints.iter().filter(|endpoint| endpoint.takes_json()) {
         let valid = endpoint.example().to_string();
         for kind in [
             "text/plain",
@@ -82,6 +82,10 @@ async fn another_content_type_and_a_body_over_the_limit_are_refused() {
                 .send()
                 .await;
             refused(endpoint.area, &reply, &[400, 404], kind);
+        }
+        if endpoint.path == "/api/auth/user/{user_id}" {
+            // Takes a photo in its body: its own tests reach its limit.
+            continue;
         }
         let long = json!({"filler": "x".repeat(70 * 1024)}).to_string();
         let reply = endpoint
@@ -391,7 +395,34 @@ async fn broken_http_is_answered_or_closed_and_never_hangs() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn administration_is_refused_to_others_before_anything_else_is_looked_at() {
+    let (system, user, endpoints) = everything().await;
+    let administration: Vec<_> = endpoints
+        .iter()
+        .filter(|endpoint| endpoint.path.starts_with(ADMINISTRATION))
+        .collect();
+    assert!(administration.len() >= 5, "{}", administration.len());
+    for endpoint in administration {
+        for body in ["{", "{}", "null"] {
+            let call = endpoint.call(&system, &user).body("application/json", body);
+            refused(endpoint.area, &call.send().await, &[403], body);
+        }
+    }
+}
+
+const ADMINISTRATION: &str = "/api/admin/";
+
+/// What anybody who is signed in can reach, but for what ends his sign-in.
 async fn described() -> (System, User, Vec<Endpoint>) {
+    let (system, user, mut endpoints) = everything().await;
+    endpoints.retain(|endpoint| {
+        endpoint.path != "/api/auth/logout" && !endpoint.path.starts_with(ADMINISTRATION)
+    });
+    (system, user, endpoints)
+}
+
+async fn everything() -> (System, User, Vec<Endpoint>) {
     let system = System::start().await;
     let user = system.register_user("prober").await;
     let team = system.team_with_project(&user, "probes").await;
@@ -408,8 +439,6 @@ async fn described() -> (System, User, Vec<Endpoint>) {
         endpoints.extend(read_description(area, &description));
     }
     assert!(endpoints.len() > 30, "{}", endpoints.len());
-    // Its own token ends with it.
-    endpoints.retain(|endpoint| endpoint.path != "/api/auth/logout");
     (system, user, endpoints)
 }
 
@@ -463,6 +492,11 @@ impl Endpoint {
             path.push_str(if index % 2 == 0 { part } else { value });
         }
         path
+    }
+
+    /// Whether it must have a JSON body; a photo is none.
+    fn takes_json(&self) -> bool {
+        self.body_required && self.body.is_some()
     }
 
     fn anonymous(&self, system: &System) -> Call {

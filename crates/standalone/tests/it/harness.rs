@@ -1,6 +1,7 @@
 //! The system under test, in this process, with a clock that the test moves.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use broker::{Broker, BrokerUrl};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
@@ -32,7 +33,7 @@ pub struct System {
     )>,
     _databases: [TestDb; 3],
     _broker: TestBroker,
-    _data: TempDir,
+    data: TempDir,
 }
 
 /// What a test changes of the configuration, in the keys of the launch contract.
@@ -117,6 +118,7 @@ impl System {
         let deps = identity_service::Deps {
             clock: time.clone(),
             broker: broker.clone(),
+            has_consumers: true,
         };
         let identity = identity_service::start(config, deps)
             .await
@@ -160,7 +162,7 @@ impl System {
             running: Some((identity, worksession, notifier)),
             _databases: databases,
             _broker: test_broker,
-            _data: data,
+            data,
         }
     }
 
@@ -172,6 +174,28 @@ impl System {
     /// The line to PostgreSQL; with [`Options::outages`].
     pub fn database_line(&self) -> &Line {
         &self.lines.as_ref().unwrap()[1]
+    }
+
+    /// The text of the newest mail to this address whose subject has these words, once it is written.
+    pub async fn mail(&self, to: &str, subject: &str) -> String {
+        let folder = self.data.path().join("mail");
+        let newest = || {
+            let mut files: Vec<_> = std::fs::read_dir(&folder)
+                .ok()?
+                .map(|file| file.unwrap().path())
+                .filter(|path| path.extension().is_some_and(|end| end == "eml"))
+                .collect();
+            files.sort();
+            files.into_iter().rev().find_map(|path| {
+                let raw = std::fs::read(path).unwrap();
+                let mail = mail_parser::MessageParser::default().parse(&raw)?;
+                let is_it = mail.to()?.first()?.address()? == to
+                    && mail.subject()?.to_lowercase().contains(subject);
+                is_it.then(|| mail.body_text(0).unwrap().into_owned())
+            })
+        };
+        let what = format!("a mail to {to} about {subject:?}");
+        test_kit::wait_until(&what, Duration::from_secs(20), async || newest()).await
     }
 
     /// What the clock shows.

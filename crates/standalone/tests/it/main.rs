@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+mod accounts_life;
+mod admin;
 mod bad_input;
 mod harness;
 mod health;

@@ -8,12 +8,14 @@ mod bearer;
 mod claims;
 mod ids;
 mod roles;
+mod scope;
 pub mod wire;
 
 pub use bearer::{BearerError, MAX_TOKEN_BYTES, bearer_token};
 pub use claims::AccessClaims;
 pub use ids::{IdError, TeamId, UserId, parse_canonical_id};
 pub use roles::{AccountRole, PremiumTier, TeamRole, UnknownName};
+pub use scope::{Scope, ScopeSet};
 
 /// What [`id_type!`] needs from other crates; not meant to be named directly.
 #[doc(hidden)]

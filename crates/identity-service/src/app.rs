@@ -17,6 +17,7 @@ use crate::config::{Config, PremiumConfig, TeamsConfig};
 use crate::error::Error;
 use crate::feed::Memory;
 use crate::limits::Limits;
+use crate::pages::Cookies;
 use crate::passwords::PasswordHasher;
 use crate::photos::Darkroom;
 use crate::sso::origins::OriginAllowList;
@@ -51,6 +52,9 @@ pub(crate) struct App {
     /// What refresh tokens are derived from one another with. The replicas share it as they share the
     /// key it is derived from.
     pub(crate) successor_key: [u8; 32],
+    /// What the tokens of forms are made with; derived like the key above.
+    pub(crate) form_key: [u8; 32],
+    pub(crate) cookies: Cookies,
     pub(crate) limits: Limits,
     pub(crate) premium: PremiumConfig,
     pub(crate) teams: TeamsConfig,
@@ -88,9 +92,10 @@ impl App {
             relay,
             mails: sealer(&secrets.mails, &config.secrets.encryption_keys_old)?,
             own,
-            base_url: base_url.into(),
             passwords: PasswordHasher::new(&config.password).map_err(StartError::Threads)?,
             successor_key: hmac_sha256(key.expose(), b"holdfast refresh token successor"),
+            form_key: hmac_sha256(key.expose(), b"holdfast forms"),
+            cookies: Cookies::new(&base_url, config.allow_insecure_cookies),
             limits: Limits::new(config.rate_limits.enabled.unwrap_or(true)),
             premium: config.premium.clone(),
             teams: config.teams,
@@ -98,6 +103,7 @@ impl App {
             darkroom: Darkroom::new(config.limits.photo_bytes, &config.http)?,
             profile_json_bytes: config.limits.profile_json_bytes,
             user_count: Mutex::new(None),
+            base_url: base_url.into(),
             pool,
             clock,
         })

@@ -8,9 +8,10 @@ use actix_web::dev::Payload;
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::{FromRequest, HttpRequest};
 use auth_types::{AccountRole, BearerError, bearer_token};
-use chrono::TimeDelta;
+use chrono::{NaiveDateTime, TimeDelta};
 
-use crate::accounts::model::AccountRow;
+use crate::access;
+use crate::accounts::model::{AccountRow, Viewer};
 use crate::app::App;
 use crate::error::Error;
 use crate::sessions;
@@ -21,10 +22,18 @@ use crate::tokens::access::VerifiedToken;
 pub(crate) type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Error>>>>;
 
 /// The account whose good access token the request carries, as the database has it now.
+#[derive(Clone)]
 pub(crate) struct CurrentUser {
     pub(crate) account: Arc<AccountRow>,
     pub(crate) session: Arc<SessionState>,
     pub(crate) token: Arc<VerifiedToken>,
+}
+
+impl CurrentUser {
+    /// As whom the caller sees his own account: with its e-mail address, unless the token hides that.
+    pub(crate) fn of_himself(&self) -> Viewer {
+        Viewer::with_email(self.token.access.sees_email())
+    }
 }
 
 /// A SUPERADMIN who signed in at most [`ADMIN_SIGN_IN_AGE`] ago.
@@ -65,15 +74,26 @@ impl FromRequest for MaybeUser {
         Box::pin(async move {
             match current_user(&req).await {
                 Ok(user) => Ok(Self(Some(user))),
-                Err(error) if error.is_unauthorized() => Ok(Self(None)),
+                Err(error) if error.is_refusal() => Ok(Self(None)),
                 Err(error) => Err(error),
             }
         })
     }
 }
 
-/// Verifies the request's token, then asks whether its session and account still stand.
+/// The caller, if the token may be used at this endpoint ([`crate::access::TABLE`]).
 pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error> {
+    let caller = identify(req).await?;
+    let pattern = req.match_pattern().unwrap_or_default();
+    if !access::allows(&caller.token.access, req.method().as_str(), &pattern) {
+        return Err(Error::InsufficientScope);
+    }
+    Ok(caller)
+}
+
+/// Verifies the request's token, then asks whether its session and account still stand. What the token may
+/// be used for is not looked at.
+pub(crate) async fn identify(req: &HttpRequest) -> Result<CurrentUser, Error> {
     let app = App::of(req)?;
     let headers = req
         .headers()
@@ -94,14 +114,23 @@ pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error
 
 async fn super_admin(req: &HttpRequest) -> Result<SuperAdmin, Error> {
     let caller = current_user(req).await?;
-    if caller.account.role()? != AccountRole::Superadmin {
-        return Err(Error::Forbidden("this takes a SUPERADMIN"));
+    SuperAdmin::new(caller, App::of(req)?.clock.now_naive())
+}
+
+impl SuperAdmin {
+    /// The caller as an administrator.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] when he is none, or signed in too long ago.
+    pub(crate) fn new(caller: CurrentUser, now: NaiveDateTime) -> Result<Self, Error> {
+        if caller.account.role()? != AccountRole::Superadmin {
+            return Err(Error::Forbidden("this takes a SUPERADMIN"));
+        }
+        if now - caller.session.opened_at > ADMIN_SIGN_IN_AGE {
+            return Err(Error::Forbidden(
+                "this takes a sign-in of the last 12 hours; sign in again",
+            ));
+        }
+        Ok(Self(caller))
     }
-    let now = App::of(req)?.clock.now_naive();
-    if now - caller.session.opened_at > ADMIN_SIGN_IN_AGE {
-        return Err(Error::Forbidden(
-            "this takes a sign-in of the last 12 hours; sign in again",
-        ));
-    }
-    Ok(SuperAdmin(caller))
 }

@@ -44,6 +44,8 @@ pub(crate) enum Error {
     RefreshTokenReused,
     #[error("{0}")]
     Forbidden(&'static str),
+    #[error("this access token is not good for that")]
+    InsufficientScope,
     #[error("there is no such user")]
     UserNotFound,
     #[error("the user has no profile photo")]
@@ -99,6 +101,11 @@ impl Error {
         self.status_and_code().0 == StatusCode::UNAUTHORIZED
     }
 
+    /// Whether it says that the caller's token is good for nothing here.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.is_unauthorized() || matches!(self, Self::InsufficientScope)
+    }
+
     fn status_and_code(&self) -> (StatusCode, &'static str) {
         match self {
             Self::Validation(_) => (StatusCode::BAD_REQUEST, "validation_failed"),
@@ -125,6 +132,7 @@ impl Error {
             Self::InvalidRefreshToken => (StatusCode::UNAUTHORIZED, "invalid_refresh_token"),
             Self::RefreshTokenReused => (StatusCode::UNAUTHORIZED, "refresh_token_reused"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "forbidden"),
+            Self::InsufficientScope => (StatusCode::FORBIDDEN, "insufficient_scope"),
             Self::UserNotFound => (StatusCode::NOT_FOUND, "user_not_found"),
             Self::TeamNotFound => (StatusCode::NOT_FOUND, "team_not_found"),
             Self::MemberNotFound => (StatusCode::NOT_FOUND, "member_not_found"),

@@ -3,6 +3,7 @@
 //!
 //! What it is not: it knows nothing of projects or focus sessions, and sends no mail or chat message.
 
+mod access;
 mod accounts;
 mod admin;
 mod app;
@@ -22,6 +23,7 @@ mod limits;
 mod links;
 mod openapi;
 mod origin;
+mod pages;
 mod passwords;
 mod photos;
 mod profiles;

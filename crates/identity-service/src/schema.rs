@@ -42,6 +42,73 @@ diesel::table! {
         refresh_expires_at -> Timestamp,
         address -> Nullable<Text>,
         user_agent -> Nullable<Text>,
+        kind -> Text,
+        service -> Nullable<Text>,
+        client_id -> Nullable<Text>,
+        scope -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    oauth_clients (id) {
+        id -> Text,
+        name -> Text,
+        secret_hash -> Nullable<Text>,
+        redirect_uris -> Text,
+        scope -> Text,
+        is_first_party -> Bool,
+        may_introspect_any -> Bool,
+        id_token_alg -> Text,
+        is_configured -> Bool,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    oauth_codes (code_hash) {
+        code_hash -> Text,
+        client_id -> Text,
+        user_id -> BigInt,
+        authorized_by -> Text,
+        redirect_uri -> Text,
+        scope -> Text,
+        nonce -> Nullable<Text>,
+        challenge -> Nullable<Text>,
+        challenge_method -> Nullable<Text>,
+        auth_time -> Timestamp,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
+        used_at -> Nullable<Timestamp>,
+        session_id -> Nullable<Text>,
+    }
+}
+
+diesel::table! {
+    oauth_consents (user_id, client_id) {
+        user_id -> BigInt,
+        client_id -> Text,
+        scope -> Text,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    oauth_devices (device_code_hash) {
+        device_code_hash -> Text,
+        user_code -> Text,
+        client_id -> Text,
+        scope -> Text,
+        status -> Text,
+        user_id -> Nullable<BigInt>,
+        authorized_by -> Nullable<Text>,
+        auth_time -> Nullable<Timestamp>,
+        session_id -> Nullable<Text>,
+        poll_seconds -> BigInt,
+        polled_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        expires_at -> Timestamp,
     }
 }
 
@@ -165,6 +232,9 @@ diesel::joinable!(mail_tokens -> users (user_id));
 diesel::joinable!(totp_factors -> users (user_id));
 diesel::joinable!(invitations -> teams (team_id));
 diesel::joinable!(invitations -> users (invited_by));
+diesel::joinable!(oauth_codes -> oauth_clients (client_id));
+diesel::joinable!(oauth_consents -> oauth_clients (client_id));
+diesel::joinable!(oauth_devices -> oauth_clients (client_id));
 diesel::allow_tables_to_appear_in_same_query!(
     users,
     sessions,
@@ -174,4 +244,8 @@ diesel::allow_tables_to_appear_in_same_query!(
     mail_tokens,
     totp_factors,
     invitations,
+    oauth_clients,
+    oauth_codes,
+    oauth_consents,
+    oauth_devices,
 );

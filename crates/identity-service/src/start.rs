@@ -25,8 +25,8 @@ use crate::error::render;
 use crate::feed::Watch;
 use crate::housekeeping::{self, Housekeeping};
 use crate::{
-    accounts, admin, audit, credentials, export, invitations, openapi, photos, sessions, teams,
-    tokens, totp,
+    accounts, admin, audit, credentials, export, invitations, openapi, pages, photos, sessions,
+    teams, tokens, totp,
 };
 
 /// The area's tables, for both databases.
@@ -178,6 +178,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),
         render,
+        render_page: Some(pages::render_problem),
         metrics,
         ready: ready_check(pool, deps.broker),
         openapi: Some(openapi()),
@@ -196,6 +197,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         tokens::routes::routes(cfg);
         credentials::routes::routes(cfg);
         totp::routes::routes(cfg);
+        pages::routes(cfg);
     })
     .map_err(|error| StartError::Listen(config.listen, error))?;
     let every = Duration::from_secs(config.housekeeping_seconds.max(1));

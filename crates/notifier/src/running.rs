@@ -143,6 +143,7 @@ fn server_options(
         cors_origins: Vec::new(),
         trusted_proxies: Vec::new(),
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
+        render_page: None,
         metrics: metrics.clone(),
         ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.state().name()),
         openapi: None,

@@ -23,5 +23,5 @@ pub mod start;
 pub mod tls;
 
 pub use clock::{Clock, ManualClock};
-pub use problem::{Problem, RenderProblem};
+pub use problem::{Problem, RenderPage, RenderProblem};
 pub use shutdown::termination;

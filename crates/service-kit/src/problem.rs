@@ -4,8 +4,10 @@ use std::fmt;
 use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
-use actix_web::{HttpResponse, ResponseError};
+use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use serde_json::Value;
+
+use crate::server::Shared;
 
 /// An error as it goes to the caller. An internal cause goes to the log with the request's id, never into the body.
 ///
@@ -31,6 +33,9 @@ pub struct Problem {
 
 /// How an area writes the body of a problem.
 pub type RenderProblem = fn(&Problem) -> Value;
+
+/// How an area shows a problem to who came with a browser; none where the request is a program's.
+pub type RenderPage = fn(&Problem, &HttpRequest) -> Option<HttpResponse>;
 
 impl Problem {
     /// A problem with this status, code and sentence.
@@ -144,6 +149,21 @@ impl Problem {
             }
             status => Self::new(status, "validation_failed", "The request is malformed"),
         }
+    }
+
+    /// The answer to this request: a page where the area has one for it, else as [`Problem::render`].
+    pub(crate) fn render_for(&self, request: &HttpRequest, shared: &Shared) -> HttpResponse {
+        let plain = self.render(shared.render);
+        let page = shared.render_page.and_then(|page| page(self, request));
+        let Some(mut page) = page else {
+            return plain;
+        };
+        for name in [header::RETRY_AFTER, header::ALLOW] {
+            if let Some(value) = plain.headers().get(&name) {
+                page.headers_mut().insert(name, value.clone());
+            }
+        }
+        page
     }
 
     /// The whole answer in an area's shape.

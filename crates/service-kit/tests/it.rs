@@ -55,6 +55,7 @@ fn start() -> (Running, String) {
         cors_origins: vec!["https://app.example.com".to_owned()],
         trusted_proxies: Vec::new(),
         render: |problem| json!({ "error": problem.code, "error_description": problem.message }),
+        render_page: None,
         metrics: Metrics::new().unwrap(),
         ready: Arc::new(|| {
             async {

@@ -197,6 +197,7 @@ fn server_options(
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
+        render_page: None,
         metrics: metrics.clone(),
         ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.state().name()),
         openapi: Some(openapi::openapi()),

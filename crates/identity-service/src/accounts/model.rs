@@ -88,6 +88,15 @@ pub(crate) enum Viewer {
     Other,
 }
 
+impl Viewer {
+    pub(crate) fn with_email(sees_email: bool) -> Self {
+        match sees_email {
+            true => Self::SelfOrSuperadmin,
+            false => Self::Other,
+        }
+    }
+}
+
 impl AccountRow {
     /// The form that addresses are compared in.
     pub(crate) fn email_lower(&self) -> String {

@@ -4,7 +4,6 @@ use auth_types::UserId;
 use auth_types::wire::{IdentityError, TokenPair};
 use service_kit::http::{Json, endpoint};
 
-use super::model::Viewer;
 use super::service;
 use super::wire::{RegisterRequest, StatusResponse, UserResponse};
 use crate::app::App;
@@ -57,11 +56,10 @@ async fn register(
     )
 )]
 async fn me(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
-    let user = caller.account.to_user(
-        Viewer::SelfOrSuperadmin,
-        app.clock.now_naive(),
-        &app.base_url,
-    )?;
+    let now = app.clock.now_naive();
+    let user = caller
+        .account
+        .to_user(caller.of_himself(), now, &app.base_url)?;
     Ok(HttpResponse::Ok().json(UserResponse { user }))
 }
 

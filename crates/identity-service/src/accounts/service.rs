@@ -7,6 +7,7 @@ use super::model::{AccountRow, NewAccount, Viewer};
 use super::queries;
 use super::rules::{Email, Password, Username};
 use super::wire::RegisterRequest;
+use crate::access::Grant;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
@@ -29,6 +30,17 @@ pub(crate) async fn register(
     request: RegisterRequest,
     origin: &Origin,
 ) -> Result<TokenPair, Error> {
+    let (account, session) = open(app, request, Grant::FirstParty, origin).await?;
+    session.token_pair(app, &account).await
+}
+
+/// Makes an account and opens a session of it.
+pub(crate) async fn open(
+    app: &App,
+    request: RegisterRequest,
+    grant: Grant,
+    origin: &Origin,
+) -> Result<(AccountRow, NewSession), Error> {
     let username = Username::parse(&request.username)?;
     let password = Password::parse_new(&request.password)?;
     let email = request.email.as_deref().map(Email::parse).transpose()?;
@@ -45,21 +57,18 @@ pub(crate) async fn register(
 
     let words = own_words(username.as_str(), email.as_ref().map(Email::as_str));
     let password_hash = app.passwords.hash(password, words).await?;
-    let session = NewSession::open(app.clock.now_naive(), origin);
-    let (account, session) = app
-        .change(origin, move |change| {
-            let now = change.now.naive_utc();
-            let account =
-                create_account(change.db, &username, email.as_ref(), &password_hash, now)?;
-            if let Some(email) = &email {
-                links::send_verification(change, account.id, &account.username, email)?;
-            }
-            sessions::queries::insert_session(change.db, &session.row(account.id))?;
-            change.audit(&Entry::on(Action::Registered, account.id).session(&session.id))?;
-            Ok((account, session))
-        })
-        .await?;
-    sessions::service::token_pair(app, &account, &session.id, &session.refresh_token).await
+    let session = NewSession::open(grant, app.clock.now_naive(), origin);
+    app.change(origin, move |change| {
+        let now = change.now.naive_utc();
+        let account = create_account(change.db, &username, email.as_ref(), &password_hash, now)?;
+        if let Some(email) = &email {
+            links::send_verification(change, account.id, &account.username, email)?;
+        }
+        sessions::queries::insert_session(change.db, &session.row(account.id))?;
+        change.audit(&Entry::on(Action::Registered, account.id).session(&session.id))?;
+        Ok((account, session))
+    })
+    .await
 }
 
 /// Writes the account and claims its e-mail address.
@@ -112,15 +121,12 @@ pub(crate) async fn get_user(
         }
         None => false,
     };
+    let sees_email = viewer.is_some_and(|viewer| viewer.token.access.sees_email());
     if !account.is_active && !privileged {
         return Err(Error::UserNotFound);
     }
     account.to_user(
-        if privileged {
-            Viewer::SelfOrSuperadmin
-        } else {
-            Viewer::Other
-        },
+        Viewer::with_email(privileged && sees_email),
         app.clock.now_naive(),
         &app.base_url,
     )

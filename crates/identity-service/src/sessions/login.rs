@@ -2,9 +2,9 @@ use auth_types::wire::TokenPair;
 use serde_json::json;
 
 use super::model::NewSession;
-use super::service::token_pair;
 use super::wire::LoginRequest;
 use super::{notice, queries};
+use crate::access::Grant;
 use crate::accounts;
 use crate::accounts::model::{AccountRow, CredentialsRow};
 use crate::accounts::rules::{Password, Username};
@@ -15,13 +15,24 @@ use crate::origin::Origin;
 use crate::passwords::Verdict;
 use crate::totp::{self, CodeCheck};
 
-/// Opens a session for who knows an account's password. An unknown name, a wrong password and an
-/// inactive account are one answer and take one time.
+/// Signs in by username and password.
 pub(crate) async fn login(
     app: &App,
     request: LoginRequest,
     origin: &Origin,
 ) -> Result<TokenPair, Error> {
+    let (account, session) = open(app, request, Grant::FirstParty, origin).await?;
+    session.token_pair(app, &account).await
+}
+
+/// Opens a session for who knows an account's password. An unknown name, a wrong password and an
+/// inactive account are one answer and take one time.
+pub(crate) async fn open(
+    app: &App,
+    request: LoginRequest,
+    grant: Grant,
+    origin: &Origin,
+) -> Result<(AccountRow, NewSession), Error> {
     // What no account can be called is looked up as nobody, so that a long name costs no memory.
     let username =
         Username::parse(&request.username).map_or_else(|_| String::new(), |name| name.lower());
@@ -50,10 +61,20 @@ pub(crate) async fn login(
     if request.totp_code.is_some() {
         app.limits.check_code(credentials.id)?;
     }
-    match open_session(app, credentials, upgrade, request.totp_code, origin).await? {
+    let session = NewSession::open(grant, app.clock.now_naive(), origin);
+    match open_session(
+        app,
+        credentials,
+        upgrade,
+        request.totp_code,
+        session,
+        origin,
+    )
+    .await?
+    {
         SignIn::Opened(account, session) => {
             app.limits.login_succeeded(origin.address, &username);
-            token_pair(app, &account, &session.id, &session.refresh_token).await
+            Ok((*account, session))
         }
         SignIn::CodeMissing => Err(Error::TotpRequired),
         SignIn::CodeWrong => {
@@ -76,7 +97,7 @@ async fn refuse(
     found: Option<CredentialsRow>,
     username: &str,
     origin: &Origin,
-) -> Result<TokenPair, Error> {
+) -> Result<(AccountRow, NewSession), Error> {
     app.limits
         .login_failed(origin.address, username, app.clock.now());
     let entry = match found {
@@ -93,9 +114,9 @@ async fn open_session(
     credentials: CredentialsRow,
     upgrade: Option<String>,
     totp_code: Option<String>,
+    session: NewSession,
     origin: &Origin,
 ) -> Result<SignIn, Error> {
-    let session = NewSession::open(app.clock.now_naive(), origin);
     let own = app.own.clone();
     let id = credentials.id;
     app.change(&origin.clone().by(id), move |change| {

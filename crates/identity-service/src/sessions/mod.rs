@@ -1,13 +1,13 @@
 //! Sign-in sessions: login, logout, refresh, validation. A session is one sign-in and all tokens that
 //! come from it; it is revoked as a whole.
 
-mod ending;
+pub(crate) mod ending;
 mod list;
-mod login;
+pub(crate) mod login;
 pub(crate) mod model;
 mod notice;
 pub(crate) mod queries;
-mod refresh;
+pub(crate) mod refresh;
 pub(crate) mod routes;
 pub(crate) mod service;
 pub(crate) mod wire;

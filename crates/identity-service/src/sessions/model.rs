@@ -3,20 +3,20 @@ use chrono::{Duration, NaiveDateTime};
 use diesel::prelude::*;
 use uuid::Uuid;
 
+use crate::access::{Grant, GrantRow};
 use crate::origin::Origin;
 use crate::schema::sessions;
 use crate::tokens::refresh::RefreshToken;
 
 /// A session that is not refreshed for this long is over.
 pub(crate) const IDLE_LIFE: Duration = Duration::days(90);
-/// A session is over after this long, however often it is refreshed.
-pub(crate) const ABSOLUTE_LIFE: Duration = Duration::days(365);
 
 /// A session that begins, with its first refresh token in clear.
 pub(crate) struct NewSession {
     pub(crate) id: String,
     pub(crate) refresh_token: RefreshToken,
-    opened_at: NaiveDateTime,
+    pub(crate) grant: Grant,
+    pub(crate) opened_at: NaiveDateTime,
     client: Client,
 }
 
@@ -37,8 +37,10 @@ impl From<&Origin> for Client {
 }
 
 impl NewSession {
-    pub(crate) fn open(now: NaiveDateTime, origin: &Origin) -> Self {
+    /// A session for what `grant` says, with as long a life as a session of that kind has.
+    pub(crate) fn open(grant: Grant, now: NaiveDateTime, origin: &Origin) -> Self {
         Self {
+            grant,
             client: origin.into(),
             id: Uuid::new_v4().to_string(),
             refresh_token: RefreshToken::generate(),
@@ -52,13 +54,17 @@ impl NewSession {
             id: &self.id,
             user_id: user_id.get(),
             created_at: self.opened_at,
-            expires_at: self.opened_at + ABSOLUTE_LIFE,
+            expires_at: self.opened_at + self.grant.life(),
             refresh_lineage: self.refresh_token.lineage(),
             refresh_hash: self.refresh_token.hash(),
             refresh_rotated_at: self.opened_at,
             refresh_expires_at: self.opened_at + IDLE_LIFE,
             address: self.client.address.as_deref(),
             user_agent: self.client.user_agent.as_deref(),
+            kind: self.grant.kind(),
+            service: self.grant.service(),
+            client_id: self.grant.client_id(),
+            scope: self.grant.scope().map(|scope| scope.to_string()),
         }
     }
 }
@@ -77,6 +83,10 @@ pub(crate) struct NewSessionRow<'a> {
     refresh_expires_at: NaiveDateTime,
     address: Option<&'a str>,
     user_agent: Option<&'a str>,
+    kind: &'static str,
+    service: Option<&'a str>,
+    client_id: Option<&'a str>,
+    scope: Option<String>,
 }
 
 /// What validation needs to know of a session.
@@ -95,7 +105,7 @@ impl SessionState {
         let opened_at = NaiveDateTime::default();
         Self {
             opened_at,
-            expires_at: opened_at + ABSOLUTE_LIFE,
+            expires_at: opened_at + crate::access::ABSOLUTE_LIFE,
             revoked_at: None,
         }
     }
@@ -118,12 +128,14 @@ pub(crate) struct SessionRow {
 pub(crate) struct RefreshRow {
     pub(crate) id: String,
     pub(crate) user_id: UserId,
+    pub(crate) opened_at: NaiveDateTime,
     expires_at: NaiveDateTime,
     revoked_at: Option<NaiveDateTime>,
     refresh_hash: String,
     refresh_previous_hash: Option<String>,
     refresh_rotated_at: NaiveDateTime,
     refresh_expires_at: NaiveDateTime,
+    pub(crate) grant: GrantRow,
 }
 
 /// What presenting a refresh token means that could not be rotated.

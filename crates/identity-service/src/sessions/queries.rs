@@ -4,10 +4,26 @@ use db_kit::Db;
 use diesel::prelude::*;
 
 use super::model::{Client, IDLE_LIFE, NewSessionRow, RefreshRow, SessionRow, SessionState};
+use crate::access::Grant;
 use crate::accounts::model::{ACCOUNT, AccountRow};
 use crate::origin::Standing;
 use crate::schema::{sessions, users};
 use crate::tokens::refresh::RefreshToken;
+
+type GrantColumns = (
+    sessions::kind,
+    sessions::service,
+    sessions::client_id,
+    sessions::scope,
+);
+
+/// The columns of [`crate::access::GrantRow`], in its order.
+const GRANT: GrantColumns = (
+    sessions::kind,
+    sessions::service,
+    sessions::client_id,
+    sessions::scope,
+);
 
 pub(crate) fn insert_session(db: &mut Db, row: &NewSessionRow<'_>) -> QueryResult<()> {
     diesel::insert_into(sessions::table)
@@ -25,6 +41,29 @@ pub(crate) fn find_session_account(
         .inner_join(users::table)
         .filter(sessions::id.eq(session_id))
         .select((
+            (
+                sessions::created_at,
+                sessions::expires_at,
+                sessions::revoked_at,
+            ),
+            ACCOUNT,
+        ))
+        .first(db)
+        .optional()
+}
+
+/// The session of a cookie of the hosted pages, and its account.
+pub(crate) fn find_by_cookie(
+    db: &mut Db,
+    cookie: &RefreshToken,
+) -> QueryResult<Option<(String, SessionState, AccountRow)>> {
+    sessions::table
+        .inner_join(users::table)
+        .filter(sessions::refresh_lineage.eq(cookie.lineage()))
+        .filter(sessions::refresh_hash.eq(cookie.hash()))
+        .filter(sessions::kind.eq(Grant::BROWSER))
+        .select((
+            sessions::id,
             (
                 sessions::created_at,
                 sessions::expires_at,
@@ -76,12 +115,14 @@ pub(crate) fn find_lineage(db: &mut Db, lineage: &str) -> QueryResult<Option<Ref
         .select((
             sessions::id,
             sessions::user_id,
+            sessions::created_at,
             sessions::expires_at,
             sessions::revoked_at,
             sessions::refresh_hash,
             sessions::refresh_previous_hash,
             sessions::refresh_rotated_at,
             sessions::refresh_expires_at,
+            GRANT,
         ))
         .first(db)
         .optional()

@@ -6,12 +6,32 @@ use super::model::{Client, Presented};
 use super::queries;
 use super::service::token_pair;
 use super::wire::RefreshRequest;
+use crate::access::{Grant, GrantRow};
 use crate::accounts;
+use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::tokens::refresh::RefreshToken;
+
+/// Who presents a refresh token: each is good only in the hands it was given to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Holder<'a> {
+    /// The product's own clients and the sites that sign-ins were handed over to.
+    Own,
+    /// An OAuth client, by its id.
+    Client(&'a str),
+}
+
+/// A session that goes on.
+pub(crate) struct Refreshed {
+    pub(crate) account: AccountRow,
+    pub(crate) session_id: String,
+    pub(crate) opened_at: NaiveDateTime,
+    pub(crate) grant: GrantRow,
+    pub(crate) refresh_token: RefreshToken,
+}
 
 /// Rotates a refresh token and mints an access token.
 pub(crate) async fn refresh(
@@ -19,9 +39,30 @@ pub(crate) async fn refresh(
     request: &RefreshRequest,
     origin: &Origin,
 ) -> Result<TokenPair, Error> {
-    let presented =
-        RefreshToken::parse(&request.refresh_token).ok_or(Error::InvalidRefreshToken)?;
+    let refreshed = rotate(app, &request.refresh_token, Holder::Own, origin).await?;
+    let grant = refreshed.grant.own()?.ok_or(Error::InvalidRefreshToken)?;
+    let (id, token) = (&refreshed.session_id, &refreshed.refresh_token);
+    token_pair(app, &refreshed.account, id, &grant.access(), token).await
+}
+
+/// Rotates a refresh token that `holder` presents.
+pub(crate) async fn rotate(
+    app: &App,
+    token: &str,
+    holder: Holder<'_>,
+    origin: &Origin,
+) -> Result<Refreshed, Error> {
+    let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
     app.limits.check_refresh(&presented)?;
+    // Whom a session belongs to never changes, so that this needs no transaction. A token that nobody was
+    // given is refused here, without a turn at SQLite's one writer.
+    let lineage = presented.lineage();
+    let row = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::find_lineage(db, &lineage)?))
+        .await?
+        .filter(|row| holder.has(&row.grant))
+        .ok_or(Error::InvalidRefreshToken)?;
     let successor = presented.successor(&app.successor_key);
     let now = app.clock.now_naive();
 
@@ -42,10 +83,26 @@ pub(crate) async fn refresh(
         .pool
         .read(move |db| Ok::<_, Error>(accounts::queries::find_account(db, user_id)?))
         .await?;
-    let account = account
-        .filter(|account| account.is_active)
-        .ok_or(Error::InvalidRefreshToken)?;
-    token_pair(app, &account, &session_id, &successor).await
+    Ok(Refreshed {
+        account: account
+            .filter(|account| account.is_active)
+            .ok_or(Error::InvalidRefreshToken)?,
+        session_id,
+        opened_at: row.opened_at,
+        grant: row.grant,
+        refresh_token: successor,
+    })
+}
+
+impl Holder<'_> {
+    fn has(self, grant: &GrantRow) -> bool {
+        match self {
+            Self::Own => grant.kind != Grant::BROWSER && grant.kind != Grant::CLIENT,
+            Self::Client(id) => {
+                grant.kind == Grant::CLIENT && grant.client_id.as_deref() == Some(id)
+            }
+        }
+    }
 }
 
 /// Finds out why a token could not be rotated: repeated within the grace period, dead, or reused,

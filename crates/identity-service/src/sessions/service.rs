@@ -3,8 +3,9 @@ use std::sync::Arc;
 use auth_types::UserId;
 use auth_types::wire::{TeamMembership, TokenPair, ValidateResponse};
 
-use super::model::SessionState;
+use super::model::{NewSession, SessionState};
 use super::queries;
+use crate::access::Access;
 use crate::accounts::model::{AccountRow, Viewer};
 use crate::app::App;
 use crate::auth::CurrentUser;
@@ -78,14 +79,15 @@ pub(crate) async fn validate(
     with_teams: bool,
 ) -> Result<ValidateResponse, Error> {
     let user_id = caller.account.id;
-    let teams = match with_teams {
+    let teams = match with_teams && caller.token.access.sees_teams() {
         true => Some(memberships(app, user_id).await?.to_vec()),
         false => None,
     };
     let now = app.clock.now_naive();
     let user = caller
         .account
-        .to_user(Viewer::SelfOrSuperadmin, now, &app.base_url)?;
+        .to_user(caller.of_himself(), now, &app.base_url)?;
+    let scope = caller.token.access.limiting_scope();
     Ok(ValidateResponse {
         valid: true,
         flat: user.clone(),
@@ -95,7 +97,7 @@ pub(crate) async fn validate(
             .premium(|tier| app.premium.bandwidth_mb(tier), now)?,
         token_type: "access".to_owned(),
         expires_at: caller.token.expires_at,
-        scope: caller.token.scope.clone(),
+        scope: scope.map(|scope| scope.to_string()),
         teams,
     })
 }
@@ -105,13 +107,28 @@ pub(crate) async fn token_pair(
     app: &App,
     account: &AccountRow,
     session_id: &str,
+    access: &Access,
     refresh_token: &RefreshToken,
 ) -> Result<TokenPair, Error> {
     let now = app.clock.now();
+    let viewer = Viewer::with_email(access.sees_email());
+    let issued = app.tokens.issue(account.id, session_id, access, now);
     Ok(TokenPair {
-        access_token: app.tokens.issue(account.id, session_id, now).await?,
+        access_token: issued.await?,
         refresh_token: refresh_token.expose(),
         expires_in: app.tokens.expires_in(),
-        user: account.to_user(Viewer::SelfOrSuperadmin, now.naive_utc(), &app.base_url)?,
+        user: account.to_user(viewer, now.naive_utc(), &app.base_url)?,
     })
+}
+
+impl NewSession {
+    /// The answer to whoever opened this session.
+    pub(crate) async fn token_pair(
+        &self,
+        app: &App,
+        account: &AccountRow,
+    ) -> Result<TokenPair, Error> {
+        let access = self.grant.access();
+        token_pair(app, account, &self.id, &access, &self.refresh_token).await
+    }
 }

@@ -9,6 +9,7 @@ use service_kit::crypto::sha256;
 use uuid::Uuid;
 
 use super::keys::KeyStore;
+use crate::access::Access;
 use crate::error::Error;
 
 /// RFC 9068 section 2.1: keeps an id token or another JWT from passing as an access token.
@@ -44,7 +45,8 @@ pub(crate) struct VerifiedToken {
     pub(crate) session_id: String,
     /// Seconds since the epoch.
     pub(crate) expires_at: i64,
-    pub(crate) scope: Option<String>,
+    pub(crate) issued_at: i64,
+    pub(crate) access: Access,
     not_before: i64,
 }
 
@@ -86,6 +88,7 @@ impl AccessTokens {
         &self,
         user_id: UserId,
         session_id: &str,
+        access: &Access,
         now: DateTime<Utc>,
     ) -> Result<String, Error> {
         let key = self.keys.signing_key().await?;
@@ -100,9 +103,9 @@ impl AccessTokens {
             nbf: iat,
             exp: iat + self.expires_in(),
             token_type: "access".to_owned(),
-            client_id: None,
-            scope: None,
-            origin: None,
+            client_id: access.client_id().map(str::to_owned),
+            scope: access.scope().map(|scope| scope.to_string()),
+            origin: access.origin().map(str::to_owned),
         };
         let mut header = Header::new(Algorithm::ES256);
         header.typ = Some(TYPE.to_owned());
@@ -153,17 +156,33 @@ impl AccessTokens {
         if claims.token_type != "access" {
             return Err(Error::InvalidToken);
         }
+        let user_id = claims.user_id().ok_or(Error::InvalidToken)?;
+        let (scope, origin) = (claims.scope.as_deref(), claims.origin.as_deref());
+        let access = Access::of_claims(claims.client_id, scope, origin);
         Ok(VerifiedToken {
-            user_id: claims.user_id().ok_or(Error::InvalidToken)?,
+            user_id,
             session_id: claims.sid,
             expires_at: claims.exp,
-            scope: claims.scope,
+            issued_at: claims.iat,
+            access: access.ok_or(Error::InvalidToken)?,
             not_before: claims.nbf,
         })
     }
 }
 
 impl VerifiedToken {
+    /// What stands for a token where a cookie of the hosted pages was shown.
+    pub(crate) fn of_cookie(user_id: UserId, session_id: String, expires_at: i64) -> Self {
+        Self {
+            user_id,
+            session_id,
+            expires_at,
+            issued_at: 0,
+            access: Access::Full,
+            not_before: 0,
+        }
+    }
+
     fn check_time(&self, now: DateTime<Utc>) -> Result<(), Error> {
         let now = now.timestamp();
         if self.expires_at <= now {

@@ -86,17 +86,21 @@ fn in_area_shape<B: MessageBody + 'static>(
             .headers()
             .get(header::CONTENT_TYPE)
             .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        let is_page = response
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|value| value.as_bytes().starts_with(b"text/html"));
         let empty = matches!(
             response.response().body().size(),
             BodySize::None | BodySize::Sized(0)
         );
-        (empty || !is_json).then(|| Problem::from_status(status))
+        (empty || !(is_json || is_page)).then(|| Problem::from_status(status))
     };
     match carried.or_else(made_below_us) {
         Some(problem) => {
             log_cause(&problem, id);
             let (request, replaced) = response.into_parts();
-            let mut rendered = problem.render(shared.render);
+            let mut rendered = problem.render_for(&request, shared);
             // Without the headers of the CORS layer a page could not read why it was refused.
             for (name, value) in replaced.headers() {
                 if !rendered.headers().contains_key(name) {

@@ -25,7 +25,7 @@ pub use probes::{ReadyCheck, ReadyReport};
 
 use crate::http::{Limits, TrustedProxies};
 use crate::metrics::Metrics;
-use crate::problem::RenderProblem;
+use crate::problem::{RenderPage, RenderProblem};
 
 /// How a server is set up.
 #[derive(Clone)]
@@ -44,6 +44,8 @@ pub struct ServerOptions {
     pub trusted_proxies: Vec<IpNet>,
     /// The area's error body.
     pub render: RenderProblem,
+    /// What browsers are shown of errors, where the area has pages.
+    pub render_page: Option<RenderPage>,
     /// The service's figures.
     pub metrics: Metrics,
     /// Asked by `/health/ready`.
@@ -57,6 +59,7 @@ pub struct ServerOptions {
 /// What the outer layer of every request needs.
 pub(crate) struct Shared {
     pub(crate) render: RenderProblem,
+    pub(crate) render_page: Option<RenderPage>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
     pub(crate) draining: Arc<AtomicBool>,
@@ -117,6 +120,7 @@ where
     let draining = Arc::new(AtomicBool::new(false));
     let shared = Data::new(Shared {
         render: options.render,
+        render_page: options.render_page,
         metrics: options.metrics.clone(),
         limits: options.limits,
         draining: Arc::clone(&draining),

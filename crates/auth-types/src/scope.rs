@@ -1,0 +1,203 @@
+use std::fmt;
+use std::str::FromStr;
+
+use crate::UnknownName;
+
+/// What an OAuth client may be allowed to do for an account (RFC 6749 section 3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// Learn who the account is: an id token and the userinfo endpoint.
+    OpenId,
+    /// Its username and photo at the userinfo endpoint.
+    Profile,
+    /// Its e-mail address.
+    Email,
+    /// Its teams and their members.
+    Teams,
+    /// Change teams, members and invitations.
+    TeamsWrite,
+    /// Its projects, focus sessions, points and figures.
+    SessionsRead,
+    /// Plan, start and submit focus sessions.
+    SessionsWrite,
+    /// Chat hooks and webhooks.
+    IntegrationsWrite,
+    /// Stay signed in (a refresh token is issued in any case).
+    OfflineAccess,
+}
+
+impl Scope {
+    /// All of them, in the order in which they are written.
+    pub const ALL: [Self; 9] = [
+        Self::OpenId,
+        Self::Profile,
+        Self::Email,
+        Self::Teams,
+        Self::TeamsWrite,
+        Self::SessionsRead,
+        Self::SessionsWrite,
+        Self::IntegrationsWrite,
+        Self::OfflineAccess,
+    ];
+
+    /// The name on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenId => "openid",
+            Self::Profile => "profile",
+            Self::Email => "email",
+            Self::Teams => "teams",
+            Self::TeamsWrite => "teams:write",
+            Self::SessionsRead => "sessions:read",
+            Self::SessionsWrite => "sessions:write",
+            Self::IntegrationsWrite => "integrations:write",
+            Self::OfflineAccess => "offline_access",
+        }
+    }
+
+    fn bit(self) -> u16 {
+        let place = Self::ALL.iter().position(|scope| *scope == self);
+        place.map_or(0, |place| 1 << place)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Scope {
+    type Err = UnknownName;
+
+    /// Scopes are compared with regard to case (RFC 6749 section 3.3).
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Self::ALL
+            .into_iter()
+            .find(|scope| scope.as_str() == text)
+            .ok_or(UnknownName {
+                expected: "openid, profile, email, teams, teams:write, sessions:read, sessions:write, integrations:write, offline_access",
+            })
+    }
+}
+
+/// Scopes without order or repetition. Written with spaces between them, in the order of [`Scope::ALL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct ScopeSet(u16);
+
+impl ScopeSet {
+    /// Every scope there is.
+    #[must_use]
+    pub fn all() -> Self {
+        Scope::ALL.into_iter().collect()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether this one is in it.
+    #[must_use]
+    pub fn contains(self, scope: Scope) -> bool {
+        self.0 & scope.bit() != 0
+    }
+
+    /// Whether every scope of `other` is in it.
+    #[must_use]
+    pub fn includes(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// What is in either.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The scopes, in the order of [`Scope::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL
+            .into_iter()
+            .filter(move |scope| self.contains(*scope))
+    }
+}
+
+impl FromIterator<Scope> for ScopeSet {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |set, scope| set | scope.bit()))
+    }
+}
+
+impl FromStr for ScopeSet {
+    type Err = UnknownName;
+
+    /// Reads names with spaces between them; an empty text is the empty set.
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        text.split(' ')
+            .filter(|name| !name.is_empty())
+            .map(str::parse)
+            .collect()
+    }
+}
+
+impl fmt::Display for ScopeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, scope) in self.iter().enumerate() {
+            if n > 0 {
+                f.write_str(" ")?;
+            }
+            f.write_str(scope.as_str())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn names_are_read_whole_and_with_regard_to_case() {
+        for bad in [
+            "OpenID",
+            "sessions",
+            "openid,profile",
+            "teams:Write",
+            "openid\tprofile",
+        ] {
+            assert!(bad.parse::<ScopeSet>().is_err(), "{bad}");
+        }
+        assert_eq!("".parse(), Ok(ScopeSet::default()));
+        assert_eq!(
+            "  email openid email "
+                .parse::<ScopeSet>()
+                .map(|set| set.to_string()),
+            Ok("openid email".to_owned())
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_set_reads_back_and_holds_what_was_put_in(picked in proptest::collection::vec(0_usize..9, 0..12)) {
+            let scopes: Vec<Scope> = picked.iter().filter_map(|n| Scope::ALL.get(*n).copied()).collect();
+            let set: ScopeSet = scopes.iter().copied().collect();
+            prop_assert_eq!(set.to_string().parse(), Ok(set));
+            for scope in Scope::ALL {
+                prop_assert_eq!(set.contains(scope), scopes.contains(&scope));
+            }
+            prop_assert!(ScopeSet::all().includes(set));
+            prop_assert_eq!(set.includes(ScopeSet::all()), set == ScopeSet::all());
+        }
+    }
+}

@@ -1,0 +1,164 @@
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use auth_types::Scope;
+
+use super::Access;
+
+/// Who may call an endpoint besides a sign-in at the product itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rule {
+    /// An OAuth client.
+    pub(crate) client: Client,
+    /// An OAuth client that is marked first-party, whatever its scopes.
+    pub(crate) first_party_client: bool,
+    /// A site that the sign-in was handed over to.
+    pub(crate) sso: bool,
+}
+
+/// What an OAuth client needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// Any good token.
+    AnyToken,
+    /// This scope.
+    Scope(Scope),
+    /// Nothing helps.
+    Never,
+}
+
+/// Everybody with a good token.
+const ANY: Rule = Rule {
+    client: Client::AnyToken,
+    first_party_client: true,
+    sso: true,
+};
+/// The account itself, also through another site: its profile and photo.
+const ACCOUNT: Rule = Rule {
+    client: Client::Never,
+    first_party_client: true,
+    sso: true,
+};
+/// The product's own programs: sign-ins, export, administration.
+const OWN: Rule = Rule {
+    client: Client::Never,
+    first_party_client: true,
+    sso: false,
+};
+/// A sign-in at the product itself alone: password, e-mail address, second factor, deletion, and giving
+/// access to others.
+const SIGN_IN: Rule = Rule {
+    client: Client::Never,
+    first_party_client: false,
+    sso: false,
+};
+/// A hand-over of a sign-in from site to site.
+const HAND_OVER: Rule = Rule {
+    client: Client::Never,
+    first_party_client: false,
+    sso: true,
+};
+
+const fn scope(scope: Scope) -> Rule {
+    Rule {
+        client: Client::Scope(scope),
+        first_party_client: true,
+        sso: true,
+    }
+}
+
+const TEAMS: Rule = scope(Scope::Teams);
+const TEAMS_WRITE: Rule = scope(Scope::TeamsWrite);
+
+/// Every endpoint that reads an access token: its methods, its path, and who may call it.
+pub(crate) const TABLE: &[(&str, &str, Rule)] = &[
+    ("GET POST", "/api/auth/validate", ANY),
+    ("GET", "/api/auth/me", ANY),
+    ("GET", "/api/auth/user/{user_id}", ANY),
+    ("PUT", "/api/auth/user/{user_id}", ACCOUNT),
+    ("DELETE", "/api/auth/user/{user_id}", SIGN_IN),
+    ("POST", "/api/auth/logout", ANY),
+    ("GET", "/api/auth/global-logout", ACCOUNT),
+    ("GET DELETE", "/api/auth/sessions", OWN),
+    ("DELETE", "/api/auth/sessions/{session_id}", OWN),
+    ("GET", "/api/auth/export", OWN),
+    ("POST", "/api/auth/password/change", SIGN_IN),
+    ("POST", "/api/auth/email/change", SIGN_IN),
+    ("GET", "/api/auth/totp", SIGN_IN),
+    ("POST", "/api/auth/totp/setup", SIGN_IN),
+    ("POST", "/api/auth/totp/confirm", SIGN_IN),
+    ("POST", "/api/auth/totp/disable", SIGN_IN),
+    ("POST", "/api/auth/totp/recovery-codes", SIGN_IN),
+    ("POST", "/api/auth/sso/token", HAND_OVER),
+    ("GET", "/api/auth/sso/authorize", SIGN_IN),
+    ("GET", "/api/oauth/authorize", SIGN_IN),
+    ("GET POST", "/api/oauth/userinfo", scope(Scope::OpenId)),
+    ("GET", "/api/auth/user/{user_id}/profile-photo", ANY),
+    (
+        "PUT DELETE",
+        "/api/auth/user/{user_id}/profile-photo",
+        ACCOUNT,
+    ),
+    ("GET", "/api/auth/user/{user_id}/profile-photo/file", ANY),
+    ("POST", "/api/auth/users/profile-photos", ANY),
+    ("GET", "/api/teams", TEAMS),
+    ("POST", "/api/teams", TEAMS_WRITE),
+    ("GET", "/api/teams/{slug}", TEAMS),
+    ("PUT DELETE", "/api/teams/{slug}", TEAMS_WRITE),
+    ("POST", "/api/teams/{slug}/leave", TEAMS_WRITE),
+    ("GET", "/api/teams/{slug}/members", TEAMS),
+    ("POST", "/api/teams/{slug}/members", TEAMS_WRITE),
+    (
+        "PUT DELETE",
+        "/api/teams/{slug}/members/{username}",
+        TEAMS_WRITE,
+    ),
+    ("POST", "/api/teams/{slug}/invite", TEAMS_WRITE),
+    ("GET", "/api/teams/{slug}/invitations", TEAMS),
+    ("DELETE", "/api/teams/{slug}/invitations/{id}", TEAMS_WRITE),
+    ("POST DELETE", "/api/invitations/{token}", TEAMS_WRITE),
+    ("GET", "/api/user/teams", TEAMS),
+    ("GET", "/api/user/invitations", TEAMS),
+    ("GET POST", "/api/admin/users", OWN),
+    ("GET PATCH", "/api/admin/users/{user_id}", OWN),
+    ("POST", "/api/admin/users/{user_id}/reset-password", OWN),
+    ("POST", "/api/admin/users/{user_id}/revoke-sessions", OWN),
+    ("GET", "/api/admin/audit", OWN),
+];
+
+static BY_ENDPOINT: LazyLock<HashMap<(&str, &str), Rule>> = LazyLock::new(|| {
+    TABLE
+        .iter()
+        .flat_map(|(methods, path, rule)| {
+            methods
+                .split(' ')
+                .map(move |method| ((method, *path), *rule))
+        })
+        .collect()
+});
+
+/// Whether a token may be used at an endpoint, which is named by its method and the pattern of its path.
+pub(crate) fn allows(access: &Access, method: &str, pattern: &str) -> bool {
+    let (is_client, is_first_party, scopes) = match access {
+        Access::Full => return true,
+        Access::Sso => (false, false, None),
+        Access::Client {
+            scope,
+            is_first_party,
+            ..
+        } => (true, *is_first_party, Some(*scope)),
+    };
+    let method = if method == "HEAD" { "GET" } else { method };
+    let Some(rule) = BY_ENDPOINT.get(&(method, pattern)) else {
+        return false;
+    };
+    if !is_client {
+        return rule.sso;
+    }
+    let by_scope = match rule.client {
+        Client::AnyToken => true,
+        Client::Scope(needed) => scopes.is_some_and(|scopes| scopes.contains(needed)),
+        Client::Never => false,
+    };
+    by_scope || (is_first_party && rule.first_party_client)
+}

@@ -1,0 +1,152 @@
+//! What all pages have in common: the frame around them, their headers, and how errors look.
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_FRAME_OPTIONS,
+};
+use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
+use askama::Template;
+use service_kit::Problem;
+use url::Url;
+
+use super::assets;
+use super::return_to::ReturnTo;
+use super::visitor::Visitor;
+
+/// Nothing but our own style sheet and images; no script at all; nobody's frame. There is no `form-action`:
+/// browsers hold it against the redirects that follow a form too, and those lead to other sites here.
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'";
+
+/// What surrounds a page; `templates/frame.html` shows it.
+pub(crate) struct Frame {
+    pub(crate) title: String,
+    /// For the hidden field of every form.
+    pub(crate) csrf: String,
+    /// Of who is signed in.
+    pub(crate) username: Option<String>,
+    pub(crate) is_superadmin: bool,
+    pub(crate) stylesheet: &'static str,
+    /// Without its query; marks where one is.
+    pub(crate) path: String,
+}
+
+impl Frame {
+    /// Whether the page is in this part of the site.
+    pub(crate) fn is_in(&self, part: &str) -> bool {
+        self.path == part
+            || self
+                .path
+                .strip_prefix(part)
+                .is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// The frame of a page that is shown without asking who looks.
+    fn anonymous(title: String) -> Self {
+        Self {
+            title,
+            csrf: String::new(),
+            username: None,
+            is_superadmin: false,
+            stylesheet: assets::stylesheet_path(),
+            path: String::new(),
+        }
+    }
+}
+
+/// The answer with a page in it.
+pub(crate) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
+    match page.render() {
+        Ok(text) => HttpResponse::build(status)
+            .content_type("text/html; charset=utf-8")
+            .insert_header((CACHE_CONTROL, "no-store"))
+            .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+            .insert_header((REFERRER_POLICY, "no-referrer"))
+            .insert_header((X_FRAME_OPTIONS, "DENY"))
+            .insert_header((
+                HeaderName::from_static("cross-origin-opener-policy"),
+                "same-origin",
+            ))
+            .body(text),
+        Err(error) => Problem::internal(error).error_response(),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct ProblemPage<'a> {
+    frame: Frame,
+    message: &'a str,
+    what_next: &'static str,
+}
+
+/// How an error looks to who came with a browser to one of our pages; programs are answered with JSON.
+pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpResponse> {
+    if !is_for_browsers(request.path()) || !accepts_html(request) {
+        return None;
+    }
+    let (title, what_next) = match problem.status {
+        StatusCode::NOT_FOUND => (
+            "Not found",
+            "Check the address, or start from your account.",
+        ),
+        StatusCode::TOO_MANY_REQUESTS => ("Too many tries", "Wait a little, then try again."),
+        status if status.is_server_error() => (
+            "This did not work",
+            "Nothing was lost. Try again in a moment.",
+        ),
+        _ => ("This did not work", "Go back and try again."),
+    };
+    let page = ProblemPage {
+        frame: Frame::anonymous(title.to_owned()),
+        message: &problem.message,
+        what_next,
+    };
+    Some(html(problem.status, &page))
+}
+
+/// Whether people come to this path: all that is no API, and the two endpoints of it that browsers are sent to.
+fn is_for_browsers(path: &str) -> bool {
+    !path.starts_with("/api/")
+        || path == "/api/oauth/authorize"
+        || path == "/api/auth/sso/authorize"
+}
+
+/// Whether the request is a browser's that navigates.
+pub(crate) fn accepts_html(request: &HttpRequest) -> bool {
+    request
+        .headers()
+        .get_all(ACCEPT)
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.contains("text/html"))
+}
+
+#[derive(Template)]
+#[template(path = "onward.html")]
+struct OnwardPage<'a> {
+    frame: Frame,
+    target: &'a str,
+    host: &'a str,
+}
+
+/// Sends somebody who has just signed in to where he wanted to go.
+pub(crate) fn onward_here(visitor: &Visitor, return_to: &ReturnTo) -> HttpResponse {
+    let there = Url::parse(&visitor.app.base_url).and_then(|base| base.join(return_to.as_str()));
+    match there {
+        // What follows may lead to another site.
+        Ok(there) if return_to.as_str().starts_with("/api/") => onward(&there),
+        _ => visitor.see_other(return_to.as_str()),
+    }
+}
+
+/// A page that takes the browser on to another site at once. A redirect would not do after a form: what a
+/// form is answered with is a navigation of that form, which policies of pages may forbid across sites.
+pub(crate) fn onward(target: &Url) -> HttpResponse {
+    html(
+        StatusCode::OK,
+        &OnwardPage {
+            frame: Frame::anonymous("One moment".to_owned()),
+            target: target.as_str(),
+            host: target.host_str().unwrap_or(target.scheme()),
+        },
+    )
+}

@@ -1,0 +1,228 @@
+//! Who looks at a page.
+
+use std::sync::Arc;
+
+use actix_web::cookie::Cookie;
+use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
+use actix_web::http::header::LOCATION;
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpRequest, HttpResponse};
+use askama::Template;
+use auth_types::AccountRole;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::ExposeSecret as _;
+use service_kit::crypto::{hmac_sha256, random_token};
+use url::form_urlencoded;
+
+use super::cookies::Name;
+use super::layout::{self, Frame};
+use crate::app::App;
+use crate::auth::{CurrentUser, Extraction};
+use crate::error::Error;
+use crate::sessions;
+use crate::tokens::access::VerifiedToken;
+use crate::tokens::refresh::RefreshToken;
+
+/// Somebody with a browser, signed in or not.
+pub(crate) struct Visitor {
+    pub(crate) app: Data<App>,
+    /// Whose cookie the browser has, if it is good.
+    pub(crate) user: Option<CurrentUser>,
+    /// What the tokens of this browser's forms are bound to.
+    forms: String,
+    /// Whether the browser has to be given that first.
+    is_new: bool,
+    path: String,
+}
+
+/// Somebody who has signed in with this browser; others are sent to the sign-in page.
+pub(crate) struct Member {
+    pub(crate) visitor: Visitor,
+    pub(crate) user: CurrentUser,
+}
+
+/// A SUPERADMIN at a page; for others there is no such page.
+pub(crate) struct Administrator {
+    pub(crate) visitor: Visitor,
+    pub(crate) admin: crate::auth::SuperAdmin,
+}
+
+impl FromRequest for Visitor {
+    type Error = Error;
+    type Future = Extraction<Self>;
+
+    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let req = req.clone();
+        Box::pin(async move { Self::of(&req).await })
+    }
+}
+
+impl Visitor {
+    /// Reads the request's cookies. A bad or outdated sign-in counts as none.
+    pub(crate) async fn of(req: &HttpRequest) -> Result<Self, Error> {
+        let app = App::of(req)?;
+        let user = match app.cookies.read(req, Name::SignIn) {
+            Some(value) => signed_in(&app, &value).await?,
+            None => None,
+        };
+        let known = app.cookies.read(req, Name::Forms);
+        let known = known.filter(|value| value.len() == 43);
+        Ok(Self {
+            is_new: known.is_none(),
+            forms: known.unwrap_or_else(|| random_token().expose_secret().to_owned()),
+            path: req
+                .uri()
+                .path_and_query()
+                .map_or_else(String::new, ToString::to_string),
+            app,
+            user,
+        })
+    }
+
+    /// The token that every form of this browser's pages carries. It is bound to the browser and to the
+    /// sign-in, so that neither a page of another site nor somebody else's form can stand for it.
+    pub(crate) fn form_token(&self) -> String {
+        let session = self
+            .user
+            .as_ref()
+            .map_or("-", |user| &user.token.session_id);
+        let bound = format!("{}|{session}", self.forms);
+        URL_SAFE_NO_PAD.encode(hmac_sha256(&self.app.form_key, bound.as_bytes()))
+    }
+
+    /// What surrounds each page, under this title.
+    pub(crate) fn frame(&self, title: &str) -> Frame {
+        let user = self.user.as_ref();
+        Frame {
+            title: title.to_owned(),
+            csrf: self.form_token(),
+            username: user.map(|user| user.account.username.clone()),
+            is_superadmin: user
+                .is_some_and(|user| matches!(user.account.role(), Ok(AccountRole::Superadmin))),
+            stylesheet: super::assets::stylesheet_path(),
+            path: self.path.split('?').next().unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// The answer that shows a page.
+    pub(crate) fn show(&self, status: StatusCode, page: &impl Template) -> HttpResponse {
+        let mut answer = layout::html(status, page);
+        self.remember(&mut answer);
+        answer
+    }
+
+    /// Sends the browser to a path of this service, with what a form has done behind it (303).
+    pub(crate) fn see_other(&self, path: &str) -> HttpResponse {
+        let mut answer = HttpResponse::SeeOther()
+            .insert_header((LOCATION, path.to_owned()))
+            .finish();
+        self.remember(&mut answer);
+        answer
+    }
+
+    /// Sends the browser to the sign-in page, to come back here afterwards.
+    pub(crate) fn to_sign_in(&self) -> HttpResponse {
+        self.see_other(&sign_in_path(&self.path))
+    }
+
+    fn remember(&self, answer: &mut HttpResponse) {
+        if self.is_new {
+            set_cookie(answer, &self.app.cookies.forms(self.forms.clone()));
+        }
+    }
+}
+
+/// Where somebody signs in and goes on to `path`.
+pub(crate) fn sign_in_path(path: &str) -> String {
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("return_to", path)
+        .finish();
+    format!("/login?{query}")
+}
+
+/// Adds a cookie to an answer.
+pub(crate) fn set_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) {
+    // What we write ourselves is always a header's text.
+    if answer.add_cookie(cookie).is_err() {
+        log::error!("a cookie could not be written");
+    }
+}
+
+impl FromRequest for Member {
+    type Error = actix_web::Error;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self, Self::Error>>>>;
+
+    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let req = req.clone();
+        Box::pin(async move {
+            let mut visitor = Visitor::of(&req).await?;
+            if req.method() != actix_web::http::Method::GET {
+                // A form cannot be sent again by a link.
+                visitor.path = "/account".to_owned();
+            }
+            Self::new(visitor)
+        })
+    }
+}
+
+impl Member {
+    /// The visitor as somebody signed in, or the way to the sign-in page as an error.
+    pub(crate) fn new(visitor: Visitor) -> Result<Self, actix_web::Error> {
+        match visitor.user.clone() {
+            Some(user) => Ok(Self { visitor, user }),
+            None => {
+                let answer = visitor.to_sign_in();
+                Err(actix_web::error::InternalError::from_response("not signed in", answer).into())
+            }
+        }
+    }
+}
+
+impl FromRequest for Administrator {
+    type Error = actix_web::Error;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self, Self::Error>>>>;
+
+    fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let member = Member::from_request(req, payload);
+        Box::pin(async move { Self::new(member.await?) })
+    }
+}
+
+impl Administrator {
+    /// The member as an administrator; for others there is no such page.
+    pub(crate) fn new(member: Member) -> Result<Self, actix_web::Error> {
+        let Member { visitor, user } = member;
+        if user.account.role()? != AccountRole::Superadmin {
+            return Err(service_kit::Problem::not_found().into());
+        }
+        let now = visitor.app.clock.now_naive();
+        let admin = crate::auth::SuperAdmin::new(user, now)?;
+        Ok(Self { visitor, admin })
+    }
+}
+
+/// The account of a cookie's session, while both stand.
+async fn signed_in(app: &App, cookie: &str) -> Result<Option<CurrentUser>, Error> {
+    let Some(token) = RefreshToken::parse(cookie) else {
+        return Ok(None);
+    };
+    let found = app
+        .pool
+        .read(move |db| Ok::<_, Error>(sessions::queries::find_by_cookie(db, &token)?))
+        .await?;
+    let now = app.clock.now_naive();
+    let good = found.filter(|(_, session, account)| {
+        session.revoked_at.is_none() && session.expires_at > now && account.is_active
+    });
+    Ok(good.map(|(session_id, session, account)| {
+        let expires_at = session.expires_at.and_utc().timestamp();
+        let token = VerifiedToken::of_cookie(account.id, session_id, expires_at);
+        CurrentUser {
+            account: Arc::new(account),
+            session: Arc::new(session),
+            token: Arc::new(token),
+        }
+    }))
+}

@@ -71,8 +71,10 @@ async fn a_hook_that_is_gone_is_switched_off_until_a_new_one_is_set() {
         (&data["project_id"], &data["revision"], &data["reason"]),
         (&3.into(), &1.into(), &"The chat answered 404".into())
     );
-    assert_eq!(stage.word_of(first).await.0, "notification.failed.v1");
-    assert_eq!(stage.word_of(second).await.0, "notification.skipped.v1");
+    // Whichever was tried; RabbitMQ has both taken in at the same time.
+    let mut words = [stage.word_of(first).await.0, stage.word_of(second).await.0];
+    words.sort();
+    assert_eq!(words, ["notification.failed.v1", "notification.skipped.v1"]);
     stage.configure(3, 2, Some("new")).await;
     let third = stage.begin(3, Some(2), "third").await;
     assert_eq!(stage.word_of(third).await.0, "notification.delivered.v1");

@@ -7,6 +7,7 @@ use broker::{
 use chrono::TimeDelta;
 use db_kit::{DbError, Pool};
 use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
 use event_types::{
     ChatDestination, ChatTarget, Event, EventData, IntegrationConfigured, SessionProject,
     SessionStarted, SessionUser,
@@ -17,6 +18,10 @@ use service_kit::config::SecretKey;
 use service_kit::seal::Sealer;
 use test_kit::{Api, FakeChat, TestBroker, TestDb, wait_until};
 use uuid::Uuid;
+
+diesel::table! {
+    destinations (project_id) { project_id -> BigInt, revision -> BigInt, }
+}
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const KEY: [u8; 32] = [7; 32];
@@ -165,11 +170,22 @@ impl Stage {
         self.broker.publisher().publish(message).await
     }
 
-    /// Sets, or with no name takes away, a project's hook.
+    /// Sets, or with no name takes away, a project's hook, and waits until that is taken in: RabbitMQ has
+    /// what comes next worked on at the same time.
     pub(crate) async fn configure(&self, project_id: i64, revision: i64, hook: Option<&str>) {
         let address = hook.map(|name| self.chat.hook(name));
         self.tell(&destination(project_id, revision, address.as_deref()))
             .await;
+        let pool = self.pool();
+        wait_until("the hook to be taken in", PATIENCE, async || {
+            let known = pool.read(move |db| {
+                let row = destinations::table.find(project_id);
+                let revision = row.select(destinations::revision).first::<i64>(db);
+                Ok::<_, DbError>(revision.optional()?)
+            });
+            known.await.unwrap().filter(|known| *known >= revision)
+        })
+        .await;
     }
 
     /// Starts a session on a team project whose chat has this revision, and gives the event's id.

@@ -53,13 +53,14 @@ async fn an_event_that_comes_again_is_told_once() {
         stage.tell_as(id, &started).await;
     }
     stage.begin(3, Some(1), "last").await;
-    let told: Vec<String> = [
+    let mut told = [
         stage.chat.next_message().await,
         stage.chat.next_message().await,
     ]
-    .map(|message| message.text().lines().last().unwrap().to_owned())
-    .into();
-    assert_eq!(told, ["> once", "> last"]);
+    .map(|message| message.text().lines().last().unwrap().to_owned());
+    // RabbitMQ has both worked on at the same time.
+    told.sort();
+    assert_eq!(told, ["> last", "> once"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

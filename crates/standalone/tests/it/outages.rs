@@ -9,6 +9,8 @@ use test_kit::{ChatReply, FakeChat, TestBackend, wait_until};
 use crate::harness::{Options, PASSWORD, System, User, plan};
 
 const SOON: Duration = Duration::from_secs(20);
+/// A request waits two seconds for a connection, in each area; the rest is for a debug build on a busy machine.
+const IN_TIME: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chat_that_hangs_costs_a_start_nothing_and_other_chats_hear_of_theirs() {
@@ -97,39 +99,31 @@ async fn without_the_database_requests_are_refused_in_time_and_answered_once_it_
 
     system.database_line().cut();
     let login = json!({"username": "ada", "password": PASSWORD});
+    // Who was signed in a moment ago is known for as long as a change would have been heard of: a second.
+    wait_until(
+        "the memory of who is signed in to be given up",
+        SOON,
+        async || {
+            let call = system.identity.get("/api/auth/me").bearer(&ada.token);
+            (call.send().await.status == 503).then_some(())
+        },
+    )
+    .await;
     for _ in 0..3 {
-        let asked = Instant::now();
-        let replies = [
-            system
-                .identity
-                .post("/api/auth/login")
-                .json(login.clone())
-                .send()
-                .await,
-            system
-                .identity
-                .get("/api/auth/me")
-                .bearer(&ada.token)
-                .send()
-                .await,
-            system
-                .work
-                .get("/api/user/data")
-                .bearer(&ada.token)
-                .send()
-                .await,
-            system.start_session(&ada, plan("none")).await,
-        ];
-        for reply in replies {
-            let body = reply.clone().expect(503).json();
+        let login = system.identity.post("/api/auth/login").json(login.clone());
+        let me = system.identity.get("/api/auth/me").bearer(&ada.token);
+        let data = system.work.get("/api/user/data").bearer(&ada.token);
+        let start = system.work.post("/api/clienta_timer_start");
+        let start = start.bearer(&ada.token).json(plan("none"));
+        for call in [login, me, data, start] {
+            let asked = Instant::now();
+            let reply = call.send().await.expect(503);
+            let took = asked.elapsed();
+            assert!(took < IN_TIME, "{}: {took:?}", reply.call);
+            let body = reply.json();
             assert!(body["error"].is_string(), "{body}");
             assert!(!reply.header("retry-after").is_empty(), "{}", reply.call);
         }
-        assert!(
-            asked.elapsed() < Duration::from_secs(18),
-            "{:?}",
-            asked.elapsed()
-        );
     }
     system
         .identity

@@ -17,11 +17,13 @@ use crate::config::{Config, PremiumConfig, TeamsConfig};
 use crate::error::Error;
 use crate::feed::Memory;
 use crate::limits::Limits;
+use crate::oauth::id_token;
 use crate::pages::Cookies;
 use crate::passwords::PasswordHasher;
 use crate::photos::Darkroom;
 use crate::sso::origins::OriginAllowList;
 use crate::start::StartError;
+use crate::tokens::SigningAlgorithm;
 use crate::tokens::access::AccessTokens;
 use crate::tokens::keys::KeyStore;
 
@@ -39,6 +41,8 @@ pub(crate) struct App {
     pub(crate) clock: Clock,
     pub(crate) passwords: PasswordHasher,
     pub(crate) tokens: AccessTokens,
+    /// The keys of id tokens for clients that ask for RS256; access tokens have theirs.
+    rsa_keys: KeyStore,
     /// What is remembered of the database while the change feed lives.
     pub(crate) memory: Arc<Memory>,
     /// Woken when there are events to publish; none in a command, whose events the service publishes.
@@ -78,16 +82,17 @@ impl App {
     ) -> Result<Self, StartError> {
         let own = sealer(&secrets.keys, &config.keys.encryption_keys_old)?;
         let memory = Arc::new(Memory::new(config.tokens.remember));
-        let keys = KeyStore::new(
-            pool.clone(),
-            clock.clone(),
-            own.clone(),
-            Arc::clone(&memory),
-            config.tokens.access_ttl(),
-        )?;
+        let keys = |algorithm, ttl| {
+            let (pool, clock, sealer) = (pool.clone(), clock.clone(), own.clone());
+            KeyStore::new(algorithm, pool, clock, sealer, Arc::clone(&memory), ttl)
+        };
+        let ttl = config.tokens.access_ttl();
+        let ec_keys = keys(SigningAlgorithm::Es256, ttl)?;
+        let rsa_keys = keys(SigningAlgorithm::Rs256, id_token::LIFE)?;
         let key = &secrets.keys;
         Ok(Self {
-            tokens: AccessTokens::new(base_url.clone(), config.tokens.access_ttl(), keys),
+            tokens: AccessTokens::new(base_url.clone(), ttl, ec_keys),
+            rsa_keys,
             memory,
             relay,
             mails: sealer(&secrets.mails, &config.secrets.encryption_keys_old)?,
@@ -107,6 +112,14 @@ impl App {
             pool,
             clock,
         })
+    }
+
+    /// The keys of an algorithm.
+    pub(crate) fn keys(&self, algorithm: SigningAlgorithm) -> &KeyStore {
+        match algorithm {
+            SigningAlgorithm::Es256 => self.tokens.keys(),
+            SigningAlgorithm::Rs256 => &self.rsa_keys,
+        }
     }
 
     /// The parts, from inside an extractor.

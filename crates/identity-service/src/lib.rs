@@ -21,6 +21,7 @@ mod housekeeping;
 mod invitations;
 mod limits;
 mod links;
+mod oauth;
 mod openapi;
 mod origin;
 mod pages;

@@ -33,6 +33,8 @@ struct Limiters {
     reset_mails: KeyedLimiter<UserId>,
     new_addresses: KeyedLimiter<UserId>,
     codes: KeyedLimiter<UserId>,
+    /// Failures of OAuth clients, whichever they claim to be.
+    clients: KeyedLimiter<IpAddr>,
     failures: moka::sync::Cache<(String, IpAddr), Failures>,
 }
 
@@ -56,6 +58,7 @@ impl Limits {
             reset_mails: KeyedLimiter::new(5, 60 * minute, 5),
             new_addresses: KeyedLimiter::new(5, 60 * minute, 5),
             codes: KeyedLimiter::new(30, 60 * minute, 120),
+            clients: KeyedLimiter::new(60, minute, 30),
             failures: moka::sync::Cache::new(REMEMBERED_FAILURES),
         }))
     }
@@ -111,13 +114,7 @@ impl Limits {
     ) -> Result<(), Error> {
         let Some(limits) = &self.0 else { return Ok(()) };
         limits.login.check(&network(address)).map_err(refused)?;
-        let failures = limits
-            .failures
-            .get(&(username.to_owned(), network(address)));
-        match failures.map_or(0, |failures| failures.seconds_to_wait(now)) {
-            0 => Ok(()),
-            seconds => Err(Error::RateLimited(seconds)),
-        }
+        limits.check_failures(address, username, now)
     }
 
     pub(crate) fn login_failed(&self, address: Option<IpAddr>, username: &str, now: DateTime<Utc>) {
@@ -136,6 +133,35 @@ impl Limits {
                     last: now,
                 }
             });
+    }
+
+    /// Asked before an OAuth client's secret is looked at.
+    pub(crate) fn check_client(
+        &self,
+        address: Option<IpAddr>,
+        client_id: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            limits.check_failures(address, &client_key(client_id), now)
+        })
+    }
+
+    /// Counts a failure of an OAuth client; 429 when there were too many from this address.
+    pub(crate) fn client_failed(
+        &self,
+        address: Option<IpAddr>,
+        client_id: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        self.login_failed(address, &client_key(client_id), now);
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            limits.clients.check(&network(address)).map_err(refused)
+        })
+    }
+
+    pub(crate) fn client_succeeded(&self, address: Option<IpAddr>, client_id: &str) {
+        self.login_succeeded(address, &client_key(client_id));
     }
 
     pub(crate) fn login_succeeded(&self, address: Option<IpAddr>, username: &str) {
@@ -168,6 +194,21 @@ impl Limits {
     }
 }
 
+impl Limiters {
+    fn check_failures(
+        &self,
+        address: Option<IpAddr>,
+        name: &str,
+        now: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        let failures = self.failures.get(&(name.to_owned(), network(address)));
+        match failures.map_or(0, |failures| failures.seconds_to_wait(now)) {
+            0 => Ok(()),
+            seconds => Err(Error::RateLimited(seconds)),
+        }
+    }
+}
+
 impl Failures {
     /// One second after the tenth failure, twice as long after each further one, never beyond the window.
     fn seconds_to_wait(self, now: DateTime<Utc>) -> u64 {
@@ -179,6 +220,13 @@ impl Failures {
         let left = (self.last + wait - now).num_milliseconds();
         u64::try_from(left).map_or(0, |left| left.div_ceil(1_000))
     }
+}
+
+/// The name under which an OAuth client's failures are counted: no account can be called so. What is longer
+/// than any id is nobody's.
+fn client_key(client_id: &str) -> String {
+    let shown: String = client_id.chars().take(64).collect();
+    format!("client {shown}")
 }
 
 fn refused(RetryAfter(seconds): RetryAfter) -> Error {

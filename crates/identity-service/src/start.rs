@@ -24,6 +24,7 @@ use crate::config::Config;
 use crate::error::render;
 use crate::feed::Watch;
 use crate::housekeeping::{self, Housekeeping};
+use crate::tokens::SigningAlgorithm;
 use crate::{
     accounts, admin, audit, credentials, export, invitations, openapi, pages, photos, sessions,
     teams, tokens, totp,
@@ -162,7 +163,9 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         }
         log::warn!("the signing keys cannot be read yet: {error}");
     }
-    metrics.register(app.tokens.keys().reads().clone())?;
+    for algorithm in SigningAlgorithm::ALL {
+        metrics.register(app.keys(algorithm).reads().clone())?;
+    }
     let app = Data::new(app);
     let watch = Watch::spawn(pool.clone(), Arc::clone(&app.memory)).map_err(StartError::Feed)?;
     let figures = housekeeping::Figures::register(&metrics)?;

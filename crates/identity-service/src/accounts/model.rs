@@ -55,7 +55,7 @@ pub(crate) struct AccountRow {
     premium_tier: String,
     premium_expires_at: Option<NaiveDateTime>,
     pub(crate) created_at: NaiveDateTime,
-    updated_at: NaiveDateTime,
+    pub(crate) updated_at: NaiveDateTime,
     pub(crate) photo_version: Option<String>,
 }
 

@@ -3,15 +3,15 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use super::context::{Context, Failure};
-use super::output::{Column, count, day, minute, table};
+use super::output::{Column, count, day, table};
 use crate::admin;
 use crate::tokens::rotation;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeysCommand {
-    /// Show the keys, newest first
+    /// Show the keys, those of access tokens first, newest first
     List,
-    /// Make a new signing key; what the old one signed stays good
+    /// Make new signing keys; what the old ones signed stays good
     Rotate {
         /// Rotate although the current key does not open: the encryption key of the service is lost
         #[arg(long)]
@@ -50,6 +50,14 @@ struct Key {
 #[derive(Serialize)]
 struct Keys {
     keys: Vec<Key>,
+}
+
+/// That of access tokens, and that of RS256 id tokens where there is one.
+#[derive(Serialize)]
+struct Rotation {
+    #[serde(flatten)]
+    es256: Rotated,
+    rs256: Option<Rotated>,
 }
 
 #[derive(Serialize)]
@@ -98,17 +106,19 @@ fn listed(keys: &Keys) -> String {
     let rows = keys.keys.iter().map(|key| {
         [
             key.kid.clone(),
+            key.algorithm.clone(),
             key.state.to_owned(),
-            minute(key.created_at),
-            key.retired_at.map_or_else(|| "-".to_owned(), minute),
+            day(key.created_at),
+            key.retired_at.map_or_else(|| "-".to_owned(), day),
             key.removed_after.map_or_else(|| "-".to_owned(), day),
         ]
     });
     let columns = [
         Column::Whole("KEY"),
+        Column::Whole("ALG"),
         Column::Whole("STATE"),
-        Column::Whole("CREATED (UTC)"),
-        Column::Whole("RETIRED (UTC)"),
+        Column::Whole("CREATED"),
+        Column::Whole("RETIRED"),
         Column::Whole("KEPT UNTIL"),
     ];
     table(
@@ -119,23 +129,41 @@ fn listed(keys: &Keys) -> String {
 }
 
 async fn rotate(context: &Context, lost_key: bool) -> Result<(), Failure> {
-    let rotated = rotation::rotate(&context.app, &context.origin, lost_key).await?;
-    let rotated = Rotated {
-        changed: !rotated.by_another,
-        kid: rotated.kid,
-        retired: rotated.retired,
+    let rotation = rotation::rotate(&context.app, &context.origin, lost_key).await?;
+    let rotation = Rotation {
+        es256: rotation.es256.into(),
+        rs256: rotation.rs256.map(Rotated::from),
     };
-    context.show(&rotated, |rotated| match (rotated.changed, &rotated.retired) {
-        (false, _) => format!(
-            "Somebody else rotated at this moment; {} signs from now on.",
-            rotated.kid
-        ),
-        (true, Some(old)) => format!(
-            "{} signs from now on.\n{old} is retired; what it signed stays good until it expires.",
-            rotated.kid
-        ),
-        (true, None) => format!("{} signs from now on.", rotated.kid),
+    context.show(&rotation, |rotation| {
+        let told = [Some(&rotation.es256), rotation.rs256.as_ref()];
+        let lines: Vec<String> = told.into_iter().flatten().map(Rotated::told).collect();
+        lines.join("\n")
     })
+}
+
+impl From<rotation::Rotated> for Rotated {
+    fn from(rotated: rotation::Rotated) -> Self {
+        Self {
+            changed: !rotated.by_another,
+            kid: rotated.kid,
+            retired: rotated.retired,
+        }
+    }
+}
+
+impl Rotated {
+    fn told(&self) -> String {
+        let kid = &self.kid;
+        match (self.changed, &self.retired) {
+            (false, _) => {
+                format!("Somebody else rotated at this moment; {kid} signs from now on.")
+            }
+            (true, Some(old)) => format!(
+                "{kid} signs from now on.\n{old} is retired; what it signed stays good until it expires."
+            ),
+            (true, None) => format!("{kid} signs from now on."),
+        }
+    }
 }
 
 async fn reseal(context: &Context) -> Result<(), Failure> {

@@ -198,14 +198,14 @@ impl Keeper {
 
     async fn tend_keys(&self) -> Result<(), Error> {
         let origin = Origin::local(Via::System);
-        if let Some(age) = self.rotate_after
-            && let Some(rotated) = rotation::rotate_when_older(&self.app, &origin, age).await?
-            && !rotated.by_another
-        {
-            log::info!(
-                "the signing key was rotated by age; {} signs now",
-                rotated.kid
-            );
+        if let Some(age) = self.rotate_after {
+            let rotated = rotation::rotate_when_older(&self.app, &origin, age).await?;
+            for rotated in rotated.iter().filter(|rotated| !rotated.by_another) {
+                log::info!(
+                    "a signing key was rotated by age; {} signs now",
+                    rotated.kid
+                );
+            }
         }
         let removed = rotation::remove_outlived(&self.app, &origin).await?;
         self.count("signing_key", removed);

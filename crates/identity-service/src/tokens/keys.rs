@@ -1,33 +1,31 @@
-//! The keys that access tokens are signed with: kept sealed in the database, so that every replica
-//! signs and verifies with the same ones, and parsed in memory.
+//! The keys that tokens are signed with: kept sealed in the database, so that every replica signs and
+//! verifies with the same ones, and parsed in memory.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use aws_lc_rs::rand::SystemRandom;
-use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use db_kit::{DbError, Pool};
 use jsonwebtoken::jwk::{Jwk, KeyAlgorithm, PublicKeyUse, ThumbprintHash};
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
-use prometheus::IntCounter;
+use jsonwebtoken::{DecodingKey, EncodingKey};
+use prometheus::{IntCounter, Opts};
 use secrecy::ExposeSecret as _;
 use service_kit::Clock;
 use service_kit::seal::Sealer;
 use tokio::time::Instant;
 
+use super::algorithm::SigningAlgorithm;
 use super::queries::{self, NewSigningKey, SigningKeyRow};
 use super::ring::{self, KeyRing, SigningKey};
 use crate::error::Error;
-use crate::feed::Memory;
+use crate::feed::{self, Memory, Subject};
 
-/// What access tokens are signed with.
-pub(crate) const ALGORITHM: &str = "ES256";
 /// Tokens that name keys nobody knows make the database read no more often than this.
 const UNKNOWN_KEYS_EVERY: Duration = Duration::from_millis(200);
 
-/// The keys known to this process.
+/// The keys of one algorithm that are known to this process.
 pub(crate) struct KeyStore {
+    algorithm: SigningAlgorithm,
     pool: Pool,
     clock: Clock,
     sealer: Sealer,
@@ -52,6 +50,7 @@ struct Readings {
 /// A key that was made and is nowhere yet.
 pub(crate) struct FreshKey {
     pub(crate) kid: String,
+    algorithm: SigningAlgorithm,
     private_key_sealed: String,
     public_jwk: String,
     ttl_seconds: i64,
@@ -60,17 +59,22 @@ pub(crate) struct FreshKey {
 impl KeyStore {
     /// A store that knows no key yet; the first use reads them.
     pub(crate) fn new(
+        algorithm: SigningAlgorithm,
         pool: Pool,
         clock: Clock,
         sealer: Sealer,
         memory: Arc<Memory>,
         ttl: chrono::Duration,
     ) -> Result<Self, prometheus::Error> {
-        let reads = IntCounter::new(
-            "signing_key_reads_total",
-            "How often the signing keys were read from the database",
+        let reads = IntCounter::with_opts(
+            Opts::new(
+                "signing_key_reads_total",
+                "How often the signing keys were read from the database",
+            )
+            .const_label("algorithm", algorithm.as_str()),
         )?;
         Ok(Self {
+            algorithm,
             pool,
             clock,
             sealer,
@@ -131,23 +135,24 @@ impl KeyStore {
         self.memory.keys_generation()
     }
 
-    /// A new key, sealed for its place in the database.
-    pub(crate) fn generate(&self) -> Result<FreshKey, Error> {
-        let failed = |error: &dyn std::fmt::Display| Error::internal("making a signing key", error);
-        let pkcs8 =
-            EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
-                .map_err(|error| failed(&error))?;
-        let (kid, public_jwk) = public_half(&EncodingKey::from_ec_der(pkcs8.as_ref()))
-            .map_err(|error| failed(&error))?;
+    /// A new key, sealed for its place in the database. An RSA key takes a good part of a second.
+    pub(crate) async fn generate(&self) -> Result<FreshKey, Error> {
+        let (algorithm, ttl_seconds) = (self.algorithm, self.ttl_seconds);
+        let key = tokio::task::spawn_blocking(move || algorithm.generate())
+            .await
+            .map_err(|error| Error::internal("making a signing key", error))??;
+        let (kid, public_jwk) = public_half(&key, algorithm)
+            .map_err(|error| Error::internal("making a signing key", error))?;
         let private_key_sealed = self
             .sealer
-            .seal(&place(&kid), pkcs8.as_ref())
-            .map_err(|error| failed(&error))?;
+            .seal(&place(&kid), key.as_bytes())
+            .map_err(|error| Error::internal("sealing a signing key", error))?;
         Ok(FreshKey {
             kid,
+            algorithm,
             private_key_sealed,
             public_jwk,
-            ttl_seconds: self.ttl_seconds,
+            ttl_seconds,
         })
     }
 
@@ -212,12 +217,13 @@ impl KeyStore {
     async fn read(&self, number: u64) -> Result<Arc<KeyRing>, Error> {
         self.reads.inc();
         let generation = self.generation();
+        let algorithm = self.algorithm;
         let rows = self
             .pool
-            .read(|db| Ok::<_, Error>(queries::list_keys(db, ALGORITHM)?))
+            .read(move |db| Ok::<_, Error>(queries::list_keys(db, algorithm)?))
             .await?;
         self.keep_long_enough(&rows).await?;
-        let mut ring = KeyRing::parse(&rows, &self.sealer)?;
+        let mut ring = KeyRing::parse(&rows, algorithm, &self.sealer)?;
         (ring.reading, ring.generation) = (number, generation);
         let ring = Arc::new(ring);
         *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&ring);
@@ -239,16 +245,18 @@ impl KeyStore {
     }
 
     /// Makes a key where there is none to sign with. Replicas that start together all try; the unique
-    /// constraint lets one in and the others read that one.
+    /// constraint lets one in and the others read that one. Those that have looked before publish it soon.
     async fn make_first(&self, generation: i64) -> Result<(), Error> {
-        let key = self.generate()?;
+        let key = self.generate().await?;
         let now = self.clock.now_naive();
         self.pool
-            .write_one(move |db| {
-                Ok::<_, Error>(queries::insert_key(db, &key.row(generation, now))?)
+            .write_tx(move |db| {
+                if queries::insert_key(db, &key.row(generation, now))? {
+                    feed::queries::record(db, &[Subject::Keys])?;
+                }
+                Ok::<_, Error>(())
             })
             .await
-            .map(drop)
     }
 }
 
@@ -257,7 +265,7 @@ impl FreshKey {
     pub(crate) fn row(&self, generation: i64, now: chrono::NaiveDateTime) -> NewSigningKey<'_> {
         NewSigningKey {
             kid: &self.kid,
-            algorithm: ALGORITHM,
+            algorithm: self.algorithm.as_str(),
             generation,
             private_key_sealed: &self.private_key_sealed,
             public_jwk: &self.public_jwk,
@@ -268,11 +276,14 @@ impl FreshKey {
 }
 
 /// The key's id (RFC 7638 thumbprint) and the public JWK as it will stand in the JWKS.
-fn public_half(key: &EncodingKey) -> Result<(String, String), Box<dyn std::error::Error>> {
-    let mut jwk = Jwk::from_encoding_key(key, Algorithm::ES256)?;
+fn public_half(
+    key: &EncodingKey,
+    algorithm: SigningAlgorithm,
+) -> Result<(String, String), Box<dyn std::error::Error>> {
+    let mut jwk = Jwk::from_encoding_key(key, algorithm.jwt())?;
     let kid = jwk.thumbprint(ThumbprintHash::SHA256)?;
     jwk.common.key_id = Some(kid.clone());
-    jwk.common.key_algorithm = Some(KeyAlgorithm::ES256);
+    jwk.common.key_algorithm = Some(KeyAlgorithm::from(algorithm.jwt()));
     jwk.common.public_key_use = Some(PublicKeyUse::Signature);
     Ok((kid, serde_json::to_string(&jwk)?))
 }

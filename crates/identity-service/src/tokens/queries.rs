@@ -2,9 +2,10 @@ use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 
+use super::algorithm::SigningAlgorithm;
 use crate::schema::signing_keys;
 
-/// A key that signs access tokens, as stored.
+/// A key that signs tokens, as stored.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct SigningKeyRow {
     pub(crate) kid: String,
@@ -56,9 +57,12 @@ pub(crate) struct NewSigningKey<'a> {
 }
 
 /// The keys of an algorithm, newest first.
-pub(crate) fn list_keys(db: &mut Db, algorithm: &str) -> QueryResult<Vec<SigningKeyRow>> {
+pub(crate) fn list_keys(
+    db: &mut Db,
+    algorithm: SigningAlgorithm,
+) -> QueryResult<Vec<SigningKeyRow>> {
     signing_keys::table
-        .filter(signing_keys::algorithm.eq(algorithm))
+        .filter(signing_keys::algorithm.eq(algorithm.as_str()))
         .order(signing_keys::generation.desc())
         .limit(MAX_KEYS)
         .select(SIGNING_KEY)

@@ -7,6 +7,7 @@ use secrecy::{ExposeSecret as _, SecretSlice};
 use serde_json::Value;
 use service_kit::seal::Sealer;
 
+use super::algorithm::SigningAlgorithm;
 use super::keys::place;
 use super::queries::SigningKeyRow;
 use crate::error::Error;
@@ -33,14 +34,18 @@ pub(crate) struct SigningKey {
 }
 
 impl KeyRing {
-    pub(super) fn parse(rows: &[SigningKeyRow], sealer: &Sealer) -> Result<Self, Error> {
+    pub(super) fn parse(
+        rows: &[SigningKeyRow],
+        algorithm: SigningAlgorithm,
+        sealer: &Sealer,
+    ) -> Result<Self, Error> {
         let mut ring = Self::default();
         for row in rows {
             ring.newest_generation = ring.newest_generation.max(row.generation);
             if ring.signing.is_none() && row.retired_at.is_none() {
-                let signing = open(row, sealer).map(|pkcs8| SigningKey {
+                let signing = open(row, sealer).map(|der| SigningKey {
                     kid: row.kid.clone(),
-                    key: EncodingKey::from_ec_der(pkcs8.expose_secret()),
+                    key: algorithm.read(der.expose_secret()),
                 });
                 ring.signing = Some(signing.map(Arc::new));
             }

@@ -3,7 +3,7 @@
 use chrono::{NaiveDateTime, TimeDelta};
 use serde_json::json;
 
-use super::keys::ALGORITHM;
+use super::algorithm::SigningAlgorithm;
 use super::queries::{self, SigningKeyRow};
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -14,7 +14,14 @@ use crate::origin::Origin;
 /// replica that hears late of a rotation signs with it a moment longer.
 const MARGIN: TimeDelta = TimeDelta::days(1);
 
-/// What a rotation came to.
+/// What a rotation came to, for each algorithm.
+pub(crate) struct Rotation {
+    pub(crate) es256: Rotated,
+    /// None while there is no such key.
+    pub(crate) rs256: Option<Rotated>,
+}
+
+/// What the rotation of one key came to.
 pub(crate) struct Rotated {
     /// The key that signs now.
     pub(crate) kid: String,
@@ -24,22 +31,59 @@ pub(crate) struct Rotated {
     pub(crate) by_another: bool,
 }
 
-/// All keys, newest first.
+/// All keys, those of access tokens first, newest first.
 pub(crate) async fn list(app: &App) -> Result<Vec<SigningKeyRow>, Error> {
+    let mut keys = list_of(app, SigningAlgorithm::Es256).await?;
+    keys.extend(list_of(app, SigningAlgorithm::Rs256).await?);
+    Ok(keys)
+}
+
+/// Retires the signing keys and makes the next ones, each in one transaction. The current keys must open
+/// here, unless `lost_key` says that they never will again: a process with another encryption key than the
+/// service's would make keys that the service cannot use.
+pub(crate) async fn rotate(app: &App, origin: &Origin, lost_key: bool) -> Result<Rotation, Error> {
+    let es256 = rotate_one(app, SigningAlgorithm::Es256, origin, lost_key).await?;
+    let rs256 = match list_of(app, SigningAlgorithm::Rs256).await?.is_empty() {
+        true => None,
+        false => Some(rotate_one(app, SigningAlgorithm::Rs256, origin, lost_key).await?),
+    };
+    Ok(Rotation { es256, rs256 })
+}
+
+/// Rotates the signing keys that are older than `age`.
+pub(crate) async fn rotate_when_older(
+    app: &App,
+    origin: &Origin,
+    age: TimeDelta,
+) -> Result<Vec<Rotated>, Error> {
+    let now = app.clock.now_naive();
+    let old = |row: &SigningKeyRow| row.retired_at.is_none() && row.created_at + age <= now;
+    let mut rotated = Vec::new();
+    for algorithm in SigningAlgorithm::ALL {
+        if list_of(app, algorithm).await?.iter().any(old) {
+            rotated.push(rotate_one(app, algorithm, origin, false).await?);
+        }
+    }
+    Ok(rotated)
+}
+
+async fn list_of(app: &App, algorithm: SigningAlgorithm) -> Result<Vec<SigningKeyRow>, Error> {
     app.pool
-        .read(|db| Ok::<_, Error>(queries::list_keys(db, ALGORITHM)?))
+        .read(move |db| Ok::<_, Error>(queries::list_keys(db, algorithm)?))
         .await
 }
 
-/// Retires the signing key and makes the next one, in one transaction. The current key must open here,
-/// unless `lost_key` says that it never will again: a process with another encryption key than the
-/// service's would make a key that the service cannot use.
-pub(crate) async fn rotate(app: &App, origin: &Origin, lost_key: bool) -> Result<Rotated, Error> {
-    let rows = list(app).await?;
+async fn rotate_one(
+    app: &App,
+    algorithm: SigningAlgorithm,
+    origin: &Origin,
+    lost_key: bool,
+) -> Result<Rotated, Error> {
+    let rows = list_of(app, algorithm).await?;
     let current = rows.iter().find(|row| row.retired_at.is_none());
     if let Some(current) = current
         && !lost_key
-        && !app.tokens.keys().opens(current)
+        && !app.keys(algorithm).opens(current)
     {
         return Err(Error::Internal(
             "the signing key does not open with this IDENTITY__KEYS__ENCRYPTION_KEY, so the service has another one: \
@@ -47,29 +91,19 @@ pub(crate) async fn rotate(app: &App, origin: &Origin, lost_key: bool) -> Result
                 .into(),
         ));
     }
-    replace(app, origin, &rows).await
+    replace(app, algorithm, origin, &rows).await
 }
 
-/// Rotates a signing key that is older than `age`.
-pub(crate) async fn rotate_when_older(
+async fn replace(
     app: &App,
+    algorithm: SigningAlgorithm,
     origin: &Origin,
-    age: TimeDelta,
-) -> Result<Option<Rotated>, Error> {
-    let rows = list(app).await?;
-    let now = app.clock.now_naive();
-    let old = |row: &SigningKeyRow| row.retired_at.is_none() && row.created_at + age <= now;
-    if !rows.iter().any(old) {
-        return Ok(None);
-    }
-    rotate(app, origin, false).await.map(Some)
-}
-
-async fn replace(app: &App, origin: &Origin, rows: &[SigningKeyRow]) -> Result<Rotated, Error> {
+    rows: &[SigningKeyRow],
+) -> Result<Rotated, Error> {
     let newest = rows.first().map_or(0, |row| row.generation);
     let signing = rows.iter().find(|row| row.retired_at.is_none());
     let retired = signing.map(|row| row.kid.clone());
-    let key = app.tokens.keys().generate()?;
+    let key = app.keys(algorithm).generate().await?;
     let rotated = app
         .change(origin, move |change| {
             let now = change.now.naive_utc();
@@ -86,7 +120,8 @@ async fn replace(app: &App, origin: &Origin, rows: &[SigningKeyRow]) -> Result<R
                     None => Ok(None),
                 };
             }
-            let details = json!({ "kid": key.kid, "retired": retired });
+            let details =
+                json!({ "algorithm": algorithm.as_str(), "kid": key.kid, "retired": retired });
             change.audit(&Entry::new(Action::KeysRotated).details(details))?;
             change.keys_changed();
             let kid = key.kid;
@@ -100,7 +135,7 @@ async fn replace(app: &App, origin: &Origin, rows: &[SigningKeyRow]) -> Result<R
             by_another: false,
         });
     }
-    let signing = list(app)
+    let signing = list_of(app, algorithm)
         .await?
         .into_iter()
         .find(|row| row.retired_at.is_none());
@@ -143,20 +178,25 @@ pub(crate) async fn remove(app: &App, origin: &Origin, kid: String) -> Result<bo
     .await
 }
 
-/// Seals the signing key with the current encryption key if an older one has sealed it; how many. It stays
-/// the same key, so that nobody has to read it again.
+/// Seals the signing keys with the current encryption key where an older one has sealed them; how many. They
+/// stay the same keys, so that nobody has to read them again.
 pub(crate) async fn reseal(app: &App) -> Result<usize, Error> {
-    let mut rows = list(app).await?.into_iter();
-    let Some(row) = rows.find(|row| row.retired_at.is_none()) else {
-        return Ok(0);
-    };
-    let Some(fresh) = app.tokens.keys().reseal(&row)? else {
-        return Ok(0);
-    };
-    let sealed = row.private_key_sealed;
-    app.pool
-        .write_one(move |db| {
-            Ok::<_, Error>(queries::replace_sealed(db, &row.kid, &sealed, &fresh)?)
-        })
-        .await
+    let mut resealed = 0;
+    for algorithm in SigningAlgorithm::ALL {
+        let mut rows = list_of(app, algorithm).await?.into_iter();
+        let Some(row) = rows.find(|row| row.retired_at.is_none()) else {
+            continue;
+        };
+        let Some(fresh) = app.keys(algorithm).reseal(&row)? else {
+            continue;
+        };
+        let sealed = row.private_key_sealed;
+        resealed += app
+            .pool
+            .write_one(move |db| {
+                Ok::<_, Error>(queries::replace_sealed(db, &row.kid, &sealed, &fresh)?)
+            })
+            .await?;
+    }
+    Ok(resealed)
 }

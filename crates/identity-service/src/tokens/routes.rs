@@ -1,5 +1,5 @@
 use actix_web::HttpResponse;
-use actix_web::http::header::CACHE_CONTROL;
+use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL};
 use actix_web::web::{Data, ServiceConfig};
 use auth_types::wire::IdentityError;
 use serde::Serialize;
@@ -7,13 +7,15 @@ use serde_json::Value;
 use service_kit::http::endpoint;
 use utoipa::ToSchema;
 
+use super::SigningAlgorithm;
 use crate::app::App;
 use crate::error::Error;
 
-/// The public halves of the keys that access tokens are signed with (RFC 7517 section 5).
+/// The public halves of the keys that access tokens and id tokens are signed with (RFC 7517 section 5).
 #[derive(Serialize, ToSchema)]
 pub(crate) struct JwksResponse {
-    /// Newest first; retired ones for as long as something alive was signed with them.
+    /// Those of access tokens first, newest first; retired ones for as long as something alive was signed
+    /// with them.
     #[schema(value_type = Vec<Object>)]
     keys: Vec<Value>,
 }
@@ -22,7 +24,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/.well-known/jwks.json").get(jwks));
 }
 
-/// The public keys, for who verifies access tokens by himself. A token says in `kid` which one signed it;
+/// The public keys, for who verifies tokens by himself. A token says in `kid` which one signed it;
 /// on an unknown one, read this again.
 #[utoipa::path(
     get, path = "/.well-known/jwks.json", tag = "tokens",
@@ -32,8 +34,13 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     )
 )]
 async fn jwks(app: Data<App>) -> Result<HttpResponse, Error> {
-    let keys = app.tokens.keys().current().await?.public.clone();
+    let mut keys = Vec::new();
+    for algorithm in SigningAlgorithm::ALL {
+        keys.extend_from_slice(&app.keys(algorithm).current().await?.public);
+    }
     Ok(HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "public, max-age=300"))
+        // Pages of any site that verify id tokens read it.
+        .insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
         .json(JwksResponse { keys }))
 }

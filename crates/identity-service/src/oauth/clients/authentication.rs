@@ -1,0 +1,165 @@
+//! How a client shows who it is (RFC 6749 section 2.3).
+
+use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use url::form_urlencoded;
+
+use super::model::OAuthClient;
+use super::service::find_client;
+use crate::app::App;
+use crate::oauth::error::OAuthError;
+use crate::oauth::form::OAuthForm;
+use crate::origin::Origin;
+
+/// The longest id that a client can have.
+const MAX_ID_CHARS: usize = 64;
+
+/// What was presented: an id, and a secret if one was.
+#[derive(PartialEq, Eq)]
+struct Presented {
+    id: String,
+    secret: Option<String>,
+}
+
+/// The client that sends a request: by `Authorization: Basic`, or by `client_id` and `client_secret` in the
+/// form; a public client by its id alone.
+///
+/// # Errors
+/// [`OAuthError::InvalidClient`], the same for an unknown client and for a wrong secret; `invalid_request`
+/// for two ways at once; 429 after too many failures.
+pub(crate) async fn authenticate(
+    app: &App,
+    headers: &HeaderMap,
+    form: &OAuthForm,
+    origin: &Origin,
+) -> Result<OAuthClient, OAuthError> {
+    let presented = presented(headers, form)?;
+    let now = app.clock.now();
+    app.limits
+        .check_client(origin.address, &presented.id, now)?;
+    let found = match presented.id.len() {
+        1..=MAX_ID_CHARS => find_client(app, &presented.id).await?,
+        _ => None,
+    };
+    match found.filter(|client| presented.is(client)) {
+        Some(client) => {
+            app.limits.client_succeeded(origin.address, &presented.id);
+            Ok(client)
+        }
+        None => {
+            app.limits
+                .client_failed(origin.address, &presented.id, now)?;
+            Err(OAuthError::InvalidClient)
+        }
+    }
+}
+
+impl Presented {
+    fn is(&self, client: &OAuthClient) -> bool {
+        match &self.secret {
+            Some(secret) => client.has_secret(secret),
+            None => client.is_public(),
+        }
+    }
+}
+
+fn presented(headers: &HeaderMap, form: &OAuthForm) -> Result<Presented, OAuthError> {
+    let mut authorizations = headers.get_all(AUTHORIZATION);
+    let Some(authorization) = authorizations.next() else {
+        return Ok(Presented {
+            id: form
+                .get("client_id")
+                .ok_or(OAuthError::InvalidClient)?
+                .to_owned(),
+            secret: form.get("client_secret").map(str::to_owned),
+        });
+    };
+    if authorizations.next().is_some() {
+        return Err(OAuthError::invalid_request(
+            "The header Authorization is given twice",
+        ));
+    }
+    let presented = basic(authorization.as_bytes()).ok_or(OAuthError::InvalidClient)?;
+    if form.get("client_secret").is_some() {
+        return Err(OAuthError::invalid_request(
+            "The client authenticates in two ways at once",
+        ));
+    }
+    if form.get("client_id").is_some_and(|id| id != presented.id) {
+        return Err(OAuthError::invalid_request(
+            "client_id is not the client that authenticates",
+        ));
+    }
+    Ok(presented)
+}
+
+/// Reads `Basic`. Both parts are form-encoded before they are joined (RFC 6749 section 2.3.1).
+fn basic(header: &[u8]) -> Option<Presented> {
+    let (scheme, encoded) = std::str::from_utf8(header).ok()?.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("Basic") {
+        return None;
+    }
+    let decoded = STANDARD.decode(encoded.trim()).ok()?;
+    let (id, secret) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
+    let secret = form_decode(secret)?;
+    Some(Presented {
+        id: form_decode(id)?,
+        secret: (!secret.is_empty()).then_some(secret),
+    })
+}
+
+fn form_decode(text: &str) -> Option<String> {
+    // What would end a name or a value in a form stands for itself here: not everybody encodes.
+    let text = text.replace('&', "%26").replace('=', "%3D");
+    let (decoded, _) = form_urlencoded::parse(text.as_bytes())
+        .next()
+        .unwrap_or_default();
+    let is_good = !decoded.contains(['\0', char::REPLACEMENT_CHARACTER]);
+    is_good.then(|| decoded.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn read(header: &str) -> Option<(String, Option<String>)> {
+        basic(header.as_bytes()).map(|presented| (presented.id, presented.secret))
+    }
+
+    fn encoded(credentials: &str) -> String {
+        format!("Basic {}", STANDARD.encode(credentials))
+    }
+
+    #[test]
+    fn both_parts_are_form_encoded() {
+        let some = |id: &str, secret: &str| Some((id.to_owned(), Some(secret.to_owned())));
+        assert_eq!(read(&encoded("app:s3cret")), some("app", "s3cret"));
+        assert_eq!(
+            read(&encoded("a%3Ab:p%2Bq+r%25%C3%A9")),
+            some("a:b", "p+q r%é")
+        );
+        assert_eq!(read(&encoded("app:a:b=c&d")), some("app", "a:b=c&d"));
+        assert_eq!(read(&encoded("app:")), Some(("app".to_owned(), None)));
+        let lower = encoded("app:x").replace("Basic", "bASIC");
+        assert_eq!(read(&lower), some("app", "x"));
+    }
+
+    #[test]
+    fn what_is_no_basic_authentication_is_not_guessed_at() {
+        for header in [
+            "Basic",
+            "Basic ",
+            "Basic !!!",
+            "Bearer abc",
+            &encoded("no-colon"),
+            &encoded("app:%FF"),
+            &encoded("app:%00"),
+            &format!("Basic {}", STANDARD.encode(b"app:\xff")),
+        ] {
+            assert_eq!(read(header), None, "{header}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+use auth_types::ScopeSet;
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use service_kit::crypto::sha256;
+
+use super::redirect;
+use crate::error::Error;
+use crate::schema::oauth_clients;
+use crate::tokens::SigningAlgorithm;
+
+/// A client as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Insertable, AsChangeset)]
+#[diesel(table_name = oauth_clients, treat_none_as_null = true)]
+pub(crate) struct ClientRow {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    pub(crate) secret_hash: Option<String>,
+    pub(crate) redirect_uris: String,
+    pub(crate) scope: String,
+    pub(crate) is_first_party: bool,
+    pub(crate) may_introspect_any: bool,
+    pub(crate) id_token_alg: String,
+    pub(crate) is_configured: bool,
+    pub(crate) created_at: NaiveDateTime,
+    pub(crate) updated_at: NaiveDateTime,
+}
+
+/// Somebody who asks for access to accounts (RFC 6749 section 2).
+#[derive(Debug, Clone)]
+pub(crate) struct OAuthClient {
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// SHA-256 of the secret; none for a public client, which can keep none (section 2.1).
+    pub(crate) secret_hash: Option<String>,
+    pub(crate) redirect_uris: Vec<String>,
+    /// What it may ask for, and gets when it asks for nothing.
+    pub(crate) scope: ScopeSet,
+    /// The product's own: nobody is asked for consent.
+    pub(crate) is_first_party: bool,
+    /// Whether it may ask about tokens of others.
+    pub(crate) may_introspect_any: bool,
+    pub(crate) id_token_alg: SigningAlgorithm,
+    /// Whether the configuration file says what it is, and not a command.
+    pub(crate) is_configured: bool,
+    pub(crate) created_at: NaiveDateTime,
+    pub(crate) updated_at: NaiveDateTime,
+}
+
+impl OAuthClient {
+    /// Whether it has no secret.
+    pub(crate) fn is_public(&self) -> bool {
+        self.secret_hash.is_none()
+    }
+
+    /// Whether answers may be sent to this address: exactly as registered (RFC 9700 section 2.1), but for
+    /// the port of a loopback address, which a program on the user's machine cannot choose (RFC 8252
+    /// section 7.3).
+    pub(crate) fn allows_redirect(&self, given: &str) -> bool {
+        self.redirect_uris
+            .iter()
+            .any(|registered| redirect::matches(registered, given))
+    }
+
+    /// Whether this is its secret.
+    pub(crate) fn has_secret(&self, presented: &str) -> bool {
+        let Some(stored) = &self.secret_hash else {
+            return false;
+        };
+        let presented = hash_secret(presented);
+        verify_slices_are_equal(stored.as_bytes(), presented.as_bytes()).is_ok()
+    }
+}
+
+impl TryFrom<ClientRow> for OAuthClient {
+    type Error = Error;
+
+    fn try_from(row: ClientRow) -> Result<Self, Error> {
+        let unreadable = |column: &str, why: &dyn std::fmt::Display| {
+            Error::internal(&format!("oauth_clients.{column}"), why)
+        };
+        let redirect_uris = serde_json::from_str(&row.redirect_uris)
+            .map_err(|error| unreadable("redirect_uris", &error))?;
+        let scope = row.scope.parse();
+        Ok(Self {
+            redirect_uris,
+            scope: scope.map_err(|error: auth_types::UnknownName| unreadable("scope", &error))?,
+            id_token_alg: SigningAlgorithm::parse(&row.id_token_alg)
+                .ok_or_else(|| unreadable("id_token_alg", &row.id_token_alg))?,
+            id: row.id,
+            name: row.name,
+            secret_hash: row.secret_hash,
+            is_first_party: row.is_first_party,
+            may_introspect_any: row.may_introspect_any,
+            is_configured: row.is_configured,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+        })
+    }
+}
+
+impl From<&OAuthClient> for ClientRow {
+    fn from(client: &OAuthClient) -> Self {
+        let uris = client.redirect_uris.as_slice();
+        Self {
+            id: client.id.clone(),
+            name: client.name.clone(),
+            secret_hash: client.secret_hash.clone(),
+            redirect_uris: serde_json::Value::from(uris).to_string(),
+            scope: client.scope.to_string(),
+            is_first_party: client.is_first_party,
+            may_introspect_any: client.may_introspect_any,
+            id_token_alg: client.id_token_alg.as_str().to_owned(),
+            is_configured: client.is_configured,
+            created_at: client.created_at,
+            updated_at: client.updated_at,
+        }
+    }
+}
+
+/// What is stored of a secret. It is 256 random bits, so that no slow hash is needed.
+pub(crate) fn hash_secret(secret: &str) -> String {
+    URL_SAFE_NO_PAD.encode(sha256(secret.as_bytes()))
+}

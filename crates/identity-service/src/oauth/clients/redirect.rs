@@ -1,0 +1,193 @@
+//! Where answers to a client may be sent.
+
+use url::Url;
+
+/// What begins an address on the user's own machine, over plain http.
+const LOOPBACKS: [&str; 3] = ["http://127.0.0.1", "http://[::1]", "http://localhost"];
+
+const MAX_CHARS: usize = 2_048;
+
+/// Whether `given` is `registered`. Texts are compared, not what a parser makes of them: parsers differ.
+pub(crate) fn matches(registered: &str, given: &str) -> bool {
+    if registered == given {
+        return true;
+    }
+    match (loopback(registered), loopback(given)) {
+        (Some(registered), Some(given)) => registered == given,
+        _ => false,
+    }
+}
+
+/// Host and path of a loopback address, without its port.
+fn loopback(uri: &str) -> Option<(&'static str, &str)> {
+    let (host, rest) = LOOPBACKS
+        .into_iter()
+        .find_map(|host| Some((host, uri.strip_prefix(host)?)))?;
+    let path = match rest.strip_prefix(':') {
+        Some(rest) => {
+            let (port, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+            let canonical = port.parse::<u16>().ok()?.to_string() == port;
+            (canonical && port != "0").then_some(path)?
+        }
+        None => rest,
+    };
+    (path.is_empty() || path.starts_with(['/', '?'])).then_some((host, path))
+}
+
+/// Whether an address may be registered: https, a loopback address over http, or a scheme that a program
+/// has to itself (RFC 8252 section 7), without fragment (RFC 6749 section 3.1.2) or user.
+///
+/// # Errors
+/// A sentence that says why not.
+pub(crate) fn check(uri: &str) -> Result<(), &'static str> {
+    if uri.len() > MAX_CHARS {
+        return Err("a redirect URI has at most 2,048 characters");
+    }
+    // Browsers read a backslash as a slash, and drop what they cannot see.
+    if !uri.bytes().all(|byte| byte.is_ascii_graphic()) || uri.contains(['\\', '"', '<', '>']) {
+        return Err("a redirect URI is written in visible ASCII characters, without backslash");
+    }
+    let Ok(url) = Url::parse(uri) else {
+        return Err(
+            "a redirect URI is an absolute address, such as https://app.example.com/callback",
+        );
+    };
+    if uri.contains('#') {
+        return Err("a redirect URI has no fragment");
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("a redirect URI names no user");
+    }
+    match url.scheme() {
+        "https" if url.has_host() => Ok(()),
+        "http" if loopback(uri).is_some() => Ok(()),
+        // A reversed domain name, so that no two programs have the same; this leaves out javascript: too.
+        scheme if scheme.contains('.') => Ok(()),
+        _ => Err(
+            "a redirect URI begins with https://, with http:// and 127.0.0.1, [::1] or localhost, or with a scheme of the program's own such as com.example.app:",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn nothing_but_the_registered_text_matches() {
+        let registered = "https://app.example.com/callback";
+        assert!(matches(registered, registered));
+        for given in [
+            "https://app.example.com/callback/",
+            "https://app.example.com/callback?x=1",
+            "https://app.example.com/callback#x",
+            "https://app.example.com/Callback",
+            "https://APP.example.com/callback",
+            "https://app.example.com:443/callback",
+            "https://app.example.com:8443/callback",
+            "https://app.example.com.evil.example/callback",
+            "https://app.example.com@evil.example/callback",
+            "https://evil.example/https://app.example.com/callback",
+            "https://app.example.com/x/../callback",
+            "https://app.example.com//callback",
+            "https://app.example.com\\callback",
+            "https:/app.example.com/callback",
+            "http://app.example.com/callback",
+            " https://app.example.com/callback",
+            "https://app.example.com/callback\n",
+            "https://app.example.com/%63allback",
+            "",
+        ] {
+            assert!(!matches(registered, given), "{given}");
+        }
+    }
+
+    #[test]
+    fn a_program_on_the_users_machine_may_choose_its_port_and_nothing_else() {
+        for registered in ["http://127.0.0.1/cb", "http://127.0.0.1:7000/cb"] {
+            for port in ["", ":1", ":80", ":51234", ":65535"] {
+                assert!(matches(registered, &format!("http://127.0.0.1{port}/cb")));
+            }
+            for given in [
+                "http://127.0.0.1:51234/",
+                "http://127.0.0.1:51234/cb/",
+                "http://127.0.0.1:51234/cb?x",
+                "http://127.0.0.1:0/cb",
+                "http://127.0.0.1:00080/cb",
+                "http://127.0.0.1:65536/cb",
+                "http://127.0.0.1:/cb",
+                "http://127.0.0.1:+80/cb",
+                "http://127.0.0.1:80@evil.example/cb",
+                "http://127.0.0.1@evil.example/cb",
+                "http://127.0.0.1.evil.example/cb",
+                "http://127.0.0.2:80/cb",
+                "http://localhost:80/cb",
+                "http://[::1]:80/cb",
+                "https://127.0.0.1:80/cb",
+            ] {
+                assert!(!matches(registered, given), "{registered} {given}");
+            }
+        }
+        assert!(matches("http://[::1]/", "http://[::1]:5000/"));
+        assert!(matches("http://localhost", "http://localhost:5000"));
+        // Only who registered a loopback address has one.
+        assert!(!matches(
+            "https://app.example.com/cb",
+            "http://127.0.0.1:80/cb"
+        ));
+    }
+
+    #[test]
+    fn addresses_that_could_lead_elsewhere_cannot_be_registered() {
+        for good in [
+            "https://app.example.com",
+            "https://app.example.com/cb?tenant=1",
+            "https://app.example.com:8443/cb",
+            "http://127.0.0.1/cb",
+            "http://localhost:3000/cb",
+            "http://[::1]:3000",
+            "com.example.app:/cb",
+        ] {
+            assert_eq!(check(good), Ok(()), "{good}");
+        }
+        let long = format!("https://app.example.com/{}", "x".repeat(2_048));
+        for bad in [
+            "",
+            "app.example.com",
+            "/cb",
+            "http://app.example.com/cb",
+            "http://localhost.example.com/cb",
+            "http://127.0.0.1:x/cb",
+            "https://app.example.com/cb#",
+            "https://app.example.com/cb#x",
+            "https://user@app.example.com/cb",
+            "https://:pw@app.example.com/cb",
+            "https://app.example.com\\cb",
+            "https://app.example.com/c b",
+            "https://app.example.com/cb\n",
+            "https://bücher.example/cb",
+            "https://app.example.com/\"><script>",
+            "javascript:alert(1)",
+            "data:text/html,x",
+            "file:///etc/passwd",
+            "myapp:/cb",
+            "https://",
+            &long,
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_matches_has_the_host_that_was_registered(given in "http://(127\\.0\\.0\\.1|\\[::1\\]|localhost)[:@./a-z0-9\\\\#?]{0,12}") {
+            if matches("http://127.0.0.1/cb", &given) {
+                let url = Url::parse(&given).ok();
+                prop_assert_eq!(url.as_ref().and_then(Url::host_str), Some("127.0.0.1"));
+                prop_assert_eq!(url.as_ref().map(Url::path), Some("/cb"));
+            }
+        }
+    }
+}

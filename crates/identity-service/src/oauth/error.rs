@@ -1,0 +1,114 @@
+use std::borrow::Cow;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::WWW_AUTHENTICATE;
+use actix_web::{HttpResponse, ResponseError};
+use serde_json::json;
+use service_kit::Problem;
+use thiserror::Error;
+
+use crate::error::Error;
+
+/// Why an endpoint that OAuth clients call refuses (RFC 6749 section 5.2, RFC 8628 section 3.5). Where a
+/// text is given, it is a sentence for developers.
+#[derive(Debug, Error)]
+pub(crate) enum OAuthError {
+    /// A parameter is missing, doubled or malformed.
+    #[error("{0}")]
+    InvalidRequest(Cow<'static, str>),
+    /// Unknown, or without the right secret: which of them is not told.
+    #[error("The client is unknown, or its authentication is missing or wrong")]
+    InvalidClient,
+    #[error("{0}")]
+    InvalidGrant(Cow<'static, str>),
+    #[error("{0}")]
+    UnauthorizedClient(&'static str),
+    #[error("The grant type is not supported")]
+    UnsupportedGrantType,
+    #[error("{0}")]
+    InvalidScope(Cow<'static, str>),
+    #[error("The access was denied")]
+    AccessDenied,
+    #[error("Nobody has decided about this device yet")]
+    AuthorizationPending,
+    #[error("Ask less often: wait five seconds more between two requests")]
+    SlowDown,
+    #[error("The device code has expired")]
+    ExpiredToken,
+    /// Whatever is not the client's doing, and what is refused at every endpoint alike.
+    #[error("{0}")]
+    Other(Problem),
+}
+
+impl OAuthError {
+    /// 400 `invalid_request` with this sentence.
+    pub(crate) fn invalid_request(sentence: impl Into<Cow<'static, str>>) -> Self {
+        Self::InvalidRequest(sentence.into())
+    }
+
+    /// 400 `invalid_grant` with this sentence.
+    pub(crate) fn invalid_grant(sentence: impl Into<Cow<'static, str>>) -> Self {
+        Self::InvalidGrant(sentence.into())
+    }
+
+    /// The value of `error`.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidRequest(_) => "invalid_request",
+            Self::InvalidClient => "invalid_client",
+            Self::InvalidGrant(_) => "invalid_grant",
+            Self::UnauthorizedClient(_) => "unauthorized_client",
+            Self::UnsupportedGrantType => "unsupported_grant_type",
+            Self::InvalidScope(_) => "invalid_scope",
+            Self::AccessDenied => "access_denied",
+            Self::AuthorizationPending => "authorization_pending",
+            Self::SlowDown => "slow_down",
+            Self::ExpiredToken => "expired_token",
+            Self::Other(problem) => problem.code,
+        }
+    }
+}
+
+impl From<Error> for OAuthError {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::InvalidRefreshToken | Error::RefreshTokenReused => {
+                Self::InvalidGrant(error.to_string().into())
+            }
+            // The account, its sign-in or the client has gone while the request was under way.
+            Error::TokenRevoked => Self::invalid_grant("the access was withdrawn"),
+            error => Self::Other(Problem::from(&error)),
+        }
+    }
+}
+
+impl From<Problem> for OAuthError {
+    fn from(problem: Problem) -> Self {
+        match problem.status {
+            StatusCode::BAD_REQUEST => Self::InvalidRequest(problem.message),
+            _ => Self::Other(problem),
+        }
+    }
+}
+
+impl ResponseError for OAuthError {
+    fn status_code(&self) -> StatusCode {
+        match self {
+            Self::InvalidClient => StatusCode::UNAUTHORIZED,
+            Self::Other(problem) => problem.status,
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        if let Self::Other(problem) = self {
+            return problem.error_response();
+        }
+        let mut response = HttpResponse::build(self.status_code());
+        if matches!(self, Self::InvalidClient) {
+            // RFC 6749 section 5.2 asks for it where the header was used, RFC 9110 section 15.5.2 always.
+            response.insert_header((WWW_AUTHENTICATE, r#"Basic realm="OAuth client""#));
+        }
+        response.json(json!({ "error": self.code(), "error_description": self.to_string() }))
+    }
+}

@@ -1,0 +1,128 @@
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
+use actix_web::{FromRequest, HttpRequest};
+use service_kit::http::Unread;
+use url::form_urlencoded;
+
+use super::error::OAuthError;
+
+/// No request of a client is larger.
+const MAX_FORM_BYTES: usize = 64 * 1024;
+const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
+
+/// The parameters of a request that an OAuth client posts. Parameters without a value count as absent
+/// (RFC 6749 section 3.2).
+pub(crate) struct OAuthForm(BTreeMap<String, String>);
+
+impl OAuthForm {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// `invalid_request` for a parameter that comes twice, bad UTF-8, and NUL.
+    pub(crate) fn parse(body: &[u8]) -> Result<Self, OAuthError> {
+        let mut fields = BTreeMap::new();
+        for (name, value) in form_urlencoded::parse(body) {
+            let is_bad = |text: &str| text.contains(['\0', char::REPLACEMENT_CHARACTER]);
+            if is_bad(&name) || is_bad(&value) {
+                return Err(OAuthError::invalid_request(
+                    "A parameter is not UTF-8, or has a NUL character",
+                ));
+            }
+            // A doubled one must not be read differently by whoever looks at it on the way.
+            if fields
+                .insert(name.into_owned(), value.into_owned())
+                .is_some()
+            {
+                return Err(OAuthError::invalid_request("A parameter is given twice"));
+            }
+        }
+        fields.retain(|_, value| !value.is_empty());
+        Ok(Self(fields))
+    }
+
+    /// A parameter, if it was given.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A parameter that must be given.
+    ///
+    /// # Errors
+    /// `invalid_request` that names it.
+    pub(crate) fn require(&self, name: &str) -> Result<&str, OAuthError> {
+        self.get(name)
+            .ok_or_else(|| OAuthError::invalid_request(format!("The parameter {name} is missing")))
+    }
+}
+
+/// The names alone: the values are secrets.
+impl fmt::Debug for OAuthForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl FromRequest for OAuthForm {
+    type Error = OAuthError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, OAuthError>>>>;
+
+    fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let body = Unread::from_request(req, payload);
+        Box::pin(async move {
+            let Ok(body) = body.await;
+            if !is_form(body.headers()) {
+                return Err(OAuthError::invalid_request(
+                    "The request needs the header Content-Type: application/x-www-form-urlencoded",
+                ));
+            }
+            Self::parse(&body.bytes(MAX_FORM_BYTES).await?)
+        })
+    }
+}
+
+fn is_form(headers: &HeaderMap) -> bool {
+    let value = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    value
+        .and_then(|value| value.split(';').next())
+        .is_some_and(|essence| essence.trim().eq_ignore_ascii_case(MEDIA_TYPE))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn empty_parameters_are_absent_and_doubled_or_malformed_ones_refused() {
+        let form = OAuthForm::parse(b"code=a%2Bb+c&state=&x").unwrap();
+        assert_eq!(form.get("code"), Some("a+b c"));
+        assert_eq!((form.get("state"), form.get("x")), (None, None));
+        let error = form.require("state").unwrap_err();
+        assert!(error.to_string().contains("state"), "{error}");
+        for bad in [
+            &b"code=a&code=a"[..],
+            b"code=&code=a",
+            b"c%6Fde=a&code=b",
+            b"code=%00",
+            b"code=%FF",
+            b"code=\xff",
+            b"%00=a",
+        ] {
+            let error = OAuthForm::parse(bad).unwrap_err();
+            assert_eq!(error.code(), "invalid_request", "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_form_shows_no_value_when_it_is_printed() {
+        let form = OAuthForm::parse(b"client_secret=hunter2").unwrap();
+        let text = format!("{form:?}");
+        assert!(text.contains("client_secret") && !text.contains("hunter2"));
+    }
+}

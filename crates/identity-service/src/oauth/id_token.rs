@@ -1,0 +1,87 @@
+//! Id tokens (OpenID Connect Core section 2): who has signed in, for the client alone.
+
+use auth_types::ScopeSet;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{Duration, NaiveDateTime};
+use jsonwebtoken::Header;
+use serde::Serialize;
+use service_kit::crypto::sha256;
+
+use super::claims::ProfileClaims;
+use super::clients::model::OAuthClient;
+use crate::accounts::model::AccountRow;
+use crate::app::App;
+use crate::error::Error;
+
+/// An id token tells of one sign-in and is no key to anything; clients read it once.
+pub(crate) const LIFE: Duration = Duration::hours(1);
+
+/// The claims. `exp`, `iat` and `auth_time` are seconds since the epoch.
+#[derive(Serialize)]
+struct IdClaims<'a> {
+    iss: &'a str,
+    sub: String,
+    aud: &'a str,
+    azp: &'a str,
+    exp: i64,
+    iat: i64,
+    auth_time: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nonce: Option<&'a str>,
+    at_hash: String,
+    #[serde(flatten)]
+    profile: ProfileClaims,
+}
+
+/// Signs an id token for a client, with the algorithm that it was registered with. `auth_time` is when the
+/// account's owner signed in, `access_token` the one that it is issued with.
+pub(crate) async fn issue(
+    app: &App,
+    client: &OAuthClient,
+    account: &AccountRow,
+    scope: ScopeSet,
+    nonce: Option<&str>,
+    auth_time: NaiveDateTime,
+    access_token: &str,
+) -> Result<String, Error> {
+    let key = app.keys(client.id_token_alg).signing_key().await?;
+    let iat = app.clock.now().timestamp();
+    let claims = IdClaims {
+        iss: &app.base_url,
+        sub: account.id.to_string(),
+        aud: &client.id,
+        azp: &client.id,
+        exp: iat + LIFE.num_seconds(),
+        iat,
+        auth_time: auth_time.and_utc().timestamp(),
+        nonce,
+        at_hash: at_hash(access_token),
+        profile: ProfileClaims::of(account, &app.base_url, |wanted| scope.contains(wanted)),
+    };
+    let mut header = Header::new(client.id_token_alg.jwt());
+    header.kid = Some(key.kid.clone());
+    jsonwebtoken::encode(&header, &claims, &key.key)
+        .map_err(|error| Error::internal("signing an id token", error))
+}
+
+/// The left half of the hash that goes with the algorithm's (section 3.1.3.6): SHA-256 with both of ours.
+fn at_hash(access_token: &str) -> String {
+    let hash = sha256(access_token.as_bytes());
+    let (left, _) = hash.split_at(hash.len() / 2);
+    URL_SAFE_NO_PAD.encode(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_hash_is_that_of_a_published_example() {
+        // OpenID Connect Core, appendix A.3.
+        assert_eq!(
+            at_hash("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y"),
+            "77QmUPtjPfzWtF2AnpK9RQ"
+        );
+    }
+}

@@ -103,8 +103,13 @@ pub(crate) async fn identify(req: &HttpRequest) -> Result<CurrentUser, Error> {
         BearerError::Missing => Error::AuthenticationRequired,
         BearerError::Malformed => Error::InvalidToken,
     })?;
+    identify_token(&app, token).await
+}
+
+/// The same for a token that did not come as a bearer.
+pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser, Error> {
     let token = app.tokens.verify(token, app.clock.now()).await?;
-    let (session, account) = sessions::service::standing(&app, &token).await?;
+    let (session, account) = sessions::service::standing(app, &token).await?;
     Ok(CurrentUser {
         account,
         session,
@@ -126,7 +131,7 @@ impl SuperAdmin {
         if caller.account.role()? != AccountRole::Superadmin {
             return Err(Error::Forbidden("this takes a SUPERADMIN"));
         }
-        if now - caller.session.opened_at > ADMIN_SIGN_IN_AGE {
+        if now - caller.session.authenticated_at > ADMIN_SIGN_IN_AGE {
             return Err(Error::Forbidden(
                 "this takes a sign-in of the last 12 hours; sign in again",
             ));

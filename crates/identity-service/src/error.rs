@@ -60,6 +60,8 @@ pub(crate) enum Error {
     EmailNotUpdatable,
     #[error("the sessions were ended; the redirect_uri is not allowed")]
     RedirectNotAllowed,
+    #[error("the redirect_uri is not allowed")]
+    HandOverNotAllowed,
     #[error("the link is not valid any more")]
     InvalidLink,
     #[error("there is no such invitation")]
@@ -119,7 +121,9 @@ impl Error {
             Self::PhotoUnreachable => (StatusCode::BAD_REQUEST, "photo_unreachable"),
             Self::UnsupportedImage => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_image"),
             Self::EmailNotUpdatable => (StatusCode::BAD_REQUEST, "email_not_updatable"),
-            Self::RedirectNotAllowed => (StatusCode::BAD_REQUEST, "redirect_not_allowed"),
+            Self::RedirectNotAllowed | Self::HandOverNotAllowed => {
+                (StatusCode::BAD_REQUEST, "redirect_not_allowed")
+            }
             Self::InvalidLink => (StatusCode::BAD_REQUEST, "invalid_token"),
             Self::InvitationNotFound => (StatusCode::NOT_FOUND, "invitation_not_found"),
             Self::InvitationGone => (StatusCode::GONE, "invitation_gone"),

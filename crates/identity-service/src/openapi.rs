@@ -5,7 +5,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::{
     accounts, admin, audit, credentials, deletion, export, invitations, photos, profiles, sessions,
-    teams, tokens, totp,
+    sso, teams, tokens, totp,
 };
 
 #[derive(OpenApi)]
@@ -51,6 +51,9 @@ use crate::{
         invitations::routes::accept,
         invitations::routes::decline,
         invitations::routes::list_own,
+        sso::routes::authorize,
+        sso::routes::token,
+        sso::routes::callback,
         tokens::routes::jwks,
         admin::routes::search_users,
         admin::routes::create_user,

@@ -46,6 +46,7 @@ diesel::table! {
         service -> Nullable<Text>,
         client_id -> Nullable<Text>,
         scope -> Nullable<Text>,
+        authenticated_at -> Timestamp,
     }
 }
 

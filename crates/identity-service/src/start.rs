@@ -27,7 +27,7 @@ use crate::housekeeping::{self, Housekeeping};
 use crate::tokens::SigningAlgorithm;
 use crate::{
     accounts, admin, audit, credentials, export, invitations, openapi, pages, photos, sessions,
-    teams, tokens, totp,
+    sso, teams, tokens, totp,
 };
 
 /// The area's tables, for both databases.
@@ -193,6 +193,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         admin::routes::routes(cfg);
         audit::routes::routes(cfg);
         sessions::routes::routes(cfg);
+        sso::routes::routes(cfg);
         teams::routes::routes(cfg);
         photos::routes::routes(cfg);
         invitations::routes::routes(cfg);

@@ -162,3 +162,71 @@ pub(crate) fn allows(access: &Access, method: &str, pattern: &str) -> bool {
     };
     by_scope || (is_first_party && rule.first_party_client)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use auth_types::ScopeSet;
+
+    use super::*;
+
+    const DOCUMENT: &str = include_str!("../../../../docs/scopes.md");
+
+    fn row(method: &str, path: &str, rule: Rule) -> String {
+        let yes = |allowed: bool| if allowed { "yes" } else { "no" };
+        let client = match rule.client {
+            Client::AnyToken => "any token".to_owned(),
+            Client::Scope(scope) => format!("`{scope}`"),
+            Client::Never => "–".to_owned(),
+        };
+        let (own, sso) = (yes(rule.first_party_client), yes(rule.sso));
+        format!("| {method} | `{path}` | {client} | {own} | {sso} |")
+    }
+
+    #[test]
+    fn the_document_has_the_same_rows() {
+        let rows = TABLE.iter().flat_map(|(methods, path, rule)| {
+            methods
+                .split(' ')
+                .map(move |method| row(method, path, *rule))
+        });
+        let section = DOCUMENT.split("\n## ").nth(1).unwrap();
+        let documented: Vec<&str> = section
+            .lines()
+            .filter(|line| line.starts_with("| ") && line.contains("`/"))
+            .collect();
+        assert_eq!(documented, rows.collect::<Vec<_>>());
+    }
+
+    /// What an OAuth client can be given never reaches what only the account itself may do.
+    #[test]
+    fn no_scope_opens_what_no_client_may() {
+        let third = Access::Client {
+            client_id: "app".to_owned(),
+            scope: ScopeSet::all(),
+            is_first_party: false,
+        };
+        let own = Access::Client {
+            client_id: "app".to_owned(),
+            scope: ScopeSet::default(),
+            is_first_party: true,
+        };
+        for (methods, path, rule) in TABLE {
+            for method in methods.split(' ') {
+                let never = rule.client == Client::Never;
+                assert_eq!(allows(&third, method, path), !never, "{method} {path}");
+                assert_eq!(
+                    allows(&own, method, path),
+                    rule.first_party_client || !never
+                );
+                assert_eq!(allows(&Access::Sso, method, path), rule.sso);
+                assert!(allows(&Access::Full, method, path));
+            }
+        }
+        for access in [&third, &own, &Access::Sso] {
+            assert!(!allows(access, "GET", "/api/not/in/the/table"));
+            assert!(!allows(access, "PATCH", "/api/auth/me"));
+        }
+    }
+}

@@ -111,8 +111,20 @@ fn is_for_browsers(path: &str) -> bool {
         || path == "/api/auth/sso/authorize"
 }
 
+/// Whether who is not signed in is to be sent to the sign-in page: all but those that ask for JSON alone.
+pub(crate) fn wants_page(request: &HttpRequest) -> bool {
+    let names = |kind: &str| {
+        request
+            .headers()
+            .get_all(ACCEPT)
+            .filter_map(|value| value.to_str().ok())
+            .any(|value| value.to_ascii_lowercase().contains(kind))
+    };
+    names("text/html") || !names("application/json")
+}
+
 /// Whether the request is a browser's that navigates.
-pub(crate) fn accepts_html(request: &HttpRequest) -> bool {
+fn accepts_html(request: &HttpRequest) -> bool {
     request
         .headers()
         .get_all(ACCEPT)

@@ -13,7 +13,7 @@ use actix_web::web::ServiceConfig;
 use service_kit::http::endpoint;
 
 pub(crate) use cookies::Cookies;
-pub(crate) use layout::render_problem;
+pub(crate) use layout::{render_problem, wants_page};
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/assets/{file}").get(assets::asset))

@@ -6,6 +6,7 @@ mod list;
 pub(crate) mod login;
 pub(crate) mod model;
 mod notice;
+pub(crate) mod opening;
 pub(crate) mod queries;
 pub(crate) mod refresh;
 pub(crate) mod routes;

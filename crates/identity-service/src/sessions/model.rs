@@ -16,7 +16,8 @@ pub(crate) struct NewSession {
     pub(crate) id: String,
     pub(crate) refresh_token: RefreshToken,
     pub(crate) grant: Grant,
-    pub(crate) opened_at: NaiveDateTime,
+    opened_at: NaiveDateTime,
+    authenticated_at: NaiveDateTime,
     client: Client,
 }
 
@@ -45,7 +46,14 @@ impl NewSession {
             id: Uuid::new_v4().to_string(),
             refresh_token: RefreshToken::generate(),
             opened_at: now,
+            authenticated_at: now,
         }
+    }
+
+    /// The same, of somebody who showed at `at` who he is, and not just now.
+    pub(crate) fn authenticated(mut self, at: NaiveDateTime) -> Self {
+        self.authenticated_at = at;
+        self
     }
 
     /// The row of this session for an account.
@@ -61,6 +69,7 @@ impl NewSession {
             refresh_expires_at: self.opened_at + IDLE_LIFE,
             address: self.client.address.as_deref(),
             user_agent: self.client.user_agent.as_deref(),
+            authenticated_at: self.authenticated_at,
             kind: self.grant.kind(),
             service: self.grant.service(),
             client_id: self.grant.client_id(),
@@ -83,6 +92,7 @@ pub(crate) struct NewSessionRow<'a> {
     refresh_expires_at: NaiveDateTime,
     address: Option<&'a str>,
     user_agent: Option<&'a str>,
+    authenticated_at: NaiveDateTime,
     kind: &'static str,
     service: Option<&'a str>,
     client_id: Option<&'a str>,
@@ -92,8 +102,8 @@ pub(crate) struct NewSessionRow<'a> {
 /// What validation needs to know of a session.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct SessionState {
-    /// When it was signed in, however often it was refreshed since.
-    pub(crate) opened_at: NaiveDateTime,
+    /// When somebody showed who he is, however often it was refreshed or handed over since.
+    pub(crate) authenticated_at: NaiveDateTime,
     pub(crate) expires_at: NaiveDateTime,
     pub(crate) revoked_at: Option<NaiveDateTime>,
 }
@@ -104,7 +114,7 @@ impl SessionState {
     pub(crate) fn sample() -> Self {
         let opened_at = NaiveDateTime::default();
         Self {
-            opened_at,
+            authenticated_at: opened_at,
             expires_at: opened_at + crate::access::ABSOLUTE_LIFE,
             revoked_at: None,
         }
@@ -128,7 +138,7 @@ pub(crate) struct SessionRow {
 pub(crate) struct RefreshRow {
     pub(crate) id: String,
     pub(crate) user_id: UserId,
-    pub(crate) opened_at: NaiveDateTime,
+    pub(crate) authenticated_at: NaiveDateTime,
     expires_at: NaiveDateTime,
     revoked_at: Option<NaiveDateTime>,
     refresh_hash: String,

@@ -42,7 +42,7 @@ pub(crate) fn find_session_account(
         .filter(sessions::id.eq(session_id))
         .select((
             (
-                sessions::created_at,
+                sessions::authenticated_at,
                 sessions::expires_at,
                 sessions::revoked_at,
             ),
@@ -65,7 +65,7 @@ pub(crate) fn find_by_cookie(
         .select((
             sessions::id,
             (
-                sessions::created_at,
+                sessions::authenticated_at,
                 sessions::expires_at,
                 sessions::revoked_at,
             ),
@@ -115,7 +115,7 @@ pub(crate) fn find_lineage(db: &mut Db, lineage: &str) -> QueryResult<Option<Ref
         .select((
             sessions::id,
             sessions::user_id,
-            sessions::created_at,
+            sessions::authenticated_at,
             sessions::expires_at,
             sessions::revoked_at,
             sessions::refresh_hash,
@@ -215,6 +215,16 @@ pub(crate) fn knows_place(
         .filter(sessions::address.eq(address))
         .filter(sessions::user_agent.eq(user_agent));
     diesel::select(diesel::dsl::exists(known)).get_result(db)
+}
+
+/// The site that a session was handed over to, by its label.
+pub(crate) fn find_service(db: &mut Db, session_id: &str) -> QueryResult<Option<String>> {
+    let found = sessions::table
+        .find(session_id)
+        .select(sessions::service)
+        .first::<Option<String>>(db)
+        .optional()?;
+    Ok(found.flatten())
 }
 
 /// The session of a refresh token if it is this account's.

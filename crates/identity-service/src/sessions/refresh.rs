@@ -28,7 +28,8 @@ pub(crate) enum Holder<'a> {
 pub(crate) struct Refreshed {
     pub(crate) account: AccountRow,
     pub(crate) session_id: String,
-    pub(crate) opened_at: NaiveDateTime,
+    /// When somebody showed who he is.
+    pub(crate) authenticated_at: NaiveDateTime,
     pub(crate) grant: GrantRow,
     pub(crate) refresh_token: RefreshToken,
 }
@@ -88,7 +89,7 @@ pub(crate) async fn rotate(
             .filter(|account| account.is_active)
             .ok_or(Error::InvalidRefreshToken)?,
         session_id,
-        opened_at: row.opened_at,
+        authenticated_at: row.authenticated_at,
         grant: row.grant,
         refresh_token: successor,
     })

@@ -41,6 +41,7 @@ mod schema;
 mod session_list;
 mod sessions;
 mod sign_in_notice;
+mod sso;
 mod support;
 mod team_life;
 mod teams;

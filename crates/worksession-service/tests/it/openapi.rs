@@ -39,3 +39,27 @@ fn every_operation_names_its_answers_and_every_protected_one_its_scope() {
         }
     }
 }
+
+#[test]
+fn the_table_of_scopes_in_the_documents_is_that_of_the_description() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/scopes.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let section = document.split("## Work-session area").nth(1).unwrap();
+    let mut documented: Vec<&str> = section
+        .lines()
+        .filter(|line| line.starts_with("| ") && line.contains("`/"))
+        .collect();
+    documented.sort_unstable();
+    let description = serde_json::to_value(worksession_service::openapi()).unwrap();
+    let mut described = Vec::new();
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            if let Some(scope) = operation["security"][0]["bearer"][0].as_str() {
+                let method = method.to_uppercase();
+                described.push(format!("| {method} | `{path}` | `{scope}` |"));
+            }
+        }
+    }
+    described.sort_unstable();
+    assert_eq!(documented, described);
+}

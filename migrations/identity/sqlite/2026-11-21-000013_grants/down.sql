@@ -3,6 +3,7 @@ DROP TABLE oauth_consents;
 DROP TABLE oauth_codes;
 DROP TABLE oauth_clients;
 DROP INDEX sessions_client_id;
+ALTER TABLE sessions DROP COLUMN authenticated_at;
 ALTER TABLE sessions DROP COLUMN scope;
 ALTER TABLE sessions DROP COLUMN client_id;
 ALTER TABLE sessions DROP COLUMN service;

@@ -6,6 +6,9 @@ ALTER TABLE sessions ADD COLUMN kind TEXT NOT NULL DEFAULT 'first_party' CHECK (
 ALTER TABLE sessions ADD COLUMN service TEXT;
 ALTER TABLE sessions ADD COLUMN client_id TEXT;
 ALTER TABLE sessions ADD COLUMN scope TEXT;
+-- When somebody showed who he is: a session that another one opened has that one's moment.
+ALTER TABLE sessions ADD COLUMN authenticated_at TIMESTAMP NOT NULL DEFAULT '1970-01-01 00:00:00';
+UPDATE sessions SET authenticated_at = created_at;
 CREATE INDEX sessions_client_id ON sessions (client_id);
 
 CREATE TABLE oauth_clients (

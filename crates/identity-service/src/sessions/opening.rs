@@ -1,0 +1,43 @@
+//! A session beside the caller's own, of the same sign-in.
+
+use serde_json::json;
+
+use super::model::NewSession;
+use super::queries;
+use crate::access::Grant;
+use crate::accounts;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::origin::Origin;
+
+/// Opens a session for `grant` on the strength of the caller's own. It counts as signed in when that one
+/// was: nobody becomes more recently known by passing a sign-in on.
+///
+/// # Errors
+/// [`Error::TokenRevoked`] when the caller's session or account ends meanwhile.
+pub(crate) async fn open_beside(
+    app: &App,
+    caller: &CurrentUser,
+    grant: Grant,
+    origin: &Origin,
+) -> Result<NewSession, Error> {
+    let session = NewSession::open(grant, app.clock.now_naive(), origin)
+        .authenticated(caller.session.authenticated_at);
+    let (id, own) = (caller.account.id, caller.token.session_id.clone());
+    app.change(&origin.clone().of(caller), move |change| {
+        // Whoever ends all sessions of the account locks its row first: either he finds the new one, or his
+        // end of the caller's is seen here.
+        accounts::queries::lock_account(change.db, id)?;
+        if !queries::stands(change.db, &own)? {
+            return Err(Error::TokenRevoked);
+        }
+        queries::insert_session(change.db, &session.row(id))?;
+        let details = json!({ "kind": session.grant.kind(), "service": session.grant.service() });
+        let entry = Entry::on(Action::SignedIn, id).session(&session.id);
+        change.audit(&entry.details(details))?;
+        Ok(session)
+    })
+    .await
+}

@@ -1,0 +1,104 @@
+use actix_web::http::StatusCode;
+use actix_web::http::header::{AUTHORIZATION, HeaderValue, LOCATION, REFERRER_POLICY};
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{FromRequest as _, HttpRequest, HttpResponse, ResponseError as _, web};
+use auth_types::wire::{IdentityError, TokenPair};
+use service_kit::http::endpoint;
+use url::form_urlencoded;
+
+use super::origins::NotAllowed;
+use super::service;
+use super::wire::{AuthorizeQuery, CallbackQuery, CallbackResponse};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::pages::visitor::{Visitor, sign_in_path};
+use crate::pages::wants_page;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/auth/sso/authorize").get(authorize))
+        .service(endpoint("/api/auth/sso/token").post(token))
+        .service(endpoint("/api/auth/sso/callback").get(callback));
+}
+
+/// Hands a sign-in over to another site, with a token in the address. Who is signed in is known by the
+/// cookie of the sign-in page or by a bearer token; who is not, is sent there first.
+#[utoipa::path(
+    get, path = "/api/auth/sso/authorize", tag = "sso", params(AuthorizeQuery), security((), ("bearer" = [])),
+    responses(
+        (status = 302, description = "`Location` is `redirect_uri` with `token`, `access_token`, `user_id`, `username` and, where there is a photo, `profile_photo_url` and `has_profile_photo`; or the sign-in page"),
+        (status = 400, description = "`redirect_not_allowed` or `validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, where Accept names application/json and not text/html, or a bad bearer", body = IdentityError),
+        (status = 403, description = "`insufficient_scope`: the bearer token is an OAuth client's, or was handed over itself", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn authorize(app: Data<App>, req: HttpRequest, origin: Origin) -> HttpResponse {
+    let mut answer = match send(&app, &req, &origin).await {
+        Ok(location) => HttpResponse::Found()
+            .insert_header((LOCATION, location))
+            .finish(),
+        Err(error) => error.error_response(),
+    };
+    let no_referrer = HeaderValue::from_static("no-referrer");
+    answer.headers_mut().insert(REFERRER_POLICY, no_referrer);
+    answer
+}
+
+/// Where the browser is to go.
+async fn send(app: &App, req: &HttpRequest, origin: &Origin) -> Result<String, Error> {
+    let query = req.query_string();
+    let target = app
+        .redirects
+        .check(query)
+        .map_err(|NotAllowed| Error::HandOverNotAllowed)?;
+    let Some(caller) = caller(req).await? else {
+        if !wants_page(req) {
+            return Err(Error::AuthenticationRequired);
+        }
+        return Ok(sign_in_path(&format!("{}?{query}", req.path())));
+    };
+    let service = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "service");
+    let service = service.as_ref().map(|(_, text)| text.as_ref());
+    let target = service::hand_over(app, &caller, target, service, origin).await?;
+    Ok(target.into())
+}
+
+/// Who asks: by the bearer token if there is one, else by the cookie.
+async fn caller(req: &HttpRequest) -> Result<Option<CurrentUser>, Error> {
+    if req.headers().contains_key(AUTHORIZATION) {
+        return CurrentUser::extract(req).await.map(Some);
+    }
+    Ok(Visitor::of(req).await?.user)
+}
+
+/// A pair of tokens of a new session for who has a good token.
+#[utoipa::path(
+    post, path = "/api/auth/sso/token", tag = "sso", security(("bearer" = [])),
+    responses(
+        (status = 200, description = "A new session; one that was handed over stays marked so", body = TokenPair),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`insufficient_scope`: the token is an OAuth client's", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn token(app: Data<App>, caller: CurrentUser, origin: Origin) -> Result<HttpResponse, Error> {
+    Ok(HttpResponse::Ok().json(service::exchange(&app, &caller, &origin).await?))
+}
+
+/// Says whether what a mini-app was called with is genuine.
+#[utoipa::path(
+    get, path = "/api/auth/sso/callback", tag = "sso", params(CallbackQuery),
+    responses(
+        (status = 200, description = "The token is good, and the account's whom the other parameters name", body = CallbackResponse),
+        (status = 401, description = "`invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn callback(app: Data<App>, req: HttpRequest) -> Result<HttpResponse, Error> {
+    let query = web::Query::<CallbackQuery>::from_query(req.query_string())
+        .map_err(|_| Error::InvalidToken)?
+        .into_inner();
+    Ok(HttpResponse::build(StatusCode::OK).json(service::check(&app, query).await?))
+}

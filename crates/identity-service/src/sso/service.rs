@@ -1,0 +1,124 @@
+use auth_types::wire::TokenPair;
+use url::{Url, form_urlencoded};
+
+use super::wire::{CallbackQuery, CallbackResponse};
+use crate::access::{Access, Grant};
+use crate::app::App;
+use crate::auth::{self, CurrentUser};
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::sessions::{self, opening};
+
+/// The longest label of a site, in characters.
+const MAX_SERVICE_CHARS: usize = 64;
+/// What is put into the address; the same names in it already would be read for ours.
+const OWN_PARAMETERS: [&str; 6] = [
+    "token",
+    "access_token",
+    "user_id",
+    "username",
+    "profile_photo_url",
+    "has_profile_photo",
+];
+
+/// Hands the caller's sign-in over: opens a session for the site and gives the address that the browser
+/// is to be sent to.
+pub(super) async fn hand_over(
+    app: &App,
+    caller: &CurrentUser,
+    mut target: Url,
+    service: Option<&str>,
+    origin: &Origin,
+) -> Result<Url, Error> {
+    let service = label(service, &target)?;
+    let grant = Grant::Sso {
+        service: Some(service),
+    };
+    let session = opening::open_beside(app, caller, grant, origin).await?;
+    let account = &caller.account;
+    let now = app.clock.now();
+    let access = session.grant.access();
+    let token = app.tokens.issue(account.id, &session.id, &access, now);
+    let token = token.await?;
+
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    let kept = target.query_pairs();
+    query.extend_pairs(kept.filter(|(name, _)| !OWN_PARAMETERS.contains(&name.as_ref())));
+    query
+        .append_pair("token", &token)
+        .append_pair("access_token", &token)
+        .append_pair("user_id", &account.id.to_string())
+        .append_pair("username", &account.username);
+    if let Some(photo) = account.photo_url(&app.base_url) {
+        query
+            .append_pair("profile_photo_url", &photo)
+            .append_pair("has_profile_photo", "true");
+    }
+    target.set_query(Some(&query.finish()));
+    target.set_fragment(None);
+    Ok(target)
+}
+
+fn label(service: Option<&str>, target: &Url) -> Result<String, Error> {
+    let given = service.map(str::trim).filter(|text| !text.is_empty());
+    let text = given.or(target.host_str()).unwrap_or_default();
+    if text.chars().any(char::is_control)
+        || (given.is_some() && text.chars().count() > MAX_SERVICE_CHARS)
+    {
+        return Err(Error::Validation(
+            "service has at most 64 characters and no control characters".into(),
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+/// Mints a pair of tokens of a new session for who has one. What was handed over stays marked so.
+pub(super) async fn exchange(
+    app: &App,
+    caller: &CurrentUser,
+    origin: &Origin,
+) -> Result<TokenPair, Error> {
+    let grant = match caller.token.access {
+        Access::Sso => {
+            let sid = caller.token.session_id.clone();
+            let find = move |db: &mut db_kit::Db| {
+                Ok::<_, Error>(sessions::queries::find_service(db, &sid)?)
+            };
+            Grant::Sso {
+                service: app.pool.read(find).await?,
+            }
+        }
+        Access::Full => Grant::FirstParty,
+        Access::Client { .. } => return Err(Error::InsufficientScope),
+    };
+    let session = opening::open_beside(app, caller, grant, origin).await?;
+    session.token_pair(app, &caller.account).await
+}
+
+/// Says whether what a mini-app was called with is genuine: a good token, and whose it says it is.
+pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackResponse, Error> {
+    let CallbackQuery {
+        token,
+        access_token,
+        user_id,
+        username,
+    } = query;
+    let token = match (token, access_token) {
+        (Some(token), Some(same)) if token == same => token,
+        (Some(token), None) | (None, Some(token)) => token,
+        _ => return Err(Error::InvalidToken),
+    };
+    let caller = auth::identify_token(app, &token).await?;
+    let account = &caller.account;
+    let is_own = user_id.is_some_and(|id| id.parse() == Ok(account.id))
+        && username.is_some_and(|name| name == account.username);
+    if !is_own {
+        return Err(Error::InvalidToken);
+    }
+    Ok(CallbackResponse {
+        success: true,
+        user_id: account.id,
+        username: account.username.clone(),
+        token,
+    })
+}

@@ -1,0 +1,437 @@
+use test_kit::Reply;
+use url::Url;
+
+use crate::support::{Identity, SignedIn, refused, signed_in};
+
+const SITE: &str = "https://app.example.com";
+
+async fn with_site() -> Identity {
+    Identity::start_with(|config| {
+        config.sso.allowed_origins.0 = vec![SITE.to_owned(), "https://*.mini.example".to_owned()];
+    })
+    .await
+}
+
+fn encoded(query: &[(&str, &str)]) -> String {
+    url::form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(query)
+        .finish()
+}
+
+async fn authorize(identity: &Identity, token: Option<&str>, query: &[(&str, &str)]) -> Reply {
+    let call = identity
+        .api
+        .get(&format!("/api/auth/sso/authorize?{}", encoded(query)));
+    match token {
+        Some(token) => call.bearer(token).send().await,
+        None => call.header("accept", "text/html").send().await,
+    }
+}
+
+/// The address that an answer sends to, and one of its parameters by name.
+fn location(reply: &Reply) -> Url {
+    reply.header("location").parse().unwrap()
+}
+
+fn parameter(url: &Url, name: &str) -> Option<String> {
+    let mut found = url.query_pairs().filter(|(key, _)| key == name);
+    let value = found.next().map(|(_, value)| value.into_owned());
+    assert!(found.next().is_none(), "{name} twice in {url}");
+    value
+}
+
+async fn handed_over(identity: &Identity, ada: &SignedIn) -> String {
+    let reply = authorize(identity, Some(&ada.access), &[("redirect_uri", SITE)])
+        .await
+        .expect(302);
+    parameter(&location(&reply), "token").unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_is_handed_over_with_the_contracts_parameters() {
+    let identity = with_site().await;
+    let ada = identity.register("ada").await;
+    let target = format!("{SITE}/in?tab=2&token=theirs&user_id=9#part");
+    let query = [("redirect_uri", target.as_str()), ("service", "Timer")];
+    let reply = authorize(&identity, Some(&ada.access), &query)
+        .await
+        .expect(302);
+    assert_eq!(reply.header("referrer-policy"), "no-referrer");
+    assert_eq!(reply.header("cache-control"), "no-store");
+
+    let there = location(&reply);
+    assert_eq!(there.origin().ascii_serialization(), SITE);
+    assert_eq!((there.path(), there.fragment()), ("/in", None));
+    assert_eq!(parameter(&there, "tab").as_deref(), Some("2"));
+    let token = parameter(&there, "token").unwrap();
+    assert_eq!(parameter(&there, "access_token").as_ref(), Some(&token));
+    assert_eq!(parameter(&there, "user_id"), Some(ada.id.to_string()));
+    assert_eq!(parameter(&there, "username").as_deref(), Some("ada"));
+    assert_eq!(parameter(&there, "profile_photo_url"), None);
+    assert_eq!(parameter(&there, "has_profile_photo"), None);
+    identity.validate(&token).await.expect(200);
+
+    let photo = test_kit::images::png(8, 8);
+    identity
+        .api
+        .put(&format!("/api/auth/user/{}/profile-photo", ada.id))
+        .bearer(&ada.access)
+        .body("image/png", photo)
+        .send()
+        .await
+        .expect(200);
+    let reply = authorize(&identity, Some(&ada.access), &[("redirect_uri", SITE)]).await;
+    let there = location(&reply.expect(302));
+    assert_eq!(
+        parameter(&there, "has_profile_photo").as_deref(),
+        Some("true")
+    );
+    assert!(
+        parameter(&there, "profile_photo_url")
+            .unwrap()
+            .contains("/profile-photo/file?v=")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_hand_over_is_a_session_of_its_own_that_ends_with_all_others() {
+    let identity = with_site().await;
+    let ada = identity.register("ada").await;
+    let (first, second) = (
+        handed_over(&identity, &ada).await,
+        handed_over(&identity, &ada).await,
+    );
+    assert_eq!(
+        identity.count(
+            "SELECT COUNT(*) AS n FROM sessions WHERE kind = 'sso' AND service = 'app.example.com'"
+        ),
+        2
+    );
+    identity
+        .api
+        .post("/api/auth/logout")
+        .bearer(&first)
+        .send()
+        .await
+        .expect(200);
+    refused(identity.validate(&first).await, 401, "token_revoked");
+    identity.validate(&second).await.expect(200);
+    identity
+        .api
+        .get(&format!(
+            "/api/auth/global-logout?{}",
+            encoded(&[("redirect_uri", SITE)])
+        ))
+        .bearer(&second)
+        .send()
+        .await
+        .expect(302);
+    for token in [&second, &ada.access] {
+        refused(identity.validate(token).await, 401, "token_revoked");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handed_over_token_reads_the_account_and_touches_nothing_that_keeps_it_safe() {
+    let identity = with_site().await;
+    let ada = identity.register("ada").await;
+    let token = handed_over(&identity, &ada).await;
+    let user = format!("/api/auth/user/{}", ada.id);
+    for path in [
+        "/api/auth/me",
+        "/api/user/teams",
+        "/api/auth/validate?include=teams",
+        user.as_str(),
+    ] {
+        identity
+            .api
+            .get(path)
+            .bearer(&token)
+            .send()
+            .await
+            .expect(200);
+    }
+    let changed = serde_json::json!({ "bio": "from a mini-app" });
+    identity
+        .api
+        .put(&user)
+        .bearer(&token)
+        .json(changed)
+        .send()
+        .await
+        .expect(200);
+
+    let empty = || serde_json::json!({});
+    let get = |path: &str| identity.api.get(path).bearer(&token);
+    let post = |path: &str| identity.api.post(path).bearer(&token).json(empty());
+    let again = format!(
+        "/api/auth/sso/authorize?{}",
+        encoded(&[("redirect_uri", SITE)])
+    );
+    for call in [
+        get("/api/auth/export"),
+        get("/api/auth/sessions"),
+        get("/api/auth/totp"),
+        get("/api/admin/users"),
+        get("/api/admin/audit"),
+        get(&again),
+        post("/api/auth/password/change"),
+        post("/api/auth/email/change"),
+        post("/api/auth/totp/setup"),
+        identity.api.delete("/api/auth/sessions").bearer(&token),
+        identity.api.delete(&user).bearer(&token).json(empty()),
+    ] {
+        refused(call.send().await, 403, "insufficient_scope");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn minting_again_opens_a_session_and_keeps_the_mark() {
+    let identity = with_site().await;
+    let ada = identity.register("ada").await;
+    let handed = handed_over(&identity, &ada).await;
+    for (token, export) in [(&ada.access, 200), (&handed, 403)] {
+        let pair = identity
+            .api
+            .post("/api/auth/sso/token")
+            .bearer(token)
+            .send()
+            .await
+            .expect(200)
+            .json();
+        assert_eq!(pair["expires_in"], 2_592_000);
+        let own = signed_in(&pair);
+        // Its refresh token works at the usual place, and refreshing washes nothing off.
+        let refreshed = signed_in(&identity.refresh(&own.refresh).await.expect(200).json());
+        for access in [&own.access, &refreshed.access] {
+            identity
+                .api
+                .get("/api/auth/export")
+                .bearer(access)
+                .send()
+                .await
+                .expect(export);
+        }
+        identity
+            .api
+            .post("/api/auth/logout")
+            .bearer(&own.access)
+            .send()
+            .await
+            .expect(200);
+        identity.validate(token).await.expect(200);
+    }
+    assert_eq!(
+        identity.count("SELECT COUNT(*) AS n FROM sessions WHERE service = 'app.example.com'"),
+        2
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn passing_a_sign_in_on_makes_it_no_younger() {
+    let identity = with_site().await;
+    let root = identity.register("root").await;
+    identity.sql("UPDATE users SET role = 'SUPERADMIN' WHERE username = 'root'");
+    identity.hand.advance(chrono::TimeDelta::hours(13));
+    let pair = identity
+        .api
+        .post("/api/auth/sso/token")
+        .bearer(&root.access)
+        .send()
+        .await
+        .expect(200)
+        .json();
+    let reply = identity
+        .api
+        .get("/api/admin/users")
+        .bearer(&signed_in(&pair).access)
+        .send()
+        .await;
+    refused(reply, 403, "forbidden");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_not_signed_in_goes_to_the_sign_in_page_or_is_told() {
+    let identity = with_site().await;
+    let query = [("redirect_uri", SITE), ("service", "Timer")];
+    let reply = authorize(&identity, None, &query).await.expect(302);
+    let page = Url::parse("https://id.example/")
+        .unwrap()
+        .join(&reply.header("location"))
+        .unwrap();
+    assert_eq!(
+        (page.path(), page.host_str()),
+        ("/login", Some("id.example"))
+    );
+    let back = parameter(&page, "return_to").unwrap();
+    assert_eq!(back, format!("/api/auth/sso/authorize?{}", encoded(&query)));
+
+    let path = format!("/api/auth/sso/authorize?{}", encoded(&query));
+    for (accept, status) in [
+        ("application/json", 401),
+        ("application/json, text/plain, */*", 401),
+        ("text/html,application/json;q=0.9", 302),
+        ("*/*", 302),
+    ] {
+        identity
+            .api
+            .get(&path)
+            .header("accept", accept)
+            .send()
+            .await
+            .expect(status);
+    }
+    let reply = identity.api.get(&path).bearer("nonsense").send().await;
+    refused(reply, 401, "invalid_token");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_off_the_list_is_refused_to_everybody_and_opens_nothing() {
+    let identity = with_site().await;
+    let ada = identity.register("ada").await;
+    for bad in [
+        "",
+        "https://evil.example",
+        "https://app.example.com.evil.example",
+        "https://app.example.com@evil.example",
+        "https://evil.example\\@app.example.com",
+        "http://app.example.com",
+        "https://app.example.com:8443",
+        "https://mini.example",
+        "https://a.b.mini.example",
+        "//app.example.com",
+        "javascript:alert(1)//app.example.com",
+        "https://app.example.com\u{0}.evil.example",
+        "https://app.example.com%2f.evil.example",
+        "https://ａpp.example.com.evil.example",
+    ] {
+        for token in [Some(ada.access.as_str()), None] {
+            let call = identity.api.get(&format!(
+                "/api/auth/sso/authorize?{}",
+                encoded(&[("redirect_uri", bad)])
+            ));
+            let call = match token {
+                Some(token) => call.bearer(token),
+                None => call,
+            };
+            let reply = refused(call.send().await, 400, "redirect_not_allowed");
+            assert_eq!(reply.header("location"), "", "{bad}");
+        }
+    }
+    let twice = [("redirect_uri", SITE), ("redirect_uri", SITE)];
+    let reply = authorize(&identity, Some(&ada.access), &twice).await;
+    refused(reply, 400, "redirect_not_allowed");
+    let service = "x".repeat(65);
+    let query = [("redirect_uri", SITE), ("service", service.as_str())];
+    refused(
+        authorize(&identity, Some(&ada.access), &query).await,
+        400,
+        "validation_failed",
+    );
+    assert_eq!(identity.count("SELECT COUNT(*) AS n FROM sessions"), 1);
+
+    // Who came with a browser is told on a page.
+    let page = authorize(&identity, None, &[("redirect_uri", "https://evil.example")])
+        .await
+        .expect(400);
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    assert!(!page.text().contains("evil.example"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_callback_answers_for_a_good_token_and_its_owner_only() {
+    let identity = with_site().await;
+    let (ada, bob) = (
+        identity.register("ada").await,
+        identity.register("bob").await,
+    );
+    let token = handed_over(&identity, &ada).await;
+    let (id, bobs) = (ada.id.to_string(), bob.id.to_string());
+    let callback = async |query: &[(&str, &str)]| {
+        identity
+            .api
+            .get(&format!("/api/auth/sso/callback?{}", encoded(query)))
+            .send()
+            .await
+    };
+    let own = [
+        ("token", token.as_str()),
+        ("access_token", &token),
+        ("user_id", &id),
+        ("username", "ada"),
+    ];
+    let body = callback(&own).await.expect(200).json();
+    assert_eq!(
+        body,
+        serde_json::json!({ "success": true, "token": token, "user_id": ada.id, "username": "ada" })
+    );
+    callback(
+        &own[..1]
+            .iter()
+            .chain(&own[2..])
+            .copied()
+            .collect::<Vec<_>>(),
+    )
+    .await
+    .expect(200);
+    for bad in [
+        vec![],
+        own[..2].to_vec(),
+        own[2..].to_vec(),
+        vec![own[0], own[2]],
+        vec![own[0], own[3]],
+        vec![own[0], ("user_id", bobs.as_str()), own[3]],
+        vec![own[0], own[2], ("username", "bob")],
+        vec![own[0], ("user_id", "0"), own[3]],
+        vec![
+            own[0],
+            ("access_token", bob.access.as_str()),
+            own[2],
+            own[3],
+        ],
+        vec![("token", "nonsense"), own[2], own[3]],
+        vec![("token", ada.refresh.as_str()), own[2], own[3]],
+        vec![own[0], own[0], own[2], own[3]],
+    ] {
+        refused(callback(&bad).await, 401, "invalid_token");
+    }
+    identity
+        .api
+        .post("/api/auth/logout")
+        .bearer(&token)
+        .send()
+        .await
+        .expect(200);
+    refused(callback(&own).await, 401, "token_revoked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_hand_overs_and_a_sign_out_of_everything_at_once_nothing_is_left_over() {
+    for _ in 0..5 {
+        let identity = with_site().await;
+        let ada = identity.register("ada").await;
+        let over = async || {
+            for _ in 0..6 {
+                authorize(&identity, Some(&ada.access), &[("redirect_uri", SITE)]).await;
+            }
+        };
+        let out = async || {
+            let path = format!(
+                "/api/auth/global-logout?{}",
+                encoded(&[("redirect_uri", SITE)])
+            );
+            identity
+                .api
+                .get(&path)
+                .bearer(&ada.access)
+                .send()
+                .await
+                .expect(302);
+        };
+        tokio::join!(over(), over(), over(), out());
+        assert_eq!(
+            identity.count("SELECT COUNT(*) AS n FROM sessions WHERE revoked_at IS NULL"),
+            0
+        );
+    }
+}

@@ -206,7 +206,7 @@ pub(crate) fn render(problem: &Problem) -> Value {
 }
 
 /// Errors are written in lower case, as Rust has it; people read sentences.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(chars).collect()

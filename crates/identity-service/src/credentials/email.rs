@@ -44,7 +44,7 @@ pub(super) async fn change(
 
 /// Gives an account the address whose mail was read. Others who only claimed it lose it; who proved it
 /// before keeps it.
-pub(super) async fn verify(
+pub(crate) async fn verify(
     app: &App,
     request: VerifyEmailRequest,
     origin: &Origin,

@@ -1,12 +1,12 @@
 //! The password and the e-mail address of an account: changing them, and getting back in by mail.
 
-mod email;
+pub(crate) mod email;
 mod password;
 mod proof;
 mod queries;
-mod reset;
+pub(crate) mod reset;
 pub(crate) mod routes;
-mod wire;
+pub(crate) mod wire;
 
 use event_types::MailText;
 

@@ -35,7 +35,7 @@ enum Who {
 /// Mails a link to a new password, if there is an account and an address that is known to be its
 /// owner's. Whoever asks learns nothing of that: the link is written before he is answered, so that it
 /// is not lost, and he is answered at the same time whether there was one or not.
-pub(super) async fn forgot(
+pub(crate) async fn forgot(
     app: &App,
     request: ForgotRequest,
     origin: &Origin,
@@ -113,7 +113,7 @@ fn find_recipient(
 
 /// Sets a new password by a link of a mail, once; all sessions of the account are over then. A bad
 /// password leaves the link as it is. One bcrypt is computed whether or not the link is good.
-pub(super) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> Result<(), Error> {
+pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> Result<(), Error> {
     app.limits.check_link(origin.address)?;
     let password = Password::parse_new(&request.new_password)?;
     let (token, now) = (request.token.clone(), app.clock.now_naive());
@@ -159,7 +159,7 @@ pub(super) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> 
 
 fn find_holder(db: &mut Db, token: &str, now: NaiveDateTime) -> QueryResult<Option<AccountRow>> {
     match links::find_holder(db, Purpose::ResetPassword, token, now)? {
-        Some(user_id) => accounts::queries::find_account(db, user_id),
+        Some((user_id, _)) => accounts::queries::find_account(db, user_id),
         None => Ok(None),
     }
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::model::{Asked, Reference};
 use super::queries;
-use super::wire::{AcceptResponse, InvitationsResponse, Status};
+use super::wire::{AcceptResponse, Invitation, InvitationsResponse, Status};
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
@@ -39,8 +39,22 @@ pub(super) async fn list_own(
         .await
 }
 
+/// An invitation as whoever has its mail may see it; an id, which is no secret, shows nothing.
+pub(crate) async fn look(app: &App, token: String) -> Result<Option<Invitation>, Error> {
+    let Reference::Token(hash) = Reference::parse(token) else {
+        return Ok(None);
+    };
+    let now = app.clock.now_naive();
+    app.pool
+        .read(move |db| {
+            let found = queries::find_by_token(db, &hash)?;
+            found.map(|row| row.into_wire(now)).transpose()
+        })
+        .await
+}
+
 /// Joins the team. Who is a member already is told so, and his role stays what it is.
-pub(super) async fn accept(
+pub(crate) async fn accept(
     app: &App,
     caller: &CurrentUser,
     reference: Reference,
@@ -79,7 +93,7 @@ pub(super) async fn accept(
 }
 
 /// Says no, for good.
-pub(super) async fn decline(
+pub(crate) async fn decline(
     app: &App,
     caller: &CurrentUser,
     reference: Reference,

@@ -13,7 +13,7 @@ use crate::schema::invitations;
 pub(super) const LIFE: TimeDelta = TimeDelta::days(7);
 
 /// How a path names an invitation.
-pub(super) enum Reference {
+pub(crate) enum Reference {
     /// By its id, which is no secret.
     Id(String),
     /// By the hash of the token that was in the mail.
@@ -22,7 +22,7 @@ pub(super) enum Reference {
 
 impl Reference {
     /// Reads a path segment; whatever is no id may be a token.
-    pub(super) fn parse(text: String) -> Self {
+    pub(crate) fn parse(text: String) -> Self {
         match invitation_id(&text) {
             Some(id) => Self::Id(id),
             None => Self::Token(links::hash(&SecretString::from(text))),

@@ -115,6 +115,11 @@ pub(super) fn find_of_team(
     Ok(load(db, row, 1, 0)?.pop())
 }
 
+pub(super) fn find_by_token(db: &mut Db, hash: &str) -> QueryResult<Option<InvitationRow>> {
+    let row = joined().filter(invitations::token_hash.eq(hash));
+    Ok(load(db, row, 1, 0)?.pop())
+}
+
 /// A page of a team's invitations, newest first, and how many there are.
 pub(super) fn list_of_team(
     db: &mut Db,

@@ -85,13 +85,13 @@ pub(crate) fn redeem(
         .ok_or(Error::InvalidLink)
 }
 
-/// Whose a link is, without using it up.
+/// Whose a link is, and the address it was sent to, without using it up.
 pub(crate) fn find_holder(
     db: &mut Db,
     purpose: Purpose,
     token: &str,
     now: NaiveDateTime,
-) -> QueryResult<Option<UserId>> {
+) -> QueryResult<Option<(UserId, String)>> {
     let hash = hash(&SecretString::from(token));
     queries::find_holder(db, purpose.as_str(), &hash, now)
 }

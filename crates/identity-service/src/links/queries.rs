@@ -49,12 +49,12 @@ pub(super) fn find_holder(
     purpose: &str,
     token_hash: &str,
     now: NaiveDateTime,
-) -> QueryResult<Option<UserId>> {
+) -> QueryResult<Option<(UserId, String)>> {
     mail_tokens::table
         .find(token_hash)
         .filter(mail_tokens::purpose.eq(purpose))
         .filter(mail_tokens::expires_at.gt(now))
-        .select(mail_tokens::user_id)
+        .select((mail_tokens::user_id, mail_tokens::email))
         .first(db)
         .optional()
 }

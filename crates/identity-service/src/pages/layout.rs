@@ -62,6 +62,7 @@ pub(crate) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
             .insert_header((CONTENT_SECURITY_POLICY, POLICY))
             .insert_header((REFERRER_POLICY, "no-referrer"))
             .insert_header((X_FRAME_OPTIONS, "DENY"))
+            .insert_header((HeaderName::from_static("x-robots-tag"), "noindex, nofollow"))
             .insert_header((
                 HeaderName::from_static("cross-origin-opener-policy"),
                 "same-origin",
@@ -76,7 +77,7 @@ pub(crate) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
 struct ProblemPage<'a> {
     frame: Frame,
     message: &'a str,
-    what_next: &'static str,
+    what_next: String,
 }
 
 /// How an error looks to who came with a browser to one of our pages; programs are answered with JSON.
@@ -84,17 +85,20 @@ pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option
     if !is_for_browsers(request.path()) || !accepts_html(request) {
         return None;
     }
-    let (title, what_next) = match problem.status {
-        StatusCode::NOT_FOUND => (
+    let (title, what_next) = match (problem.status, problem.retry_after) {
+        (StatusCode::NOT_FOUND, _) => (
             "Not found",
-            "Check the address, or start from your account.",
+            "Check the address, or start from your account.".to_owned(),
         ),
-        StatusCode::TOO_MANY_REQUESTS => ("Too many tries", "Wait a little, then try again."),
-        status if status.is_server_error() => (
+        (StatusCode::TOO_MANY_REQUESTS, seconds) => (
+            "Too many tries",
+            format!("Try again in {}.", wait(seconds.unwrap_or(1))),
+        ),
+        (status, _) if status.is_server_error() => (
             "This did not work",
-            "Nothing was lost. Try again in a moment.",
+            "Nothing was lost. Try again in a moment.".to_owned(),
         ),
-        _ => ("This did not work", "Go back and try again."),
+        _ => ("This did not work", "Go back and try again.".to_owned()),
     };
     let page = ProblemPage {
         frame: Frame::anonymous(title.to_owned()),
@@ -102,6 +106,15 @@ pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option
         what_next,
     };
     Some(html(problem.status, &page))
+}
+
+/// A time to wait as people say it.
+fn wait(seconds: u64) -> String {
+    match (seconds, seconds.div_ceil(60)) {
+        (1, _) => "one second".to_owned(),
+        (2..=90, _) => format!("{seconds} seconds"),
+        (_, minutes) => format!("{minutes} minutes"),
+    }
 }
 
 /// Whether people come to this path: all that is no API, and the two endpoints of it that browsers are sent to.

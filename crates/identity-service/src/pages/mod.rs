@@ -4,8 +4,12 @@
 mod assets;
 pub(crate) mod cookies;
 pub(crate) mod form;
+mod invitation;
 pub(crate) mod layout;
+mod mailed;
+mod register;
 pub(crate) mod return_to;
+mod said;
 mod sign_in;
 pub(crate) mod visitor;
 
@@ -22,5 +26,37 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
                 .get(sign_in::sign_in_page)
                 .post(sign_in::sign_in),
         )
-        .service(endpoint("/logout").post(sign_in::sign_out));
+        .service(
+            endpoint("/login/code")
+                .get(sign_in::first_step)
+                .post(sign_in::sign_in_with_code),
+        )
+        .service(endpoint("/logout").post(sign_in::sign_out))
+        .service(
+            endpoint("/register")
+                .get(register::register_page)
+                .post(register::register),
+        )
+        .service(
+            endpoint("/forgot-password")
+                .get(mailed::forgot_page)
+                .post(mailed::forgot),
+        )
+        .service(
+            endpoint("/reset-password/{token}")
+                .get(mailed::reset_page)
+                .post(mailed::reset_password),
+        )
+        .service(
+            endpoint("/verify-email/{token}")
+                .get(mailed::verify_page)
+                .post(mailed::verify_email),
+        )
+        .service(
+            endpoint("/invitations/{token}")
+                .get(invitation::invitation_page)
+                .post(invitation::answer),
+        )
+        .service(endpoint("/done/{what}").get(said::done_page))
+        .service(endpoint("/").get(said::home));
 }

@@ -10,113 +10,213 @@ use service_kit::http::Query;
 use super::form::Form;
 use super::layout::{self, Frame};
 use super::return_to::ReturnTo;
-use super::visitor::{Member, Visitor, set_cookie};
+use super::visitor::{Member, Visitor, path_with_return, set_cookie, sign_in_path};
 use crate::access::Grant;
-use crate::error::Error;
+use crate::error::{Error, sentence};
 use crate::origin::Origin;
-use crate::sessions::ending;
-use crate::sessions::login;
-use crate::sessions::wire::LoginRequest;
+use crate::sessions::login::{self, Known};
+use crate::sessions::{NewSession, ending, second_step};
 
 #[derive(Template)]
-#[template(path = "sign_in.html")]
+#[template(path = "entry/sign_in.html")]
 struct SignInPage<'a> {
     frame: Frame,
     return_to: &'a str,
     username: &'a str,
-    /// Whether a code of the second factor is wanted.
-    wants_code: bool,
     problem: Option<String>,
+    /// Where somebody without an account goes.
+    register: String,
+}
+
+#[derive(Template)]
+#[template(path = "entry/code.html")]
+struct CodePage<'a> {
+    frame: Frame,
+    return_to: &'a str,
+    /// What the first step has shown, sealed.
+    step: &'a str,
+    problem: Option<String>,
+    /// Where the first step is taken again.
+    again: String,
 }
 
 #[derive(Deserialize)]
-pub(super) struct SignInQuery {
-    return_to: Option<String>,
+pub(super) struct ReturnQuery {
+    pub(super) return_to: Option<String>,
 }
 
 #[derive(Deserialize)]
 pub(super) struct SignInForm {
     username: String,
     password: String,
-    totp_code: Option<String>,
     #[serde(default)]
     return_to: String,
 }
 
-pub(super) async fn sign_in_page(
-    visitor: Visitor,
-    query: Query<SignInQuery>,
-) -> actix_web::Result<HttpResponse> {
-    let return_to = ReturnTo::parse(query.0.return_to.as_deref());
-    if visitor.user.is_some() {
-        return Ok(visitor.see_other(return_to.as_str()));
-    }
-    if !visitor.app.cookies.allowed {
-        return Err(insecure().into());
-    }
-    let page = SignInPage {
-        frame: visitor.frame("Sign in"),
-        return_to: return_to.as_str(),
-        username: "",
-        wants_code: false,
-        problem: None,
-    };
-    Ok(visitor.show(StatusCode::OK, &page))
-}
-
-pub(super) async fn sign_in(
-    form: Form<SignInForm>,
-    origin: Origin,
-) -> actix_web::Result<HttpResponse> {
-    let Form { visitor, fields } = form;
-    let return_to = ReturnTo::parse(Some(&fields.return_to));
-    let request = LoginRequest {
-        username: fields.username.clone(),
-        password: fields.password,
-        totp_code: fields.totp_code.filter(|code| !code.trim().is_empty()),
-    };
-    let (status, wants_code, problem) =
-        match login::open(&visitor.app, request, Grant::Browser, &origin).await {
-            Ok((_, session)) => {
-                let mut answer = layout::onward_here(&visitor, &return_to);
-                set_cookie(
-                    &mut answer,
-                    &visitor.app.cookies.sign_in(&session.refresh_token),
-                );
-                return Ok(answer);
-            }
-            Err(Error::TotpRequired) => (StatusCode::OK, true, None),
-            Err(error @ Error::InvalidCredentials) => {
-                (StatusCode::UNAUTHORIZED, false, Some(error.to_string()))
-            }
-            Err(error) => return Err(error.into()),
-        };
-    let page = SignInPage {
-        frame: visitor.frame("Sign in"),
-        return_to: return_to.as_str(),
-        username: &fields.username,
-        wants_code,
-        problem,
-    };
-    Ok(visitor.show(status, &page))
-}
-
-pub(super) async fn sign_out(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
-    let member = Member::new(form.visitor)?;
-    ending::logout(&member.visitor.app, &member.user, None, &origin).await?;
-    let mut answer = member.visitor.see_other("/login");
-    set_cookie(&mut answer, &member.visitor.app.cookies.sign_out());
-    Ok(answer)
+#[derive(Deserialize)]
+pub(super) struct CodeForm {
+    step: String,
+    code: String,
+    #[serde(default)]
+    return_to: String,
 }
 
 /// A form without fields of its own.
 #[derive(Deserialize)]
 pub(super) struct Empty {}
 
-fn insecure() -> Problem {
-    Problem::new(
+/// Asks for name and password.
+pub(super) async fn sign_in_page(
+    visitor: Visitor,
+    query: Query<ReturnQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let return_to = ReturnTo::parse(query.0.return_to.as_deref());
+    if visitor.user.is_some() {
+        return Ok(visitor.see_other(return_to.as_str()));
+    }
+    check_cookies(&visitor)?;
+    Ok(show_sign_in(&visitor, StatusCode::OK, &return_to, "", None))
+}
+
+/// The first step: the password, which is enough for an account without a second factor.
+pub(super) async fn sign_in(
+    form: Form<SignInForm>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let Form { visitor, fields } = form;
+    check_cookies(&visitor)?;
+    let return_to = ReturnTo::parse(Some(&fields.return_to));
+    let (username, password) = (fields.username.as_str(), fields.password.as_str());
+    let known = match login::show_password(&visitor.app, username, password, &origin).await {
+        Ok(known) => known,
+        Err(error @ Error::InvalidCredentials) => {
+            let problem = Some(sentence(&error.to_string()));
+            let status = StatusCode::UNAUTHORIZED;
+            return Ok(show_sign_in(
+                &visitor, status, &return_to, username, problem,
+            ));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match open(&visitor, &known, None, &origin).await {
+        Ok(session) => Ok(signed_in(&visitor, &session, &return_to)),
+        Err(Error::TotpRequired) => {
+            let step = second_step::carry(&visitor.app, &known, visitor.browser())?;
+            Ok(show_code(&visitor, StatusCode::OK, &return_to, &step, None))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The second step has no page of its own: what it needs is in the answer to the first.
+pub(super) async fn first_step(visitor: Visitor) -> HttpResponse {
+    visitor.see_other("/login")
+}
+
+/// The second step: a code of the second factor.
+pub(super) async fn sign_in_with_code(
+    form: Form<CodeForm>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let Form { visitor, fields } = form;
+    check_cookies(&visitor)?;
+    let return_to = ReturnTo::parse(Some(&fields.return_to));
+    let step = second_step::take_up(&visitor.app, &fields.step, visitor.browser(), &origin);
+    let Some(known) = step.await? else {
+        let problem = Some("That took too long. Please sign in again".to_owned());
+        let status = StatusCode::UNAUTHORIZED;
+        return Ok(show_sign_in(&visitor, status, &return_to, "", problem));
+    };
+    match open(&visitor, &known, Some(fields.code), &origin).await {
+        Ok(session) => Ok(signed_in(&visitor, &session, &return_to)),
+        Err(Error::InvalidCredentials | Error::TotpRequired) => {
+            let problem = Some("This code is wrong, or was used before".to_owned());
+            let status = StatusCode::UNAUTHORIZED;
+            Ok(show_code(
+                &visitor,
+                status,
+                &return_to,
+                &fields.step,
+                problem,
+            ))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Ends the sign-in of this browser.
+pub(super) async fn sign_out(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let member = Member::new(form.visitor)?;
+    ending::logout(&member.visitor.app, &member.user, None, &origin).await?;
+    let mut answer = member.visitor.see_other("/done/signed-out");
+    set_cookie(&mut answer, &member.visitor.app.cookies.sign_out());
+    Ok(answer)
+}
+
+/// Refuses to sign anybody in where the cookie could be read on its way.
+pub(super) fn check_cookies(visitor: &Visitor) -> Result<(), Problem> {
+    if visitor.app.cookies.allowed {
+        return Ok(());
+    }
+    Err(Problem::new(
         StatusCode::FORBIDDEN,
         "forbidden",
         "Signing in with a browser takes https here. The operator can put a proxy with TLS before the service, or allow plain http with IDENTITY__ALLOW_INSECURE_COOKIES=true",
-    )
+    ))
+}
+
+/// Gives the browser its sign-in, and sends it on.
+pub(super) fn signed_in(
+    visitor: &Visitor,
+    session: &NewSession,
+    return_to: &ReturnTo,
+) -> HttpResponse {
+    let mut answer = layout::onward_here(visitor, return_to);
+    let cookie = visitor.app.cookies.sign_in(&session.refresh_token);
+    set_cookie(&mut answer, &cookie);
+    answer
+}
+
+async fn open(
+    visitor: &Visitor,
+    known: &Known,
+    code: Option<String>,
+    origin: &Origin,
+) -> Result<NewSession, Error> {
+    let opened = known.open(&visitor.app, code, Grant::Browser, origin);
+    opened.await.map(|(_, session)| session)
+}
+
+fn show_sign_in(
+    visitor: &Visitor,
+    status: StatusCode,
+    return_to: &ReturnTo,
+    username: &str,
+    problem: Option<String>,
+) -> HttpResponse {
+    let page = SignInPage {
+        frame: visitor.frame("Sign in"),
+        return_to: return_to.as_str(),
+        username,
+        problem,
+        register: path_with_return("/register", return_to.as_str()),
+    };
+    visitor.show(status, &page)
+}
+
+fn show_code(
+    visitor: &Visitor,
+    status: StatusCode,
+    return_to: &ReturnTo,
+    step: &str,
+    problem: Option<String>,
+) -> HttpResponse {
+    let page = CodePage {
+        frame: visitor.frame("Your code"),
+        return_to: return_to.as_str(),
+        step,
+        problem,
+        again: sign_in_path(return_to.as_str()),
+    };
+    visitor.show(status, &page)
 }

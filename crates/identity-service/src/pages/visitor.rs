@@ -92,6 +92,11 @@ impl Visitor {
         URL_SAFE_NO_PAD.encode(hmac_sha256(&self.app.form_key, bound.as_bytes()))
     }
 
+    /// What tells this browser from all others, signed in or not.
+    pub(crate) fn browser(&self) -> &str {
+        &self.forms
+    }
+
     /// What surrounds each page, under this title.
     pub(crate) fn frame(&self, title: &str) -> Frame {
         let user = self.user.as_ref();
@@ -136,10 +141,15 @@ impl Visitor {
 
 /// Where somebody signs in and goes on to `path`.
 pub(crate) fn sign_in_path(path: &str) -> String {
+    path_with_return("/login", path)
+}
+
+/// A page of ours that leads on to `path` in the end.
+pub(crate) fn path_with_return(page: &str, path: &str) -> String {
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair("return_to", path)
         .finish();
-    format!("/login?{query}")
+    format!("{page}?{query}")
 }
 
 /// Adds a cookie to an answer.

@@ -1,3 +1,4 @@
+use auth_types::UserId;
 use auth_types::wire::TokenPair;
 use serde_json::json;
 
@@ -25,17 +26,36 @@ pub(crate) async fn login(
     session.token_pair(app, &account).await
 }
 
-/// Opens a session for who knows an account's password. An unknown name, a wrong password and an
-/// inactive account are one answer and take one time.
+/// Opens a session for who knows an account's password, and shows a code if it has a second factor.
 pub(crate) async fn open(
     app: &App,
     request: LoginRequest,
     grant: Grant,
     origin: &Origin,
 ) -> Result<(AccountRow, NewSession), Error> {
+    let known = show_password(app, &request.username, &request.password, origin).await?;
+    known.open(app, request.totp_code, grant, origin).await
+}
+
+/// Somebody who has shown the password of an account, which may be enough to sign in.
+pub(crate) struct Known {
+    pub(super) id: UserId,
+    /// In the form that names are compared in.
+    pub(super) username: String,
+    stored: String,
+    better: Option<String>,
+}
+
+/// Checks a password. An unknown name, a wrong password and an inactive account are one answer and take
+/// one time.
+pub(crate) async fn show_password(
+    app: &App,
+    username: &str,
+    password: &str,
+    origin: &Origin,
+) -> Result<Known, Error> {
     // What no account can be called is looked up as nobody, so that a long name costs no memory.
-    let username =
-        Username::parse(&request.username).map_or_else(|_| String::new(), |name| name.lower());
+    let username = Username::parse(username).map_or_else(|_| String::new(), |name| name.lower());
     app.limits
         .check_login(origin.address, &username, app.clock.now())?;
     let name = username.clone();
@@ -50,37 +70,63 @@ pub(crate) async fn open(
         .map(|credentials| credentials.password_hash.clone());
     let verdict = app
         .passwords
-        .verify(Password::presented(&request.password), stored)
+        .verify(Password::presented(password), stored)
         .await?;
-
-    let (credentials, upgrade) = match (found, verdict) {
+    let (credentials, better) = match (found, verdict) {
         (Some(credentials), Verdict::Right) => (credentials, None),
         (Some(credentials), Verdict::RightButWeak(better)) => (credentials, Some(better)),
-        (found, _) => return refuse(app, found, &username, origin).await,
+        (found, _) => return Err(refuse(app, found, &username, origin).await),
     };
-    if request.totp_code.is_some() {
-        app.limits.check_code(credentials.id)?;
-    }
-    let session = NewSession::open(grant, app.clock.now_naive(), origin);
-    match open_session(
-        app,
-        credentials,
-        upgrade,
-        request.totp_code,
-        session,
-        origin,
-    )
-    .await?
-    {
-        SignIn::Opened(account, session) => {
-            app.limits.login_succeeded(origin.address, &username);
-            Ok((*account, session))
+    Ok(Known {
+        id: credentials.id,
+        username,
+        stored: credentials.password_hash,
+        better,
+    })
+}
+
+impl Known {
+    /// Who has shown the password whose hash this is.
+    pub(super) fn again(id: UserId, username: String, stored: String) -> Self {
+        Self {
+            id,
+            username,
+            stored,
+            better: None,
         }
-        SignIn::CodeMissing => Err(Error::TotpRequired),
-        SignIn::CodeWrong => {
-            let now = app.clock.now();
-            app.limits.login_failed(origin.address, &username, now);
-            Err(Error::InvalidCredentials)
+    }
+
+    /// The hash that the account has from now on, or had already.
+    pub(super) fn hash(&self) -> &str {
+        self.better.as_deref().unwrap_or(&self.stored)
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// [`Error::TotpRequired`] when the account has a second factor and no code was given.
+    pub(crate) async fn open(
+        &self,
+        app: &App,
+        totp_code: Option<String>,
+        grant: Grant,
+        origin: &Origin,
+    ) -> Result<(AccountRow, NewSession), Error> {
+        if totp_code.is_some() {
+            app.limits.check_code(self.id)?;
+        }
+        let session = NewSession::open(grant, app.clock.now_naive(), origin);
+        match self.open_session(app, totp_code, session, origin).await? {
+            SignIn::Opened(account, session) => {
+                app.limits.login_succeeded(origin.address, &self.username);
+                Ok((*account, session))
+            }
+            SignIn::CodeMissing => Err(Error::TotpRequired),
+            SignIn::CodeWrong => {
+                let now = app.clock.now();
+                app.limits.login_failed(origin.address, &self.username, now);
+                Err(Error::InvalidCredentials)
+            }
         }
     }
 }
@@ -97,55 +143,54 @@ async fn refuse(
     found: Option<CredentialsRow>,
     username: &str,
     origin: &Origin,
-) -> Result<(AccountRow, NewSession), Error> {
+) -> Error {
     app.limits
         .login_failed(origin.address, username, app.clock.now());
     let entry = match found {
         Some(row) => Entry::on(Action::SignInFailed, row.id),
         None => Entry::new(Action::SignInFailed),
     };
-    app.change(origin, move |change| change.audit(&entry))
-        .await?;
-    Err(Error::InvalidCredentials)
+    let recorded = app.change(origin, move |change| change.audit(&entry)).await;
+    recorded.err().unwrap_or(Error::InvalidCredentials)
 }
 
-async fn open_session(
-    app: &App,
-    credentials: CredentialsRow,
-    upgrade: Option<String>,
-    totp_code: Option<String>,
-    session: NewSession,
-    origin: &Origin,
-) -> Result<SignIn, Error> {
-    let own = app.own.clone();
-    let id = credentials.id;
-    app.change(&origin.clone().by(id), move |change| {
-        // The account may have been deactivated, or its password changed, while the hash was
-        // computed. This locks its row: whoever does so from now on finds the new session and ends it.
-        let stored = &credentials.password_hash;
-        let better = upgrade.as_deref().unwrap_or(stored);
-        if !accounts::queries::replace_hash(change.db, id, stored, better)? {
-            return Err(Error::InvalidCredentials);
-        }
-        // Nothing of a second factor shows, or is used up, before this point.
-        match totp::check(change, &own, id, totp_code.as_deref())? {
-            CodeCheck::NotNeeded | CodeCheck::Right => {}
-            CodeCheck::Missing => {
-                change.audit(&Entry::on(Action::TotpMissing, id))?;
-                return Ok(SignIn::CodeMissing);
+impl Known {
+    async fn open_session(
+        &self,
+        app: &App,
+        totp_code: Option<String>,
+        session: NewSession,
+        origin: &Origin,
+    ) -> Result<SignIn, Error> {
+        let own = app.own.clone();
+        let id = self.id;
+        let (stored, better) = (self.stored.clone(), self.hash().to_owned());
+        app.change(&origin.clone().by(id), move |change| {
+            // The account may have been deactivated, or its password changed, while the hash was
+            // computed. This locks its row: whoever does so from now on finds the new session and ends it.
+            if !accounts::queries::replace_hash(change.db, id, &stored, &better)? {
+                return Err(Error::InvalidCredentials);
             }
-            CodeCheck::Wrong => {
-                let entry = Entry::on(Action::SignInFailed, id);
-                change.audit(&entry.details(json!({ "wrong": "code" })))?;
-                return Ok(SignIn::CodeWrong);
+            // Nothing of a second factor shows, or is used up, before this point.
+            match totp::check(change, &own, id, totp_code.as_deref())? {
+                CodeCheck::NotNeeded | CodeCheck::Right => {}
+                CodeCheck::Missing => {
+                    change.audit(&Entry::on(Action::TotpMissing, id))?;
+                    return Ok(SignIn::CodeMissing);
+                }
+                CodeCheck::Wrong => {
+                    let entry = Entry::on(Action::SignInFailed, id);
+                    change.audit(&entry.details(json!({ "wrong": "code" })))?;
+                    return Ok(SignIn::CodeWrong);
+                }
             }
-        }
-        let account =
-            accounts::queries::find_account(change.db, id)?.ok_or(Error::InvalidCredentials)?;
-        notice::tell_if_new(change, &account)?;
-        queries::insert_session(change.db, &session.row(id))?;
-        change.audit(&Entry::on(Action::SignedIn, id).session(&session.id))?;
-        Ok(SignIn::Opened(Box::new(account), session))
-    })
-    .await
+            let account =
+                accounts::queries::find_account(change.db, id)?.ok_or(Error::InvalidCredentials)?;
+            notice::tell_if_new(change, &account)?;
+            queries::insert_session(change.db, &session.row(id))?;
+            change.audit(&Entry::on(Action::SignedIn, id).session(&session.id))?;
+            Ok(SignIn::Opened(Box::new(account), session))
+        })
+        .await
+    }
 }

@@ -10,6 +10,7 @@ pub(crate) mod opening;
 pub(crate) mod queries;
 pub(crate) mod refresh;
 pub(crate) mod routes;
+pub(crate) mod second_step;
 pub(crate) mod service;
 pub(crate) mod wire;
 

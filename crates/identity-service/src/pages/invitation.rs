@@ -1,0 +1,128 @@
+//! What an invitation's mail leads to.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use auth_types::TeamRole;
+use serde::Deserialize;
+use service_kit::http::Path;
+
+use super::form::Form;
+use super::layout::Frame;
+use super::said::{Said, say};
+use super::visitor::{Member, Visitor, path_with_return, sign_in_path};
+use crate::error::{Error, sentence};
+use crate::invitations::answers;
+use crate::invitations::model::Reference;
+use crate::invitations::wire::{Invitation, Status};
+use crate::origin::Origin;
+
+#[derive(Template)]
+#[template(path = "entry/invitation.html")]
+struct InvitationPage {
+    team: String,
+    invited_by: Option<String>,
+    role: &'static str,
+    until: String,
+    problem: Option<String>,
+    sign_in: String,
+    register: String,
+    frame: Frame,
+}
+
+/// Yes or no.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Answer {
+    Accept,
+    Decline,
+}
+
+#[derive(Deserialize)]
+pub(super) struct AnswerForm {
+    answer: Answer,
+}
+
+/// Shows who asks into what, to whoever has the mail.
+pub(super) async fn invitation_page(
+    visitor: Visitor,
+    token: Path<(String,)>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    visitor.app.limits.check_link(origin.address)?;
+    Ok(show(&visitor, StatusCode::OK, token.0.0, None).await?)
+}
+
+/// Joins or declines.
+pub(super) async fn answer(
+    form: Form<AnswerForm>,
+    token: Path<(String,)>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let Member { visitor, user } = Member::new(form.visitor)?;
+    let token = token.0.0;
+    let reference = Reference::parse(token.clone());
+    let done = match form.fields.answer {
+        Answer::Accept => answers::accept(&visitor.app, &user, reference, &origin)
+            .await
+            .map(|joined| format!("/teams/{}", joined.team.slug)),
+        Answer::Decline => answers::decline(&visitor.app, &user, reference, &origin)
+            .await
+            .map(|()| "/done/invitation-declined".to_owned()),
+    };
+    match done {
+        Ok(path) => Ok(visitor.see_other(&path)),
+        Err(error @ Error::Validation(_)) => {
+            let problem = Some(sentence(&error.to_string()));
+            Ok(show(&visitor, StatusCode::BAD_REQUEST, token, problem).await?)
+        }
+        // The page says what became of it.
+        Err(Error::InvitationGone | Error::InvitationNotFound) => {
+            Ok(show(&visitor, StatusCode::GONE, token, None).await?)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn show(
+    visitor: &Visitor,
+    status: StatusCode,
+    token: String,
+    problem: Option<String>,
+) -> Result<HttpResponse, Error> {
+    let Some(invitation) = answers::look(&visitor.app, token).await? else {
+        return Ok(say(visitor, Said::UnknownInvitation));
+    };
+    let said = match invitation.status {
+        Status::Pending => None,
+        Status::Accepted => Some(Said::InvitationAccepted),
+        Status::Declined => Some(Said::InvitationDeclined),
+        Status::Revoked => Some(Said::InvitationRevoked),
+        Status::Expired => Some(Said::InvitationExpired),
+    };
+    Ok(match said {
+        Some(said) => say(visitor, said),
+        None => visitor.show(status, &page(visitor, invitation, problem)),
+    })
+}
+
+fn page(visitor: &Visitor, invitation: Invitation, problem: Option<String>) -> InvitationPage {
+    let frame = visitor.frame("Invitation");
+    InvitationPage {
+        team: invitation.team.name,
+        invited_by: invitation.invited_by.map(|inviter| inviter.username),
+        role: match invitation.role {
+            TeamRole::Owner => "its owner",
+            TeamRole::Admin => "an admin of the team",
+            TeamRole::Member => "a member",
+        },
+        until: invitation
+            .expires_at
+            .format("%-d %B %Y, %H:%M UTC")
+            .to_string(),
+        problem,
+        sign_in: sign_in_path(&frame.path),
+        register: path_with_return("/register", &frame.path),
+        frame,
+    }
+}

@@ -1,0 +1,208 @@
+//! Where the links of mails lead, and how to get one. Looking at such a page changes nothing: programs that
+//! look through mails open every link.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::Path;
+
+use super::form::Form;
+use super::layout::Frame;
+use super::said::{Said, say};
+use super::sign_in::Empty;
+use super::visitor::Visitor;
+use crate::accounts::model::AccountRow;
+use crate::app::App;
+use crate::credentials::wire::{ForgotRequest, ResetRequest, VerifyEmailRequest};
+use crate::credentials::{email, reset};
+use crate::error::{Error, sentence};
+use crate::links::Purpose;
+use crate::origin::Origin;
+use crate::{accounts, links};
+
+#[derive(Template)]
+#[template(path = "entry/forgot.html")]
+struct ForgotPage<'a> {
+    frame: Frame,
+    who: &'a str,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "entry/reset.html")]
+struct ResetPage {
+    frame: Frame,
+    username: String,
+    problem: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "entry/verify.html")]
+struct VerifyPage {
+    frame: Frame,
+    username: String,
+    email: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ForgotForm {
+    who: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ResetForm {
+    password: String,
+}
+
+/// Asks whose password is forgotten.
+pub(super) async fn forgot_page(visitor: Visitor) -> HttpResponse {
+    show_forgot(&visitor, StatusCode::OK, "", None)
+}
+
+/// Mails a link, if there is an account; what is answered does not tell.
+pub(super) async fn forgot(
+    form: Form<ForgotForm>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let Form { visitor, fields } = form;
+    let who = fields.who.trim();
+    if who.is_empty() {
+        let problem = Some("Type your username or your e-mail address".to_owned());
+        return Ok(show_forgot(&visitor, StatusCode::BAD_REQUEST, "", problem));
+    }
+    // No username has the sign that every address has.
+    let (username, email) = match who.contains('@') {
+        true => (None, Some(who.to_owned())),
+        false => (Some(who.to_owned()), None),
+    };
+    reset::forgot(&visitor.app, ForgotRequest { username, email }, &origin).await?;
+    Ok(visitor.see_other("/done/link-requested"))
+}
+
+/// Asks for a new password.
+pub(super) async fn reset_page(
+    visitor: Visitor,
+    token: Path<(String,)>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let holder = find_holder(&visitor.app, Purpose::ResetPassword, token.0.0, &origin);
+    Ok(match holder.await? {
+        Some((account, _)) => show_reset(&visitor, StatusCode::OK, account.username, None),
+        None => say(&visitor, Said::DeadLink),
+    })
+}
+
+/// Sets the new password.
+pub(super) async fn reset_password(
+    form: Form<ResetForm>,
+    token: Path<(String,)>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let Form { visitor, fields } = form;
+    let token = token.0.0;
+    let request = ResetRequest {
+        token: token.clone(),
+        new_password: fields.password,
+    };
+    let problem = match reset::reset(&visitor.app, request, &origin).await {
+        Ok(()) => return Ok(visitor.see_other("/done/password-changed")),
+        Err(Error::InvalidLink) => return Ok(say(&visitor, Said::DeadLink)),
+        Err(error @ (Error::Validation(_) | Error::PasswordTooLong | Error::WeakPassword)) => {
+            sentence(&error.to_string())
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let holder = find_holder(&visitor.app, Purpose::ResetPassword, token, &origin);
+    Ok(match holder.await? {
+        Some((account, _)) => {
+            let status = StatusCode::BAD_REQUEST;
+            show_reset(&visitor, status, account.username, Some(problem))
+        }
+        None => say(&visitor, Said::DeadLink),
+    })
+}
+
+/// Shows which address is about to be whose.
+pub(super) async fn verify_page(
+    visitor: Visitor,
+    token: Path<(String,)>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let holder = find_holder(&visitor.app, Purpose::VerifyEmail, token.0.0, &origin);
+    Ok(match holder.await? {
+        Some((account, email)) => {
+            let page = VerifyPage {
+                frame: visitor.frame("Confirm your address"),
+                username: account.username,
+                email,
+            };
+            visitor.show(StatusCode::OK, &page)
+        }
+        None => say(&visitor, Said::DeadConfirmation),
+    })
+}
+
+/// Proves the address.
+pub(super) async fn verify_email(
+    form: Form<Empty>,
+    token: Path<(String,)>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let visitor = form.visitor;
+    let request = VerifyEmailRequest { token: token.0.0 };
+    match email::verify(&visitor.app, request, &origin).await {
+        Ok(()) => Ok(visitor.see_other("/done/email-confirmed")),
+        Err(Error::InvalidLink) => Ok(say(&visitor, Said::DeadConfirmation)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The active account that a link is for, and the address it was mailed to.
+async fn find_holder(
+    app: &App,
+    purpose: Purpose,
+    token: String,
+    origin: &Origin,
+) -> Result<Option<(AccountRow, String)>, Error> {
+    app.limits.check_link(origin.address)?;
+    let now = app.clock.now_naive();
+    app.pool
+        .read(move |db| {
+            let Some((user_id, email)) = links::find_holder(db, purpose, &token, now)? else {
+                return Ok::<_, Error>(None);
+            };
+            let account = accounts::queries::find_account(db, user_id)?;
+            let account = account.filter(|account| account.is_active);
+            Ok(account.map(|account| (account, email)))
+        })
+        .await
+}
+
+fn show_forgot(
+    visitor: &Visitor,
+    status: StatusCode,
+    who: &str,
+    problem: Option<String>,
+) -> HttpResponse {
+    let page = ForgotPage {
+        frame: visitor.frame("Forgot your password?"),
+        who,
+        problem,
+    };
+    visitor.show(status, &page)
+}
+
+fn show_reset(
+    visitor: &Visitor,
+    status: StatusCode,
+    username: String,
+    problem: Option<String>,
+) -> HttpResponse {
+    let page = ResetPage {
+        frame: visitor.frame("Choose a new password"),
+        username,
+        problem,
+    };
+    visitor.show(status, &page)
+}

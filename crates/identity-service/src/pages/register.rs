@@ -1,0 +1,142 @@
+//! Making an account with a browser.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::Query;
+
+use super::form::Form;
+use super::layout::Frame;
+use super::return_to::ReturnTo;
+use super::sign_in::{ReturnQuery, check_cookies, signed_in};
+use super::visitor::{Visitor, sign_in_path};
+use crate::access::Grant;
+use crate::accounts;
+use crate::accounts::rules::{Email, Password, Username};
+use crate::accounts::wire::RegisterRequest;
+use crate::error::{Error, sentence};
+use crate::origin::Origin;
+
+#[derive(Template)]
+#[template(path = "entry/register.html")]
+struct RegisterPage<'a> {
+    frame: Frame,
+    return_to: &'a str,
+    username: &'a str,
+    email: &'a str,
+    problems: Problems,
+    sign_in: String,
+}
+
+/// What is wrong with each field.
+#[derive(Default)]
+struct Problems {
+    username: Option<String>,
+    email: Option<String>,
+    password: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct RegisterForm {
+    username: String,
+    #[serde(default)]
+    email: String,
+    password: String,
+    #[serde(default)]
+    return_to: String,
+}
+
+/// Asks for a name, perhaps an address, and a password.
+pub(super) async fn register_page(
+    visitor: Visitor,
+    query: Query<ReturnQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let return_to = ReturnTo::parse(query.0.return_to.as_deref());
+    if visitor.user.is_some() {
+        return Ok(visitor.see_other(return_to.as_str()));
+    }
+    check_cookies(&visitor)?;
+    let page = RegisterPage {
+        frame: visitor.frame("Create an account"),
+        return_to: return_to.as_str(),
+        username: "",
+        email: "",
+        problems: Problems::default(),
+        sign_in: sign_in_path(return_to.as_str()),
+    };
+    Ok(visitor.show(StatusCode::OK, &page))
+}
+
+/// Makes the account, signs it in, and sends it on.
+pub(super) async fn register(
+    form: Form<RegisterForm>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let Form { visitor, fields } = form;
+    check_cookies(&visitor)?;
+    visitor.app.limits.check_register(origin.address)?;
+    let return_to = ReturnTo::parse(Some(&fields.return_to));
+    let mut problems = fields.problems();
+    if problems.is_empty() {
+        let request = fields.request();
+        let opened = accounts::service::open(&visitor.app, request, Grant::Browser, &origin);
+        match opened.await {
+            Ok((_, session)) => return Ok(signed_in(&visitor, &session, &return_to)),
+            Err(error) => problems.add(error)?,
+        }
+    }
+    let page = RegisterPage {
+        frame: visitor.frame("Create an account"),
+        return_to: return_to.as_str(),
+        username: &fields.username,
+        email: &fields.email,
+        problems,
+        sign_in: sign_in_path(return_to.as_str()),
+    };
+    Ok(visitor.show(StatusCode::BAD_REQUEST, &page))
+}
+
+impl RegisterForm {
+    /// What can be seen at once, of all fields together.
+    fn problems(&self) -> Problems {
+        let told = |error: Error| sentence(&error.to_string());
+        let email = self.email().map(|email| Email::parse(&email));
+        Problems {
+            username: Username::parse(&self.username).err().map(told),
+            email: email.and_then(Result::err).map(told),
+            password: Password::parse_new(&self.password).err().map(told),
+        }
+    }
+
+    fn email(&self) -> Option<String> {
+        let email = self.email.trim();
+        (!email.is_empty()).then(|| email.to_owned())
+    }
+
+    fn request(&self) -> RegisterRequest {
+        RegisterRequest {
+            username: self.username.clone(),
+            email: self.email(),
+            password: self.password.clone(),
+        }
+    }
+}
+
+impl Problems {
+    fn is_empty(&self) -> bool {
+        self.username.is_none() && self.email.is_none() && self.password.is_none()
+    }
+
+    /// What only the service could see; another error is nothing that a field can mend.
+    fn add(&mut self, error: Error) -> Result<(), Error> {
+        let field = match error {
+            Error::UsernameTaken => &mut self.username,
+            Error::EmailTaken => &mut self.email,
+            Error::WeakPassword => &mut self.password,
+            other => return Err(other),
+        };
+        *field = Some(sentence(&error.to_string()));
+        Ok(())
+    }
+}

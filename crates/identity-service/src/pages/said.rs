@@ -1,0 +1,143 @@
+//! Pages that say one thing: that something was done, or that there is nothing to do it with.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use service_kit::Problem;
+use service_kit::http::Path;
+
+use super::layout::Frame;
+use super::visitor::Visitor;
+
+/// What is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    /// At `/done/signed-out` and so on.
+    SignedOut,
+    PasswordChanged,
+    EmailConfirmed,
+    LinkRequested,
+    Declined,
+    DeadLink,
+    DeadConfirmation,
+    UnknownInvitation,
+    InvitationAccepted,
+    InvitationDeclined,
+    InvitationRevoked,
+    InvitationExpired,
+}
+
+#[derive(Template)]
+#[template(path = "entry/said.html")]
+struct SaidPage {
+    frame: Frame,
+    text: &'static str,
+    next: &'static str,
+    next_text: &'static str,
+}
+
+/// `/done/{what}`: where a form leads that has done its work, so that reloading does not do it again.
+pub(super) async fn done_page(
+    visitor: Visitor,
+    what: Path<(String,)>,
+) -> Result<HttpResponse, Problem> {
+    let said = match what.0.0.as_str() {
+        "signed-out" => Said::SignedOut,
+        "password-changed" => Said::PasswordChanged,
+        "email-confirmed" => Said::EmailConfirmed,
+        "link-requested" => Said::LinkRequested,
+        "invitation-declined" => Said::Declined,
+        _ => return Err(Problem::not_found()),
+    };
+    Ok(say(&visitor, said))
+}
+
+/// `/`: there is nothing to see here but one's account.
+pub(super) async fn home(visitor: Visitor) -> HttpResponse {
+    match visitor.user {
+        Some(_) => visitor.see_other("/account"),
+        None => visitor.see_other("/login"),
+    }
+}
+
+/// Says it.
+pub(super) fn say(visitor: &Visitor, said: Said) -> HttpResponse {
+    let (title, text) = said.words();
+    let (next, next_text) = match (said, &visitor.user) {
+        (Said::DeadLink, _) => ("/forgot-password", "Ask for a new link"),
+        (_, Some(_)) => ("/account", "Your account"),
+        (_, None) => ("/login", "Sign in"),
+    };
+    let page = SaidPage {
+        frame: visitor.frame(title),
+        text,
+        next,
+        next_text,
+    };
+    visitor.show(said.status(), &page)
+}
+
+impl Said {
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::SignedOut => ("You are signed out", "This browser knows you no longer."),
+            Self::PasswordChanged => (
+                "Your password was changed",
+                "You are signed out everywhere. Sign in with the new password.",
+            ),
+            Self::EmailConfirmed => (
+                "Your address is confirmed",
+                "From now on we can reach you there.",
+            ),
+            Self::LinkRequested => (
+                "Look into your mail",
+                "If there is such an account and it has an address of its own, a link to a new password is on its way. It is good for an hour.",
+            ),
+            Self::Declined => (
+                "You declined the invitation",
+                "Nobody can join with it any more.",
+            ),
+            Self::DeadLink => (
+                "This link is not good any more",
+                "Each link works once and for a limited time, and a newer one replaces it. Nothing was changed.",
+            ),
+            Self::DeadConfirmation => (
+                "This link is not good any more",
+                "Each link works once and for a day, and a newer one replaces it. You can have another one sent from your account.",
+            ),
+            Self::UnknownInvitation => (
+                "There is no such invitation",
+                "If you were invited again, only the link in the newest mail is good.",
+            ),
+            Self::InvitationAccepted => (
+                "This invitation was accepted",
+                "Each invitation lets one person in. Ask the team for another one if it was not you.",
+            ),
+            Self::InvitationDeclined => (
+                "This invitation was declined",
+                "Ask the team for another one if you want to join after all.",
+            ),
+            Self::InvitationRevoked => (
+                "This invitation was taken back",
+                "The team withdrew it. Ask there if you think that was a mistake.",
+            ),
+            Self::InvitationExpired => (
+                "This invitation has expired",
+                "Invitations are good for seven days. Ask the team for another one.",
+            ),
+        }
+    }
+
+    fn status(self) -> StatusCode {
+        match self {
+            Self::DeadLink
+            | Self::DeadConfirmation
+            | Self::InvitationAccepted
+            | Self::InvitationDeclined
+            | Self::InvitationRevoked
+            | Self::InvitationExpired => StatusCode::GONE,
+            Self::UnknownInvitation => StatusCode::NOT_FOUND,
+            _ => StatusCode::OK,
+        }
+    }
+}

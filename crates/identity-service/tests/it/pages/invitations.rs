@@ -1,0 +1,119 @@
+use chrono::Duration;
+
+use crate::browser::Browser;
+use crate::cast::Cast;
+use crate::support::PASSWORD;
+
+async fn answer(browser: &mut Browser, path: &str, answer: &str) -> crate::browser::Page {
+    let form = browser.get(path).await.expect(200).form(path);
+    browser.post(form.set("answer", answer)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_is_shown_to_whoever_has_the_mail_and_answered_after_signing_in() {
+    let cast = Cast::assemble().await;
+    let (_, token) = cast
+        .invited(&cast.admin, "sam@example.com", Some("admin"))
+        .await;
+    let path = format!("/invitations/{token}");
+    let mut browser = Browser::new(&cast.identity);
+    let page = browser.get(&path).await.expect(200);
+    let page = page.says("Join The Crew?").says("Invited by Adam");
+    let page = page.says("You become an admin of the team");
+    assert!(page.forms(&path).is_empty());
+    assert!(!page.text().contains("sam@example.com"));
+
+    // By way of the sign-in page and back.
+    let link = page.links().into_iter().find(|to| to.starts_with("/login"));
+    let form = browser.get(&link.unwrap()).await.form("/login");
+    let form = form.set("username", "sam").set("password", PASSWORD);
+    let page = browser.submit(form).await.expect(200);
+    assert_eq!(page.path, path);
+    page.says("You are signed in as Sam");
+    let page = answer(&mut browser, &path, "accept").await.expect(303);
+    assert_eq!(page.leads_to.as_deref(), Some("/teams/crew"));
+    assert_eq!(cast.role_of("Sam").await.as_deref(), Some("admin"));
+    let page = browser.get(&path).await.expect(410);
+    page.says("This invitation was accepted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_without_an_account_makes_one_and_comes_back_to_the_invitation() {
+    let cast = Cast::assemble().await;
+    let (_, token) = cast.invited(&cast.owner, "new@example.com", None).await;
+    let path = format!("/invitations/{token}");
+    let mut browser = Browser::new(&cast.identity);
+    let page = browser.get(&path).await;
+    let link = page
+        .links()
+        .into_iter()
+        .find(|to| to.starts_with("/register"));
+    let form = browser.get(&link.unwrap()).await.form("/register");
+    let form = form.set("username", "newcomer").set("password", PASSWORD);
+    let page = browser.submit(form).await.expect(200);
+    assert_eq!(page.path, path);
+    answer(&mut browser, &path, "accept").await.expect(303);
+    assert_eq!(cast.role_of("newcomer").await.as_deref(), Some("member"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_gone_says_what_became_of_it() {
+    let cast = Cast::assemble().await;
+    let mut browser = Browser::of(&cast.identity, "sam").await;
+    let (_, token) = cast.invited(&cast.owner, "one@example.com", None).await;
+    let path = format!("/invitations/{token}");
+    let form = browser.get(&path).await.form(&path);
+    let page = answer(&mut browser, &path, "decline").await.expect(303);
+    assert_eq!(page.leads_to.as_deref(), Some("/done/invitation-declined"));
+    browser.get(&path).await.expect(410).says("was declined");
+    let page = browser.post(form.set("answer", "accept")).await;
+    page.expect(410).says("was declined");
+    assert_eq!(cast.role_of("Sam").await, None);
+
+    let (invitation, token) = cast.invited(&cast.owner, "two@example.com", None).await;
+    let path = format!("/invitations/{token}");
+    let id = invitation["id"].as_str().unwrap();
+    let by_id = format!("/invitations/{id}");
+    browser.get(&by_id).await.expect(404);
+    let withdrawn = format!("/api/teams/crew/invitations/{id}");
+    cast.delete(&cast.owner, &withdrawn).await.expect(204);
+    browser.get(&path).await.expect(410).says("was taken back");
+
+    let (_, older) = cast.invited(&cast.owner, "three@example.com", None).await;
+    let (_, token) = cast.invited(&cast.owner, "three@example.com", None).await;
+    for unknown in [older.as_str(), "nonsense", "%20"] {
+        let page = browser.get(&format!("/invitations/{unknown}")).await;
+        page.expect(404).says("There is no such invitation");
+    }
+    let path = format!("/invitations/{token}");
+    browser.get(&path).await.expect(200);
+    cast.identity.hand.advance(Duration::days(7));
+    browser.get(&path).await.expect(410).says("has expired");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_takes_a_form_of_the_browser_that_is_signed_in() {
+    let cast = Cast::assemble().await;
+    let (_, token) = cast.invited(&cast.owner, "one@example.com", None).await;
+    let path = format!("/invitations/{token}");
+    let mut sam = Browser::of(&cast.identity, "sam").await;
+    let form = sam.get(&path).await.form(&path).set("answer", "accept");
+
+    // The same form after he has signed out and somebody else has signed in.
+    let page = sam.get(&path).await;
+    sam.submit(page.form("/logout")).await.expect(200);
+    sam.post(form.clone()).await.expect(403);
+    sam.sign_in("newer", PASSWORD).await.expect(401);
+    cast.identity.register("newer").await;
+    sam.sign_in("newer", PASSWORD).await;
+    sam.post(form.clone()).await.expect(403);
+    let own = sam.get(&path).await.form(&path).set("answer", "accept");
+    sam.post_from("cross-site", own.clone()).await.expect(403);
+    sam.post(own.clone().without("csrf")).await.expect(403);
+    sam.post(own.clone().forged("answer", "steal"))
+        .await
+        .expect(400);
+    sam.post(own).await.expect(303);
+    assert_eq!(cast.role_of("newer").await.as_deref(), Some("member"));
+    assert_eq!(cast.role_of("Sam").await, None);
+}

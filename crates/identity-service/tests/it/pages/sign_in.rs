@@ -1,0 +1,210 @@
+use chrono::Duration;
+use identity_service::Config;
+
+use crate::browser::{Browser, Form, Page};
+use crate::html::elements;
+use crate::support::{Identity, PASSWORD};
+
+/// A service that is reached by a public address.
+fn public(address: &str) -> impl FnOnce(&mut Config) {
+    let address = address.parse().unwrap();
+    move |config| config.base_url = Some(address)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_signs_in_by_the_form_is_known_by_a_cookie() {
+    let identity = Identity::start().await;
+    let ada = identity.register("Ada").await;
+    let mut browser = Browser::of(&identity, "ADA").await;
+    assert_eq!(identity.audited("session.opened", &ada), 1);
+    let kinds = "SELECT count(*) AS n FROM sessions WHERE kind = 'browser'";
+    assert_eq!(identity.count(kinds), 1);
+    // Who is signed in has nothing to do at the page.
+    let page = browser.fetch("/login?return_to=/teams").await.expect(303);
+    assert_eq!(page.leads_to.as_deref(), Some("/teams"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cookies_are_out_of_reach_of_scripts_and_of_other_sites() {
+    for (address, prefix, secure) in [
+        ("https://id.example.com", "__Host-holdfast", "; Secure"),
+        ("http://localhost:4444", "holdfast", ""),
+    ] {
+        let identity = Identity::start_with(public(address)).await;
+        let mut browser = Browser::behind_proxy(&identity);
+        let page = browser.fetch("/register").await;
+        let expected = format!("HttpOnly; SameSite=Lax{secure}; Path=/");
+        let cookie = page.set_cookies().remove(0).to_owned();
+        let (pair, attributes) = cookie.split_once("; ").unwrap();
+        assert_eq!(pair.len(), format!("{prefix}_forms=").len() + 43, "{pair}");
+        assert_eq!(attributes, expected, "{address}");
+
+        let expected = format!("{expected}; Max-Age=2592000");
+        let form = page.form("/register").set("username", "ada");
+        let registered = browser.post(form.set("password", PASSWORD)).await;
+        let mut browser = Browser::behind_proxy(&identity);
+        let form = browser.get("/login").await.form("/login");
+        let form = form.set("username", "ada").set("password", PASSWORD);
+        for page in [registered, browser.post(form).await] {
+            let cookie = page.expect(303).set_cookies().remove(0).to_owned();
+            let (pair, attributes) = cookie.split_once("; ").unwrap();
+            assert!(pair.starts_with(&format!("{prefix}_id=")), "{pair}");
+            assert_eq!(attributes, expected, "{address}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_over_plain_http_is_for_this_machine_unless_it_was_allowed() {
+    let identity = Identity::start_with(public("http://id.example.com")).await;
+    let mut browser = Browser::behind_proxy(&identity);
+    let page = browser.get("/login").await.expect(403);
+    let page = page.says("Signing in with a browser takes https here");
+    assert!(page.forms("/login").is_empty());
+    let identity = Identity::start_with(|config| {
+        config.allow_insecure_cookies = true;
+        public("http://id.example.com")(config);
+    })
+    .await;
+    let mut browser = Browser::behind_proxy(&identity);
+    browser.get("/login").await.expect(200).form("/login");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_is_good_on_the_page_and_in_the_browser_that_it_was_made_for() {
+    let identity = Identity::start().await;
+    identity.register("ada").await;
+    let mut browser = Browser::new(&identity);
+    let mut other = Browser::new(&identity);
+    let filled = |page: Page| -> Form {
+        let form = page.form("/login").set("username", "ada");
+        form.set("password", PASSWORD)
+    };
+    let own = filled(browser.get("/login").await);
+    let foreign = filled(other.get("/login").await);
+    let token = foreign.value("csrf").unwrap().to_owned();
+    // Somebody who could send his own form from another's browser would sign him in to his own account.
+    for (site, form) in [
+        ("same-origin", foreign),
+        ("same-origin", own.clone().without("csrf")),
+        ("same-origin", own.clone().forged("csrf", "")),
+        ("same-origin", own.clone().forged("csrf", &token)),
+        ("cross-site", own.clone()),
+        ("same-site", own.clone()),
+    ] {
+        let page = browser.post_from(site, form).await.expect(403);
+        let page = page.says("This form was opened before you signed in");
+        assert!(page.set_cookies().is_empty());
+    }
+    assert_eq!(identity.count("SELECT count(*) AS n FROM sessions"), 1);
+    browser.post_from("none", own).await.expect(303);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_back_after_a_sign_in_never_leaves_the_site() {
+    let identity = Identity::start().await;
+    identity.register("ada").await;
+    for (asked, led) in [
+        ("/teams?page=2", "/teams?page=2"),
+        ("https://evil.example/", "/account"),
+        ("//evil.example/", "/account"),
+        ("/%5Cevil.example/", "/account"),
+        ("/%09/evil.example/", "/account"),
+        ("javascript:alert(1)", "/account"),
+        ("teams", "/account"),
+    ] {
+        let mut browser = Browser::new(&identity);
+        let page = browser.get(&format!("/login?return_to={asked}")).await;
+        for link in page.links() {
+            assert!(link.starts_with(['/', '#']), "{asked}: {link}");
+        }
+        let form = page.form("/login").set("username", "ada");
+        let page = browser.post(form.set("password", PASSWORD)).await;
+        assert_eq!(page.leads_to.as_deref(), Some(led), "{asked}");
+
+        // What the form says is worth no more than what the link says.
+        let mut browser = Browser::new(&identity);
+        let form = browser.get("/login").await.form("/login");
+        let form = form.set("username", "ada").set("password", PASSWORD);
+        let page = browser.post(form.forged("return_to", asked)).await;
+        let led = if asked.contains('%') { asked } else { led };
+        assert_eq!(page.leads_to.as_deref(), Some(led), "{asked}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_sign_in_shows_the_name_again_and_never_the_password() {
+    let identity = Identity::start().await;
+    identity.register("ada").await;
+    let mut browser = Browser::new(&identity);
+    let hostile = "\"><script>alert(1)</script>";
+    for name in ["ada", "nobody", hostile] {
+        let page = browser.sign_in(name, "a wrong password").await.expect(401);
+        let page = page.says("Wrong username, password or code");
+        let form = page.form("/login");
+        assert_eq!(form.value("username"), Some(name));
+        assert_eq!(form.value("password"), Some(""));
+        assert!(elements(&page.html, &["script"]).is_empty());
+        assert!(!browser.cookies.contains_key("holdfast_id"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_sign_in_gets_a_cookie_of_its_own_whatever_the_browser_had_before() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let mut browser = Browser::of(&identity, "ada").await;
+    let first = browser.cookies["holdfast_id"].clone();
+    let mut other = Browser::of(&identity, "ada").await;
+    assert_ne!(other.cookies["holdfast_id"], first);
+
+    // A value that somebody else has put there is never taken over, nor is any other token a cookie.
+    for planted in [&*"A".repeat(first.len()), &ada.refresh, &ada.access] {
+        let cookies = &mut browser.cookies;
+        cookies.insert("holdfast_id".to_owned(), planted.to_owned());
+        let page = browser.sign_in("ada", PASSWORD).await;
+        assert_eq!(page.path, "/account");
+        let cookie = browser.cookies["holdfast_id"].clone();
+        assert!(![planted, &*first].contains(&&*cookie));
+    }
+    // The one from before is good until it is signed out, and then for nothing.
+    other
+        .cookies
+        .insert("holdfast_id".to_owned(), first.clone());
+    other.fetch("/login").await.expect(303);
+    let page = other.get("/done/signed-out").await;
+    let page = other.submit(page.form("/logout")).await.expect(200);
+    assert_eq!(page.path, "/done/signed-out");
+    assert!(!other.cookies.contains_key("holdfast_id"));
+    other.cookies.insert("holdfast_id".to_owned(), first);
+    other.fetch("/login").await.expect(200);
+    assert_eq!(identity.audited("session.revoked", &ada), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cookie_is_over_after_thirty_days_and_with_the_account() {
+    let identity = Identity::start().await;
+    identity.register("ada").await;
+    let mut browser = Browser::of(&identity, "ada").await;
+    identity.sql("UPDATE users SET is_active = FALSE");
+    browser.fetch("/login").await.expect(200);
+    identity.sql("UPDATE users SET is_active = TRUE");
+    identity
+        .hand
+        .advance(Duration::days(30) - Duration::seconds(1));
+    browser.fetch("/login").await.expect(303);
+    identity.hand.advance(Duration::seconds(1));
+    browser.fetch("/login").await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_the_api_is_reached_by_a_page_and_not_by_a_redirect() {
+    let identity = Identity::start().await;
+    identity.register("ada").await;
+    let mut browser = Browser::new(&identity);
+    let page = browser.get("/login?return_to=/api/oauth/authorize").await;
+    let form = page.form("/login").set("username", "ada");
+    let page = browser.post(form.set("password", PASSWORD)).await;
+    let there = format!("{}/api/oauth/authorize", identity.running.base_url());
+    assert_eq!(page.expect(200).leads_to, Some(there));
+}

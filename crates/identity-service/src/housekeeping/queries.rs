@@ -4,14 +4,13 @@ use diesel::prelude::*;
 use diesel::sql_types::Bool;
 
 use crate::schema::{email_claims, invitations, mail_tokens, sessions, totp_factors};
+use crate::sessions::KEPT;
 
 /// Rows that are removed in one transaction: few enough that nobody waits for it.
 pub(super) const BATCH: u16 = 500;
 /// The key of the advisory lock that PostgreSQL replicas take while they remove rows.
 const LOCK_KEY: i64 = 0x686f_6c64_6b65_6570;
 
-/// A session that is over is kept for this long, so that what happened to it can still be told.
-const SESSIONS_KEPT: TimeDelta = TimeDelta::days(30);
 /// A settled or expired invitation is kept for this long.
 const INVITATIONS_KEPT: TimeDelta = TimeDelta::days(90);
 /// A second factor that nobody has shown a code of.
@@ -42,9 +41,9 @@ pub(super) fn list_over_sessions(
     now: NaiveDateTime,
     ttl: TimeDelta,
 ) -> QueryResult<Vec<String>> {
-    let revoked_before = now - SESSIONS_KEPT;
+    let revoked_before = now - KEPT;
     // An access token made with the last refresh may outlive the session's own end.
-    let over_before = now - SESSIONS_KEPT.max(ttl);
+    let over_before = now - KEPT.max(ttl);
     sessions::table
         .filter(
             sessions::revoked_at

@@ -14,5 +14,11 @@ pub(crate) mod second_step;
 pub(crate) mod service;
 pub(crate) mod wire;
 
+use chrono::Duration;
+
+/// A session that is over is kept for so long, so that what happened to it can still be told, and so long
+/// is known from where an account was used: each needs the other's rows.
+pub(crate) const KEPT: Duration = Duration::days(90);
+
 pub(crate) use ending::end_all;
 pub(crate) use model::NewSession;

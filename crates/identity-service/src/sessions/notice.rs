@@ -2,17 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use chrono::Duration;
 use event_types::MailText;
 
-use super::queries;
+use super::{KEPT, queries};
 use crate::accounts::model::AccountRow;
 use crate::audit;
 use crate::change::Change;
 use crate::error::Error;
-
-/// A place is known for so long after it was last seen.
-const MEMORY: Duration = Duration::days(90);
 
 /// Mails a notice when this sign-in comes from a program and network that no session of the last 90 days
 /// has. Not the first time that anybody signs in to the account: everything is new then. To be called in
@@ -21,7 +17,7 @@ pub(super) fn tell_if_new(change: &mut Change<'_>, account: &AccountRow) -> Resu
     let (Some(address), true) = (change.origin.address, account.email_verified) else {
         return Ok(());
     };
-    let since = change.now.naive_utc() - MEMORY;
+    let since = change.now.naive_utc() - KEPT;
     let user_agent = change.origin.user_agent.clone();
     let (text, agent) = (address.to_string(), user_agent.as_deref());
     // The usual case is answered by the first row that fits.

@@ -1,6 +1,7 @@
 use auth_types::{AccountRole, UserId};
 use chrono::NaiveDateTime;
 use db_kit::Db;
+use diesel::dsl::max;
 use diesel::prelude::*;
 
 use super::model::{Client, IDLE_LIFE, NewSessionRow, RefreshRow, SessionRow, SessionState};
@@ -187,7 +188,11 @@ pub(crate) fn stands(db: &mut Db, session_id: &str) -> QueryResult<bool> {
     diesel::select(diesel::dsl::exists(standing)).get_result(db)
 }
 
-/// Where an account signed in, or went on with a session, since `since`: address and user agent, each pair once.
+/// Places that are looked at; who has used more of them is told of a known one rather than keep others waiting.
+const MAX_PLACES: i64 = 1_000;
+
+/// Where an account signed in, or went on with a session, since `since`, the last first: address and user
+/// agent, each pair once.
 pub(crate) fn list_places(
     db: &mut Db,
     user_id: UserId,
@@ -197,7 +202,6 @@ pub(crate) fn list_places(
         .filter(sessions::user_id.eq(user_id))
         .filter(sessions::refresh_rotated_at.ge(since))
         .select((sessions::address, sessions::user_agent))
-        .distinct()
         .load(db)
 }
 
@@ -229,6 +233,9 @@ pub(crate) fn find_service(db: &mut Db, session_id: &str) -> QueryResult<Option<
 
 /// The session of a refresh token if it is this account's.
 pub(crate) fn find_session_of(
+        .group_by((sessions::address, sessions::user_agent))
+        .order(max(sessions::refresh_rotated_at).desc())
+        .limit(MAX_PLACES)
     db: &mut Db,
     lineage: &str,
     user_id: UserId,

@@ -77,9 +77,15 @@ async fn what_nobody_reads_any_more_is_removed_and_what_is_needed_stays() {
     assert_eq!(identity.count("SELECT count(*) AS n FROM sessions"), 2);
     assert_eq!(identity.count("SELECT count(*) AS n FROM invitations"), 3);
 
-    // A month after it was ended, a session goes.
+    // What an account was used with lately is still known a month later.
     identity.hand.advance(Duration::days(30));
-    until_count(&identity, "SELECT count(*) AS n FROM sessions", 1).await;
+    let lapsed = sql(now);
+    identity.sql(&format!(
+        "INSERT INTO email_claims (email_lower, user_id, expires_at) VALUES ('x', {}, {lapsed})",
+        ada.id
+    ));
+    until_count(&identity, "SELECT count(*) AS n FROM email_claims", 0).await;
+    assert_eq!(identity.count("SELECT count(*) AS n FROM sessions"), 2);
     refused(identity.validate(&ada.access).await, 401, "token_expired");
     refused(
         identity.refresh(&ada.refresh).await,
@@ -88,13 +94,14 @@ async fn what_nobody_reads_any_more_is_removed_and_what_is_needed_stays() {
     );
     let bob = signed_in(&identity.refresh(&bob.refresh).await.expect(200).json());
 
-    // Three months after they were settled or ran out, invitations.
+    // Three months after it was ended a session goes, and so do invitations that were settled or ran out.
     identity.hand.advance(Duration::days(60));
+    until_count(&identity, "SELECT count(*) AS n FROM sessions", 1).await;
     until_count(&identity, "SELECT count(*) AS n FROM invitations", 2).await;
     identity.hand.advance(Duration::days(7));
     until_count(&identity, "SELECT count(*) AS n FROM invitations", 1).await;
 
-    // Bob's session ran out 90 days after its last use, and is kept for 30 more.
+    // Bob's session ran out 90 days after its last use, and is kept for 90 more.
     identity.hand.advance(Duration::days(24));
     refused(
         identity.refresh(&bob.refresh).await,
@@ -102,7 +109,7 @@ async fn what_nobody_reads_any_more_is_removed_and_what_is_needed_stays() {
         "invalid_refresh_token",
     );
     assert_eq!(identity.count("SELECT count(*) AS n FROM sessions"), 1);
-    identity.hand.advance(Duration::days(30));
+    identity.hand.advance(Duration::days(90));
     until_count(&identity, "SELECT count(*) AS n FROM sessions", 0).await;
 
     let metrics = identity.api.get("/metrics").send().await.expect(200).text();
@@ -125,7 +132,7 @@ async fn more_rows_than_one_batch_are_removed_in_one_go() {
     let identity = tidy(0).await;
     let ada = identity.register("ada").await;
     let now = beginning();
-    let long_ago = sql(now - Duration::days(31));
+    let long_ago = sql(now - Duration::days(91));
     let rows: Vec<String> = (0..1_200)
         .map(|n| {
             format!(

@@ -1,15 +1,24 @@
+use std::time::Duration as StdDuration;
+
 use chrono::Duration;
 use event_types::MailText;
+use identity_service::Config;
 use serde_json::json;
+use test_kit::wait_until;
 
-use crate::support::{Identity, PASSWORD};
+use crate::support::{Identity, PASSWORD, signed_in};
 
 const DESK: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:145.0) Gecko/20100101 Firefox/145.0";
 
 /// An area behind a proxy that is believed.
 async fn start() -> Identity {
+    start_with(|_| {}).await
+}
+
+async fn start_with(change: impl FnOnce(&mut Config)) -> Identity {
     let identity = Identity::start_with(|config| {
         config.trusted_proxies.0 = vec!["127.0.0.0/8".parse().unwrap()];
+        change(config);
     })
     .await;
     let body = json!({ "username": "ada", "password": PASSWORD, "email": "ada@example.com" });
@@ -80,6 +89,24 @@ async fn a_place_is_forgotten_after_ninety_days_without_use() {
     assert_eq!(notices(&identity, "203.0.113.7", DESK).await, 0);
     identity.hand.advance(Duration::days(90));
     assert_eq!(notices(&identity, "203.0.113.7", DESK).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_place_stays_known_when_its_session_was_ended_and_housekeeping_has_been_there() {
+    let identity = start_with(|config| config.housekeeping_seconds = 1).await;
+    verify(&identity).await;
+    let ada = identity.login("ada", PASSWORD).await.expect(200).json();
+    let ada = signed_in(&ada);
+    let reply = identity.api.get("/api/auth/global-logout");
+    reply.bearer(&ada.access).send().await.expect(400);
+    identity.hand.advance(Duration::days(89));
+    identity.sql("INSERT INTO email_claims (email_lower, user_id, expires_at) VALUES ('x', 1, '2026-11-21 12:00:00')");
+    let probe = async || {
+        let left = "SELECT count(*) AS n FROM email_claims WHERE email_lower = 'x'";
+        (identity.count(left) == 0).then_some(())
+    };
+    wait_until("housekeeping", StdDuration::from_secs(20), probe).await;
+    assert_eq!(notices(&identity, "203.0.113.7", DESK).await, 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -206,11 +206,17 @@ fn has(req: &HttpRequest, version: &str) -> bool {
 }
 
 fn answer(req: &HttpRequest, file: PhotoFile) -> HttpResponse {
-    let PhotoFile { version, content } = file;
+    let PhotoFile {
+        version,
+        is_public,
+        content,
+    } = file;
     let asked = url::form_urlencoded::parse(req.query_string().as_bytes())
         .find(|(key, _)| key == "v")
         .map(|(_, value)| value);
-    let cached = if asked.as_deref() == Some(version.as_str()) {
+    let cached = if !is_public {
+        CacheControl(vec![CacheDirective::Private, CacheDirective::NoCache])
+    } else if asked.as_deref() == Some(version.as_str()) {
         CacheControl(vec![
             CacheDirective::Public,
             CacheDirective::MaxAge(A_YEAR),

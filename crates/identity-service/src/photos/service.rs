@@ -146,6 +146,8 @@ pub(super) async fn list_meta(
 /// A photo to be sent.
 pub(super) struct PhotoFile {
     pub(super) version: String,
+    /// Whether anybody may see it, and so whoever lies between here and there may keep it.
+    pub(super) is_public: bool,
     /// Nothing when the caller has this version already.
     pub(super) content: Option<PhotoRow>,
 }
@@ -160,9 +162,11 @@ pub(super) async fn get_file(
     let id = segment.parse().map_err(|_| Error::UserNotFound)?;
     let owner = get_owner(app, Owner::Id(id), eyes).await?;
     let version = owner.photo_version.ok_or(Error::PhotoNotFound)?;
+    let is_public = owner.is_active;
     if has(&version) {
         return Ok(PhotoFile {
             version,
+            is_public,
             content: None,
         });
     }
@@ -174,6 +178,7 @@ pub(super) async fn get_file(
     let row = row.ok_or(Error::PhotoNotFound)?;
     Ok(PhotoFile {
         version: row.version.clone().ok_or(Error::PhotoNotFound)?,
+        is_public,
         content: Some(row),
     })
 }

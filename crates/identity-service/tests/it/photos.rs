@@ -371,6 +371,20 @@ async fn an_inactive_account_is_unknown_to_all_but_a_superadmin() {
     };
     assert_eq!(answers(&bob.access).await, (404, 404, 404, json!(0)));
     assert_eq!(answers(&root.access).await, (200, 200, 200, json!(1)));
+    // And nobody on the way keeps what only he may see.
+    let meta = identity.api.get(&own(&ada)).bearer(&root.access);
+    let meta = meta.send().await.expect(200).json();
+    let (_, version) = meta["profile_photo_url"]
+        .as_str()
+        .unwrap()
+        .split_once('?')
+        .unwrap();
+    let file = format!("{}/file?{version}", own(&ada));
+    let file = identity.api.get(&file).bearer(&root.access).send().await;
+    assert_eq!(
+        file.expect(200).header("cache-control"),
+        "private, no-cache"
+    );
     for path in [
         public_file(&ada),
         format!("/api/public/user/{}/profile-photo", ada.id),

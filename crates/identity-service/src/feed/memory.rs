@@ -56,6 +56,11 @@ impl Memory {
         usable.then(|| Ticket(*self.epoch.read().unwrap_or_else(PoisonError::into_inner)))
     }
 
+    /// Whether a change would be heard of now.
+    pub(crate) fn hears(&self) -> bool {
+        self.alive.at(Moment::now())
+    }
+
     pub(crate) fn session(&self, _: Ticket, sid: &str) -> Option<Arc<SessionState>> {
         self.sessions.get(sid)
     }

@@ -20,6 +20,8 @@ use super::ring::{self, KeyRing, SigningKey};
 use crate::error::Error;
 use crate::feed::{self, Memory, Subject};
 
+/// How old the keys may be while no change of them would be heard of.
+const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Tokens that name keys nobody knows make the database read no more often than this.
 const UNKNOWN_KEYS_EVERY: Duration = Duration::from_millis(200);
 
@@ -121,13 +123,23 @@ impl KeyStore {
         Ok(ring.verifying.get(kid).cloned())
     }
 
-    /// The keys, read again if the change feed says that they have changed.
+    /// The keys, read again if the change feed says that they have changed, or a fifth of a second after the
+    /// last time while it says nothing at all.
     pub(crate) async fn current(&self) -> Result<Arc<KeyRing>, Error> {
         let ring = self.ring();
-        if ring.reading > 0 && ring.generation == self.generation() {
+        if self.is_current(&ring) {
             return Ok(ring);
         }
-        self.read_after(self.next_reading(), Duration::ZERO).await
+        let is_current = |ring: &KeyRing| self.is_current(ring);
+        self.read_unless(is_current, self.next_reading(), Duration::ZERO)
+            .await
+    }
+
+    fn is_current(&self, ring: &KeyRing) -> bool {
+        ring.generation == self.generation()
+            && ring
+                .read_at
+                .is_some_and(|read_at| self.memory.hears() || read_at.elapsed() < READ_AGAIN_AFTER)
     }
 
     /// Counts up each time the keys have changed.
@@ -188,10 +200,20 @@ impl KeyStore {
     /// The outcome of reading number `wanted` or a later one. Who comes first reads, for all who wait, but
     /// not before `pause` has passed since the last reading.
     async fn read_after(&self, wanted: u64, pause: Duration) -> Result<Arc<KeyRing>, Error> {
+        self.read_unless(|_| false, wanted, pause).await
+    }
+
+    /// The same, unless the keys are good `enough` by the time that it could begin.
+    async fn read_unless(
+        &self,
+        enough: impl Fn(&KeyRing) -> bool,
+        wanted: u64,
+        pause: Duration,
+    ) -> Result<Arc<KeyRing>, Error> {
         loop {
             let mut readings = self.readings.lock().await;
             let ring = self.ring();
-            if ring.reading >= wanted {
+            if ring.reading >= wanted || enough(&ring) {
                 return Ok(ring);
             }
             if readings.failed >= wanted {
@@ -216,7 +238,7 @@ impl KeyStore {
 
     async fn read(&self, number: u64) -> Result<Arc<KeyRing>, Error> {
         self.reads.inc();
-        let generation = self.generation();
+        let (generation, read_at) = (self.generation(), Instant::now());
         let algorithm = self.algorithm;
         let rows = self
             .pool
@@ -225,6 +247,7 @@ impl KeyStore {
         self.keep_long_enough(&rows).await?;
         let mut ring = KeyRing::parse(&rows, algorithm, &self.sealer)?;
         (ring.reading, ring.generation) = (number, generation);
+        ring.read_at = Some(read_at);
         let ring = Arc::new(ring);
         *self.ring.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&ring);
         Ok(ring)
@@ -291,4 +314,53 @@ fn public_half(
 /// What the sealed key is bound to: moved to another row it does not open.
 pub(super) fn place(kid: &str) -> String {
     format!("signing-key:{kid}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use service_kit::crypto::random_bytes;
+    use test_kit::{TestDb, wait_until};
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_key_that_is_removed_while_no_change_is_heard_of_is_unknown_soon() {
+        let db = TestDb::fresh("keys", crate::MIGRATIONS).await;
+        let pool = db.pool(2);
+        // Nobody feeds it.
+        let memory = Arc::new(Memory::new(true));
+        let store = KeyStore::new(
+            pool.clone(),
+            Clock::system(),
+            Sealer::new(&random_bytes::<32>(), []).unwrap(),
+            memory,
+            chrono::Duration::days(30),
+        )
+        .unwrap();
+        let kid = store.signing_key().await.unwrap().kid.clone();
+        assert!(store.verifying_key(&kid).await.unwrap().is_some());
+        let gone = kid.clone();
+        pool.write_tx(move |db| {
+            assert!(queries::retire(
+                db,
+                &gone,
+                chrono::NaiveDateTime::default()
+            )?);
+            assert!(queries::remove_retired(db, &gone)?);
+            Ok::<_, Error>(())
+        })
+        .await
+        .unwrap();
+        wait_until(
+            "the key to be unknown",
+            Duration::from_secs(20),
+            async || {
+                let known = store.verifying_key(&kid).await.unwrap().is_some();
+                (!known).then_some(())
+            },
+        )
+        .await;
+    }
 }

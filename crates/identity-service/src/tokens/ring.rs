@@ -6,6 +6,7 @@ use jsonwebtoken::{DecodingKey, EncodingKey};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use serde_json::Value;
 use service_kit::seal::Sealer;
+use tokio::time::Instant;
 
 use super::algorithm::SigningAlgorithm;
 use super::keys::place;
@@ -17,6 +18,8 @@ use crate::error::Error;
 pub(crate) struct KeyRing {
     /// The number of the reading.
     pub(super) reading: u64,
+    /// When it began.
+    pub(super) read_at: Option<Instant>,
     /// How often the keys had changed before it.
     pub(super) generation: u64,
     /// Why there is one and it cannot be used, if so: what was signed is still verified then.

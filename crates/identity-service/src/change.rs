@@ -53,11 +53,6 @@ impl App {
         let (value, told) = self
             .pool
             .write_tx(move |db| {
-                if let Some(standing) = &origin.standing
-                    && !sessions::queries::may_change(db, standing)?
-                {
-                    return Err(Error::TokenRevoked);
-                }
                 let mut change = Change {
                     db,
                     now,
@@ -66,6 +61,7 @@ impl App {
                     mails: &mails,
                     told: Told::default(),
                 };
+                change.check_standing()?;
                 let value = work(&mut change)?;
                 let Change { db, told, .. } = change;
                 // Last, so that next to nothing lies between their stamp and the commit.
@@ -84,6 +80,17 @@ impl App {
 }
 
 impl Change<'_> {
+    /// Whether who asks may still do so. That is looked at first of all, and again by who had to wait for
+    /// something that may have ended it.
+    pub(crate) fn check_standing(&mut self) -> Result<(), Error> {
+        match &self.origin.standing {
+            Some(standing) if !sessions::queries::may_change(self.db, standing)? => {
+                Err(Error::TokenRevoked)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Writes to the audit log; the actor and the address are the origin's.
     pub(crate) fn audit(&mut self, entry: &Entry) -> Result<(), Error> {
         Ok(audit::queries::record(

@@ -150,6 +150,22 @@ pub(super) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<Accoun
     }
 }
 
+/// Makes everybody wait who would change an account with all rights, until the transaction ends. In one order,
+/// so that two who come at once do not wait for each other.
+pub(super) fn lock_superadmins(db: &mut Db) -> QueryResult<()> {
+    match db {
+        Db::Pg(conn) => users::table
+            .filter(users::role.eq(AccountRole::Superadmin.as_str()))
+            .order(users::id)
+            .select(users::id)
+            .for_no_key_update()
+            .load::<i64>(conn)
+            .map(drop),
+        // The transaction has the write lock.
+        Db::Sqlite(_) => Ok(()),
+    }
+}
+
 pub(super) fn update_account(db: &mut Db, id: UserId, changes: &AccountChanges) -> QueryResult<()> {
     diesel::update(users::table.find(id))
         .set(changes)

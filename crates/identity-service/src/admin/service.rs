@@ -113,6 +113,11 @@ pub(crate) async fn update(
         ));
     }
     app.change(origin, move |change| {
+        if loses {
+            // Of two who take each other's rights at once the first does, and then the other has none.
+            queries::lock_superadmins(change.db)?;
+            change.check_standing()?;
+        }
         let now = change.now.naive_utc();
         let before = queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
         let (old_role, old_plan) = (before.role()?, before.plan()?);

@@ -637,3 +637,24 @@ async fn a_plan_counts_until_its_last_moment_and_reads_as_free_from_then_on() {
         .expect(200);
     assert_eq!(premium().await["premium"], free["premium"]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_two_superadmins_who_demote_each_other_at_once_one_is_left() {
+    let identity = Identity::start().await;
+    for round in 0..8 {
+        let ada = superadmin(&identity, &format!("ada{round}")).await;
+        let bob = superadmin(&identity, &format!("bob{round}")).await;
+        let demote = json!({ "role": "USER" });
+        let (one, two) = tokio::join!(
+            patch(&identity, &ada, bob.id, demote.clone()).send(),
+            patch(&identity, &bob, ada.id, json!({ "is_active": false })).send()
+        );
+        let done = [&one, &two]
+            .iter()
+            .filter(|reply| reply.status == 200)
+            .count();
+        assert_eq!(done, 1, "{} {}", one.text(), two.text());
+        let left = "SELECT count(*) AS n FROM users WHERE role = 'SUPERADMIN' AND is_active";
+        assert_eq!(identity.count(left), round + 1);
+    }
+}

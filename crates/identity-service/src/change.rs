@@ -93,9 +93,14 @@ impl Change<'_> {
 
     /// Writes to the audit log; the actor and the address are the origin's.
     pub(crate) fn audit(&mut self, entry: &Entry) -> Result<(), Error> {
+        self.audit_all(std::slice::from_ref(entry))
+    }
+
+    /// The same of many things at once.
+    pub(crate) fn audit_all(&mut self, entries: &[Entry]) -> Result<(), Error> {
         Ok(audit::queries::record(
             self.db,
-            entry,
+            entries,
             self.origin,
             self.now.naive_utc(),
         )?)

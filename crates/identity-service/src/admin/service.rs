@@ -13,7 +13,6 @@ use crate::accounts::rules::{Email, Password};
 use crate::accounts::{self, model::AccountRow};
 use crate::app::App;
 use crate::audit::{Action, Entry};
-use crate::change::Change;
 use crate::credentials::tell_owner;
 use crate::error::Error;
 use crate::links;
@@ -113,12 +112,12 @@ pub(crate) async fn update(
         ));
     }
     app.change(origin, move |change| {
+        let now = change.now.naive_utc();
         if loses {
             // Of two who take each other's rights at once the first does, and then the other has none.
             queries::lock_superadmins(change.db)?;
             change.check_standing()?;
         }
-        let now = change.now.naive_utc();
         let before = queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
         let (old_role, old_plan) = (before.role()?, before.plan()?);
         let role = changes.role.unwrap_or(old_role);
@@ -144,7 +143,7 @@ pub(crate) async fn update(
                 change.audit(entry)?;
             }
             if !is_active {
-                sessions_ended = end_sessions(change, id, "deactivated")?;
+                sessions_ended = sessions::end_all_for(change, id, "deactivated")?;
                 // Whoever made it necessary may have a link on its way that outlives it.
                 links::withdraw(change, id, &before.email)?;
             }
@@ -186,7 +185,7 @@ pub(crate) async fn reset_password(
             links::withdraw(change, id, &account.email)?;
             change.audit(&Entry::on(Action::UserPasswordReset, id))?;
             tell_owner(change, &account, "password")?;
-            let ended = end_sessions(change, id, "password_reset")?;
+            let ended = sessions::end_all_for(change, id, "password_reset")?;
             Ok((profile(change.db, id, change.now.naive_utc())?, ended))
         })
         .await?;
@@ -205,7 +204,7 @@ pub(crate) async fn revoke_sessions(
 ) -> Result<usize, Error> {
     app.change(origin, move |change| {
         queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
-        end_sessions(change, id, "revoked_by_administration")
+        sessions::end_all_for(change, id, "revoked_by_administration")
     })
     .await
 }
@@ -232,20 +231,6 @@ pub(crate) async fn remove_totp(app: &App, id: UserId, origin: &Origin) -> Resul
 /// Whether somebody does this to himself over HTTP.
 fn is_self(origin: &Origin, id: UserId) -> bool {
     origin.via == Via::Http && origin.actor == Some(id)
-}
-
-fn end_sessions(change: &mut Change<'_>, id: UserId, reason: &str) -> Result<usize, Error> {
-    let ended = sessions::queries::revoke_all(change.db, id, None, change.now.naive_utc())?;
-    for sid in &ended {
-        let details = json!({ "reason": reason });
-        change.audit(
-            &Entry::on(Action::SignedOut, id)
-                .session(sid)
-                .details(details),
-        )?;
-    }
-    change.sessions_ended(id, &ended)?;
-    Ok(ended.len())
 }
 
 /// The password that was made, if one had to be, and its hash.

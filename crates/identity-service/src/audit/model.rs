@@ -2,6 +2,8 @@ use auth_types::UserId;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 
+use crate::schema::audit_log;
+
 /// Which entries, and how many at a time.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
@@ -18,6 +20,21 @@ pub(crate) struct Filter {
     /// The last id of the page before.
     pub(crate) before: Option<i64>,
     pub(crate) limit: u16,
+}
+
+/// A row of `audit_log` to be. What is absent is written as NULL, so that many rows are one statement on
+/// SQLite too.
+#[derive(Insertable)]
+#[diesel(table_name = audit_log, treat_none_as_default_value = false)]
+pub(super) struct NewAuditRow {
+    pub(super) at: NaiveDateTime,
+    pub(super) action: &'static str,
+    pub(super) user_id: Option<i64>,
+    pub(super) session_id: Option<String>,
+    pub(super) address: Option<String>,
+    pub(super) actor_id: Option<i64>,
+    pub(super) via: &'static str,
+    pub(super) details: Option<String>,
 }
 
 /// An entry as it is stored.

@@ -1,33 +1,39 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, DbBackend};
+use db_kit::{Db, DbBackend, on_backend};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 
-use super::model::{AuditRow, Filter};
+use super::model::{AuditRow, Filter, NewAuditRow};
 use super::{Action, Entry};
 use crate::origin::Origin;
 use crate::schema::audit_log;
 
+/// Rows of one statement: SQLite takes 32,766 values in one.
+const BATCH: usize = 1_000;
+
 pub(crate) fn record(
     db: &mut Db,
-    entry: &Entry,
+    entries: &[Entry],
     origin: &Origin,
     now: NaiveDateTime,
 ) -> QueryResult<()> {
-    diesel::insert_into(audit_log::table)
-        .values((
-            audit_log::at.eq(now),
-            audit_log::action.eq(entry.action.as_str()),
-            audit_log::user_id.eq(entry.user_id.map(UserId::get)),
-            audit_log::session_id.eq(entry.session_id.as_deref()),
-            audit_log::address.eq(origin.address.map(|address| address.to_string())),
-            audit_log::actor_id.eq(origin.actor.map(UserId::get)),
-            audit_log::via.eq(origin.via.as_str()),
-            audit_log::details.eq(entry.details.as_ref().map(ToString::to_string)),
-        ))
-        .execute(db)
-        .map(drop)
+    let address = origin.address.map(|address| address.to_string());
+    let row = |entry: &Entry| NewAuditRow {
+        at: now,
+        action: entry.action.as_str(),
+        user_id: entry.user_id.map(UserId::get),
+        session_id: entry.session_id.clone(),
+        address: address.clone(),
+        actor_id: origin.actor.map(UserId::get),
+        via: origin.via.as_str(),
+        details: entry.details.as_ref().map(ToString::to_string),
+    };
+    let rows: Vec<_> = entries.iter().map(row).collect();
+    rows.chunks(BATCH).try_for_each(|rows| {
+        on_backend!(db, c => diesel::insert_into(audit_log::table).values(rows).execute(c))
+            .map(drop)
+    })
 }
 
 /// Entries, newest first, with one more than asked for when there are more.

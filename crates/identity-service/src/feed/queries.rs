@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use db_kit::{Backend, Db};
+use db_kit::{Backend, Db, on_backend};
 use diesel::connection::SimpleConnection as _;
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -37,17 +37,12 @@ pub(crate) fn record(db: &mut Db, subjects: &[Subject]) -> QueryResult<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    let insert = diesel::insert_into(changes::table);
-    match db {
-        Db::Pg(conn) => {
-            conn.batch_execute(&format!("NOTIFY {CHANNEL}"))?;
-            rows.chunks(BATCH)
-                .try_for_each(|rows| insert.values(rows).execute(conn).map(drop))
-        }
-        Db::Sqlite(conn) => rows
-            .iter()
-            .try_for_each(|row| insert.values(row).execute(conn).map(drop)),
+    if let Db::Pg(conn) = db {
+        conn.batch_execute(&format!("NOTIFY {CHANNEL}"))?;
     }
+    rows.chunks(BATCH).try_for_each(|rows| {
+        on_backend!(db, c => diesel::insert_into(changes::table).values(rows).execute(c)).map(drop)
+    })
 }
 
 /// How far a reader has come. Neither form asks a clock: a transaction that takes long to commit, or a

@@ -1,6 +1,7 @@
 //! Ending sign-ins: this one, another one, all others, all.
 
 use auth_types::UserId;
+use serde_json::json;
 
 use super::queries;
 use crate::accounts;
@@ -11,6 +12,10 @@ use crate::change::Change;
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::tokens::refresh::RefreshToken;
+
+/// Live sessions of one account. No person has so many, and a script that signs in for each call keeps the
+/// answers about them small.
+const MAX_LIVE: i64 = 200;
 
 /// Ends the caller's session, and that of another refresh token of his if he names one.
 pub(crate) async fn logout(
@@ -88,8 +93,51 @@ pub(crate) fn end_all(
 ) -> Result<(), Error> {
     let now = change.now.naive_utc();
     let ended = queries::revoke_all(change.db, user_id, spared, now)?;
-    for sid in &ended {
-        change.audit(&Entry::on(Action::SignedOut, user_id).session(sid))?;
+    tell(change, user_id, &ended, None)
+}
+
+/// The same for somebody else, with the reason in the audit log; how many.
+pub(crate) fn end_all_for(
+    change: &mut Change<'_>,
+    user_id: UserId,
+    reason: &str,
+) -> Result<usize, Error> {
+    let now = change.now.naive_utc();
+    let ended = queries::revoke_all(change.db, user_id, None, now)?;
+    tell(change, user_id, &ended, Some(reason))?;
+    Ok(ended.len())
+}
+
+/// Ends the oldest sessions of an account that is about to get another one, so that it has no more than
+/// [`MAX_LIVE`]. To be called after something has locked the account's row.
+pub(crate) fn make_room(change: &mut Change<'_>, user_id: UserId) -> Result<(), Error> {
+    let now = change.now.naive_utc();
+    let mut oldest = queries::list_beyond(change.db, user_id, MAX_LIVE - 1, now)?;
+    // In the order of everybody who ends several.
+    oldest.sort();
+    let mut ended = Vec::new();
+    for session_id in oldest {
+        if queries::revoke(change.db, &session_id, now)? {
+            ended.push(session_id);
+        }
     }
-    change.sessions_ended(user_id, &ended)
+    tell(change, user_id, &ended, Some("too_many"))
+}
+
+fn tell(
+    change: &mut Change<'_>,
+    user_id: UserId,
+    ended: &[String],
+    reason: Option<&str>,
+) -> Result<(), Error> {
+    let entry = |session_id: &String| {
+        let entry = Entry::on(Action::SignedOut, user_id).session(session_id);
+        match reason {
+            Some(reason) => entry.details(json!({ "reason": reason })),
+            None => entry,
+        }
+    };
+    let entries: Vec<Entry> = ended.iter().map(entry).collect();
+    change.audit_all(&entries)?;
+    change.sessions_ended(user_id, ended)
 }

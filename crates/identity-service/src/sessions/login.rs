@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::model::NewSession;
 use super::wire::LoginRequest;
-use super::{notice, queries};
+use super::{make_room, notice, queries};
 use crate::access::Grant;
 use crate::accounts;
 use crate::accounts::model::{AccountRow, CredentialsRow};
@@ -194,3 +194,4 @@ impl Known {
         .await
     }
 }
+        make_room(change, id)?;

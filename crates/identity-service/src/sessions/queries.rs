@@ -141,6 +141,25 @@ pub(crate) fn revoke(db: &mut Db, session_id: &str, now: NaiveDateTime) -> Query
     .map(|ended| ended == 1)
 }
 
+/// The live sessions of an account but for its `newest` ones, oldest last.
+pub(super) fn list_beyond(
+    db: &mut Db,
+    user_id: UserId,
+    newest: i64,
+    now: NaiveDateTime,
+) -> QueryResult<Vec<String>> {
+    sessions::table
+        .filter(sessions::user_id.eq(user_id))
+        .filter(sessions::revoked_at.is_null())
+        .filter(sessions::expires_at.gt(now))
+        .filter(sessions::refresh_expires_at.gt(now))
+        .order((sessions::created_at.desc(), sessions::id))
+        .offset(newest)
+        .limit(MAX_ENDED)
+        .select(sessions::id)
+        .load(db)
+}
+
 /// Ends the sessions of an account but `spared`, and says which have ended by this.
 pub(crate) fn revoke_all(
     db: &mut Db,
@@ -188,6 +207,10 @@ pub(crate) fn stands(db: &mut Db, session_id: &str) -> QueryResult<bool> {
     diesel::select(diesel::dsl::exists(standing)).get_result(db)
 }
 
+/// Sessions beyond an account's limit that one sign-in ends: the rest, of before there was one, is left to the
+/// next.
+const MAX_ENDED: i64 = 1_000;
+
 /// Places that are looked at; who has used more of them is told of a known one rather than keep others waiting.
 const MAX_PLACES: i64 = 1_000;
 
@@ -201,6 +224,9 @@ pub(crate) fn list_places(
     sessions::table
         .filter(sessions::user_id.eq(user_id))
         .filter(sessions::refresh_rotated_at.ge(since))
+        .group_by((sessions::address, sessions::user_agent))
+        .order(max(sessions::refresh_rotated_at).desc())
+        .limit(MAX_PLACES)
         .select((sessions::address, sessions::user_agent))
         .load(db)
 }
@@ -233,9 +259,6 @@ pub(crate) fn find_service(db: &mut Db, session_id: &str) -> QueryResult<Option<
 
 /// The session of a refresh token if it is this account's.
 pub(crate) fn find_session_of(
-        .group_by((sessions::address, sessions::user_agent))
-        .order(max(sessions::refresh_rotated_at).desc())
-        .limit(MAX_PLACES)
     db: &mut Db,
     lineage: &str,
     user_id: UserId,

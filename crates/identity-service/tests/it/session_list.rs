@@ -342,3 +342,44 @@ async fn a_sign_in_is_over_after_a_year_with_all_its_tokens() {
         "invalid_refresh_token",
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_two_hundred_and_first_sign_in_ends_the_oldest() {
+    let identity = identity().await;
+    let ada = identity.register("ada").await;
+    let bob = identity.register("bob").await;
+    let rows: Vec<String> = (0..230)
+        .map(|n| {
+            let at = format!("'2026-11-21 11:{:02}:{:02}'", n / 60, n % 60);
+            let end = "'2027-11-21 11:00:00'";
+            format!(
+                "('s{n:03}', {}, {at}, {end}, 'l{n}', 'h', {at}, {end})",
+                ada.id
+            )
+        })
+        .collect();
+    identity.sql(&format!(
+        "INSERT INTO sessions (id, user_id, created_at, expires_at, refresh_lineage, refresh_hash, refresh_rotated_at, refresh_expires_at) VALUES {}",
+        rows.join(", ")
+    ));
+    let ended = "SELECT count(*) AS n FROM sessions WHERE revoked_at IS NOT NULL";
+    assert_eq!(identity.count(ended), 0);
+    let newest = signed_in(&identity.login("ada", PASSWORD).await.expect(200).json());
+    let page = list(&identity, &newest.access, "").await.expect(200).json();
+    assert_eq!(page["total"], 200);
+    assert_eq!(identity.count(ended), 32);
+    let youngest_of_them =
+        "SELECT count(*) AS n FROM sessions WHERE revoked_at IS NOT NULL AND id > 's031'";
+    assert_eq!(identity.count(youngest_of_them), 0);
+    let told = "SELECT count(*) AS n FROM audit_log WHERE action = 'session.revoked' AND details LIKE '%too_many%'";
+    assert_eq!(identity.count(told), 32);
+    let heard = "SELECT count(*) AS n FROM changes WHERE kind = 'session'";
+    assert_eq!(identity.count(heard), 32);
+    let events = identity.events("identity.session_revoked.v1");
+    assert_eq!(events[0]["sids"].as_array().unwrap().len(), 32);
+    identity.validate(&ada.access).await.expect(200);
+    identity.validate(&bob.access).await.expect(200);
+
+    identity.login("ada", PASSWORD).await.expect(200);
+    assert_eq!(identity.count(ended), 33);
+}

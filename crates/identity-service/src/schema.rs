@@ -25,6 +25,7 @@ diesel::table! {
         email_lower -> Text,
         user_id -> BigInt,
         expires_at -> Nullable<Timestamp>,
+        confirmed -> Bool,
     }
 }
 

@@ -5,7 +5,7 @@ use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::upsert::excluded;
 
-use super::model::{ACCOUNT, AccountRow, CredentialsRow, NewAccount};
+use super::model::{ACCOUNT, AccountRow, CredentialsRow, EmailClaim, NewAccount};
 use crate::schema::{email_claims, users};
 
 pub(crate) fn username_exists(db: &mut Db, username_lower: &str) -> QueryResult<bool> {
@@ -22,26 +22,27 @@ pub(crate) fn insert_account(db: &mut Db, account: &NewAccount<'_>) -> QueryResu
         .get_result(db)
 }
 
-/// Claims an e-mail address until `expires_at`; false while somebody else's claim holds.
+/// Claims an e-mail address; false while somebody else's claim holds.
 pub(crate) fn claim_email(
     db: &mut Db,
     email_lower: &str,
-    user_id: UserId,
-    expires_at: NaiveDateTime,
+    claim: &EmailClaim,
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
     let claimed = on_backend!(db, c => {
         let insert = diesel::insert_into(email_claims::table)
             .values((
                 email_claims::email_lower.eq(email_lower),
-                email_claims::user_id.eq(user_id),
-                email_claims::expires_at.eq(expires_at),
+                email_claims::user_id.eq(claim.user_id),
+                email_claims::expires_at.eq(claim.expires_at),
+                email_claims::confirmed.eq(claim.confirmed),
             ))
             .on_conflict(email_claims::email_lower)
             .do_update()
             .set((
                 email_claims::user_id.eq(excluded(email_claims::user_id)),
                 email_claims::expires_at.eq(excluded(email_claims::expires_at)),
+                email_claims::confirmed.eq(excluded(email_claims::confirmed)),
             ));
         diesel::query_dsl::methods::FilterDsl::filter(insert, email_claims::expires_at.le(now)).execute(c)
     })?;

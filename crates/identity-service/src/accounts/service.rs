@@ -3,7 +3,7 @@ use auth_types::{AccountRole, UserId};
 use chrono::{Duration, NaiveDateTime};
 use db_kit::{Db, DbError, is_unique_violation};
 
-use super::model::{AccountRow, NewAccount, Viewer};
+use super::model::{AccountRow, EmailClaim, NewAccount, Viewer};
 use super::queries;
 use super::rules::{Email, Password, Username};
 use super::wire::RegisterRequest;
@@ -96,10 +96,15 @@ pub(crate) fn create_account(
             error.into()
         }
     })?;
-    if let Some(email) = email
-        && !queries::claim_email(db, &email.lower(), id, now + UNVERIFIED_CLAIM, now)?
-    {
-        return Err(Error::EmailTaken);
+    if let Some(email) = email {
+        let claim = EmailClaim {
+            user_id: id,
+            expires_at: now + UNVERIFIED_CLAIM,
+            confirmed: true,
+        };
+        if !queries::claim_email(db, &email.lower(), &claim, now)? {
+            return Err(Error::EmailTaken);
+        }
     }
     queries::find_account(db, id)?.ok_or(Error::UserNotFound)
 }

@@ -28,6 +28,8 @@ pub(super) async fn change(
     let session_id = caller.token.session_id.clone();
     proof
         .change(app, move |change, account| {
+            // By the password an address that was given without it gets to be one for links to a new one.
+            queries::confirm(change.db, &email.lower(), account.id)?;
             if account.email_verified && account.email == email.as_str() {
                 return Ok(());
             }
@@ -56,7 +58,9 @@ pub(crate) async fn verify(
             .filter(|account| account.is_active)
             .ok_or(Error::InvalidLink)?;
         let email_lower = email.to_ascii_lowercase();
-        if !queries::claim_for_good(change.db, &email_lower, user_id)? {
+        // An address that nobody claims yet was asked for with the password.
+        let confirmed = queries::find_confirmed(change.db, &email_lower, user_id)?.unwrap_or(true);
+        if !queries::claim_for_good(change.db, &email_lower, user_id, confirmed)? {
             return Err(Error::InvalidLink);
         }
         take_from_others(change, &email_lower, user_id)?;

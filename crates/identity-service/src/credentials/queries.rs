@@ -74,8 +74,38 @@ pub(super) fn is_claimed_by_other(
     diesel::select(exists(claim)).get_result(db)
 }
 
+/// Whether the password was shown for an address; none when the account does not claim it.
+pub(super) fn find_confirmed(
+    db: &mut Db,
+    email_lower: &str,
+    id: UserId,
+) -> QueryResult<Option<bool>> {
+    email_claims::table
+        .find(email_lower)
+        .filter(email_claims::user_id.eq(id))
+        .select(email_claims::confirmed)
+        .first(db)
+        .optional()
+}
+
+/// The password was shown for an address that an account claims.
+pub(super) fn confirm(db: &mut Db, email_lower: &str, id: UserId) -> QueryResult<()> {
+    let claim = email_claims::table
+        .find(email_lower)
+        .filter(email_claims::user_id.eq(id));
+    diesel::update(claim)
+        .set(email_claims::confirmed.eq(true))
+        .execute(db)
+        .map(drop)
+}
+
 /// Claims an address for who has proved it; false when somebody else had proved it before.
-pub(super) fn claim_for_good(db: &mut Db, email_lower: &str, id: UserId) -> QueryResult<bool> {
+pub(super) fn claim_for_good(
+    db: &mut Db,
+    email_lower: &str,
+    id: UserId,
+    confirmed: bool,
+) -> QueryResult<bool> {
     let forever = None::<NaiveDateTime>;
     let claimed = on_backend!(db, c => {
         let insert = diesel::insert_into(email_claims::table)
@@ -83,12 +113,14 @@ pub(super) fn claim_for_good(db: &mut Db, email_lower: &str, id: UserId) -> Quer
                 email_claims::email_lower.eq(email_lower),
                 email_claims::user_id.eq(id),
                 email_claims::expires_at.eq(forever),
+                email_claims::confirmed.eq(confirmed),
             ))
             .on_conflict(email_claims::email_lower)
             .do_update()
             .set((
                 email_claims::user_id.eq(excluded(email_claims::user_id)),
                 email_claims::expires_at.eq(forever),
+                email_claims::confirmed.eq(excluded(email_claims::confirmed)),
             ));
         let unproved = email_claims::user_id.eq(id).or(email_claims::expires_at.is_not_null());
         diesel::query_dsl::methods::FilterDsl::filter(insert, unproved).execute(c)

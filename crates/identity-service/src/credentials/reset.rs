@@ -102,11 +102,13 @@ fn find_recipient(
     let Some(account) = account else {
         return Ok(None);
     };
-    let reachable = account.email_verified || {
+    let email_lower = account.email_lower();
+    let confirmed = queries::find_confirmed(db, &email_lower, account.id)? == Some(true);
+    let reachable = (account.email_verified && confirmed) || {
         // The address of the registration, for a day, if it was not changed since: exactly then does the
         // claim to it end a day after the account began.
         let until = account.created_at + UNVERIFIED_CLAIM;
-        until > now && queries::claims_until(db, &account.email_lower(), account.id, until)?
+        until > now && queries::claims_until(db, &email_lower, account.id, until)?
     };
     Ok(Some((account, reachable)))
 }

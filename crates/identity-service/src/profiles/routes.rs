@@ -12,7 +12,8 @@ use crate::auth::CurrentUser;
 use crate::origin::Origin;
 use crate::photos::routes::own_id;
 
-/// Changes the caller's own profile: all that is asked for, or nothing.
+/// Changes the caller's own profile: all that is asked for, or nothing. No link to a new password is mailed to
+/// an address that is set here, proved or not, before `email/change` was asked for it with the password.
 #[utoipa::path(
     put, path = "/api/auth/user/{user_id}", tag = "accounts", params(("user_id" = UserId, Path)), request_body = UpdateUserRequest, security(("bearer" = [])),
     responses(

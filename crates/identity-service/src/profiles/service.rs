@@ -4,7 +4,7 @@ use auth_types::wire::User;
 use super::queries::{self, ProfileChanges};
 use super::rules::{check_bio, check_website};
 use super::wire::UpdateUserRequest;
-use crate::accounts::model::{AccountRow, Viewer};
+use crate::accounts::model::{AccountRow, EmailClaim, Viewer};
 use crate::accounts::rules::{Email, is_placeholder};
 use crate::accounts::service::UNVERIFIED_CLAIM;
 use crate::app::App;
@@ -136,8 +136,13 @@ fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<Account
 /// Takes an address as a registration does, and asks its holder to prove it.
 fn claim(change: &mut Change<'_>, account: &AccountRow, email: &Email) -> Result<(), Error> {
     let now = change.now.naive_utc();
-    let until = now + UNVERIFIED_CLAIM;
-    if !accounts::queries::claim_email(change.db, &email.lower(), account.id, until, now)? {
+    let claim = EmailClaim {
+        user_id: account.id,
+        expires_at: now + UNVERIFIED_CLAIM,
+        // Nobody was asked for a password.
+        confirmed: false,
+    };
+    if !accounts::queries::claim_email(change.db, &email.lower(), &claim, now)? {
         return Err(Error::EmailTaken);
     }
     links::send_verification(change, account.id, &account.username, email)?;

@@ -1,0 +1,1 @@
+ALTER TABLE email_claims DROP COLUMN confirmed;

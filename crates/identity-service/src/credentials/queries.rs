@@ -24,7 +24,7 @@ pub(super) fn find_hash(db: &mut Db, id: UserId) -> QueryResult<Option<String>> 
         .optional()
 }
 
-/// Sets a password hash, and locks the account for the rest of the transaction.
+/// Sets a password hash.
 pub(super) fn set_hash(db: &mut Db, id: UserId, hash: &str) -> QueryResult<()> {
     diesel::update(users::table.find(id))
         .set(users::password_hash.eq(hash))

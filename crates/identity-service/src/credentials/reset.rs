@@ -76,6 +76,8 @@ async fn mail_link(app: &App, who: Who, origin: &Origin) -> Result<(), Error> {
         change.audit(&entry)?;
         match recipient {
             Some(account) => {
+                // First, as everybody does who takes links back.
+                accounts::queries::lock_account(change.db, account.id)?;
                 links::send_reset(change, account.id, &account.username, &account.email)
             }
             None => Ok(()),
@@ -130,7 +132,7 @@ pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> 
     let done = app
         .change(origin, move |change| {
             let (user_id, address) = links::redeem(change, Purpose::ResetPassword, &request.token)?;
-            // Locks the account, so that no sign-in escapes that is under way.
+            // Under the account's lock, so that no sign-in escapes that is under way.
             queries::set_hash(change.db, user_id, &hash)?;
             // The link was for who has the address: once that is another one, it is nobody's.
             let account = accounts::queries::find_account(change.db, user_id)?

@@ -13,6 +13,7 @@ use event_types::MailText;
 use secrecy::{ExposeSecret as _, SecretString};
 use service_kit::crypto::{random_token, sha256};
 
+use crate::accounts;
 use crate::accounts::rules::Email;
 use crate::change::Change;
 use crate::error::Error;
@@ -74,15 +75,17 @@ pub(crate) fn issue(
 }
 
 /// Uses a link up: whose it was, and the address it was sent to. One statement, so that of two who come
-/// with it one gets it.
+/// with it one gets it. Before that it locks the account, as everybody does who takes links back: in the
+/// other order the two would wait for each other.
 pub(crate) fn redeem(
     change: &mut Change<'_>,
     purpose: Purpose,
     token: &str,
 ) -> Result<(UserId, String), Error> {
-    let hash = hash(&SecretString::from(token));
-    queries::take(change.db, purpose.as_str(), &hash, change.now.naive_utc())?
-        .ok_or(Error::InvalidLink)
+    let (hash, now) = (hash(&SecretString::from(token)), change.now.naive_utc());
+    let holder = queries::find_holder(change.db, purpose.as_str(), &hash, now)?;
+    accounts::queries::lock_account(change.db, holder.ok_or(Error::InvalidLink)?)?;
+    queries::take(change.db, purpose.as_str(), &hash, now)?.ok_or(Error::InvalidLink)
 }
 
 /// Whose a link is, and the address it was sent to, without using it up.

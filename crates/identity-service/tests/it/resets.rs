@@ -1,8 +1,11 @@
 use std::time::{Duration as StdDuration, Instant};
 
 use chrono::Duration;
+use db_kit::Db;
+use diesel::connection::SimpleConnection as _;
 use event_types::MailText;
 use serde_json::json;
+use test_kit::{TestBackend, wait_until};
 
 use crate::owners::OTHER;
 use crate::support::{Identity, PASSWORD, refused, signed_in, texts};
@@ -297,4 +300,98 @@ async fn an_address_that_tries_links_is_told_to_wait() {
     refused(identity.reset("guess", OTHER).await, 429, "rate_limited");
     let reply = identity.forgot(json!({ "username": "ada" })).await;
     refused(reply, 429, "rate_limited");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_stolen_a_token_gets_no_link_to_an_address_that_he_set_with_it() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let put = |email: &str| {
+        let path = format!("/api/auth/user/{}", ada.id);
+        let call = identity.api.put(&path).bearer(&ada.access);
+        call.json(json!({ "email": email }))
+    };
+    put("thief@example.com").send().await.expect(200);
+    let proof = identity.last_link("verify_email");
+    identity.verify_email(&proof).await.expect(204);
+    assert_eq!(identity.me(&ada).await["email_verified"], true);
+    let forget = async || {
+        for body in [
+            json!({ "username": "ada" }),
+            json!({ "email": "thief@example.com" }),
+        ] {
+            identity.forgot(body).await.expect(202);
+        }
+        identity.mailed("reset_password").len()
+    };
+    assert_eq!(forget().await, 0);
+    // Nor later, nor by asking for the address again without the password.
+    identity.hand.advance(Duration::hours(25));
+    put("thief@example.com").send().await.expect(200);
+    let body = json!({ "email": "thief@example.com", "password": "guessed wrong" });
+    let reply = identity.by(&ada, "/api/auth/email/change", body).await;
+    refused(reply, 401, "invalid_credentials");
+    assert_eq!(forget().await, 0);
+    // Who knows the password makes it an address to be written to.
+    let body = json!({ "email": "thief@example.com", "password": PASSWORD });
+    let reply = identity.by(&ada, "/api/auth/email/change", body).await;
+    reply.expect(204);
+    assert_eq!(forget().await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_replaces_one_set_without_the_password_is_good_for_links() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let path = format!("/api/auth/user/{}", ada.id);
+    let call = identity.api.put(&path).bearer(&ada.access);
+    let call = call.json(json!({ "email": "thief@example.com" }));
+    call.send().await.expect(200);
+    let body = json!({ "email": "ada@example.com", "password": PASSWORD });
+    let reply = identity.by(&ada, "/api/auth/email/change", body).await;
+    reply.expect(204);
+    let proof = identity.last_link("verify_email");
+    identity.verify_email(&proof).await.expect(204);
+    identity
+        .forgot(json!({ "username": "ada" }))
+        .await
+        .expect(202);
+    assert_eq!(identity.mailed("reset_password"), ["ada@example.com"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_with_a_link_waits_for_who_takes_it_back_before_he_uses_it_up() {
+    if TestBackend::current() == TestBackend::Sqlite {
+        return; // It has one writer.
+    }
+    let identity = Identity::start().await;
+    identity.register_verified("ada", "ada@example.com").await;
+    identity
+        .forgot(json!({ "username": "ada" }))
+        .await
+        .expect(202);
+    let token = identity.last_link("reset_password");
+    let mut other = identity.db.pool(1).dedicated().unwrap();
+    let run = |db: &mut Db, sql: &str| db.batch_execute(sql);
+    run(
+        &mut other,
+        "BEGIN; SET LOCAL statement_timeout = '5s'; UPDATE users SET bio = bio",
+    )
+    .unwrap();
+    let reset = async {
+        let reply = identity.reset(&token, OTHER).await;
+        refused(reply, 400, "invalid_token");
+    };
+    let take_back = async {
+        let waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        let probe = async || (identity.count(waiting) == 1).then_some(());
+        wait_until(
+            "the link's holder to wait",
+            StdDuration::from_secs(20),
+            probe,
+        )
+        .await;
+        run(&mut other, "DELETE FROM mail_tokens; COMMIT").unwrap();
+    };
+    tokio::join!(reset, take_back);
 }

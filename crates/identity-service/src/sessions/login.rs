@@ -112,19 +112,26 @@ impl Known {
         grant: Grant,
         origin: &Origin,
     ) -> Result<(AccountRow, NewSession), Error> {
-        if totp_code.is_some() {
-            app.limits.check_code(self.id)?;
+        let with_code = totp_code.is_some();
+        if with_code {
+            app.limits.check_code(self.id, app.clock.now())?;
         }
         let session = NewSession::open(grant, app.clock.now_naive(), origin);
         match self.open_session(app, totp_code, session, origin).await? {
             SignIn::Opened(account, session) => {
                 app.limits.login_succeeded(origin.address, &self.username);
+                if with_code {
+                    totp::code_succeeded(app, self.id);
+                }
                 Ok((*account, session))
             }
             SignIn::CodeMissing => Err(Error::TotpRequired),
-            SignIn::CodeWrong => {
+            refused => {
                 let now = app.clock.now();
                 app.limits.login_failed(origin.address, &self.username, now);
+                if matches!(refused, SignIn::CodeWrong) {
+                    totp::code_failed(app, self.id, origin).await?;
+                }
                 Err(Error::InvalidCredentials)
             }
         }
@@ -136,6 +143,8 @@ enum SignIn {
     Opened(Box<AccountRow>, NewSession),
     CodeMissing,
     CodeWrong,
+    /// The password is not what it was a moment ago.
+    Refused,
 }
 
 async fn refuse(
@@ -169,7 +178,8 @@ impl Known {
             // The account may have been deactivated, or its password changed, while the hash was
             // computed. This locks its row: whoever does so from now on finds the new session and ends it.
             if !accounts::queries::replace_hash(change.db, id, &stored, &better)? {
-                return Err(Error::InvalidCredentials);
+                change.audit(&Entry::on(Action::SignInFailed, id))?;
+                return Ok(SignIn::Refused);
             }
             // Nothing of a second factor shows, or is used up, before this point.
             match totp::check(change, &own, id, totp_code.as_deref())? {
@@ -187,6 +197,7 @@ impl Known {
             let account =
                 accounts::queries::find_account(change.db, id)?.ok_or(Error::InvalidCredentials)?;
             notice::tell_if_new(change, &account)?;
+            make_room(change, id)?;
             queries::insert_session(change.db, &session.row(id))?;
             change.audit(&Entry::on(Action::SignedIn, id).session(&session.id))?;
             Ok(SignIn::Opened(Box::new(account), session))
@@ -194,4 +205,3 @@ impl Known {
         .await
     }
 }
-        make_room(change, id)?;

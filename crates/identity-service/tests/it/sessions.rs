@@ -1,5 +1,9 @@
+use std::time::Duration as StdDuration;
+
 use chrono::Duration;
+use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
+use test_kit::{TestBackend, wait_until};
 
 use crate::support::{Identity, PASSWORD, refused, signed_in};
 
@@ -458,4 +462,37 @@ async fn a_session_is_the_same_through_both_doors_after_a_restart() {
     )
     .await;
     refused(refusal, 401, "token_revoked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_password_that_is_changed_while_it_is_checked_is_refused_and_written_down() {
+    if TestBackend::current() == TestBackend::Sqlite {
+        return; // Its one writer cannot be seen to wait.
+    }
+    let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
+    let ada = identity.register("ada").await;
+    let mut other = identity.db.pool(1).dedicated().unwrap();
+    for _ in 0..10 {
+        other
+            .batch_execute("BEGIN; UPDATE users SET password_hash = password_hash || ' '")
+            .unwrap();
+        let login = async {
+            let reply = identity.login("ada", PASSWORD).await;
+            refused(reply, 401, "invalid_credentials");
+        };
+        let change = async {
+            let waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            let probe = async || (identity.count(waiting) == 1).then_some(());
+            wait_until("the sign-in to wait", StdDuration::from_secs(20), probe).await;
+            other.batch_execute("COMMIT").unwrap();
+        };
+        tokio::join!(login, change);
+        identity.sql("UPDATE users SET password_hash = trim(password_hash)");
+    }
+    let written = format!(
+        "SELECT count(*) AS n FROM audit_log WHERE action = 'session.refused' AND user_id = {}",
+        ada.id
+    );
+    assert_eq!(identity.count(&written), 10);
+    refused(identity.login("ada", PASSWORD).await, 429, "rate_limited");
 }

@@ -91,6 +91,17 @@ pub enum MailText {
         /// With which program, as it calls itself.
         user_agent: Option<String>,
     },
+    /// Wrong codes of the second factor, one after the other, from somebody who knows the password.
+    CodesRefused {
+        /// Whose account.
+        username: String,
+        /// When the last one came.
+        at: DateTime<Utc>,
+        /// From which address, where that is known.
+        address: Option<String>,
+        /// With which program, as it calls itself.
+        user_agent: Option<String>,
+    },
     /// To the old address: the account has another one now.
     EmailChanged {
         /// Whose account.
@@ -113,11 +124,12 @@ pub enum MailText {
 
 impl MailText {
     /// Every kind that this version knows.
-    pub const TEMPLATES: [&'static str; 6] = [
+    pub const TEMPLATES: [&'static str; 7] = [
         "invitation",
         "verify_email",
         "reset_password",
         "new_sign_in",
+        "codes_refused",
         "email_changed",
         "security_changed",
     ];
@@ -130,6 +142,7 @@ impl MailText {
             Self::VerifyEmail { .. } => "verify_email",
             Self::ResetPassword { .. } => "reset_password",
             Self::NewSignIn { .. } => "new_sign_in",
+            Self::CodesRefused { .. } => "codes_refused",
             Self::EmailChanged { .. } => "email_changed",
             Self::SecurityChanged { .. } => "security_changed",
         }

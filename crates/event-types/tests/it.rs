@@ -188,6 +188,15 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             json!({ "template": "new_sign_in", "username": "ada", "at": time, "address": "192.0.2.7", "user_agent": null }),
         ),
         (
+            MailText::CodesRefused {
+                username: username.clone(),
+                at,
+                address: None,
+                user_agent: Some("curl/8.17.0".into()),
+            },
+            json!({ "template": "codes_refused", "username": "ada", "at": time, "address": null, "user_agent": "curl/8.17.0" }),
+        ),
+        (
             MailText::EmailChanged {
                 username: username.clone(),
                 new_address_hint: "n…@e…".into(),

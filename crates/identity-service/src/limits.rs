@@ -1,22 +1,24 @@
 //! How often an address, an account at an address, and a session may ask. Refusals are 429 with a
 //! waiting time; an account is never locked, which would let anybody lock out anybody.
 
+mod waits;
+
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration as StdDuration;
 
 use auth_types::UserId;
-use chrono::{DateTime, Duration, Utc};
+use chrono::{DateTime, Utc};
 use service_kit::rate_limit::{KeyedLimiter, RetryAfter};
 
+use self::waits::Waits;
 use crate::error::Error;
 use crate::tokens::refresh::RefreshToken;
 
-/// Failed sign-ins at an account from an address before waiting begins, within [`FAILURE_WINDOW`].
-const FREE_FAILURES: u32 = 10;
-/// Failures further apart than this are not one attack.
-const FAILURE_WINDOW: Duration = Duration::minutes(15);
-/// Pairs of account and address that are remembered.
-const REMEMBERED_FAILURES: u64 = 100_000;
+/// Failed sign-ins at an account from an address before waiting begins.
+const FREE_SIGN_INS: u32 = 10;
+/// Wrong codes of an account's second factor, wherever they come from, before waiting begins: an app that
+/// shows wrong ones goes on to, and who guesses has the password.
+const FREE_CODES: u32 = 5;
 
 /// All limits of the identity area; none of them when switched off.
 pub(crate) struct Limits(Option<Limiters>);
@@ -35,13 +37,9 @@ struct Limiters {
     codes: KeyedLimiter<UserId>,
     /// Failures of OAuth clients, whichever they claim to be.
     clients: KeyedLimiter<IpAddr>,
-    failures: moka::sync::Cache<(String, IpAddr), Failures>,
-}
-
-#[derive(Clone, Copy)]
-struct Failures {
-    count: u32,
-    last: DateTime<Utc>,
+    refused_refreshes: KeyedLimiter<IpAddr>,
+    sign_ins: Waits<(String, IpAddr)>,
+    wrong_codes: Waits<UserId>,
 }
 
 impl Limits {
@@ -59,7 +57,9 @@ impl Limits {
             new_addresses: KeyedLimiter::new(5, 60 * minute, 5),
             codes: KeyedLimiter::new(30, 60 * minute, 120),
             clients: KeyedLimiter::new(60, minute, 30),
-            failures: moka::sync::Cache::new(REMEMBERED_FAILURES),
+            refused_refreshes: KeyedLimiter::new(60, minute, 30),
+            sign_ins: Waits::after(FREE_SIGN_INS),
+            wrong_codes: Waits::after(FREE_CODES),
         }))
     }
 
@@ -99,10 +99,22 @@ impl Limits {
 
     /// For codes of the second factor, wherever they come from: they are short, and who guesses them has
     /// the password. An authenticator app alone cannot reach this limit.
-    pub(crate) fn check_code(&self, user_id: UserId) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.codes.check(&user_id).map_err(refused)
-        })
+    pub(crate) fn check_code(&self, user_id: UserId, now: DateTime<Utc>) -> Result<(), Error> {
+        let Some(limits) = &self.0 else { return Ok(()) };
+        limits.wrong_codes.check(&user_id, now)?;
+        limits.codes.check(&user_id).map_err(refused)
+    }
+
+    /// Counts a wrong code; true when from now on its account has to wait, which its owner should know.
+    pub(crate) fn code_failed(&self, user_id: UserId, now: DateTime<Utc>) -> bool {
+        let limits = self.0.as_ref();
+        limits.is_some_and(|limits| limits.wrong_codes.failed(user_id, now))
+    }
+
+    pub(crate) fn code_succeeded(&self, user_id: UserId) {
+        if let Some(limits) = &self.0 {
+            limits.wrong_codes.succeeded(&user_id);
+        }
     }
 
     /// Asked before any hash is computed.
@@ -114,25 +126,15 @@ impl Limits {
     ) -> Result<(), Error> {
         let Some(limits) = &self.0 else { return Ok(()) };
         limits.login.check(&network(address)).map_err(refused)?;
-        limits.check_failures(address, username, now)
+        let key = (username.to_owned(), network(address));
+        limits.sign_ins.check(&key, now)
     }
 
     pub(crate) fn login_failed(&self, address: Option<IpAddr>, username: &str, now: DateTime<Utc>) {
         let Some(limits) = &self.0 else { return };
         limits
-            .failures
-            .entry((username.to_owned(), network(address)))
-            .and_upsert_with(|entry| {
-                let before = entry
-                    .map(moka::Entry::into_value)
-                    .filter(|failures| now - failures.last < FAILURE_WINDOW);
-                Failures {
-                    count: before
-                        .map_or(0, |failures| failures.count)
-                        .saturating_add(1),
-                    last: now,
-                }
-            });
+            .sign_ins
+            .failed((username.to_owned(), network(address)), now);
     }
 
     /// Asked before an OAuth client's secret is looked at.
@@ -142,9 +144,9 @@ impl Limits {
         client_id: &str,
         now: DateTime<Utc>,
     ) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.check_failures(address, &client_key(client_id), now)
-        })
+        let Some(limits) = &self.0 else { return Ok(()) };
+        let key = (client_key(client_id), network(address));
+        limits.sign_ins.check(&key, now)
     }
 
     /// Counts a failure of an OAuth client; 429 when there were too many from this address.
@@ -167,8 +169,8 @@ impl Limits {
     pub(crate) fn login_succeeded(&self, address: Option<IpAddr>, username: &str) {
         if let Some(limits) = &self.0 {
             limits
-                .failures
-                .invalidate(&(username.to_owned(), network(address)));
+                .sign_ins
+                .succeeded(&(username.to_owned(), network(address)));
         }
     }
 
@@ -176,6 +178,14 @@ impl Limits {
     pub(crate) fn check_refresh(&self, token: &RefreshToken) -> Result<(), Error> {
         self.0.as_ref().map_or(Ok(()), |limits| {
             limits.refresh.check(&token.lineage()).map_err(refused)
+        })
+    }
+
+    /// For an address whose refresh token was none.
+    pub(crate) fn check_refused_refresh(&self, address: Option<IpAddr>) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            let key = network(address);
+            limits.refused_refreshes.check(&key).map_err(refused)
         })
     }
 
@@ -191,34 +201,6 @@ impl Limits {
         self.0
             .as_ref()
             .map_or(Ok(()), |limits| limits.photo.check(&owner).map_err(refused))
-    }
-}
-
-impl Limiters {
-    fn check_failures(
-        &self,
-        address: Option<IpAddr>,
-        name: &str,
-        now: DateTime<Utc>,
-    ) -> Result<(), Error> {
-        let failures = self.failures.get(&(name.to_owned(), network(address)));
-        match failures.map_or(0, |failures| failures.seconds_to_wait(now)) {
-            0 => Ok(()),
-            seconds => Err(Error::RateLimited(seconds)),
-        }
-    }
-}
-
-impl Failures {
-    /// One second after the tenth failure, twice as long after each further one, never beyond the window.
-    fn seconds_to_wait(self, now: DateTime<Utc>) -> u64 {
-        let Some(beyond) = self.count.checked_sub(FREE_FAILURES) else {
-            return 0;
-        };
-        let wait = Duration::seconds(1_i64 << beyond.min(10)).min(FAILURE_WINDOW);
-        // What is left of a second counts as one, so that who waits as told is let in.
-        let left = (self.last + wait - now).num_milliseconds();
-        u64::try_from(left).map_or(0, |left| left.div_ceil(1_000))
     }
 }
 
@@ -247,6 +229,8 @@ fn network(address: Option<IpAddr>) -> IpAddr {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use chrono::Duration;
 
     use super::*;
 
@@ -281,6 +265,23 @@ mod tests {
         );
         limits.login_succeeded(here, "ada");
         assert!(limits.check_login(here, "ada", now).is_ok());
+    }
+
+    #[test]
+    fn the_fifth_wrong_code_begins_a_wait_wherever_they_came_from_and_says_so_once() {
+        let limits = Limits::new(true);
+        let (ada, bob) = ("1".parse().unwrap(), "2".parse().unwrap());
+        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
+        let begun: Vec<bool> = (0..7).map(|_| limits.code_failed(ada, now)).collect();
+        assert_eq!(begun, [false, false, false, false, true, false, false]);
+        assert!(matches!(
+            limits.check_code(ada, now),
+            Err(Error::RateLimited(4))
+        ));
+        assert!(limits.check_code(bob, now).is_ok());
+        assert!(limits.check_code(ada, now + Duration::seconds(4)).is_ok());
+        limits.code_succeeded(ada);
+        assert!(limits.check_code(ada, now).is_ok());
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Proof {
             Verdict::Wrong => return Err(proof.refuse(app, "password").await),
         }
         if proof.totp_code.is_some() {
-            app.limits.check_code(user_id)?;
+            app.limits.check_code(user_id, app.clock.now())?;
         }
         Ok(proof)
     }
@@ -123,11 +123,20 @@ impl Proof {
     /// Counts what came of the transaction that had this in it, for the next who tries.
     pub(crate) async fn settle<T>(self, app: &App, done: Result<T, Error>) -> Result<T, Error> {
         match done {
-            Err(Error::InvalidCredentials) => Err(self.refuse(app, "code").await),
+            Err(Error::InvalidCredentials) => {
+                let refused = self.refuse(app, "code").await;
+                if self.totp_code.is_some() {
+                    totp::code_failed(app, self.user_id, &self.origin).await?;
+                }
+                Err(refused)
+            }
             Err(error) => Err(error),
             Ok(value) => {
                 let address = self.origin.address;
                 app.limits.login_succeeded(address, &self.username);
+                if self.totp_code.is_some() {
+                    totp::code_succeeded(app, self.user_id);
+                }
                 Ok(value)
             }
         }

@@ -34,13 +34,18 @@ pub(crate) struct Refreshed {
     pub(crate) refresh_token: RefreshToken,
 }
 
-/// Rotates a refresh token and mints an access token.
+/// Rotates a refresh token and mints an access token. Who comes again and again with what is none is told
+/// to wait; good tokens from the same address are not, since many may share it.
 pub(crate) async fn refresh(
     app: &App,
     request: &RefreshRequest,
     origin: &Origin,
 ) -> Result<TokenPair, Error> {
-    let refreshed = rotate(app, &request.refresh_token, Holder::Own, origin).await?;
+    let outcome = rotate(app, &request.refresh_token, Holder::Own, origin).await;
+    if matches!(outcome, Err(Error::InvalidRefreshToken)) {
+        app.limits.check_refused_refresh(origin.address)?;
+    }
+    let refreshed = outcome?;
     let grant = refreshed.grant.own()?.ok_or(Error::InvalidRefreshToken)?;
     let (id, token) = (&refreshed.session_id, &refreshed.refresh_token);
     token_pair(app, &refreshed.account, id, &grant.access(), token).await

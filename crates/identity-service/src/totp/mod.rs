@@ -3,6 +3,7 @@
 
 mod check;
 mod factor;
+mod guessing;
 mod queries;
 mod recovery;
 mod reseal;
@@ -11,5 +12,6 @@ mod service;
 mod wire;
 
 pub(crate) use check::{CodeCheck, check};
+pub(crate) use guessing::{code_failed, code_succeeded};
 pub(crate) use reseal::{Resealed, reseal};
 pub(crate) use service::remove;

@@ -72,7 +72,7 @@ pub(super) async fn confirm(
     origin: &Origin,
 ) -> Result<RecoveryCodes, Error> {
     let user_id = caller.account.id;
-    app.limits.check_code(user_id)?;
+    app.limits.check_code(user_id, app.clock.now())?;
     let sealed = app
         .pool
         .read(move |db| Ok::<_, Error>(queries::find_unconfirmed(db, user_id)?))

@@ -1,6 +1,8 @@
 use std::collections::HashSet;
 
 use chrono::Duration;
+use diesel::connection::SimpleConnection as _;
+use test_kit::TestBackend;
 
 use crate::support::{Identity, PASSWORD, refused, signed_in};
 
@@ -294,4 +296,44 @@ async fn no_token_or_password_stands_in_the_database_in_clear() {
             .count("SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed LIKE 'v1.%'"),
         1
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_that_nobody_was_given_take_no_turn_at_the_writer() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let mut other = identity.db.pool(1).dedicated().unwrap();
+    let lock = match TestBackend::current() {
+        TestBackend::Sqlite => "BEGIN IMMEDIATE",
+        TestBackend::Postgres => "BEGIN; LOCK TABLE sessions IN EXCLUSIVE MODE",
+    };
+    other.batch_execute(lock).unwrap();
+    // While nobody else can write.
+    let never_issued = "A".repeat(64);
+    refused(
+        identity.refresh(&never_issued).await,
+        401,
+        "invalid_refresh_token",
+    );
+    other.batch_execute("ROLLBACK").unwrap();
+    identity.refresh(&ada.refresh).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_comes_with_tokens_that_are_none_is_told_to_wait_and_good_ones_are_not() {
+    let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
+    let ada = identity.register("ada").await;
+    // On a slow machine some places are free again by the time that they are used up.
+    for attempt in 1.. {
+        let reply = identity.refresh(&"A".repeat(64)).await;
+        if reply.status == 429 {
+            let reply = refused(reply, 429, "rate_limited");
+            assert!(reply.header("retry-after").parse::<u64>().unwrap() >= 1);
+            assert!(attempt > 60, "{attempt}");
+            break;
+        }
+        refused(reply, 401, "invalid_refresh_token");
+        assert!(attempt < 200);
+    }
+    identity.refresh(&ada.refresh).await.expect(200);
 }

@@ -447,6 +447,8 @@ async fn wrong_codes_count_like_wrong_passwords_and_a_missing_one_does_not() {
     let identity = Identity::start_with(|config| config.rate_limits.enabled = Some(true)).await;
     let (_, app, _) = enabled(&identity).await;
     for n in 0..10 {
+        // What waiting the wrong codes before have brought is over.
+        identity.hand.advance(Duration::seconds(33));
         // Asking without a code neither counts nor makes up for what does.
         if n % 3 == 0 {
             refused(login(&identity, None).await, 401, "totp_required");
@@ -457,10 +459,11 @@ async fn wrong_codes_count_like_wrong_passwords_and_a_missing_one_does_not() {
             "invalid_credentials",
         );
     }
+    identity.hand.advance(Duration::seconds(33));
     let code = app.next(&identity);
-    // Half a minute later the waiting time of one second is over.
     login(&identity, Some(&code)).await.expect(200);
     for _ in 0..10 {
+        identity.hand.advance(Duration::seconds(33));
         login(&identity, Some("000000")).await.expect(401);
     }
     refused(login(&identity, None).await, 429, "rate_limited");
@@ -480,19 +483,65 @@ async fn codes_of_one_account_are_limited_wherever_they_come_from() {
         call.header("x-forwarded-for", address).send().await
     };
     for n in 1.. {
+        // So late that no code counts together with the one before.
+        identity.hand.advance(Duration::minutes(16));
         let reply = from(format!("203.0.113.{n}"), "000000").await;
         if reply.status == 429 {
             refused(reply, 429, "rate_limited");
             break;
         }
-        assert!(n < 60);
+        assert!((1..60).contains(&n));
     }
+    assert!(identity.mailed("codes_refused").is_empty());
     let reply = from("198.51.100.1".to_owned(), &app.next(&identity)).await;
     refused(reply, 429, "rate_limited");
     // Without a code the password alone gets the same answer as ever.
     refused(login(&identity, None).await, 401, "totp_required");
     let reply = identity.login("ada", "wrong password").await;
     refused(reply, 401, "invalid_credentials");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_five_wrong_codes_in_a_row_an_account_waits_wherever_they_come_from_and_its_owner_is_told_once()
+ {
+    let identity = Identity::start_with(|config| {
+        config.rate_limits.enabled = Some(true);
+        config.trusted_proxies.0 = vec!["127.0.0.0/8".parse().unwrap()];
+    })
+    .await;
+    let (ada, app, _) = enabled(&identity).await;
+    let from = async |address: &str, code: &str| {
+        let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": code });
+        let call = identity.api.post("/api/auth/login").json(body);
+        call.header("x-forwarded-for", address).send().await
+    };
+    let waits = async |seconds: &str| {
+        let reply = from("198.51.100.1", "000000").await;
+        let reply = refused(reply, 429, "rate_limited");
+        assert_eq!(reply.header("retry-after"), seconds);
+    };
+    for n in 1..=4 {
+        from(&format!("203.0.113.{n}"), "000000").await.expect(401);
+    }
+    // With the password a code is asked for elsewhere too: it is the same account.
+    let reply = change(&identity, &ada, "disable", Some("000000")).await;
+    refused(reply, 401, "invalid_credentials");
+    waits("1").await;
+    let reply = change(&identity, &ada, "disable", Some("000000")).await;
+    refused(reply, 429, "rate_limited");
+    assert_eq!(identity.mailed("codes_refused"), ["ada@example.com"]);
+    identity.hand.advance(Duration::seconds(1));
+    from("203.0.113.6", "000000").await.expect(401);
+    waits("2").await;
+    assert_eq!(identity.mailed("codes_refused").len(), 1);
+
+    let code = app.next(&identity);
+    from("203.0.113.7", &code).await.expect(200);
+    for n in 1..=5 {
+        from(&format!("203.0.113.{n}"), "000000").await.expect(401);
+    }
+    waits("1").await;
+    assert_eq!(identity.mailed("codes_refused").len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -115,26 +115,34 @@ impl Letter {
                 at,
                 address,
                 user_agent,
-            } => {
-                let mut facts = vec![
-                    ("When", moment(*at)),
-                    ("Address", line(address, NAME_LIMIT)),
-                ];
-                if let Some(program) = user_agent {
-                    facts.push(("Program", unlinked_line(program, FACT_LIMIT)));
-                }
-                Self {
-                    subject: "New sign-in to your Holdfast account".to_owned(),
-                    title: "New sign-in".to_owned(),
-                    name: Some(name(username)),
-                    opening: "Somebody signed in to your Holdfast account from somewhere new. \
-                        If it was you, there is nothing to do."
-                        .to_owned(),
-                    facts,
-                    action: None,
-                    closing: NOT_YOU,
-                }
-            }
+            } => Self {
+                subject: "New sign-in to your Holdfast account".to_owned(),
+                title: "New sign-in".to_owned(),
+                name: Some(name(username)),
+                opening: "Somebody signed in to your Holdfast account from somewhere new. \
+                    If it was you, there is nothing to do."
+                    .to_owned(),
+                facts: place(*at, Some(address), user_agent.as_deref()),
+                action: None,
+                closing: NOT_YOU,
+            },
+            MailText::CodesRefused {
+                username,
+                at,
+                address,
+                user_agent,
+            } => Self {
+                subject: "Wrong codes at your Holdfast account".to_owned(),
+                title: "Wrong codes at your account".to_owned(),
+                name: Some(name(username)),
+                opening: "Somebody who knows your password has given several wrong codes of your second factor, \
+                    and was not let in. If it was you, there is nothing to do but to wait a moment before the \
+                    next one."
+                    .to_owned(),
+                facts: place(*at, address.as_deref(), user_agent.as_deref()),
+                action: None,
+                closing: NOT_YOU,
+            },
             MailText::EmailChanged {
                 username,
                 new_address_hint,
@@ -192,6 +200,21 @@ impl Action {
             term: format!("The link works once, until {}.", moment(until)),
         })
     }
+}
+
+/// When, from where and with what something was done.
+fn place(
+    at: DateTime<Utc>,
+    address: Option<&str>,
+    program: Option<&str>,
+) -> Vec<(&'static str, String)> {
+    let address = address.map(|address| ("Address", line(address, NAME_LIMIT)));
+    let program = program.map(|program| ("Program", unlinked_line(program, FACT_LIMIT)));
+    let when = ("When", moment(at));
+    [Some(when), address, program]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn name(text: &str) -> String {

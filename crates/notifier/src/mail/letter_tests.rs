@@ -8,7 +8,7 @@ fn at() -> DateTime<Utc> {
     DateTime::from_timestamp(1_795_248_000, 0).unwrap()
 }
 
-fn every_kind() -> [MailText; 6] {
+fn every_kind() -> [MailText; 7] {
     let username = || "ada".to_owned();
     [
         MailText::Invitation {
@@ -32,6 +32,12 @@ fn every_kind() -> [MailText; 6] {
             at: at(),
             address: "192.0.2.7".to_owned(),
             user_agent: Some("Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0".to_owned()),
+        },
+        MailText::CodesRefused {
+            username: username(),
+            at: at(),
+            address: Some("192.0.2.7".to_owned()),
+            user_agent: None,
         },
         MailText::EmailChanged {
             username: username(),

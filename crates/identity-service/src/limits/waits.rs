@@ -1,0 +1,69 @@
+use std::hash::Hash;
+
+use chrono::{DateTime, Duration, Utc};
+
+use crate::error::Error;
+
+/// Failures further apart than this are not one attack, and nobody waits longer.
+const WINDOW: Duration = Duration::minutes(15);
+/// Keys that are remembered.
+const REMEMBERED: u64 = 100_000;
+
+/// Waiting that grows with failures in a row. Success, or time, ends it.
+pub(super) struct Waits<K> {
+    free: u32,
+    failures: moka::sync::Cache<K, Failures>,
+}
+
+#[derive(Clone, Copy)]
+struct Failures {
+    count: u32,
+    last: DateTime<Utc>,
+}
+
+impl<K: Hash + Eq + Send + Sync + 'static> Waits<K> {
+    /// One second after `free` failures, twice as long after each further one, up to a quarter of an hour.
+    pub(super) fn after(free: u32) -> Self {
+        Self {
+            free,
+            failures: moka::sync::Cache::new(REMEMBERED),
+        }
+    }
+
+    pub(super) fn check(&self, key: &K, now: DateTime<Utc>) -> Result<(), Error> {
+        let failures = self.failures.get(key);
+        match failures.map_or(0, |failures| self.seconds_to_wait(failures, now)) {
+            0 => Ok(()),
+            seconds => Err(Error::RateLimited(seconds)),
+        }
+    }
+
+    /// Counts a failure; true for the one that waiting begins with.
+    pub(super) fn failed(&self, key: K, now: DateTime<Utc>) -> bool {
+        let counted = self.failures.entry(key).and_upsert_with(|entry| {
+            let before = entry
+                .map(moka::Entry::into_value)
+                .filter(|failures| now - failures.last < WINDOW);
+            let before = before.map_or(0, |failures| failures.count);
+            Failures {
+                count: before.saturating_add(1),
+                last: now,
+            }
+        });
+        counted.into_value().count == self.free
+    }
+
+    pub(super) fn succeeded(&self, key: &K) {
+        self.failures.invalidate(key);
+    }
+
+    fn seconds_to_wait(&self, failures: Failures, now: DateTime<Utc>) -> u64 {
+        let Some(beyond) = failures.count.checked_sub(self.free) else {
+            return 0;
+        };
+        let wait = Duration::seconds(1_i64 << beyond.min(10)).min(WINDOW);
+        // What is left of a second counts as one, so that who waits as told is let in.
+        let left = (failures.last + wait - now).num_milliseconds();
+        u64::try_from(left).map_or(0, |left| left.div_ceil(1_000))
+    }
+}

@@ -38,6 +38,9 @@ pub const MIGRATIONS: Migrations = Migrations {
 
 /// The SQLite file in the data folder.
 const FILE: &str = "identity.db";
+/// The keys in the data folder that were not configured: our own, and the one that mails are sealed with.
+const OWN_KEY: &str = "identity-keys.key";
+const MAIL_KEY: &str = "secrets.key";
 
 /// What is passed in and not configured.
 #[derive(Clone)]
@@ -259,16 +262,21 @@ pub(crate) fn database_url(config: &Config) -> Result<DatabaseUrl, StartError> {
     }
 }
 
-/// The SQLite file that is configured and is not there; nothing is made in looking for it.
+/// What a service has made here before, a database or a key, and is not there; nothing is made in looking.
 pub(crate) fn missing_file(config: &Config) -> Option<PathBuf> {
-    let path = match &config.database.url {
-        Some(url) => url.file()?,
-        None => {
-            let folder = config.data_dir.as_deref();
-            folder.unwrap_or(Path::new(data_dir::DEFAULT)).join(FILE)
-        }
+    let folder = config.data_dir.as_deref();
+    let folder = folder.unwrap_or(Path::new(data_dir::DEFAULT));
+    let database = match &config.database.url {
+        Some(url) => url.file(),
+        None => Some(folder.join(FILE)),
     };
-    (!path.exists()).then_some(path)
+    let keys = [
+        (&config.keys.encryption_key, OWN_KEY),
+        (&config.secrets.encryption_key, MAIL_KEY),
+    ];
+    let keys = keys.into_iter().filter(|(key, _)| key.is_none());
+    let keys = keys.map(|(_, name)| folder.join(name));
+    database.into_iter().chain(keys).find(|path| !path.exists())
 }
 
 /// The keys that were configured, else those in the data folder, made there once.
@@ -278,8 +286,8 @@ pub(crate) fn secrets(config: &Config) -> Result<Secrets, StartError> {
         None => Ok(data_dir::key_file(&data_dir(config)?, name)?.into()),
     };
     Ok(Secrets {
-        keys: or_file(&config.keys.encryption_key, "identity-keys.key")?,
-        mails: or_file(&config.secrets.encryption_key, "secrets.key")?,
+        keys: or_file(&config.keys.encryption_key, OWN_KEY)?,
+        mails: or_file(&config.secrets.encryption_key, MAIL_KEY)?,
     })
 }
 

@@ -80,7 +80,11 @@ fn run(args: Args) -> Result<ExitCode, Error> {
         cli::print(describe(area)?.trim_end());
         return Ok(ExitCode::SUCCESS);
     }
-    let config = Config::load(
+    let load = match command {
+        Command::Admin(_) => Config::load_made,
+        _ => Config::load,
+    };
+    let config = load(
         args.common.config.as_deref(),
         args.common.data_dir.as_deref(),
     )?;

@@ -43,6 +43,30 @@ impl Config {
         )
     }
 
+    /// The same for a command beside the service: where that has made nothing yet, nothing is made now.
+    ///
+    /// # Errors
+    /// As [`Config::load`], and [`StartError::NothingThere`].
+    pub fn load_made(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
+        let identity: identity_service::Config = load("IDENTITY", file)?;
+        let worksession: worksession_service::Config = load("WORKSESSION", file)?;
+        let notifier: notifier::Config = load("NOTIFIER", file)?;
+        let given = [
+            &identity.data_dir,
+            &worksession.data_dir,
+            &notifier.data_dir,
+        ];
+        let folder = given_folder(data_dir, given).unwrap_or(Path::new(data_dir::DEFAULT));
+        let secrets = [&identity.secrets, &worksession.secrets, &notifier.secrets];
+        let is_configured = secrets.iter().any(|part| part.encryption_key.is_some());
+        let key = (!is_configured).then(|| folder.join(SECRETS_KEY));
+        let wanted = [Some(folder.to_owned()), key];
+        if let Some(missing) = wanted.into_iter().flatten().find(|path| !path.exists()) {
+            return Err(StartError::NothingThere(missing));
+        }
+        Self::of_parts(identity, worksession, notifier, data_dir)
+    }
+
     /// Fills what the parts leave open with what makes them one: one data folder, one key for what
     /// they seal for each other, each other's address, and no rate limits while only this machine
     /// can call.
@@ -60,8 +84,7 @@ impl Config {
             &worksession.data_dir,
             &notifier.data_dir,
         ];
-        let given = data_dir.or_else(|| given.into_iter().flatten().next().map(PathBuf::as_path));
-        let folder = data_dir::resolve(given)?;
+        let folder = data_dir::resolve(given_folder(data_dir, given))?;
 
         let secrets = [
             &mut identity.secrets,
@@ -139,6 +162,14 @@ impl Config {
         )
         .into())
     }
+}
+
+/// The data folder that is asked for, on the command line or by a part.
+fn given_folder<'a>(
+    data_dir: Option<&'a Path>,
+    parts: [&'a Option<PathBuf>; 3],
+) -> Option<&'a Path> {
+    data_dir.or_else(|| parts.into_iter().flatten().next().map(PathBuf::as_path))
 }
 
 fn broker_url(part: &str, url: Option<&SecretText>) -> Result<BrokerUrl, ConfigError> {

@@ -1,4 +1,5 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 
 use broker::Broker;
 use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions};
@@ -19,6 +20,9 @@ pub enum StartError {
     /// The data folder or a key in it.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
+    /// A command where no service has been.
+    #[error("there is no {}; give the service's --data-dir or configuration, or start the service once", .0.display())]
+    NothingThere(PathBuf),
     /// A database, outside a part's own start.
     #[error("database: {0}")]
     Database(#[from] DbError),

@@ -42,10 +42,10 @@ impl Context {
         json: bool,
         program: &'static str,
     ) -> Result<Self, Failure> {
-        // A wrong path would otherwise become an empty database there.
+        // A wrong path would otherwise become an empty database there, with keys of its own.
         if let Some(missing) = start::missing_file(config) {
             return Err(Failure::Refused(format!(
-                "there is no database at {}; give the service's --data-dir or configuration, or start the service once",
+                "there is no {}; give the service's --data-dir or configuration, or start the service once",
                 missing.display()
             )));
         }

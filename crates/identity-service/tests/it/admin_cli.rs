@@ -471,6 +471,31 @@ async fn a_command_makes_no_database_where_there_is_none() {
     assert!(error.contains(missing.to_str().unwrap()), "{error}");
     assert!(!folder.path().join("no").exists());
 
+    // Nor a key where no service has been, whatever the database.
+    let data = folder.path().join("data");
+    let db_with_keys = TestDb::empty("keyless");
+    drop(
+        db_with_keys
+            .pool(1)
+            .read_blocking(|_| Ok::<_, db_kit::DbError>(())),
+    );
+    let keyless = Command::new(env!("CARGO_BIN_EXE_identity-service"))
+        .args([
+            "--data-dir",
+            data.to_str().unwrap(),
+            "admin",
+            "users",
+            "list",
+        ])
+        .env_clear()
+        .env("IDENTITY__DATABASE__URL", db_with_keys.url())
+        .output()
+        .unwrap();
+    assert_eq!(keyless.status.code(), Some(1));
+    let error = String::from_utf8(keyless.stderr).unwrap();
+    assert!(error.contains("identity-keys.key"), "{error}");
+    assert!(!data.exists());
+
     // One without tables is not migrated behind the service's back.
     drop(db.pool(1).read_blocking(|_| Ok::<_, db_kit::DbError>(())));
     let error = run(&db, &["users", "list"], "", &[]).refused(1);

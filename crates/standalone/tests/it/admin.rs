@@ -32,9 +32,14 @@ async fn an_account_made_and_shut_out_by_command_is_so_for_the_running_process()
     assert_eq!(before.status.code(), Some(1));
     let error = String::from_utf8(before.stderr).unwrap();
     assert!(
-        error.contains("identity.db") && error.lines().count() == 1,
+        error.contains(data.to_str().unwrap()) && error.lines().count() == 1,
         "{error}"
     );
+    assert!(!data.exists(), "looking makes nothing");
+    std::fs::create_dir(&data).unwrap();
+    let empty = admin(&data, &["users", "list"]);
+    assert_eq!(empty.status.code(), Some(1));
+    assert_eq!(std::fs::read_dir(&data).unwrap().count(), 0);
 
     let mut process = holdfast(&data, &["serve"], &quick());
     let addresses = process.wait_listening(&["identity", "worksession", "notifier"]);

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::model::NewSession;
-use super::queries;
+use super::{make_room, queries};
 use crate::access::Grant;
 use crate::accounts;
 use crate::app::App;
@@ -33,6 +33,7 @@ pub(crate) async fn open_beside(
         if !queries::stands(change.db, &own)? {
             return Err(Error::TokenRevoked);
         }
+        make_room(change, id)?;
         queries::insert_session(change.db, &session.row(id))?;
         let details = json!({ "kind": session.grant.kind(), "service": session.grant.service() });
         let entry = Entry::on(Action::SignedIn, id).session(&session.id);

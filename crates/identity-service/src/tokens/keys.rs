@@ -332,6 +332,7 @@ mod tests {
         // Nobody feeds it.
         let memory = Arc::new(Memory::new(true));
         let store = KeyStore::new(
+            SigningAlgorithm::Es256,
             pool.clone(),
             Clock::system(),
             Sealer::new(&random_bytes::<32>(), []).unwrap(),

@@ -118,7 +118,7 @@ async fn what_nobody_reads_any_more_is_removed_and_what_is_needed_stays() {
         "{metrics}"
     );
     assert!(
-        metrics.contains("housekeeping_removed_total{kind=\"invitation\"} 2"),
+        metrics.contains("housekeeping_removed_total{kind=\"invitation\"} 3"),
         "{metrics}"
     );
     assert!(

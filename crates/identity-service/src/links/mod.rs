@@ -84,7 +84,7 @@ pub(crate) fn redeem(
 ) -> Result<(UserId, String), Error> {
     let (hash, now) = (hash(&SecretString::from(token)), change.now.naive_utc());
     let holder = queries::find_holder(change.db, purpose.as_str(), &hash, now)?;
-    accounts::queries::lock_account(change.db, holder.ok_or(Error::InvalidLink)?)?;
+    accounts::queries::lock_account(change.db, holder.ok_or(Error::InvalidLink)?.0)?;
     queries::take(change.db, purpose.as_str(), &hash, now)?.ok_or(Error::InvalidLink)
 }
 

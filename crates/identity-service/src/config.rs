@@ -15,6 +15,7 @@ use service_kit::config::{
 use service_kit::http::Limits;
 use url::Url;
 
+use crate::oauth::clients::config::{ConfiguredClient, OAuthClientConfig, read};
 use crate::sso::origins::OriginAllowList;
 
 /// Everything that can be set. `Default` is what a bare `identity-service serve` runs with.
@@ -42,6 +43,8 @@ pub struct Config {
     pub password: PasswordConfig,
     /// Single sign-on.
     pub sso: SsoConfig,
+    /// OAuth clients that stand in the file.
+    pub oauth_clients: Vec<OAuthClientConfig>,
     /// What the plans give.
     pub premium: PremiumConfig,
     /// How many teams there may be.
@@ -79,6 +82,7 @@ impl Default for Config {
             tokens: TokensConfig::default(),
             password: PasswordConfig::default(),
             sso: SsoConfig::default(),
+            oauth_clients: Vec::new(),
             premium: PremiumConfig::default(),
             teams: TeamsConfig::default(),
             rate_limits: RateLimitsConfig::default(),
@@ -325,6 +329,7 @@ impl Config {
         }
         self.broker_url()?;
         self.redirects()?;
+        self.clients()?;
         match &self.base_url {
             Some(url) if !is_base_url(url) => Err(ConfigError::rule(
                 "IDENTITY__BASE_URL must be http:// or https:// with a host and no query",
@@ -347,6 +352,11 @@ impl Config {
     pub(crate) fn redirects(&self) -> Result<OriginAllowList, ConfigError> {
         OriginAllowList::parse(&self.sso.allowed_origins.0)
             .map_err(|why| ConfigError::rule(format!("IDENTITY__SSO__ALLOWED_ORIGINS: {why}")))
+    }
+
+    /// The OAuth clients of the file.
+    pub(crate) fn clients(&self) -> Result<Vec<ConfiguredClient>, ConfigError> {
+        read(&self.oauth_clients)
     }
 
     /// The public address without a slash at its end, for a server that listens on `listen`.

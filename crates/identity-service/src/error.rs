@@ -70,6 +70,8 @@ pub(crate) enum Error {
     InvitationGone,
     #[error("there is no such session")]
     SessionNotFound,
+    #[error("there is no such OAuth client")]
+    ClientNotFound,
     #[error("there is no such team")]
     TeamNotFound,
     #[error("there is no such member")]
@@ -127,7 +129,7 @@ impl Error {
             Self::InvalidLink => (StatusCode::BAD_REQUEST, "invalid_token"),
             Self::InvitationNotFound => (StatusCode::NOT_FOUND, "invitation_not_found"),
             Self::InvitationGone => (StatusCode::GONE, "invitation_gone"),
-            Self::SessionNotFound => (StatusCode::NOT_FOUND, "not_found"),
+            Self::SessionNotFound | Self::ClientNotFound => (StatusCode::NOT_FOUND, "not_found"),
             Self::InvalidCredentials => (StatusCode::UNAUTHORIZED, "invalid_credentials"),
             Self::AuthenticationRequired => (StatusCode::UNAUTHORIZED, "authentication_required"),
             Self::InvalidToken => (StatusCode::UNAUTHORIZED, "invalid_token"),

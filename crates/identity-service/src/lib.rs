@@ -41,5 +41,6 @@ pub use config::{
     Config, CorsConfig, KeysConfig, LimitsConfig, PasswordConfig, PremiumConfig, SsoConfig,
     TeamsConfig, TokensConfig,
 };
+pub use oauth::clients::config::OAuthClientConfig;
 pub use openapi::openapi;
 pub use start::{Deps, MIGRATIONS, Running, StartError, migrate, start};

@@ -4,13 +4,13 @@ use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::{
-    accounts, admin, audit, credentials, deletion, export, invitations, photos, profiles, sessions,
-    sso, teams, tokens, totp,
+    accounts, admin, audit, credentials, deletion, export, invitations, oauth, photos, profiles,
+    sessions, sso, teams, tokens, totp,
 };
 
 #[derive(OpenApi)]
 #[openapi(
-    info(title = "Holdfast identity", version = "1.0.0", description = "Accounts, tokens, profile photos and teams.", license(name = "MIT OR Apache-2.0")),
+    info(title = "Holdfast identity", version = "1.0.0", description = "Accounts, tokens, OAuth 2.0 and OpenID Connect, profile photos and teams.", license(name = "MIT OR Apache-2.0")),
     paths(
         accounts::routes::register,
         accounts::routes::me,
@@ -72,6 +72,17 @@ use crate::{
         totp::routes::confirm_totp,
         totp::routes::disable_totp,
         totp::routes::renew_recovery_codes,
+        oauth::routes::openid_configuration,
+        oauth::routes::oauth_metadata,
+        oauth::routes::introspect,
+        oauth::routes::revoke,
+        oauth::routes::get_userinfo,
+        oauth::routes::post_userinfo,
+        oauth::clients::routes::list_clients,
+        oauth::clients::routes::create_client,
+        oauth::clients::routes::get_client,
+        oauth::clients::routes::delete_client,
+        oauth::clients::routes::rotate_secret,
     ),
     modifiers(&Bearer)
 )]

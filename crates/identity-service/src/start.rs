@@ -26,8 +26,8 @@ use crate::feed::Watch;
 use crate::housekeeping::{self, Housekeeping};
 use crate::tokens::SigningAlgorithm;
 use crate::{
-    accounts, admin, audit, credentials, export, invitations, openapi, pages, photos, sessions,
-    sso, teams, tokens, totp,
+    accounts, admin, audit, credentials, export, invitations, oauth, openapi, pages, photos,
+    sessions, sso, teams, tokens, totp,
 };
 
 /// The area's tables, for both databases.
@@ -77,6 +77,9 @@ pub enum StartError {
     /// The signing keys could not be read or made.
     #[error("signing keys: {0}")]
     SigningKeys(String),
+    /// The clients of the configuration could not be written.
+    #[error("OAuth clients: {0}")]
+    Clients(String),
     /// A metric could not be registered.
     #[error(transparent)]
     Metrics(#[from] prometheus::Error),
@@ -166,6 +169,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         }
         log::warn!("the signing keys cannot be read yet: {error}");
     }
+    apply_clients(&app, &config).await?;
     for algorithm in SigningAlgorithm::ALL {
         metrics.register(app.keys(algorithm).reads().clone())?;
     }
@@ -204,6 +208,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         tokens::routes::routes(cfg);
         credentials::routes::routes(cfg);
         totp::routes::routes(cfg);
+        oauth::routes::routes(cfg);
         pages::routes(cfg);
     })
     .map_err(|error| StartError::Listen(config.listen, error))?;
@@ -216,6 +221,20 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay,
         watch,
     })
+}
+
+/// Brings the configured OAuth clients into the database.
+async fn apply_clients(app: &App, config: &Config) -> Result<(), StartError> {
+    let clients = config.clients()?;
+    let none = clients.is_empty();
+    match oauth::clients::configured::apply(app, clients).await {
+        // Without migrations of its own the service may well start before its tables are there.
+        Err(error) if none && !config.database.migrate => {
+            log::warn!("the OAuth clients cannot be looked through yet: {error}");
+            Ok(())
+        }
+        outcome => outcome.map_err(|error| StartError::Clients(error.to_string())),
+    }
 }
 
 /// Publishes what the outbox holds. With the memory broker that is of use only where the consumers are in

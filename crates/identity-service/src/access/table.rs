@@ -124,6 +124,13 @@ pub(crate) const TABLE: &[(&str, &str, Rule)] = &[
     ("POST", "/api/admin/users/{user_id}/reset-password", OWN),
     ("POST", "/api/admin/users/{user_id}/revoke-sessions", OWN),
     ("GET", "/api/admin/audit", OWN),
+    ("GET POST", "/api/admin/oauth-clients", OWN),
+    ("GET DELETE", "/api/admin/oauth-clients/{client_id}", OWN),
+    (
+        "POST",
+        "/api/admin/oauth-clients/{client_id}/rotate-secret",
+        OWN,
+    ),
 ];
 
 static BY_ENDPOINT: LazyLock<HashMap<(&str, &str), Rule>> = LazyLock::new(|| {

@@ -61,6 +61,10 @@ pub(crate) enum Action {
     TotpDisabled,
     RecoveryCodesRenewed,
     RecoveryCodeUsed,
+    ClientCreated,
+    ClientChanged,
+    ClientSecretRotated,
+    ClientDeleted,
 }
 
 impl Action {
@@ -111,6 +115,10 @@ impl Action {
             Self::TotpDisabled => "totp.disabled",
             Self::RecoveryCodesRenewed => "totp.recovery_codes_renewed",
             Self::RecoveryCodeUsed => "totp.recovery_code_used",
+            Self::ClientCreated => "client.created",
+            Self::ClientChanged => "client.changed",
+            Self::ClientSecretRotated => "client.secret_rotated",
+            Self::ClientDeleted => "client.deleted",
         }
     }
 }

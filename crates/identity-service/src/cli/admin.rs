@@ -3,7 +3,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 
 use super::context::{Context, Failure};
-use super::{audit, keys, runtime, users};
+use super::{audit, clients, keys, runtime, users};
 use crate::config::Config;
 
 /// What can be administered from the machine's command line.
@@ -21,7 +21,10 @@ enum AdminCommand {
     /// Accounts: make, find and change them
     #[command(subcommand)]
     Users(users::UsersCommand),
-    /// The keys that sign access tokens
+    /// OAuth clients: who may ask for access to accounts
+    #[command(subcommand)]
+    Clients(clients::ClientsCommand),
+    /// The keys that sign tokens
     #[command(subcommand)]
     Keys(keys::KeysCommand),
     /// What happened to accounts, newest first
@@ -46,6 +49,7 @@ async fn execute(args: AdminArgs, config: &Config, program: &'static str) -> Res
     let context = Context::open(config, args.json, program).await?;
     match args.command {
         AdminCommand::Users(command) => users::run(&context, command).await,
+        AdminCommand::Clients(command) => clients::run(&context, command).await,
         AdminCommand::Keys(command) => keys::run(&context, command).await,
         AdminCommand::Audit(args) => audit::run(&context, args).await,
     }

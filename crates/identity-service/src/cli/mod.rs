@@ -2,6 +2,7 @@
 
 mod admin;
 mod audit;
+mod clients;
 mod context;
 mod keys;
 mod output;
@@ -44,7 +45,7 @@ enum Command {
     Openapi,
     /// Ask a running service on this machine whether it is ready
     Healthcheck,
-    /// Accounts, signing keys and the audit log, beside a running service or without one
+    /// Accounts, OAuth clients, signing keys and the audit log, beside a running service or without one
     Admin(AdminArgs),
 }
 

@@ -18,6 +18,7 @@ use self::queries::BATCH;
 use crate::app::App;
 use crate::error::Error;
 use crate::feed;
+use crate::oauth::clients::ending::end_orphaned_sessions;
 use crate::origin::{Origin, Via};
 use crate::tokens::rotation;
 
@@ -136,6 +137,7 @@ impl Keeper {
                 .await,
             self.remove("totp_factor", queries::delete_totp_factors)
                 .await,
+            self.end_orphans().await,
             self.tend_keys().await,
         ];
         outcomes.into_iter().collect()
@@ -194,6 +196,12 @@ impl Keeper {
             .await?;
         self.count(kind, removed);
         Ok(removed)
+    }
+
+    async fn end_orphans(&self) -> Result<(), Error> {
+        let ended = end_orphaned_sessions(&self.app).await?;
+        self.count("orphaned_session", ended);
+        Ok(())
     }
 
     async fn tend_keys(&self) -> Result<(), Error> {

@@ -163,6 +163,21 @@ pub(crate) enum Presented {
 const GRACE: Duration = Duration::seconds(30);
 
 impl RefreshRow {
+    /// Whether this is the refresh token that is good now.
+    pub(crate) fn is_good(&self, presented: &RefreshToken, now: NaiveDateTime) -> bool {
+        self.revoked_at.is_none() && now < self.ends_at() && presented.hash() == self.refresh_hash
+    }
+
+    /// When the session ends unless it is refreshed before.
+    pub(crate) fn ends_at(&self) -> NaiveDateTime {
+        self.expires_at.min(self.refresh_expires_at)
+    }
+
+    /// When the refresh token that is good now was made.
+    pub(crate) fn rotated_at(&self) -> NaiveDateTime {
+        self.refresh_rotated_at
+    }
+
     /// Judges a token of this session's lineage at `now`.
     pub(crate) fn judge(
         &self,
@@ -170,8 +185,7 @@ impl RefreshRow {
         successor: &RefreshToken,
         now: NaiveDateTime,
     ) -> Presented {
-        let over =
-            self.revoked_at.is_some() || self.expires_at <= now || self.refresh_expires_at <= now;
+        let over = self.revoked_at.is_some() || self.ends_at() <= now;
         let hash = presented.hash();
         if over || hash == self.refresh_hash {
             return Presented::Dead;

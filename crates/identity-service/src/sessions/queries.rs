@@ -185,6 +185,30 @@ pub(crate) fn revoke_all(
         .get_results(db)
 }
 
+/// Ends some sessions of an OAuth client, and says which have ended by this, and whose they were.
+pub(crate) fn revoke_of_client(
+    db: &mut Db,
+    client_id: &str,
+    limit: i64,
+    now: NaiveDateTime,
+) -> QueryResult<Vec<(String, UserId)>> {
+    let standing = sessions::table
+        .filter(sessions::client_id.eq(client_id))
+        .filter(sessions::revoked_at.is_null())
+        .order(sessions::id)
+        .limit(limit)
+        .select(sessions::id);
+    let ids: Vec<String> = match db {
+        // In the order of everybody else who ends several.
+        Db::Pg(conn) => standing.for_update().load(conn)?,
+        Db::Sqlite(conn) => standing.load(conn)?,
+    };
+    diesel::update(sessions::table.filter(sessions::id.eq_any(ids)))
+        .set(sessions::revoked_at.eq(now))
+        .returning((sessions::id, sessions::user_id))
+        .get_results(db)
+}
+
 /// Whether a session, its account, and the right that was shown still stand.
 pub(crate) fn may_change(db: &mut Db, standing: &Standing) -> QueryResult<bool> {
     let role = sessions::table

@@ -149,7 +149,8 @@ pub(crate) fn remove_team(change: &mut Change<'_>, team: &TeamRow) -> Result<(),
 
 const NOT_THE_SLUG: Error = Error::Forbidden("only the owner changes the slug");
 
-fn parse_name(text: &str) -> Result<String, Error> {
+/// A name for people: what is around it is dropped.
+pub(crate) fn parse_name(text: &str) -> Result<String, Error> {
     let name = text.trim().to_owned();
     if !(1..=MAX_NAME_CHARS).contains(&name.chars().count()) || name.chars().any(char::is_control) {
         return Err(Error::Validation(

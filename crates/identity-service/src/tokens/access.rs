@@ -47,7 +47,9 @@ pub(crate) struct VerifiedToken {
     pub(crate) expires_at: i64,
     pub(crate) issued_at: i64,
     pub(crate) access: Access,
-    not_before: i64,
+    pub(crate) not_before: i64,
+    /// The token's own id.
+    pub(crate) jti: String,
 }
 
 impl AccessTokens {
@@ -166,6 +168,7 @@ impl AccessTokens {
             issued_at: claims.iat,
             access: access.ok_or(Error::InvalidToken)?,
             not_before: claims.nbf,
+            jti: claims.jti,
         })
     }
 }
@@ -180,6 +183,7 @@ impl VerifiedToken {
             issued_at: 0,
             access: Access::Full,
             not_before: 0,
+            jti: String::new(),
         }
     }
 

@@ -14,9 +14,9 @@ use service_kit::seal::Sealer;
 use crate::support::{ENCRYPTION_KEY, Identity, refused};
 
 #[derive(diesel::QueryableByName)]
-struct Key {
+pub(crate) struct Key {
     #[diesel(sql_type = diesel::sql_types::Text)]
-    kid: String,
+    pub(crate) kid: String,
     #[diesel(sql_type = diesel::sql_types::Text)]
     private_key_sealed: String,
     #[diesel(sql_type = diesel::sql_types::Text)]
@@ -24,8 +24,9 @@ struct Key {
 }
 
 /// The service's own signing key, as only the service should have it.
-fn stolen_key(identity: &Identity) -> (Key, EncodingKey) {
-    let query = "SELECT kid, private_key_sealed, public_jwk FROM signing_keys";
+pub(crate) fn stolen_key(identity: &Identity) -> (Key, EncodingKey) {
+    let query =
+        "SELECT kid, private_key_sealed, public_jwk FROM signing_keys WHERE algorithm = 'ES256'";
     let key: Key = identity
         .db
         .pool(1)
@@ -46,7 +47,7 @@ fn part(value: &Value) -> String {
     URL_SAFE_NO_PAD.encode(value.to_string())
 }
 
-fn decoded(token: &str, at: usize) -> Value {
+pub(crate) fn decoded(token: &str, at: usize) -> Value {
     serde_json::from_slice(
         &URL_SAFE_NO_PAD
             .decode(token.split('.').nth(at).unwrap())
@@ -55,13 +56,21 @@ fn decoded(token: &str, at: usize) -> Value {
     .unwrap()
 }
 
-fn signed(header: &Value, claims: &Value, key: &EncodingKey, algorithm: Algorithm) -> String {
+pub(crate) fn signed(
+    header: &Value,
+    claims: &Value,
+    key: &EncodingKey,
+    algorithm: Algorithm,
+) -> String {
     let message = format!("{}.{}", part(header), part(claims));
     let signature = jsonwebtoken::crypto::sign(message.as_bytes(), key, algorithm).unwrap();
     format!("{message}.{signature}")
 }
 
-fn changed(value: &Value, change: impl FnOnce(&mut serde_json::Map<String, Value>)) -> Value {
+pub(crate) fn changed(
+    value: &Value,
+    change: impl FnOnce(&mut serde_json::Map<String, Value>),
+) -> Value {
     let mut value = value.clone();
     change(value.as_object_mut().unwrap());
     value

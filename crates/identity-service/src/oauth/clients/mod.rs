@@ -1,7 +1,15 @@
 //! OAuth clients: how they are registered, and how they show who they are.
 
 pub(crate) mod authentication;
+pub(crate) mod config;
+pub(crate) mod configured;
+pub(crate) mod ending;
 pub(crate) mod model;
 pub(crate) mod queries;
-pub(crate) mod redirect;
+mod redirect;
+mod registration;
+pub(crate) mod routes;
 pub(crate) mod service;
+pub(crate) mod wire;
+
+pub(crate) use registration::{NewClient, Registration};

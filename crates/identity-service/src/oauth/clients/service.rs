@@ -1,9 +1,26 @@
-use super::model::OAuthClient;
-use super::queries;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::json;
+use service_kit::crypto::random_token;
+use uuid::Uuid;
+
+use super::model::{ClientRow, OAuthClient, hash_secret};
+use super::{NewClient, ending, queries};
 use crate::app::App;
+use crate::audit::{Action, Entry};
 use crate::error::Error;
+use crate::origin::Origin;
+use crate::tokens::SigningAlgorithm;
 
 pub(crate) use super::authentication::authenticate;
+
+/// An installation has no more clients than this; lists show them all.
+const MAX_CLIENTS: u16 = 1_000;
+
+/// A client with the secret that it was given just now, if it has one.
+pub(crate) struct WithSecret {
+    pub(crate) client: OAuthClient,
+    pub(crate) secret: Option<SecretString>,
+}
 
 /// The client of this id.
 pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClient>, Error> {
@@ -13,4 +30,108 @@ pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClien
         .read(move |db| Ok::<_, Error>(queries::find(db, &id)?))
         .await?;
     row.map(OAuthClient::try_from).transpose()
+}
+
+/// The client of this id, for who administers it.
+pub(crate) async fn get(app: &App, id: &str) -> Result<OAuthClient, Error> {
+    find_client(app, id).await?.ok_or(Error::ClientNotFound)
+}
+
+/// All clients, oldest first.
+pub(crate) async fn list(app: &App) -> Result<Vec<OAuthClient>, Error> {
+    let rows = app
+        .pool
+        .read(|db| Ok::<_, Error>(queries::list(db, MAX_CLIENTS.into())?))
+        .await?;
+    rows.into_iter().map(OAuthClient::try_from).collect()
+}
+
+/// Registers a client; one that is not public is given a secret.
+pub(crate) async fn create(
+    app: &App,
+    new: NewClient,
+    origin: &Origin,
+) -> Result<WithSecret, Error> {
+    if new.id_token_alg == SigningAlgorithm::Rs256 {
+        // Made now, so that every replica has published it when the first id token is verified.
+        app.keys(SigningAlgorithm::Rs256).signing_key().await?;
+    }
+    let secret = (!new.is_public).then(random_token);
+    let now = app.clock.now_naive();
+    let client = OAuthClient {
+        id: Uuid::new_v4().to_string(),
+        name: new.name,
+        secret_hash: secret.as_ref().map(|it| hash_secret(it.expose_secret())),
+        redirect_uris: new.redirect_uris,
+        scope: new.scope,
+        is_first_party: new.is_first_party,
+        may_introspect_any: new.may_introspect_any,
+        id_token_alg: new.id_token_alg,
+        is_configured: false,
+        created_at: now,
+        updated_at: now,
+    };
+    let row = ClientRow::from(&client);
+    app.change(origin, move |change| {
+        if queries::count(change.db)? >= MAX_CLIENTS.into() {
+            return Err(Error::Validation("there are 1,000 clients already".into()));
+        }
+        queries::insert(change.db, &row)?;
+        let details = json!({ "client_id": row.id, "is_first_party": row.is_first_party });
+        change.audit(&Entry::new(Action::ClientCreated).details(details))
+    })
+    .await?;
+    Ok(WithSecret { client, secret })
+}
+
+/// Gives a client another secret; the old one is refused from now on. What it was given stays good.
+pub(crate) async fn rotate_secret(
+    app: &App,
+    id: &str,
+    origin: &Origin,
+) -> Result<WithSecret, Error> {
+    let client = get(app, id).await?;
+    refuse_configured(&client)?;
+    if client.is_public() {
+        return Err(Error::Validation("a public client has no secret".into()));
+    }
+    let secret = random_token();
+    let hash = hash_secret(secret.expose_secret());
+    let id = client.id.clone();
+    let row = app
+        .change(origin, move |change| {
+            if !queries::replace_secret(change.db, &id, &hash, change.now.naive_utc())? {
+                return Err(Error::ClientNotFound);
+            }
+            let details = json!({ "client_id": id });
+            change.audit(&Entry::new(Action::ClientSecretRotated).details(details))?;
+            queries::find(change.db, &id)?.ok_or(Error::ClientNotFound)
+        })
+        .await?;
+    Ok(WithSecret {
+        client: row.try_into()?,
+        secret: Some(secret),
+    })
+}
+
+/// Deletes a client and ends all its sessions; how many.
+pub(crate) async fn delete(app: &App, id: &str, origin: &Origin) -> Result<usize, Error> {
+    let client = get(app, id).await?;
+    refuse_configured(&client)?;
+    let id = client.id.clone();
+    app.change(origin, move |change| match ending::delete(change, &id)? {
+        true => Ok(()),
+        false => Err(Error::ClientNotFound),
+    })
+    .await?;
+    ending::end_sessions(app, &client.id, origin).await
+}
+
+fn refuse_configured(client: &OAuthClient) -> Result<(), Error> {
+    match client.is_configured {
+        true => Err(Error::Forbidden(
+            "this client stands in the configuration file, and is changed there",
+        )),
+        false => Ok(()),
+    }
 }

@@ -1,0 +1,207 @@
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use service_kit::config::{CommaList, ConfigError, SecretText};
+
+use super::model::hash_secret;
+use super::{NewClient, Registration};
+use crate::error::Error;
+
+/// A secret that people made is at least so long: it is stored with a fast hash.
+const MIN_SECRET_CHARS: usize = 32;
+const MAX_ID_CHARS: usize = 64;
+
+/// `[[identity.oauth_clients]]`: a client that is what the file says from each start on. Taken out of the
+/// file, it is deleted at the next start.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OAuthClientConfig {
+    /// 1 to 64 of `A-Z a-z 0-9 . _ ~ -`, not beginning with a hyphen.
+    pub client_id: String,
+    /// Shown to people who are asked for their consent.
+    pub name: String,
+    /// At least 32 visible ASCII characters.
+    pub client_secret: Option<SecretText>,
+    /// A file with the secret in it, instead.
+    pub client_secret_file: Option<PathBuf>,
+    /// Whether it has no secret, because it could keep none.
+    pub public: bool,
+    /// Where answers may be sent, to the letter; on loopback any port.
+    pub redirect_uris: CommaList<String>,
+    /// What it may ask for, and gets when it asks for nothing; `openid profile email` when not set.
+    pub scope: CommaList<String>,
+    /// Whether it is the product's own, so that nobody is asked for consent.
+    pub first_party: bool,
+    /// Whether it may introspect tokens of others.
+    pub introspect_any: bool,
+    /// ES256 (the default) or RS256.
+    pub id_token_signed_response_alg: Option<String>,
+}
+
+/// A client of the configuration, checked.
+#[derive(Debug, Clone)]
+pub(crate) struct ConfiguredClient {
+    pub(crate) id: String,
+    pub(crate) secret_hash: Option<String>,
+    pub(crate) client: NewClient,
+}
+
+/// Reads what is configured.
+///
+/// # Errors
+/// One line that names the client.
+pub(crate) fn read(clients: &[OAuthClientConfig]) -> Result<Vec<ConfiguredClient>, ConfigError> {
+    let mut read: Vec<ConfiguredClient> = Vec::new();
+    for client in clients {
+        let id = &client.client_id;
+        let refused =
+            |why: String| ConfigError::rule(format!("IDENTITY__OAUTH_CLIENTS: {id:?}: {why}"));
+        if read.iter().any(|other| other.id == *id) {
+            return Err(refused("the client_id is there twice".to_owned()));
+        }
+        read.push(client.read().map_err(refused)?);
+    }
+    Ok(read)
+}
+
+impl OAuthClientConfig {
+    fn read(&self) -> Result<ConfiguredClient, String> {
+        let is_of_id = |byte: u8| byte.is_ascii_alphanumeric() || b"._~-".contains(&byte);
+        let id = &self.client_id;
+        if !(1..=MAX_ID_CHARS).contains(&id.len())
+            || id.starts_with('-')
+            || !id.bytes().all(is_of_id)
+        {
+            return Err(
+                "client_id is 1 to 64 of A-Z a-z 0-9 . _ ~ -, not beginning with a hyphen".into(),
+            );
+        }
+        let registration = Registration {
+            name: self.name.clone(),
+            redirect_uris: self.redirect_uris.0.clone(),
+            scope: self.scope.0.clone(),
+            is_public: self.public,
+            is_first_party: self.first_party,
+            may_introspect_any: self.introspect_any,
+            id_token_alg: self.id_token_signed_response_alg.clone(),
+        };
+        Ok(ConfiguredClient {
+            id: id.clone(),
+            secret_hash: self.secret()?.as_ref().map(|it| hash_secret(it.expose())),
+            client: registration
+                .try_into()
+                .map_err(|error: Error| error.to_string())?,
+        })
+    }
+
+    fn secret(&self) -> Result<Option<SecretText>, String> {
+        let secret = match (&self.client_secret, &self.client_secret_file, self.public) {
+            (None, None, true) => return Ok(None),
+            (Some(secret), None, false) => secret.clone(),
+            (None, Some(path), false) => std::fs::read_to_string(path)
+                .map(|text| SecretText::from(text.trim_end_matches(['\r', '\n'])))
+                .map_err(|error| format!("client_secret_file: {}: {error}", path.display()))?,
+            _ => {
+                return Err(
+                    "it needs exactly one of client_secret, client_secret_file and public = true"
+                        .into(),
+                );
+            }
+        };
+        let text = secret.expose();
+        if text.len() < MIN_SECRET_CHARS || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(
+                "client_secret has at least 32 characters, all of them visible ASCII".into(),
+            );
+        }
+        Ok(Some(secret))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+    use crate::Config;
+
+    const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+    fn load(lines: &str) -> Result<Vec<ConfiguredClient>, ConfigError> {
+        let none = std::iter::empty();
+        let config: Config = service_kit::config::load_from("IDENTITY", Some(lines), none)?;
+        config.check()?;
+        read(&config.oauth_clients)
+    }
+
+    fn one(more: &str) -> Result<Vec<ConfiguredClient>, ConfigError> {
+        load(&format!(
+            "[[identity.oauth_clients]]\nclient_id = \"app\"\nname = \"App\"\n{more}\n"
+        ))
+    }
+
+    #[test]
+    fn a_client_stands_in_the_file_with_all_that_it_may_be() {
+        let read = one(&format!(
+            "client_secret = \"{SECRET}\"\nredirect_uris = [\"https://app.example.com/cb\"]\nscope = [\"openid\", \"teams\"]\n\
+             first_party = true\nintrospect_any = true\nid_token_signed_response_alg = \"RS256\""
+        ))
+        .unwrap();
+        let [client] = read.as_slice() else {
+            panic!("one client")
+        };
+        assert_eq!(client.secret_hash, Some(hash_secret(SECRET)));
+        assert_eq!(client.client.scope.to_string(), "openid teams");
+        assert!(client.client.is_first_party && client.client.may_introspect_any);
+        assert!(!format!("{:?}", one(&format!("client_secret = \"{SECRET}\""))).contains(SECRET));
+        let public = one("public = true").unwrap();
+        assert!(
+            public
+                .iter()
+                .all(|it| it.secret_hash.is_none() && it.client.is_public)
+        );
+        assert_eq!(public[0].client.scope.to_string(), "openid profile email");
+    }
+
+    #[test]
+    fn the_secret_may_stand_in_a_file_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        std::fs::write(&path, format!("{SECRET}\n")).unwrap();
+        let read = one(&format!("client_secret_file = \"{}\"", path.display())).unwrap();
+        assert_eq!(read[0].secret_hash, Some(hash_secret(SECRET)));
+        assert!(one("client_secret_file = \"/no/such/file\"").is_err());
+    }
+
+    #[test]
+    fn a_bad_client_stops_the_start_and_is_named() {
+        for bad in [
+            "",
+            "client_secret = \"short\"",
+            &format!("client_secret = \"{SECRET} x\""),
+            &format!("client_secret = \"{SECRET}\"\npublic = true"),
+            "public = true\nintrospect_any = true",
+            "public = true\nscope = [\"everything\"]",
+            "public = true\nredirect_uris = [\"http://app.example.com\"]",
+            "public = true\nid_token_signed_response_alg = \"none\"",
+            "public = true\nnonsense = 1",
+            "public = true\nname = \"\"",
+        ] {
+            let error = one(bad).unwrap_err().to_string();
+            assert!(!error.contains(SECRET), "{error}");
+            assert!(
+                error.to_uppercase().contains("OAUTH_CLIENTS") || bad.contains("name ="),
+                "{bad}: {error}"
+            );
+        }
+        let twice =
+            "[[identity.oauth_clients]]\nclient_id = \"app\"\nname = \"App\"\npublic = true\n";
+        assert!(load(&twice.repeat(2)).is_err());
+        for id in ["", "-app", "a b", "a/b", "ä"] {
+            let text = format!(
+                "[[identity.oauth_clients]]\nclient_id = \"{id}\"\nname = \"App\"\npublic = true\n"
+            );
+            assert!(load(&text).is_err(), "{id}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The clients of the configuration file, brought into the database at each start.
+
+use serde_json::json;
+
+use super::config::ConfiguredClient;
+use super::ending;
+use super::model::{ClientRow, OAuthClient};
+use super::queries;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::change::Change;
+use crate::error::Error;
+use crate::origin::{Origin, Via};
+use crate::tokens::SigningAlgorithm;
+
+/// Makes the clients of the configuration what it says, and deletes those that it no longer has. The sessions
+/// of a client that is gone, or may do less than before, are ended: their tokens say what it might do.
+pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(), Error> {
+    let origin = Origin::local(Via::System);
+    let is_rsa = |it: &ConfiguredClient| it.client.id_token_alg == SigningAlgorithm::Rs256;
+    if clients.iter().any(is_rsa) {
+        app.keys(SigningAlgorithm::Rs256).signing_key().await?;
+    }
+    let ending = app
+        .change(&origin, move |change| {
+            let mut ending = queries::list_configured(change.db)?;
+            ending.retain(|id| clients.iter().all(|client| client.id != *id));
+            for id in &ending {
+                ending::delete(change, id)?;
+            }
+            for client in &clients {
+                if upsert(change, client)? {
+                    ending.push(client.id.clone());
+                }
+            }
+            Ok(ending)
+        })
+        .await?;
+    for id in ending {
+        let ended = ending::end_sessions(app, &id, &origin).await?;
+        log::info!("the OAuth client {id} is gone or may do less; {ended} sessions were ended");
+    }
+    Ok(())
+}
+
+/// Writes a client if it is new or another; whether it may do less than before.
+fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool, Error> {
+    let now = change.now.naive_utc();
+    let before = queries::find(change.db, &configured.id)?;
+    let wanted = &configured.client;
+    let client = OAuthClient {
+        id: configured.id.clone(),
+        name: wanted.name.clone(),
+        secret_hash: configured.secret_hash.clone(),
+        redirect_uris: wanted.redirect_uris.clone(),
+        scope: wanted.scope,
+        is_first_party: wanted.is_first_party,
+        may_introspect_any: wanted.may_introspect_any,
+        id_token_alg: wanted.id_token_alg,
+        is_configured: true,
+        created_at: before.as_ref().map_or(now, |row| row.created_at),
+        updated_at: before.as_ref().map_or(now, |row| row.updated_at),
+    };
+    let mut row = ClientRow::from(&client);
+    if before.as_ref() == Some(&row) {
+        return Ok(false);
+    }
+    row.updated_at = now;
+    queries::upsert(change.db, &row)?;
+    let action = match &before {
+        Some(_) => Action::ClientChanged,
+        None => Action::ClientCreated,
+    };
+    change.audit(&Entry::new(action).details(json!({ "client_id": row.id })))?;
+    let before = before.map(OAuthClient::try_from).transpose()?;
+    Ok(before.is_some_and(|before| {
+        (before.is_first_party && !client.is_first_party) || !client.scope.includes(before.scope)
+    }))
+}

@@ -1,0 +1,94 @@
+use auth_types::{Scope, ScopeSet};
+
+use super::redirect;
+use crate::error::Error;
+use crate::teams::service::parse_name;
+use crate::tokens::SigningAlgorithm;
+
+/// Addresses that one client can have.
+const MAX_REDIRECT_URIS: usize = 20;
+
+/// What a client is to be, checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewClient {
+    pub(crate) name: String,
+    pub(crate) redirect_uris: Vec<String>,
+    pub(crate) scope: ScopeSet,
+    pub(crate) is_public: bool,
+    pub(crate) is_first_party: bool,
+    pub(crate) may_introspect_any: bool,
+    pub(crate) id_token_alg: SigningAlgorithm,
+}
+
+/// What a client is to be, as somebody wrote it.
+#[derive(Debug, Default)]
+pub(crate) struct Registration {
+    pub(crate) name: String,
+    pub(crate) redirect_uris: Vec<String>,
+    /// Names of scopes, one or more in each text; `openid profile email` when there is none.
+    pub(crate) scope: Vec<String>,
+    pub(crate) is_public: bool,
+    pub(crate) is_first_party: bool,
+    pub(crate) may_introspect_any: bool,
+    /// ES256 when not given.
+    pub(crate) id_token_alg: Option<String>,
+}
+
+impl TryFrom<Registration> for NewClient {
+    type Error = Error;
+
+    fn try_from(wanted: Registration) -> Result<Self, Error> {
+        if wanted.is_public && wanted.may_introspect_any {
+            return Err(refused(
+                "a public client cannot introspect tokens: it has no secret to authenticate with",
+            ));
+        }
+        Ok(Self {
+            name: parse_name(&wanted.name)?,
+            redirect_uris: parse_uris(wanted.redirect_uris)?,
+            scope: parse_scope(&wanted.scope)?,
+            is_public: wanted.is_public,
+            is_first_party: wanted.is_first_party,
+            may_introspect_any: wanted.may_introspect_any,
+            id_token_alg: parse_algorithm(wanted.id_token_alg.as_deref())?,
+        })
+    }
+}
+
+fn parse_uris(uris: Vec<String>) -> Result<Vec<String>, Error> {
+    if uris.len() > MAX_REDIRECT_URIS {
+        return Err(refused("a client has at most 20 redirect URIs"));
+    }
+    let mut parsed = Vec::new();
+    for uri in uris {
+        redirect::check(&uri).map_err(refused)?;
+        if !parsed.contains(&uri) {
+            parsed.push(uri);
+        }
+    }
+    Ok(parsed)
+}
+
+fn parse_scope(names: &[String]) -> Result<ScopeSet, Error> {
+    let scope = names.join(" ").parse::<ScopeSet>().map_err(|unknown| {
+        Error::Validation(format!("a scope is one of {}", unknown.expected).into())
+    })?;
+    if scope.is_empty() {
+        return Ok([Scope::OpenId, Scope::Profile, Scope::Email]
+            .into_iter()
+            .collect());
+    }
+    Ok(scope)
+}
+
+fn parse_algorithm(name: Option<&str>) -> Result<SigningAlgorithm, Error> {
+    match name {
+        None => Ok(SigningAlgorithm::Es256),
+        Some(name) => SigningAlgorithm::parse(name)
+            .ok_or_else(|| refused("id_token_signed_response_alg is ES256 or RS256")),
+    }
+}
+
+fn refused(sentence: &'static str) -> Error {
+    Error::Validation(sentence.into())
+}

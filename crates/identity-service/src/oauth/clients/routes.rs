@@ -1,0 +1,136 @@
+use actix_web::HttpResponse;
+use actix_web::web::{Data, ServiceConfig};
+use auth_types::wire::IdentityError;
+use service_kit::Problem;
+use service_kit::http::{Json, Path, endpoint};
+
+use super::wire::{
+    CreateOAuthClientRequest, OAuthClientBody, OAuthClientList, OAuthClientResponse,
+    OAuthClientSecretResponse,
+};
+use super::{NewClient, Registration, service};
+use crate::app::App;
+use crate::auth::SuperAdmin;
+use crate::error::Error;
+use crate::origin::Origin;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(
+        endpoint("/api/admin/oauth-clients")
+            .get(list_clients)
+            .post(create_client),
+    )
+    .service(
+        endpoint("/api/admin/oauth-clients/{client_id}")
+            .get(get_client)
+            .delete(delete_client),
+    )
+    .service(endpoint("/api/admin/oauth-clients/{client_id}/rotate-secret").post(rotate_secret));
+}
+
+/// All OAuth clients, oldest first.
+#[utoipa::path(
+    get, path = "/api/admin/oauth-clients", tag = "administration", security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The clients", body = OAuthClientList),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn list_clients(app: Data<App>, _: SuperAdmin) -> Result<HttpResponse, Error> {
+    let clients = service::list(&app).await?;
+    Ok(HttpResponse::Ok().json(OAuthClientList {
+        clients: clients.into_iter().map(OAuthClientBody::from).collect(),
+    }))
+}
+
+/// Registers an OAuth client. Its secret is told in this answer alone.
+#[utoipa::path(
+    post, path = "/api/admin/oauth-clients", tag = "administration", request_body = CreateOAuthClientRequest, security(("bearer" = [])),
+    responses(
+        (status = 201, description = "The client, with its secret unless it is public", body = OAuthClientSecretResponse),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn create_client(
+    app: Data<App>,
+    admin: SuperAdmin,
+    origin: Origin,
+    body: Json<CreateOAuthClientRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let new = NewClient::try_from(Registration::from(body.into_inner()?))?;
+    let made = service::create(&app, new, &origin.of_admin(&admin)).await?;
+    Ok(HttpResponse::Created().json(OAuthClientSecretResponse::from(made)))
+}
+
+/// An OAuth client.
+#[utoipa::path(
+    get, path = "/api/admin/oauth-clients/{client_id}", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The client", body = OAuthClientResponse),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
+        (status = 404, description = "`not_found`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn get_client(
+    app: Data<App>,
+    _: SuperAdmin,
+    id: Result<Path<(String,)>, Problem>,
+) -> actix_web::Result<HttpResponse> {
+    let Path((id,)) = id?;
+    let client = service::get(&app, &id).await?.into();
+    Ok(HttpResponse::Ok().json(OAuthClientResponse { client }))
+}
+
+/// Deletes an OAuth client. Every session that it was given ends at once.
+#[utoipa::path(
+    delete, path = "/api/admin/oauth-clients/{client_id}", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
+    responses(
+        (status = 204, description = "It is gone"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or a client of the configuration file", body = IdentityError),
+        (status = 404, description = "`not_found`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn delete_client(
+    app: Data<App>,
+    admin: SuperAdmin,
+    origin: Origin,
+    id: Result<Path<(String,)>, Problem>,
+) -> actix_web::Result<HttpResponse> {
+    let Path((id,)) = id?;
+    service::delete(&app, &id, &origin.of_admin(&admin)).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Gives an OAuth client another secret, which is told in this answer alone. The old one is refused at once;
+/// tokens stay good.
+#[utoipa::path(
+    post, path = "/api/admin/oauth-clients/{client_id}/rotate-secret", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The client with its new secret", body = OAuthClientSecretResponse),
+        (status = 400, description = "`validation_failed`: a public client", body = IdentityError),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or a client of the configuration file", body = IdentityError),
+        (status = 404, description = "`not_found`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn rotate_secret(
+    app: Data<App>,
+    admin: SuperAdmin,
+    origin: Origin,
+    id: Result<Path<(String,)>, Problem>,
+) -> actix_web::Result<HttpResponse> {
+    let Path((id,)) = id?;
+    let made = service::rotate_secret(&app, &id, &origin.of_admin(&admin)).await?;
+    Ok(HttpResponse::Ok().json(OAuthClientSecretResponse::from(made)))
+}

@@ -1,0 +1,118 @@
+use chrono::{DateTime, Utc};
+use secrecy::ExposeSecret as _;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::Registration;
+use super::model::OAuthClient;
+use super::service::WithSecret;
+
+/// A client as an administrator sees it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OAuthClientBody {
+    pub(crate) client_id: String,
+    pub(crate) name: String,
+    /// Whether it has no secret.
+    pub(crate) is_public: bool,
+    pub(crate) redirect_uris: Vec<String>,
+    /// What it may ask for, and gets when it asks for nothing; with spaces between.
+    pub(crate) scope: String,
+    /// Whether it is the product's own, so that nobody is asked for consent.
+    pub(crate) is_first_party: bool,
+    /// Whether it may introspect tokens of others.
+    pub(crate) may_introspect_any: bool,
+    /// ES256 or RS256.
+    pub(crate) id_token_signed_response_alg: &'static str,
+    /// Whether the configuration file says what it is; it is changed only there then.
+    pub(crate) is_configured: bool,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
+}
+
+/// One client.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OAuthClientResponse {
+    pub(crate) client: OAuthClientBody,
+}
+
+/// A client that was given a secret just now.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OAuthClientSecretResponse {
+    pub(crate) client_id: String,
+    /// Null for a public client. It cannot be told again.
+    pub(crate) client_secret: Option<String>,
+    pub(crate) client: OAuthClientBody,
+}
+
+/// All clients, oldest first.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct OAuthClientList {
+    pub(crate) clients: Vec<OAuthClientBody>,
+}
+
+/// A new client.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct CreateOAuthClientRequest {
+    /// 1 to 100 characters; shown to people who are asked for their consent.
+    pub(crate) name: String,
+    /// Where answers may be sent, to the letter; on loopback any port. None for clients that use the device
+    /// flow alone.
+    #[serde(default)]
+    pub(crate) redirect_uris: Vec<String>,
+    /// Whether it can keep no secret, as a program on a user's machine.
+    #[serde(default)]
+    pub(crate) is_public: bool,
+    /// Whether it is the product's own, so that nobody is asked for consent.
+    #[serde(default)]
+    pub(crate) is_first_party: bool,
+    /// What it may ask for, and gets when it asks for nothing, with spaces between; `openid profile email`
+    /// when not given.
+    pub(crate) scope: Option<String>,
+    /// Whether it may introspect tokens of others.
+    #[serde(default)]
+    pub(crate) may_introspect_any: bool,
+    /// ES256 (the default) or RS256.
+    pub(crate) id_token_signed_response_alg: Option<String>,
+}
+
+impl From<CreateOAuthClientRequest> for Registration {
+    fn from(request: CreateOAuthClientRequest) -> Self {
+        Self {
+            name: request.name,
+            redirect_uris: request.redirect_uris,
+            scope: request.scope.into_iter().collect(),
+            is_public: request.is_public,
+            is_first_party: request.is_first_party,
+            may_introspect_any: request.may_introspect_any,
+            id_token_alg: request.id_token_signed_response_alg,
+        }
+    }
+}
+
+impl From<OAuthClient> for OAuthClientBody {
+    fn from(client: OAuthClient) -> Self {
+        Self {
+            is_public: client.is_public(),
+            client_id: client.id,
+            name: client.name,
+            redirect_uris: client.redirect_uris,
+            scope: client.scope.to_string(),
+            is_first_party: client.is_first_party,
+            may_introspect_any: client.may_introspect_any,
+            id_token_signed_response_alg: client.id_token_alg.as_str(),
+            is_configured: client.is_configured,
+            created_at: client.created_at.and_utc(),
+            updated_at: client.updated_at.and_utc(),
+        }
+    }
+}
+
+impl From<WithSecret> for OAuthClientSecretResponse {
+    fn from(made: WithSecret) -> Self {
+        Self {
+            client_id: made.client.id.clone(),
+            client_secret: made.secret.map(|it| it.expose_secret().to_owned()),
+            client: made.client.into(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What the server can do, for clients that find it out by themselves (RFC 8414, OpenID Connect Discovery).
+
+use auth_types::Scope;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::claims::ProfileClaims;
+use crate::app::App;
+use crate::tokens::SigningAlgorithm;
+
+/// The server's metadata.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct MetadataResponse {
+    /// As in `iss` of every token.
+    issuer: String,
+    authorization_endpoint: String,
+    token_endpoint: String,
+    userinfo_endpoint: String,
+    jwks_uri: String,
+    revocation_endpoint: String,
+    introspection_endpoint: String,
+    device_authorization_endpoint: String,
+    service_documentation: String,
+    scopes_supported: Vec<&'static str>,
+    response_types_supported: [&'static str; 1],
+    response_modes_supported: [&'static str; 1],
+    grant_types_supported: [&'static str; 3],
+    subject_types_supported: [&'static str; 1],
+    id_token_signing_alg_values_supported: [&'static str; 2],
+    token_endpoint_auth_methods_supported: [&'static str; 3],
+    revocation_endpoint_auth_methods_supported: [&'static str; 3],
+    introspection_endpoint_auth_methods_supported: [&'static str; 2],
+    code_challenge_methods_supported: Vec<&'static str>,
+    claims_supported: Vec<&'static str>,
+    prompt_values_supported: [&'static str; 3],
+    /// RFC 9207: the answer of the authorization endpoint names the issuer.
+    authorization_response_iss_parameter_supported: bool,
+    claims_parameter_supported: bool,
+    request_parameter_supported: bool,
+    /// Would count as supported if it were not said.
+    request_uri_parameter_supported: bool,
+}
+
+/// Claims of id tokens besides those of the profile.
+const ID_TOKEN_CLAIMS: [&str; 9] = [
+    "iss",
+    "sub",
+    "aud",
+    "azp",
+    "exp",
+    "iat",
+    "auth_time",
+    "nonce",
+    "at_hash",
+];
+
+const BASIC: &str = "client_secret_basic";
+const POST: &str = "client_secret_post";
+
+/// The metadata of this server.
+pub(crate) fn metadata(app: &App) -> MetadataResponse {
+    let at = |path: &str| format!("{}{path}", app.base_url);
+    MetadataResponse {
+        issuer: app.base_url.to_string(),
+        authorization_endpoint: at("/api/oauth/authorize"),
+        token_endpoint: at("/api/oauth/token"),
+        userinfo_endpoint: at("/api/oauth/userinfo"),
+        jwks_uri: at("/.well-known/jwks.json"),
+        revocation_endpoint: at("/api/oauth/revoke"),
+        introspection_endpoint: at("/api/oauth/introspect"),
+        device_authorization_endpoint: at("/api/oauth/device_authorization"),
+        service_documentation: at("/docs/"),
+        scopes_supported: Scope::ALL.map(Scope::as_str).to_vec(),
+        response_types_supported: ["code"],
+        response_modes_supported: ["query"],
+        grant_types_supported: [
+            "authorization_code",
+            "refresh_token",
+            "urn:ietf:params:oauth:grant-type:device_code",
+        ],
+        subject_types_supported: ["public"],
+        id_token_signing_alg_values_supported: SigningAlgorithm::ALL.map(SigningAlgorithm::as_str),
+        token_endpoint_auth_methods_supported: [BASIC, POST, "none"],
+        revocation_endpoint_auth_methods_supported: [BASIC, POST, "none"],
+        introspection_endpoint_auth_methods_supported: [BASIC, POST],
+        code_challenge_methods_supported: vec!["S256", "plain"],
+        claims_supported: [&ID_TOKEN_CLAIMS[..], &ProfileClaims::NAMES[..]].concat(),
+        prompt_values_supported: ["none", "login", "consent"],
+        authorization_response_iss_parameter_supported: true,
+        claims_parameter_supported: false,
+        request_parameter_supported: false,
+        request_uri_parameter_supported: false,
+    }
+}

@@ -1,0 +1,88 @@
+//! The end of what a token belongs to, at its holder's wish (RFC 7009).
+
+use auth_types::UserId;
+use serde_json::json;
+
+use super::clients::model::OAuthClient;
+use super::error::OAuthError;
+use super::introspection::good;
+use crate::access::Grant;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::sessions;
+use crate::tokens::refresh::RefreshToken;
+
+/// The session that a token belongs to.
+struct Held {
+    session_id: String,
+    user_id: UserId,
+    client_id: Option<String>,
+}
+
+/// Ends the session that either token of it belongs to. A token that nobody knows is as good as revoked
+/// (section 2.2).
+///
+/// # Errors
+/// `invalid_grant` for a token that was issued to somebody else.
+pub(crate) async fn revoke(
+    app: &App,
+    client: &OAuthClient,
+    token: &str,
+    origin: &Origin,
+) -> Result<(), OAuthError> {
+    let held = match by_access_token(app, token).await? {
+        Some(held) => Some(held),
+        None => by_refresh_token(app, token).await?,
+    };
+    let Some(held) = held else { return Ok(()) };
+    if held.client_id.as_ref() != Some(&client.id) {
+        return Err(OAuthError::invalid_grant(
+            "The token was issued to somebody else",
+        ));
+    }
+    Ok(end(app, held, origin).await?)
+}
+
+async fn end(app: &App, held: Held, origin: &Origin) -> Result<(), Error> {
+    app.change(origin, move |change| {
+        let now = change.now.naive_utc();
+        if !sessions::queries::revoke(change.db, &held.session_id, now)? {
+            return Ok(());
+        }
+        let details = json!({ "reason": "revoked_by_client", "client_id": held.client_id });
+        let entry = Entry::on(Action::SignedOut, held.user_id).session(&held.session_id);
+        change.audit(&entry.details(details))?;
+        change.sessions_ended(held.user_id, &[held.session_id])
+    })
+    .await
+}
+
+async fn by_access_token(app: &App, token: &str) -> Result<Option<Held>, Error> {
+    let token = good(app.tokens.verify(token, app.clock.now()).await)?;
+    Ok(token.map(|token| Held {
+        session_id: token.session_id.clone(),
+        user_id: token.user_id,
+        client_id: token.access.client_id().map(str::to_owned),
+    }))
+}
+
+/// A token that was rotated long ago serves too: who has it once held the session.
+async fn by_refresh_token(app: &App, token: &str) -> Result<Option<Held>, Error> {
+    let Some(token) = RefreshToken::parse(token) else {
+        return Ok(None);
+    };
+    let lineage = token.lineage();
+    let row = app
+        .pool
+        .read(move |db| Ok::<_, Error>(sessions::queries::find_lineage(db, &lineage)?))
+        .await?;
+    // The cookie of the hosted pages is no token of anybody's.
+    let row = row.filter(|row| row.grant.kind != Grant::BROWSER);
+    Ok(row.map(|row| Held {
+        session_id: row.id,
+        user_id: row.user_id,
+        client_id: row.grant.client_id,
+    }))
+}

@@ -1,0 +1,145 @@
+use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL};
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use auth_types::wire::IdentityError;
+use service_kit::http::endpoint;
+
+use super::clients::service::authenticate;
+use super::error::OAuthError;
+use super::form::OAuthForm;
+use super::introspection::{self, IntrospectionResponse};
+use super::metadata::{self, MetadataResponse};
+use super::revocation;
+use super::userinfo::{self, UserinfoResponse};
+use super::wire::{IntrospectionRequest, RevocationRequest};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::origin::Origin;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    super::clients::routes::routes(cfg);
+    cfg.service(endpoint("/.well-known/openid-configuration").get(openid_configuration))
+        .service(endpoint("/.well-known/oauth-authorization-server").get(oauth_metadata))
+        .service(endpoint("/api/oauth/introspect").post(introspect))
+        .service(endpoint("/api/oauth/revoke").post(revoke))
+        .service(
+            endpoint("/api/oauth/userinfo")
+                .get(get_userinfo)
+                .post(post_userinfo),
+        );
+}
+
+/// What this OpenID provider can do (OpenID Connect Discovery).
+#[utoipa::path(
+    get, path = "/.well-known/openid-configuration", tag = "oauth",
+    responses((status = 200, description = "The metadata; may be kept for 5 minutes", body = MetadataResponse))
+)]
+async fn openid_configuration(app: Data<App>) -> HttpResponse {
+    published(&app)
+}
+
+/// What this authorization server can do (RFC 8414): the same document.
+#[utoipa::path(
+    get, path = "/.well-known/oauth-authorization-server", tag = "oauth",
+    responses((status = 200, description = "The metadata; may be kept for 5 minutes", body = MetadataResponse))
+)]
+async fn oauth_metadata(app: Data<App>) -> HttpResponse {
+    published(&app)
+}
+
+fn published(app: &App) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((CACHE_CONTROL, "public, max-age=300"))
+        // Pages of any site that sign people in read it.
+        .insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
+        .json(metadata::metadata(app))
+}
+
+/// Tells what a token is worth (RFC 7662). A client asks about its own tokens, or about all if it was made so;
+/// it authenticates with its secret.
+#[utoipa::path(
+    post, path = "/api/oauth/introspect", tag = "oauth",
+    request_body(content = IntrospectionRequest, content_type = "application/x-www-form-urlencoded"),
+    responses(
+        (status = 200, description = "What it is worth; `{\"active\": false}` for whatever is not good or not the client's", body = IntrospectionResponse),
+        (status = 400, description = "`invalid_request`", body = IdentityError),
+        (status = 401, description = "`invalid_client`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn introspect(
+    app: Data<App>,
+    req: HttpRequest,
+    form: OAuthForm,
+    origin: Origin,
+) -> Result<HttpResponse, OAuthError> {
+    let client = authenticate(&app, req.headers(), &form, &origin).await?;
+    if client.is_public() {
+        // Section 2.1: anybody could look for good tokens in its name.
+        return Err(OAuthError::InvalidClient);
+    }
+    let told = introspection::introspect(&app, &client, form.require("token")?).await?;
+    Ok(HttpResponse::Ok().json(told))
+}
+
+/// Ends the session that an access or refresh token belongs to (RFC 7009), with all its tokens.
+#[utoipa::path(
+    post, path = "/api/oauth/revoke", tag = "oauth",
+    request_body(content = RevocationRequest, content_type = "application/x-www-form-urlencoded"),
+    responses(
+        (status = 200, description = "The token is good for nothing any more, or never was"),
+        (status = 400, description = "`invalid_request`, or `invalid_grant` for a token of somebody else", body = IdentityError),
+        (status = 401, description = "`invalid_client`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn revoke(
+    app: Data<App>,
+    req: HttpRequest,
+    form: OAuthForm,
+    origin: Origin,
+) -> Result<HttpResponse, OAuthError> {
+    let client = authenticate(&app, req.headers(), &form, &origin).await?;
+    revocation::revoke(&app, &client, form.require("token")?, &origin).await?;
+    Ok(HttpResponse::Ok().finish())
+}
+
+/// Who the token speaks for (OpenID Connect Core section 5.3); takes scope `openid`.
+#[utoipa::path(
+    get, path = "/api/oauth/userinfo", tag = "oauth", security(("bearer" = [])),
+    responses(
+        (status = 200, description = "Claims by the token's scopes", body = UserinfoResponse),
+        (status = 401, description = "`authentication_required` or `invalid_token`", body = IdentityError),
+        (status = 403, description = "`insufficient_scope`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn get_userinfo(
+    app: Data<App>,
+    caller: Result<CurrentUser, Error>,
+) -> actix_web::Result<HttpResponse> {
+    match caller {
+        Ok(caller) => Ok(HttpResponse::Ok().json(userinfo::userinfo(&app, &caller))),
+        Err(error) => userinfo::refused(error),
+    }
+}
+
+/// The same as GET.
+#[utoipa::path(
+    post, path = "/api/oauth/userinfo", tag = "oauth", security(("bearer" = [])),
+    responses(
+        (status = 200, description = "Claims by the token's scopes", body = UserinfoResponse),
+        (status = 401, description = "`authentication_required` or `invalid_token`", body = IdentityError),
+        (status = 403, description = "`insufficient_scope`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn post_userinfo(
+    app: Data<App>,
+    caller: Result<CurrentUser, Error>,
+) -> actix_web::Result<HttpResponse> {
+    get_userinfo(app, caller).await
+}

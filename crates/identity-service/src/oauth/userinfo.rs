@@ -1,0 +1,55 @@
+//! Who a token speaks for (OpenID Connect Core section 5.3).
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::http::header::WWW_AUTHENTICATE;
+use auth_types::Scope;
+use serde::Serialize;
+use serde_json::json;
+use service_kit::Problem;
+use utoipa::ToSchema;
+
+use super::claims::ProfileClaims;
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+
+/// What the token's scopes let its holder know.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct UserinfoResponse {
+    /// The account's id, as in the id token.
+    sub: String,
+    #[serde(flatten)]
+    claims: ProfileClaims,
+}
+
+/// The claims about the caller; all of them where scopes limit nothing.
+pub(crate) fn userinfo(app: &App, caller: &CurrentUser) -> UserinfoResponse {
+    let scope = caller.token.access.scope();
+    let has = |wanted: Scope| scope.is_none_or(|scope| scope.contains(wanted));
+    UserinfoResponse {
+        sub: caller.account.id.to_string(),
+        claims: ProfileClaims::of(&caller.account, &app.base_url, has),
+    }
+}
+
+/// A refusal in the words of RFC 6750 section 3.1, which clients look for in the header. Who brought no token
+/// is told no error there.
+pub(crate) fn refused(error: Error) -> actix_web::Result<HttpResponse> {
+    let problem = Problem::from(&error);
+    let (code, header) = match problem.status {
+        StatusCode::UNAUTHORIZED if !matches!(error, Error::AuthenticationRequired) => {
+            let sentence = &problem.message;
+            let header = format!(r#"Bearer error="invalid_token", error_description="{sentence}""#);
+            ("invalid_token", header)
+        }
+        StatusCode::FORBIDDEN => {
+            let header = r#"Bearer error="insufficient_scope", scope="openid""#;
+            ("insufficient_scope", header.to_owned())
+        }
+        _ => return Err(error.into()),
+    };
+    Ok(HttpResponse::build(problem.status)
+        .insert_header((WWW_AUTHENTICATE, header))
+        .json(json!({ "error": code, "error_description": problem.message })))
+}

@@ -1,0 +1,85 @@
+use reqwest::Method;
+use serde_json::json;
+
+use crate::oauth_support::Provider;
+use crate::support::{beginning, refused, signed_in};
+
+const PATH: &str = "/api/oauth/userinfo";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_scopes_decide_what_is_told() {
+    let provider = Provider::start().await;
+    let client = provider.confidential().await;
+    let body = json!({ "username": "Ada", "password": crate::support::PASSWORD, "email": "ada@example.com" });
+    let own = provider.identity.api.post("/api/auth/register").json(body);
+    let own = signed_in(&own.send().await.expect(201).json());
+    provider
+        .identity
+        .sql("UPDATE users SET photo_version = 'v1' WHERE username = 'Ada'");
+    let base = provider.identity.running.base_url();
+    let sub = json!({ "sub": own.id.to_string() });
+    let profile = json!({
+        "preferred_username": "Ada",
+        "profile": format!("{base}/api/auth/user/{}", own.id),
+        "picture": format!("{base}/api/public/user/{}/profile-photo/file?v=v1", own.id),
+        "updated_at": beginning().timestamp(),
+    });
+    let email = json!({ "email": "ada@example.com", "email_verified": false });
+    let all_of = |parts: &[&serde_json::Value]| {
+        let mut all = serde_json::Map::new();
+        for part in parts {
+            all.extend(part.as_object().unwrap().clone());
+        }
+        serde_json::Value::Object(all)
+    };
+    for (scope, told) in [
+        ("openid", all_of(&[&sub])),
+        ("openid profile", all_of(&[&sub, &profile])),
+        ("openid email", all_of(&[&sub, &email])),
+        ("openid profile email", all_of(&[&sub, &profile, &email])),
+    ] {
+        let given = provider.given("Ada", &client, scope).await;
+        for method in [Method::GET, Method::POST] {
+            let call = provider.identity.api.call(method, PATH);
+            let reply = call.bearer(&given.access).send().await.expect(200);
+            assert_eq!(reply.json(), told, "{scope}");
+            assert_eq!(reply.header("cache-control"), "no-store");
+        }
+    }
+    // A sign-in at the product itself is not limited by scopes.
+    let call = provider.identity.api.get(PATH).bearer(&own.access);
+    let told = call.send().await.expect(200).json();
+    assert_eq!(told, all_of(&[&sub, &profile, &email]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_says_in_its_header_what_is_wrong() {
+    let provider = Provider::start().await;
+    let client = provider.confidential().await;
+    let get = |token: &str| provider.identity.api.get(PATH).bearer(token);
+    let reply = provider.identity.api.get(PATH).send().await;
+    let reply = refused(reply, 401, "authentication_required");
+    assert_eq!(reply.header("www-authenticate"), "Bearer");
+
+    let ada = provider.identity.register("ada").await;
+    let given = provider.given("ada", &client, "profile email").await;
+    let reply = refused(get(&given.access).send().await, 403, "insufficient_scope");
+    assert_eq!(
+        reply.header("www-authenticate"),
+        r#"Bearer error="insufficient_scope", scope="openid""#
+    );
+    let good = provider.given("ada", &client, "openid").await;
+    provider.revoke(&client, &good.access).await.expect(200);
+    for token in ["x", &given.refresh, &ada.refresh, &good.access] {
+        let reply = refused(get(token).send().await, 401, "invalid_token");
+        let header = reply.header("www-authenticate");
+        assert!(
+            header.starts_with(r#"Bearer error="invalid_token", error_description=""#),
+            "{header}"
+        );
+    }
+    // RFC 6750 section 2: not in the address.
+    let path = format!("{PATH}?access_token={}", ada.access);
+    let reply = provider.identity.api.get(&path).send().await;
+    refused(reply, 401, "authentication_required");
+}

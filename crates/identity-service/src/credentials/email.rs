@@ -15,7 +15,7 @@ use crate::origin::Origin;
 
 /// Mails a link to an address that the caller wants to have; the address is his once he has opened it.
 /// For the address he has, and has not proved, the link is sent again.
-pub(super) async fn change(
+pub(crate) async fn change(
     app: &App,
     caller: &CurrentUser,
     request: ChangeEmailRequest,

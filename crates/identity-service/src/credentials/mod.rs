@@ -1,7 +1,7 @@
 //! The password and the e-mail address of an account: changing them, and getting back in by mail.
 
 pub(crate) mod email;
-mod password;
+pub(crate) mod password;
 mod proof;
 mod queries;
 pub(crate) mod reset;

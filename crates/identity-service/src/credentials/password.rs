@@ -12,7 +12,7 @@ use crate::sessions;
 
 /// Replaces the caller's password. Every other session of his is over, and so is every link that was
 /// mailed before: whoever had the old password has nothing left.
-pub(super) async fn change(
+pub(crate) async fn change(
     app: &App,
     caller: &CurrentUser,
     request: ChangePasswordRequest,

@@ -2,5 +2,5 @@
 
 mod queries;
 pub(crate) mod routes;
-mod service;
-mod wire;
+pub(crate) mod service;
+pub(crate) mod wire;

@@ -33,7 +33,7 @@ pub(super) fn check_own(caller: &CurrentUser, user_id: UserId) -> Result<(), Err
 }
 
 /// Deletes the caller's account if he knows its password, and has a code of its second factor.
-pub(super) async fn delete_account(
+pub(crate) async fn delete_account(
     app: &App,
     caller: &CurrentUser,
     request: DeleteAccountRequest,

@@ -31,12 +31,17 @@ async fn export(
     origin: Origin,
 ) -> Result<HttpResponse, Error> {
     let document = service::export(&app, &caller, &origin).await?;
+    Ok(as_file(&caller, &document))
+}
+
+/// The document as a file to save.
+pub(crate) fn as_file(caller: &CurrentUser, document: &ExportResponse) -> HttpResponse {
     // A username has no character that would have to be quoted.
     let name = format!(
         "attachment; filename=\"holdfast-{}.json\"",
         caller.account.username
     );
-    Ok(HttpResponse::Ok()
+    HttpResponse::Ok()
         .insert_header((CONTENT_DISPOSITION, name))
-        .json(document))
+        .json(document)
 }

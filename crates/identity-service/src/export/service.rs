@@ -25,7 +25,7 @@ const MOST: usize = 1_000;
 const MOST_ENTRIES: usize = 10_000;
 
 /// Reads everything about the caller, as the database has it now, and writes down that it was read.
-pub(super) async fn export(
+pub(crate) async fn export(
     app: &App,
     caller: &CurrentUser,
     origin: &Origin,

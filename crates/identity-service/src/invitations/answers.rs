@@ -18,7 +18,7 @@ use crate::teams::wire::PageQuery;
 use crate::{accounts, teams};
 
 /// What waits for an answer from the account's address, proven or not.
-pub(super) async fn list_own(
+pub(crate) async fn list_own(
     app: &App,
     caller: &CurrentUser,
     page: PageQuery,

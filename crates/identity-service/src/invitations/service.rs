@@ -24,7 +24,7 @@ use crate::teams::model::TeamRow;
 
 /// Asks an address into the team by mail. What happens and what is answered does not depend on whether
 /// somebody has that address, or is a member already: that would tell whose it is.
-pub(super) async fn invite(
+pub(crate) async fn invite(
     app: &App,
     admin: &TeamAdmin,
     request: InviteRequest,
@@ -76,7 +76,7 @@ pub(super) async fn invite(
 }
 
 /// The team's invitations, whatever became of them, or those of one status.
-pub(super) async fn list_of_team(
+pub(crate) async fn list_of_team(
     app: &App,
     admin: &TeamAdmin,
     query: InvitationsQuery,
@@ -96,7 +96,7 @@ pub(super) async fn list_of_team(
 }
 
 /// Takes an invitation back, unless it was answered or has expired before.
-pub(super) async fn revoke(
+pub(crate) async fn revoke(
     app: &App,
     admin: &TeamAdmin,
     id: &str,

@@ -128,6 +128,15 @@ pub(crate) struct InvitationsQuery {
 }
 
 impl InvitationsQuery {
+    /// Those that wait for an answer.
+    pub(crate) fn pending(limit: i64, offset: i64) -> Self {
+        Self {
+            status: Some(Status::Pending),
+            limit: Some(limit),
+            offset: Some(offset),
+        }
+    }
+
     pub(crate) fn page(&self) -> PageQuery {
         PageQuery {
             limit: self.limit,

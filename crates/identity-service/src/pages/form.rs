@@ -8,11 +8,12 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::{FromRequest, HttpRequest};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use service_kit::Problem;
 use service_kit::http::Unread;
 
-use super::visitor::Visitor;
+use super::visitor::{Administrator, Member, Visitor};
 
 /// The field that carries the token of a form.
 pub(crate) const CSRF_FIELD: &str = "csrf";
@@ -25,6 +26,10 @@ pub(crate) struct Form<T> {
     pub(crate) visitor: Visitor,
     pub(crate) fields: T,
 }
+
+/// A form without fields of its own.
+#[derive(Deserialize)]
+pub(crate) struct Empty {}
 
 impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
     type Error = actix_web::Error;
@@ -42,10 +47,32 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
             }
             let bytes = body.bytes(MAX_FORM_BYTES).await?;
             check_token(&visitor, token_in(&bytes).as_deref())?;
+            if holds_nul(&bytes) {
+                return Err(Problem::bad_request("The form has a NUL in it").into());
+            }
             let fields = serde_urlencoded::from_bytes(&bytes)
                 .map_err(|_| Problem::bad_request("The form is not complete"))?;
             Ok(Self { visitor, fields })
         })
+    }
+}
+
+impl<T> Form<T> {
+    /// The form as one of somebody who is signed in.
+    ///
+    /// # Errors
+    /// The way to the sign-in page.
+    pub(crate) fn by_member(self) -> Result<(Member, T), actix_web::Error> {
+        Ok((Member::new(self.visitor)?, self.fields))
+    }
+
+    /// The form as an administrator's.
+    ///
+    /// # Errors
+    /// As for a page of administration.
+    pub(crate) fn by_administrator(self) -> Result<(Administrator, T), actix_web::Error> {
+        let (member, fields) = self.by_member()?;
+        Ok((Administrator::new(member)?, fields))
     }
 }
 
@@ -81,6 +108,11 @@ fn is_form(headers: &HeaderMap) -> bool {
             .as_bytes()
             .starts_with(b"application/x-www-form-urlencoded")
     })
+}
+
+/// PostgreSQL has no text with it.
+fn holds_nul(bytes: &[u8]) -> bool {
+    url::form_urlencoded::parse(bytes).any(|(_, value)| value.contains('\0'))
 }
 
 fn token_in(bytes: &[u8]) -> Option<String> {

@@ -7,10 +7,9 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::http::Path;
 
-use super::form::Form;
+use super::form::{Empty, Form};
 use super::layout::Frame;
 use super::said::{Said, say};
-use super::sign_in::Empty;
 use super::visitor::Visitor;
 use crate::accounts::model::AccountRow;
 use crate::app::App;

@@ -1,16 +1,21 @@
 //! The hosted pages: HTML made on the server, working without JavaScript. A page is a handler here and a
 //! template in `templates/`; what it shows and does is the work of the same services as the API's.
 
+mod account;
+mod admin;
 mod assets;
 pub(crate) mod cookies;
 pub(crate) mod form;
 mod invitation;
 pub(crate) mod layout;
 mod mailed;
+mod notices;
 mod register;
 pub(crate) mod return_to;
 mod said;
 mod sign_in;
+mod teams;
+mod text;
 pub(crate) mod visitor;
 
 use actix_web::web::ServiceConfig;
@@ -59,4 +64,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         )
         .service(endpoint("/done/{what}").get(said::done_page))
         .service(endpoint("/").get(said::home));
+    account::routes(cfg);
+    teams::routes(cfg);
+    admin::routes(cfg);
 }

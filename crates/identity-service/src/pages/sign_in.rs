@@ -7,7 +7,7 @@ use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::http::Query;
 
-use super::form::Form;
+use super::form::{Empty, Form};
 use super::layout::{self, Frame};
 use super::return_to::ReturnTo;
 use super::visitor::{Member, Visitor, path_with_return, set_cookie, sign_in_path};
@@ -60,10 +60,6 @@ pub(super) struct CodeForm {
     #[serde(default)]
     return_to: String,
 }
-
-/// A form without fields of its own.
-#[derive(Deserialize)]
-pub(super) struct Empty {}
 
 /// Asks for name and password.
 pub(super) async fn sign_in_page(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use actix_web::cookie::Cookie;
 use actix_web::dev::Payload;
+use actix_web::error::InternalError;
 use actix_web::http::StatusCode;
 use actix_web::http::header::LOCATION;
 use actix_web::web::Data;
@@ -184,7 +185,7 @@ impl Member {
             Some(user) => Ok(Self { visitor, user }),
             None => {
                 let answer = visitor.to_sign_in();
-                Err(actix_web::error::InternalError::from_response("not signed in", answer).into())
+                Err(InternalError::from_response("not signed in", answer).into())
             }
         }
     }
@@ -208,9 +209,25 @@ impl Administrator {
             return Err(service_kit::Problem::not_found().into());
         }
         let now = visitor.app.clock.now_naive();
-        let admin = crate::auth::SuperAdmin::new(user, now)?;
-        Ok(Self { visitor, admin })
+        match crate::auth::SuperAdmin::new(user, now) {
+            Ok(admin) => Ok(Self { visitor, admin }),
+            Err(Error::Forbidden(_)) => {
+                let page = SignInAgainPage {
+                    frame: visitor.frame("Sign in again"),
+                };
+                let answer = visitor.show(StatusCode::FORBIDDEN, &page);
+                Err(InternalError::from_response("signed in too long ago", answer).into())
+            }
+            Err(error) => Err(error.into()),
+        }
     }
+}
+
+/// What an administrator sees whose sign-in is too old.
+#[derive(Template)]
+#[template(path = "admin/sign_in_again.html")]
+struct SignInAgainPage {
+    frame: Frame,
 }
 
 /// The account of a cookie's session, while both stand.

@@ -29,7 +29,7 @@ const FETCH_TIME: Duration = Duration::from_secs(5);
 /// Makes photos of files, and fetches files.
 pub(crate) struct Darkroom {
     /// Bytes of the largest file.
-    pub(super) max_bytes: usize,
+    pub(crate) max_bytes: usize,
     pub(super) client: GuardedClient,
     fetches: Arc<Semaphore>,
     waiting: Arc<Semaphore>,

@@ -7,7 +7,7 @@ mod queries;
 pub(crate) mod routes;
 pub(crate) mod service;
 pub(crate) mod source;
-mod upload;
+pub(crate) mod upload;
 mod wire;
 
 pub(crate) use darkroom::Darkroom;

@@ -37,7 +37,7 @@ impl Eyes {
 }
 
 /// Replaces the caller's photo.
-pub(super) async fn put(
+pub(crate) async fn put(
     app: &App,
     id: UserId,
     file: Bytes,
@@ -67,7 +67,7 @@ fn replace(change: &mut Change<'_>, id: UserId, photo: &NewPhoto) -> Result<Owne
 }
 
 /// Removes the caller's photo, if he has one.
-pub(super) async fn remove(app: &App, id: UserId, origin: &Origin) -> Result<(), Error> {
+pub(crate) async fn remove(app: &App, id: UserId, origin: &Origin) -> Result<(), Error> {
     app.change(origin, move |change| {
         if clear(change, id)? {
             change.user_changed(id)?;

@@ -12,10 +12,25 @@ use service_kit::http::Unread;
 
 use super::darkroom::too_many_bytes;
 use crate::error::Error;
+use crate::pages::form::CSRF_FIELD;
 
 const FIELD: &str = "photo";
+/// The token of a page's form; a longer one is none of ours.
+const MAX_TOKEN_BYTES: usize = 256;
 /// What a form may hold besides the photo.
 const FORM_EXTRA: usize = 64 * 1024;
+
+/// What a form of a page brings.
+pub(crate) struct Sent {
+    /// Absent also when no file was chosen: browsers send an empty one then.
+    pub(crate) photo: Option<Bytes>,
+    pub(crate) csrf: Option<String>,
+}
+
+/// The file that a page's form brings, and the token of the form; 413 beyond `limit` bytes.
+pub(crate) async fn read_form(body: Unread, limit: usize) -> Result<Sent, Problem> {
+    read_fields(body, limit).await.map_err(in_own_words)
+}
 
 /// The file that a request brings; 413 beyond `limit` bytes, in the photo's own words.
 pub(super) async fn read(body: Unread, limit: usize) -> Result<Bytes, Problem> {
@@ -28,21 +43,25 @@ pub(super) async fn read(body: Unread, limit: usize) -> Result<Bytes, Problem> {
                 .to_ascii_lowercase()
                 .starts_with("multipart/")
         });
-    let file = if is_form {
-        read_form(body, limit).await
-    } else {
-        body.bytes(limit).await
-    };
-    file.map_err(|problem| {
-        if problem.code == "payload_too_large" {
-            Problem::from(&too_many_bytes())
-        } else {
-            problem
-        }
+    if !is_form {
+        return body.bytes(limit).await.map_err(in_own_words);
+    }
+    let sent = read_fields(body, limit).await.map_err(in_own_words)?;
+    sent.photo.ok_or_else(|| {
+        Problem::from(&Error::Validation(
+            "the form has no field with the name photo".into(),
+        ))
     })
 }
 
-async fn read_form(body: Unread, limit: usize) -> Result<Bytes, Problem> {
+fn in_own_words(problem: Problem) -> Problem {
+    match problem.code {
+        "payload_too_large" => Problem::from(&too_many_bytes()),
+        _ => problem,
+    }
+}
+
+async fn read_fields(body: Unread, limit: usize) -> Result<Sent, Problem> {
     let headers = body.headers().clone();
     let (payload, patience) = body.into_stream();
     // The parser skips what nobody asks for without end.
@@ -58,28 +77,30 @@ async fn read_form(body: Unread, limit: usize) -> Result<Bytes, Problem> {
         })
     };
     let form = Multipart::new(&headers, counted);
-    tokio::time::timeout(patience, photo_of(form, limit))
+    tokio::time::timeout(patience, fields_of(form, limit))
         .await
         .unwrap_or_else(|_| Err(Problem::too_slow()))
 }
 
-async fn photo_of(mut form: Multipart, limit: usize) -> Result<Bytes, Problem> {
-    let mut photo = None;
+async fn fields_of(mut form: Multipart, limit: usize) -> Result<Sent, Problem> {
+    let (mut photo, mut csrf) = (None, None);
     while let Some(field) = form.next().await {
         let field = field.map_err(|error| refused(&error, limit))?;
-        if field.name() != Some(FIELD) {
-            continue;
-        }
-        let file = whole(field, limit).await?;
-        if photo.replace(file).is_some() {
-            return Err(Problem::bad_request("The form has more than one photo"));
+        match field.name() {
+            Some(FIELD) => {
+                let file = whole(field, limit).await?;
+                if photo.replace(file).is_some() {
+                    return Err(Problem::bad_request("The form has more than one photo"));
+                }
+            }
+            Some(CSRF_FIELD) => {
+                let token = whole(field, MAX_TOKEN_BYTES).await?;
+                csrf = String::from_utf8(token.to_vec()).ok();
+            }
+            _ => {}
         }
     }
-    photo.ok_or_else(|| {
-        Problem::from(&Error::Validation(
-            "the form has no field with the name photo".into(),
-        ))
-    })
+    Ok(Sent { photo, csrf })
 }
 
 async fn whole(mut field: Field, limit: usize) -> Result<Bytes, Problem> {

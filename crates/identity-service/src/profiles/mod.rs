@@ -4,5 +4,5 @@
 mod queries;
 pub(crate) mod routes;
 mod rules;
-mod service;
+pub(crate) mod service;
 pub(crate) mod wire;

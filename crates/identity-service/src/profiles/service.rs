@@ -32,7 +32,7 @@ struct Update {
 }
 
 /// Changes an account's profile: all that is asked for, or nothing.
-pub(super) async fn update_user(
+pub(crate) async fn update_user(
     app: &App,
     id: UserId,
     request: UpdateUserRequest,

@@ -2,7 +2,7 @@
 //! come from it; it is revoked as a whole.
 
 pub(crate) mod ending;
-mod list;
+pub(crate) mod list;
 pub(crate) mod login;
 pub(crate) mod model;
 mod notice;

@@ -41,7 +41,7 @@ impl FromRequest for TeamAdmin {
 
     fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
         let req = req.clone();
-        Box::pin(async move { at_least(TeamRole::Admin, &req).await.map(Self) })
+        Box::pin(async move { Self::new(team_member(&req).await?) })
     }
 }
 
@@ -51,7 +51,7 @@ impl FromRequest for TeamOwner {
 
     fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
         let req = req.clone();
-        Box::pin(async move { at_least(TeamRole::Owner, &req).await.map(Self) })
+        Box::pin(async move { Self::new(team_member(&req).await?) })
     }
 }
 
@@ -87,28 +87,44 @@ impl Actor {
     }
 }
 
-async fn at_least(needed: TeamRole, req: &HttpRequest) -> Result<TeamMember, Error> {
-    let member = team_member(req).await?;
-    check(member.role, needed)?;
-    Ok(member)
-}
-
 async fn team_member(req: &HttpRequest) -> Result<TeamMember, Error> {
     let caller = auth::current_user(req).await?;
-    let app = App::of(req)?;
-    let slug = req
-        .match_info()
-        .get("slug")
-        .and_then(Slug::lookup)
-        .ok_or(Error::TeamNotFound)?;
-    let user_id = caller.account.id;
-    let found = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_team_of(db, &slug.lower(), user_id)?))
-        .await?;
-    let (team, stored) = found.ok_or(Error::TeamNotFound)?;
-    let role = effective_role(team.owner_id, user_id, &stored)?;
-    Ok(TeamMember { caller, team, role })
+    let slug = req.match_info().get("slug").unwrap_or_default();
+    TeamMember::find(&*App::of(req)?, caller, slug).await
+}
+
+impl TeamMember {
+    /// The caller as a member of the team with this slug.
+    ///
+    /// # Errors
+    /// [`Error::TeamNotFound`] also for a team that he is not in.
+    pub(crate) async fn find(app: &App, caller: CurrentUser, slug: &str) -> Result<Self, Error> {
+        let slug = Slug::lookup(slug).ok_or(Error::TeamNotFound)?;
+        let user_id = caller.account.id;
+        let found = app
+            .pool
+            .read(move |db| Ok::<_, Error>(queries::find_team_of(db, &slug.lower(), user_id)?))
+            .await?;
+        let (team, stored) = found.ok_or(Error::TeamNotFound)?;
+        let role = effective_role(team.owner_id, user_id, &stored)?;
+        Ok(Self { caller, team, role })
+    }
+}
+
+impl TeamAdmin {
+    /// The member as an admin, which the owner is too.
+    pub(crate) fn new(member: TeamMember) -> Result<Self, Error> {
+        check(member.role, TeamRole::Admin)?;
+        Ok(Self(member))
+    }
+}
+
+impl TeamOwner {
+    /// The member as the owner.
+    pub(crate) fn new(member: TeamMember) -> Result<Self, Error> {
+        check(member.role, TeamRole::Owner)?;
+        Ok(Self(member))
+    }
 }
 
 fn check(role: TeamRole, needed: TeamRole) -> Result<(), Error> {

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::origin::Origin;
 use crate::{accounts, invitations};
 
-pub(super) async fn list_members(
+pub(crate) async fn list_members(
     app: &App,
     member: &TeamMember,
     page: PageQuery,
@@ -40,8 +40,21 @@ pub(super) async fn list_members(
         .await
 }
 
+/// One member of a team.
+pub(crate) async fn find_member(
+    app: &App,
+    member: &TeamMember,
+    username: &str,
+) -> Result<Member, Error> {
+    let (team, username) = (member.team.clone(), username.to_ascii_lowercase());
+    let base_url = Arc::clone(&app.base_url);
+    app.pool
+        .read(move |db| get_member(db, &team, &username)?.into_wire(team.owner_id, &base_url))
+        .await
+}
+
 /// Adds an account to a team, as member or admin.
-pub(super) async fn add_member(
+pub(crate) async fn add_member(
     app: &App,
     admin: &TeamAdmin,
     request: AddMemberRequest,
@@ -69,7 +82,7 @@ pub(super) async fn add_member(
 }
 
 /// Changes what a member may do. Giving somebody the role `owner` hands the team over.
-pub(super) async fn change_role(
+pub(crate) async fn change_role(
     app: &App,
     admin: &TeamAdmin,
     username: &str,
@@ -133,7 +146,7 @@ fn hand_over(
 }
 
 /// Removes a member; one's own name is leaving.
-pub(super) async fn remove_member(
+pub(crate) async fn remove_member(
     app: &App,
     member: &TeamMember,
     username: &str,
@@ -158,7 +171,7 @@ pub(super) async fn remove_member(
 }
 
 /// Ends the caller's own membership.
-pub(super) async fn leave(app: &App, member: &TeamMember, origin: &Origin) -> Result<(), Error> {
+pub(crate) async fn leave(app: &App, member: &TeamMember, origin: &Origin) -> Result<(), Error> {
     let username = member.caller.account.username.to_ascii_lowercase();
     let actor = Actor::of(member);
     let origin = origin.clone().of(&member.caller);

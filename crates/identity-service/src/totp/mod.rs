@@ -8,8 +8,8 @@ mod queries;
 mod recovery;
 mod reseal;
 pub(crate) mod routes;
-mod service;
-mod wire;
+pub(crate) mod service;
+pub(crate) mod wire;
 
 pub(crate) use check::{CodeCheck, check};
 pub(crate) use guessing::{code_failed, code_succeeded};

@@ -17,7 +17,7 @@ use crate::credentials::{Proof, tell_owner};
 use crate::error::Error;
 use crate::origin::Origin;
 
-pub(super) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus, Error> {
+pub(crate) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus, Error> {
     let user_id = caller.account.id;
     app.pool
         .read(move |db| {
@@ -30,7 +30,7 @@ pub(super) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus
 }
 
 /// Makes a secret, in place of one that was never confirmed.
-pub(super) async fn set_up(
+pub(crate) async fn set_up(
     app: &App,
     caller: &CurrentUser,
     request: TotpSetupRequest,
@@ -65,7 +65,7 @@ pub(super) async fn set_up(
 }
 
 /// Makes the secret count for who shows a code of it, and gives him recovery codes.
-pub(super) async fn confirm(
+pub(crate) async fn confirm(
     app: &App,
     caller: &CurrentUser,
     request: &TotpConfirmRequest,
@@ -101,7 +101,7 @@ pub(super) async fn confirm(
     .await
 }
 
-pub(super) async fn disable(
+pub(crate) async fn disable(
     app: &App,
     caller: &CurrentUser,
     request: TotpChangeRequest,
@@ -131,7 +131,7 @@ pub(crate) fn remove(db: &mut Db, user_id: UserId) -> Result<bool, Error> {
 }
 
 /// Gives new recovery codes; the old ones are good no more.
-pub(super) async fn renew_codes(
+pub(crate) async fn renew_codes(
     app: &App,
     caller: &CurrentUser,
     request: TotpChangeRequest,

@@ -8,9 +8,11 @@
     reason = "tests fail by panicking and are documented by their names"
 )]
 
+mod account_pages;
 mod accounts;
 mod admin_api;
 mod admin_cli;
+mod admin_pages;
 mod attacks;
 mod audit;
 mod bad_input;
@@ -54,5 +56,6 @@ mod sign_in_notice;
 mod sso;
 mod support;
 mod team_life;
+mod team_pages;
 mod teams;
 mod totp;

@@ -10,7 +10,7 @@ use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, texts};
 pub(crate) struct App(Secret);
 
 impl App {
-    fn new(secret: &Value) -> Self {
+    pub(crate) fn new(secret: &Value) -> Self {
         Self(Secret::try_from_base32(secret.as_str().unwrap()).unwrap())
     }
 

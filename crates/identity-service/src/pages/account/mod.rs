@@ -1,0 +1,61 @@
+//! What somebody who is signed in sees and changes of his own account.
+
+mod data;
+mod email;
+mod overview;
+mod password;
+mod photo;
+mod profile;
+mod second_factor;
+mod sessions;
+
+use actix_web::web::ServiceConfig;
+use serde::Deserialize;
+use service_kit::http::endpoint;
+
+use super::notices::Notices;
+
+pub(super) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/account").get(overview::page))
+        .service(
+            endpoint("/account/profile")
+                .get(profile::page)
+                .post(profile::save),
+        )
+        .service(
+            endpoint("/account/photo")
+                .get(photo::page)
+                .post(photo::upload),
+        )
+        .service(endpoint("/account/photo/remove").post(photo::remove))
+        .service(
+            endpoint("/account/email")
+                .get(email::page)
+                .post(email::change),
+        )
+        .service(
+            endpoint("/account/password")
+                .get(password::page)
+                .post(password::change),
+        )
+        .service(endpoint("/account/export").get(data::export))
+        .service(
+            endpoint("/account/delete")
+                .get(data::delete_page)
+                .post(data::delete),
+        );
+    second_factor::routes(cfg);
+    sessions::routes(cfg);
+}
+
+/// What a page was sent back to with.
+#[derive(Deserialize)]
+struct DoneQuery {
+    done: Option<String>,
+}
+
+impl DoneQuery {
+    fn notices(&self) -> Notices {
+        Notices::done(self.done.as_deref())
+    }
+}

@@ -1,0 +1,58 @@
+//! What there is to see and to change, in one list.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use auth_types::wire::Premium;
+use service_kit::http::Query;
+
+use super::DoneQuery;
+use super::photo::Portrait;
+use crate::accounts::model::AccountRow;
+use crate::accounts::rules::is_placeholder;
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text;
+use crate::pages::visitor::Member;
+use crate::sessions::list;
+use crate::sessions::wire::SessionsQuery;
+use crate::totp;
+
+#[derive(Template)]
+#[template(path = "account/overview.html")]
+struct OverviewPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    portrait: Portrait,
+    account: &'a AccountRow,
+    since: String,
+    has_email: bool,
+    premium: Premium,
+    second_factor: bool,
+    sessions: i64,
+}
+
+pub(super) async fn page(
+    member: Member,
+    query: Query<DoneQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let Member { visitor, user } = member;
+    let app = &visitor.app;
+    let one = SessionsQuery {
+        limit: Some(1),
+        offset: None,
+    };
+    let account = &user.account;
+    let page = OverviewPage {
+        frame: visitor.frame("Your account"),
+        notices: query.0.notices(),
+        portrait: Portrait::of(account),
+        since: text::day(&account.created_at.and_utc()),
+        has_email: !is_placeholder(&account.email),
+        premium: account.premium(|tier| app.premium.bandwidth_mb(tier), app.clock.now_naive())?,
+        second_factor: totp::service::status(app, &user).await?.enabled,
+        sessions: list::list_sessions(app, &user, one).await?.total,
+        account,
+    };
+    Ok(visitor.show(StatusCode::OK, &page))
+}

@@ -1,0 +1,73 @@
+//! Another password for an account.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::Query;
+
+use super::DoneQuery;
+use crate::credentials::password;
+use crate::credentials::wire::ChangePasswordRequest;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::pages::form::Form;
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text;
+use crate::pages::visitor::Member;
+use crate::totp;
+
+#[derive(Template)]
+#[template(path = "account/password.html")]
+struct PasswordPage {
+    frame: Frame,
+    notices: Notices,
+    asks_code: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct PasswordForm {
+    password: String,
+    new_password: String,
+    repeated: String,
+    #[serde(default)]
+    totp_code: String,
+}
+
+pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
+    show(&member, query.0.notices()).await
+}
+
+pub(super) async fn change(
+    form: Form<PasswordForm>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (member, typed) = form.by_member()?;
+    if typed.new_password != typed.repeated {
+        let notices = Notices::wrong("repeated", "This is not the same as the new password");
+        return Ok(show(&member, notices).await?);
+    }
+    let request = ChangePasswordRequest {
+        current_password: typed.password,
+        new_password: typed.new_password,
+        totp_code: text::given(typed.totp_code),
+    };
+    match password::change(&member.visitor.app, &member.user, request, &origin).await {
+        Ok(()) => Ok(member.visitor.see_other("/account/password?done=password")),
+        Err(error) => {
+            let notices = Notices::of(error, &["new_password", "password", "totp_code"])?;
+            Ok(show(&member, notices).await?)
+        }
+    }
+}
+
+async fn show(member: &Member, notices: Notices) -> Result<HttpResponse, Error> {
+    let status = notices.status();
+    let factor = totp::service::status(&member.visitor.app, &member.user).await?;
+    let page = PasswordPage {
+        frame: member.visitor.frame("Password"),
+        notices,
+        asks_code: factor.enabled,
+    };
+    Ok(member.visitor.show(status, &page))
+}

@@ -1,0 +1,99 @@
+//! The photo of an account, sent as a file by a form.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use service_kit::http::{Query, Unread};
+
+use super::DoneQuery;
+use crate::accounts::model::AccountRow;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::pages::form::{Empty, Form, check_site, check_token};
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text;
+use crate::pages::visitor::Member;
+use crate::photos::{public_url, service, upload};
+
+#[derive(Template)]
+#[template(path = "account/photo.html")]
+struct PhotoPage {
+    frame: Frame,
+    notices: Notices,
+    portrait: Portrait,
+    most_mebibytes: usize,
+}
+
+/// A photo, or what stands in its place.
+pub(crate) struct Portrait {
+    /// On this host, whatever its public name is.
+    pub(crate) path: Option<String>,
+    pub(crate) initial: char,
+}
+
+impl Portrait {
+    pub(crate) fn of(account: &AccountRow) -> Self {
+        Self {
+            path: public_url("", account.id, account.photo_version.as_deref()),
+            initial: text::initial(&account.username),
+        }
+    }
+}
+
+pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> HttpResponse {
+    show(&member, query.0.notices())
+}
+
+/// Takes the place of the extractor of forms, which reads no files: the token stands in the same body.
+pub(super) async fn upload(
+    member: Member,
+    origin: Origin,
+    body: Unread,
+) -> actix_web::Result<HttpResponse> {
+    check_site(body.headers())?;
+    let app = &member.visitor.app;
+    let user = &member.user;
+    app.limits.check_photo(user.account.id)?;
+    let sent = match upload::read_form(body, app.darkroom.max_bytes).await {
+        Ok(sent) => sent,
+        Err(problem) if problem.status.is_client_error() => {
+            return Ok(show(&member, Notices::of_problem(&problem, "photo")));
+        }
+        Err(problem) => return Err(problem.into()),
+    };
+    check_token(&member.visitor, sent.csrf.as_deref())?;
+    let stored = match sent.photo {
+        Some(file) if !file.is_empty() => {
+            service::put(app, user.account.id, file, &origin.of(user)).await
+        }
+        _ => Err(no_file()),
+    };
+    match stored {
+        Ok(_) => Ok(member.visitor.see_other("/account/photo?done=photo")),
+        Err(error) => Ok(show(&member, Notices::of(error, &["photo"])?)),
+    }
+}
+
+pub(super) async fn remove(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (member, _) = form.by_member()?;
+    let user = &member.user;
+    service::remove(&member.visitor.app, user.account.id, &origin.of(user)).await?;
+    Ok(member
+        .visitor
+        .see_other("/account/photo?done=photo-removed"))
+}
+
+fn no_file() -> Error {
+    Error::Validation("photo must be chosen".into())
+}
+
+fn show(member: &Member, notices: Notices) -> HttpResponse {
+    let status = notices.status();
+    let page = PhotoPage {
+        frame: member.visitor.frame("Photo"),
+        notices,
+        portrait: Portrait::of(&member.user.account),
+        most_mebibytes: member.visitor.app.darkroom.max_bytes / (1024 * 1024),
+    };
+    member.visitor.show(status, &page)
+}

@@ -1,0 +1,77 @@
+//! What others see of an account.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::Query;
+
+use super::DoneQuery;
+use super::photo::Portrait;
+use crate::origin::Origin;
+use crate::pages::form::Form;
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text;
+use crate::pages::visitor::Member;
+use crate::profiles::service;
+use crate::profiles::wire::UpdateUserRequest;
+
+#[derive(Template)]
+#[template(path = "account/profile.html")]
+struct ProfilePage<'a> {
+    frame: Frame,
+    notices: Notices,
+    portrait: Portrait,
+    bio: &'a str,
+    website_url: &'a str,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ProfileForm {
+    #[serde(default)]
+    bio: String,
+    #[serde(default)]
+    website_url: String,
+}
+
+pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> HttpResponse {
+    let account = &member.user.account;
+    let bio = account.bio.as_deref().unwrap_or_default();
+    let website_url = account.website_url.as_deref().unwrap_or_default();
+    show(&member, query.0.notices(), (bio, website_url))
+}
+
+pub(super) async fn save(
+    form: Form<ProfileForm>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (member, typed) = form.by_member()?;
+    let user = &member.user;
+    let request = UpdateUserRequest {
+        // Browsers end lines with two characters, programs with one.
+        bio: Some(text::given(typed.bio.replace("\r\n", "\n"))),
+        website_url: Some(text::given(typed.website_url.clone())),
+        ..UpdateUserRequest::default()
+    };
+    let id = user.account.id;
+    let saved = service::update_user(&member.visitor.app, id, request, &origin.of(user)).await;
+    match saved {
+        Ok(_) => Ok(member.visitor.see_other("/account/profile?done=profile")),
+        Err(error) => {
+            let notices = Notices::of(error, &["bio", "website_url"])?;
+            Ok(show(&member, notices, (&typed.bio, &typed.website_url)))
+        }
+    }
+}
+
+fn show(member: &Member, notices: Notices, (bio, website_url): (&str, &str)) -> HttpResponse {
+    let status = notices.status();
+    let page = ProfilePage {
+        frame: member.visitor.frame("Profile"),
+        notices,
+        portrait: Portrait::of(&member.user.account),
+        bio,
+        website_url,
+    };
+    member.visitor.show(status, &page)
+}

@@ -1,0 +1,247 @@
+//! Switching the second factor on and off, and its recovery codes.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::ServiceConfig;
+use askama::Template;
+use qrcode::{Color, QrCode};
+use serde::Deserialize;
+use service_kit::http::{Query, endpoint};
+
+use super::DoneQuery;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::pages::form::Form;
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text;
+use crate::pages::visitor::Member;
+use crate::totp::service;
+use crate::totp::wire::{
+    RecoveryCodes, TotpChangeRequest, TotpConfirmRequest, TotpSetup, TotpSetupRequest, TotpStatus,
+};
+
+pub(super) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/account/second-factor").get(page))
+        .service(endpoint("/account/second-factor/setup").post(set_up))
+        .service(endpoint("/account/second-factor/confirm").post(confirm))
+        .service(
+            endpoint("/account/second-factor/codes")
+                .get(codes_page)
+                .post(renew_codes),
+        )
+        .service(
+            endpoint("/account/second-factor/off")
+                .get(off_page)
+                .post(switch_off),
+        );
+}
+
+#[derive(Template)]
+#[template(path = "account/second_factor.html")]
+struct StatusPage {
+    frame: Frame,
+    notices: Notices,
+    status: TotpStatus,
+}
+
+/// The secret that an authenticator app is given; nothing but the question for a code once it was shown.
+#[derive(Template)]
+#[template(path = "account/second_factor_confirm.html")]
+struct ConfirmPage {
+    frame: Frame,
+    notices: Notices,
+    shown: Option<(TotpSetup, Symbol)>,
+}
+
+#[derive(Template)]
+#[template(path = "account/recovery_codes.html")]
+struct CodesPage {
+    frame: Frame,
+    codes: RecoveryCodes,
+    is_new: bool,
+}
+
+/// A question before something is done with the password and a code.
+#[derive(Template)]
+#[template(path = "account/second_factor_change.html")]
+struct ChangePage {
+    frame: Frame,
+    notices: Notices,
+    asks_code: bool,
+    turns_off: bool,
+}
+
+#[derive(Deserialize)]
+struct SetupForm {
+    password: String,
+}
+
+#[derive(Deserialize)]
+struct ConfirmForm {
+    code: String,
+}
+
+#[derive(Deserialize)]
+struct ChangeForm {
+    password: String,
+    #[serde(default)]
+    totp_code: String,
+}
+
+impl ChangeForm {
+    fn request(self) -> TotpChangeRequest {
+        TotpChangeRequest {
+            password: self.password,
+            totp_code: text::given(self.totp_code),
+        }
+    }
+}
+
+async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
+    show_status(&member, query.0.notices()).await
+}
+
+async fn set_up(form: Form<SetupForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (member, typed) = form.by_member()?;
+    let request = TotpSetupRequest {
+        password: typed.password,
+    };
+    match service::set_up(&member.visitor.app, &member.user, request, &origin).await {
+        Ok(made) => {
+            let symbol = Symbol::of(&made.otpauth_url)?;
+            Ok(ask_code(&member, Notices::none(), Some((made, symbol))))
+        }
+        Err(error) => {
+            let notices = Notices::of(error, &["password"])?;
+            Ok(show_status(&member, notices).await?)
+        }
+    }
+}
+
+async fn confirm(form: Form<ConfirmForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (member, typed) = form.by_member()?;
+    let request = TotpConfirmRequest { code: typed.code };
+    match service::confirm(&member.visitor.app, &member.user, &request, &origin).await {
+        Ok(codes) => Ok(show_codes(&member, codes, true)),
+        // The secret is not shown again: the app has it, or it is made anew.
+        Err(error @ Error::InvalidCredentials) => {
+            Ok(ask_code(&member, Notices::of(error, &["code"])?, None))
+        }
+        Err(error) => Ok(show_status(&member, Notices::of(error, &[])?).await?),
+    }
+}
+
+async fn codes_page(member: Member) -> Result<HttpResponse, Error> {
+    show_change(&member, Notices::none(), false).await
+}
+
+async fn renew_codes(form: Form<ChangeForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (member, typed) = form.by_member()?;
+    let app = &member.visitor.app;
+    match service::renew_codes(app, &member.user, typed.request(), &origin).await {
+        Ok(codes) => Ok(show_codes(&member, codes, false)),
+        Err(error) => {
+            let notices = Notices::of(error, &["password", "totp_code"])?;
+            Ok(show_change(&member, notices, false).await?)
+        }
+    }
+}
+
+async fn off_page(member: Member) -> Result<HttpResponse, Error> {
+    show_change(&member, Notices::none(), true).await
+}
+
+async fn switch_off(form: Form<ChangeForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (member, typed) = form.by_member()?;
+    let app = &member.visitor.app;
+    match service::disable(app, &member.user, typed.request(), &origin).await {
+        Ok(()) => Ok(member
+            .visitor
+            .see_other("/account/second-factor?done=second-factor-off")),
+        Err(error) => {
+            let notices = Notices::of(error, &["password", "totp_code"])?;
+            Ok(show_change(&member, notices, true).await?)
+        }
+    }
+}
+
+async fn show_status(member: &Member, notices: Notices) -> Result<HttpResponse, Error> {
+    let code = notices.status();
+    let page = StatusPage {
+        frame: member.visitor.frame("Second factor"),
+        notices,
+        status: service::status(&member.visitor.app, &member.user).await?,
+    };
+    Ok(member.visitor.show(code, &page))
+}
+
+fn ask_code(member: &Member, notices: Notices, shown: Option<(TotpSetup, Symbol)>) -> HttpResponse {
+    let status = notices.status();
+    let page = ConfirmPage {
+        frame: member.visitor.frame("Set up the second factor"),
+        notices,
+        shown,
+    };
+    member.visitor.show(status, &page)
+}
+
+fn show_codes(member: &Member, codes: RecoveryCodes, is_new: bool) -> HttpResponse {
+    let page = CodesPage {
+        frame: member.visitor.frame("Recovery codes"),
+        codes,
+        is_new,
+    };
+    member.visitor.show(StatusCode::OK, &page)
+}
+
+/// The question, while there is a second factor.
+async fn show_change(
+    member: &Member,
+    notices: Notices,
+    turns_off: bool,
+) -> Result<HttpResponse, Error> {
+    let status = service::status(&member.visitor.app, &member.user).await?;
+    if !status.enabled {
+        return Ok(member.visitor.see_other("/account/second-factor"));
+    }
+    let title = match turns_off {
+        true => "Switch the second factor off",
+        false => "New recovery codes",
+    };
+    let code = notices.status();
+    let page = ChangePage {
+        frame: member.visitor.frame(title),
+        notices,
+        asks_code: true,
+        turns_off,
+    };
+    Ok(member.visitor.show(code, &page))
+}
+
+/// A QR code as the one path of a drawing, which needs no style of its own.
+struct Symbol {
+    /// Modules on a side, with the four that ISO/IEC 18004 wants left white around the symbol.
+    size: usize,
+    path: String,
+}
+
+impl Symbol {
+    const QUIET: usize = 4;
+
+    fn of(text: &str) -> Result<Self, Error> {
+        let code = QrCode::new(text).map_err(|error| Error::internal("QR code", error))?;
+        let width = code.width();
+        let mut path = String::new();
+        for (n, color) in code.to_colors().into_iter().enumerate() {
+            if color == Color::Dark {
+                let (x, y) = (n % width + Self::QUIET, n / width + Self::QUIET);
+                path += &format!("M{x} {y}h1v1h-1z");
+            }
+        }
+        Ok(Self {
+            size: width + 2 * Self::QUIET,
+            path,
+        })
+    }
+}

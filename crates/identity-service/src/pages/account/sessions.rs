@@ -1,0 +1,84 @@
+//! Where somebody is signed in.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::ServiceConfig;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::{Query, endpoint};
+
+use crate::origin::Origin;
+use crate::pages::form::{Empty, Form};
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text::{self, Pager};
+use crate::pages::visitor::{Member, set_cookie};
+use crate::sessions::wire::{SessionEntry, SessionsQuery};
+use crate::sessions::{ending, list};
+
+const PATH: &str = "/account/sessions";
+const PAGE: i64 = 50;
+
+pub(super) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint(PATH).get(page))
+        .service(endpoint("/account/sessions/end").post(end))
+        .service(endpoint("/account/sessions/end-others").post(end_others));
+}
+
+#[derive(Template)]
+#[template(path = "account/sessions.html")]
+struct SessionsPage {
+    frame: Frame,
+    notices: Notices,
+    sessions: Vec<SessionEntry>,
+    total: i64,
+    pager: Pager,
+}
+
+#[derive(Deserialize)]
+struct PageQuery {
+    done: Option<String>,
+    #[serde(default)]
+    offset: i64,
+}
+
+#[derive(Deserialize)]
+struct EndForm {
+    id: String,
+}
+
+async fn page(member: Member, query: Query<PageQuery>) -> actix_web::Result<HttpResponse> {
+    let PageQuery { done, offset } = query.0;
+    let wanted = SessionsQuery {
+        limit: Some(PAGE),
+        offset: Some(offset),
+    };
+    let found = list::list_sessions(&member.visitor.app, &member.user, wanted).await?;
+    let page = SessionsPage {
+        frame: member.visitor.frame("Sessions"),
+        notices: Notices::done(done.as_deref()),
+        pager: Pager::by_offset(PATH, offset, PAGE, found.total),
+        sessions: found.sessions,
+        total: found.total,
+    };
+    Ok(member.visitor.show(StatusCode::OK, &page))
+}
+
+async fn end(form: Form<EndForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (member, EndForm { id }) = form.by_member()?;
+    let is_this = id == member.user.token.session_id;
+    let app = &member.visitor.app;
+    ending::end_session(app, &member.user, id, &origin).await?;
+    if is_this {
+        let mut answer = member.visitor.see_other("/login");
+        set_cookie(&mut answer, &app.cookies.sign_out());
+        return Ok(answer);
+    }
+    Ok(member.visitor.see_other("/account/sessions?done=session"))
+}
+
+async fn end_others(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (member, _) = form.by_member()?;
+    ending::end_many(&member.visitor.app, &member.user, true, &origin).await?;
+    Ok(member.visitor.see_other("/account/sessions?done=sessions"))
+}

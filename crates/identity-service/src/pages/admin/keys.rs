@@ -1,0 +1,79 @@
+//! The keys that tokens are signed with.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use service_kit::http::Query;
+
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::pages::form::{Empty, Form};
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text;
+use crate::pages::visitor::Administrator;
+use crate::tokens::rotation;
+
+#[derive(Template)]
+#[template(path = "admin/keys.html")]
+struct KeysPage {
+    frame: Frame,
+    notices: Notices,
+    keys: Vec<Key>,
+}
+
+#[derive(Template)]
+#[template(path = "admin/rotate.html")]
+struct RotatePage {
+    frame: Frame,
+}
+
+/// A key without its secret half.
+struct Key {
+    kid: String,
+    algorithm: String,
+    created_at: DateTime<Utc>,
+    retired_at: Option<DateTime<Utc>>,
+    kept_until: Option<DateTime<Utc>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct KeysQuery {
+    done: Option<String>,
+}
+
+pub(super) async fn page(
+    admin: Administrator,
+    query: Query<KeysQuery>,
+) -> Result<HttpResponse, Error> {
+    let rows = rotation::list(&admin.visitor.app).await?;
+    let keys = rows.into_iter().map(|row| Key {
+        kept_until: rotation::gone_after(&row).map(|at| at.and_utc()),
+        created_at: row.created_at.and_utc(),
+        retired_at: row.retired_at.map(|at| at.and_utc()),
+        kid: row.kid,
+        algorithm: row.algorithm,
+    });
+    let page = KeysPage {
+        frame: admin.visitor.frame("Keys"),
+        notices: Notices::done(query.0.done.as_deref()),
+        keys: keys.collect(),
+    };
+    Ok(admin.visitor.show(StatusCode::OK, &page))
+}
+
+pub(super) async fn ask(admin: Administrator) -> HttpResponse {
+    let page = RotatePage {
+        frame: admin.visitor.frame("Rotate the signing keys"),
+    };
+    admin.visitor.show(StatusCode::OK, &page)
+}
+
+pub(super) async fn rotate(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (admin, _) = form.by_administrator()?;
+    let origin = origin.of_admin(&admin.admin);
+    rotation::rotate(&admin.visitor.app, &origin, false).await?;
+    Ok(admin.visitor.see_other("/admin/keys?done=rotated"))
+}

@@ -1,0 +1,52 @@
+//! Administration with a browser, for a SUPERADMIN who has signed in of late; for others there are no
+//! such pages.
+
+mod actions;
+mod audit;
+mod keys;
+mod users;
+
+use actix_web::HttpResponse;
+use actix_web::web::ServiceConfig;
+use service_kit::http::endpoint;
+
+use super::form::{Empty, Form};
+use super::visitor::{Administrator, set_cookie, sign_in_path};
+use crate::origin::Origin;
+use crate::sessions::ending;
+
+const HOME: &str = "/admin";
+
+pub(super) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint(HOME).get(home))
+        .service(endpoint("/admin/sign-in-again").post(sign_in_again))
+        .service(endpoint("/admin/users").get(users::list))
+        .service(endpoint("/admin/users/{user_id}").get(users::page))
+        .service(endpoint("/admin/users/{user_id}/plan").post(users::change_plan))
+        .service(
+            endpoint("/admin/users/{user_id}/{action}")
+                .get(actions::ask)
+                .post(actions::act),
+        )
+        .service(endpoint("/admin/keys").get(keys::page))
+        .service(
+            endpoint("/admin/keys/rotate")
+                .get(keys::ask)
+                .post(keys::rotate),
+        )
+        .service(endpoint("/admin/audit").get(audit::page));
+}
+
+async fn home(admin: Administrator) -> HttpResponse {
+    admin.visitor.see_other("/admin/users")
+}
+
+/// Ends a sign-in that is too old for administration, and begins the next one.
+async fn sign_in_again(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (member, _) = form.by_member()?;
+    let app = &member.visitor.app;
+    ending::logout(app, &member.user, None, &origin).await?;
+    let mut answer = member.visitor.see_other(&sign_in_path(HOME));
+    set_cookie(&mut answer, &app.cookies.sign_out());
+    Ok(answer)
+}

@@ -1,0 +1,205 @@
+//! Finding an account, and what there is to know of it.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use auth_types::{AccountRole, PremiumTier, UserId};
+use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
+use serde::Deserialize;
+use service_kit::Problem;
+use service_kit::http::{Path, Query};
+
+use crate::admin::model::{Search, UserChanges};
+use crate::admin::routes::shown;
+use crate::admin::service::{self, PAGE};
+use crate::admin::wire::AdminUser;
+use crate::error::Error;
+use crate::origin::Origin;
+use crate::pages::form::Form;
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text::{self, Pager};
+use crate::pages::visitor::Administrator;
+
+const PATH: &str = "/admin/users";
+
+#[derive(Template)]
+#[template(path = "admin/users.html")]
+struct UsersPage<'a> {
+    frame: Frame,
+    query: &'a UsersQuery,
+    users: Vec<AdminUser>,
+    pager: Pager,
+}
+
+#[derive(Template)]
+#[template(path = "admin/user.html")]
+struct UserPage {
+    frame: Frame,
+    notices: Notices,
+    shown: AdminUser,
+    /// As the field of the plan's end has it: a day, or nothing.
+    until: String,
+    /// Nobody takes his own rights here.
+    is_self: bool,
+}
+
+/// A search as the form of the page sends it: empty text is no condition.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct UsersQuery {
+    q: String,
+    role: String,
+    plan: String,
+    standing: String,
+    after: Option<UserId>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct UserQuery {
+    done: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct PlanForm {
+    tier: String,
+    #[serde(default)]
+    until: String,
+}
+
+/// The account in the path: what is no id is no account.
+pub(super) type PathId = Result<Path<(UserId,)>, Problem>;
+
+pub(super) async fn list(
+    admin: Administrator,
+    query: Query<UsersQuery>,
+) -> Result<HttpResponse, Error> {
+    let (app, query) = (&admin.visitor.app, query.0);
+    let (profiles, next) = service::search(app, query.search()).await?;
+    let users = profiles.iter().map(|profile| shown(app, profile));
+    let page = UsersPage {
+        frame: admin.visitor.frame("Users"),
+        users: users.collect::<Result<_, _>>()?,
+        pager: Pager {
+            previous: query.after.map(|_| query.link(None)),
+            next: next.map(|next| query.link(Some(next))),
+        },
+        query: &query,
+    };
+    Ok(admin.visitor.show(StatusCode::OK, &page))
+}
+
+impl UsersQuery {
+    fn search(&self) -> Search {
+        Search {
+            text: text::given(self.q.clone()),
+            role: self.role.parse().ok(),
+            premium_tier: self.plan.parse().ok(),
+            is_active: match self.standing.as_str() {
+                "active" => Some(true),
+                "inactive" => Some(false),
+                _ => None,
+            },
+            after: self.after,
+            limit: PAGE,
+        }
+    }
+
+    /// The address of another page of the same search; the first one when there is nothing to be after.
+    fn link(&self, after: Option<UserId>) -> String {
+        let after = after.map(|id| id.to_string()).unwrap_or_default();
+        let pairs = [
+            ("q", self.q.as_str()),
+            ("role", &self.role),
+            ("plan", &self.plan),
+            ("standing", &self.standing),
+            ("after", &after),
+        ];
+        text::with_query(PATH, &pairs)
+    }
+}
+
+pub(super) async fn page(
+    admin: Administrator,
+    id: PathId,
+    query: Query<UserQuery>,
+) -> Result<HttpResponse, Error> {
+    let notices = Notices::done(query.0.done.as_deref());
+    show(&admin, known(id)?, notices, None).await
+}
+
+pub(super) async fn change_plan(
+    form: Form<PlanForm>,
+    id: PathId,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (admin, typed) = form.by_administrator()?;
+    let id = known(id)?;
+    let changes = match typed.changes() {
+        Ok(changes) => changes,
+        Err(wrong) => return Ok(show(&admin, id, wrong, Some(typed.until)).await?),
+    };
+    let origin = origin.of_admin(&admin.admin);
+    match service::update(&admin.visitor.app, id, changes, &origin).await {
+        Ok(_) => Ok(admin.visitor.see_other(&format!("{PATH}/{id}?done=plan"))),
+        Err(error) => {
+            let notices = Notices::of(error, &["until"])?;
+            Ok(show(&admin, id, notices, Some(typed.until)).await?)
+        }
+    }
+}
+
+impl PlanForm {
+    fn changes(&self) -> Result<UserChanges, Notices> {
+        let tier: PremiumTier = self
+            .tier
+            .parse()
+            .map_err(|_| Notices::wrong("tier", "Must be FREE or PREMIUM"))?;
+        let until = match (tier, self.until.trim()) {
+            (PremiumTier::Free, _) => None,
+            (PremiumTier::Premium, "") => Some(None),
+            (PremiumTier::Premium, day) => Some(Some(end_of(day)?)),
+        };
+        Ok(UserChanges {
+            premium_tier: Some(tier),
+            premium_expires_at: until,
+            ..UserChanges::default()
+        })
+    }
+}
+
+/// The last second of a day: who is told a day has the whole of it.
+fn end_of(day: &str) -> Result<DateTime<Utc>, Notices> {
+    let wrong = || Notices::wrong("until", "Must be a day such as 2027-12-31");
+    let day: NaiveDate = day.parse().map_err(|_| wrong())?;
+    let end = NaiveTime::from_hms_opt(23, 59, 59).ok_or_else(wrong)?;
+    Ok(day.and_time(end).and_utc())
+}
+
+async fn show(
+    admin: &Administrator,
+    id: UserId,
+    notices: Notices,
+    typed_until: Option<String>,
+) -> Result<HttpResponse, Error> {
+    let status = notices.status();
+    let app = &admin.visitor.app;
+    let shown = shown(app, &service::get(app, id).await?)?;
+    let until = || {
+        let end = shown.premium.expires_at.filter(|_| shown.premium.is_active);
+        end.map(|end| end.format("%Y-%m-%d").to_string())
+            .unwrap_or_default()
+    };
+    let page = UserPage {
+        frame: admin.visitor.frame(&shown.user.username),
+        notices,
+        until: typed_until.unwrap_or_else(until),
+        is_self: admin.admin.0.account.id == id,
+        shown,
+    };
+    Ok(admin.visitor.show(status, &page))
+}
+
+pub(super) fn known(id: PathId) -> Result<UserId, Error> {
+    id.map(|Path((id,))| id).map_err(|_| Error::UserNotFound)
+}

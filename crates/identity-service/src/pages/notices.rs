@@ -1,0 +1,264 @@
+//! What a page says of the form that was sent: that it is done, or what is wrong with which field.
+
+use actix_web::http::StatusCode;
+use service_kit::Problem;
+
+use crate::error::Error;
+
+/// The sentence at the top of a page and those beside its fields.
+pub(crate) struct Notices {
+    done: Option<&'static str>,
+    flaw: Option<Flaw>,
+}
+
+/// What is wrong with a form.
+struct Flaw {
+    status: StatusCode,
+    /// The field that it stands beside; at the top when there is none.
+    field: Option<&'static str>,
+    message: String,
+}
+
+impl Notices {
+    /// Nothing to say.
+    pub(crate) fn none() -> Self {
+        Self {
+            done: None,
+            flaw: None,
+        }
+    }
+
+    /// That something is done, by the name in the address the browser was sent to; any other name says
+    /// nothing.
+    pub(crate) fn done(name: Option<&str>) -> Self {
+        let found = name.and_then(|name| DONE.iter().find(|(known, _)| *known == name));
+        Self {
+            done: found.map(|(_, sentence)| *sentence),
+            flaw: None,
+        }
+    }
+
+    /// What somebody can put right who sent a form with these fields.
+    ///
+    /// # Errors
+    /// The error itself when the form is not to blame.
+    pub(crate) fn of(error: Error, fields: &[&'static str]) -> Result<Self, Error> {
+        let Some(field) = field_of(&error, fields) else {
+            return Err(error);
+        };
+        let problem = Problem::from(&error);
+        let message = match error {
+            Error::InvalidCredentials if fields.contains(&"totp_code") => {
+                "Wrong password or code".to_owned()
+            }
+            Error::InvalidCredentials if fields.contains(&"password") => {
+                "Wrong password".to_owned()
+            }
+            Error::InvalidCredentials => "This code is not right".to_owned(),
+            _ => shortened(&problem.message, field),
+        };
+        Ok(Self::flawed(field, problem.status, message))
+    }
+
+    /// The same of a file that was not to be had from the request.
+    pub(crate) fn of_problem(problem: &Problem, field: &'static str) -> Self {
+        Self::flawed(Some(field), problem.status, problem.message.to_string())
+    }
+
+    /// What is wrong with one field.
+    pub(crate) fn wrong(field: &'static str, message: &str) -> Self {
+        Self::flawed(Some(field), StatusCode::BAD_REQUEST, message.to_owned())
+    }
+
+    fn flawed(field: Option<&'static str>, status: StatusCode, message: String) -> Self {
+        let flaw = Flaw {
+            status,
+            field,
+            message,
+        };
+        Self {
+            done: None,
+            flaw: Some(flaw),
+        }
+    }
+
+    /// The status of a page that says this.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.flaw
+            .as_ref()
+            .map_or(StatusCode::OK, |flaw| flaw.status)
+    }
+
+    /// For the top of the page: what is done.
+    pub(crate) fn good(&self) -> Option<&'static str> {
+        self.done
+    }
+
+    /// For the top of the page: what is wrong and belongs to no field.
+    pub(crate) fn bad(&self) -> Option<&str> {
+        let flaw = self.flaw.as_ref().filter(|flaw| flaw.field.is_none())?;
+        Some(&flaw.message)
+    }
+
+    /// For the side of a field.
+    pub(crate) fn at(&self, field: &str) -> Option<&str> {
+        let flaw = self.flaw.as_ref()?;
+        (flaw.field == Some(field)).then_some(&flaw.message)
+    }
+
+    /// The attributes that tie a field to what is said beside it; `hint` when it has one of those, too.
+    /// The field's name is ours: nothing in here wants escaping.
+    pub(crate) fn marks(&self, field: &'static str, hint: bool) -> String {
+        let is_wrong = self.at(field).is_some();
+        match (is_wrong, hint) {
+            (true, true) => {
+                format!(" aria-invalid=\"true\" aria-describedby=\"{field}-error {field}-hint\"")
+            }
+            (true, false) => {
+                format!(" aria-invalid=\"true\" aria-describedby=\"{field}-error\"")
+            }
+            (false, true) => format!(" aria-describedby=\"{field}-hint\""),
+            (false, false) => String::new(),
+        }
+    }
+}
+
+/// Which of a form's fields an error is about: none in it for the form as a whole, none at all when the
+/// form is not to blame.
+fn field_of(error: &Error, fields: &[&'static str]) -> Option<Option<&'static str>> {
+    let candidates: &[&'static str] = match error {
+        Error::Validation(text) => {
+            let first = text.split(' ').next().unwrap_or_default();
+            let named = fields.iter().copied().find(|field| {
+                *field == first
+                    || matches!(
+                        (first, *field),
+                        ("password", "new_password")
+                            | ("premium_expires_at", "until")
+                            | ("the", "photo")
+                            | ("this", "slug")
+                    )
+            });
+            return Some(named);
+        }
+        Error::LastOwner | Error::InvitationGone | Error::Forbidden(_) => return Some(None),
+        Error::EmailTaken => &["email"],
+        Error::PasswordTooLong | Error::WeakPassword => &["new_password"],
+        Error::InvalidCredentials => &["password", "code"],
+        Error::TotpRequired => &["totp_code"],
+        Error::SlugTaken => &["slug"],
+        Error::UserNotFound | Error::AlreadyMember => &["username"],
+        Error::PhotoTooLarge(_) | Error::UnsupportedImage => &["photo"],
+        _ => &[],
+    };
+    let found = fields.iter().find(|field| candidates.contains(field));
+    found.map(|field| Some(*field))
+}
+
+/// Beside a field its name is not said again: "bio must have …" becomes "Must have …".
+fn shortened(sentence: &str, field: Option<&str>) -> String {
+    let rest = field.and_then(|_| sentence.split_once(" must "));
+    match rest {
+        Some((name, rest)) if !name.contains(' ') => format!("Must {rest}"),
+        _ => sentence.to_owned(),
+    }
+}
+
+/// What is said where a form was done. Sentences of our own: an address cannot put words into our mouth.
+const DONE: [(&str, &str); 30] = [
+    ("profile", "Your profile is saved."),
+    ("photo", "Your photo is saved."),
+    ("photo-removed", "Your photo is removed."),
+    (
+        "email",
+        "A mail with a link is on its way to that address. The address is yours once you have opened the link.",
+    ),
+    (
+        "password",
+        "Your password is changed. Every other session was ended.",
+    ),
+    ("second-factor-off", "The second factor is switched off."),
+    ("session", "The session is ended."),
+    ("sessions", "All other sessions are ended."),
+    ("application", "The application has no access any more."),
+    ("team", "The team is there. Invite somebody."),
+    ("team-saved", "The team is saved."),
+    ("team-deleted", "The team is deleted."),
+    ("left", "You have left the team."),
+    ("joined", "You have joined the team."),
+    ("declined", "The invitation is declined."),
+    ("invited", "The invitation is on its way by mail."),
+    ("withdrawn", "The invitation is withdrawn."),
+    ("added", "The member is added."),
+    ("role", "The role is changed."),
+    ("removed", "The member is removed."),
+    (
+        "handed-over",
+        "The team has another owner now. You are an admin.",
+    ),
+    ("activated", "The account is active again."),
+    (
+        "deactivated",
+        "The account is deactivated, and its sessions are ended.",
+    ),
+    ("promoted", "The account is a SUPERADMIN now."),
+    ("demoted", "The account is an ordinary one now."),
+    ("plan", "The plan is changed."),
+    ("sessions-ended", "All sessions of the account are ended."),
+    (
+        "reset-mailed",
+        "If the account has an address that is known to be its owner's, a mail with a link to a new password is on its way.",
+    ),
+    (
+        "rotated",
+        "A new key signs from now on. What older keys signed stays good until it expires.",
+    ),
+    (
+        "client-deleted",
+        "The client is deleted, and its sessions are ended.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_stands_beside_its_field() {
+        let error = Error::Validation("bio must have at most 2000 characters".into());
+        let notices = Notices::of(error, &["bio", "website_url"]).unwrap();
+        assert_eq!(notices.at("bio"), Some("Must have at most 2000 characters"));
+        assert_eq!((notices.at("website_url"), notices.bad()), (None, None));
+        assert_eq!(
+            notices.marks("bio", true),
+            " aria-invalid=\"true\" aria-describedby=\"bio-error bio-hint\""
+        );
+        let notices = Notices::of(Error::LastOwner, &["role"]).unwrap();
+        assert!(notices.bad().is_some());
+        assert_eq!(notices.status(), StatusCode::CONFLICT);
+    }
+
+    #[test]
+    fn what_no_typing_puts_right_stays_an_error() {
+        for error in [
+            Error::TeamNotFound,
+            Error::TokenRevoked,
+            Error::RateLimited(3),
+            Error::UserNotFound,
+        ] {
+            assert!(Notices::of(error, &["password"]).is_err());
+        }
+    }
+
+    #[test]
+    fn an_address_says_only_what_we_would_say() {
+        assert_eq!(Notices::done(Some("evil words")).good(), None);
+        assert!(Notices::done(Some("photo")).good().is_some());
+        let names: BTreeSet<_> = DONE.iter().map(|(name, _)| name).collect();
+        assert_eq!(names.len(), DONE.len());
+    }
+}

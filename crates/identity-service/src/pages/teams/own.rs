@@ -1,0 +1,152 @@
+//! The teams that somebody is in, those that ask for him, and a new one.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use auth_types::UserId;
+use serde::Deserialize;
+use service_kit::http::Query;
+
+use crate::error::Error;
+use crate::invitations::answers;
+use crate::invitations::model::Reference;
+use crate::invitations::wire::Invitation;
+use crate::origin::Origin;
+use crate::pages::form::Form;
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text;
+use crate::pages::visitor::Member;
+use crate::teams::service;
+use crate::teams::wire::{CreateTeamRequest, PageQuery, Team};
+
+#[derive(Template)]
+#[template(path = "teams/own.html")]
+struct TeamsPage {
+    frame: Frame,
+    notices: Notices,
+    teams: Vec<Team>,
+    invitations: Vec<Invitation>,
+    /// Only for a proven address may an invitation be answered here; its mail is enough elsewhere.
+    may_answer: bool,
+    user_id: UserId,
+}
+
+#[derive(Template)]
+#[template(path = "teams/new.html")]
+struct NewTeamPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    name: &'a str,
+    slug: &'a str,
+    description: &'a str,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TeamsQuery {
+    done: Option<String>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct NewTeamForm {
+    name: String,
+    slug: String,
+    #[serde(default)]
+    description: String,
+}
+
+#[derive(Deserialize)]
+pub(super) struct AnswerForm {
+    id: String,
+}
+
+pub(super) async fn page(member: Member, query: Query<TeamsQuery>) -> Result<HttpResponse, Error> {
+    show(&member, Notices::done(query.0.done.as_deref())).await
+}
+
+async fn show(member: &Member, notices: Notices) -> Result<HttpResponse, Error> {
+    let app = &member.visitor.app;
+    let status = notices.status();
+    let waiting = answers::list_own(app, &member.user, PageQuery::default()).await?;
+    let page = TeamsPage {
+        frame: member.visitor.frame("Teams"),
+        notices,
+        teams: service::list_teams(app, &member.user).await?,
+        invitations: waiting.invitations,
+        may_answer: member.user.account.email_verified,
+        user_id: member.user.account.id,
+    };
+    Ok(member.visitor.show(status, &page))
+}
+
+pub(super) async fn create_page(member: Member) -> HttpResponse {
+    show_new(&member, Notices::none(), ("", "", ""))
+}
+
+pub(super) async fn create(
+    form: Form<NewTeamForm>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (member, typed) = form.by_member()?;
+    let request = CreateTeamRequest {
+        name: typed.name.clone(),
+        slug: typed.slug.trim().to_owned(),
+        description: text::given(typed.description.replace("\r\n", "\n")),
+    };
+    let made = service::create_team(&member.visitor.app, &member.user, request, &origin).await;
+    match made {
+        Ok(team) => {
+            let path = format!("/teams/{}?done=team", team.slug);
+            Ok(member.visitor.see_other(&path))
+        }
+        Err(error) => {
+            let notices = Notices::of(error, &["name", "slug", "description"])?;
+            let typed = (&*typed.name, &*typed.slug, &*typed.description);
+            Ok(show_new(&member, notices, typed))
+        }
+    }
+}
+
+fn show_new(
+    member: &Member,
+    notices: Notices,
+    (name, slug, description): (&str, &str, &str),
+) -> HttpResponse {
+    let status = notices.status();
+    let page = NewTeamPage {
+        frame: member.visitor.frame("New team"),
+        notices,
+        name,
+        slug,
+        description,
+    };
+    member.visitor.show(status, &page)
+}
+
+pub(super) async fn accept(
+    form: Form<AnswerForm>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (member, AnswerForm { id }) = form.by_member()?;
+    let reference = Reference::parse(id);
+    let app = &member.visitor.app;
+    match answers::accept(app, &member.user, reference, &origin).await {
+        Ok(joined) => {
+            let path = format!("/teams/{}?done=joined", joined.team.slug);
+            Ok(member.visitor.see_other(&path))
+        }
+        Err(error) => Ok(show(&member, Notices::of(error, &[])?).await?),
+    }
+}
+
+pub(super) async fn decline(
+    form: Form<AnswerForm>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (member, AnswerForm { id }) = form.by_member()?;
+    let reference = Reference::parse(id);
+    let app = &member.visitor.app;
+    match answers::decline(app, &member.user, reference, &origin).await {
+        Ok(()) => Ok(member.visitor.see_other("/teams?done=declined")),
+        Err(error) => Ok(show(&member, Notices::of(error, &[])?).await?),
+    }
+}

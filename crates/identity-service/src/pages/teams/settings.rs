@@ -1,0 +1,91 @@
+//! A team's name, description, and name in addresses.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use auth_types::TeamRole;
+use serde::Deserialize;
+use service_kit::http::Path;
+
+use super::{AdminAtTeam, AtTeam, path_of};
+use crate::origin::Origin;
+use crate::pages::form::Form;
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text;
+use crate::teams::service;
+use crate::teams::wire::ChangeTeamRequest;
+
+#[derive(Template)]
+#[template(path = "teams/settings.html")]
+struct SettingsPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    path: String,
+    team_name: &'a str,
+    is_owner: bool,
+    name: &'a str,
+    slug: &'a str,
+    description: &'a str,
+}
+
+#[derive(Deserialize)]
+pub(super) struct SettingsForm {
+    name: String,
+    /// Not in the form of who may not change it.
+    slug: Option<String>,
+    #[serde(default)]
+    description: String,
+}
+
+pub(super) async fn page(at_team: AdminAtTeam) -> HttpResponse {
+    let team = at_team.admin.0.team.clone();
+    let description = team.description.as_deref().unwrap_or_default();
+    let values = (&*team.name, &*team.slug, description);
+    show(&at_team, Notices::none(), values)
+}
+
+pub(super) async fn save(
+    form: Form<SettingsForm>,
+    slug: Path<(String,)>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (at_team, typed) = AtTeam::of_form(form, &slug.0.0).await?;
+    let at_team = at_team.as_admin()?;
+    let request = ChangeTeamRequest {
+        name: Some(typed.name.clone()),
+        slug: typed.slug.as_deref().map(|slug| slug.trim().to_owned()),
+        description: Some(text::given(typed.description.replace("\r\n", "\n"))),
+    };
+    match service::change_team(&at_team.visitor.app, &at_team.admin, request, &origin).await {
+        Ok(team) => {
+            let path = format!("/teams/{}?done=team-saved", team.slug);
+            Ok(at_team.visitor.see_other(&path))
+        }
+        Err(error) => {
+            let notices = Notices::of(error, &["name", "slug", "description"])?;
+            let slug = typed.slug.as_deref().unwrap_or_default();
+            let values = (&*typed.name, slug, &*typed.description);
+            Ok(show(&at_team, notices, values))
+        }
+    }
+}
+
+fn show(
+    at_team: &AdminAtTeam,
+    notices: Notices,
+    (name, slug, description): (&str, &str, &str),
+) -> HttpResponse {
+    let status = notices.status();
+    let member = &at_team.admin.0;
+    let page = SettingsPage {
+        frame: at_team.visitor.frame("Settings of the team"),
+        notices,
+        path: path_of(member),
+        team_name: &member.team.name,
+        is_owner: member.role == TeamRole::Owner,
+        name,
+        slug,
+        description,
+    };
+    at_team.visitor.show(status, &page)
+}

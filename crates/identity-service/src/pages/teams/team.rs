@@ -1,0 +1,89 @@
+//! One team and who is in it.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use auth_types::TeamRole;
+use serde::Deserialize;
+use service_kit::http::Query;
+
+use super::AtTeam;
+use crate::error::Error;
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text::{self, Pager};
+use crate::photos::public_url;
+use crate::teams::members;
+use crate::teams::model::TeamRow;
+use crate::teams::wire::{Member, PageQuery};
+
+const PAGE: i64 = 100;
+
+#[derive(Template)]
+#[template(path = "teams/team.html")]
+struct TeamPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    path: String,
+    team: &'a TeamRow,
+    role: TeamRole,
+    members: Vec<Listed>,
+    total: i64,
+    pager: Pager,
+}
+
+/// A line of the list.
+struct Listed {
+    member: Member,
+    photo: Option<String>,
+    initial: char,
+    is_me: bool,
+    /// Whether the reader may change or remove him.
+    may_change: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct TeamQuery {
+    done: Option<String>,
+    #[serde(default)]
+    offset: i64,
+}
+
+pub(super) async fn page(at_team: AtTeam, query: Query<TeamQuery>) -> Result<HttpResponse, Error> {
+    let TeamQuery { done, offset } = query.0;
+    let path = at_team.path();
+    let AtTeam { visitor, member } = at_team;
+    let wanted = PageQuery {
+        limit: Some(PAGE),
+        offset: Some(offset),
+    };
+    let found = members::list_members(&visitor.app, &member, wanted).await?;
+    let (me, role) = (member.caller.account.id, member.role);
+    let listed = |listed: Member| Listed {
+        photo: on_this_host(&listed),
+        initial: text::initial(&listed.username),
+        is_me: listed.user_id == me,
+        may_change: role >= TeamRole::Admin
+            && listed.role != TeamRole::Owner
+            && listed.user_id != me,
+        member: listed,
+    };
+    let page = TeamPage {
+        frame: visitor.frame(&member.team.name),
+        notices: Notices::done(done.as_deref()),
+        team: &member.team,
+        role,
+        pager: Pager::by_offset(&path, offset, PAGE, found.total),
+        members: found.members.into_iter().map(listed).collect(),
+        total: found.total,
+        path,
+    };
+    Ok(visitor.show(StatusCode::OK, &page))
+}
+
+/// Pages show nothing but images of the host that they are read at.
+fn on_this_host(member: &Member) -> Option<String> {
+    let address = member.profile_photo_url.as_deref()?;
+    let (_, version) = address.split_once("?v=")?;
+    public_url("", member.user_id, Some(version))
+}

@@ -1,0 +1,357 @@
+use chrono::Duration;
+use serde_json::json;
+
+use crate::admin_api::superadmin;
+use crate::browser::Browser;
+use crate::pages::every_page::is_a_good_page;
+use crate::support::{Identity, PASSWORD, SignedIn};
+
+/// An administrator with a browser, and somebody to administer.
+async fn office() -> (Identity, SignedIn, Browser, SignedIn) {
+    let identity = Identity::start().await;
+    let ada = superadmin(&identity, "ada").await;
+    let bob = identity.register_verified("bob", "bob@example.com").await;
+    let browser = Browser::of(&identity, "ada").await;
+    (identity, ada, browser, bob)
+}
+
+/// The actions on an account that have a page of their own.
+const ACTIONS: [&str; 7] = [
+    "deactivate",
+    "activate",
+    "promote",
+    "demote",
+    "end-sessions",
+    "mail-reset",
+    "new-password",
+];
+
+fn pages(id: i64) -> Vec<String> {
+    let mut pages: Vec<_> = ["", "/users", "/keys", "/keys/rotate", "/audit"]
+        .iter()
+        .map(|rest| format!("/admin{rest}"))
+        .collect();
+    pages.push(format!("/admin/users/{id}"));
+    pages.extend(
+        ACTIONS
+            .iter()
+            .map(|action| format!("/admin/users/{id}/{action}")),
+    );
+    pages
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn for_others_there_are_no_pages_of_administration() {
+    let (identity, ada, mut admin, bob) = office().await;
+    let mut other = Browser::of(&identity, "bob").await;
+    assert!(!other.get("/account").await.html.contains("/admin"));
+    assert!(admin.get("/account").await.html.contains("/admin"));
+    let token = other.get("/account/profile").await.form("/account/profile");
+    let token = token.value("csrf").unwrap().to_owned();
+    let cookies: Vec<_> = other
+        .cookies
+        .iter()
+        .map(|(k, v)| format!("{k}={v}"))
+        .collect();
+    let entries = || identity.count("SELECT count(*) AS n FROM audit_log");
+    let before = entries();
+    for path in pages(ada.id) {
+        other.fetch(&path).await.expect(404);
+        Browser::new(&identity).fetch(&path).await.expect(303);
+        let call = identity
+            .api
+            .post(&path)
+            .header("cookie", cookies.join("; "));
+        let call = call.header("accept", "text/html");
+        let body = format!("csrf={token}");
+        let reply = call
+            .body("application/x-www-form-urlencoded", body)
+            .send()
+            .await;
+        assert!(
+            [404, 405].contains(&reply.status),
+            "{path}: {}",
+            reply.status
+        );
+    }
+    assert_eq!(entries(), before);
+    for path in pages(bob.id) {
+        let page = admin.get(&path).await;
+        assert_eq!(page.reply.status, 200, "{path}: {}", page.text());
+        is_a_good_page(&page);
+    }
+    admin.fetch("/admin/users/99").await.expect(404);
+    admin.fetch("/admin/users/x").await.expect(404);
+    admin
+        .fetch(&format!("/admin/users/{}/explode", bob.id))
+        .await
+        .expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_sign_in_administers_nothing_until_it_is_renewed() {
+    let (identity, ada, mut browser, bob) = office().await;
+    let path = format!("/admin/users/{}/deactivate", bob.id);
+    let form = browser.get(&path).await.form(&path);
+    identity
+        .hand
+        .advance(Duration::hours(12) + Duration::seconds(1));
+    browser.submit(form).await.expect(403).says("Sign in again");
+    assert_eq!(identity.audited("user.deactivated", &bob), 0);
+    let page = browser.get("/admin/users").await.expect(403);
+    let page = browser.submit(page.form("/admin/sign-in-again")).await;
+    assert_eq!(page.path, "/login?return_to=%2Fadmin");
+    let form = page
+        .form("/login")
+        .set("username", "ada")
+        .set("password", PASSWORD);
+    let page = browser.submit(form).await.expect(200);
+    assert_eq!(page.path, "/admin/users");
+    assert_eq!(identity.audited("session.revoked", &ada), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_are_found_by_what_is_typed_and_chosen() {
+    let (identity, _, mut browser, bob) = office().await;
+    for n in 0..50 {
+        let username = format!("user-{n:02}");
+        let query = format!(
+            "INSERT INTO users (username, username_lower, email, password_hash, created_at, updated_at) \
+             VALUES ('{username}', '{username}', '{username}@placeholder.invalid', 'x', '2026-11-21 12:00:00', '2026-11-21 12:00:00')"
+        );
+        identity.sql(&query);
+    }
+    let page = browser
+        .get("/admin/users")
+        .await
+        .expect(200)
+        .says("user-47");
+    assert!(!page.text().contains("user-48"));
+    let next = page
+        .links()
+        .into_iter()
+        .find(|link| link.contains("after="));
+    let page = browser.get(&next.unwrap()).await.says("user-49");
+    assert!(!page.text().contains("user-47"));
+    let page = browser
+        .get("/admin/users?q=BOB%40example")
+        .await
+        .says("bob@example.com");
+    assert!(!page.text().contains("user-0"));
+    let page = browser.get("/admin/users?role=SUPERADMIN").await;
+    assert!(page.links().contains(&"/admin/users/1".to_owned()));
+    assert!(!page.text().contains("bob"));
+    browser
+        .get("/admin/users?q=nobody-at-all")
+        .await
+        .says("Nobody fits.");
+    browser
+        .get("/admin/users?standing=inactive")
+        .await
+        .says("Nobody fits.");
+    let page = browser.get(&format!("/admin/users/{}", bob.id)).await;
+    page.says("bob@example.com Verified").says("1 open");
+    browser.get("/admin/users?q=%00").await.expect(400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_action_on_an_account_asks_first_and_then_does_what_it_says() {
+    let (identity, ada, mut browser, bob) = office().await;
+    let id = bob.id;
+    let mut act = async |action: &str| {
+        let path = format!("/admin/users/{id}/{action}");
+        let form = browser.get(&path).await.expect(200).form(&path);
+        browser.submit(form).await
+    };
+    act("end-sessions")
+        .await
+        .expect(200)
+        .says("All sessions of the account are ended.");
+    identity.validate(&bob.access).await.expect(401);
+    act("promote")
+        .await
+        .expect(200)
+        .says("The account is a SUPERADMIN now.");
+    act("demote")
+        .await
+        .expect(200)
+        .says("The account is an ordinary one now.");
+    act("deactivate")
+        .await
+        .expect(200)
+        .says("The account is deactivated");
+    identity.login("bob", PASSWORD).await.expect(401);
+    act("activate")
+        .await
+        .expect(200)
+        .says("The account is active again.");
+    identity.login("bob", PASSWORD).await.expect(200);
+    act("mail-reset")
+        .await
+        .expect(200)
+        .says("a mail with a link to a new password is on its way");
+    assert_eq!(identity.mailed("reset_password"), ["bob@example.com"]);
+    let page = act("new-password").await.expect(200);
+    let (_, rest) = page.html.split_once("<code class=\"secret\">").unwrap();
+    let password = rest.split_once("</code>").unwrap().0.to_owned();
+    identity.login("bob", PASSWORD).await.expect(401);
+    identity.login("bob", &password).await.expect(200);
+    for (action, times) in [
+        ("user.promoted", 1),
+        ("user.demoted", 1),
+        ("user.deactivated", 1),
+        ("user.activated", 1),
+        ("user.password_reset", 1),
+    ] {
+        assert_eq!(identity.audited(action, &bob), times, "{action}");
+        let query = format!(
+            "SELECT count(*) AS n FROM audit_log WHERE action = '{action}' AND actor_id = {}",
+            ada.id
+        );
+        assert_eq!(identity.count(&query), times, "{action}");
+    }
+    assert!(!identity.audit_details().contains(&password));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_takes_his_own_rights_by_a_form() {
+    let (identity, ada, mut browser, _) = office().await;
+    let page = browser.get(&format!("/admin/users/{}", ada.id)).await;
+    let links = page.links();
+    assert!(!links.iter().any(|link| link.ends_with("/demote")));
+    for action in ["demote", "deactivate", "new-password"] {
+        let path = format!("/admin/users/{}/{action}", ada.id);
+        let form = browser.get(&path).await.form(&path);
+        let page = browser.submit(form).await.expect(403);
+        assert!(page.html.contains("role=\"alert\""), "{action}");
+    }
+    identity.validate(&ada.access).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_changed_with_its_end() {
+    let (identity, _, mut browser, bob) = office().await;
+    let (path, plan) = (
+        format!("/admin/users/{}", bob.id),
+        format!("/admin/users/{}/plan", bob.id),
+    );
+    let form = browser.get(&path).await.form(&plan);
+    let form = form.set("tier", "PREMIUM").set("until", "2026-12-31");
+    let page = browser
+        .submit(form.clone())
+        .await
+        .expect(200)
+        .says("The plan is changed.");
+    let page = page.says("Premium until 31 December 2026, 23:59 UTC");
+    assert_eq!(page.form(&plan).value("until"), Some("2026-12-31"));
+    for (until, typed) in [("2026-01-01", "2026-01-01"), ("soon", "soon")] {
+        let page = browser
+            .submit(form.clone().set("until", until))
+            .await
+            .expect(400);
+        assert!(page.html.contains("id=\"until-error\""), "{until}");
+        assert_eq!(page.form(&plan).value("until"), Some(typed));
+    }
+    let forged = form.clone().forged("tier", "GOLD");
+    browser.submit(forged).await.expect(400);
+    let page = browser
+        .submit(form.clone().set("until", ""))
+        .await
+        .expect(200);
+    page.says("Premium without end");
+    let page = browser.submit(form.set("tier", "FREE")).await.expect(200);
+    page.says("Free");
+    assert_eq!(identity.me(&bob).await["premium_tier"], "FREE");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_keys_are_shown_and_rotated() {
+    let (identity, _, mut browser, bob) = office().await;
+    let signing = "SELECT kid AS t FROM signing_keys WHERE retired_at IS NULL ORDER BY kid";
+    let before = crate::support::texts(&identity.db.pool(1), signing);
+    browser
+        .get("/admin/keys")
+        .await
+        .expect(200)
+        .says(&before[0]);
+    identity.hand.advance(Duration::seconds(1));
+    let form = browser
+        .get("/admin/keys/rotate")
+        .await
+        .form("/admin/keys/rotate");
+    let page = browser.submit(form).await.expect(200);
+    page.says("A new key signs from now on.").says("Verifying");
+    let after = crate::support::texts(&identity.db.pool(1), signing);
+    assert!(before.iter().all(|kid| !after.contains(kid)));
+    identity.validate(&bob.access).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_log_is_filtered_and_paged() {
+    let (identity, _, mut browser, bob) = office().await;
+    identity.login("bob", PASSWORD).await.expect(200);
+    for _ in 0..30 {
+        identity.login("bob", "wrong horse").await.expect(401);
+    }
+    let page = browser
+        .get("/admin/audit?user=BOB&action=session.refused")
+        .await
+        .expect(200);
+    assert_eq!(
+        page.html.matches("<code>session.refused</code>").count(),
+        30
+    );
+    let by_id = format!("/admin/audit?user={}&action=session", bob.id);
+    let page = browser
+        .get(&by_id)
+        .await
+        .says("session.refused")
+        .says("session.opened");
+    assert!(!page.text().contains("account.registered"));
+    browser
+        .get("/admin/audit?since=2026-11-22")
+        .await
+        .says("Nothing fits.");
+    browser
+        .get("/admin/audit?until=2026-11-20")
+        .await
+        .says("Nothing fits.");
+    browser
+        .get("/admin/audit?until=2026-11-21")
+        .await
+        .says("account.registered");
+    for (query, field) in [
+        ("user=nobody-at-all", "user"),
+        ("actor=nobody-at-all", "actor"),
+        ("action=DROP+TABLE", "action"),
+        ("since=yesterday", "since"),
+    ] {
+        let page = browser
+            .get(&format!("/admin/audit?{query}"))
+            .await
+            .expect(400);
+        assert!(
+            page.html.contains(&format!("id=\"{field}-error\"")),
+            "{query}"
+        );
+    }
+    for _ in 0..30 {
+        identity.login("bob", "wrong horse").await.expect(401);
+    }
+    let page = browser
+        .get("/admin/audit?action=session.refused&user=bob")
+        .await;
+    let next = page
+        .links()
+        .into_iter()
+        .find(|link| link.contains("before="));
+    let next = next.unwrap();
+    assert!(next.contains("user=bob") && next.contains("action=session.refused"));
+    let page = browser.get(&next).await;
+    assert_eq!(
+        page.html.matches("<code>session.refused</code>").count(),
+        10
+    );
+    let body = json!({ "username": "bob", "password": PASSWORD });
+    identity.open("/api/auth/login", body).await.expect(200);
+}

@@ -257,7 +257,7 @@ async fn who_is_not_signed_in_goes_to_the_sign_in_page_or_is_told() {
     let reply = authorize(&identity, None, &query).await.expect(302);
     let page = Url::parse("https://id.example/")
         .unwrap()
-        .join(&reply.header("location"))
+        .join(reply.header("location"))
         .unwrap();
     assert_eq!(
         (page.path(), page.host_str()),

@@ -60,6 +60,7 @@ pub(crate) struct App {
     pub(crate) form_key: [u8; 32],
     pub(crate) cookies: Cookies,
     pub(crate) limits: Limits,
+    pub(crate) allow_plain_pkce: bool,
     pub(crate) premium: PremiumConfig,
     pub(crate) teams: TeamsConfig,
     /// Where browsers may be sent to.
@@ -102,6 +103,7 @@ impl App {
             form_key: hmac_sha256(key.expose(), b"holdfast forms"),
             cookies: Cookies::new(&base_url, config.allow_insecure_cookies),
             limits: Limits::new(config.rate_limits.enabled.unwrap_or(true)),
+            allow_plain_pkce: config.oauth.allow_plain_pkce,
             premium: config.premium.clone(),
             teams: config.teams,
             redirects: config.redirects()?,

@@ -16,6 +16,7 @@ use service_kit::http::Limits;
 use url::Url;
 
 use crate::oauth::clients::config::{ConfiguredClient, OAuthClientConfig, read};
+use crate::oauth::config::OAuthConfig;
 use crate::sso::origins::OriginAllowList;
 
 /// Everything that can be set. `Default` is what a bare `identity-service serve` runs with.
@@ -45,6 +46,8 @@ pub struct Config {
     pub sso: SsoConfig,
     /// OAuth clients that stand in the file.
     pub oauth_clients: Vec<OAuthClientConfig>,
+    /// OAuth clients.
+    pub oauth: OAuthConfig,
     /// What the plans give.
     pub premium: PremiumConfig,
     /// How many teams there may be.
@@ -83,6 +86,7 @@ impl Default for Config {
             password: PasswordConfig::default(),
             sso: SsoConfig::default(),
             oauth_clients: Vec::new(),
+            oauth: OAuthConfig::default(),
             premium: PremiumConfig::default(),
             teams: TeamsConfig::default(),
             rate_limits: RateLimitsConfig::default(),
@@ -417,6 +421,7 @@ mod tests {
                 "IDENTITY__SSO__ALLOWED_ORIGINS",
                 "https://a.example.com,https://b.example.com",
             ),
+            ("IDENTITY__OAUTH__ALLOW_PLAIN_PKCE", "false"),
             ("IDENTITY__TEAMS__MAX_OWNED", "10"),
             ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
             ("IDENTITY__TRUSTED_PROXIES", "10.0.0.0/8"),

@@ -72,6 +72,8 @@ pub(crate) enum Error {
     SessionNotFound,
     #[error("there is no such OAuth client")]
     ClientNotFound,
+    #[error("this application has no access")]
+    ApplicationNotFound,
     #[error("there is no such team")]
     TeamNotFound,
     #[error("there is no such member")]
@@ -129,7 +131,9 @@ impl Error {
             Self::InvalidLink => (StatusCode::BAD_REQUEST, "invalid_token"),
             Self::InvitationNotFound => (StatusCode::NOT_FOUND, "invitation_not_found"),
             Self::InvitationGone => (StatusCode::GONE, "invitation_gone"),
-            Self::SessionNotFound | Self::ClientNotFound => (StatusCode::NOT_FOUND, "not_found"),
+            Self::SessionNotFound | Self::ClientNotFound | Self::ApplicationNotFound => {
+                (StatusCode::NOT_FOUND, "not_found")
+            }
             Self::InvalidCredentials => (StatusCode::UNAUTHORIZED, "invalid_credentials"),
             Self::AuthenticationRequired => (StatusCode::UNAUTHORIZED, "authentication_required"),
             Self::InvalidToken => (StatusCode::UNAUTHORIZED, "invalid_token"),

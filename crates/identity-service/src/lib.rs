@@ -42,5 +42,6 @@ pub use config::{
     TeamsConfig, TokensConfig,
 };
 pub use oauth::clients::config::OAuthClientConfig;
+pub use oauth::config::OAuthConfig;
 pub use openapi::openapi;
 pub use start::{Deps, MIGRATIONS, Running, StartError, migrate, start};

@@ -40,6 +40,11 @@ struct Limiters {
     refused_refreshes: KeyedLimiter<IpAddr>,
     sign_ins: Waits<(String, IpAddr)>,
     wrong_codes: Waits<UserId>,
+    /// Devices that begin.
+    devices: KeyedLimiter<IpAddr>,
+    /// Codes of devices that somebody enters.
+    user_codes: KeyedLimiter<UserId>,
+    user_codes_here: KeyedLimiter<IpAddr>,
 }
 
 impl Limits {
@@ -60,6 +65,9 @@ impl Limits {
             refused_refreshes: KeyedLimiter::new(60, minute, 30),
             sign_ins: Waits::after(FREE_SIGN_INS),
             wrong_codes: Waits::after(FREE_CODES),
+            devices: KeyedLimiter::new(60, minute, 30),
+            user_codes: KeyedLimiter::new(20, 60 * minute, 60),
+            user_codes_here: KeyedLimiter::new(60, 60 * minute, 240),
         }))
     }
 
@@ -115,6 +123,26 @@ impl Limits {
         if let Some(limits) = &self.0 {
             limits.wrong_codes.succeeded(&user_id);
         }
+    }
+
+    /// For devices that begin: each takes one of the codes that people can type.
+    pub(crate) fn check_device(&self, address: Option<IpAddr>) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            limits.devices.check(&network(address)).map_err(refused)
+        })
+    }
+
+    /// For codes of devices, which are short (RFC 8628 section 5.1): by account, and by address for who has
+    /// many accounts.
+    pub(crate) fn check_user_code(
+        &self,
+        user_id: UserId,
+        address: Option<IpAddr>,
+    ) -> Result<(), Error> {
+        let Some(limits) = &self.0 else { return Ok(()) };
+        limits.user_codes.check(&user_id).map_err(refused)?;
+        let here = limits.user_codes_here.check(&network(address));
+        here.map_err(refused)
     }
 
     /// Asked before any hash is computed.

@@ -83,6 +83,11 @@ use crate::{
         oauth::clients::routes::get_client,
         oauth::clients::routes::delete_client,
         oauth::clients::routes::rotate_secret,
+        oauth::authorize::routes::authorize,
+        oauth::token::routes::token,
+        oauth::devices::routes::begin,
+        oauth::consents::routes::list_applications,
+        oauth::consents::routes::revoke_application,
     ),
     modifiers(&Bearer)
 )]
@@ -102,6 +107,13 @@ impl Modify for Bearer {
             .components
             .get_or_insert_default()
             .add_security_scheme("bearer", scheme);
+        openapi
+            .components
+            .get_or_insert_default()
+            .add_security_scheme(
+                "client",
+                SecurityScheme::Http(Http::new(HttpAuthScheme::Basic)),
+            );
     }
 }
 

@@ -81,6 +81,8 @@ pub(crate) const TABLE: &[(&str, &str, Rule)] = &[
     ("GET", "/api/auth/global-logout", ACCOUNT),
     ("GET DELETE", "/api/auth/sessions", OWN),
     ("DELETE", "/api/auth/sessions/{session_id}", OWN),
+    ("GET", "/api/auth/applications", OWN),
+    ("DELETE", "/api/auth/applications/{client_id}", OWN),
     ("GET", "/api/auth/export", OWN),
     ("POST", "/api/auth/password/change", SIGN_IN),
     ("POST", "/api/auth/email/change", SIGN_IN),

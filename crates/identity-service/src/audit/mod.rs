@@ -65,6 +65,13 @@ pub(crate) enum Action {
     ClientChanged,
     ClientSecretRotated,
     ClientDeleted,
+    /// Somebody allowed a client what it asked for.
+    AccessAllowed,
+    AccessDenied,
+    /// A client used what somebody allowed it, and has a session from then on.
+    AccessGranted,
+    AccessRevoked,
+    CodeReplayed,
 }
 
 impl Action {
@@ -119,6 +126,11 @@ impl Action {
             Self::ClientChanged => "client.changed",
             Self::ClientSecretRotated => "client.secret_rotated",
             Self::ClientDeleted => "client.deleted",
+            Self::AccessAllowed => "oauth.allowed",
+            Self::AccessDenied => "oauth.denied",
+            Self::AccessGranted => "oauth.granted",
+            Self::AccessRevoked => "oauth.revoked",
+            Self::CodeReplayed => "session.revoked_by_replay",
         }
     }
 }

@@ -20,6 +20,10 @@ pub(super) struct SessionRow {
     pub(super) revoked_at: Option<NaiveDateTime>,
     pub(super) address: Option<String>,
     pub(super) user_agent: Option<String>,
+    pub(super) kind: String,
+    pub(super) service: Option<String>,
+    pub(super) client_id: Option<String>,
+    pub(super) scope: Option<String>,
 }
 
 #[derive(Queryable)]
@@ -78,6 +82,10 @@ pub(super) fn list_sessions(
             sessions::revoked_at,
             sessions::address,
             sessions::user_agent,
+            sessions::kind,
+            sessions::service,
+            sessions::client_id,
+            sessions::scope,
         ))
         .load(db)
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::queries::{self, EntryRow, InvitationRow, MembershipRow, SessionRow, Side, TeamNames};
 use super::wire::{
-    ExportResponse, ExportedEntry, ExportedInvitation, ExportedMembership, ExportedSession,
-    ExportedTeam,
+    ExportResponse, ExportedApplication, ExportedEntry, ExportedInvitation, ExportedMembership,
+    ExportedSession, ExportedTeam,
 };
 use crate::accounts;
 use crate::accounts::model::Viewer;
@@ -16,6 +16,8 @@ use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
+use crate::oauth::consents;
+use crate::oauth::consents::ConsentRow;
 use crate::origin::Origin;
 use crate::teams::model::effective_role;
 
@@ -61,6 +63,12 @@ pub(crate) async fn export(
                     })?
                     .map(|row| membership(row, user_id))
                     .collect::<Result<_, _>>()?,
+                applications: cut
+                    .list("applications", MOST, |most| {
+                        consents::queries::list_consents(db, user_id, most)
+                    })?
+                    .map(application)
+                    .collect(),
                 invitations_received: invitations(&mut cut, db, user_id, Side::Received)?,
                 invitations_sent: invitations(&mut cut, db, user_id, Side::Sent)?,
                 audit_log: cut
@@ -124,6 +132,20 @@ fn session(row: SessionRow) -> ExportedSession {
         revoked_at: row.revoked_at.map(|at| at.and_utc()),
         address: row.address,
         user_agent: row.user_agent,
+        kind: row.kind,
+        service: row.service,
+        client_id: row.client_id,
+        scope: row.scope,
+    }
+}
+
+fn application(row: ConsentRow) -> ExportedApplication {
+    ExportedApplication {
+        client_id: row.client_id,
+        name: row.client_name,
+        scope: row.scope,
+        allowed_at: row.created_at.and_utc(),
+        updated_at: row.updated_at.and_utc(),
     }
 }
 

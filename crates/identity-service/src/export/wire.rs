@@ -20,6 +20,8 @@ pub(crate) struct ExportResponse {
     pub(crate) sessions: Vec<ExportedSession>,
     /// Memberships, oldest first, at most 1,000.
     pub(crate) teams: Vec<ExportedMembership>,
+    /// What applications need not ask for again, by name, at most 1,000.
+    pub(crate) applications: Vec<ExportedApplication>,
     /// Invitations to the account's address, or that it accepted; newest first, at most 1,000.
     pub(crate) invitations_received: Vec<ExportedInvitation>,
     /// Invitations that it sent; newest first, at most 1,000.
@@ -40,6 +42,24 @@ pub(crate) struct ExportedSession {
     pub(crate) revoked_at: Option<DateTime<Utc>>,
     pub(crate) address: Option<String>,
     pub(crate) user_agent: Option<String>,
+    /// `first_party`, `browser`, `sso` or `client`.
+    pub(crate) kind: String,
+    /// The site that it was handed to.
+    pub(crate) service: Option<String>,
+    /// The application whose access it is.
+    pub(crate) client_id: Option<String>,
+    /// What that may do.
+    pub(crate) scope: Option<String>,
+}
+
+/// What the account has allowed an application.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExportedApplication {
+    pub(crate) client_id: String,
+    pub(crate) name: String,
+    pub(crate) scope: String,
+    pub(crate) allowed_at: DateTime<Utc>,
+    pub(crate) updated_at: DateTime<Utc>,
 }
 
 /// One membership.

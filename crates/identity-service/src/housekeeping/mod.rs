@@ -138,6 +138,9 @@ impl Keeper {
             self.remove("totp_factor", queries::delete_totp_factors)
                 .await,
             self.end_orphans().await,
+            self.remove("oauth_code", queries::delete_oauth_codes).await,
+            self.remove("oauth_device", queries::delete_oauth_devices)
+                .await,
             self.tend_keys().await,
         ];
         outcomes.into_iter().collect()

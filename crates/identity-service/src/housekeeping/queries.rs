@@ -3,7 +3,9 @@ use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 
-use crate::schema::{email_claims, invitations, mail_tokens, sessions, totp_factors};
+use crate::schema::{
+    email_claims, invitations, mail_tokens, oauth_codes, oauth_devices, sessions, totp_factors,
+};
 use crate::sessions::KEPT;
 
 /// Rows that are removed in one transaction: few enough that nobody waits for it.
@@ -15,6 +17,9 @@ const LOCK_KEY: i64 = 0x686f_6c64_6b65_6570;
 const INVITATIONS_KEPT: TimeDelta = TimeDelta::days(90);
 /// A second factor that nobody has shown a code of.
 const UNCONFIRMED_FACTORS_KEPT: TimeDelta = TimeDelta::days(1);
+
+/// A code that was used, or a device that got its tokens, is known as such for this long after its time.
+const GRANTS_KEPT: TimeDelta = TimeDelta::days(1);
 
 /// Whether nobody else is at it; whoever is told so has it to himself until his transaction ends. Two who
 /// delete the same rows in different orders would deadlock.
@@ -116,4 +121,25 @@ pub(super) fn delete_totp_factors(db: &mut Db, now: NaiveDateTime) -> QueryResul
         .filter(totp_factors::confirmed_at.is_null())
         .filter(totp_factors::created_at.lt(before));
     diesel::delete(still).execute(db)
+}
+
+/// Authorization codes whose time is over.
+pub(super) fn delete_oauth_codes(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
+    let over = oauth_codes::table
+        .filter(oauth_codes::expires_at.lt(now - GRANTS_KEPT))
+        .limit(BATCH.into())
+        .select(oauth_codes::code_hash);
+    let hashes: Vec<String> = over.load(db)?;
+    diesel::delete(oauth_codes::table.filter(oauth_codes::code_hash.eq_any(hashes))).execute(db)
+}
+
+/// Devices whose time is over.
+pub(super) fn delete_oauth_devices(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
+    let over = oauth_devices::table
+        .filter(oauth_devices::expires_at.lt(now - GRANTS_KEPT))
+        .limit(BATCH.into())
+        .select(oauth_devices::device_code_hash);
+    let hashes: Vec<String> = over.load(db)?;
+    diesel::delete(oauth_devices::table.filter(oauth_devices::device_code_hash.eq_any(hashes)))
+        .execute(db)
 }

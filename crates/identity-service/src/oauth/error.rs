@@ -21,8 +21,6 @@ pub(crate) enum OAuthError {
     InvalidClient,
     #[error("{0}")]
     InvalidGrant(Cow<'static, str>),
-    #[error("{0}")]
-    UnauthorizedClient(&'static str),
     #[error("The grant type is not supported")]
     UnsupportedGrantType,
     #[error("{0}")]
@@ -57,7 +55,6 @@ impl OAuthError {
             Self::InvalidRequest(_) => "invalid_request",
             Self::InvalidClient => "invalid_client",
             Self::InvalidGrant(_) => "invalid_grant",
-            Self::UnauthorizedClient(_) => "unauthorized_client",
             Self::UnsupportedGrantType => "unsupported_grant_type",
             Self::InvalidScope(_) => "invalid_scope",
             Self::AccessDenied => "access_denied",

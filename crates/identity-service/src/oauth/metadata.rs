@@ -83,7 +83,10 @@ pub(crate) fn metadata(app: &App) -> MetadataResponse {
         token_endpoint_auth_methods_supported: [BASIC, POST, "none"],
         revocation_endpoint_auth_methods_supported: [BASIC, POST, "none"],
         introspection_endpoint_auth_methods_supported: [BASIC, POST],
-        code_challenge_methods_supported: vec!["S256", "plain"],
+        code_challenge_methods_supported: match app.allow_plain_pkce {
+            true => vec!["S256", "plain"],
+            false => vec!["S256"],
+        },
         claims_supported: [&ID_TOKEN_CLAIMS[..], &ProfileClaims::NAMES[..]].concat(),
         prompt_values_supported: ["none", "login", "consent"],
         authorization_response_iss_parameter_supported: true,

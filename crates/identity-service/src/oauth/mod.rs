@@ -1,14 +1,23 @@
 //! The OAuth 2.0 authorization server (RFC 6749) and OpenID Connect provider: who may ask for access to
 //! accounts, how they show who they are, and what they are given.
 
+pub(crate) mod authorize;
 mod claims;
 pub(crate) mod clients;
+mod codes;
+pub(crate) mod config;
+pub(crate) mod consents;
+pub(crate) mod devices;
 pub(crate) mod error;
 pub(crate) mod form;
+mod grants;
 pub(crate) mod id_token;
 pub(crate) mod introspection;
 pub(crate) mod metadata;
+mod pkce;
 mod revocation;
 pub(crate) mod routes;
+mod scopes;
+pub(crate) mod token;
 pub(crate) mod userinfo;
 pub(crate) mod wire;

@@ -18,7 +18,12 @@ use crate::error::Error;
 use crate::origin::Origin;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    super::authorize::routes::routes(cfg);
     super::clients::routes::routes(cfg);
+    super::consents::routes::routes(cfg);
+    super::devices::pages::routes(cfg);
+    super::devices::routes::routes(cfg);
+    super::token::routes::routes(cfg);
     cfg.service(endpoint("/.well-known/openid-configuration").get(openid_configuration))
         .service(endpoint("/.well-known/oauth-authorization-server").get(oauth_metadata))
         .service(endpoint("/api/oauth/introspect").post(introspect))

@@ -46,6 +46,16 @@ pub(super) struct ReturnQuery {
 }
 
 #[derive(Deserialize)]
+pub(super) struct SignInQuery {
+    return_to: Option<String>,
+    /// Asked of who is signed in too, when a client wants a new sign-in.
+    again: Option<String>,
+    /// What a client thinks that he is called.
+    #[serde(default)]
+    login_hint: String,
+}
+
+#[derive(Deserialize)]
 pub(super) struct SignInForm {
     username: String,
     password: String,
@@ -64,14 +74,21 @@ pub(super) struct CodeForm {
 /// Asks for name and password.
 pub(super) async fn sign_in_page(
     visitor: Visitor,
-    query: Query<ReturnQuery>,
+    query: Query<SignInQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let return_to = ReturnTo::parse(query.0.return_to.as_deref());
-    if visitor.user.is_some() {
+    if visitor.user.is_some() && query.0.again.is_none() {
         return Ok(visitor.see_other(return_to.as_str()));
     }
     check_cookies(&visitor)?;
-    Ok(show_sign_in(&visitor, StatusCode::OK, &return_to, "", None))
+    let username = &query.0.login_hint;
+    Ok(show_sign_in(
+        &visitor,
+        StatusCode::OK,
+        &return_to,
+        username,
+        None,
+    ))
 }
 
 /// The first step: the password, which is enough for an account without a second factor.

@@ -124,7 +124,8 @@ pub(crate) fn make_room(change: &mut Change<'_>, user_id: UserId) -> Result<(), 
     tell(change, user_id, &ended, Some("too_many"))
 }
 
-fn tell(
+/// Writes down, and tells, that these sessions of an account were ended.
+pub(crate) fn tell(
     change: &mut Change<'_>,
     user_id: UserId,
     ended: &[String],

@@ -2,7 +2,7 @@
 
 use super::model::SessionRow;
 use super::queries;
-use super::wire::{SessionEntry, SessionsQuery, SessionsResponse};
+use super::wire::{SessionClient, SessionEntry, SessionsQuery, SessionsResponse};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
@@ -40,6 +40,13 @@ impl SessionRow {
             created_at: self.created_at.and_utc(),
             last_used_at: self.last_used_at.and_utc(),
             expires_at: self.expires_at.min(self.refresh_expires_at).and_utc(),
+            kind: self.grant.kind,
+            service: self.grant.service,
+            client: self.grant.client_id.map(|id| SessionClient {
+                name: self.client_name.unwrap_or_else(|| id.clone()),
+                client_id: id,
+                scope: self.grant.scope.unwrap_or_default(),
+            }),
             address: self.address,
             user_agent: self.user_agent,
         }

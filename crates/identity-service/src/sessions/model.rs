@@ -131,6 +131,9 @@ pub(crate) struct SessionRow {
     pub(super) refresh_expires_at: NaiveDateTime,
     pub(super) address: Option<String>,
     pub(super) user_agent: Option<String>,
+    pub(super) grant: GrantRow,
+    /// None for a client that is gone.
+    pub(super) client_name: Option<String>,
 }
 
 /// What refreshing needs to know of a session.

@@ -8,7 +8,7 @@ use super::model::{Client, IDLE_LIFE, NewSessionRow, RefreshRow, SessionRow, Ses
 use crate::access::Grant;
 use crate::accounts::model::{ACCOUNT, AccountRow};
 use crate::origin::Standing;
-use crate::schema::{sessions, users};
+use crate::schema::{oauth_clients, sessions, users};
 use crate::tokens::refresh::RefreshToken;
 
 type GrantColumns = (
@@ -329,7 +329,9 @@ pub(crate) fn list_live(
             .filter(sessions::expires_at.gt(now))
             .filter(sessions::refresh_expires_at.gt(now))
     };
+    let client = oauth_clients::id.nullable().eq(sessions::client_id);
     let page = live()
+        .left_join(oauth_clients::table.on(client))
         .order((sessions::created_at.desc(), sessions::id))
         .limit(limit)
         .offset(offset)
@@ -341,6 +343,8 @@ pub(crate) fn list_live(
             sessions::refresh_expires_at,
             sessions::address,
             sessions::user_agent,
+            GRANT,
+            oauth_clients::name.nullable(),
         ))
         .load(db)?;
     Ok((page, live().count().get_result(db)?))

@@ -2,7 +2,7 @@ use auth_types::UserId;
 use auth_types::wire::TokenPair;
 use chrono::NaiveDateTime;
 
-use super::model::{Client, Presented};
+use super::model::{Client, Presented, RefreshRow};
 use super::queries;
 use super::service::token_pair;
 use super::wire::RefreshRequest;
@@ -60,15 +60,7 @@ pub(crate) async fn rotate(
 ) -> Result<Refreshed, Error> {
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
     app.limits.check_refresh(&presented)?;
-    // Whom a session belongs to never changes, so that this needs no transaction. A token that nobody was
-    // given is refused here, without a turn at SQLite's one writer.
-    let lineage = presented.lineage();
-    let row = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_lineage(db, &lineage)?))
-        .await?
-        .filter(|row| holder.has(&row.grant))
-        .ok_or(Error::InvalidRefreshToken)?;
+    let row = find_row(app, &presented, holder).await?;
     let successor = presented.successor(&app.successor_key);
     let now = app.clock.now_naive();
 
@@ -98,6 +90,32 @@ pub(crate) async fn rotate(
         grant: row.grant,
         refresh_token: successor,
     })
+}
+
+/// What the session of a refresh token that `holder` presents was opened for, whether or not it still stands.
+pub(crate) async fn find_grant(
+    app: &App,
+    token: &str,
+    holder: Holder<'_>,
+) -> Result<GrantRow, Error> {
+    let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
+    Ok(find_row(app, &presented, holder).await?.grant)
+}
+
+/// Whom a session belongs to never changes, so that this needs no transaction. A token that nobody was
+/// given is refused here, without a turn at SQLite's one writer.
+async fn find_row(
+    app: &App,
+    presented: &RefreshToken,
+    holder: Holder<'_>,
+) -> Result<RefreshRow, Error> {
+    let lineage = presented.lineage();
+    let row = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::find_lineage(db, &lineage)?))
+        .await?;
+    row.filter(|row| holder.has(&row.grant))
+        .ok_or(Error::InvalidRefreshToken)
 }
 
 impl Holder<'_> {

@@ -69,6 +69,15 @@ pub(crate) struct SessionsResponse {
     pub(crate) total: i64,
 }
 
+/// An application with access to the account.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SessionClient {
+    pub(crate) client_id: String,
+    pub(crate) name: String,
+    /// What it may do, with spaces between.
+    pub(crate) scope: String,
+}
+
 /// One sign-in.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionEntry {
@@ -79,6 +88,13 @@ pub(crate) struct SessionEntry {
     pub(crate) last_used_at: DateTime<Utc>,
     /// When it is over unless it is refreshed before.
     pub(crate) expires_at: DateTime<Utc>,
+    /// `first_party` for a sign-in at the product, `browser` at its pages, `sso` for one that was handed to
+    /// the site `service`, `client` for an application's access.
+    #[schema(example = "first_party")]
+    pub(crate) kind: String,
+    pub(crate) service: Option<String>,
+    /// The application whose access it is.
+    pub(crate) client: Option<SessionClient>,
     /// From where it was used last.
     pub(crate) address: Option<String>,
     /// By what it was used last.

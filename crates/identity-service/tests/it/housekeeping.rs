@@ -111,6 +111,7 @@ async fn what_nobody_reads_any_more_is_removed_and_what_is_needed_stays() {
     assert_eq!(identity.count("SELECT count(*) AS n FROM sessions"), 1);
     identity.hand.advance(Duration::days(90));
     until_count(&identity, "SELECT count(*) AS n FROM sessions", 0).await;
+    until_count(&identity, "SELECT count(*) AS n FROM invitations", 0).await;
 
     let metrics = identity.api.get("/metrics").send().await.expect(200).text();
     assert!(

@@ -68,6 +68,9 @@ async fn the_callers_live_sessions_are_listed_newest_first() {
             "expires_at": "2027-02-19T12:01:00Z",
             "address": "192.0.2.7",
             "user_agent": "Tablet/1",
+            "kind": "first_party",
+            "service": null,
+            "client": null,
             "current": true,
         })
     );

@@ -120,6 +120,29 @@ impl From<&OAuthClient> for ClientRow {
     }
 }
 
+#[cfg(test)]
+impl OAuthClient {
+    /// A confidential client of `https://app.example.com/cb` that may ask for `openid profile email`.
+    pub(crate) fn sample() -> Self {
+        use auth_types::Scope;
+        Self {
+            id: "sample".to_owned(),
+            name: "A sample".to_owned(),
+            secret_hash: Some(hash_secret("secret")),
+            redirect_uris: vec!["https://app.example.com/cb".to_owned()],
+            scope: [Scope::OpenId, Scope::Profile, Scope::Email]
+                .into_iter()
+                .collect(),
+            is_first_party: false,
+            may_introspect_any: false,
+            id_token_alg: SigningAlgorithm::Es256,
+            is_configured: false,
+            created_at: NaiveDateTime::default(),
+            updated_at: NaiveDateTime::default(),
+        }
+    }
+}
+
 /// What is stored of a secret. It is 256 random bits, so that no slow hash is needed.
 pub(crate) fn hash_secret(secret: &str) -> String {
     URL_SAFE_NO_PAD.encode(sha256(secret.as_bytes()))

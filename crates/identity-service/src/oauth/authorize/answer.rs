@@ -1,0 +1,106 @@
+//! What a client is told by way of the browser.
+
+use url::Url;
+
+/// Why a client gets no code (RFC 6749 section 4.1.2.1, OpenID Connect Core section 3.1.2.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) code: &'static str,
+    pub(crate) description: &'static str,
+}
+
+impl Refusal {
+    pub(super) const fn new(code: &'static str, description: &'static str) -> Self {
+        Self { code, description }
+    }
+
+    pub(super) const fn invalid(description: &'static str) -> Self {
+        Self::new("invalid_request", description)
+    }
+}
+
+/// Where answers to a request go, once its client and address are known to be good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReplyTo {
+    pub(super) redirect_uri: Url,
+    pub(super) state: Option<String>,
+}
+
+impl ReplyTo {
+    /// The address that brings the client its code.
+    pub(super) fn code(&self, code: &str, issuer: &str) -> Url {
+        self.address(&[("code", code)], issuer)
+    }
+
+    /// The address that brings the client a refusal.
+    pub(super) fn refusal(&self, refusal: Refusal, issuer: &str) -> Url {
+        let Refusal { code, description } = refusal;
+        self.address(
+            &[("error", code), ("error_description", description)],
+            issuer,
+        )
+    }
+
+    /// Adds to what the address has of its own (RFC 6749 section 3.1.2). `iss` keeps a client of several
+    /// providers from taking one's answer for another's (RFC 9207).
+    fn address(&self, answer: &[(&str, &str)], issuer: &str) -> Url {
+        let mut address = self.redirect_uri.clone();
+        let mut query = address.query_pairs_mut();
+        query.extend_pairs(answer);
+        if let Some(state) = &self.state {
+            query.append_pair("state", state);
+        }
+        query.append_pair("iss", issuer);
+        drop(query);
+        address
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ISSUER: &str = "https://id.example.com";
+
+    #[test]
+    fn what_the_address_has_of_its_own_stays() {
+        let reply_to = ReplyTo {
+            redirect_uri: Url::parse("https://app.example.com/cb?a=%2F+b").unwrap(),
+            state: None,
+        };
+        assert_eq!(
+            reply_to.code("c", ISSUER).as_str(),
+            "https://app.example.com/cb?a=%2F+b&code=c&iss=https%3A%2F%2Fid.example.com"
+        );
+        let native = ReplyTo {
+            redirect_uri: Url::parse("com.example.app:/cb").unwrap(),
+            state: Some("x".to_owned()),
+        };
+        assert_eq!(
+            native
+                .refusal(Refusal::new("access_denied", "No"), ISSUER)
+                .as_str(),
+            "com.example.app:/cb?error=access_denied&error_description=No&state=x&iss=https%3A%2F%2Fid.example.com"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn a_state_comes_back_as_it_was_and_changes_nothing_else(state in "\\PC{1,60}") {
+            let reply_to = ReplyTo {
+                redirect_uri: Url::parse("https://app.example.com/cb").unwrap(),
+                state: Some(state.clone()),
+            };
+            let address = reply_to.code("c", ISSUER);
+            let pairs: Vec<(String, String)> = address.query_pairs().into_owned().collect();
+            let expected = [("code", "c"), ("state", state.as_str()), ("iss", ISSUER)];
+            prop_assert_eq!(pairs, expected.map(|(k, v)| (k.to_owned(), v.to_owned())).to_vec());
+            prop_assert_eq!(address.origin(), reply_to.redirect_uri.origin());
+            prop_assert_eq!((address.path(), address.fragment()), ("/cb", None));
+        }
+    }
+}

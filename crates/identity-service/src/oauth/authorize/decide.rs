@@ -1,0 +1,167 @@
+//! What comes next for a good authorization request.
+
+use chrono::NaiveDateTime;
+
+use super::answer::Refusal;
+use super::request::Request;
+
+/// Which way a request came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Somebody's browser was sent here.
+    Browser,
+    /// With what he answered on the consent page.
+    Answered(Decision),
+    /// A program came with his own access token. No other site can make it do so: it is his own act, as
+    /// much as allowing it on the page.
+    Bearer,
+}
+
+/// What somebody answers who is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Decision {
+    Allow,
+    Deny,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    SignIn,
+    Ask,
+    Grant,
+    Deny,
+    Refuse(Refusal),
+}
+
+/// Decides by the sign-in, if there is one, and by whether this was allowed before or need not be.
+pub(super) fn next_step(
+    request: &Request,
+    way: Way,
+    signed_in_at: Option<NaiveDateTime>,
+    is_allowed: bool,
+    now: NaiveDateTime,
+) -> Step {
+    let prompt = request.prompt;
+    let fresh = signed_in_at.is_some_and(|at| !prompt.login && request.freshness.covers(at, now));
+    if !fresh {
+        return match prompt.none || way == Way::Bearer {
+            true => Step::Refuse(Refusal::new("login_required", "a new sign-in is required")),
+            false => Step::SignIn,
+        };
+    }
+    let consent_required = Refusal::new("consent_required", "the user has to be asked");
+    match way {
+        Way::Answered(Decision::Allow) => Step::Grant,
+        Way::Answered(Decision::Deny) => Step::Deny,
+        Way::Bearer if prompt.consent => Step::Refuse(consent_required),
+        Way::Bearer => Step::Grant,
+        Way::Browser if is_allowed && !prompt.consent => Step::Grant,
+        Way::Browser if prompt.none => Step::Refuse(consent_required),
+        Way::Browser => Step::Ask,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use chrono::{DateTime, TimeDelta};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::oauth::authorize::parameters::Parameters;
+    use crate::oauth::clients::model::OAuthClient;
+
+    const NOW: i64 = 1_800_000_000;
+
+    fn at(seconds: i64) -> NaiveDateTime {
+        DateTime::from_timestamp(seconds, 0).unwrap().naive_utc()
+    }
+
+    fn request(query: &str) -> Request {
+        let query = format!("response_type=code&{query}");
+        let client = OAuthClient::sample();
+        Request::parse(&client, &Parameters::parse(&query), true).unwrap()
+    }
+
+    /// What comes next for a browser: a word, or the code of the refusal.
+    fn step(query: &str, way: Way, age: Option<i64>, is_allowed: bool) -> &'static str {
+        let signed_in_at = age.map(|age| at(NOW - age));
+        match next_step(&request(query), way, signed_in_at, is_allowed, at(NOW)) {
+            Step::SignIn => "sign in",
+            Step::Ask => "ask",
+            Step::Grant => "grant",
+            Step::Deny => "deny",
+            Step::Refuse(refusal) => refusal.code,
+        }
+    }
+
+    #[test]
+    fn every_prompt_is_kept_to() {
+        for (query, age, is_allowed, expected) in [
+            ("", None, true, "sign in"),
+            ("", Some(0), false, "ask"),
+            ("", Some(9_999), true, "grant"),
+            ("prompt=none", None, true, "login_required"),
+            ("prompt=none", Some(0), false, "consent_required"),
+            ("prompt=none", Some(0), true, "grant"),
+            ("prompt=login", Some(0), true, "sign in"),
+            ("prompt=select_account", Some(0), true, "sign in"),
+            ("prompt=consent", Some(0), true, "ask"),
+            ("prompt=login+consent", Some(0), true, "sign in"),
+            ("max_age=60", Some(60), true, "grant"),
+            ("max_age=60", Some(61), true, "sign in"),
+            ("max_age=60&prompt=none", Some(61), true, "login_required"),
+            ("signed_in_after=1799999990000", Some(10), true, "grant"),
+            ("signed_in_after=1799999990001", Some(10), true, "sign in"),
+        ] {
+            assert_eq!(
+                step(query, Way::Browser, age, is_allowed),
+                expected,
+                "{query}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_program_is_never_sent_to_a_page() {
+        for (query, age, expected) in [
+            ("", Some(0), "grant"),
+            ("prompt=none", Some(0), "grant"),
+            ("prompt=consent", Some(0), "consent_required"),
+            ("prompt=login", Some(0), "login_required"),
+            ("max_age=60", Some(61), "login_required"),
+        ] {
+            assert_eq!(step(query, Way::Bearer, age, false), expected, "{query}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_gets_a_code_without_a_sign_in_and_leave(
+            none: bool, login: bool, consent: bool, age in proptest::option::of(0_i64..100),
+            max_age in proptest::option::of(0_u8..100), is_allowed: bool, which in 0_usize..4,
+        ) {
+            prop_assume!(!(none && (login || consent)));
+            let words = [(none, "none"), (login, "login"), (consent, "consent")];
+            let prompt: Vec<_> = words.iter().filter(|(on, _)| *on).map(|(_, word)| *word).collect();
+            let mut query = format!("prompt={}", prompt.join("+"));
+            if let Some(most) = max_age {
+                query.push_str(&format!("&max_age={most}"));
+            }
+            let ways = [Way::Browser, Way::Bearer, Way::Answered(Decision::Allow), Way::Answered(Decision::Deny)];
+            let way = ways[which];
+            let step = step(&query, way, age, is_allowed);
+            if step == "grant" {
+                let age = TimeDelta::seconds(age.unwrap());
+                prop_assert!(max_age.is_none_or(|most| age <= TimeDelta::seconds(most.into())));
+                prop_assert!(!login && way != Way::Answered(Decision::Deny));
+                prop_assert!(way != Way::Browser || (is_allowed && !consent));
+            }
+            prop_assert!(!none || !matches!(step, "ask" | "sign in"));
+            prop_assert!(way != Way::Bearer || !matches!(step, "ask" | "sign in"));
+        }
+    }
+}

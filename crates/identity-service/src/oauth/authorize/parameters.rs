@@ -1,0 +1,156 @@
+//! The parameters of an authorization request, before anything is made of them.
+
+use chrono::{DateTime, Utc};
+use url::form_urlencoded;
+
+/// Ours: the sign-in must be younger than this, in milliseconds since the epoch. It stands for `prompt=login` and
+/// `max_age` in the address that somebody comes back to from the sign-in page, or he would be sent there
+/// again and again. Whoever writes it himself asks for less than a client could by `max_age`.
+pub(super) const SIGNED_IN_AFTER: &str = "signed_in_after";
+
+/// What this endpoint reads. Others are ignored (RFC 6749 section 3.1), however often they come.
+const KNOWN: [&str; 16] = [
+    "client_id",
+    "redirect_uri",
+    "response_type",
+    "response_mode",
+    "scope",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "nonce",
+    "prompt",
+    "max_age",
+    "login_hint",
+    "request",
+    "request_uri",
+    "registration",
+    SIGNED_IN_AFTER,
+];
+
+/// The parameters that are known here, as they came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parameters(Vec<(String, String)>);
+
+/// Why a parameter cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// Two could be read differently elsewhere (RFC 6749 section 3.1).
+    Doubled,
+    /// Control characters, or what was no UTF-8.
+    Garbled,
+}
+
+impl Parameters {
+    /// Reads a query string.
+    pub(crate) fn parse(query: &str) -> Self {
+        let known = form_urlencoded::parse(query.as_bytes())
+            .filter(|(name, _)| KNOWN.contains(&name.as_ref()));
+        Self(
+            known
+                .map(|(k, v)| (k.into_owned(), v.into_owned()))
+                .collect(),
+        )
+    }
+
+    /// The value of a parameter. One without a value counts as omitted (RFC 6749 section 3.1).
+    pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Unreadable> {
+        let mut given = self.0.iter().filter(|(known, _)| known == name);
+        let Some((_, value)) = given.next() else {
+            return Ok(None);
+        };
+        if given.next().is_some() {
+            return Err(Unreadable::Doubled);
+        }
+        if value.contains(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER) {
+            return Err(Unreadable::Garbled);
+        }
+        Ok(Some(value.as_str()).filter(|value| !value.is_empty()))
+    }
+
+    /// The value of a parameter; none for one that cannot be read, as for one that is missing.
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
+        self.get(name).ok().flatten()
+    }
+
+    /// The first parameter that cannot be read.
+    pub(super) fn unreadable(&self) -> Option<(&str, Unreadable)> {
+        self.0
+            .iter()
+            .find_map(|(name, _)| Some((name.as_str(), self.get(name).err()?)))
+    }
+
+    /// The query string that says the same.
+    pub(crate) fn query(&self) -> String {
+        form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(&self.0)
+            .finish()
+    }
+
+    /// The same request for who comes back from the sign-in page, where he was sent at `now` if he had to
+    /// sign in anew.
+    pub(super) fn after_sign_in(&self, anew: bool, now: DateTime<Utc>) -> Self {
+        if !anew {
+            return self.clone();
+        }
+        let kept = self
+            .0
+            .iter()
+            .filter_map(|(name, value)| match name.as_str() {
+                "max_age" | SIGNED_IN_AFTER => None,
+                "prompt" => {
+                    let left: Vec<_> = value
+                        .split(' ')
+                        .filter(|word| !matches!(*word, "login" | "select_account"))
+                        .collect();
+                    Some((name.clone(), left.join(" ")))
+                }
+                _ => Some((name.clone(), value.clone())),
+            });
+        let after = now.timestamp_millis().to_string();
+        let kept = kept.chain([(SIGNED_IN_AFTER.to_owned(), after)]);
+        Self(kept.collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_parameter_counts_once_and_only_with_a_value() {
+        let given =
+            Parameters::parse("state=&scope=openid&client_id=a&client_id=a&foo=1&foo=2&nonce=%00");
+        assert_eq!(given.get("state"), Ok(None));
+        assert_eq!(given.get("scope"), Ok(Some("openid")));
+        assert_eq!(given.get("client_id"), Err(Unreadable::Doubled));
+        assert_eq!(given.get("nonce"), Err(Unreadable::Garbled));
+        assert_eq!(given.get("foo"), Ok(None));
+        assert_eq!(given.unreadable(), Some(("client_id", Unreadable::Doubled)));
+        let blank_and_not = Parameters::parse("state=&state=x");
+        assert_eq!(blank_and_not.get("state"), Err(Unreadable::Doubled));
+    }
+
+    #[test]
+    fn a_new_sign_in_is_asked_for_once() {
+        let now = DateTime::from_timestamp_millis(5_000).unwrap_or_default();
+        let given = Parameters::parse("prompt=login+consent&max_age=0&signed_in_after=1&state=x");
+        assert_eq!(
+            given.after_sign_in(true, now).query(),
+            "prompt=consent&state=x&signed_in_after=5000"
+        );
+        assert_eq!(given.after_sign_in(false, now), given);
+    }
+
+    proptest! {
+        #[test]
+        fn the_query_string_reads_back_and_is_plain_ascii(query in "\\PC{0,80}") {
+            let query = format!("state={query}&nonce=1");
+            let given = Parameters::parse(&query);
+            prop_assert_eq!(&Parameters::parse(&given.query()), &given);
+            prop_assert!(given.query().bytes().all(|b| b.is_ascii_graphic() && b != b'\\'));
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The rules of an authorization request.
+
+use auth_types::ScopeSet;
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use url::Url;
+
+use super::answer::{Refusal, ReplyTo};
+use super::parameters::{Parameters, SIGNED_IN_AFTER, Unreadable};
+use crate::oauth::clients::model::OAuthClient;
+use crate::oauth::pkce::Challenge;
+
+/// Longer ones are refused; a nonce is some random bytes.
+const MAX_NONCE_CHARS: usize = 512;
+/// Longer requests could not be come back to from the sign-in page.
+const MAX_QUERY_BYTES: usize = 3_800;
+
+/// A request that keeps all rules.
+#[derive(Debug, Clone)]
+pub(crate) struct Request {
+    pub(super) scope: ScopeSet,
+    pub(super) challenge: Option<Challenge>,
+    pub(super) nonce: Option<String>,
+    pub(super) prompt: Prompt,
+    pub(super) freshness: Freshness,
+}
+
+/// What the client wants its user to be asked, or not (OpenID Connect Core section 3.1.2.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Prompt {
+    /// Nothing may be shown.
+    pub(super) none: bool,
+    /// To sign in again, perhaps as somebody else.
+    pub(super) login: bool,
+    /// Whether he allows it, even if he did before.
+    pub(super) consent: bool,
+}
+
+/// How young the sign-in has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Freshness {
+    max_age: Option<TimeDelta>,
+    after: Option<DateTime<Utc>>,
+}
+
+/// The client that a request names.
+pub(super) fn client_id(parameters: &Parameters) -> Result<&str, &'static str> {
+    if parameters.query().len() > MAX_QUERY_BYTES {
+        return Err("The request is too long");
+    }
+    match parameters.get("client_id") {
+        Ok(Some(id)) => Ok(id),
+        Ok(None) => Err("The request names no client_id"),
+        Err(_) => Err("The client_id cannot be read"),
+    }
+}
+
+/// Where answers to this client go. An address that is not one of its own is never sent anybody to
+/// (RFC 9700 section 4.1.3).
+pub(super) fn reply_to(
+    client: &OAuthClient,
+    parameters: &Parameters,
+) -> Result<(String, ReplyTo), &'static str> {
+    let given = match parameters.get("redirect_uri") {
+        Ok(Some(given)) => given,
+        Ok(None) => return Err("The request names no redirect_uri"),
+        Err(_) => return Err("The redirect_uri cannot be read"),
+    };
+    let address = Url::parse(given).ok();
+    let known = address.filter(|_| client.allows_redirect(given));
+    let redirect_uri = known.ok_or("The redirect_uri is not one of this client's")?;
+    // One that cannot be read is not sent back either.
+    let state = parameters.value("state").map(str::to_owned);
+    let reply_to = ReplyTo {
+        redirect_uri,
+        state,
+    };
+    Ok((given.to_owned(), reply_to))
+}
+
+impl Request {
+    /// Reads what a client asks for.
+    pub(super) fn parse(
+        client: &OAuthClient,
+        parameters: &Parameters,
+        allow_plain: bool,
+    ) -> Result<Self, Refusal> {
+        if let Some((_, why)) = parameters.unreadable() {
+            return Err(Refusal::invalid(match why {
+                Unreadable::Doubled => "a parameter is given twice",
+                Unreadable::Garbled => "a parameter has characters that none can have",
+            }));
+        }
+        check_kind(parameters)?;
+        let get = |name| parameters.value(name);
+        let challenge = Challenge::parse(
+            get("code_challenge"),
+            get("code_challenge_method"),
+            allow_plain,
+        )
+        .map_err(Refusal::invalid)?;
+        // RFC 9700 section 2.1.1: nothing else proves that who redeems the code is who asked.
+        if client.is_public() && challenge.is_none() {
+            return Err(Refusal::invalid(
+                "a public client must send a code_challenge",
+            ));
+        }
+        let nonce = get("nonce").map(str::to_owned);
+        if nonce
+            .as_ref()
+            .is_some_and(|nonce| nonce.chars().count() > MAX_NONCE_CHARS)
+        {
+            return Err(Refusal::invalid("nonce is too long"));
+        }
+        Ok(Self {
+            scope: scope_for(client, get("scope"))?,
+            challenge,
+            nonce,
+            prompt: Prompt::parse(get("prompt").unwrap_or_default())?,
+            freshness: Freshness {
+                max_age: get("max_age").map(seconds).transpose()?,
+                after: get(SIGNED_IN_AFTER).and_then(moment),
+            },
+        })
+    }
+
+    /// Whether not every sign-in will do.
+    pub(super) fn wants_new_sign_in(&self) -> bool {
+        self.prompt.login || self.freshness != Freshness::default()
+    }
+}
+
+/// What a client gets that asks for this: what it may ask for at most, and all of that when it asks for nothing.
+pub(crate) fn scope_for(client: &OAuthClient, asked: Option<&str>) -> Result<ScopeSet, Refusal> {
+    let Some(asked) = asked else {
+        return Ok(client.scope);
+    };
+    let asked: Option<ScopeSet> = asked.parse().ok();
+    asked
+        .filter(|asked| !asked.is_empty() && client.scope.includes(*asked))
+        .ok_or(Refusal::new(
+            "invalid_scope",
+            "the scope is unknown, or more than this client may ask for",
+        ))
+}
+
+/// What kind of answer is wanted, and that nothing is asked for in ways that are not read here.
+fn check_kind(parameters: &Parameters) -> Result<(), Refusal> {
+    for (name, code) in [
+        ("request", "request_not_supported"),
+        ("request_uri", "request_uri_not_supported"),
+        ("registration", "registration_not_supported"),
+    ] {
+        if parameters.value(name).is_some() {
+            return Err(Refusal::new(code, "the parameters go into the query"));
+        }
+    }
+    match parameters.value("response_type") {
+        Some("code") => {}
+        None => return Err(Refusal::invalid("response_type is missing")),
+        Some(_) => {
+            return Err(Refusal::new(
+                "unsupported_response_type",
+                "response_type must be code",
+            ));
+        }
+    }
+    match parameters.value("response_mode") {
+        None | Some("query") => Ok(()),
+        Some(_) => Err(Refusal::invalid("response_mode must be query")),
+    }
+}
+
+impl Prompt {
+    fn parse(text: &str) -> Result<Self, Refusal> {
+        let mut prompt = Self::default();
+        for word in text.split(' ').filter(|word| !word.is_empty()) {
+            match word {
+                "none" => prompt.none = true,
+                // Who signs in anew chooses as whom.
+                "login" | "select_account" => prompt.login = true,
+                "consent" => prompt.consent = true,
+                _ => return Err(Refusal::invalid("prompt is unknown")),
+            }
+        }
+        if prompt.none && (prompt.login || prompt.consent) {
+            return Err(Refusal::invalid("prompt=none stands alone"));
+        }
+        Ok(prompt)
+    }
+}
+
+impl Freshness {
+    /// Whether a sign-in of this moment is young enough.
+    pub(super) fn covers(self, signed_in_at: NaiveDateTime, now: NaiveDateTime) -> bool {
+        let young = self.max_age.is_none_or(|most| now - signed_in_at <= most);
+        young
+            && self
+                .after
+                .is_none_or(|after| signed_in_at >= after.naive_utc())
+    }
+}
+
+fn seconds(text: &str) -> Result<TimeDelta, Refusal> {
+    let refusal = Refusal::invalid("max_age must be a number of seconds");
+    let seconds: u32 = text.parse().map_err(|_| refusal)?;
+    Ok(TimeDelta::seconds(seconds.into()))
+}
+
+fn moment(text: &str) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp_millis(text.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+use actix_web::http::StatusCode;
+use actix_web::http::header::{AUTHORIZATION, CACHE_CONTROL, LOCATION, REFERRER_POLICY};
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use auth_types::wire::IdentityError;
+use serde::Deserialize;
+use service_kit::Problem;
+use service_kit::http::endpoint;
+use url::form_urlencoded::Serializer;
+
+use super::decide::{Decision, Way};
+use super::parameters::Parameters;
+use super::service::{self, Outcome, Question};
+use crate::app::App;
+use crate::auth;
+use crate::error::Error;
+use crate::oauth::scopes::{self, Line};
+use crate::origin::Origin;
+use crate::pages::form::Form;
+use crate::pages::layout::{self, Frame};
+use crate::pages::visitor::{Visitor, sign_in_path};
+use crate::pages::wants_page;
+
+const PATH: &str = "/api/oauth/authorize";
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint(PATH).get(authorize))
+        .service(endpoint("/consent").post(answer));
+}
+
+/// Where a client sends somebody's browser, to be sent back with a code, or with an error once the client and
+/// its address are known. Who is signed in by the cookie of the sign-in page is asked, unless he has
+/// allowed it before or the client is the product's own; a bearer token of a sign-in counts as his leave.
+#[utoipa::path(
+    get, path = "/api/oauth/authorize", tag = "oauth", security((), ("bearer" = [])),
+    params(
+        ("client_id" = String, Query),
+        ("response_type" = String, Query, description = "`code`"),
+        ("redirect_uri" = String, Query, description = "Exactly as registered; any port on loopback"),
+        ("scope" = Option<String>, Query, description = "Names with spaces between; all that the client is registered for when absent"),
+        ("state" = Option<String>, Query, description = "Comes back unchanged"),
+        ("code_challenge" = Option<String>, Query, description = "RFC 7636; required for public clients"),
+        ("code_challenge_method" = Option<String>, Query, description = "`S256` or `plain`, which is meant when absent"),
+        ("nonce" = Option<String>, Query, description = "Comes back in the id token"),
+        ("prompt" = Option<String>, Query, description = "`none`, or `login` and `consent`"),
+        ("max_age" = Option<u32>, Query, description = "How many seconds the sign-in may be old"),
+        ("login_hint" = Option<String>, Query, description = "The username to begin with"),
+    ),
+    responses(
+        (status = 200, description = "The page that asks", body = String, content_type = "text/html"),
+        (status = 302, description = "To `redirect_uri` with `code`, `state` and `iss`, or with `error`, `error_description`, `state` and `iss`; or to the sign-in page"),
+        (status = 400, description = "`invalid_request`: an unknown client, or an address that is not its own", body = IdentityError),
+        (status = 401, description = "`authentication_required` for who asks for JSON; `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`insufficient_scope`: a token that is not of a sign-in", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn authorize(
+    app: Data<App>,
+    origin: Origin,
+    req: HttpRequest,
+) -> actix_web::Result<HttpResponse> {
+    let parameters = Parameters::parse(req.query_string());
+    let visitor = Visitor::of(&req).await?;
+    let (user, way) = if req.headers().contains_key(AUTHORIZATION) {
+        (Some(auth::current_user(&req).await?), Way::Bearer)
+    } else {
+        (visitor.user.clone(), Way::Browser)
+    };
+    match service::authorize(&app, parameters, user.as_ref(), way, &origin).await? {
+        Outcome::Reply(url) => Ok(found(url.as_str())),
+        Outcome::Ask(question) => Ok(ask(&visitor, &question)),
+        Outcome::SignIn(_) if !wants_page(&req) => Err(Error::AuthenticationRequired.into()),
+        Outcome::SignIn(parameters) => Ok(found(&sign_in(&visitor, &parameters))),
+        Outcome::Bad(why) => Err(bad(why).into()),
+    }
+}
+
+/// What somebody answers, with the whole request again: it is looked at as if it came just now.
+#[derive(Deserialize)]
+pub(super) struct ConsentForm {
+    request: String,
+    decision: Decision,
+}
+
+async fn answer(form: Form<ConsentForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let Form { visitor, fields } = form;
+    let parameters = Parameters::parse(&fields.request);
+    let (user, way) = (visitor.user.as_ref(), Way::Answered(fields.decision));
+    match service::authorize(&visitor.app, parameters, user, way, &origin).await? {
+        Outcome::Reply(url) => Ok(layout::onward(&url)),
+        Outcome::Ask(question) => Ok(ask(&visitor, &question)),
+        Outcome::SignIn(parameters) => Ok(visitor.see_other(&sign_in(&visitor, &parameters))),
+        Outcome::Bad(why) => Err(bad(why).into()),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "consent.html")]
+struct ConsentPage<'a> {
+    frame: Frame,
+    client: &'a str,
+    username: &'a str,
+    /// Where the browser goes afterwards.
+    host: &'a str,
+    lines: Vec<Line>,
+    request: String,
+}
+
+fn ask(visitor: &Visitor, question: &Question) -> HttpResponse {
+    let url = &question.redirect_uri;
+    let user = visitor.user.as_ref();
+    let page = ConsentPage {
+        frame: visitor.frame("Allow access"),
+        client: &question.client.name,
+        username: user.map_or("", |user| &user.account.username),
+        host: url.host_str().unwrap_or(url.scheme()),
+        lines: scopes::lines(question.request.scope),
+        request: question.parameters.query(),
+    };
+    visitor.show(StatusCode::OK, &page)
+}
+
+/// Where somebody signs in, anew if he is signed in, and comes back from.
+fn sign_in(visitor: &Visitor, parameters: &Parameters) -> String {
+    let path = sign_in_path(&format!("{PATH}?{}", parameters.query()));
+    let mut query = Serializer::new(path);
+    if visitor.user.is_some() {
+        query.append_pair("again", "true");
+    }
+    if let Some(name) = parameters.value("login_hint") {
+        query.append_pair("login_hint", name);
+    }
+    query.finish()
+}
+
+/// The code in the address is nobody else's business (RFC 9700 section 4.2.4).
+fn found(address: &str) -> HttpResponse {
+    HttpResponse::Found()
+        .insert_header((LOCATION, address))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .insert_header((REFERRER_POLICY, "no-referrer"))
+        .finish()
+}
+
+fn bad(why: &'static str) -> Problem {
+    Problem::new(StatusCode::BAD_REQUEST, "invalid_request", why)
+}

@@ -1,0 +1,178 @@
+use secrecy::ExposeSecret as _;
+use url::Url;
+
+use super::answer::{Refusal, ReplyTo};
+use super::decide::{Step, Way, next_step};
+use super::parameters::Parameters;
+use super::request::{self, Request};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::oauth::clients;
+use crate::oauth::clients::model::OAuthClient;
+use crate::oauth::codes::{self, NewCode};
+use crate::oauth::consents;
+use crate::origin::Origin;
+
+/// How a request ends, for now.
+pub(super) enum Outcome {
+    /// With an answer that the browser brings to the client.
+    Reply(Url),
+    /// At the sign-in page; from there on with these parameters.
+    SignIn(Parameters),
+    /// At the consent page.
+    Ask(Box<Question>),
+    /// Nobody to answer to: said to the user (RFC 6749 section 4.1.2.1).
+    Bad(&'static str),
+}
+
+/// What somebody is asked.
+pub(super) struct Question {
+    pub(super) client: OAuthClient,
+    pub(super) request: Request,
+    pub(super) redirect_uri: Url,
+    pub(super) parameters: Parameters,
+}
+
+/// Looks at a request, which may come again and again with more known each time, and takes it as far as it goes.
+pub(super) async fn authorize(
+    app: &App,
+    parameters: Parameters,
+    user: Option<&CurrentUser>,
+    way: Way,
+    origin: &Origin,
+) -> Result<Outcome, Error> {
+    let good = match read(app, &parameters).await? {
+        Ok(good) => good,
+        Err(outcome) => return Ok(outcome),
+    };
+    let now = app.clock.now();
+    let is_allowed = match user {
+        Some(user) => is_allowed(app, user, &good).await?,
+        None => false,
+    };
+    let signed_in_at = user.map(|user| user.session.authenticated_at);
+    let step = next_step(
+        &good.request,
+        way,
+        signed_in_at,
+        is_allowed,
+        now.naive_utc(),
+    );
+    match (step, user) {
+        (Step::Grant, Some(user)) => grant(app, user, good, way, origin).await,
+        (Step::Deny, Some(user)) => deny(app, user, good, origin).await,
+        (Step::Refuse(refusal), _) => Ok(good.refused(app, refusal)),
+        (Step::Ask, _) => Ok(Outcome::Ask(Box::new(Question {
+            redirect_uri: good.reply_to.redirect_uri,
+            client: good.client,
+            request: good.request,
+            parameters,
+        }))),
+        (Step::SignIn | Step::Grant | Step::Deny, _) => {
+            let anew = user.is_some() || good.request.wants_new_sign_in();
+            Ok(Outcome::SignIn(parameters.after_sign_in(anew, now)))
+        }
+    }
+}
+
+/// A request that keeps all rules, and whose it is.
+struct Good {
+    client: OAuthClient,
+    request: Request,
+    /// As the request has it.
+    redirect_uri: String,
+    reply_to: ReplyTo,
+}
+
+impl Good {
+    fn refused(&self, app: &App, refusal: Refusal) -> Outcome {
+        Outcome::Reply(self.reply_to.refusal(refusal, &app.base_url))
+    }
+}
+
+/// Reads a request, or says how it ends for its own fault.
+async fn read(app: &App, parameters: &Parameters) -> Result<Result<Good, Outcome>, Error> {
+    let id = match request::client_id(parameters) {
+        Ok(id) => id,
+        Err(why) => return Ok(Err(Outcome::Bad(why))),
+    };
+    let Some(client) = clients::service::find_client(app, id).await? else {
+        let why = "There is no client with this client_id";
+        return Ok(Err(Outcome::Bad(why)));
+    };
+    let (redirect_uri, reply_to) = match request::reply_to(&client, parameters) {
+        Ok(known) => known,
+        Err(why) => return Ok(Err(Outcome::Bad(why))),
+    };
+    Ok(
+        match Request::parse(&client, parameters, app.allow_plain_pkce) {
+            Ok(request) => Ok(Good {
+                client,
+                request,
+                redirect_uri,
+                reply_to,
+            }),
+            Err(refusal) => Err(Outcome::Reply(reply_to.refusal(refusal, &app.base_url))),
+        },
+    )
+}
+
+async fn is_allowed(app: &App, user: &CurrentUser, good: &Good) -> Result<bool, Error> {
+    if good.client.is_first_party {
+        return Ok(true);
+    }
+    let (id, scope) = (&good.client.id, good.request.scope);
+    consents::service::is_allowed(app, user.account.id, id, scope).await
+}
+
+/// Makes the code, and remembers what it is for if that was allowed just now.
+async fn grant(
+    app: &App,
+    user: &CurrentUser,
+    good: Good,
+    way: Way,
+    origin: &Origin,
+) -> Result<Outcome, Error> {
+    let allowed_by = match way {
+        Way::Browser => None,
+        Way::Answered(_) => Some("page"),
+        Way::Bearer => Some("access_token"),
+    };
+    let code = NewCode {
+        client_id: good.client.id,
+        redirect_uri: good.redirect_uri,
+        scope: good.request.scope,
+        nonce: good.request.nonce,
+        challenge: good.request.challenge,
+    };
+    let origin = origin.clone().of(user);
+    let user = user.clone();
+    let code = app
+        .change(&origin, move |change| {
+            if let Some(by) = allowed_by {
+                let id = user.account.id;
+                consents::service::allow(change, id, &code.client_id, code.scope, by)?;
+            }
+            codes::issue(change, &user, &code)
+        })
+        .await?;
+    let url = good.reply_to.code(code.expose_secret(), &app.base_url);
+    Ok(Outcome::Reply(url))
+}
+
+async fn deny(
+    app: &App,
+    user: &CurrentUser,
+    good: Good,
+    origin: &Origin,
+) -> Result<Outcome, Error> {
+    let (user_id, client_id) = (user.account.id, good.client.id.clone());
+    let origin = origin.clone().of(user);
+    app.change(&origin, move |change| {
+        consents::service::deny(change, user_id, &client_id, "page")
+    })
+    .await?;
+    let refusal = Refusal::new("access_denied", "the user did not allow it");
+    Ok(good.refused(app, refusal))
+}

@@ -1,0 +1,74 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::Db;
+use diesel::prelude::*;
+
+use super::model::{CodeRow, NewCodeRow};
+use crate::schema::oauth_codes;
+
+pub(super) fn insert_code(db: &mut Db, code: &NewCodeRow<'_>) -> QueryResult<()> {
+    diesel::insert_into(oauth_codes::table)
+        .values(code)
+        .execute(db)
+        .map(drop)
+}
+
+/// A code that was made for this client.
+pub(super) fn find_code(db: &mut Db, hash: &str, client_id: &str) -> QueryResult<Option<CodeRow>> {
+    oauth_codes::table
+        .find(hash)
+        .filter(oauth_codes::client_id.eq(client_id))
+        .select((
+            oauth_codes::user_id,
+            oauth_codes::authorized_by,
+            oauth_codes::redirect_uri,
+            oauth_codes::scope,
+            oauth_codes::nonce,
+            oauth_codes::challenge,
+            oauth_codes::challenge_method,
+            oauth_codes::auth_time,
+            oauth_codes::expires_at,
+            oauth_codes::used_at,
+        ))
+        .first(db)
+        .optional()
+}
+
+/// Uses a code up for this session; false when it was used before or its time is over. This one statement
+/// decides between any number of clients with the same code.
+pub(super) fn use_up(
+    db: &mut Db,
+    hash: &str,
+    session_id: &str,
+    now: NaiveDateTime,
+) -> QueryResult<bool> {
+    let unused = oauth_codes::table
+        .find(hash)
+        .filter(oauth_codes::used_at.is_null())
+        .filter(oauth_codes::expires_at.gt(now));
+    diesel::update(unused)
+        .set((
+            oauth_codes::used_at.eq(now),
+            oauth_codes::session_id.eq(session_id),
+        ))
+        .execute(db)
+        .map(|used| used == 1)
+}
+
+/// The session that a used code gave.
+pub(super) fn find_given(db: &mut Db, hash: &str) -> QueryResult<Option<String>> {
+    let given: Option<Option<String>> = oauth_codes::table
+        .find(hash)
+        .select(oauth_codes::session_id)
+        .first(db)
+        .optional()?;
+    Ok(given.flatten())
+}
+
+/// Removes the codes that an account gave a client; how many.
+pub(crate) fn delete_of(db: &mut Db, user_id: UserId, client_id: &str) -> QueryResult<usize> {
+    let given = oauth_codes::table
+        .filter(oauth_codes::user_id.eq(user_id))
+        .filter(oauth_codes::client_id.eq(client_id));
+    diesel::delete(given).execute(db)
+}

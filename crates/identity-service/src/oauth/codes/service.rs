@@ -1,0 +1,179 @@
+use auth_types::ScopeSet;
+use chrono::{NaiveDateTime, TimeDelta};
+use secrecy::SecretString;
+use serde_json::json;
+use service_kit::crypto::random_token;
+
+use super::model::{CodeRow, NewCodeRow};
+use super::queries;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::auth::CurrentUser;
+use crate::change::Change;
+use crate::error::Error;
+use crate::links;
+use crate::oauth::clients::model::OAuthClient;
+use crate::oauth::error::OAuthError;
+use crate::oauth::grants::{self, Granted, NewGrant};
+use crate::oauth::pkce::{self, Challenge};
+use crate::origin::Origin;
+use crate::sessions;
+
+/// Time enough for a browser to bring it to its client.
+const CODE_LIFE: TimeDelta = TimeDelta::seconds(60);
+
+/// What a code is made for.
+pub(crate) struct NewCode {
+    pub(crate) client_id: String,
+    /// As the request has it.
+    pub(crate) redirect_uri: String,
+    pub(crate) scope: ScopeSet,
+    pub(crate) nonce: Option<String>,
+    pub(crate) challenge: Option<Challenge>,
+}
+
+/// Makes a code for the client of `code`, by leave of this sign-in.
+pub(crate) fn issue(
+    change: &mut Change<'_>,
+    user: &CurrentUser,
+    code: &NewCode,
+) -> Result<SecretString, Error> {
+    let token = random_token();
+    let now = change.now.naive_utc();
+    queries::insert_code(
+        change.db,
+        &NewCodeRow {
+            code_hash: &links::hash(&token),
+            client_id: &code.client_id,
+            user_id: user.account.id.get(),
+            authorized_by: &user.token.session_id,
+            redirect_uri: &code.redirect_uri,
+            scope: code.scope.to_string(),
+            nonce: code.nonce.as_deref(),
+            challenge: code.challenge.as_ref().map(Challenge::text),
+            challenge_method: code.challenge.as_ref().map(Challenge::method),
+            auth_time: user.session.authenticated_at,
+            created_at: now,
+            expires_at: now + CODE_LIFE,
+        },
+    )?;
+    Ok(token)
+}
+
+/// Opens the session that a code is for. One that comes a second time ends the session that it gave:
+/// somebody has a copy (RFC 6749 section 4.1.2).
+pub(crate) async fn redeem(
+    app: &App,
+    client: &OAuthClient,
+    code: &str,
+    redirect_uri: &str,
+    verifier: Option<&str>,
+    origin: &Origin,
+) -> Result<Granted, OAuthError> {
+    let hash = links::hash(&SecretString::from(code));
+    let (key, client_id) = (hash.clone(), client.id.clone());
+    let row = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::find_code(db, &key, &client_id)?))
+        .await?
+        .ok_or_else(not_good)?;
+    if row.used_at.is_some() {
+        return replayed(app, client, hash, row, origin).await;
+    }
+    row.check(redirect_uri, verifier, app.clock.now_naive())?;
+    let grant = NewGrant {
+        client: client.clone(),
+        user_id: row.user_id,
+        scope: row.scope()?,
+        authorized_by: row.authorized_by.clone(),
+        auth_time: row.auth_time,
+        nonce: row.nonce.clone(),
+        by: "authorization_code",
+    };
+    let key = hash.clone();
+    let granted = grants::open(app, grant, origin, move |change, session_id| {
+        let now = change.now.naive_utc();
+        Ok(queries::use_up(change.db, &key, session_id, now)?)
+    })
+    .await?;
+    match granted {
+        Some(granted) => Ok(granted),
+        None => replayed(app, client, hash, row, origin).await,
+    }
+}
+
+fn not_good() -> OAuthError {
+    OAuthError::invalid_grant("The code is unknown, used, or over its time")
+}
+
+impl CodeRow {
+    /// Checks what a client must know to use the code.
+    fn check(
+        &self,
+        redirect_uri: &str,
+        verifier: Option<&str>,
+        now: NaiveDateTime,
+    ) -> Result<(), OAuthError> {
+        if self.expires_at <= now {
+            return Err(not_good());
+        }
+        if self.redirect_uri != redirect_uri {
+            return Err(OAuthError::invalid_grant(
+                "The redirect_uri is not the one that the code was sent to",
+            ));
+        }
+        if verifier.is_some_and(|verifier| !pkce::is_well_formed(verifier)) {
+            return Err(OAuthError::invalid_request(
+                "code_verifier must have 43 to 128 characters of A-Z a-z 0-9 - . _ ~",
+            ));
+        }
+        match (self.challenge()?, verifier) {
+            (None, None) => Ok(()),
+            (Some(challenge), Some(verifier)) if challenge.is_met_by(verifier) => Ok(()),
+            (Some(_), Some(_)) => Err(OAuthError::invalid_grant("The code_verifier is wrong")),
+            (Some(_), None) => Err(OAuthError::invalid_grant("The code_verifier is missing")),
+            // RFC 9700 section 4.8.2: somebody took the challenge out of the request.
+            (None, Some(_)) => Err(OAuthError::invalid_grant(
+                "The request for this code had no code_challenge",
+            )),
+        }
+    }
+
+    fn challenge(&self) -> Result<Option<Challenge>, Error> {
+        let Some(text) = self.challenge.clone() else {
+            return Ok(None);
+        };
+        let method = self.challenge_method.as_deref().unwrap_or_default();
+        Challenge::stored(text, method)
+            .map(Some)
+            .ok_or_else(|| Error::internal("oauth_codes.challenge_method", method))
+    }
+
+    fn scope(&self) -> Result<ScopeSet, Error> {
+        let read = self.scope.parse();
+        read.map_err(|error| Error::internal("oauth_codes.scope", error))
+    }
+}
+
+async fn replayed(
+    app: &App,
+    client: &OAuthClient,
+    hash: String,
+    row: CodeRow,
+    origin: &Origin,
+) -> Result<Granted, OAuthError> {
+    let (user_id, client_id) = (row.user_id, client.id.clone());
+    app.change(origin, move |change| {
+        let Some(sid) = queries::find_given(change.db, &hash)? else {
+            return Ok(());
+        };
+        if sessions::queries::revoke(change.db, &sid, change.now.naive_utc())? {
+            let entry = Entry::on(Action::CodeReplayed, user_id).session(&sid);
+            change.audit(&entry.details(json!({ "client_id": client_id })))?;
+            change.sessions_ended(user_id, &[sid])?;
+        }
+        Ok(())
+    })
+    .await?;
+    Err(not_good())
+}

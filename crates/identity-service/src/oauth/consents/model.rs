@@ -1,0 +1,80 @@
+use auth_types::ScopeSet;
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+
+use crate::error::Error;
+
+/// What an account has allowed a client.
+#[derive(Debug, Queryable)]
+pub(crate) struct ConsentRow {
+    pub(crate) client_id: String,
+    pub(crate) client_name: String,
+    pub(crate) scope: String,
+    pub(crate) created_at: NaiveDateTime,
+    pub(crate) updated_at: NaiveDateTime,
+}
+
+/// A session that a client has of an account. The client may be gone.
+#[derive(Debug, Queryable)]
+pub(super) struct ClientSessionRow {
+    pub(super) client_id: Option<String>,
+    pub(super) client_name: Option<String>,
+    pub(super) scope: Option<String>,
+    pub(super) created_at: NaiveDateTime,
+    pub(super) last_used_at: NaiveDateTime,
+}
+
+/// A client that has access to an account, or had and need not ask again.
+#[derive(Debug, Clone)]
+pub(crate) struct Application {
+    pub(crate) client_id: String,
+    pub(crate) name: String,
+    pub(crate) scope: ScopeSet,
+    /// When access was first given, of what still stands.
+    pub(crate) connected_at: NaiveDateTime,
+    /// When it last asked for a token; none while it has no session.
+    pub(crate) last_used_at: Option<NaiveDateTime>,
+    /// How many sessions it has.
+    pub(crate) sessions: u32,
+}
+
+impl Application {
+    pub(super) fn allowed(row: ConsentRow) -> Result<Self, Error> {
+        Ok(Self {
+            scope: read_scope(&row.scope)?,
+            client_id: row.client_id,
+            name: row.client_name,
+            connected_at: row.created_at,
+            last_used_at: None,
+            sessions: 0,
+        })
+    }
+
+    /// The application of a session; none for one that no client has.
+    pub(super) fn of_session(row: &ClientSessionRow) -> Option<Self> {
+        let client_id = row.client_id.clone()?;
+        Some(Self {
+            name: row.client_name.clone().unwrap_or_else(|| client_id.clone()),
+            client_id,
+            scope: ScopeSet::default(),
+            connected_at: row.created_at,
+            last_used_at: None,
+            sessions: 0,
+        })
+    }
+
+    /// Counts a session of this application.
+    pub(super) fn count(&mut self, row: &ClientSessionRow) -> Result<(), Error> {
+        let scope = read_scope(row.scope.as_deref().unwrap_or_default())?;
+        self.scope = self.scope.union(scope);
+        self.connected_at = self.connected_at.min(row.created_at);
+        self.last_used_at = self.last_used_at.max(Some(row.last_used_at));
+        self.sessions = self.sessions.saturating_add(1);
+        Ok(())
+    }
+}
+
+pub(super) fn read_scope(text: &str) -> Result<ScopeSet, Error> {
+    let read = text.parse();
+    read.map_err(|error| Error::internal("a stored scope", error))
+}

@@ -1,0 +1,129 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::prelude::*;
+use diesel::upsert::excluded;
+
+use super::model::{ClientSessionRow, ConsentRow};
+use crate::access::Grant;
+use crate::schema::{oauth_clients, oauth_consents, sessions};
+
+/// What an account has allowed a client.
+pub(super) fn find_scope(
+    db: &mut Db,
+    user_id: UserId,
+    client_id: &str,
+) -> QueryResult<Option<String>> {
+    oauth_consents::table
+        .find((user_id.get(), client_id))
+        .select(oauth_consents::scope)
+        .first(db)
+        .optional()
+}
+
+/// Writes down what an account allows a client from now on.
+pub(super) fn put_consent(
+    db: &mut Db,
+    user_id: UserId,
+    client_id: &str,
+    scope: &str,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    on_backend!(db, c => diesel::insert_into(oauth_consents::table)
+        .values((
+            oauth_consents::user_id.eq(user_id.get()),
+            oauth_consents::client_id.eq(client_id),
+            oauth_consents::scope.eq(scope),
+            oauth_consents::created_at.eq(now),
+            oauth_consents::updated_at.eq(now),
+        ))
+        .on_conflict((oauth_consents::user_id, oauth_consents::client_id))
+        .do_update()
+        .set((
+            oauth_consents::scope.eq(excluded(oauth_consents::scope)),
+            oauth_consents::updated_at.eq(excluded(oauth_consents::updated_at)),
+        ))
+        .execute(c))
+    .map(drop)
+}
+
+/// Removes what an account allowed a client; false when it was nothing.
+pub(super) fn delete_consent(db: &mut Db, user_id: UserId, client_id: &str) -> QueryResult<bool> {
+    diesel::delete(oauth_consents::table.find((user_id.get(), client_id)))
+        .execute(db)
+        .map(|deleted| deleted == 1)
+}
+
+/// What an account has allowed clients, by their names.
+pub(crate) fn list_consents(
+    db: &mut Db,
+    user_id: UserId,
+    limit: i64,
+) -> QueryResult<Vec<ConsentRow>> {
+    oauth_consents::table
+        .inner_join(oauth_clients::table)
+        .filter(oauth_consents::user_id.eq(user_id))
+        .order((oauth_clients::name, oauth_clients::id))
+        .limit(limit)
+        .select((
+            oauth_clients::id,
+            oauth_clients::name,
+            oauth_consents::scope,
+            oauth_consents::created_at,
+            oauth_consents::updated_at,
+        ))
+        .load(db)
+}
+
+/// The sessions that clients have of an account and that are not over, latest first.
+pub(super) fn list_client_sessions(
+    db: &mut Db,
+    user_id: UserId,
+    limit: i64,
+    now: NaiveDateTime,
+) -> QueryResult<Vec<ClientSessionRow>> {
+    let client = oauth_clients::id.nullable().eq(sessions::client_id);
+    sessions::table
+        .left_join(oauth_clients::table.on(client))
+        .filter(sessions::user_id.eq(user_id))
+        .filter(sessions::kind.eq(Grant::CLIENT))
+        .filter(sessions::revoked_at.is_null())
+        .filter(sessions::expires_at.gt(now))
+        .filter(sessions::refresh_expires_at.gt(now))
+        .order((sessions::refresh_rotated_at.desc(), sessions::id))
+        .limit(limit)
+        .select((
+            sessions::client_id,
+            oauth_clients::name.nullable(),
+            sessions::scope,
+            sessions::created_at,
+            sessions::refresh_rotated_at,
+        ))
+        .load(db)
+}
+
+/// Ends the sessions that a client has of an account, and says which have ended by this.
+pub(super) fn revoke_sessions(
+    db: &mut Db,
+    user_id: UserId,
+    client_id: &str,
+    now: NaiveDateTime,
+) -> QueryResult<Vec<String>> {
+    let standing = sessions::table
+        .filter(sessions::user_id.eq(user_id))
+        .filter(sessions::kind.eq(Grant::CLIENT))
+        .filter(sessions::client_id.eq(client_id))
+        .filter(sessions::revoked_at.is_null());
+    if let Db::Pg(conn) = db {
+        // In one order for everybody: who signs out at the same time would deadlock with this.
+        standing
+            .order(sessions::id)
+            .select(sessions::id)
+            .for_update()
+            .load::<String>(conn)?;
+    }
+    diesel::update(standing)
+        .set(sessions::revoked_at.eq(now))
+        .returning(sessions::id)
+        .get_results(db)
+}

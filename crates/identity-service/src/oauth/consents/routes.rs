@@ -1,0 +1,59 @@
+use actix_web::HttpResponse;
+use actix_web::web::{Data, ServiceConfig};
+use auth_types::wire::IdentityError;
+use service_kit::http::{Path, endpoint};
+
+use super::service;
+use super::wire::{ApplicationEntry, ApplicationsResponse};
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::origin::Origin;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/auth/applications").get(list_applications))
+        .service(endpoint("/api/auth/applications/{client_id}").delete(revoke_application));
+}
+
+/// The applications that the caller has given access to his account, by name.
+#[utoipa::path(
+    get, path = "/api/auth/applications", tag = "oauth", security(("bearer" = [])),
+    responses(
+        (status = 200, description = "At most 200 that were allowed, and those that have a session", body = ApplicationsResponse),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`insufficient_scope`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn list_applications(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
+    let applications = service::list_applications(&app, caller.account.id).await?;
+    Ok(HttpResponse::Ok().json(ApplicationsResponse {
+        total: applications.len(),
+        applications: applications
+            .into_iter()
+            .map(ApplicationEntry::from)
+            .collect(),
+    }))
+}
+
+/// Takes an application's access back: its sessions are over, and it has to ask again.
+#[utoipa::path(
+    delete, path = "/api/auth/applications/{client_id}", tag = "oauth", security(("bearer" = [])),
+    params(("client_id" = String, Path, description = "As the list of applications has it")),
+    responses(
+        (status = 204, description = "It has no access any more"),
+        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 403, description = "`insufficient_scope`", body = IdentityError),
+        (status = 404, description = "`not_found`: it has no access", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn revoke_application(
+    app: Data<App>,
+    caller: CurrentUser,
+    origin: Origin,
+    client_id: Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    service::revoke_application(&app, &caller, client_id.0.0, &origin).await?;
+    Ok(HttpResponse::NoContent().finish())
+}

@@ -1,0 +1,88 @@
+use std::str::FromStr;
+
+use auth_types::UserId;
+use chrono::{NaiveDateTime, TimeDelta};
+use diesel::prelude::*;
+
+use crate::error::Error;
+use crate::schema::oauth_devices;
+
+/// How often a device may ask at first (RFC 8628 section 3.2), and how much less often after it asked too soon
+/// (section 3.5); seconds.
+pub(super) const INTERVAL_SECONDS: i64 = 5;
+/// What a network may take away from the time between two polls.
+const JITTER: TimeDelta = TimeDelta::milliseconds(500);
+
+/// A row of `oauth_devices` to be.
+#[derive(Insertable)]
+#[diesel(table_name = oauth_devices)]
+pub(super) struct NewDeviceRow<'a> {
+    pub(super) device_code_hash: &'a str,
+    pub(super) user_code: &'a str,
+    pub(super) client_id: &'a str,
+    pub(super) scope: String,
+    pub(super) status: &'static str,
+    pub(super) poll_seconds: i64,
+    pub(super) created_at: NaiveDateTime,
+    pub(super) expires_at: NaiveDateTime,
+}
+
+/// How far a device has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Status {
+    Pending,
+    Approved,
+    Denied,
+    Used,
+}
+
+impl Status {
+    /// The name in the database.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Denied => "denied",
+            Self::Used => "used",
+        }
+    }
+}
+
+impl FromStr for Status {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        [Self::Pending, Self::Approved, Self::Denied, Self::Used]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+            .ok_or_else(|| Error::internal("oauth_devices.status", text))
+    }
+}
+
+/// A device as it asks for its tokens.
+#[derive(Debug, Clone, Queryable)]
+pub(super) struct DeviceRow {
+    pub(super) scope: String,
+    pub(super) status: String,
+    pub(super) user_id: Option<UserId>,
+    pub(super) authorized_by: Option<String>,
+    pub(super) auth_time: Option<NaiveDateTime>,
+    pub(super) poll_seconds: i64,
+    pub(super) polled_at: Option<NaiveDateTime>,
+    pub(super) expires_at: NaiveDateTime,
+}
+
+impl DeviceRow {
+    /// Whether it asks sooner than it was told to.
+    pub(super) fn is_hasty(&self, now: NaiveDateTime) -> bool {
+        let wait = TimeDelta::seconds(self.poll_seconds) - JITTER;
+        self.polled_at.is_some_and(|at| now - at < wait)
+    }
+}
+
+/// A device that waits for somebody to enter its code.
+#[derive(Debug, Clone, Queryable)]
+pub(super) struct WaitingRow {
+    pub(super) client_id: String,
+    pub(super) scope: String,
+}

@@ -1,0 +1,128 @@
+//! The page where somebody enters the code that a device shows.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::ServiceConfig;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::{Query, endpoint};
+
+use super::service::{self, Waiting};
+use super::user_code::UserCode;
+use crate::oauth::authorize::Decision;
+use crate::oauth::scopes::{self, Line};
+use crate::origin::Origin;
+use crate::pages::form::Form;
+use crate::pages::layout::Frame;
+use crate::pages::visitor::{Member, Visitor};
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/device").get(device_page).post(enter));
+}
+
+#[derive(Template)]
+#[template(path = "device.html")]
+struct DevicePage<'a> {
+    frame: Frame,
+    user_code: &'a str,
+    problem: Option<&'static str>,
+}
+
+#[derive(Template)]
+#[template(path = "device_confirm.html")]
+struct ConfirmPage<'a> {
+    frame: Frame,
+    client: &'a str,
+    username: &'a str,
+    user_code: String,
+    lines: Vec<Line>,
+}
+
+#[derive(Template)]
+#[template(path = "device_done.html")]
+struct DonePage<'a> {
+    frame: Frame,
+    client: &'a str,
+    allowed: bool,
+}
+
+#[derive(Deserialize)]
+struct DeviceQuery {
+    #[serde(default)]
+    user_code: String,
+}
+
+#[derive(Deserialize)]
+struct DeviceForm {
+    user_code: String,
+    /// Once he has seen what it is about.
+    decision: Option<Decision>,
+}
+
+async fn device_page(member: Member, query: Query<DeviceQuery>) -> HttpResponse {
+    // What a link says is shown as typed by nobody: only a code that could be one.
+    let code = UserCode::parse(&query.0.user_code).map(|code| code.shown());
+    show_entry(&member.visitor, &code.unwrap_or_default(), None)
+}
+
+async fn enter(form: Form<DeviceForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let Form { visitor, fields } = form;
+    let member = Member::new(visitor)?;
+    let (visitor, user) = (&member.visitor, &member.user);
+    let Some(code) = UserCode::parse(&fields.user_code) else {
+        return Ok(show_entry(visitor, &fields.user_code, Some(NO_CODE)));
+    };
+    let Some(waiting) = service::find_waiting(&visitor.app, user, &code, &origin).await? else {
+        return Ok(show_entry(visitor, &code.shown(), Some(UNKNOWN)));
+    };
+    let Some(decision) = fields.decision else {
+        return Ok(show_question(&member, &code, &waiting));
+    };
+    let allow = decision == Decision::Allow;
+    let name = waiting.client.name.clone();
+    match service::settle(&visitor.app, user, code, waiting, allow, &origin).await? {
+        true => Ok(show_done(visitor, &name, allow)),
+        false => Ok(show_entry(visitor, "", Some(UNKNOWN))),
+    }
+}
+
+const NO_CODE: &str = "A code has eight letters, and none of them is a vowel.";
+const UNKNOWN: &str =
+    "There is no such code, or its time is over. Begin again on your device to get a new one.";
+
+fn show_entry(visitor: &Visitor, user_code: &str, problem: Option<&'static str>) -> HttpResponse {
+    let status = match problem {
+        Some(_) => StatusCode::BAD_REQUEST,
+        None => StatusCode::OK,
+    };
+    let page = DevicePage {
+        frame: visitor.frame("Connect a device"),
+        user_code,
+        problem,
+    };
+    visitor.show(status, &page)
+}
+
+fn show_question(member: &Member, code: &UserCode, waiting: &Waiting) -> HttpResponse {
+    let page = ConfirmPage {
+        frame: member.visitor.frame("Allow access"),
+        client: &waiting.client.name,
+        username: &member.user.account.username,
+        user_code: code.shown(),
+        lines: scopes::lines(waiting.scope),
+    };
+    member.visitor.show(StatusCode::OK, &page)
+}
+
+fn show_done(visitor: &Visitor, client: &str, allowed: bool) -> HttpResponse {
+    let title = match allowed {
+        true => "Device connected",
+        false => "Device turned away",
+    };
+    let page = DonePage {
+        frame: visitor.frame(title),
+        client,
+        allowed,
+    };
+    visitor.show(StatusCode::OK, &page)
+}

@@ -1,0 +1,128 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::prelude::*;
+
+use super::model::{DeviceRow, NewDeviceRow, Status, WaitingRow};
+use crate::schema::oauth_devices;
+
+/// Stores a device; false when its user code is taken.
+pub(super) fn insert_device(db: &mut Db, device: &NewDeviceRow<'_>) -> QueryResult<bool> {
+    on_backend!(db, c => diesel::insert_into(oauth_devices::table)
+        .values(device)
+        .on_conflict_do_nothing()
+        .execute(c))
+    .map(|inserted| inserted == 1)
+}
+
+/// A device of this client.
+pub(super) fn find_device(
+    db: &mut Db,
+    hash: &str,
+    client_id: &str,
+) -> QueryResult<Option<DeviceRow>> {
+    oauth_devices::table
+        .find(hash)
+        .filter(oauth_devices::client_id.eq(client_id))
+        .select((
+            oauth_devices::scope,
+            oauth_devices::status,
+            oauth_devices::user_id,
+            oauth_devices::authorized_by,
+            oauth_devices::auth_time,
+            oauth_devices::poll_seconds,
+            oauth_devices::polled_at,
+            oauth_devices::expires_at,
+        ))
+        .first(db)
+        .optional()
+}
+
+/// Writes down that a waiting device has asked, and how long it has to wait from now on.
+pub(super) fn note_poll(
+    db: &mut Db,
+    hash: &str,
+    poll_seconds: i64,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    diesel::update(oauth_devices::table.find(hash))
+        .set((
+            oauth_devices::polled_at.eq(now),
+            oauth_devices::poll_seconds.eq(poll_seconds),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// The device that shows this code and waits.
+pub(super) fn find_waiting(
+    db: &mut Db,
+    user_code: &str,
+    now: NaiveDateTime,
+) -> QueryResult<Option<WaitingRow>> {
+    oauth_devices::table
+        .filter(oauth_devices::user_code.eq(user_code))
+        .filter(oauth_devices::status.eq(Status::Pending.as_str()))
+        .filter(oauth_devices::expires_at.gt(now))
+        .select((oauth_devices::client_id, oauth_devices::scope))
+        .first(db)
+        .optional()
+}
+
+/// What somebody has decided about a device.
+pub(super) struct Settlement<'a> {
+    pub(super) status: Status,
+    pub(super) user_id: UserId,
+    pub(super) session_id: &'a str,
+    pub(super) auth_time: NaiveDateTime,
+}
+
+/// Settles a waiting device; false when it waits no more. Of two who decide at once one does.
+pub(super) fn settle(
+    db: &mut Db,
+    user_code: &str,
+    settlement: &Settlement<'_>,
+    now: NaiveDateTime,
+) -> QueryResult<bool> {
+    let waiting = oauth_devices::table
+        .filter(oauth_devices::user_code.eq(user_code))
+        .filter(oauth_devices::status.eq(Status::Pending.as_str()))
+        .filter(oauth_devices::expires_at.gt(now));
+    diesel::update(waiting)
+        .set((
+            oauth_devices::status.eq(settlement.status.as_str()),
+            oauth_devices::user_id.eq(settlement.user_id.get()),
+            oauth_devices::authorized_by.eq(settlement.session_id),
+            oauth_devices::auth_time.eq(settlement.auth_time),
+        ))
+        .execute(db)
+        .map(|settled| settled == 1)
+}
+
+/// Uses an approved device's code up for this session; false when it was used before or its time is over.
+pub(super) fn use_up(
+    db: &mut Db,
+    hash: &str,
+    session_id: &str,
+    now: NaiveDateTime,
+) -> QueryResult<bool> {
+    let approved = oauth_devices::table
+        .find(hash)
+        .filter(oauth_devices::status.eq(Status::Approved.as_str()))
+        .filter(oauth_devices::expires_at.gt(now));
+    diesel::update(approved)
+        .set((
+            oauth_devices::status.eq(Status::Used.as_str()),
+            oauth_devices::session_id.eq(session_id),
+        ))
+        .execute(db)
+        .map(|used| used == 1)
+}
+
+/// Removes the devices that an account gave access for a client; how many.
+pub(crate) fn delete_of(db: &mut Db, user_id: UserId, client_id: &str) -> QueryResult<usize> {
+    let settled = oauth_devices::table
+        .filter(oauth_devices::user_id.eq(user_id.get()))
+        .filter(oauth_devices::client_id.eq(client_id));
+    diesel::delete(settled).execute(db)
+}

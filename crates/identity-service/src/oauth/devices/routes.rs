@@ -1,0 +1,40 @@
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use auth_types::wire::IdentityError;
+use service_kit::http::endpoint;
+
+use super::service;
+use super::wire::{DeviceAuthorizationRequest, DeviceAuthorizationResponse};
+use crate::app::App;
+use crate::oauth::clients;
+use crate::oauth::error::OAuthError;
+use crate::oauth::form::OAuthForm;
+use crate::origin::Origin;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/oauth/device_authorization").post(begin));
+}
+
+/// Begins the device flow (RFC 8628): the device shows the user code and polls the token endpoint with the other.
+#[utoipa::path(
+    post, path = "/api/oauth/device_authorization", tag = "oauth", security(("client" = [])),
+    request_body(content = DeviceAuthorizationRequest, content_type = "application/x-www-form-urlencoded"),
+    responses(
+        (status = 200, description = "The codes", body = DeviceAuthorizationResponse),
+        (status = 400, description = "`invalid_request` or `invalid_scope`", body = IdentityError),
+        (status = 401, description = "`invalid_client`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn begin(
+    app: Data<App>,
+    origin: Origin,
+    form: OAuthForm,
+    req: HttpRequest,
+) -> Result<HttpResponse, OAuthError> {
+    let client = clients::service::authenticate(&app, req.headers(), &form, &origin).await?;
+    let begun = service::begin(&app, &client, form.get("scope"), &origin).await?;
+    Ok(HttpResponse::Ok().json(begun))
+}

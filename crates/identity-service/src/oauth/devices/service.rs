@@ -1,0 +1,219 @@
+use auth_types::ScopeSet;
+use chrono::TimeDelta;
+use secrecy::{ExposeSecret as _, SecretString};
+use service_kit::crypto::random_token;
+
+use super::model::{DeviceRow, INTERVAL_SECONDS, NewDeviceRow, Status};
+use super::queries::{self, Settlement};
+use super::user_code::UserCode;
+use super::wire::DeviceAuthorizationResponse;
+use crate::accounts;
+use crate::app::App;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::links;
+use crate::oauth::authorize::scope_for;
+use crate::oauth::clients;
+use crate::oauth::clients::model::OAuthClient;
+use crate::oauth::consents;
+use crate::oauth::error::OAuthError;
+use crate::oauth::grants::{self, Granted, NewGrant};
+use crate::origin::Origin;
+
+/// How long somebody may take to find a browser and sign in.
+const DEVICE_LIFE: TimeDelta = TimeDelta::minutes(15);
+/// User codes that are tried; with a million devices waiting one in 25,000 is taken.
+const ATTEMPTS: usize = 5;
+
+/// Begins the flow for a device of this client.
+pub(super) async fn begin(
+    app: &App,
+    client: &OAuthClient,
+    scope: Option<&str>,
+    origin: &Origin,
+) -> Result<DeviceAuthorizationResponse, OAuthError> {
+    app.limits.check_device(origin.address)?;
+    let scope = scope_for(client, scope)
+        .map_err(|refusal| OAuthError::InvalidScope(refusal.description.into()))?;
+    let device_code = random_token();
+    for _ in 0..ATTEMPTS {
+        let user_code = UserCode::generate();
+        let (hash, code) = (links::hash(&device_code), user_code.clone());
+        let (client_id, now) = (client.id.clone(), app.clock.now_naive());
+        let stored = app
+            .pool
+            .write_one(move |db| {
+                let device = NewDeviceRow {
+                    device_code_hash: &hash,
+                    user_code: code.as_str(),
+                    client_id: &client_id,
+                    scope: scope.to_string(),
+                    status: Status::Pending.as_str(),
+                    poll_seconds: INTERVAL_SECONDS,
+                    created_at: now,
+                    expires_at: now + DEVICE_LIFE,
+                };
+                Ok::<_, Error>(queries::insert_device(db, &device)?)
+            })
+            .await?;
+        if stored {
+            let verification_uri = format!("{}/device", app.base_url);
+            let user_code = user_code.shown();
+            return Ok(DeviceAuthorizationResponse {
+                verification_uri_complete: format!("{verification_uri}?user_code={user_code}"),
+                verification_uri,
+                device_code: device_code.expose_secret().to_owned(),
+                user_code,
+                expires_in: DEVICE_LIFE.num_seconds(),
+                interval: INTERVAL_SECONDS,
+            });
+        }
+    }
+    Err(Error::internal("oauth_devices.user_code", "all are taken").into())
+}
+
+/// A device that waits for somebody's leave.
+pub(super) struct Waiting {
+    pub(super) client: OAuthClient,
+    pub(super) scope: ScopeSet,
+}
+
+/// The device that shows this code, if it still waits. Guesses are counted.
+pub(super) async fn find_waiting(
+    app: &App,
+    user: &CurrentUser,
+    code: &UserCode,
+    origin: &Origin,
+) -> Result<Option<Waiting>, Error> {
+    app.limits
+        .check_user_code(user.account.id, origin.address)?;
+    let (code, now) = (code.clone(), app.clock.now_naive());
+    let row = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::find_waiting(db, code.as_str(), now)?))
+        .await?;
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let scope = read_scope(&row.scope)?;
+    let client = clients::service::find_client(app, &row.client_id).await?;
+    Ok(client.map(|client| Waiting { client, scope }))
+}
+
+/// Lets a waiting device in, or turns it away; false when it waits no more.
+pub(super) async fn settle(
+    app: &App,
+    user: &CurrentUser,
+    code: UserCode,
+    waiting: Waiting,
+    allow: bool,
+    origin: &Origin,
+) -> Result<bool, Error> {
+    let origin = origin.clone().of(user);
+    let (user_id, session_id) = (user.account.id, user.token.session_id.clone());
+    let auth_time = user.session.authenticated_at;
+    app.change(&origin, move |change| {
+        // First, as wherever something of an account is changed.
+        accounts::queries::lock_account(change.db, user_id)?;
+        let settlement = Settlement {
+            status: if allow {
+                Status::Approved
+            } else {
+                Status::Denied
+            },
+            user_id,
+            session_id: &session_id,
+            auth_time,
+        };
+        let now = change.now.naive_utc();
+        if !queries::settle(change.db, code.as_str(), &settlement, now)? {
+            return Ok(false);
+        }
+        let Waiting { client, scope } = waiting;
+        match allow {
+            true => consents::service::allow(change, user_id, &client.id, scope, BY)?,
+            false => consents::service::deny(change, user_id, &client.id, BY)?,
+        }
+        Ok(true)
+    })
+    .await
+}
+
+/// What the audit log says of how access was given.
+const BY: &str = "device_code";
+
+/// Answers a device that asks for its tokens.
+pub(crate) async fn redeem(
+    app: &App,
+    client: &OAuthClient,
+    device_code: &str,
+    origin: &Origin,
+) -> Result<Granted, OAuthError> {
+    let hash = links::hash(&SecretString::from(device_code));
+    let (key, client_id) = (hash.clone(), client.id.clone());
+    let row = app
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::find_device(db, &key, &client_id)?))
+        .await?
+        .ok_or_else(unknown)?;
+    let status: Status = row.status.parse()?;
+    if row.expires_at <= app.clock.now_naive() && status != Status::Used {
+        return Err(OAuthError::ExpiredToken);
+    }
+    match status {
+        Status::Pending => Err(wait(app, hash, &row).await?),
+        Status::Denied => Err(OAuthError::AccessDenied),
+        Status::Used => Err(unknown()),
+        Status::Approved => {
+            let grant = row.grant(client)?;
+            let granted = grants::open(app, grant, origin, move |change, session_id| {
+                let now = change.now.naive_utc();
+                Ok(queries::use_up(change.db, &hash, session_id, now)?)
+            });
+            granted.await?.ok_or_else(unknown)
+        }
+    }
+}
+
+fn unknown() -> OAuthError {
+    OAuthError::invalid_grant("The device_code is unknown or used")
+}
+
+/// Tells a device to ask again, and less often if it asked too soon.
+async fn wait(app: &App, hash: String, row: &DeviceRow) -> Result<OAuthError, OAuthError> {
+    let now = app.clock.now_naive();
+    let is_hasty = row.is_hasty(now);
+    let longer = if is_hasty { INTERVAL_SECONDS } else { 0 };
+    let poll_seconds = row.poll_seconds.saturating_add(longer);
+    app.pool
+        .write_one(move |db| Ok::<_, Error>(queries::note_poll(db, &hash, poll_seconds, now)?))
+        .await?;
+    Ok(match is_hasty {
+        true => OAuthError::SlowDown,
+        false => OAuthError::AuthorizationPending,
+    })
+}
+
+impl DeviceRow {
+    fn grant(self, client: &OAuthClient) -> Result<NewGrant, Error> {
+        let (Some(user_id), Some(authorized_by), Some(auth_time)) =
+            (self.user_id, self.authorized_by, self.auth_time)
+        else {
+            return Err(Error::internal("oauth_devices", "approved by nobody"));
+        };
+        Ok(NewGrant {
+            client: client.clone(),
+            user_id,
+            scope: read_scope(&self.scope)?,
+            authorized_by,
+            auth_time,
+            nonce: None,
+            by: BY,
+        })
+    }
+}
+
+fn read_scope(text: &str) -> Result<ScopeSet, Error> {
+    let read = text.parse();
+    read.map_err(|error| Error::internal("oauth_devices.scope", error))
+}

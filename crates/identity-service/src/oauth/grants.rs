@@ -1,0 +1,104 @@
+//! The sessions of OAuth clients: what a code or an approved device becomes.
+
+use auth_types::{ScopeSet, UserId};
+use chrono::NaiveDateTime;
+use serde_json::json;
+
+use crate::access::Grant;
+use crate::accounts;
+use crate::accounts::model::AccountRow;
+use crate::app::App;
+use crate::audit::{Action, Entry};
+use crate::change::Change;
+use crate::error::Error;
+use crate::oauth::clients::model::OAuthClient;
+use crate::oauth::error::OAuthError;
+use crate::origin::Origin;
+use crate::sessions;
+use crate::sessions::model::NewSession;
+
+/// Access that somebody has given a client.
+pub(crate) struct NewGrant {
+    pub(crate) client: OAuthClient,
+    pub(crate) user_id: UserId,
+    pub(crate) scope: ScopeSet,
+    /// The session in which he did.
+    pub(crate) authorized_by: String,
+    /// When he showed there who he is.
+    pub(crate) auth_time: NaiveDateTime,
+    pub(crate) nonce: Option<String>,
+    /// The grant type, for the audit log.
+    pub(crate) by: &'static str,
+}
+
+/// A session that a client has from now on.
+pub(crate) struct Granted {
+    pub(crate) account: AccountRow,
+    pub(crate) session: NewSession,
+    pub(crate) scope: ScopeSet,
+    pub(crate) auth_time: NaiveDateTime,
+    pub(crate) nonce: Option<String>,
+}
+
+/// Opens a client's session if `use_up` says, in the same transaction, that what it came with was unused
+/// until now; none otherwise.
+pub(crate) async fn open(
+    app: &App,
+    grant: NewGrant,
+    origin: &Origin,
+    use_up: impl FnOnce(&mut Change<'_>, &str) -> Result<bool, Error> + Send + 'static,
+) -> Result<Option<Granted>, OAuthError> {
+    let scope = grant.scope;
+    let opened = Grant::Client {
+        client_id: grant.client.id.clone(),
+        scope,
+        is_first_party: grant.client.is_first_party,
+    };
+    let session =
+        NewSession::open(opened, app.clock.now_naive(), origin).authenticated(grant.auth_time);
+    let (auth_time, nonce) = (grant.auth_time, grant.nonce.clone());
+    let origin = origin.clone().by(grant.user_id);
+    let opened = app
+        .change(&origin, move |change| {
+            let user_id = grant.user_id;
+            // First, and as every change of his sessions does: who signs out everywhere, takes the client's
+            // access back or deactivates the account from now on finds the new session and ends it.
+            accounts::queries::lock_account(change.db, user_id)?;
+            let account = accounts::queries::find_account(change.db, user_id)?;
+            let account = account.filter(|account| account.is_active);
+            let stands = sessions::queries::stands(change.db, &grant.authorized_by)?;
+            let (Some(account), true) = (account, stands) else {
+                return Ok(Opened::SignInOver);
+            };
+            if !use_up(change, &session.id)? {
+                return Ok(Opened::UsedBefore);
+            }
+            sessions::make_room(change, user_id)?;
+            sessions::queries::insert_session(change.db, &session.row(user_id))?;
+            let entry = Entry::on(Action::AccessGranted, user_id).session(&session.id);
+            change.audit(&entry.details(json!({
+                "client_id": grant.client.id, "scope": scope.to_string(), "by": grant.by,
+            })))?;
+            Ok(Opened::Yes(Box::new(account), session))
+        })
+        .await?;
+    match opened {
+        Opened::Yes(account, session) => Ok(Some(Granted {
+            account: *account,
+            session,
+            scope,
+            auth_time,
+            nonce,
+        })),
+        Opened::UsedBefore => Ok(None),
+        Opened::SignInOver => Err(OAuthError::invalid_grant(
+            "The sign-in that allowed this is over",
+        )),
+    }
+}
+
+enum Opened {
+    Yes(Box<AccountRow>, NewSession),
+    UsedBefore,
+    SignInOver,
+}

@@ -1,0 +1,160 @@
+//! Proof key for code exchange (RFC 7636): who redeems a code shows that he asked for it.
+
+use aws_lc_rs::constant_time::verify_slices_are_equal;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use service_kit::crypto::sha256;
+
+/// How a challenge was made of its verifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Method {
+    S256,
+    Plain,
+}
+
+/// What an authorization request says of the verifier that will redeem its code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Challenge {
+    text: String,
+    method: Method,
+}
+
+impl Challenge {
+    /// Reads the two parameters of an authorization request. The error says which rule is broken.
+    pub(crate) fn parse(
+        challenge: Option<&str>,
+        method: Option<&str>,
+        allow_plain: bool,
+    ) -> Result<Option<Self>, &'static str> {
+        let Some(text) = challenge else {
+            return match method {
+                None => Ok(None),
+                Some(_) => Err("code_challenge_method is given without code_challenge"),
+            };
+        };
+        // RFC 7636 section 4.3: plain is what is meant when nothing is said.
+        let method = match method {
+            Some("S256") => Method::S256,
+            None | Some("plain") if allow_plain => Method::Plain,
+            None | Some("plain") => return Err("code_challenge_method must be S256"),
+            Some(_) => return Err("code_challenge_method must be S256 or plain"),
+        };
+        if !is_well_formed(text) {
+            return Err("code_challenge must have 43 to 128 characters of A-Z a-z 0-9 - . _ ~");
+        }
+        let text = text.to_owned();
+        Ok(Some(Self { text, method }))
+    }
+
+    /// Reads what is stored; none for a method that was never written.
+    pub(crate) fn stored(text: String, method: &str) -> Option<Self> {
+        let method = match method {
+            "S256" => Method::S256,
+            "plain" => Method::Plain,
+            _ => return None,
+        };
+        Some(Self { text, method })
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The name on the wire and in the database.
+    pub(crate) fn method(&self) -> &'static str {
+        match self.method {
+            Method::S256 => "S256",
+            Method::Plain => "plain",
+        }
+    }
+
+    /// Whether this is the verifier that the challenge was made of.
+    pub(crate) fn is_met_by(&self, verifier: &str) -> bool {
+        let made = match self.method {
+            Method::S256 => URL_SAFE_NO_PAD.encode(sha256(verifier.as_bytes())),
+            Method::Plain => verifier.to_owned(),
+        };
+        verify_slices_are_equal(made.as_bytes(), self.text.as_bytes()).is_ok()
+    }
+}
+
+/// The syntax of verifiers and challenges (RFC 7636 sections 4.1 and 4.2).
+pub(crate) fn is_well_formed(text: &str) -> bool {
+    let unreserved = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+    (43..=128).contains(&text.len()) && text.bytes().all(unreserved)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// RFC 7636 appendix B.
+    const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+
+    #[test]
+    fn the_published_example_is_met_by_its_verifier_alone() {
+        let challenge = Challenge::parse(Some(CHALLENGE), Some("S256"), false)
+            .unwrap()
+            .unwrap();
+        assert!(challenge.is_met_by(VERIFIER));
+        assert!(!challenge.is_met_by(CHALLENGE));
+        assert!(!challenge.is_met_by(&VERIFIER.to_lowercase()));
+    }
+
+    #[test]
+    fn nothing_said_of_the_method_means_plain_where_plain_is_allowed() {
+        let plain = Challenge::parse(Some(VERIFIER), None, true)
+            .unwrap()
+            .unwrap();
+        assert_eq!(plain.method(), "plain");
+        assert!(plain.is_met_by(VERIFIER));
+        for method in [None, Some("plain")] {
+            assert!(Challenge::parse(Some(VERIFIER), method, false).is_err());
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_challenge_is_refused() {
+        let short = "a".repeat(42);
+        let long = "a".repeat(129);
+        let padded = format!("{}=", "a".repeat(43));
+        for text in [short.as_str(), &long, &padded, "", &" ".repeat(50)] {
+            assert!(
+                Challenge::parse(Some(text), Some("S256"), true).is_err(),
+                "{text}"
+            );
+        }
+        for method in ["s256", "S512", "none", ""] {
+            assert!(
+                Challenge::parse(Some(CHALLENGE), Some(method), true).is_err(),
+                "{method}"
+            );
+        }
+        assert!(Challenge::parse(None, Some("S256"), true).is_err());
+        assert_eq!(Challenge::parse(None, None, true), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn a_challenge_is_met_by_its_own_verifier_and_no_other(
+            verifier in "[A-Za-z0-9._~-]{43,128}",
+            other in "[A-Za-z0-9._~-]{43,128}",
+        ) {
+            prop_assume!(verifier != other);
+            let hashed = URL_SAFE_NO_PAD.encode(sha256(verifier.as_bytes()));
+            let given = [(hashed.as_str(), "S256"), (verifier.as_str(), "plain")];
+            for (text, method) in given {
+                let challenge = Challenge::parse(Some(text), Some(method), true).unwrap().unwrap();
+                prop_assert!(challenge.is_met_by(&verifier));
+                prop_assert!(!challenge.is_met_by(&other));
+                let stored = Challenge::stored(text.to_owned(), method).unwrap();
+                prop_assert_eq!(stored, challenge);
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What scopes mean, in words for who is asked to allow them.
+
+use auth_types::{Scope, ScopeSet};
+
+/// One thing that a client wants to do.
+pub(crate) struct Line {
+    pub(crate) text: &'static str,
+    /// Whether it changes something.
+    pub(crate) is_change: bool,
+}
+
+/// What a client wants that asks for these.
+pub(crate) fn lines(scope: ScopeSet) -> Vec<Line> {
+    let mut lines: Vec<Line> = scope.iter().map(line).collect();
+    if lines.is_empty() {
+        lines.push(Line {
+            text: "Know that you have an account here",
+            is_change: false,
+        });
+    }
+    lines
+}
+
+fn line(scope: Scope) -> Line {
+    let (text, is_change) = match scope {
+        Scope::OpenId => ("Sign you in with your account", false),
+        Scope::Profile => ("See your username and photo", false),
+        Scope::Email => ("See your e-mail address", false),
+        Scope::Teams => ("See your teams and their members", false),
+        Scope::TeamsWrite => (
+            "Change your teams, their members, invitations and projects",
+            true,
+        ),
+        Scope::SessionsRead => ("See your projects, focus sessions and points", false),
+        Scope::SessionsWrite => (
+            "Plan, start and submit focus sessions, and change your projects and preferences",
+            true,
+        ),
+        Scope::IntegrationsWrite => ("Change the chat hooks and webhooks of your teams", true),
+        Scope::OfflineAccess => (
+            "Keep this access while you are away, until you take it back",
+            false,
+        ),
+    };
+    Line { text, is_change }
+}

@@ -1,0 +1,41 @@
+use actix_web::web::{Data, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse};
+use auth_types::wire::IdentityError;
+use service_kit::http::endpoint;
+
+use super::service;
+use super::wire::{TokenRequest, TokenResponse};
+use crate::app::App;
+use crate::oauth::clients;
+use crate::oauth::error::OAuthError;
+use crate::oauth::form::OAuthForm;
+use crate::origin::Origin;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/oauth/token").post(token));
+}
+
+/// Exchanges what a client has for tokens: a code, a refresh token, or an approved device's code. Each is
+/// good once; a code that comes again ends the session that it gave.
+#[utoipa::path(
+    post, path = "/api/oauth/token", tag = "oauth", security(("client" = [])),
+    request_body(content = TokenRequest, content_type = "application/x-www-form-urlencoded"),
+    responses(
+        (status = 200, description = "The tokens", body = TokenResponse),
+        (status = 400, description = "`invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`; for devices `authorization_pending`, `slow_down`, `access_denied` or `expired_token`", body = IdentityError),
+        (status = 401, description = "`invalid_client`", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn token(
+    app: Data<App>,
+    origin: Origin,
+    form: OAuthForm,
+    req: HttpRequest,
+) -> Result<HttpResponse, OAuthError> {
+    let client = clients::service::authenticate(&app, req.headers(), &form, &origin).await?;
+    let tokens = service::exchange(&app, &client, &form, &origin).await?;
+    Ok(HttpResponse::Ok().json(tokens))
+}

@@ -1,0 +1,151 @@
+use auth_types::{Scope, ScopeSet};
+use chrono::NaiveDateTime;
+
+use super::wire::TokenResponse;
+use crate::access::{Access, GrantRow};
+use crate::accounts::model::AccountRow;
+use crate::app::App;
+use crate::error::Error;
+use crate::oauth::clients::model::OAuthClient;
+use crate::oauth::error::OAuthError;
+use crate::oauth::form::OAuthForm;
+use crate::oauth::grants::Granted;
+use crate::oauth::{codes, devices, id_token};
+use crate::origin::Origin;
+use crate::sessions;
+use crate::sessions::refresh::{self, Holder};
+use crate::tokens::refresh::RefreshToken;
+
+/// The grant type of the device flow (RFC 8628 section 3.4).
+pub(crate) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+/// Gives a client that has shown who it is the tokens for what it brings.
+pub(super) async fn exchange(
+    app: &App,
+    client: &OAuthClient,
+    form: &OAuthForm,
+    origin: &Origin,
+) -> Result<TokenResponse, OAuthError> {
+    match form.require("grant_type")? {
+        "authorization_code" => {
+            let (code, to) = (form.require("code")?, form.require("redirect_uri")?);
+            let verifier = form.get("code_verifier");
+            let granted = codes::redeem(app, client, code, to, verifier, origin).await?;
+            first_tokens(app, client, granted).await
+        }
+        DEVICE_CODE => {
+            let code = form.require("device_code")?;
+            let granted = devices::redeem(app, client, code, origin).await?;
+            first_tokens(app, client, granted).await
+        }
+        "refresh_token" => {
+            let (token, scope) = (form.require("refresh_token")?, form.get("scope"));
+            refreshed(app, client, token, scope, origin).await
+        }
+        _ => Err(OAuthError::UnsupportedGrantType),
+    }
+}
+
+/// What an access token is made for.
+struct Issue<'a> {
+    client: &'a OAuthClient,
+    account: &'a AccountRow,
+    session_id: &'a str,
+    refresh_token: &'a RefreshToken,
+    scope: ScopeSet,
+    /// When the account's owner showed who he is.
+    auth_time: NaiveDateTime,
+    nonce: Option<&'a str>,
+}
+
+async fn first_tokens(
+    app: &App,
+    client: &OAuthClient,
+    granted: Granted,
+) -> Result<TokenResponse, OAuthError> {
+    let issue = Issue {
+        client,
+        account: &granted.account,
+        session_id: &granted.session.id,
+        refresh_token: &granted.session.refresh_token,
+        scope: granted.scope,
+        auth_time: granted.auth_time,
+        nonce: granted.nonce.as_deref(),
+    };
+    issue.tokens(app).await
+}
+
+/// Goes on with a client's session. The access token may be made for less than before, never for more
+/// (RFC 6749 section 6), and never for what the client is no longer registered for.
+async fn refreshed(
+    app: &App,
+    client: &OAuthClient,
+    token: &str,
+    asked: Option<&str>,
+    origin: &Origin,
+) -> Result<TokenResponse, OAuthError> {
+    let holder = Holder::Client(&client.id);
+    let narrowed = match asked {
+        // Before the token is used up: who asks for too much keeps it.
+        Some(asked) => {
+            let granted = refresh::find_grant(app, token, holder).await?;
+            Some(narrowed(read_scope(&granted)?, asked)?)
+        }
+        None => None,
+    };
+    let refreshed = refresh::rotate(app, token, holder, origin).await?;
+    let scope = narrowed.map_or_else(|| read_scope(&refreshed.grant), Ok)?;
+    let issue = Issue {
+        client,
+        account: &refreshed.account,
+        session_id: &refreshed.session_id,
+        refresh_token: &refreshed.refresh_token,
+        scope: scope.intersection(client.scope),
+        auth_time: refreshed.authenticated_at,
+        nonce: None,
+    };
+    issue.tokens(app).await
+}
+
+fn narrowed(granted: ScopeSet, asked: &str) -> Result<ScopeSet, OAuthError> {
+    let asked: Option<ScopeSet> = asked.parse().ok();
+    asked
+        .filter(|asked| !asked.is_empty() && granted.includes(*asked))
+        .ok_or_else(|| {
+            OAuthError::InvalidScope("The scope is unknown, or more than was given".into())
+        })
+}
+
+fn read_scope(grant: &GrantRow) -> Result<ScopeSet, Error> {
+    let read = grant.scope.as_deref().unwrap_or_default().parse();
+    read.map_err(|error| Error::internal("sessions.scope", error))
+}
+
+impl Issue<'_> {
+    async fn tokens(self, app: &App) -> Result<TokenResponse, OAuthError> {
+        let (client, account) = (self.client, self.account);
+        let access = Access::Client {
+            client_id: client.id.clone(),
+            scope: self.scope,
+            is_first_party: client.is_first_party,
+        };
+        let (id, token) = (self.session_id, self.refresh_token);
+        let pair = sessions::service::token_pair(app, account, id, &access, token).await?;
+        let id_token = match self.scope.contains(Scope::OpenId) {
+            true => {
+                let (at, access_token) = (self.auth_time, &pair.access_token);
+                let scope = self.scope;
+                let issued =
+                    id_token::issue(app, client, account, scope, self.nonce, at, access_token);
+                Some(issued.await?)
+            }
+            false => None,
+        };
+        Ok(TokenResponse {
+            pair,
+            token_type: "Bearer",
+            scope: self.scope.to_string(),
+            id_token,
+        })
+    }
+}

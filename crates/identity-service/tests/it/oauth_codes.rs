@@ -1,0 +1,264 @@
+use chrono::Duration;
+use serde_json::{Value, json};
+
+use crate::oauth_kit::{CALLBACK, OAuth, SECRET, VERIFIER, claims};
+use crate::support::{refused, signed_in};
+
+/// A good exchange with some parameters replaced; `None` leaves one out.
+fn exchange<'a>(code: &'a str, changes: &[(&'a str, Option<&'a str>)]) -> Vec<(&'a str, &'a str)> {
+    let mut form = vec![
+        ("grant_type", "authorization_code"),
+        ("code", code),
+        ("redirect_uri", CALLBACK),
+        ("code_verifier", VERIFIER),
+    ];
+    for (name, value) in changes {
+        form.retain(|(known, _)| known != name);
+        form.extend(value.map(|value| (*name, value)));
+    }
+    form
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_gives_the_pair_with_scope_and_id_token() {
+    let oauth = OAuth::start().await;
+    let code = oauth.code("web", &[("nonce", Some("n-0S6"))]).await;
+    oauth.identity.hand.advance(Duration::seconds(30));
+    let reply = oauth.redeem("web", &code).await.expect(200);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let body = reply.json();
+    assert_eq!(body["token_type"], "Bearer");
+    assert_eq!(body["scope"], "openid profile");
+    assert_eq!(body["expires_in"], 2_592_000);
+    assert_eq!(body["user"]["username"], "ada");
+    assert_eq!(body["user"]["email"], Value::Null, "without scope email");
+    let id = claims(body["id_token"].as_str().unwrap());
+    let issuer = oauth.identity.running.base_url();
+    assert_eq!(id["iss"], issuer);
+    assert_eq!((&id["aud"], &id["nonce"]), (&json!("web"), &json!("n-0S6")));
+    assert_eq!(id["sub"], oauth.ada.id.to_string());
+    let began = crate::support::beginning().timestamp();
+    assert_eq!(
+        (&id["auth_time"], &id["iat"]),
+        (&json!(began), &json!(began + 30))
+    );
+    let access = claims(body["access_token"].as_str().unwrap());
+    assert_eq!(access["client_id"], "web");
+    assert_eq!(access["scope"], "openid profile");
+    let pair = signed_in(&body);
+    let validated = oauth
+        .identity
+        .validate(&pair.access)
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(validated["scope"], "openid profile");
+    assert_eq!(oauth.audited("oauth.granted"), 1);
+
+    let plain = oauth.tokens("native", "email").await;
+    assert_eq!(plain["id_token"], Value::Null);
+    assert_eq!(plain["user"]["email"], "ada@placeholder.invalid");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_in_wrong_hands_gives_nothing_and_stays_good_in_the_right_ones() {
+    let oauth = OAuth::start().await;
+    oauth.add_client("other", Some(SECRET), false);
+    let with = oauth.code("web", &[]).await;
+    let without = oauth
+        .code(
+            "web",
+            &[("code_challenge", None), ("code_challenge_method", None)],
+        )
+        .await;
+    let (long, dotted) = ("a".repeat(129), format!("{}!", &VERIFIER[..42]));
+    let wrong = VERIFIER.to_uppercase();
+    for (code, client, changes, error) in [
+        (&with, "other", vec![], "invalid_grant"),
+        (
+            &with,
+            "web",
+            vec![("redirect_uri", Some("http://127.0.0.1/cb"))],
+            "invalid_grant",
+        ),
+        (
+            &with,
+            "web",
+            vec![("redirect_uri", Some("https://app.example.com/cb/"))],
+            "invalid_grant",
+        ),
+        (
+            &with,
+            "web",
+            vec![("redirect_uri", None)],
+            "invalid_request",
+        ),
+        (&with, "web", vec![("code", None)], "invalid_request"),
+        (&with, "web", vec![("code_verifier", None)], "invalid_grant"),
+        (
+            &with,
+            "web",
+            vec![("code_verifier", Some(wrong.as_str()))],
+            "invalid_grant",
+        ),
+        (
+            &with,
+            "web",
+            vec![("code_verifier", Some(&VERIFIER[..42]))],
+            "invalid_request",
+        ),
+        (
+            &with,
+            "web",
+            vec![("code_verifier", Some(long.as_str()))],
+            "invalid_request",
+        ),
+        (
+            &with,
+            "web",
+            vec![("code_verifier", Some(dotted.as_str()))],
+            "invalid_request",
+        ),
+        (&without, "web", vec![], "invalid_grant"),
+        (
+            &with,
+            "web",
+            vec![("code", Some("nonsense"))],
+            "invalid_grant",
+        ),
+        (&with, "web", vec![("grant_type", None)], "invalid_request"),
+        (
+            &with,
+            "web",
+            vec![("grant_type", Some("password"))],
+            "unsupported_grant_type",
+        ),
+        (
+            &with,
+            "web",
+            vec![("grant_type", Some("client_credentials"))],
+            "unsupported_grant_type",
+        ),
+    ] {
+        let reply = oauth
+            .token((client, Some(SECRET)), &exchange(code, &changes))
+            .await;
+        let reply = refused(reply, 400, error);
+        assert_eq!(reply.header("cache-control"), "no-store", "{changes:?}");
+    }
+    for (client, secret) in [("web", None), ("web", Some("wrong")), ("nobody", None)] {
+        let reply = oauth.token((client, secret), &exchange(&with, &[])).await;
+        refused(reply, 401, "invalid_client");
+    }
+    let doubled = [("code", with.as_str())];
+    let form: Vec<_> = exchange(&with, &[]).into_iter().chain(doubled).collect();
+    refused(
+        oauth.token(("web", Some(SECRET)), &form).await,
+        400,
+        "invalid_request",
+    );
+    oauth.redeem("web", &with).await.expect(200);
+    let form = exchange(&without, &[("code_verifier", None)]);
+    oauth.token(("web", Some(SECRET)), &form).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_is_good_for_a_minute() {
+    let oauth = OAuth::start().await;
+    let (early, late) = (oauth.code("web", &[]).await, oauth.code("web", &[]).await);
+    oauth.identity.hand.advance(Duration::milliseconds(59_999));
+    oauth.redeem("web", &early).await.expect(200);
+    oauth.identity.hand.advance(Duration::milliseconds(1));
+    refused(oauth.redeem("web", &late).await, 400, "invalid_grant");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_fifty_redemptions_at_once_one_wins_and_the_others_end_what_it_got() {
+    let oauth = OAuth::start().await;
+    let code = oauth.code("native", &[]).await;
+    let attempts = (0..50).map(|_| oauth.redeem("native", &code));
+    let replies = futures_util::future::join_all(attempts).await;
+    let (won, lost): (Vec<_>, Vec<_>) = replies.into_iter().partition(|reply| reply.status == 200);
+    assert_eq!((won.len(), lost.len()), (1, 49));
+    for reply in lost {
+        refused(reply, 400, "invalid_grant");
+    }
+    let sessions = "SELECT count(*) AS n FROM sessions WHERE kind = 'client'";
+    assert_eq!(oauth.identity.count(sessions), 1);
+    let pair = signed_in(&won[0].json());
+    refused(
+        oauth.identity.validate(&pair.access).await,
+        401,
+        "token_revoked",
+    );
+    assert_eq!(oauth.audited("session.revoked_by_replay"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replayed_code_ends_the_session_that_it_gave_even_late() {
+    let oauth = OAuth::start().await;
+    oauth.add_client("other", None, false);
+    for wait in [Duration::zero(), Duration::hours(3)] {
+        let code = oauth.code("web", &[]).await;
+        let pair = signed_in(&oauth.redeem("web", &code).await.expect(200).json());
+        let spared = signed_in(&oauth.tokens("web", "openid").await);
+        oauth.identity.hand.advance(wait);
+        // Nobody else ends it.
+        refused(oauth.redeem("other", &code).await, 400, "invalid_grant");
+        oauth.identity.validate(&pair.access).await.expect(200);
+        refused(oauth.redeem("web", &code).await, 400, "invalid_grant");
+        refused(
+            oauth.identity.validate(&pair.access).await,
+            401,
+            "token_revoked",
+        );
+        refused(
+            oauth.refresh("web", &pair.refresh, None).await,
+            400,
+            "invalid_grant",
+        );
+        oauth.identity.validate(&spared.access).await.expect(200);
+        oauth
+            .refresh("web", &spared.refresh, None)
+            .await
+            .expect(200);
+    }
+    assert_eq!(oauth.audited("session.revoked_by_replay"), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_is_worth_nothing_when_the_sign_in_that_allowed_it_is_over() {
+    let oauth = OAuth::start().await;
+    let code = oauth.code("web", &[]).await;
+    let logout = oauth.identity.api.post("/api/auth/logout");
+    logout.bearer(&oauth.ada.access).send().await.expect(200);
+    refused(oauth.redeem("web", &code).await, 400, "invalid_grant");
+    let sessions = "SELECT count(*) AS n FROM sessions WHERE kind = 'client'";
+    assert_eq!(oauth.identity.count(sessions), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_of_an_inactive_account_is_worth_nothing() {
+    let oauth = OAuth::start().await;
+    let code = oauth.code("web", &[]).await;
+    oauth.identity.sql("UPDATE users SET is_active = false");
+    refused(oauth.redeem("web", &code).await, 400, "invalid_grant");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signing_out_everywhere_ends_what_clients_have() {
+    let oauth = OAuth::start().await;
+    let pair = signed_in(&oauth.tokens("web", "openid").await);
+    let others = oauth.identity.api.delete("/api/auth/sessions");
+    others.bearer(&oauth.ada.access).send().await.expect(204);
+    refused(
+        oauth.identity.validate(&pair.access).await,
+        401,
+        "token_revoked",
+    );
+    refused(
+        oauth.refresh("web", &pair.refresh, None).await,
+        400,
+        "invalid_grant",
+    );
+}

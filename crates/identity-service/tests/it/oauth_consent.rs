@@ -1,0 +1,296 @@
+use std::time::Duration as StdDuration;
+
+use chrono::Duration;
+use serde_json::{Value, json};
+use test_kit::Reply;
+
+use crate::browser::{Browser, Page};
+use crate::oauth_kit::{OAuth, brought};
+use crate::pages::every_page::is_a_good_page;
+use crate::support::{SignedIn, refused, signed_in};
+
+/// Goes to the authorization endpoint and answers the page that asks.
+async fn answer(browser: &mut Browser, path: &str, decision: &str) -> Page {
+    let form = browser.get(path).await.expect(200).form("/consent");
+    browser.submit(form.set("decision", decision)).await
+}
+
+async fn applications(oauth: &OAuth, of: &SignedIn) -> Value {
+    let call = oauth.identity.api.get("/api/auth/applications");
+    call.bearer(&of.access).send().await.expect(200).json()
+}
+
+async fn revoke(oauth: &OAuth, by: &SignedIn, client: &str) -> Reply {
+    let path = format!("/api/auth/applications/{client}");
+    let call = oauth.identity.api.delete(&path);
+    call.bearer(&by.access).send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_says_who_asks_for_what_and_where_it_leads() {
+    let oauth = OAuth::start().await;
+    let mut browser = oauth.browser().await;
+    let page = browser.get(&OAuth::request("web", &[])).await.expect(200);
+    for words in [
+        "The web <app>",
+        "ada",
+        "Sign you in",
+        "See your username and photo",
+        "app.example.com",
+    ] {
+        assert!(page.text().contains(words), "{words}: {}", page.text());
+    }
+    assert!(!page.text().contains("e-mail"), "nobody asked for it");
+    assert!(!page.html.contains("<app>"), "a name is text");
+    is_a_good_page(&page);
+    let answer = brought(&answer(&mut browser, &OAuth::request("web", &[]), "allow").await);
+    assert_eq!(answer["state"], "s +&/ü");
+    assert_eq!(answer["iss"], oauth.identity.running.base_url());
+    oauth.redeem("web", &answer["code"]).await.expect(200);
+    assert_eq!(oauth.audited("oauth.allowed"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_allow_it_sends_the_client_away() {
+    let oauth = OAuth::start().await;
+    let mut browser = oauth.browser().await;
+    let path = OAuth::request("web", &[]);
+    let denied = brought(&answer(&mut browser, &path, "deny").await);
+    assert_eq!(
+        (denied["error"].as_str(), denied["state"].as_str()),
+        ("access_denied", "s +&/ü")
+    );
+    assert!(!denied.contains_key("code"));
+    assert_eq!(oauth.audited("oauth.denied"), 1);
+    // He is asked again the next time.
+    browser.get(&path).await.form("/consent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_allowed_is_remembered_by_account_client_and_scope() {
+    let oauth = OAuth::start().await;
+    oauth.identity.register("bob").await;
+    let mut browser = oauth.browser().await;
+    let path = OAuth::request("web", &[("scope", Some("openid email"))]);
+    brought(&answer(&mut browser, &path, "allow").await);
+    // The same and less are not asked for again.
+    brought(&browser.fetch(&path).await.expect(302));
+    let less = OAuth::request("web", &[("scope", Some("email"))]);
+    brought(&browser.fetch(&less).await.expect(302));
+    // More, another client, another account, and a client that insists are.
+    let more = OAuth::request("web", &[("scope", Some("openid email teams"))]);
+    let insists = OAuth::request(
+        "web",
+        &[("scope", Some("email")), ("prompt", Some("consent"))],
+    );
+    let other = OAuth::request("native", &[]);
+    for path in [&more, &insists, &other] {
+        browser.fetch(path).await.expect(200).form("/consent");
+    }
+    let mut bobs = Browser::of(&oauth.identity, "bob").await;
+    bobs.fetch(&path).await.expect(200).form("/consent");
+    // What was allowed before stays allowed with the new.
+    brought(&answer(&mut browser, &more, "allow").await);
+    brought(&browser.fetch(&path).await.expect(302));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_asked_about_the_products_own_clients_unless_they_insist() {
+    let oauth = OAuth::start().await;
+    let mut browser = oauth.browser().await;
+    brought(&browser.fetch(&OAuth::request("own", &[])).await.expect(302));
+    let insists = OAuth::request("own", &[("prompt", Some("consent"))]);
+    browser.fetch(&insists).await.expect(200).form("/consent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_looked_at_like_a_request_of_its_own() {
+    let oauth = OAuth::start().await;
+    let mut browser = oauth.browser().await;
+    let form = browser
+        .get(&OAuth::request("web", &[]))
+        .await
+        .form("/consent");
+    let good = form.value("request").unwrap().to_owned();
+    let allow = form.clone().set("decision", "allow");
+    let codes = || {
+        oauth
+            .identity
+            .count("SELECT count(*) AS n FROM oauth_codes")
+    };
+    let evil = good.replace("app.example.com", "evil.example");
+    assert_ne!(evil, good);
+    let page = browser
+        .submit(allow.clone().forged("request", &evil))
+        .await
+        .expect(400);
+    assert_eq!(page.leads_to, None);
+    let more = good.replace("openid+profile", "openid+sessions%3Awrite");
+    assert_ne!(more, good);
+    let page = browser.submit(allow.clone().forged("request", &more)).await;
+    assert_eq!(brought(&page)["error"], "invalid_scope");
+    let page = browser
+        .submit(allow.clone().forged("csrf", "x"))
+        .await
+        .expect(403);
+    assert_eq!(page.leads_to, None);
+    browser
+        .post_from("cross-site", allow.clone())
+        .await
+        .expect(403);
+    browser
+        .submit(form.set("decision", "allow").forged("decision", "perhaps"))
+        .await
+        .expect(400);
+    assert_eq!(codes(), 0);
+    // Who has signed out meanwhile signs in first.
+    let mut signed_out = Browser::new(&oauth.identity);
+    signed_out.submit(allow.clone()).await.expect(403);
+    brought(&browser.submit(allow).await);
+    assert_eq!(codes(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn applications_are_listed_with_what_they_may_do() {
+    let oauth = OAuth::start().await;
+    let bob = oauth.identity.register("bob").await;
+    assert_eq!(
+        applications(&oauth, &oauth.ada).await,
+        json!({ "applications": [], "total": 0 })
+    );
+    let mut browser = oauth.browser().await;
+    brought(&answer(&mut browser, &OAuth::request("web", &[]), "allow").await);
+    let own = brought(
+        &browser
+            .fetch(&OAuth::request("own", &[("scope", Some("teams"))]))
+            .await,
+    );
+    oauth.redeem("own", &own["code"]).await.expect(200);
+    let list = applications(&oauth, &oauth.ada).await;
+    assert_eq!(list["total"], 2);
+    assert_eq!(
+        list["applications"],
+        json!([
+            { "client_id": "own", "name": "The own <app>", "scope": "teams", "connected_at": "2026-11-21T12:00:00Z",
+              "last_used_at": "2026-11-21T12:00:00Z", "sessions": 1 },
+            { "client_id": "web", "name": "The web <app>", "scope": "openid profile", "connected_at": "2026-11-21T12:00:00Z",
+              "last_used_at": null, "sessions": 0 },
+        ])
+    );
+    assert_eq!(applications(&oauth, &bob).await["total"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn access_that_is_taken_back_ends_everywhere_at_once() {
+    let oauth = OAuth::start().await;
+    let bob = oauth.identity.register("bob").await;
+    let mut browser = oauth.browser().await;
+    let path = OAuth::request("web", &[]);
+    let code = brought(&answer(&mut browser, &path, "allow").await)["code"].clone();
+    let pair = signed_in(&oauth.redeem("web", &code).await.expect(200).json());
+    let other = signed_in(&oauth.tokens("native", "openid").await);
+    let on_its_way = brought(&browser.fetch(&path).await)["code"].clone();
+    refused(revoke(&oauth, &bob, "web").await, 404, "not_found");
+    refused(revoke(&oauth, &oauth.ada, "nobody").await, 404, "not_found");
+    let by_client = SignedIn {
+        access: pair.access.clone(),
+        ..oauth.ada.clone()
+    };
+    refused(
+        revoke(&oauth, &by_client, "native").await,
+        403,
+        "insufficient_scope",
+    );
+    oauth.identity.validate(&pair.access).await.expect(200);
+
+    revoke(&oauth, &oauth.ada, "web").await.expect(204);
+    refused(
+        oauth.identity.validate(&pair.access).await,
+        401,
+        "token_revoked",
+    );
+    refused(
+        oauth.refresh("web", &pair.refresh, None).await,
+        400,
+        "invalid_grant",
+    );
+    refused(oauth.redeem("web", &on_its_way).await, 400, "invalid_grant");
+    browser.fetch(&path).await.expect(200).form("/consent");
+    oauth.identity.validate(&other.access).await.expect(200);
+    oauth.identity.validate(&oauth.ada.access).await.expect(200);
+    assert_eq!(applications(&oauth, &oauth.ada).await["total"], 1);
+    assert_eq!(oauth.audited("oauth.revoked"), 1);
+    refused(revoke(&oauth, &oauth.ada, "web").await, 404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_and_the_export_name_the_application() {
+    let oauth = OAuth::start().await;
+    oauth.tokens("web", "openid").await;
+    let get = |path: &'static str| oauth.identity.api.get(path).bearer(&oauth.ada.access);
+    let list = get("/api/auth/sessions").send().await.expect(200).json();
+    let of_kind = |list: &Value, kind: &str| {
+        let sessions = list["sessions"].as_array().unwrap();
+        let found: Vec<_> = sessions.iter().filter(|one| one["kind"] == kind).collect();
+        assert_eq!(found.len(), 1, "{list}");
+        found[0].clone()
+    };
+    assert_eq!(
+        of_kind(&list, "client")["client"],
+        json!({ "client_id": "web", "name": "The web <app>", "scope": "openid" })
+    );
+    assert_eq!(of_kind(&list, "first_party")["client"], Value::Null);
+    oauth
+        .identity
+        .sql("DELETE FROM oauth_clients WHERE id = 'web'");
+    let list = get("/api/auth/sessions").send().await.expect(200).json();
+    assert_eq!(of_kind(&list, "client")["client"]["name"], "web");
+
+    oauth.tokens("native", "email").await;
+    let export = get("/api/auth/export").send().await.expect(200).json();
+    assert_eq!(
+        export["applications"],
+        json!([{ "client_id": "native", "name": "The native <app>", "scope": "email",
+            "allowed_at": "2026-11-21T12:00:00Z", "updated_at": "2026-11-21T12:00:00Z" }])
+    );
+    let clients: Vec<_> = export["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["kind"] == "client")
+        .map(|one| {
+            (
+                one["client_id"].as_str().unwrap(),
+                one["scope"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(clients.len(), 2);
+    assert!(clients.contains(&("web", "openid")) && clients.contains(&("native", "email")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn codes_and_devices_are_removed_a_day_after_their_time() {
+    let oauth = OAuth::start_with(|config| config.housekeeping_seconds = 1).await;
+    let both = async || {
+        oauth.code("web", &[]).await;
+        let begin = "/api/oauth/device_authorization";
+        oauth.post(begin, ("native", None), &[]).await.expect(200);
+    };
+    let count = |since: &str| {
+        let rows =
+            |table: &str| format!("(SELECT count(*) FROM {table} WHERE created_at > '{since}')");
+        let (codes, devices) = (rows("oauth_codes"), rows("oauth_devices"));
+        oauth
+            .identity
+            .count(&format!("SELECT {codes} + {devices} AS n"))
+    };
+    both().await;
+    oauth.identity.hand.advance(Duration::hours(23));
+    both().await;
+    assert_eq!(count("2026-01-01 00:00:00"), 4);
+    oauth.identity.hand.advance(Duration::hours(2));
+    let probe = async || (count("2026-01-01 00:00:00") == 2).then_some(());
+    test_kit::wait_until("the old ones go", StdDuration::from_secs(20), probe).await;
+    assert_eq!(count("2026-11-22 00:00:00"), 2, "the young ones stay");
+}

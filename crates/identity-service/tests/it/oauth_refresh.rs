@@ -1,0 +1,147 @@
+use chrono::Duration;
+use serde_json::Value;
+
+use crate::oauth_kit::{OAuth, SECRET, claims};
+use crate::support::{refused, signed_in};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_goes_on_with_its_session() {
+    let oauth = OAuth::start().await;
+    let first = signed_in(&oauth.tokens("web", "openid email").await);
+    oauth.identity.hand.advance(Duration::hours(1));
+    let reply = oauth.refresh("web", &first.refresh, None).await.expect(200);
+    assert_eq!(reply.header("cache-control"), "no-store");
+    let body = reply.json();
+    assert_eq!(body["scope"], "openid email");
+    assert_eq!(body["token_type"], "Bearer");
+    let id = claims(body["id_token"].as_str().unwrap());
+    assert_eq!(
+        (&id["aud"], &id["nonce"]),
+        (&Value::from("web"), &Value::Null)
+    );
+    assert_eq!(id["iat"], oauth.identity.clock.now().timestamp());
+    let began = crate::support::beginning().timestamp();
+    assert_eq!(id["auth_time"], began, "of the sign-in, not of the refresh");
+    let next = signed_in(&body);
+    assert_ne!(next.refresh, first.refresh);
+    assert_eq!(
+        claims(&next.access)["sid"],
+        claims(&first.access)["sid"],
+        "one session"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_may_ask_for_less_and_never_for_more() {
+    let oauth = OAuth::start().await;
+    let first = signed_in(&oauth.tokens("web", "openid email").await);
+    for more in [
+        "openid email teams",
+        "profile",
+        "openid nonsense",
+        "sessions:write",
+    ] {
+        let reply = oauth.refresh("web", &first.refresh, Some(more)).await;
+        refused(reply, 400, "invalid_scope");
+    }
+    // Who asked for too much has lost nothing.
+    let reply = oauth.refresh("web", &first.refresh, Some("email")).await;
+    let less = reply.expect(200).json();
+    assert_eq!(
+        (&less["scope"], &less["id_token"]),
+        (&Value::from("email"), &Value::Null)
+    );
+    let less = signed_in(&less);
+    assert_eq!(claims(&less.access)["scope"], "email");
+    // The grant itself is as it was (RFC 6749 section 6).
+    let again = oauth.refresh("web", &less.refresh, None).await.expect(200);
+    assert_eq!(again.json()["scope"], "openid email");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_is_no_longer_registered_for_is_not_given_again() {
+    let oauth = OAuth::start().await;
+    let first = signed_in(&oauth.tokens("web", "openid email").await);
+    let narrow = "UPDATE oauth_clients SET scope = 'openid' WHERE id = 'web'";
+    oauth.identity.sql(narrow);
+    let reply = oauth.refresh("web", &first.refresh, None).await.expect(200);
+    assert_eq!(reply.json()["scope"], "openid");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_refresh_token_is_good_only_in_the_hands_it_was_given_to() {
+    let oauth = OAuth::start().await;
+    oauth.add_client("other", Some(SECRET), false);
+    let own = signed_in(&oauth.tokens("web", "openid").await);
+    let form = [
+        ("grant_type", "refresh_token"),
+        ("refresh_token", own.refresh.as_str()),
+    ];
+    let theirs = oauth.token(("other", Some(SECRET)), &form).await;
+    refused(theirs, 400, "invalid_grant");
+    refused(
+        oauth.token(("web", None), &form).await,
+        401,
+        "invalid_client",
+    );
+    refused(
+        oauth.refresh("native", &own.refresh, None).await,
+        400,
+        "invalid_grant",
+    );
+    refused(
+        oauth.identity.refresh(&own.refresh).await,
+        401,
+        "invalid_refresh_token",
+    );
+    refused(
+        oauth.refresh("web", &oauth.ada.refresh, None).await,
+        400,
+        "invalid_grant",
+    );
+    refused(
+        oauth.refresh("web", &own.access, None).await,
+        400,
+        "invalid_grant",
+    );
+    refused(
+        oauth.refresh("web", "nonsense", Some("openid")).await,
+        400,
+        "invalid_grant",
+    );
+    oauth.refresh("web", &own.refresh, None).await.expect(200);
+    oauth.identity.refresh(&oauth.ada.refresh).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reused_refresh_token_ends_its_grant_and_no_other() {
+    let oauth = OAuth::start().await;
+    let victim = signed_in(&oauth.tokens("web", "openid").await);
+    let spared = signed_in(&oauth.tokens("web", "openid").await);
+    let reply = oauth
+        .refresh("web", &victim.refresh, None)
+        .await
+        .expect(200);
+    let next = signed_in(&reply.json());
+    oauth.identity.hand.advance(Duration::seconds(31));
+    refused(
+        oauth.refresh("web", &victim.refresh, None).await,
+        400,
+        "invalid_grant",
+    );
+    refused(
+        oauth.identity.validate(&next.access).await,
+        401,
+        "token_revoked",
+    );
+    refused(
+        oauth.refresh("web", &next.refresh, None).await,
+        400,
+        "invalid_grant",
+    );
+    oauth
+        .refresh("web", &spared.refresh, None)
+        .await
+        .expect(200);
+    oauth.identity.validate(&oauth.ada.access).await.expect(200);
+}

@@ -27,10 +27,18 @@ const ACTIONS: [&str; 7] = [
 ];
 
 fn pages(id: i64) -> Vec<String> {
-    let mut pages: Vec<_> = ["", "/users", "/keys", "/keys/rotate", "/audit"]
-        .iter()
-        .map(|rest| format!("/admin{rest}"))
-        .collect();
+    let mut pages: Vec<_> = [
+        "",
+        "/users",
+        "/clients",
+        "/clients/new",
+        "/keys",
+        "/keys/rotate",
+        "/audit",
+    ]
+    .iter()
+    .map(|rest| format!("/admin{rest}"))
+    .collect();
     pages.push(format!("/admin/users/{id}"));
     pages.extend(
         ACTIONS
@@ -354,4 +362,95 @@ async fn the_audit_log_is_filtered_and_paged() {
     );
     let body = json!({ "username": "bob", "password": PASSWORD });
     identity.open("/api/auth/login", body).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_is_registered_given_another_secret_and_deleted_by_forms() {
+    let (identity, _, mut browser, _) = office().await;
+    let (list, new) = ("/admin/clients", "/admin/clients/new");
+    browser
+        .get(list)
+        .await
+        .says("There is no OAuth client yet.");
+    let form = browser.get(new).await.form(new);
+    let form = form.set("name", "The \"Calendar\"").set(
+        "redirect_uris",
+        "https://cal.example/cb\r\n\r\nhttp://127.0.0.1/cb",
+    );
+    let bad = form
+        .clone()
+        .set("redirect_uris", "https://cal.example/cb#x");
+    let page = browser.submit(bad).await.expect(400);
+    is_a_good_page(&page);
+    assert!(page.html.contains("role=\"alert\""));
+    let typed = page.form(new);
+    assert_eq!(typed.value("name"), Some("The \"Calendar\""));
+    assert_eq!(
+        typed.value("redirect_uris"),
+        Some("https://cal.example/cb#x")
+    );
+    let bad = form.clone().set("scope", "openid everything");
+    browser.submit(bad).await.expect(400);
+    assert_eq!(identity.count("SELECT count(*) AS n FROM oauth_clients"), 0);
+
+    let page = browser
+        .submit(form)
+        .await
+        .expect(200)
+        .says("it is not shown again");
+    is_a_good_page(&page);
+    let shown = secrets(&page.html);
+    let path = format!("{list}/{}", shown[0]);
+    let page = browser.get(&path).await.expect(200);
+    is_a_good_page(&page);
+    let page = page.says("https://cal.example/cb http://127.0.0.1/cb");
+    assert!(!page.html.contains(&shown[1]));
+    is_a_good_page(&browser.get(list).await.says("The \"Calendar\""));
+
+    let rotate = format!("{path}/rotate-secret");
+    let page = browser.get(&rotate).await;
+    is_a_good_page(&page);
+    let page = browser.submit(page.form(&rotate)).await.expect(200);
+    assert_ne!(secrets(&page.html)[1], shown[1]);
+    let delete = format!("{path}/delete");
+    let page = browser.get(&delete).await;
+    let page = browser.submit(page.form(&delete)).await.expect(200);
+    page.says("The client is deleted");
+    browser.fetch(&path).await.expect(404);
+    browser.fetch(&rotate).await.expect(404);
+    for action in ["client.created", "client.secret_rotated", "client.deleted"] {
+        let query = format!(
+            "SELECT count(*) AS n FROM audit_log WHERE action = '{action}' AND actor_id = 1"
+        );
+        assert_eq!(identity.count(&query), 1, "{action}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_public_client_is_shown_no_secret() {
+    let (_identity, _, mut browser, _) = office().await;
+    let new = "/admin/clients/new";
+    let form = browser.get(new).await.form(new);
+    let form = form.set("name", "Desk").set("is_public", "yes");
+    let page = browser
+        .submit(form.forged("is_public", "yes"))
+        .await
+        .expect(200);
+    let shown = secrets(&page.says("It is public and has no secret").html);
+    assert_eq!(shown.len(), 1);
+    let page = browser.get(&format!("/admin/clients/{}", shown[0])).await;
+    assert!(
+        !page
+            .links()
+            .iter()
+            .any(|link| link.ends_with("/rotate-secret"))
+    );
+}
+
+/// What a page shows this once.
+fn secrets(html: &str) -> Vec<String> {
+    let codes = html.split("<code class=\"secret\">").skip(1);
+    codes
+        .map(|rest| rest.split("</code>").next().unwrap().to_owned())
+        .collect()
 }

@@ -3,6 +3,7 @@
 
 mod actions;
 mod audit;
+mod clients;
 mod keys;
 mod users;
 
@@ -27,6 +28,23 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
             endpoint("/admin/users/{user_id}/{action}")
                 .get(actions::ask)
                 .post(actions::act),
+        )
+        .service(endpoint("/admin/clients").get(clients::list))
+        .service(
+            endpoint("/admin/clients/new")
+                .get(clients::create_page)
+                .post(clients::create),
+        )
+        .service(endpoint("/admin/clients/{client_id}").get(clients::page))
+        .service(
+            endpoint("/admin/clients/{client_id}/rotate-secret")
+                .get(clients::ask_rotate)
+                .post(clients::rotate),
+        )
+        .service(
+            endpoint("/admin/clients/{client_id}/delete")
+                .get(clients::ask_delete)
+                .post(clients::delete),
         )
         .service(endpoint("/admin/keys").get(keys::page))
         .service(

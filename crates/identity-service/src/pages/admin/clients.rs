@@ -1,0 +1,236 @@
+//! The OAuth clients: who may ask people to be let into their accounts.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use auth_types::Scope;
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use service_kit::http::{Path, Query};
+
+use crate::error::Error;
+use crate::oauth::clients::model::OAuthClient;
+use crate::oauth::clients::service::{self, WithSecret};
+use crate::oauth::clients::{NewClient, Registration};
+use crate::origin::Origin;
+use crate::pages::form::{Empty, Form};
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text;
+use crate::pages::visitor::Administrator;
+
+const PATH: &str = "/admin/clients";
+
+#[derive(Template)]
+#[template(path = "admin/clients.html")]
+struct ClientsPage {
+    frame: Frame,
+    notices: Notices,
+    clients: Vec<OAuthClient>,
+}
+
+#[derive(Template)]
+#[template(path = "admin/new_client.html")]
+struct NewClientPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    typed: &'a ClientForm,
+    scopes: [Scope; 9],
+}
+
+#[derive(Template)]
+#[template(path = "admin/client.html")]
+struct ClientPage {
+    frame: Frame,
+    notices: Notices,
+    client: OAuthClient,
+    made: String,
+}
+
+/// A secret, shown this once.
+#[derive(Template)]
+#[template(path = "admin/client_secret.html")]
+struct SecretPage<'a> {
+    frame: Frame,
+    client: &'a OAuthClient,
+    secret: Option<&'a str>,
+}
+
+#[derive(Template)]
+#[template(path = "admin/client_confirm.html")]
+struct ConfirmPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    client: &'a OAuthClient,
+    deletes: bool,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ClientsQuery {
+    done: Option<String>,
+}
+
+/// The ticks arrive as fields that are there or not.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct ClientForm {
+    name: String,
+    /// One on a line.
+    redirect_uris: String,
+    scope: String,
+    is_public: Option<String>,
+    is_first_party: Option<String>,
+    may_introspect_any: Option<String>,
+    algorithm: String,
+}
+
+impl ClientForm {
+    fn registration(&self) -> Registration {
+        Registration {
+            name: self.name.clone(),
+            redirect_uris: self
+                .redirect_uris
+                .lines()
+                .filter_map(|line| text::given(line.to_owned()))
+                .collect(),
+            scope: self.scope.split_whitespace().map(str::to_owned).collect(),
+            is_public: self.is_public.is_some(),
+            is_first_party: self.is_first_party.is_some(),
+            may_introspect_any: self.may_introspect_any.is_some(),
+            id_token_alg: text::given(self.algorithm.clone()),
+        }
+    }
+}
+
+pub(super) async fn list(
+    admin: Administrator,
+    query: Query<ClientsQuery>,
+) -> Result<HttpResponse, Error> {
+    let page = ClientsPage {
+        frame: admin.visitor.frame("Clients"),
+        notices: Notices::done(query.0.done.as_deref()),
+        clients: service::list(&admin.visitor.app).await?,
+    };
+    Ok(admin.visitor.show(StatusCode::OK, &page))
+}
+
+pub(super) async fn create_page(admin: Administrator) -> HttpResponse {
+    show_new(&admin, Notices::none(), &ClientForm::default())
+}
+
+pub(super) async fn create(
+    form: Form<ClientForm>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (admin, typed) = form.by_administrator()?;
+    let origin = origin.of_admin(&admin.admin);
+    let made = match NewClient::try_from(typed.registration()) {
+        Ok(new) => service::create(&admin.visitor.app, new, &origin).await,
+        Err(error) => Err(error),
+    };
+    match made {
+        Ok(made) => Ok(show_secret(&admin, &made)),
+        Err(error) => {
+            let notices = Notices::of(error, &["name"])?;
+            Ok(show_new(&admin, notices, &typed))
+        }
+    }
+}
+
+fn show_new(admin: &Administrator, notices: Notices, typed: &ClientForm) -> HttpResponse {
+    let status = notices.status();
+    let page = NewClientPage {
+        frame: admin.visitor.frame("New client"),
+        notices,
+        typed,
+        scopes: Scope::ALL,
+    };
+    admin.visitor.show(status, &page)
+}
+
+fn show_secret(admin: &Administrator, made: &WithSecret) -> HttpResponse {
+    let page = SecretPage {
+        frame: admin.visitor.frame("Client"),
+        client: &made.client,
+        secret: made.secret.as_ref().map(|secret| secret.expose_secret()),
+    };
+    admin.visitor.show(StatusCode::OK, &page)
+}
+
+pub(super) async fn page(
+    admin: Administrator,
+    id: Path<(String,)>,
+    query: Query<ClientsQuery>,
+) -> Result<HttpResponse, Error> {
+    let client = service::get(&admin.visitor.app, &id.0.0).await?;
+    let page = ClientPage {
+        frame: admin.visitor.frame(&client.name),
+        notices: Notices::done(query.0.done.as_deref()),
+        made: text::moment(&client.created_at.and_utc()),
+        client,
+    };
+    Ok(admin.visitor.show(StatusCode::OK, &page))
+}
+
+pub(super) async fn ask_rotate(
+    admin: Administrator,
+    id: Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    ask(&admin, &id.0.0, Notices::none(), false).await
+}
+
+pub(super) async fn rotate(
+    form: Form<Empty>,
+    id: Path<(String,)>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (admin, _) = form.by_administrator()?;
+    let (id, origin) = (id.0.0, origin.of_admin(&admin.admin));
+    match service::rotate_secret(&admin.visitor.app, &id, &origin).await {
+        Ok(made) => Ok(show_secret(&admin, &made)),
+        Err(error) => Ok(ask(&admin, &id, Notices::of(error, &[])?, false).await?),
+    }
+}
+
+pub(super) async fn ask_delete(
+    admin: Administrator,
+    id: Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    ask(&admin, &id.0.0, Notices::none(), true).await
+}
+
+pub(super) async fn delete(
+    form: Form<Empty>,
+    id: Path<(String,)>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (admin, _) = form.by_administrator()?;
+    let (id, origin) = (id.0.0, origin.of_admin(&admin.admin));
+    match service::delete(&admin.visitor.app, &id, &origin).await {
+        Ok(_) => Ok(admin
+            .visitor
+            .see_other(&format!("{PATH}?done=client-deleted"))),
+        Err(error) => Ok(ask(&admin, &id, Notices::of(error, &[])?, true).await?),
+    }
+}
+
+async fn ask(
+    admin: &Administrator,
+    id: &str,
+    notices: Notices,
+    deletes: bool,
+) -> Result<HttpResponse, Error> {
+    let status = notices.status();
+    let client = service::get(&admin.visitor.app, id).await?;
+    let title = match deletes {
+        true => "Delete the client",
+        false => "Give the client a new secret",
+    };
+    let page = ConfirmPage {
+        frame: admin.visitor.frame(title),
+        notices,
+        client: &client,
+        deletes,
+    };
+    Ok(admin.visitor.show(status, &page))
+}

@@ -78,7 +78,7 @@ pub(super) async fn delete(
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, typed) = AtTeam::of_form(form, &slug.0.0).await?;
-    let at_team = at_team.as_owner()?;
+    let at_team = at_team.into_owner()?;
     let wanted = &at_team.owner.0.team.slug;
     if !typed.slug.trim().eq_ignore_ascii_case(wanted) {
         let notices = Notices::wrong("slug", "This is not the short name of the team");

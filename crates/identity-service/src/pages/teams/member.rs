@@ -61,7 +61,7 @@ pub(super) async fn change_role(
 ) -> actix_web::Result<HttpResponse> {
     let (slug, username) = path.0;
     let (at_team, RoleForm { role }) = AtTeam::of_form(form, &slug).await?;
-    let at_team = at_team.as_admin()?;
+    let at_team = at_team.into_admin()?;
     let (app, admin) = (&at_team.visitor.app, &at_team.admin);
     // The ownership has a page of its own, which says what it means.
     let role = match role.as_str() {
@@ -115,7 +115,7 @@ pub(super) async fn remove(
 ) -> actix_web::Result<HttpResponse> {
     let (slug, username) = path.0;
     let (at_team, _) = AtTeam::of_form(form, &slug).await?;
-    let AdminAtTeam { visitor, admin } = at_team.as_admin()?;
+    let AdminAtTeam { visitor, admin } = at_team.into_admin()?;
     let admin = admin.0;
     let is_self = admin
         .caller
@@ -147,7 +147,7 @@ pub(super) async fn hand_over(
 ) -> actix_web::Result<HttpResponse> {
     let (slug, username) = path.0;
     let (at_team, _) = AtTeam::of_form(form, &slug).await?;
-    let AdminAtTeam { visitor, admin } = at_team.as_admin()?;
+    let AdminAtTeam { visitor, admin } = at_team.into_admin()?;
     let role = TeamRole::Owner.as_str();
     match members::change_role(&visitor.app, &admin, &username, role, &origin).await {
         Ok(_) => Ok(back_to_team(&visitor, &admin.0, "handed-over")),

@@ -107,7 +107,7 @@ impl FromRequest for AdminAtTeam {
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let at_team = AtTeam::from_request(req, payload);
-        Box::pin(async move { Ok(at_team.await?.as_admin()?) })
+        Box::pin(async move { Ok(at_team.await?.into_admin()?) })
     }
 }
 
@@ -117,7 +117,7 @@ impl FromRequest for OwnerAtTeam {
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let at_team = AtTeam::from_request(req, payload);
-        Box::pin(async move { Ok(at_team.await?.as_owner()?) })
+        Box::pin(async move { Ok(at_team.await?.into_owner()?) })
     }
 }
 
@@ -134,14 +134,14 @@ impl AtTeam {
         Ok((Self::find(member, slug).await?, fields))
     }
 
-    fn as_admin(self) -> Result<AdminAtTeam, Error> {
+    fn into_admin(self) -> Result<AdminAtTeam, Error> {
         Ok(AdminAtTeam {
             admin: TeamAdmin::new(self.member)?,
             visitor: self.visitor,
         })
     }
 
-    fn as_owner(self) -> Result<OwnerAtTeam, Error> {
+    fn into_owner(self) -> Result<OwnerAtTeam, Error> {
         Ok(OwnerAtTeam {
             owner: TeamOwner::new(self.member)?,
             visitor: self.visitor,

@@ -77,7 +77,7 @@ pub(super) async fn invite(
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, typed) = AtTeam::of_form(form, &slug.0.0).await?;
-    let at_team = at_team.as_admin()?;
+    let at_team = at_team.into_admin()?;
     let request = InviteRequest {
         email: typed.email.trim().to_owned(),
         role: Some(typed.role.clone()),
@@ -102,7 +102,7 @@ pub(super) async fn add(
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, typed) = AtTeam::of_form(form, &slug.0.0).await?;
-    let at_team = at_team.as_admin()?;
+    let at_team = at_team.into_admin()?;
     let request = AddMemberRequest {
         username: typed.username.trim().to_owned(),
         role: Some(typed.role),
@@ -129,7 +129,7 @@ pub(super) async fn withdraw(
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, WithdrawForm { id }) = AtTeam::of_form(form, &slug.0.0).await?;
-    let at_team = at_team.as_admin()?;
+    let at_team = at_team.into_admin()?;
     match service::revoke(&at_team.visitor.app, &at_team.admin, &id, &origin).await {
         Ok(()) => Ok(back(&at_team, "withdrawn")),
         Err(error) => {

@@ -50,7 +50,7 @@ pub(super) async fn save(
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, typed) = AtTeam::of_form(form, &slug.0.0).await?;
-    let at_team = at_team.as_admin()?;
+    let at_team = at_team.into_admin()?;
     let request = ChangeTeamRequest {
         name: Some(typed.name.clone()),
         slug: typed.slug.as_deref().map(|slug| slug.trim().to_owned()),

@@ -17,7 +17,7 @@ pub(crate) mod metadata;
 mod pkce;
 mod revocation;
 pub(crate) mod routes;
-mod scopes;
+pub(crate) mod scopes;
 pub(crate) mod token;
 pub(crate) mod userinfo;
 pub(crate) mod wire;

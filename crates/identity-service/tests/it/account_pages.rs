@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 use test_kit::images::{png, seen};
 
 use crate::browser::{Browser, Page};
+use crate::oauth_kit::OAuth;
 use crate::owners::OTHER;
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{Identity, PASSWORD, SignedIn};
@@ -28,7 +29,7 @@ fn shown_secret(page: &Page) -> String {
 }
 
 /// Every page of an account, with what a form of it needs.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "/account",
     "/account/profile",
     "/account/photo",
@@ -36,11 +37,12 @@ const PAGES: [&str; 9] = [
     "/account/password",
     "/account/second-factor",
     "/account/sessions",
+    "/account/applications",
     "/account/export",
     "/account/delete",
 ];
 
-const FORMS: [&str; 11] = [
+const FORMS: [&str; 12] = [
     "/account/profile",
     "/account/photo",
     "/account/photo/remove",
@@ -51,6 +53,7 @@ const FORMS: [&str; 11] = [
     "/account/second-factor/codes",
     "/account/second-factor/off",
     "/account/sessions/end-others",
+    "/account/applications/revoke",
     "/account/delete",
 ];
 
@@ -478,4 +481,33 @@ async fn an_account_is_deleted_by_its_form_unless_it_owns_a_team_of_others() {
     identity.validate(&ada.access).await.expect(401);
     browser.fetch("/account").await.expect(303);
     assert_eq!(identity.count("SELECT count(*) AS n FROM users"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn applications_are_shown_with_what_they_may_do_and_lose_it_by_a_form() {
+    let oauth = OAuth::start().await;
+    let mut browser = oauth.browser().await;
+    let path = "/account/applications";
+    browser
+        .get(path)
+        .await
+        .says("You have let no application into your account.");
+    let pair = oauth.tokens("web", "openid profile").await;
+    let access = pair["access_token"].as_str().unwrap();
+    let page = browser.get("/account/sessions").await;
+    is_a_good_page(&page);
+    page.says("The web <app> Application").says("Browser");
+    let page = browser.get(path).await.says("The web <app>");
+    is_a_good_page(&page);
+    let form = page
+        .says("See your username and photo")
+        .form("/account/applications/revoke");
+    let other = form.clone().forged("client_id", "own");
+    browser.submit(other).await.expect(404);
+    oauth.identity.validate(access).await.expect(200);
+    let page = browser.submit(form).await.expect(200);
+    page.says("The application has no access any more.")
+        .says("no application");
+    oauth.identity.validate(access).await.expect(401);
+    browser.fetch("/account").await.expect(200);
 }

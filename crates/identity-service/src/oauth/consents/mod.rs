@@ -1,6 +1,6 @@
 //! What accounts have allowed OAuth clients, and taking it back.
 
-mod model;
+pub(crate) mod model;
 pub(crate) mod queries;
 pub(crate) mod routes;
 pub(crate) mod service;

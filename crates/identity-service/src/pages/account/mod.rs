@@ -1,5 +1,6 @@
 //! What somebody who is signed in sees and changes of his own account.
 
+mod applications;
 mod data;
 mod email;
 mod overview;
@@ -46,6 +47,7 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
         );
     second_factor::routes(cfg);
     sessions::routes(cfg);
+    applications::routes(cfg);
 }
 
 /// What a page was sent back to with.

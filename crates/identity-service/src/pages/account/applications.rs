@@ -1,0 +1,81 @@
+//! The applications that somebody has let into his account.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::ServiceConfig;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::{Query, endpoint};
+
+use super::DoneQuery;
+use crate::error::Error;
+use crate::oauth::consents::model::Application;
+use crate::oauth::consents::service;
+use crate::oauth::scopes;
+use crate::origin::Origin;
+use crate::pages::form::Form;
+use crate::pages::layout::Frame;
+use crate::pages::notices::Notices;
+use crate::pages::text;
+use crate::pages::visitor::Member;
+
+pub(super) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/account/applications").get(page))
+        .service(endpoint("/account/applications/revoke").post(revoke));
+}
+
+#[derive(Template)]
+#[template(path = "account/applications.html")]
+struct ApplicationsPage {
+    frame: Frame,
+    notices: Notices,
+    applications: Vec<Listed>,
+}
+
+/// An application, in words.
+struct Listed {
+    client_id: String,
+    name: String,
+    may: Vec<&'static str>,
+    since: String,
+    last_used: Option<String>,
+}
+
+impl From<Application> for Listed {
+    fn from(application: Application) -> Self {
+        let lines = scopes::lines(application.scope).into_iter();
+        let last_used = application.last_used_at;
+        Self {
+            may: lines.map(|line| line.text).collect(),
+            since: text::day(&application.connected_at.and_utc()),
+            last_used: last_used.map(|at| text::moment(&at.and_utc())),
+            client_id: application.client_id,
+            name: application.name,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct RevokeForm {
+    client_id: String,
+}
+
+async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
+    let app = &member.visitor.app;
+    let found = service::list_applications(app, member.user.account.id).await?;
+    let page = ApplicationsPage {
+        frame: member.visitor.frame("Applications"),
+        notices: query.0.notices(),
+        applications: found.into_iter().map(Listed::from).collect(),
+    };
+    Ok(member.visitor.show(StatusCode::OK, &page))
+}
+
+async fn revoke(form: Form<RevokeForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (member, RevokeForm { client_id }) = form.by_member()?;
+    let app = &member.visitor.app;
+    service::revoke_application(app, &member.user, client_id, &origin).await?;
+    Ok(member
+        .visitor
+        .see_other("/account/applications?done=application"))
+}

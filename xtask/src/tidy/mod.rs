@@ -4,6 +4,7 @@
 
 mod direction;
 mod migrations;
+mod quotes;
 mod text;
 
 use crate::cmd::{Result, fail};
@@ -26,6 +27,7 @@ pub(crate) fn tidy(root: &Path) -> Result {
 
     let mut complaints = direction::check(&direction::workspace_edges()?);
     complaints.extend(migrations::check(&paths));
+    complaints.extend(quotes::check(&files));
     for file in &files {
         complaints.extend(text::check(file));
     }

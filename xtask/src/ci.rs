@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: what a change must pass.
 
 use crate::cmd::{Result, cargo, fail, interrupted, output, run};
-use crate::{envs, licences, servers, suite, tidy};
+use crate::{e2e, envs, licences, servers, suite, tidy};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -49,6 +49,7 @@ pub(crate) fn ci(options: &Options) -> Result {
             counts = Some(suite::test(&suite::Options::whole())?);
             Ok(())
         })?;
+        report.step("e2e", || e2e::e2e(&e2e::Options::whole()))?;
     }
     report.print();
     if let Some(counts) = counts {
@@ -65,7 +66,7 @@ fn compose() -> Result {
             .args(["compose", "config", "-q"]));
     }
     if envs::which("docker-compose").is_none() && envs::is_ci() {
-        servers::install("docker-compose")?;
+        servers::install(&["docker-compose"])?;
     }
     if envs::which("docker-compose").is_none() {
         println!("compose: skipped, there is neither `docker compose` nor docker-compose here");

@@ -11,6 +11,7 @@ mod bench;
 mod chat_listener;
 mod ci;
 mod cmd;
+mod e2e;
 mod envs;
 mod licences;
 mod openapi;
@@ -41,13 +42,15 @@ enum Task {
     Up(up::Options),
     /// Run all tests: on SQLite, again on PostgreSQL with RabbitMQ, then the README's tour
     Test(suite::Options),
+    /// Run the tests that need real browsers and other people's OAuth libraries
+    E2e(e2e::Options),
     /// Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to servers for tests
     WithServers(suite::WithServers),
     /// Run the README's tour against a fresh `holdfast`, or against a running one
     Tour(tour::Options),
     /// Print the chat messages that arrive at a local port
     ChatListener(chat_listener::Options),
-    /// fmt, clippy, tidy, doc, licences, docker-compose config, test
+    /// fmt, clippy, tidy, doc, licences, docker-compose config, test, e2e
     Ci(ci::Options),
     /// Check what the compiler does not: directions, lengths, where SQL stands
     Tidy,
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
     let done = cmd::watch_signals().and_then(|()| match args.task {
         Task::Up(options) => up::up(&options),
         Task::Test(options) => suite::test(&options).map(drop),
+        Task::E2e(options) => e2e::e2e(&options),
         Task::WithServers(options) => suite::with_servers(&options),
         Task::Tour(options) => tour::tour(&options),
         Task::ChatListener(options) => chat_listener::listen(&options),

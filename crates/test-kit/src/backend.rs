@@ -32,10 +32,11 @@ impl TestBackend {
     }
 }
 
+/// What a variable of the tests' environment says; unset and empty are the same.
 #[expect(
     clippy::disallowed_methods,
     reason = "the tests have no configuration file"
 )]
-fn setting(name: &str) -> Option<String> {
+pub fn setting(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -14,21 +14,19 @@ pub(super) fn is_root() -> bool {
     output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
-pub(crate) fn install(package: &str) -> Result {
+/// Installs Debian's packages of these names, or says which ones are missing.
+pub(crate) fn install(packages: &[&str]) -> Result {
+    let named = packages.join(" ");
     if !possible() {
         return fail(format!(
-            "cannot install {package}: this is not root on Debian"
+            "cannot install {named}: this is not root on Debian"
         ));
     }
-    println!("{package} is not here: installing the package {package} with apt-get");
+    println!("not everything is here: installing {named} with apt-get");
     run(apt().args(["update", "--quiet"]))?;
-    run(apt().args([
-        "install",
-        "--quiet",
-        "--yes",
-        "--no-install-recommends",
-        package,
-    ]))
+    run(apt()
+        .args(["install", "--quiet", "--yes", "--no-install-recommends"])
+        .args(packages))
 }
 
 fn apt() -> Command {

@@ -48,7 +48,7 @@ impl Postgres {
             return Self::private(&programs, &FORGETFUL);
         }
         if source.includes(Source::Install) && apt::possible() {
-            apt::install("postgresql")?;
+            apt::install(&["postgresql"])?;
             if let Some(programs) = programs() {
                 return Self::private(&programs, &FORGETFUL);
             }

@@ -37,7 +37,7 @@ impl Rabbit {
             return Self::private(&program);
         }
         if source.includes(Source::Install) && apt::possible() {
-            apt::install("rabbitmq-server")?;
+            apt::install(&["rabbitmq-server"])?;
             if let Some(program) = program() {
                 return Self::private(&program);
             }

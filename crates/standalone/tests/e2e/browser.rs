@@ -1,0 +1,207 @@
+//! A headless Chromium with a person before it: what is read is found by its words, not by its markup.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use test_kit::{Process, setting, wait_until};
+use url::Url;
+
+use crate::site::{PASSWORD, Site};
+use crate::webdriver::{Element, WebDriver};
+
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// One browser with an empty profile.
+pub struct Browser {
+    pub client: WebDriver,
+    /// What [`Browser::look`] found wrong with the pages so far.
+    pub wrong: Mutex<Vec<String>>,
+    base: String,
+    driver: Process,
+    _home: TempDir,
+}
+
+impl Browser {
+    pub async fn start(site: &Site) -> Self {
+        Self::with(site, json!({})).await
+    }
+
+    /// One that runs no scripts of pages.
+    pub async fn without_scripts(site: &Site) -> Self {
+        let blocked = 2;
+        Self::with(
+            site,
+            json!({"profile.managed_default_content_settings.javascript": blocked}),
+        )
+        .await
+    }
+
+    async fn with(site: &Site, prefs: Value) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().to_str().unwrap();
+        let env = BTreeMap::from([("HOME", path), ("TMPDIR", path)]);
+        let driver = Process::start(Path::new(&given("CHROMEDRIVER")), &["--port=0"], env);
+        let port = wait_until("chromedriver's port", PATIENCE, async || {
+            let said = driver.stdout();
+            let (_, port) = said.split_once("started successfully on port ")?;
+            port.split('.').next().map(str::to_owned)
+        });
+        let address = format!("http://127.0.0.1:{}", port.await);
+        let options = json!({
+            "binary": given("CHROMIUM"),
+            "prefs": prefs,
+            "args": [
+                "--headless=new",
+                // A build server runs this as root, in a container.
+                "--no-sandbox",
+                "--disable-dev-shm-usage",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                "--no-first-run",
+                "--disable-background-networking",
+                "--disable-component-update",
+                // Whatever a page would load from elsewhere fails, on every machine alike.
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
+            ],
+        });
+        Self {
+            client: WebDriver::open(&address, options).await,
+            wrong: Mutex::default(),
+            base: site.base.clone(),
+            driver,
+            _home: home,
+        }
+    }
+
+    /// One in which somebody is signed in.
+    pub async fn of(site: &Site, username: &str) -> Self {
+        let browser = Self::start(site).await;
+        browser.open("/login").await;
+        browser.sign_in(username).await;
+        browser.sees("Your account").await;
+        browser
+    }
+
+    /// Signs in at the page for it, which is shown.
+    pub async fn sign_in(&self, username: &str) {
+        self.sees("Sign in").await;
+        self.fill("Username", username).await;
+        self.fill("Password", PASSWORD).await;
+        self.press("Sign in").await;
+    }
+
+    /// Goes to a path of the site, or to an address.
+    pub async fn open(&self, place: &str) {
+        let address = if place.starts_with('/') {
+            format!("{}{place}", self.base)
+        } else {
+            place.to_owned()
+        };
+        self.client.goto(&address).await.unwrap();
+    }
+
+    /// Where it is.
+    pub async fn address(&self) -> Url {
+        self.client.address().await.unwrap().parse().unwrap()
+    }
+
+    /// Waits until it is at an address that begins so.
+    pub async fn arrives(&self, start: &str) -> Url {
+        wait_until(&format!("the browser at {start}"), PATIENCE, async || {
+            let address = self.client.address().await.ok()?;
+            address.starts_with(start).then(|| address.parse().unwrap())
+        })
+        .await
+    }
+
+    /// Waits for the page with this main heading.
+    pub async fn sees(&self, heading: &str) {
+        let seen = wait_until(heading, 2 * PATIENCE, async || {
+            let h1 = self.client.find("//h1").await.ok()?;
+            (self.client.text(&h1).await.ok()? == heading).then_some(())
+        });
+        if tokio::time::timeout(PATIENCE, seen).await.is_err() {
+            let (address, text) = (self.address().await, self.text().await);
+            panic!("no page {heading:?}; at {address} is:\n{text}");
+        }
+    }
+
+    /// All that is to be read.
+    pub async fn text(&self) -> String {
+        match self.client.find("//body").await {
+            Ok(body) => self.client.text(&body).await.unwrap_or_default(),
+            Err(_) => String::new(),
+        }
+    }
+
+    /// The field with this label.
+    pub async fn field(&self, label: &str) -> Element {
+        let path = format!("//label[starts-with(normalize-space(), '{label}')]");
+        let label = self.find(&path).await;
+        let id = self.client.attribute(&label, "for").await.unwrap();
+        self.find(&format!("//*[@id='{id}']")).await
+    }
+
+    /// Types into the field with this label.
+    pub async fn fill(&self, label: &str, text: &str) {
+        let field = self.field(label).await;
+        self.client.clear(&field).await.unwrap();
+        self.client.type_into(&field, text).await.unwrap();
+    }
+
+    /// Chooses a file for the field with this label.
+    pub async fn choose_file(&self, label: &str, file: &Path) {
+        let field = self.field(label).await;
+        let file = file.to_str().unwrap();
+        self.client.type_into(&field, file).await.unwrap();
+    }
+
+    /// Presses the button of this name.
+    pub async fn press(&self, name: &str) {
+        let path = format!("//button[normalize-space()='{name}' or @aria-label='{name}']");
+        let found = self.find(&path).await;
+        self.client.click(&found).await.unwrap();
+    }
+
+    /// Follows the link of this name.
+    pub async fn follow(&self, name: &str) {
+        let path = format!("//a[normalize-space()='{name}' or @aria-label='{name}']");
+        let found = self.find(&path).await;
+        self.client.click(&found).await.unwrap();
+    }
+
+    /// Presses keys, wherever the focus is.
+    pub async fn keys(&self, keys: &str) {
+        let focused = self.client.focused().await.unwrap();
+        self.client.type_into(&focused, keys).await.unwrap();
+    }
+
+    async fn find(&self, path: &str) -> Element {
+        match self.client.find(path).await {
+            Ok(element) => element,
+            Err(error) => panic!("{path}: {error:?}\n{}", self.text().await),
+        }
+    }
+
+    /// What a script answers that the test runs in the page.
+    pub async fn script(&self, script: &str, args: &[Value]) -> Value {
+        self.client.script(script, args).await.unwrap()
+    }
+
+    /// Closes it, and says what was wrong with the pages that were looked at.
+    pub async fn close(mut self) {
+        self.client.close().await.unwrap();
+        self.driver.terminate();
+        let wrong = self.wrong.into_inner().unwrap();
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+}
+
+fn given(tool: &str) -> String {
+    let name = format!("HOLDFAST_E2E_{tool}");
+    setting(&name).unwrap_or_else(|| panic!("{name} is not set: `cargo xtask e2e` sets it"))
+}

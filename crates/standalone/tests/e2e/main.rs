@@ -1,0 +1,21 @@
+//! `holdfast` as people's browsers and other people's OAuth libraries meet it. `cargo xtask e2e` installs
+//! what these tests need, says where it is, and runs them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+
+mod browser;
+mod browsers;
+mod clients;
+mod forms;
+#[path = "../../../identity-service/tests/it/html.rs"]
+#[allow(dead_code, reason = "the tests of the pages use more of it")]
+mod html;
+mod look;
+mod site;
+mod webdriver;

@@ -1,0 +1,146 @@
+//! A running `holdfast` with its mails, its command line, and the people and clients that the tests need.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use test_kit::{Api, Process, TlsFront, wait_until};
+
+pub const PASSWORD: &str = "correct horse battery";
+
+/// The product in one process on SQLite.
+pub struct Site {
+    /// The identity area, past the proxy if there is one.
+    pub api: Api,
+    /// The public address.
+    pub base: String,
+    /// The certificate authority's file, where the public address is https.
+    pub authority: Option<String>,
+    env: BTreeMap<String, String>,
+    data: TempDir,
+    _process: Process,
+    _front: Option<TlsFront>,
+}
+
+/// A client of OAuth, as the command line printed it.
+pub struct Client {
+    pub id: String,
+    pub secret: String,
+}
+
+impl Site {
+    /// On plain http, as `cargo xtask up` starts it.
+    pub async fn plain() -> Self {
+        Self::start(None)
+    }
+
+    /// Behind a proxy with TLS, as in production.
+    pub async fn secure() -> Self {
+        Self::start(Some(TlsFront::start().await))
+    }
+
+    fn start(front: Option<TlsFront>) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let mut env = BTreeMap::new();
+        for part in ["IDENTITY", "WORKSESSION", "NOTIFIER"] {
+            env.insert(format!("{part}__LISTEN"), "127.0.0.1:0".to_owned());
+            env.insert(format!("{part}__DRAIN_SECONDS"), "0".to_owned());
+        }
+        for (key, value) in [
+            ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
+            ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
+        ] {
+            env.insert(key.to_owned(), value.to_owned());
+        }
+        if let Some(front) = &front {
+            env.insert("IDENTITY__BASE_URL".to_owned(), front.url());
+        }
+        let folder = data.path().to_str().unwrap().to_owned();
+        let program = Path::new(env!("CARGO_BIN_EXE_holdfast"));
+        let process = Process::start(program, &["--data-dir", &folder, "serve"], &env);
+        let listening = process.wait_listening(&["identity", "worksession", "notifier"]);
+        let inside = listening["identity"].clone();
+        let authority = front.as_ref().map(|front| {
+            let address = inside.strip_prefix("http://").unwrap();
+            front.lead_to(address.parse().unwrap());
+            let file = format!("{folder}/authority.pem");
+            std::fs::write(&file, front.authority()).unwrap();
+            file
+        });
+        Self {
+            base: front.as_ref().map_or_else(|| inside.clone(), TlsFront::url),
+            api: Api::new(inside),
+            authority,
+            env,
+            data,
+            _process: process,
+            _front: front,
+        }
+    }
+
+    /// What `holdfast admin identity …` prints with `--json`.
+    pub fn admin(&self, args: &[&str]) -> Value {
+        let output = Command::new(env!("CARGO_BIN_EXE_holdfast"))
+            .args(["--data-dir", self.data.path().to_str().unwrap()])
+            .args(["admin", "identity"])
+            .args(args)
+            .arg("--json")
+            .env_clear()
+            .envs(&self.env)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Registers an OAuth client; one that is public has an empty secret.
+    pub fn client(&self, name: &str, redirect_uri: &str, more: &[&str]) -> Client {
+        let mut args = vec!["clients", "create", "--name", name];
+        args.extend(["--redirect-uri", redirect_uri]);
+        args.extend(more);
+        let made = self.admin(&args);
+        Client {
+            id: made["client_id"].as_str().unwrap().to_owned(),
+            secret: made["client_secret"].as_str().unwrap_or("").to_owned(),
+        }
+    }
+
+    /// Registers somebody with [`PASSWORD`] and a name for the mailbox; gives the access token.
+    pub async fn register(&self, name: &str) -> String {
+        let email = format!("{name}@example.com");
+        let body = json!({"username": name, "password": PASSWORD, "email": email});
+        let call = self.api.post("/api/auth/register").json(body);
+        let pair = call.send().await.expect(201).json();
+        pair["access_token"].as_str().unwrap().to_owned()
+    }
+
+    /// The address in the newest mail to somebody that begins with this path of ours.
+    pub async fn link_in_mail(&self, to: &str, path: &str) -> String {
+        let folder = self.data.path().join("mail");
+        let start = format!("{}{path}", self.base);
+        let newest = || {
+            let mut files: Vec<_> = std::fs::read_dir(&folder)
+                .ok()?
+                .map(|file| file.unwrap().path())
+                .filter(|path| path.extension().is_some_and(|end| end == "eml"))
+                .collect();
+            files.sort();
+            files.into_iter().rev().find_map(|file| {
+                let raw = std::fs::read(file).unwrap();
+                let mail = mail_parser::MessageParser::default().parse(&raw)?;
+                if mail.to()?.first()?.address()? != to {
+                    return None;
+                }
+                let text = mail.body_text(0)?;
+                let words = text.split_whitespace();
+                let mut links = words.filter(|word| word.starts_with(&start));
+                links.next().map(str::to_owned)
+            })
+        };
+        let what = format!("a mail to {to} with a link to {path}");
+        wait_until(&what, Duration::from_secs(30), async || newest()).await
+    }
+}

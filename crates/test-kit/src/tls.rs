@@ -1,0 +1,101 @@
+use std::{
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+};
+use tokio::{
+    io::copy_bidirectional,
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+use tokio_rustls::TlsAcceptor;
+
+/// A proxy that speaks TLS for a server that does not, as an operator's does. Its certificate is signed
+/// by an authority of its own.
+#[derive(Debug)]
+pub struct TlsFront {
+    address: SocketAddr,
+    authority: String,
+    server: Arc<OnceLock<SocketAddr>>,
+    accepting: JoinHandle<()>,
+}
+
+impl TlsFront {
+    /// Starts on a free port; it closes every connection until it is told where the server is.
+    pub async fn start() -> Self {
+        let (authority, acceptor) = certified();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = Arc::new(OnceLock::new());
+        let behind = Arc::clone(&server);
+        let accepting = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let Some(server) = behind.get().copied() else {
+                    continue;
+                };
+                let acceptor = acceptor.clone();
+                // A caller who does not trust the certificate hangs up; that is the caller's to tell.
+                tokio::spawn(async move {
+                    let mut outside = acceptor.accept(stream).await?;
+                    let mut inside = TcpStream::connect(server).await?;
+                    copy_bidirectional(&mut outside, &mut inside).await
+                });
+            }
+        });
+        Self {
+            address,
+            authority,
+            server,
+            accepting,
+        }
+    }
+
+    /// Where it is reached, without a slash at its end.
+    pub fn url(&self) -> String {
+        format!("https://localhost:{}", self.address.port())
+    }
+
+    /// The certificate of the authority, as PEM.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// Leads what comes from now on to this server.
+    pub fn lead_to(&self, server: SocketAddr) {
+        self.server.set(server).unwrap();
+    }
+}
+
+impl Drop for TlsFront {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+fn certified() -> (String, TlsAcceptor) {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    // Of the same name, the two certificates would be taken for one that has signed itself.
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "An authority for tests");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.use_authority_key_identifier_extension = true;
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    let key = rustls::pki_types::PrivateKeyDer::Pkcs8(key.serialize_der().into());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key)
+        .unwrap();
+    (authority.pem(), TlsAcceptor::from(Arc::new(config)))
+}

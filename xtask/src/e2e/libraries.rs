@@ -1,0 +1,95 @@
+//! Other people's OAuth libraries, at the versions that docs/oauth pins, in folders below the target folder.
+
+use super::folder;
+use super::programs::Runtimes;
+use crate::cmd::{Result, cargo, output, run};
+use crate::envs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The client that takes nothing that is not to the letter; no example, and so not in docs.
+const STRICT: &str = "crates/standalone/tests/e2e/strict.js";
+
+/// Installs what is not there yet, and tells the tests where it is.
+pub(super) fn name_in(command: &mut Command, runtimes: &Runtimes) -> Result {
+    command
+        .env("HOLDFAST_E2E_EXAMPLES", examples())
+        .env("HOLDFAST_E2E_PYTHON", python(runtimes)?)
+        .env("HOLDFAST_E2E_NODE", &runtimes.node)
+        .env("HOLDFAST_E2E_JAVASCRIPT", javascript(runtimes)?)
+        .env("HOLDFAST_E2E_RUST", rust()?);
+    // The first Node.js that has Web Crypto without being asked is 20; Debian 12 has 18.
+    if output(Command::new(&runtimes.node).arg("--version"))?.starts_with("v18.") {
+        command.env("NODE_OPTIONS", "--experimental-global-webcrypto");
+    }
+    Ok(())
+}
+
+fn examples() -> PathBuf {
+    envs::root().join("docs/oauth")
+}
+
+fn python(runtimes: &Runtimes) -> Result<PathBuf> {
+    let venv = folder().join("python");
+    let pins = examples().join("python/requirements.txt");
+    let program = venv.join("bin/python");
+    if !is_current(&venv, &pins)? {
+        let mut make = Command::new(&runtimes.python);
+        run(make.args(["-m", "venv", "--clear"]).arg(&venv))?;
+        run(Command::new(&program)
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+            ])
+            .arg("--requirement")
+            .arg(&pins))?;
+        remember(&venv, &pins)?;
+    }
+    Ok(program)
+}
+
+/// The scripts lie beside the packages that they import: Node.js looks for these upwards from there.
+fn javascript(runtimes: &Runtimes) -> Result<PathBuf> {
+    let (copy, source) = (folder().join("javascript"), examples().join("javascript"));
+    std::fs::create_dir_all(&copy)?;
+    for entry in std::fs::read_dir(&source)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            std::fs::copy(entry.path(), copy.join(entry.file_name()))?;
+        }
+    }
+    std::fs::copy(envs::root().join(STRICT), copy.join("strict.js"))?;
+    let pins = source.join("package-lock.json");
+    if !is_current(&copy, &pins)? {
+        let mut install = Command::new(&runtimes.npm);
+        install.args(["ci", "--no-audit", "--no-fund"]);
+        run(install.current_dir(&copy))?;
+        remember(&copy, &pins)?;
+    }
+    Ok(copy)
+}
+
+/// A workspace of its own, as somebody would build it who had copied the folder.
+fn rust() -> Result<PathBuf> {
+    let target = folder().join("rust");
+    run(cargo()
+        .current_dir(examples().join("rust"))
+        .args(["build", "--locked"])
+        .env("CARGO_TARGET_DIR", &target)
+        .env("CARGO_PROFILE_DEV_DEBUG", "false"))?;
+    Ok(target.join("debug"))
+}
+
+/// The pins that a folder was filled with lie in it, written last.
+fn is_current(folder: &Path, pins: &Path) -> Result<bool> {
+    let filled = std::fs::read(folder.join(".pins")).unwrap_or_default();
+    Ok(filled == std::fs::read(pins)?)
+}
+
+fn remember(folder: &Path, pins: &Path) -> Result {
+    std::fs::copy(pins, folder.join(".pins"))?;
+    Ok(())
+}

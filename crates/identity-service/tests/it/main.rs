@@ -30,6 +30,7 @@ mod invitations;
 mod keys;
 mod late_bodies;
 mod limits;
+mod oauth_attacks;
 mod oauth_authentication;
 mod oauth_authorize;
 mod oauth_clients;

@@ -111,6 +111,7 @@ async fn a_mini_app_signs_somebody_in() {
 
     browser.open("/account/sessions").await;
     browser.sees("Sessions").await;
+    assert!(browser.text().await.contains("Lamp room"));
     browser.look("sessions").await;
     browser.close().await;
 }
@@ -148,10 +149,22 @@ async fn a_third_party_is_allowed_what_it_asks_for() {
         .await;
     assert_eq!(me.expect(200).json()["preferred_username"], "mia");
 
-    // What was allowed is remembered.
+    // What was allowed is remembered, until it is taken back.
     browser.open(&party.web.url("/")).await;
     browser.follow("Sign in with Holdfast").await;
     browser.arrives(&party.callback()).await;
+    browser.open("/account/applications").await;
+    browser.sees("Applications").await;
+    browser.look("applications").await;
+    browser.press("Take the access of Lighthouse back").await;
+    browser
+        .arrives(&format!("{}/account/applications?", site.base))
+        .await;
+    browser.sees("Applications").await;
+    browser.look("applications-none").await;
+    let call = site.api.get("/api/oauth/userinfo").bearer(access);
+    call.send().await.expect(401);
+
     let unknown = format!(
         "/api/oauth/authorize?client_id=nobody&redirect_uri={}",
         party.callback()
@@ -444,10 +457,11 @@ async fn the_keyboard_alone_is_enough_to_sign_in_and_out() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
-async fn an_administrator_finds_users_keys_and_the_audit_log() {
+async fn an_administrator_finds_users_clients_keys_and_the_audit_log() {
     let site = Site::plain().await;
     site.register("sam").await;
     let made = site.admin(&["users", "create", "ada", "--superadmin"]);
+    site.client("Lighthouse", "https://lighthouse.example/callback", &[]);
     let browser = Browser::start(&site).await;
     browser.open("/login").await;
     browser.fill("Username", "ada").await;
@@ -462,6 +476,8 @@ async fn an_administrator_finds_users_keys_and_the_audit_log() {
     for (path, name) in [
         ("/admin/users/1", "admin-user"),
         ("/admin/users/1/deactivate", "admin-deactivate"),
+        ("/admin/clients", "admin-clients"),
+        ("/admin/clients/new", "admin-client-new"),
         ("/admin/keys", "admin-keys"),
         ("/admin/keys/rotate", "admin-keys-rotate"),
         ("/admin/audit", "admin-audit"),

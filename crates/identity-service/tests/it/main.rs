@@ -57,6 +57,7 @@ mod resets;
 mod revocation;
 mod rotation;
 mod schema;
+mod scopes;
 mod session_list;
 mod sessions;
 mod sign_in_notice;

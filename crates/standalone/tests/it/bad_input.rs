@@ -454,9 +454,10 @@ fn read_description(area: Area, description: &Value) -> Vec<Endpoint> {
                 area,
                 method,
                 path: path.clone(),
-                secured: operation["security"]
-                    .as_array()
-                    .is_some_and(|ways| !ways.is_empty() && !ways.contains(&json!({}))),
+                // An OAuth client authenticates itself in ways of its own.
+                secured: operation["security"].as_array().is_some_and(|ways| {
+                    !ways.is_empty() && ways.iter().all(|way| way.get("bearer").is_some())
+                }),
                 body: body.map(|schema| resolved(description, schema)),
                 body_required: operation["requestBody"]["required"] == true,
             });

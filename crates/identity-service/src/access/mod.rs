@@ -5,7 +5,5 @@
 mod grant;
 mod table;
 
-#[cfg(test)]
-pub(crate) use grant::ABSOLUTE_LIFE;
-pub(crate) use grant::{Access, COOKIE_LIFE, Grant, GrantRow};
+pub(crate) use grant::{ABSOLUTE_LIFE, Access, COOKIE_LIFE, Grant, GrantRow};
 pub(crate) use table::allows;

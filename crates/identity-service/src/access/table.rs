@@ -39,14 +39,14 @@ const ACCOUNT: Rule = Rule {
     first_party_client: true,
     sso: true,
 };
-/// The product's own programs: sign-ins, export, administration.
+/// The product's own programs: sign-ins, export.
 const OWN: Rule = Rule {
     client: Client::Never,
     first_party_client: true,
     sso: false,
 };
-/// A sign-in at the product itself alone: password, e-mail address, second factor, deletion, and giving
-/// access to others.
+/// A sign-in at the product itself alone: password, e-mail address, second factor, deletion, giving access to
+/// others, and administration, which could undo all of these.
 const SIGN_IN: Rule = Rule {
     client: Client::Never,
     first_party_client: false,
@@ -121,17 +121,25 @@ pub(crate) const TABLE: &[(&str, &str, Rule)] = &[
     ("POST DELETE", "/api/invitations/{token}", TEAMS_WRITE),
     ("GET", "/api/user/teams", TEAMS),
     ("GET", "/api/user/invitations", TEAMS),
-    ("GET POST", "/api/admin/users", OWN),
-    ("GET PATCH", "/api/admin/users/{user_id}", OWN),
-    ("POST", "/api/admin/users/{user_id}/reset-password", OWN),
-    ("POST", "/api/admin/users/{user_id}/revoke-sessions", OWN),
-    ("GET", "/api/admin/audit", OWN),
-    ("GET POST", "/api/admin/oauth-clients", OWN),
-    ("GET DELETE", "/api/admin/oauth-clients/{client_id}", OWN),
+    ("GET POST", "/api/admin/users", SIGN_IN),
+    ("GET PATCH", "/api/admin/users/{user_id}", SIGN_IN),
+    ("POST", "/api/admin/users/{user_id}/reset-password", SIGN_IN),
+    (
+        "POST",
+        "/api/admin/users/{user_id}/revoke-sessions",
+        SIGN_IN,
+    ),
+    ("GET", "/api/admin/audit", SIGN_IN),
+    ("GET POST", "/api/admin/oauth-clients", SIGN_IN),
+    (
+        "GET DELETE",
+        "/api/admin/oauth-clients/{client_id}",
+        SIGN_IN,
+    ),
     (
         "POST",
         "/api/admin/oauth-clients/{client_id}/rotate-secret",
-        OWN,
+        SIGN_IN,
     ),
 ];
 

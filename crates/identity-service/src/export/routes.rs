@@ -1,5 +1,5 @@
 use actix_web::HttpResponse;
-use actix_web::http::header::CONTENT_DISPOSITION;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION};
 use actix_web::web::{Data, ServiceConfig};
 use auth_types::wire::IdentityError;
 use service_kit::http::endpoint;
@@ -43,5 +43,6 @@ pub(crate) fn as_file(caller: &CurrentUser, document: &ExportResponse) -> HttpRe
     );
     HttpResponse::Ok()
         .insert_header((CONTENT_DISPOSITION, name))
+        .insert_header((CACHE_CONTROL, "no-store"))
         .json(document)
 }

@@ -18,6 +18,7 @@ pub(crate) struct NewSession {
     pub(crate) grant: Grant,
     opened_at: NaiveDateTime,
     authenticated_at: NaiveDateTime,
+    expires_at: NaiveDateTime,
     client: Client,
 }
 
@@ -40,6 +41,7 @@ impl From<&Origin> for Client {
 impl NewSession {
     /// A session for what `grant` says, with as long a life as a session of that kind has.
     pub(crate) fn open(grant: Grant, now: NaiveDateTime, origin: &Origin) -> Self {
+        let expires_at = now + grant.life();
         Self {
             grant,
             client: origin.into(),
@@ -47,6 +49,7 @@ impl NewSession {
             refresh_token: RefreshToken::generate(),
             opened_at: now,
             authenticated_at: now,
+            expires_at,
         }
     }
 
@@ -56,13 +59,19 @@ impl NewSession {
         self
     }
 
+    /// The same, over no later than `end`.
+    pub(crate) fn until(mut self, end: NaiveDateTime) -> Self {
+        self.expires_at = self.expires_at.min(end);
+        self
+    }
+
     /// The row of this session for an account.
     pub(crate) fn row(&self, user_id: UserId) -> NewSessionRow<'_> {
         NewSessionRow {
             id: &self.id,
             user_id: user_id.get(),
             created_at: self.opened_at,
-            expires_at: self.opened_at + self.grant.life(),
+            expires_at: self.expires_at,
             refresh_lineage: self.refresh_token.lineage(),
             refresh_hash: self.refresh_token.hash(),
             refresh_rotated_at: self.opened_at,

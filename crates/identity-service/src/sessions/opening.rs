@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::model::NewSession;
 use super::{make_room, queries};
-use crate::access::Grant;
+use crate::access::{ABSOLUTE_LIFE, Grant};
 use crate::accounts;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::origin::Origin;
 
 /// Opens a session for `grant` on the strength of the caller's own. It counts as signed in when that one
-/// was: nobody becomes more recently known by passing a sign-in on.
+/// was: nobody becomes more recently known, or stays for longer, by passing a sign-in on.
 ///
 /// # Errors
 /// [`Error::TokenRevoked`] when the caller's session or account ends meanwhile.
@@ -24,7 +24,8 @@ pub(crate) async fn open_beside(
     origin: &Origin,
 ) -> Result<NewSession, Error> {
     let session = NewSession::open(grant, app.clock.now_naive(), origin)
-        .authenticated(caller.session.authenticated_at);
+        .authenticated(caller.session.authenticated_at)
+        .until(caller.session.authenticated_at + ABSOLUTE_LIFE);
     let (id, own) = (caller.account.id, caller.token.session_id.clone());
     app.change(&origin.clone().of(caller), move |change| {
         // Whoever ends all sessions of the account locks its row first: either he finds the new one, or his

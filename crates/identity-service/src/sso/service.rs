@@ -109,6 +109,10 @@ pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackRes
         _ => return Err(Error::InvalidToken),
     };
     let caller = auth::identify_token(app, &token).await?;
+    // Another site's client must not pass for its user here.
+    if matches!(caller.token.access, Access::Client { .. }) {
+        return Err(Error::InvalidToken);
+    }
     let account = &caller.account;
     let is_own = user_id.is_some_and(|id| id.parse() == Ok(account.id))
         && username.is_some_and(|name| name == account.username);

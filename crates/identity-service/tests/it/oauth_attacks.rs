@@ -450,6 +450,21 @@ async fn a_clients_tokens_do_not_pass_for_what_they_are_not() {
         "invalid_refresh_token",
     );
     let access = text("access_token");
+    // Nobody signs in to a mini-app with what another site's client was given.
+    let (id, own) = (
+        oauth.ada.id.to_string(),
+        oauth.tokens("own", "openid").await,
+    );
+    for token in [access, own["access_token"].as_str().unwrap()] {
+        let query = Serializer::new(String::new())
+            .extend_pairs([("token", token), ("user_id", &id), ("username", "ada")])
+            .finish();
+        let reply = api
+            .get(&format!("/api/auth/sso/callback?{query}"))
+            .send()
+            .await;
+        refused(reply, 401, "invalid_token");
+    }
     let again = OAuth::request("web", &[]);
     let user = format!("/api/auth/user/{}", oauth.ada.id);
     for (method, path) in [
@@ -475,6 +490,29 @@ async fn a_clients_tokens_do_not_pass_for_what_they_are_not() {
             reply.text().contains("insufficient_scope"),
             "{method} {path}: {}",
             reply.text()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_an_administrator_gave_to_a_client_sees_no_more_than_anybodys() {
+    let oauth = OAuth::start().await;
+    let bob = oauth.identity.register("bob").await;
+    oauth
+        .identity
+        .sql("UPDATE users SET role = 'SUPERADMIN' WHERE username = 'ada'");
+    let path = format!("/api/auth/user/{}", bob.id);
+    let seen = async |token: &str| {
+        let reply = oauth.identity.api.get(&path).bearer(token).send().await;
+        reply.expect(200).json()["user"]["email"].clone()
+    };
+    assert!(seen(&oauth.ada.access).await.is_string());
+    for client in ["web", "own"] {
+        let tokens = oauth.tokens(client, "openid email").await;
+        assert!(
+            seen(tokens["access_token"].as_str().unwrap())
+                .await
+                .is_null()
         );
     }
 }

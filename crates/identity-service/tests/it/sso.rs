@@ -403,6 +403,9 @@ async fn the_callback_answers_for_a_good_token_and_its_owner_only() {
         .await
         .expect(200);
     refused(callback(&own).await, 401, "token_revoked");
+    // A sign-in of her own does too; what an OAuth client holds does not.
+    let own = [("token", ada.access.as_str()), own[2], own[3]];
+    callback(&own).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -434,4 +437,23 @@ async fn of_hand_overs_and_a_sign_out_of_everything_at_once_nothing_is_left_over
             0
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_of_hand_overs_ends_a_year_after_the_sign_in() {
+    let identity = with_site().await;
+    let ada = identity.register("ada").await;
+    let mut last = ada;
+    for _ in 0..5 {
+        identity.hand.advance(chrono::TimeDelta::days(80));
+        let refreshed = identity.refresh(&last.refresh).await;
+        if refreshed.status != 200 {
+            refused(refreshed, 401, "invalid_refresh_token");
+            return;
+        }
+        let access = signed_in(&refreshed.json()).access;
+        let call = identity.api.post("/api/auth/sso/token").bearer(&access);
+        last = signed_in(&call.send().await.expect(200).json());
+    }
+    panic!("it lived for 400 days");
 }

@@ -146,13 +146,16 @@ async fn grant(
         nonce: good.request.nonce,
         challenge: good.request.challenge,
     };
+    let asks = !good.client.is_first_party;
     let origin = origin.clone().of(user);
     let user = user.clone();
     let code = app
         .change(&origin, move |change| {
-            if let Some(by) = allowed_by {
-                let id = user.account.id;
-                consents::service::allow(change, id, &code.client_id, code.scope, by)?;
+            let id = user.account.id;
+            match allowed_by {
+                Some(by) => consents::service::allow(change, id, &code.client_id, code.scope, by)?,
+                None if asks => consents::service::hold(change, id, &code.client_id, code.scope)?,
+                None => {}
             }
             codes::issue(change, &user, &code)
         })

@@ -38,6 +38,24 @@ pub(crate) async fn is_allowed(
     }
 }
 
+/// In a transaction: makes sure that what an account allowed before was not taken back meanwhile, and is not
+/// until the transaction ends.
+pub(crate) fn hold(
+    change: &mut Change<'_>,
+    user_id: UserId,
+    client_id: &str,
+    scope: ScopeSet,
+) -> Result<(), Error> {
+    accounts::queries::lock_account(change.db, user_id)?;
+    let allowed = queries::find_scope(change.db, user_id, client_id)?;
+    match read_scope(allowed.as_deref().unwrap_or_default())?.includes(scope) {
+        true => Ok(()),
+        false => Err(Error::Forbidden(
+            "this access was taken back a moment ago; start again",
+        )),
+    }
+}
+
 /// Remembers that an account allows a client this, besides what it allowed before.
 pub(crate) fn allow(
     change: &mut Change<'_>,

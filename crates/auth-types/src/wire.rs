@@ -106,6 +106,10 @@ pub struct ValidateResponse {
     /// Space-separated scopes of an OAuth token; absent for a first-party token, which has them all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+    /// `sso` for a token that single sign-on handed over to another site, `first_party` for that of a client of
+    /// the product's own; absent for all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// The account's teams; present with `?include=teams`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teams: Option<Vec<TeamMembership>>,

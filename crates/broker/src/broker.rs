@@ -1,5 +1,4 @@
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -7,12 +6,10 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::amqp::Amqp;
+use crate::handler::Handler;
 use crate::memory::Memory;
-use crate::{BrokerUrl, ConsumeOptions, Delivery, Message, Outcome, Queue, Verdict};
-
-/// A consumer's function behind a pointer, so that queues keep handlers of any type.
-pub(crate) type Handler =
-    Arc<dyn Fn(Delivery) -> Pin<Box<dyn Future<Output = Verdict> + Send>> + Send + Sync>;
+use crate::message::Flow;
+use crate::{BatchOptions, BrokerUrl, ConsumeOptions, Delivery, Message, Outcome, Queue, Verdict};
 
 /// The connection to RabbitMQ, or the one inside this process. Cheap to clone.
 ///
@@ -94,11 +91,33 @@ impl Broker {
         F: Fn(Delivery) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Verdict> + Send + 'static,
     {
-        let handler: Handler = Arc::new(move |delivery| Box::pin(handler(delivery)));
+        self.flow(queue, options.into(), Handler::of_one(handler))
+    }
+
+    /// Calls `handler` with the messages that are there, a batch after the other, until the handle is
+    /// stopped or dropped. It gives a verdict for each, in their order; nothing waits for a batch to fill.
+    ///
+    /// A batch at which the handler panics is given to it again one by one, so that only the message that
+    /// kills it counts as failed.
+    #[must_use = "dropping the handle ends the consumer"]
+    pub fn consume_batches<F, Fut>(
+        &self,
+        queue: Queue,
+        options: BatchOptions,
+        handler: F,
+    ) -> ConsumerHandle
+    where
+        F: Fn(Vec<Delivery>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<Verdict>> + Send + 'static,
+    {
+        self.flow(queue, options.into(), Handler::of_many(handler))
+    }
+
+    fn flow(&self, queue: Queue, flow: Flow, handler: Handler) -> ConsumerHandle {
         let (stop, stopping) = watch::channel(());
         let task = match &self.0 {
-            Kind::Memory(memory) => memory.consume(queue, options, handler, stopping),
-            Kind::Amqp(amqp) => amqp.consume(queue, options, handler, stopping),
+            Kind::Memory(memory) => memory.consume(queue, flow, handler, stopping),
+            Kind::Amqp(amqp) => amqp.consume(queue, flow, handler, stopping),
         };
         ConsumerHandle { stop, task }
     }
@@ -113,6 +132,20 @@ impl Broker {
         }
     }
 
+    /// How it is, for the readiness probe: [`BrokerState::name`], and what a person has to put right when
+    /// the queues on RabbitMQ are not as they have to be.
+    #[must_use]
+    pub fn report(&self) -> String {
+        let state = self.state();
+        match (&self.0, state) {
+            (Kind::Amqp(amqp), BrokerState::Disconnected) => match amqp.unfit() {
+                Some(reason) => format!("unusable: {reason}"),
+                None => state.name().to_owned(),
+            },
+            _ => state.name().to_owned(),
+        }
+    }
+
     /// How many consumers the queue has, those of other processes included. Answers within 2 s.
     ///
     /// # Errors
@@ -121,6 +154,18 @@ impl Broker {
         match &self.0 {
             Kind::Memory(memory) => Ok(memory.consumers(queue)),
             Kind::Amqp(amqp) => amqp.consumers(queue).await,
+        }
+    }
+
+    /// How many messages are parked because their consumers could not read them; none in memory, where
+    /// they stay in their outbox. Answers within 2 s.
+    ///
+    /// # Errors
+    /// [`BrokerError`] when RabbitMQ does not answer.
+    pub async fn parked(&self) -> Result<u32, BrokerError> {
+        match &self.0 {
+            Kind::Memory(_) => Ok(0),
+            Kind::Amqp(amqp) => amqp.parked().await,
         }
     }
 

@@ -10,15 +10,18 @@
 
 mod amqp;
 mod broker;
+mod handler;
 mod memory;
 mod message;
+mod parked;
 mod pause;
 mod relay;
 mod topology;
 mod url;
 
 pub use broker::{Broker, BrokerError, BrokerState, ConsumerHandle, Publisher};
-pub use message::{ConsumeOptions, Delivery, Message, Outcome, Verdict};
+pub use message::{BatchOptions, ConsumeOptions, Delivery, Message, Outcome, Verdict};
+pub use parked::{InHand, ParkedError, ParkedMessage, ParkedQueue};
 pub use relay::{Relay, RelayHandle, RelayOptions};
 pub use topology::Queue;
 pub use url::{BrokerUrl, InvalidBrokerUrl};

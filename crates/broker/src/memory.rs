@@ -1,17 +1,15 @@
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::join_all;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::broker::Handler;
-use crate::{ConsumeOptions, Delivery, Message, Outcome, Queue, Verdict};
+use crate::handler::Handler;
+use crate::message::Flow;
+use crate::{Delivery, Message, Outcome, Queue, Verdict};
 
 /// How long a publish waits for the consumers' commits.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,23 +27,29 @@ pub(crate) struct Memory {
 
 struct Bound {
     handler: Handler,
-    concurrency: usize,
+    flow: Flow,
     slots: Semaphore,
+}
+
+/// Messages of one publish that a consumer is given together.
+struct Portion {
+    /// Where each stands in the publish.
+    places: Vec<usize>,
+    outcomes: JoinHandle<Vec<Outcome>>,
 }
 
 impl Memory {
     pub(crate) fn consume(
         self: &Arc<Self>,
         queue: Queue,
-        options: ConsumeOptions,
+        flow: Flow,
         handler: Handler,
         mut stopping: watch::Receiver<()>,
     ) -> JoinHandle<()> {
-        let concurrency = options.concurrency.max(1);
         let bound = Arc::new(Bound {
             handler,
-            concurrency,
-            slots: Semaphore::new(concurrency),
+            flow,
+            slots: Semaphore::new(flow.concurrency),
         });
         self.queues
             .write()
@@ -58,7 +62,7 @@ impl Memory {
             // Ends with an error, which is the sign: the handle is gone.
             let _ = stopping.changed().await;
             memory.unbind(queue, &bound);
-            let all = u32::try_from(bound.concurrency).unwrap_or(u32::MAX);
+            let all = u32::try_from(bound.flow.concurrency).unwrap_or(u32::MAX);
             let _ = timeout(STOP_TIMEOUT, bound.slots.acquire_many(all)).await;
             bound.slots.close();
         })
@@ -92,64 +96,114 @@ impl Memory {
     }
 
     pub(crate) async fn publish(&self, messages: Vec<Message>) -> Vec<Outcome> {
-        join_all(
-            messages
-                .into_iter()
-                .map(|message| self.publish_one(message)),
-        )
-        .await
+        let until = Instant::now() + PUBLISH_TIMEOUT;
+        let mut outcomes = Vec::with_capacity(messages.len());
+        let mut queues: HashMap<Queue, Vec<usize>> = HashMap::new();
+        for (place, message) in messages.iter().enumerate() {
+            let mut routed = false;
+            for queue in Queue::routed(message.exchange, &message.routing_key) {
+                queues.entry(queue).or_default().push(place);
+                routed = true;
+            }
+            outcomes.push(if routed {
+                Outcome::Confirmed
+            } else {
+                Outcome::Returned
+            });
+        }
+        let mut portions = Vec::new();
+        for (queue, places) in queues {
+            match self.next(queue) {
+                Some(bound) => portions.extend(self.portions(queue, bound, places, &messages)),
+                // The queue exists, its consumer does not yet: unlike a missing queue this passes.
+                None => note(
+                    &mut outcomes,
+                    places.into_iter().map(|place| (place, Outcome::Nacked)),
+                ),
+            }
+        }
+        for portion in portions {
+            let answered = match timeout_at(until, portion.outcomes).await {
+                Err(_) => {
+                    let unanswered =
+                        || Outcome::Unconfirmed("a consumer did not answer in time".to_owned());
+                    portion.places.iter().map(|_| unanswered()).collect()
+                }
+                Ok(Err(_)) => portion.places.iter().map(|_| Outcome::Nacked).collect(),
+                Ok(Ok(answered)) => answered,
+            };
+            note(&mut outcomes, portion.places.into_iter().zip(answered));
+        }
+        outcomes
     }
 
-    async fn publish_one(&self, message: Message) -> Outcome {
-        let mut outcomes = Vec::new();
-        for queue in Queue::routed(message.exchange, &message.routing_key) {
-            let Some(bound) = self.next(queue) else {
-                // The queue exists, its consumer does not yet: unlike a missing queue this passes.
-                return Outcome::Nacked;
-            };
-            let delivery = Delivery {
-                id: message.id,
-                routing_key: message.routing_key.clone(),
-                body: Arc::clone(&message.body),
-            };
-            // A task of its own: a publish that gives up waiting does not tear the consumer's work apart.
-            outcomes.push(tokio::spawn(async move { bound.deliver(delivery).await }));
+    /// Gives a queue's messages out, in as large batches as its consumers take, by turns.
+    fn portions(
+        &self,
+        queue: Queue,
+        first: Arc<Bound>,
+        places: Vec<usize>,
+        messages: &[Message],
+    ) -> Vec<Portion> {
+        let mut portions = Vec::new();
+        let (mut bound, mut rest) = (first, places.as_slice());
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min(bound.flow.batch));
+            let batch: Vec<Delivery> = now
+                .iter()
+                .filter_map(|place| messages.get(*place))
+                .map(delivery)
+                .collect();
+            let consumer = Arc::clone(&bound);
+            portions.push(Portion {
+                places: now.to_vec(),
+                // A task of its own: a publish that gives up waiting does not tear the consumer's work apart.
+                outcomes: tokio::spawn(async move { consumer.deliver(batch).await }),
+            });
+            rest = later;
+            bound = self.next(queue).unwrap_or(bound);
         }
-        if outcomes.is_empty() {
-            return Outcome::Returned;
-        }
-        match timeout(PUBLISH_TIMEOUT, join_all(outcomes)).await {
-            Err(_) => Outcome::Unconfirmed("a consumer did not answer in time".to_owned()),
-            Ok(answers) => sum_up(
-                answers
-                    .into_iter()
-                    .map(|answer| answer.unwrap_or(Outcome::Nacked)),
-            ),
-        }
+        portions
     }
 }
 
-/// Not taken by one is not taken; what one cannot read is set aside only when the others have it.
-fn sum_up(outcomes: impl Iterator<Item = Outcome>) -> Outcome {
-    outcomes.fold(Outcome::Confirmed, |all, one| match (&all, &one) {
-        (Outcome::Nacked, _) => all,
-        (_, Outcome::Nacked) | (Outcome::Confirmed, _) => one,
-        _ => all,
-    })
+fn delivery(message: &Message) -> Delivery {
+    Delivery {
+        id: message.id,
+        routing_key: message.routing_key.clone(),
+        body: Arc::clone(&message.body),
+    }
+}
+
+/// Adds what one queue's consumer answered to what others did: not taken by one is not taken; what one
+/// cannot read is set aside only when the others have it.
+fn note(outcomes: &mut [Outcome], answered: impl Iterator<Item = (usize, Outcome)>) {
+    let weight = |outcome: &Outcome| match outcome {
+        Outcome::Nacked => 3,
+        Outcome::Unconfirmed(_) => 2,
+        Outcome::Parked(_) => 1,
+        _ => 0,
+    };
+    for (place, one) in answered {
+        if let Some(all) = outcomes.get_mut(place)
+            && weight(&one) > weight(all)
+        {
+            *all = one;
+        }
+    }
 }
 
 impl Bound {
-    async fn deliver(&self, delivery: Delivery) -> Outcome {
+    async fn deliver(&self, batch: Vec<Delivery>) -> Vec<Outcome> {
         let Ok(_slot) = self.slots.acquire().await else {
-            return Outcome::Nacked;
+            return batch.iter().map(|_| Outcome::Nacked).collect();
         };
-        match AssertUnwindSafe((self.handler)(delivery))
-            .catch_unwind()
-            .await
-        {
-            Ok(Verdict::Ack) => Outcome::Confirmed,
-            Ok(Verdict::Park(reason)) => Outcome::Parked(reason),
-            Ok(Verdict::Retry) | Err(_) => Outcome::Nacked,
-        }
+        let outcome = |verdict| match verdict {
+            Some(Verdict::Ack) => Outcome::Confirmed,
+            Some(Verdict::Park(reason)) => Outcome::Parked(reason),
+            Some(Verdict::Retry) | None => Outcome::Nacked,
+        };
+        let verdicts = self.handler.judge(batch).await;
+        verdicts.into_iter().map(outcome).collect()
     }
 }

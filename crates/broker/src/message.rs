@@ -85,6 +85,51 @@ pub struct ConsumeOptions {
     pub concurrency: usize,
 }
 
+/// How a consumer that commits many deliveries at once takes them: one batch after the other, so that a
+/// batch is acknowledged as a whole, and each as large as what has come while the one before was worked on.
+#[derive(Debug, Clone, Copy)]
+pub struct BatchOptions {
+    /// The most deliveries in a batch, 1 to 1,000.
+    pub most: u16,
+}
+
+impl Default for BatchOptions {
+    fn default() -> Self {
+        Self { most: 200 }
+    }
+}
+
+/// How deliveries flow to a handler.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flow {
+    pub(crate) prefetch: u16,
+    pub(crate) concurrency: usize,
+    pub(crate) batch: usize,
+}
+
+impl From<ConsumeOptions> for Flow {
+    fn from(options: ConsumeOptions) -> Self {
+        Self {
+            prefetch: options.prefetch,
+            concurrency: options.concurrency.max(1),
+            batch: 1,
+        }
+    }
+}
+
+impl From<BatchOptions> for Flow {
+    fn from(options: BatchOptions) -> Self {
+        let most = options.most.clamp(1, 1_000);
+        Self {
+            // A batch in the handler and one that fills meanwhile: with the usual 50 no batch could be
+            // longer, and the broker would wait for each commit before it sends on.
+            prefetch: most * 2,
+            concurrency: 1,
+            batch: usize::from(most),
+        }
+    }
+}
+
 impl Default for ConsumeOptions {
     fn default() -> Self {
         Self {

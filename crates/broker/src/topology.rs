@@ -13,18 +13,24 @@ pub enum Queue {
     NotifyChat,
     /// Mails to be sent.
     NotifyMail,
+    /// Calls to webhooks, and where they go.
+    NotifyWebhooks,
     /// What the identity area tells the work-session area of accounts and teams.
     WorksessionIdentity,
     /// What the notifier answers to the work-session area.
     WorksessionFeedback,
+    /// What the work-session area tells of sessions, for itself: it knows which webhooks are to hear it.
+    WorksessionWebhooks,
 }
 
 impl Queue {
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::NotifyChat,
         Self::NotifyMail,
+        Self::NotifyWebhooks,
         Self::WorksessionIdentity,
         Self::WorksessionFeedback,
+        Self::WorksessionWebhooks,
     ];
 
     /// The queue's name, before any configured prefix.
@@ -33,8 +39,10 @@ impl Queue {
         match self {
             Self::NotifyChat => "notify.chat",
             Self::NotifyMail => "notify.mail",
+            Self::NotifyWebhooks => "notify.webhooks",
             Self::WorksessionIdentity => "worksession.identity",
             Self::WorksessionFeedback => "worksession.feedback",
+            Self::WorksessionWebhooks => "worksession.webhooks",
         }
     }
 
@@ -45,14 +53,30 @@ impl Queue {
             Self::NotifyChat => &[
                 (Exchange::Public, "session.#"),
                 (Exchange::Private, "integration.configured.v1"),
+                (Exchange::Private, "chat.test_requested.v1"),
             ],
             Self::NotifyMail => &[(Exchange::Private, "mail.requested.v1")],
+            Self::NotifyWebhooks => &[
+                (Exchange::Private, "webhook.configured.v1"),
+                (Exchange::Private, "webhook.due.v1"),
+                (Exchange::Private, "webhook.replayed.v1"),
+                (Exchange::Public, "identity.user_changed.#"),
+            ],
             Self::WorksessionIdentity => &[(Exchange::Public, "identity.#")],
             Self::WorksessionFeedback => &[
                 (Exchange::Public, "notification.#"),
                 (Exchange::Public, "integration.disabled.#"),
+                (Exchange::Public, "chat.#"),
+                (Exchange::Public, "webhook.#"),
             ],
+            Self::WorksessionWebhooks => &[(Exchange::Public, "session.#")],
         }
+    }
+
+    /// Whether a message with this key reaches any queue of ours.
+    #[must_use]
+    pub fn is_any_bound(exchange: Exchange, key: &str) -> bool {
+        Self::routed(exchange, key).next().is_some()
     }
 
     /// The queues that a message with this key reaches, as RabbitMQ would route it.
@@ -113,7 +137,7 @@ mod tests {
         let routed = |exchange, key| Queue::routed(exchange, key).collect::<Vec<_>>();
         assert_eq!(
             routed(Exchange::Public, "session.started.v1"),
-            [Queue::NotifyChat]
+            [Queue::NotifyChat, Queue::WorksessionWebhooks]
         );
         assert_eq!(
             routed(Exchange::Private, "integration.configured.v1"),
@@ -126,6 +150,28 @@ mod tests {
         assert_eq!(
             routed(Exchange::Public, "identity.session_revoked.v1"),
             [Queue::WorksessionIdentity]
+        );
+        assert_eq!(
+            routed(Exchange::Public, "identity.user_changed.v1"),
+            [Queue::NotifyWebhooks, Queue::WorksessionIdentity]
+        );
+        for told in [
+            "webhook.configured.v1",
+            "webhook.due.v1",
+            "webhook.replayed.v1",
+        ] {
+            assert_eq!(routed(Exchange::Private, told), [Queue::NotifyWebhooks]);
+        }
+        for told in [
+            "webhook.attempted.v1",
+            "webhook.disabled.v1",
+            "chat.tested.v1",
+        ] {
+            assert_eq!(routed(Exchange::Public, told), [Queue::WorksessionFeedback]);
+        }
+        assert_eq!(
+            routed(Exchange::Private, "chat.test_requested.v1"),
+            [Queue::NotifyChat]
         );
         assert_eq!(
             routed(Exchange::Public, "integration.disabled.v1"),

@@ -11,6 +11,8 @@ CREATE TABLE outbox (
     attempts BIGINT NOT NULL DEFAULT 0
 );
 CREATE INDEX outbox_due ON outbox (available_at, id) WHERE state = 'pending';
+-- So that looking for what no queue wanted costs nothing while there is none.
+CREATE INDEX outbox_unroutable ON outbox (id) WHERE state = 'unroutable';
 
 -- Events that a consumer has taken in, so that a second delivery changes nothing.
 CREATE TABLE inbox (

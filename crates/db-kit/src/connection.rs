@@ -87,14 +87,15 @@ impl Manager {
     pub(crate) fn open(&self) -> Result<Managed, ConnectionError> {
         let generation = self.generation.load(Ordering::Acquire);
         let lost = Arc::new(AtomicBool::new(false));
-        let watch = watch_for_loss(Arc::clone(&lost), Arc::clone(&self.generation), generation);
+        let (lost_to, counter) = (Arc::clone(&lost), Arc::clone(&self.generation));
+        let watch = move || watch_for_loss(lost_to, counter, generation);
         let db = match self.url.backend() {
             Backend::Postgres => {
                 let mut conn = diesel::pg::PgConnection::establish(&postgres_url(&self.url))?;
                 // A transaction that writes is short by design; what hangs is cut by the server.
                 conn.batch_execute("SET statement_timeout = '10s'; SET idle_in_transaction_session_timeout = '10s'")
                     .map_err(ConnectionError::CouldntSetupConfiguration)?;
-                conn.set_instrumentation(watch);
+                conn.set_instrumentation(watch());
                 Db::Pg(conn)
             }
             Backend::Sqlite => {
@@ -120,7 +121,7 @@ impl Manager {
                      PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -1024",
                 )
                 .map_err(ConnectionError::CouldntSetupConfiguration)?;
-                conn.set_instrumentation(watch);
+                conn.set_instrumentation(watch());
                 Db::Sqlite(conn)
             }
         };
@@ -168,22 +169,27 @@ fn make_private(path: &std::path::Path) -> std::io::Result<()> {
     }
 }
 
-/// Notices, from each query's outcome, that the server is gone.
+/// Notices, from each query's outcome, that the server is gone. Whoever looks at all connections of the process
+/// (`diesel::connection::set_default_instrumentation`) goes on seeing what happens on this one.
 fn watch_for_loss(
     lost: Arc<AtomicBool>,
     generation: Arc<AtomicU64>,
     born: u64,
 ) -> impl FnMut(InstrumentationEvent<'_>) + Send + 'static {
+    let mut others = diesel::connection::get_default_instrumentation();
     move |event| {
         if let InstrumentationEvent::FinishQuery {
             error: Some(error), ..
-        } = event
+        } = &event
             && is_connection_lost(error)
         {
             lost.store(true, Ordering::Relaxed);
             // One step for all who notice the same outage.
             let _ =
                 generation.compare_exchange(born, born + 1, Ordering::AcqRel, Ordering::Relaxed);
+        }
+        if let Some(others) = &mut others {
+            others.on_connection_event(event);
         }
     }
 }

@@ -27,6 +27,22 @@ impl From<DieselError> for DbError {
     }
 }
 
+impl DbError {
+    /// Whether the same work would fail again and again; everything else (a full disk, a server that
+    /// restarts) passes.
+    #[must_use]
+    pub fn is_lasting(&self) -> bool {
+        use DatabaseErrorKind::{CheckViolation, NotNullViolation, UniqueViolation};
+        matches!(
+            self,
+            Self::Query(
+                DieselError::DatabaseError(CheckViolation | NotNullViolation | UniqueViolation, _)
+                    | DieselError::SerializationError(_)
+            )
+        )
+    }
+}
+
 /// Whether the error says that the connection is of no more use.
 pub(crate) fn is_connection_lost(error: &DieselError) -> bool {
     match error {

@@ -1,7 +1,10 @@
 //! Which events a consumer has taken in; the row is written in the transaction of what the event changes.
 
+use std::collections::{BTreeSet, HashSet};
+
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
+use diesel::sql_types::{Array, Text, Timestamp};
 use uuid::Uuid;
 
 use crate::schema::inbox;
@@ -24,6 +27,50 @@ pub fn record(
     );
     let inserted = on_backend!(db, conn => diesel::insert_into(inbox::table).values(row).on_conflict_do_nothing().execute(conn))?;
     Ok(inserted == 1)
+}
+
+/// Records events for a consumer and gives those that were not there before. Call it first in the
+/// transaction: events that two processes take in at once make one wait for the other, in the order of their ids.
+///
+/// # Errors
+/// Any database error; the caller's transaction is lost.
+pub fn record_all(
+    db: &mut Db,
+    consumer: &str,
+    event_ids: impl IntoIterator<Item = Uuid>,
+    now: NaiveDateTime,
+) -> QueryResult<HashSet<Uuid>> {
+    let event_ids: BTreeSet<Uuid> = event_ids.into_iter().collect();
+    match db {
+        Db::Pg(conn) if event_ids.len() > 1 => {
+            let ids: Vec<String> = event_ids.iter().map(Uuid::to_string).collect();
+            let inserted: Vec<Recorded> = diesel::sql_query(
+                "INSERT INTO inbox (consumer, event_id, received_at) \
+                 SELECT $1, event_id, $2 FROM unnest($3) AS event_id ON CONFLICT DO NOTHING RETURNING event_id",
+            )
+            .bind::<Text, _>(consumer)
+            .bind::<Timestamp, _>(now)
+            .bind::<Array<Text>, _>(ids)
+            .load(conn)?;
+            let ids = inserted.iter().map(|row| row.event_id.parse());
+            Ok(ids.filter_map(Result::ok).collect())
+        }
+        _ => {
+            let mut recorded = HashSet::new();
+            for id in event_ids {
+                if record(db, consumer, id, now)? {
+                    recorded.insert(id);
+                }
+            }
+            Ok(recorded)
+        }
+    }
+}
+
+#[derive(QueryableByName)]
+struct Recorded {
+    #[diesel(sql_type = Text)]
+    event_id: String,
 }
 
 /// Forgets what was taken in before `until`; the broker does not deliver again after so long.

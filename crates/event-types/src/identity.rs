@@ -5,8 +5,10 @@ use crate::{EventData, Exchange};
 
 /// `identity.session_revoked.v1`: sign-ins that are over before their time; no token of theirs is good any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionRevoked {
     /// Whose they were.
+    #[cfg_attr(test, schemars(with = "crate::schemas::Id"))]
     pub user_id: UserId,
     /// Their ids, the `sid` claim of their tokens; at most [`SessionRevoked::MAX_SIDS`].
     pub sids: Vec<String>,
@@ -19,8 +21,10 @@ impl SessionRevoked {
 
 /// `identity.user_changed.v1`: an account is not what it was; ask for it again, or forget it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct UserChanged {
     /// The account.
+    #[cfg_attr(test, schemars(with = "crate::schemas::Id"))]
     pub user_id: UserId,
     /// It is gone for good, and what belongs to it should go too. Its id is never given out again.
     pub deleted: bool,
@@ -28,8 +32,10 @@ pub struct UserChanged {
 
 /// A team as events name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TeamRef {
     /// Never given out twice.
+    #[cfg_attr(test, schemars(with = "crate::schemas::Id"))]
     pub id: TeamId,
     /// Its name in paths.
     pub slug: String,
@@ -40,17 +46,21 @@ pub struct TeamRef {
 /// `identity.membership_changed.v1`: what an account is in a team. That a team is deleted is told by
 /// [`TeamChanged`] alone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MembershipChanged {
     /// The account.
+    #[cfg_attr(test, schemars(with = "crate::schemas::Id"))]
     pub user_id: UserId,
     /// The team.
     pub team: TeamRef,
     /// What it is now; null when it is no member any more.
+    #[cfg_attr(test, schemars(with = "Option<crate::schemas::Role>"))]
     pub role: Option<TeamRole>,
 }
 
 /// `identity.team_changed.v1`: a team was made, renamed or deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TeamChanged {
     /// The team, as it is now or was last.
     pub team: TeamRef,

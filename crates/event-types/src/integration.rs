@@ -1,4 +1,6 @@
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::{EventData, Exchange};
 
@@ -26,8 +28,29 @@ impl IntegrationConfigured {
 pub struct ChatDestination {
     /// Such as `slack`.
     pub provider: String,
-    /// The hook's address: a secret.
-    pub webhook_url: String,
+    /// Where that is.
+    #[serde(flatten)]
+    pub address: ChatAddress,
+}
+
+/// Where a chat takes messages.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ChatAddress {
+    /// An incoming hook, as most have it.
+    Hook {
+        /// A secret as a whole.
+        webhook_url: String,
+    },
+    /// A room of Matrix.
+    Room {
+        /// The server's address, as its users' programs know it.
+        homeserver_url: String,
+        /// Such as `!abc:example.org`.
+        room_id: String,
+        /// The posting user's: a secret.
+        access_token: String,
+    },
 }
 
 impl std::fmt::Debug for ChatDestination {
@@ -35,6 +58,15 @@ impl std::fmt::Debug for ChatDestination {
         f.debug_struct("ChatDestination")
             .field("provider", &self.provider)
             .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for ChatAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Hook { .. } => "Hook(..)",
+            Self::Room { .. } => "Room(..)",
+        })
     }
 }
 
@@ -49,6 +81,7 @@ impl EventData for IntegrationConfigured {
 
 /// `integration.disabled.v1`: the destination refuses us for good and was switched off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct IntegrationDisabled {
     /// The team project.
     pub project_id: i64,
@@ -64,5 +97,92 @@ impl EventData for IntegrationDisabled {
 
     fn subject(&self) -> String {
         format!("team-project/{}", self.project_id)
+    }
+}
+
+/// `chat.test_requested.v1`: a project's chat is to be told that it is connected. Private.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatTestRequested {
+    /// Tells this test from any other.
+    pub test_id: Uuid,
+    /// The team project.
+    pub project_id: i64,
+    /// Its name.
+    pub project_name: String,
+    /// The destination that is tested; no older one is used.
+    pub revision: i64,
+    /// Who asks.
+    pub requested_by: String,
+    /// The channel's name for people.
+    #[serde(default)]
+    pub channel: String,
+}
+
+impl EventData for ChatTestRequested {
+    const TYPE: &'static str = "chat.test_requested.v1";
+    const EXCHANGE: Exchange = Exchange::Private;
+
+    fn subject(&self) -> String {
+        format!("team-project/{}", self.project_id)
+    }
+}
+
+/// `chat.tested.v1`: what became of a test of a project's chat.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ChatTested {
+    /// The test.
+    pub test_id: Uuid,
+    /// The team project.
+    pub project_id: i64,
+    /// `delivered`, `failed` or `skipped`.
+    pub outcome: String,
+    /// A sentence without the address; none when it was delivered.
+    pub reason: Option<String>,
+    /// When it was settled.
+    pub at: DateTime<Utc>,
+}
+
+impl EventData for ChatTested {
+    const TYPE: &'static str = "chat.tested.v1";
+    const EXCHANGE: Exchange = Exchange::Public;
+
+    fn subject(&self) -> String {
+        format!("team-project/{}", self.project_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_destination_of_either_shape_is_read_and_shows_no_secret() {
+        for (json, shape) in [
+            (
+                r#"{"provider":"slack","webhook_url":"https://h.example/secret"}"#,
+                "Hook(..)",
+            ),
+            (
+                r#"{"provider":"matrix","homeserver_url":"https://secret.example","room_id":"!secret:m","access_token":"secret"}"#,
+                "Room(..)",
+            ),
+        ] {
+            let read: ChatDestination = serde_json::from_str(json).unwrap();
+            assert_eq!(serde_json::to_string(&read).unwrap(), json);
+            assert_eq!(format!("{:?}", read.address), shape);
+            assert!(!format!("{read:?}").contains("secret"));
+        }
+        let neither = r#"{"provider":"slack","room_id":"!a:b"}"#;
+        assert!(serde_json::from_str::<ChatDestination>(neither).is_err());
+    }
+
+    #[test]
+    fn a_test_from_before_channels_were_told_is_still_read() {
+        let before = r#"{"test_id":"00000000-0000-0000-0000-000000000000","project_id":3,"project_name":"A","revision":1,"requested_by":"ada"}"#;
+        let read: ChatTestRequested = serde_json::from_str(before).unwrap();
+        assert_eq!(read.channel, "");
     }
 }

@@ -8,13 +8,23 @@ mod identity;
 mod integration;
 mod mail;
 mod notification;
+#[cfg(test)]
+mod schemas;
 mod session;
+mod webhook;
 
 pub use envelope::{Event, EventData, EventError, Exchange, MAX_EVENT_BYTES};
 pub use identity::{MembershipChanged, SessionRevoked, TeamChanged, TeamRef, UserChanged};
-pub use integration::{ChatDestination, IntegrationConfigured, IntegrationDisabled};
+pub use integration::{
+    ChatAddress, ChatDestination, ChatTestRequested, ChatTested, IntegrationConfigured,
+    IntegrationDisabled,
+};
 pub use mail::{Mail, MailRequested, MailText};
 pub use notification::{NotificationDelivered, NotificationFailed, NotificationSkipped};
 pub use session::{
     ChatTarget, SessionAbandoned, SessionProject, SessionStarted, SessionSubmitted, SessionUser,
+};
+pub use webhook::{
+    WebhookAttempted, WebhookConfigured, WebhookDisabled, WebhookDue, WebhookOutcome,
+    WebhookReplayed, WebhookSecret, WebhookTarget, WebhookTest,
 };

@@ -120,11 +120,47 @@ pub enum MailText {
         /// When.
         at: DateTime<Utc>,
     },
+    /// To whoever set it: a project's chat refuses messages for good and is told nothing more.
+    ChatSwitchedOff {
+        /// Whose account.
+        username: String,
+        /// The team project.
+        project_id: i64,
+        /// Its name.
+        project: String,
+        /// The team's name.
+        team: String,
+        /// Such as `slack`.
+        provider: String,
+        /// Why, a sentence without the address.
+        reason: String,
+        /// When.
+        at: DateTime<Utc>,
+        /// Leads to where it can be set again.
+        link: String,
+    },
+    /// To whoever set it: a webhook's receiver is gone, and it is called no more.
+    WebhookSwitchedOff {
+        /// Whose account.
+        username: String,
+        /// The webhook.
+        webhook_id: i64,
+        /// What its owner calls it; may be empty.
+        description: String,
+        /// The receiver's address without its path.
+        origin: String,
+        /// Why, a sentence without the address.
+        reason: String,
+        /// When.
+        at: DateTime<Utc>,
+        /// Leads to where it can be switched on again.
+        link: String,
+    },
 }
 
 impl MailText {
     /// Every kind that this version knows.
-    pub const TEMPLATES: [&'static str; 7] = [
+    pub const TEMPLATES: [&'static str; 9] = [
         "invitation",
         "verify_email",
         "reset_password",
@@ -132,6 +168,8 @@ impl MailText {
         "codes_refused",
         "email_changed",
         "security_changed",
+        "chat_switched_off",
+        "webhook_switched_off",
     ];
 
     /// The kind's name, as in JSON.
@@ -145,6 +183,8 @@ impl MailText {
             Self::CodesRefused { .. } => "codes_refused",
             Self::EmailChanged { .. } => "email_changed",
             Self::SecurityChanged { .. } => "security_changed",
+            Self::ChatSwitchedOff { .. } => "chat_switched_off",
+            Self::WebhookSwitchedOff { .. } => "webhook_switched_off",
         }
     }
 }

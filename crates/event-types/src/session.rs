@@ -7,8 +7,10 @@ use crate::{EventData, Exchange};
 
 /// Who runs a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionUser {
     /// The account.
+    #[cfg_attr(test, schemars(with = "crate::schemas::Id"))]
     pub id: UserId,
     /// Its name when the event happened.
     pub username: String,
@@ -16,6 +18,7 @@ pub struct SessionUser {
 
 /// What a session is spent on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionProject {
     /// `team_N`, `personal_N` or `none`.
     pub id: String,
@@ -25,6 +28,7 @@ pub struct SessionProject {
     #[serde(rename = "type")]
     pub kind: String,
     /// The team of a team project.
+    #[cfg_attr(test, schemars(with = "Option<crate::schemas::Id>"))]
     pub team_id: Option<TeamId>,
     /// The team's name.
     pub team_name: Option<String>,
@@ -32,6 +36,7 @@ pub struct SessionProject {
 
 /// Where a project's notifications go; the address itself travels sealed in `integration.configured.v1`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChatTarget {
     /// Such as `slack`.
     pub provider: String,
@@ -39,10 +44,35 @@ pub struct ChatTarget {
     pub channel: String,
     /// The version of the destination that was set when the event happened.
     pub revision: i64,
+    /// What the chat is told of: `planned`, `finished`, `abandoned`.
+    #[serde(default = "ChatTarget::usual")]
+    pub announce: Vec<String>,
+}
+
+impl ChatTarget {
+    /// A timer started.
+    pub const PLANNED: &'static str = "planned";
+    /// A session was submitted.
+    pub const FINISHED: &'static str = "finished";
+    /// Nobody submitted the session in time.
+    pub const ABANDONED: &'static str = "abandoned";
+
+    /// What a chat is told of unless its project says otherwise.
+    #[must_use]
+    pub fn usual() -> Vec<String> {
+        [Self::PLANNED, Self::FINISHED].map(str::to_owned).into()
+    }
+
+    /// Whether the chat is told of this.
+    #[must_use]
+    pub fn announces(&self, what: &str) -> bool {
+        self.announce.iter().any(|announced| announced == what)
+    }
 }
 
 /// `session.started.v1`: a timer started and the plan is locked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionStarted {
     /// The session.
     pub session_id: Uuid,
@@ -77,6 +107,7 @@ impl EventData for SessionStarted {
 
 /// `session.submitted.v1`: a session was completed and credited. Carries no planning note.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionSubmitted {
     /// The session.
     pub session_id: Uuid,
@@ -119,6 +150,7 @@ impl EventData for SessionSubmitted {
 
 /// `session.abandoned.v1`: nobody submitted the session in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionAbandoned {
     /// The session.
     pub session_id: Uuid,
@@ -148,5 +180,20 @@ impl EventData for SessionAbandoned {
 
     fn subject(&self) -> String {
         format!("session/{}", self.session_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_chat_from_before_there_was_a_choice_is_told_of_plans_and_ends() {
+        let before = r#"{"provider":"slack","channel":"focus","revision":1}"#;
+        let read: ChatTarget = serde_json::from_str(before).unwrap();
+        assert!(read.announces(ChatTarget::PLANNED) && read.announces(ChatTarget::FINISHED));
+        assert!(!read.announces(ChatTarget::ABANDONED));
     }
 }

@@ -4,9 +4,11 @@
 use auth_types::TeamRole;
 use chrono::{TimeZone, Utc};
 use event_types::{
-    Event, EventData, EventError, Exchange, IntegrationConfigured, MAX_EVENT_BYTES, Mail,
-    MailRequested, MailText, MembershipChanged, NotificationDelivered, SessionRevoked, TeamChanged,
-    TeamRef, UserChanged,
+    ChatTestRequested, ChatTested, Event, EventData, EventError, Exchange, IntegrationConfigured,
+    MAX_EVENT_BYTES, Mail, MailRequested, MailText, MembershipChanged, NotificationDelivered,
+    SessionRevoked, TeamChanged, TeamRef, UserChanged, WebhookAttempted, WebhookConfigured,
+    WebhookDisabled, WebhookDue, WebhookOutcome, WebhookReplayed, WebhookSecret, WebhookTarget,
+    WebhookTest,
 };
 use serde_json::json;
 use uuid::Uuid;
@@ -206,11 +208,38 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
         ),
         (
             MailText::SecurityChanged {
-                username,
+                username: username.clone(),
                 what: "password".into(),
                 at,
             },
             json!({ "template": "security_changed", "username": "ada", "what": "password", "at": time }),
+        ),
+        (
+            MailText::ChatSwitchedOff {
+                username: username.clone(),
+                project_id: 12,
+                project: "Beacon".into(),
+                team: "Core".into(),
+                provider: "slack".into(),
+                reason: "It answered 404".into(),
+                at,
+                link: link.clone(),
+            },
+            json!({ "template": "chat_switched_off", "username": "ada", "project_id": 12, "project": "Beacon",
+                "team": "Core", "provider": "slack", "reason": "It answered 404", "at": time, "link": link }),
+        ),
+        (
+            MailText::WebhookSwitchedOff {
+                username,
+                webhook_id: 7,
+                description: "wall".into(),
+                origin: "https://hooks.example".into(),
+                reason: "It answered 410".into(),
+                at,
+                link: link.clone(),
+            },
+            json!({ "template": "webhook_switched_off", "username": "ada", "webhook_id": 7, "description": "wall",
+                "origin": "https://hooks.example", "reason": "It answered 410", "at": time, "link": link }),
         ),
     ];
     assert_eq!(
@@ -237,4 +266,154 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
     assert!(serde_json::from_str::<Mail>(sparse).is_ok());
     let unknown = r#"{"to":"a@b","text":{"template":"newsletter"}}"#;
     assert!(serde_json::from_str::<Mail>(unknown).is_err());
+}
+
+#[test]
+fn what_is_told_of_webhooks_has_exactly_this_shape() {
+    let id = Uuid::from_u128(9);
+    let at = Utc.with_ymd_and_hms(2026, 11, 21, 8, 0, 0).unwrap();
+    let configured = WebhookConfigured {
+        webhook_id: 5,
+        revision: 2,
+        sealed: None,
+    };
+    assert_eq!(
+        published(&configured),
+        json!({ "webhook_id": 5, "revision": 2, "sealed": null })
+    );
+    assert_eq!(configured.subject(), "webhook/5");
+    assert_eq!(WebhookConfigured::seal_context(5, 2), "webhook/5/2");
+    let replayed = WebhookReplayed {
+        webhook_id: 5,
+        delivery_id: id,
+    };
+    assert_eq!(
+        published(&replayed),
+        json!({ "webhook_id": 5, "delivery_id": id })
+    );
+    let event = sample();
+    let due = WebhookDue {
+        webhook_id: 5,
+        revision: 2,
+        delivery_id: id,
+        user_id: "7".parse().unwrap(),
+        event: event.clone(),
+    };
+    assert_eq!(
+        published(&due),
+        json!({ "webhook_id": 5, "revision": 2, "delivery_id": id, "user_id": 7, "event": event })
+    );
+    let test = WebhookTest {
+        webhook_id: 5,
+        requested_by: "ada".into(),
+    };
+    assert_eq!(
+        published(&test),
+        json!({ "webhook_id": 5, "requested_by": "ada" })
+    );
+    let attempted = WebhookAttempted {
+        webhook_id: 5,
+        delivery_id: id,
+        step: 3,
+        outcome: WebhookOutcome::Pending,
+        attempts: 3,
+        status_code: Some(503),
+        duration_ms: Some(12),
+        reason: Some("The receiver answered 503".into()),
+        next_attempt_at: Some(at),
+        at,
+    };
+    let time = "2026-11-21T08:00:00Z";
+    assert_eq!(
+        published(&attempted),
+        json!({
+            "webhook_id": 5, "delivery_id": id, "step": 3, "outcome": "pending", "attempts": 3, "status_code": 503,
+            "duration_ms": 12, "reason": "The receiver answered 503", "next_attempt_at": time, "at": time
+        })
+    );
+    let disabled = WebhookDisabled {
+        webhook_id: 5,
+        revision: 2,
+        reason: "The receiver answered 410".into(),
+    };
+    assert_eq!(
+        published(&disabled),
+        json!({ "webhook_id": 5, "revision": 2, "reason": "The receiver answered 410" })
+    );
+    for exchange in [WebhookAttempted::EXCHANGE, WebhookDisabled::EXCHANGE] {
+        assert_eq!(exchange, Exchange::Public);
+    }
+    for exchange in [
+        WebhookConfigured::EXCHANGE,
+        WebhookDue::EXCHANGE,
+        WebhookReplayed::EXCHANGE,
+    ] {
+        assert_eq!(exchange, Exchange::Private);
+    }
+}
+
+#[test]
+fn a_sealed_webhook_opens_to_exactly_this_json_and_is_never_shown() {
+    let at = Utc.with_ymd_and_hms(2026, 11, 21, 8, 0, 0).unwrap();
+    let secret = |text: &str, until| WebhookSecret {
+        secret: text.into(),
+        until,
+    };
+    let target = WebhookTarget {
+        url: "https://hidden.example/x".into(),
+        secrets: vec![
+            secret("whsec_hidden", None),
+            secret("whsec_older", Some(at)),
+        ],
+    };
+    let json = serde_json::to_value(&target).unwrap();
+    assert_eq!(
+        json,
+        json!({
+            "url": "https://hidden.example/x",
+            "secrets": [
+                { "secret": "whsec_hidden", "until": null },
+                { "secret": "whsec_older", "until": "2026-11-21T08:00:00Z" }
+            ]
+        })
+    );
+    assert!(serde_json::from_value::<WebhookTarget>(json).unwrap() == target);
+    let shown = format!("{target:?} {:?}", target.secrets);
+    assert!(
+        !shown.contains("hidden") && !shown.contains("older"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_test_of_a_chat_is_asked_for_in_private_and_answered_in_public() {
+    let at = Utc.with_ymd_and_hms(2026, 11, 21, 8, 0, 0).unwrap();
+    let test_id = Uuid::from_u128(9);
+    let requested = ChatTestRequested {
+        test_id,
+        project_id: 3,
+        project_name: "Beacon".into(),
+        revision: 2,
+        requested_by: "ada".into(),
+        channel: "focus".into(),
+    };
+    assert_eq!(
+        published(&requested),
+        json!({ "test_id": test_id, "project_id": 3, "project_name": "Beacon", "revision": 2, "requested_by": "ada", "channel": "focus" })
+    );
+    let tested = ChatTested {
+        test_id,
+        project_id: 3,
+        outcome: "delivered".into(),
+        reason: None,
+        at,
+    };
+    assert_eq!(
+        published(&tested),
+        json!({ "test_id": test_id, "project_id": 3, "outcome": "delivered", "reason": null, "at": "2026-11-21T08:00:00Z" })
+    );
+    assert_eq!(
+        (ChatTestRequested::EXCHANGE, ChatTested::EXCHANGE),
+        (Exchange::Private, Exchange::Public)
+    );
 }

@@ -129,7 +129,7 @@ pub fn guard_options(config: &HttpGuardConfig) -> GuardOptions {
 pub fn ready_check(
     pool: Pool,
     migrations: Migrations,
-    broker: impl Fn() -> &'static str + Send + Sync + 'static,
+    broker: impl Fn() -> String + Send + Sync + 'static,
 ) -> ReadyCheck {
     let migrated = Arc::new(AtomicBool::new(false));
     let broker = Arc::new(broker);
@@ -153,7 +153,7 @@ pub fn ready_check(
             ReadyReport {
                 ready,
                 database,
-                broker: broker().to_owned(),
+                broker: broker(),
             }
         })
     })

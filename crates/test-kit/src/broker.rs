@@ -1,20 +1,28 @@
 use std::thread;
 
 use lapin::{
-    Connection, ConnectionProperties,
-    options::{ExchangeDeleteOptions, QueueDeleteOptions},
+    BasicProperties, Connection, ConnectionProperties,
+    options::{
+        BasicPublishOptions, ConfirmSelectOptions, ExchangeDeleteOptions, QueueDeclareOptions,
+        QueueDeleteOptions,
+    },
+    types::FieldTable,
 };
 use uuid::Uuid;
 
 use crate::TestBackend;
 
-/// Everything that the product declares (crate `broker`, topology).
-const QUEUES: [&str; 5] = [
+/// Everything that the product declares (crate `broker`, topology), and `docs/events/consume.py`.
+const QUEUES: [&str; 9] = [
     "notify.chat",
     "notify.mail",
+    "notify.webhooks",
     "worksession.identity",
     "worksession.feedback",
+    "worksession.webhooks",
     "work.parked",
+    "example.sessions",
+    "example.sessions.parked",
 ];
 const EXCHANGES: [&str; 3] = ["work.events", "work.private", "work.dlx"];
 
@@ -34,10 +42,15 @@ impl TestBroker {
                 url: "memory:".into(),
                 prefix: String::new(),
             },
-            TestBackend::Postgres => Self {
-                url: TestBackend::amqp_url(),
-                prefix: format!("test-{}.", Uuid::new_v4().simple()),
-            },
+            TestBackend::Postgres => Self::rabbit(),
+        }
+    }
+
+    /// RabbitMQ with a prefix of its own, whatever the tests run on.
+    pub fn rabbit() -> Self {
+        Self {
+            url: TestBackend::amqp_url(),
+            prefix: format!("test-{}.", Uuid::new_v4().simple()),
         }
     }
 
@@ -90,4 +103,62 @@ async fn delete(url: &str, prefix: &str) -> lapin::Result<()> {
             .await?;
     }
     connection.close(200, "done".into()).await
+}
+
+/// What only a program of somebody else's does; on RabbitMQ.
+impl TestBroker {
+    /// A connection without the product's rules.
+    pub async fn connect(&self) -> Connection {
+        Connection::connect(&self.url, ConnectionProperties::default())
+            .await
+            .unwrap()
+    }
+
+    /// Puts a message straight into a queue, named without the prefix, and waits for its confirm.
+    pub async fn post(
+        &self,
+        connection: &Connection,
+        queue: &str,
+        messages: impl IntoIterator<Item = (Option<String>, Vec<u8>)>,
+    ) {
+        let channel = connection.create_channel().await.unwrap();
+        channel
+            .confirm_select(ConfirmSelectOptions::default())
+            .await
+            .unwrap();
+        let queue = format!("{}{queue}", self.prefix);
+        let mut confirms = Vec::new();
+        for (id, body) in messages {
+            let mut properties = BasicProperties::default().with_delivery_mode(2);
+            if let Some(id) = id {
+                properties = properties.with_message_id(id.into());
+            }
+            let options = BasicPublishOptions {
+                mandatory: true,
+                ..BasicPublishOptions::default()
+            };
+            let name = queue.as_str().into();
+            let sent = channel.basic_publish("".into(), name, options, &body, properties);
+            confirms.push(sent.await.unwrap());
+        }
+        for confirm in confirms {
+            let confirmation = confirm.await.unwrap();
+            assert!(confirmation.is_ack() && confirmation.take_message().is_none());
+        }
+        channel.close(200, "done".into()).await.unwrap();
+    }
+
+    /// Messages that wait in a queue, named without the prefix.
+    pub async fn waiting(&self, connection: &Connection, queue: &str) -> u32 {
+        let channel = connection.create_channel().await.unwrap();
+        let options = QueueDeclareOptions {
+            passive: true,
+            ..QueueDeclareOptions::default()
+        };
+        let name = format!("{}{queue}", self.prefix);
+        let asked = channel.queue_declare(name.into(), options, FieldTable::default());
+        let count = asked.await.unwrap().message_count();
+        channel.close(200, "done".into()).await.unwrap();
+        count
+    }
 }

@@ -14,6 +14,8 @@ use actix_web::{
 use serde_json::Value;
 use tokio::sync::Notify;
 
+use crate::ChatKind;
+
 /// How long a test waits for a message before it fails.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -33,6 +35,8 @@ pub enum ChatReply {
     Status(u16),
     /// This status with a `Retry-After` header.
     RetryAfter(u16, String),
+    /// This status with this body.
+    Said(u16, String),
     /// A redirect to this place.
     Redirect(String),
     /// Nothing, until the caller gives up.
@@ -42,12 +46,18 @@ pub enum ChatReply {
 /// A request that a hook received.
 #[derive(Debug, Clone)]
 pub struct ChatMessage {
+    /// Such as `POST`.
+    pub method: String,
     /// The path called, which on a real server is the secret.
     pub path: String,
+    /// What stands behind the question mark.
+    pub query: String,
     /// The headers, names in lower case.
     pub headers: Vec<(String, String)>,
     /// The body; null when it was not JSON.
     pub body: Value,
+    /// The body as it came.
+    pub raw: Vec<u8>,
     /// When it came.
     pub at: Instant,
     /// What was answered.
@@ -64,6 +74,9 @@ struct Shared {
 struct State {
     script: VecDeque<ChatReply>,
     usual: Option<ChatReply>,
+    kind: Option<ChatKind>,
+    /// The address was taken back.
+    forgotten: bool,
     messages: Vec<ChatMessage>,
 }
 
@@ -93,6 +106,19 @@ impl FakeChat {
             taken: Mutex::new(0),
             server: handle,
         }
+    }
+
+    /// Starts as one that answers what the real one would, unless told otherwise; its address is in
+    /// [`ChatKind::settings`].
+    pub async fn strict(kind: ChatKind) -> Self {
+        let chat = Self::start().await;
+        chat.shared.state.lock().unwrap().kind = Some(kind);
+        chat
+    }
+
+    /// From now on a strict chat knows the address no more.
+    pub fn forget(&self) {
+        self.shared.state.lock().unwrap().forgotten = true;
     }
 
     /// The address it listens on.
@@ -170,6 +196,23 @@ impl ChatMessage {
     pub fn text(&self) -> &str {
         self.body["text"].as_str().unwrap_or_default()
     }
+
+    /// A header's value, or "".
+    pub fn header(&self, name: &str) -> &str {
+        let found = self.headers.iter().find(|(header, _)| header == name);
+        found.map(|(_, value)| value.as_str()).unwrap_or_default()
+    }
+
+    /// Whether one of the call's signatures is what the reference implementation of Standard Webhooks makes
+    /// of it with this secret. Whether its timestamp is recent is left to the test, which has its own clock.
+    pub fn is_signed_with(&self, secret: &str) -> bool {
+        let webhook = standardwebhooks::Webhook::new(secret).unwrap();
+        let timestamp = self.header("webhook-timestamp").parse().unwrap();
+        let id = self.header("webhook-id");
+        let signature = webhook.sign(id, timestamp, &self.raw).unwrap();
+        let mut given = self.header("webhook-signature").split(' ');
+        given.any(|given| given == signature)
+    }
 }
 
 async fn hook(request: HttpRequest, body: Bytes, shared: Data<Shared>) -> HttpResponse {
@@ -180,6 +223,7 @@ async fn hook(request: HttpRequest, body: Bytes, shared: Data<Shared>) -> HttpRe
         ChatReply::RetryAfter(code, value) => status(code)
             .insert_header((header::RETRY_AFTER, value))
             .finish(),
+        ChatReply::Said(code, body) => status(code).body(body),
         ChatReply::Redirect(to) => status(302).insert_header((header::LOCATION, to)).finish(),
         ChatReply::Hang => std::future::pending().await,
     }
@@ -187,25 +231,30 @@ async fn hook(request: HttpRequest, body: Bytes, shared: Data<Shared>) -> HttpRe
 
 impl Shared {
     fn record(&self, request: &HttpRequest, body: &[u8]) -> ChatReply {
-        let mut state = self.state.lock().unwrap();
-        let usual = state.usual.clone().unwrap_or(ChatReply::Status(200));
-        let reply = state.script.pop_front().unwrap_or(usual);
-        state.messages.push(ChatMessage {
+        let text =
+            |value: &header::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = request.headers().iter();
+        let mut message = ChatMessage {
+            method: request.method().to_string(),
             path: request.path().to_owned(),
-            headers: request
-                .headers()
-                .iter()
-                .map(|(name, value)| {
-                    (
-                        name.to_string(),
-                        String::from_utf8_lossy(value.as_bytes()).into_owned(),
-                    )
-                })
+            query: request.query_string().to_owned(),
+            headers: headers
+                .map(|(name, value)| (name.to_string(), text(value)))
                 .collect(),
             body: serde_json::from_slice(body).unwrap_or(Value::Null),
+            raw: body.to_vec(),
             at: Instant::now(),
-            reply: reply.clone(),
-        });
+            reply: ChatReply::Status(200),
+        };
+        let mut state = self.state.lock().unwrap();
+        let told = state.script.pop_front().or(state.usual.clone());
+        let real = || {
+            let (status, said) = state.kind?.answer(&message, !state.forgotten);
+            Some(ChatReply::Said(status, said))
+        };
+        let reply = told.or_else(real).unwrap_or(ChatReply::Status(200));
+        message.reply = reply.clone();
+        state.messages.push(message);
         drop(state);
         self.came.notify_waiters();
         reply

@@ -1,7 +1,7 @@
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use futures_util::{FutureExt, StreamExt};
 use lapin::message::Delivery as Raw;
 use lapin::options::{
@@ -16,9 +16,10 @@ use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
 use super::{Amqp, name};
-use crate::broker::Handler;
+use crate::handler::Handler;
+use crate::message::Flow;
 use crate::pause::Pause;
-use crate::{ConsumeOptions, Delivery, Queue, Verdict};
+use crate::{Delivery, Queue, Verdict};
 
 /// How long a stopping consumer waits for what it has begun.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,7 +31,7 @@ const SET_UP_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) async fn run(
     amqp: Arc<Amqp>,
     queue: Queue,
-    options: ConsumeOptions,
+    flow: Flow,
     handler: Handler,
     mut stopping: watch::Receiver<()>,
 ) {
@@ -44,16 +45,20 @@ pub(super) async fn run(
             },
         };
         let since = Instant::now();
-        match consume(
-            &connection,
-            &amqp.prefix,
-            queue,
-            options,
-            &handler,
-            &mut stopping,
-        )
-        .await
-        {
+        let opening = timeout(SET_UP_TIMEOUT, open(&connection, &amqp.prefix, queue, flow));
+        let lost = match opening.await {
+            Ok(Ok(open)) => consume(open, queue, flow, &handler, &mut stopping).await,
+            // The queue is missing, say: a new connection declares it.
+            Ok(Err(reason)) => {
+                amqp.consuming.give_up(&connection);
+                Err(reason)
+            }
+            Err(_) => {
+                amqp.consuming.give_up(&connection);
+                Err("no answer in time".to_owned())
+            }
+        };
+        match lost {
             Ok(()) => return,
             Err(reason) => log::warn!("the consumer of {} starts again: {reason}", queue.name()),
         }
@@ -71,26 +76,27 @@ pub(super) async fn run(
 
 /// Consumes on one channel: `Ok` when told to stop, `Err` when the channel is lost.
 async fn consume(
-    connection: &Connection,
-    prefix: &str,
+    (channel, mut consumer): (Channel, Consumer),
     queue: Queue,
-    options: ConsumeOptions,
+    flow: Flow,
     handler: &Handler,
     stopping: &mut watch::Receiver<()>,
 ) -> Result<(), String> {
-    let opening = timeout(SET_UP_TIMEOUT, open(connection, prefix, queue, options));
-    let (channel, mut consumer) = match opening.await {
-        Ok(opened) => opened?,
-        Err(_) => return Err("no answer in time".to_owned()),
-    };
     let mut work = JoinSet::new();
     loop {
         tokio::select! {
             biased;
             _ = stopping.changed() => break,
             Some(_) = work.join_next(), if !work.is_empty() => {}
-            delivery = consumer.next(), if work.len() < options.concurrency.max(1) => match delivery {
-                Some(Ok(raw)) => { work.spawn(handle(raw, Arc::clone(handler), stopping.clone())); }
+            delivery = consumer.next(), if work.len() < flow.concurrency => match delivery {
+                Some(Ok(raw)) => {
+                    let batch = Batch {
+                        queue,
+                        raws: there_are(raw, &mut consumer, flow.batch)?,
+                        alone: flow.concurrency == 1,
+                    };
+                    work.spawn(batch.handle(handler.clone(), stopping.clone()));
+                }
                 Some(Err(error)) => return Err(error.to_string()),
                 None => return Err("cancelled by the broker".to_owned()),
             },
@@ -117,13 +123,13 @@ async fn open(
     connection: &Connection,
     prefix: &str,
     queue: Queue,
-    options: ConsumeOptions,
+    flow: Flow,
 ) -> Result<(Channel, Consumer), String> {
     let name = name(prefix, queue.name())?;
     let opening = async {
         let channel = connection.create_channel().await?;
         channel
-            .basic_qos(options.prefetch, BasicQosOptions::default())
+            .basic_qos(flow.prefetch, BasicQosOptions::default())
             .await?;
         let consumer = channel
             .basic_consume(
@@ -138,59 +144,101 @@ async fn open(
     opening.await.map_err(|error| error.to_string())
 }
 
-/// Runs the handler on one delivery until there is a verdict, and tells the broker.
-///
-/// A retry keeps the delivery in hand: handing it back would count against the delivery limit, and a
-/// database that is away for a minute would park good messages.
-async fn handle(raw: Raw, handler: Handler, mut stopping: watch::Receiver<()>) {
-    let Some(id) = raw
-        .properties
-        .message_id()
-        .as_ref()
-        .and_then(|id| id.as_str().parse::<Uuid>().ok())
-    else {
-        return park(&raw, "it has no message id").await;
-    };
-    let delivery = Delivery {
-        id,
-        routing_key: raw.routing_key.to_string(),
-        body: raw.data.as_slice().into(),
-    };
-    let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
-    loop {
-        let settled = match AssertUnwindSafe(handler(delivery.clone()))
-            .catch_unwind()
-            .await
-        {
-            Ok(Verdict::Ack) => raw.ack(BasicAckOptions::default()).await,
-            Ok(Verdict::Park(reason)) => return park(&raw, &reason).await,
-            Ok(Verdict::Retry) => {
-                tokio::select! {
-                    _ = stopping.changed() => hand_back(&raw).await,
-                    () = pause.wait() => continue,
+/// A delivery and those that have come with it.
+fn there_are(first: Raw, consumer: &mut Consumer, most: usize) -> Result<Vec<Raw>, String> {
+    let mut raws = vec![first];
+    while raws.len() < most {
+        match consumer.next().now_or_never().flatten() {
+            Some(Ok(raw)) => raws.push(raw),
+            Some(Err(error)) => return Err(error.to_string()),
+            None => break,
+        }
+    }
+    Ok(raws)
+}
+
+/// Deliveries that are judged together.
+struct Batch {
+    queue: Queue,
+    raws: Vec<Raw>,
+    /// No other is worked on: everything before it is settled.
+    alone: bool,
+}
+
+impl Batch {
+    /// Runs the handler until there is a verdict on each delivery, and tells the broker.
+    ///
+    /// A retry keeps its deliveries in hand: handing them back would count against the delivery limit, and
+    /// a database that is away for a minute would park good messages.
+    async fn handle(self, handler: Handler, mut stopping: watch::Receiver<()>) {
+        let mut open = Vec::with_capacity(self.raws.len());
+        for raw in self.raws {
+            match read(&raw) {
+                Some(delivery) => open.push((raw, delivery)),
+                None => park(&raw, "it has no message id").await,
+            }
+        }
+        let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
+        while !open.is_empty() {
+            let batch = open.iter().map(|(_, delivery)| delivery.clone()).collect();
+            let verdicts = handler.judge(batch).await;
+            let (mut done, mut later) = (Vec::new(), Vec::new());
+            for ((raw, delivery), verdict) in open.into_iter().zip(verdicts) {
+                match verdict {
+                    Some(Verdict::Ack) => done.push(raw),
+                    Some(Verdict::Park(reason)) => park(&raw, &reason).await,
+                    Some(Verdict::Retry) => later.push((raw, delivery)),
+                    None => {
+                        let (queue, id) = (self.queue.name(), delivery.id);
+                        log::error!("the consumer of {queue} panicked at the event {id}");
+                        hand_back(&raw).await;
+                    }
                 }
             }
-            Err(_) => {
-                log::error!(
-                    "the consumer of {} panicked at the event {id}",
-                    delivery.routing_key
-                );
-                hand_back(&raw).await
+            acknowledge(&done, self.alone && later.is_empty()).await;
+            open = later;
+            if open.is_empty() {
+                return;
             }
-        };
-        if let Err(error) = settled {
-            log::debug!("the event {id} could not be settled and comes again: {error}");
+            tokio::select! {
+                _ = stopping.changed() => {
+                    join_all(open.iter().map(|(raw, _)| hand_back(raw))).await;
+                    return;
+                }
+                () = pause.wait() => {}
+            }
         }
-        return;
     }
 }
 
-async fn hand_back(raw: &Raw) -> lapin::Result<bool> {
-    raw.nack(BasicNackOptions {
+fn read(raw: &Raw) -> Option<Delivery> {
+    let id = raw.properties.message_id().as_ref()?;
+    Some(Delivery {
+        id: id.as_str().parse::<Uuid>().ok()?,
+        routing_key: raw.routing_key.to_string(),
+        body: raw.data.as_slice().into(),
+    })
+}
+
+/// Acknowledges deliveries; as one, when nothing else that came before the last of them is open.
+async fn acknowledge(done: &[Raw], as_one: bool) {
+    let settled = match done.last() {
+        Some(last) if as_one => vec![last.ack(BasicAckOptions { multiple: true }).await],
+        _ => join_all(done.iter().map(|raw| raw.ack(BasicAckOptions::default()))).await,
+    };
+    if let Some(Err(error)) = settled.into_iter().find(Result::is_err) {
+        log::debug!("deliveries could not be acknowledged and come again: {error}");
+    }
+}
+
+async fn hand_back(raw: &Raw) {
+    let options = BasicNackOptions {
         requeue: true,
         ..BasicNackOptions::default()
-    })
-    .await
+    };
+    if let Err(error) = raw.nack(options).await {
+        log::debug!("a delivery could not be handed back and comes again: {error}");
+    }
 }
 
 async fn park(raw: &Raw, reason: &str) {

@@ -1,10 +1,29 @@
 use event_types::Exchange;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
-use lapin::{Connection, ExchangeKind};
+use lapin::{Connection, ErrorKind, ExchangeKind};
 
 use super::name;
+use super::unfit::unfit;
 use crate::topology::{DEAD_LETTER_EXCHANGE, PARKED_QUEUE, Queue};
+
+/// AMQP's code for what exists and is not as it was asked for.
+const PRECONDITION_FAILED: u16 = 406;
+
+/// Why the topology does not stand.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The broker is away or says no for now.
+    Away(String),
+    /// Something of that name exists and is another thing: a person has to decide.
+    Unfit(String),
+}
+
+impl From<String> for Trouble {
+    fn from(reason: String) -> Self {
+        Self::Away(reason)
+    }
+}
 
 /// Deliveries after which a message that its consumer cannot survive is parked.
 const DELIVERY_LIMIT: i64 = 10;
@@ -14,14 +33,14 @@ const PARKED_DELIVERY_LIMIT: i64 = 1_000_000;
 
 /// Declares everything, again and again: whoever comes first makes it. Every argument is explicit,
 /// because the defaults differ between RabbitMQ 3.10 and 4.
-pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(), String> {
+pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(), Trouble> {
     let channel = connection
         .create_channel()
         .await
         .map_err(|error| error.to_string())?;
     let failed = |what: &str| {
         let what = format!("declaring {prefix}{what}");
-        move |error: lapin::Error| format!("{what}: {error}")
+        move |error: lapin::Error| refused(&what, &error)
     };
     let exchanges = [
         (Exchange::Public.name(), ExchangeKind::Topic),
@@ -84,7 +103,16 @@ pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(),
     channel
         .close(200, "done".into())
         .await
-        .map_err(|error| error.to_string())
+        .map_err(|error| error.to_string().into())
+}
+
+fn refused(what: &str, error: &lapin::Error) -> Trouble {
+    match error.kind() {
+        ErrorKind::ProtocolError(told) if told.get_id() == PRECONDITION_FAILED => {
+            Trouble::Unfit(unfit(what, told.get_message().as_str()))
+        }
+        _ => Trouble::Away(format!("{what}: {error}")),
+    }
 }
 
 fn quorum() -> FieldTable {

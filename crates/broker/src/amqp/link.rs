@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::declare::declare;
+use super::declare::{Trouble, declare};
 use crate::pause::Pause;
 
 /// How long connecting, or declaring, may take.
@@ -27,27 +27,38 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// error as they are, so that it is not used: a lost connection is replaced as a whole.
 pub(super) struct Link {
     slot: watch::Receiver<Option<Arc<Connection>>>,
+    unfit: Arc<Mutex<Option<String>>>,
     suspect: Arc<Notify>,
+    given_up: GivenUp,
     supervisor: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
+
+/// The connection that somebody wants replaced.
+type GivenUp = Arc<Mutex<Option<Arc<Connection>>>>;
 
 impl Link {
     pub(super) fn open(runtime: &Handle, uri: AMQPUri, name: String, prefix: Arc<str>) -> Self {
         let (sender, slot) = watch::channel(None);
         let (stop, stopping) = watch::channel(());
         let suspect = Arc::new(Notify::new());
+        let given_up = GivenUp::default();
+        let unfit = Arc::<Mutex<Option<String>>>::default();
         let supervisor = Supervisor {
             uri,
             name,
             prefix,
             slot: sender,
+            unfit: Arc::clone(&unfit),
             suspect: Arc::clone(&suspect),
+            given_up: Arc::clone(&given_up),
             stopping,
         };
         let task = runtime.spawn(supervisor.run());
         Self {
             slot,
+            unfit,
             suspect,
+            given_up,
             supervisor: Mutex::new(Some((stop, task))),
         }
     }
@@ -61,11 +72,29 @@ impl Link {
             .cloned()
     }
 
+    /// What a person has to put right before this broker can be used.
+    pub(super) fn unfit(&self) -> Option<String> {
+        self.unfit
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
     /// The connection, as soon as there is one; `None` once the link is closed.
     pub(super) async fn ready(&self) -> Option<Arc<Connection>> {
+        self.when(|_| true).await
+    }
+
+    /// The connection, as soon as there is one whose messages the broker takes; `None` once the link is
+    /// closed.
+    pub(super) async fn ready_to_publish(&self) -> Option<Arc<Connection>> {
+        self.when(|connection| !connection.status().blocked()).await
+    }
+
+    async fn when(&self, good: impl Fn(&Connection) -> bool) -> Option<Arc<Connection>> {
         let mut slot = self.slot.clone();
         loop {
-            if let Some(connection) = self.current() {
+            if let Some(connection) = self.current().filter(|connection| good(connection)) {
                 return Some(connection);
             }
             // A connection that was lost and not yet replaced: look at it, and wait for the next one.
@@ -77,6 +106,14 @@ impl Link {
     /// Has the connection looked at now rather than within a second.
     pub(super) fn suspect(&self) {
         self.suspect.notify_one();
+    }
+
+    /// Has the connection replaced, and the topology declared anew, if it is still the one in use.
+    pub(super) fn give_up(&self, connection: &Arc<Connection>) {
+        let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+        *given_up = Some(Arc::clone(connection));
+        drop(given_up);
+        self.suspect();
     }
 
     pub(super) async fn close(&self) {
@@ -97,7 +134,9 @@ struct Supervisor {
     name: String,
     prefix: Arc<str>,
     slot: watch::Sender<Option<Arc<Connection>>>,
+    unfit: Arc<Mutex<Option<String>>>,
     suspect: Arc<Notify>,
+    given_up: GivenUp,
     stopping: watch::Receiver<()>,
 }
 
@@ -117,58 +156,81 @@ impl Supervisor {
 
     async fn keep_connected(&mut self) {
         let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
-        let mut told = false;
+        let mut told = None;
         loop {
             match self.connect().await {
                 Ok(connection) => {
                     log::info!("connected to the broker ({})", self.name);
-                    told = false;
+                    told = None;
+                    self.set_unfit(None);
                     let connection = Arc::new(connection);
                     self.slot.send_replace(Some(Arc::clone(&connection)));
                     let since = tokio::time::Instant::now();
                     self.until_lost(&connection).await;
                     self.slot.send_replace(None);
                     log::warn!("lost the connection to the broker ({})", self.name);
+                    tokio::spawn(async move {
+                        // One that was given up may still be good enough for a goodbye.
+                        let _ =
+                            timeout(CLOSE_TIMEOUT, connection.close(200, "replaced".into())).await;
+                    });
                     if since.elapsed() > Duration::from_secs(10) {
                         pause.reset();
                     }
                 }
-                Err(reason) => {
-                    // Once aloud; an outage of hours is no reason to fill the log.
-                    let level = if told {
-                        log::Level::Debug
-                    } else {
-                        log::Level::Warn
-                    };
-                    log::log!(
-                        level,
-                        "cannot use the broker ({}), trying again: {reason}",
-                        self.name
-                    );
-                    told = true;
+                Err(trouble) => {
+                    self.tell(&trouble, told.as_ref());
+                    self.set_unfit(match &trouble {
+                        Trouble::Unfit(reason) => Some(reason.clone()),
+                        Trouble::Away(_) => None,
+                    });
+                    told = Some(trouble);
                 }
             }
             pause.wait().await;
         }
     }
 
-    async fn connect(&self) -> Result<Connection, String> {
+    /// Once aloud; an outage of hours is no reason to fill the log.
+    fn tell(&self, trouble: &Trouble, told: Option<&Trouble>) {
+        let name = &self.name;
+        match (trouble, told) {
+            (Trouble::Unfit(reason), told) if told != Some(trouble) => {
+                log::error!("cannot use the broker ({name}), trying again: {reason}");
+            }
+            (Trouble::Away(reason), None | Some(Trouble::Unfit(_))) => {
+                log::warn!("cannot use the broker ({name}), trying again: {reason}");
+            }
+            (Trouble::Unfit(reason) | Trouble::Away(reason), _) => {
+                log::debug!("cannot use the broker ({name}), trying again: {reason}");
+            }
+        }
+    }
+
+    fn set_unfit(&self, reason: Option<String>) {
+        *self.unfit.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+
+    async fn connect(&self) -> Result<Connection, Trouble> {
         let properties =
             ConnectionProperties::default().with_connection_name(self.name.clone().into());
         let connecting = Connection::connect_uri(self.uri.clone(), properties);
         let connection = match timeout(CONNECT_TIMEOUT, connecting).await {
             Ok(connected) => connected.map_err(|error| error.to_string())?,
-            Err(_) => return Err("no answer in time".to_owned()),
+            Err(_) => return Err("no answer in time".to_owned().into()),
         };
         match timeout(CONNECT_TIMEOUT, declare(&connection, &self.prefix)).await {
             Ok(declared) => declared.map(|()| connection),
-            Err(_) => Err("declaring the queues took too long".to_owned()),
+            Err(_) => Err("declaring the queues took too long".to_owned().into()),
         }
     }
 
-    async fn until_lost(&self, connection: &Connection) {
+    /// Returns when the connection is gone, or given up. Whoever waits for a broker that takes messages
+    /// again is told.
+    async fn until_lost(&self, connection: &Arc<Connection>) {
         let mut events = connection.events_listener();
-        while connection.status().connected() {
+        let mut blocked = false;
+        while connection.status().connected() && !self.is_given_up(connection) {
             tokio::select! {
                 event = events.next() => match event {
                     Some(Event::ConnectionBlocked(reason)) => log::warn!("the broker takes no messages: {reason}"),
@@ -180,6 +242,19 @@ impl Supervisor {
                 () = self.suspect.notified() => sleep(Duration::from_millis(20)).await,
                 () = sleep(LOOK_EVERY) => {}
             }
+            if connection.status().blocked() != blocked {
+                blocked = !blocked;
+                self.slot.send_modify(|_| {});
+            }
         }
+    }
+
+    fn is_given_up(&self, connection: &Arc<Connection>) -> bool {
+        let given_up = self
+            .given_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        given_up.is_some_and(|given_up| Arc::ptr_eq(&given_up, connection))
     }
 }

@@ -5,6 +5,7 @@ mod consume;
 mod declare;
 mod link;
 mod publish;
+mod unfit;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,9 +19,12 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::broker::Handler;
-use crate::{BrokerError, ConsumeOptions, Queue};
+use crate::handler::Handler;
+use crate::message::Flow;
+use crate::topology::PARKED_QUEUE;
+use crate::{BrokerError, Queue};
 use link::Link;
+pub(crate) use publish::PERSISTENT;
 
 /// How long a question about a queue may take.
 const QUESTION_TIMEOUT: Duration = Duration::from_secs(2);
@@ -66,33 +70,49 @@ impl Amqp {
         self.publishing.current().is_some() && self.consuming.current().is_some()
     }
 
+    /// Why the topology cannot stand on this broker, if that is so.
+    pub(crate) fn unfit(&self) -> Option<String> {
+        self.publishing.unfit().or_else(|| self.consuming.unfit())
+    }
+
     pub(crate) async fn ready_to_publish(&self) {
         // None means that the broker is being closed; a publish then says so.
-        let _ = self.publishing.ready().await;
+        let _ = self.publishing.ready_to_publish().await;
     }
 
     pub(crate) fn consume(
         self: &Arc<Self>,
         queue: Queue,
-        options: ConsumeOptions,
+        flow: Flow,
         handler: Handler,
         stopping: watch::Receiver<()>,
     ) -> JoinHandle<()> {
         self.runtime.spawn(consume::run(
             Arc::clone(self),
             queue,
-            options,
+            flow,
             handler,
             stopping,
         ))
     }
 
     pub(crate) async fn consumers(&self, queue: Queue) -> Result<u32, BrokerError> {
+        let found = self.ask(queue.name()).await?;
+        Ok(found.consumer_count())
+    }
+
+    pub(crate) async fn parked(&self) -> Result<u32, BrokerError> {
+        let found = self.ask(PARKED_QUEUE).await?;
+        Ok(found.message_count())
+    }
+
+    /// How a queue is.
+    async fn ask(&self, queue: &str) -> Result<lapin::Queue, BrokerError> {
         let connection = self
             .consuming
             .current()
             .ok_or_else(|| BrokerError("not connected".to_owned()))?;
-        let name = name(&self.prefix, queue.name()).map_err(BrokerError)?;
+        let name = name(&self.prefix, queue).map_err(BrokerError)?;
         let question = async {
             let channel = connection.create_channel().await?;
             let options = QueueDeclareOptions {
@@ -103,7 +123,7 @@ impl Amqp {
                 .queue_declare(name, options, FieldTable::default())
                 .await?;
             channel.close(200, "done".into()).await?;
-            Ok::<_, lapin::Error>(answer.consumer_count())
+            Ok::<_, lapin::Error>(answer)
         };
         match timeout(QUESTION_TIMEOUT, question).await {
             Ok(answer) => answer.map_err(|error| BrokerError(error.to_string())),
@@ -118,7 +138,7 @@ impl Amqp {
 }
 
 /// The name of an exchange or queue with the configured prefix.
-fn name(prefix: &str, name: &str) -> Result<ShortString, String> {
+pub(crate) fn name(prefix: &str, name: &str) -> Result<ShortString, String> {
     ShortString::try_new(format!("{prefix}{name}"))
         .map_err(|_| format!("the name {name} with its prefix is too long"))
 }

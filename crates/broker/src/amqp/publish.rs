@@ -1,12 +1,12 @@
 use std::collections::HashSet;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use event_types::Exchange;
 use futures_util::future::join_all;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::ShortString;
-use lapin::{BasicProperties, Channel, Confirmation};
+use lapin::{BasicProperties, Channel, Confirmation, Connection};
 use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
@@ -20,7 +20,7 @@ const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 const KEPT_LANES: usize = 4;
 
 /// AMQP's delivery mode for what is written to disk.
-const PERSISTENT: u8 = 2;
+pub(crate) const PERSISTENT: u8 = 2;
 
 impl Amqp {
     /// Publishes a batch on a channel of its own and waits for all its confirms.
@@ -32,8 +32,8 @@ impl Amqp {
     pub(crate) async fn publish(&self, messages: Vec<Message>) -> Vec<Outcome> {
         // Never closed, so that waiting cannot fail.
         let _turn = self.batches.acquire().await;
-        let lane = match self.lane().await {
-            Ok(lane) => lane,
+        let (connection, lane) = match self.lane().await {
+            Ok(open) => open,
             Err(reason) => {
                 return messages
                     .iter()
@@ -52,7 +52,13 @@ impl Amqp {
         if answers.iter().all(Result::is_ok) {
             self.give_back(lane);
         } else {
-            self.publishing.suspect();
+            // Not one confirm: the channel was closed, as by an exchange that is missing, or the other side
+            // is silent, and what is written to it piles up. While the broker is short of memory it says so.
+            if answers.iter().all(Result::is_err) && !connection.status().blocked() {
+                self.publishing.give_up(&connection);
+            } else {
+                self.publishing.suspect();
+            }
             self.runtime
                 .spawn(async move { lane.close(200, "unanswered".into()).await });
         }
@@ -83,9 +89,13 @@ impl Amqp {
         name(&self.prefix, exchange.name())
     }
 
-    /// A channel that nobody else publishes on.
-    async fn lane(&self) -> Result<Channel, String> {
+    /// A channel that nobody else publishes on. None while the broker takes no messages: what is written
+    /// then arrives once it does, beside the copies that were published meanwhile.
+    async fn lane(&self) -> Result<(Arc<Connection>, Channel), String> {
         let connection = self.publishing.current().ok_or("not connected")?;
+        if connection.status().blocked() {
+            return Err("the broker takes no messages".to_owned());
+        }
         loop {
             let kept = self
                 .lanes
@@ -93,7 +103,7 @@ impl Amqp {
                 .unwrap_or_else(PoisonError::into_inner)
                 .pop();
             match kept {
-                Some(lane) if lane.status().connected() => return Ok(lane),
+                Some(lane) if lane.status().connected() => return Ok((connection, lane)),
                 Some(_) => {}
                 None => break,
             }
@@ -106,11 +116,15 @@ impl Amqp {
             Ok::<_, lapin::Error>(channel)
         };
         match timeout(PUBLISH_TIMEOUT, opening).await {
-            Ok(opened) => opened.map_err(|error| {
+            Ok(Ok(lane)) => Ok((connection, lane)),
+            Ok(Err(error)) => {
                 self.publishing.suspect();
-                error.to_string()
-            }),
-            Err(_) => Err("no channel in time".to_owned()),
+                Err(error.to_string())
+            }
+            Err(_) => {
+                self.publishing.give_up(&connection);
+                Err("no channel in time".to_owned())
+            }
         }
     }
 

@@ -33,7 +33,10 @@ impl Metrics {
         ))?;
         registry.register(Box::new(oldest_age.clone()))?;
         Ok(Self {
-            pending: gauge("outbox_pending", "Events that wait for the broker")?,
+            pending: gauge(
+                "outbox_pending",
+                "Events that wait for the broker, counted up to 10,000",
+            )?,
             unroutable: gauge(
                 "outbox_unroutable",
                 "Events that no queue wanted, kept in the outbox; anything but 0 needs a person",

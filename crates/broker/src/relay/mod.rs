@@ -45,7 +45,7 @@ pub struct RelayOptions {
 }
 
 impl RelayOptions {
-    /// The usual figures: a poll every 500 ms, leases of 30 s, twice 250 confirms in flight.
+    /// The usual figures: a poll every 500 ms, leases of 30 s, twice 500 confirms in flight.
     #[must_use]
     pub fn new(name: &str, now: impl Fn() -> NaiveDateTime + Send + Sync + 'static) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl RelayOptions {
             now: Arc::new(now),
             poll: Duration::from_millis(500),
             lease: Duration::from_secs(30),
-            batch: 250,
+            batch: 500,
             batches: 2,
         }
     }

@@ -2,13 +2,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use broker::{Broker, BrokerState, ConsumeOptions, Outcome, Queue, Verdict};
+use broker::{BatchOptions, Broker, BrokerState, ConsumeOptions, Outcome, Queue, Verdict};
 use event_types::Exchange;
 use lapin::options::BasicGetOptions;
 use test_kit::{TestBroker, wait_until};
 
 use crate::proxy::Proxy;
-use crate::{PATIENCE, connected, message, next, on_rabbitmq, started, telling};
+use crate::{PATIENCE, connected, message, next, on_rabbitmq, telling, told};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_message_of_a_batch_gets_its_own_outcome() {
@@ -18,7 +18,11 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
     let kit = TestBroker::fresh();
     let broker = connected(&kit).await;
     let (handler, mut seen) = telling(|_| Verdict::Ack);
-    let consumer = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
+    let consumer = broker.consume(
+        Queue::WorksessionFeedback,
+        ConsumeOptions::default(),
+        handler,
+    );
     // The broker acknowledges several tags at once; every seventh message has nowhere to go.
     let lost = |n: usize| n % 7 == 3;
     for _ in 0..5 {
@@ -27,7 +31,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
                 if lost(n) {
                     message(Exchange::Public, "weather.v1")
                 } else {
-                    started()
+                    told()
                 }
             })
             .collect();
@@ -44,13 +48,14 @@ async fn each_message_of_a_batch_gets_its_own_outcome() {
             next(&mut seen).await;
         }
     }
-    let counted = async || (broker.consumers(Queue::NotifyChat).await.unwrap() == 1).then_some(());
+    let counted =
+        async || (broker.consumers(Queue::WorksessionFeedback).await.unwrap() == 1).then_some(());
     wait_until("the consumer to be counted", PATIENCE, counted).await;
     consumer.stop().await;
     broker.close().await;
     assert_eq!(broker.state(), BrokerState::Disconnected);
     assert!(matches!(
-        broker.publisher().publish(started()).await,
+        broker.publisher().publish(told()).await,
         Outcome::Unsent(_)
     ));
 }
@@ -65,12 +70,12 @@ async fn what_cannot_be_read_is_parked_at_once_and_what_kills_its_consumer_after
     let panics = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&panics);
     let consumer = broker.consume(
-        Queue::NotifyChat,
+        Queue::WorksessionFeedback,
         ConsumeOptions::default(),
         move |delivery| {
             let counted = Arc::clone(&counted);
             async move {
-                if delivery.routing_key == "session.submitted.v1" {
+                if delivery.routing_key == "notification.failed.v1" {
                     counted.fetch_add(1, Ordering::SeqCst);
                     panic!("on purpose");
                 }
@@ -78,7 +83,7 @@ async fn what_cannot_be_read_is_parked_at_once_and_what_kills_its_consumer_after
             }
         },
     );
-    let (poison, deadly) = (started(), message(Exchange::Public, "session.submitted.v1"));
+    let (poison, deadly) = (told(), message(Exchange::Public, "notification.failed.v1"));
     assert_eq!(
         broker.publisher().publish(poison.clone()).await,
         Outcome::Confirmed
@@ -136,8 +141,12 @@ async fn a_delivery_that_asks_for_another_try_keeps_coming_and_is_never_parked()
         0..3 => Verdict::Retry,
         _ => Verdict::Ack,
     });
-    let consumer = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
-    let sent = started();
+    let consumer = broker.consume(
+        Queue::WorksessionFeedback,
+        ConsumeOptions::default(),
+        handler,
+    );
+    let sent = told();
     assert_eq!(
         broker.publisher().publish(sent.clone()).await,
         Outcome::Confirmed
@@ -158,10 +167,14 @@ async fn publisher_and_consumer_come_back_after_their_connections_were_cut() {
     let proxy = Proxy::before(&kit).await;
     let broker = Broker::connect(&proxy.url(&kit).parse().unwrap(), kit.prefix(), "test");
     let (handler, mut seen) = telling(|_| Verdict::Ack);
-    let consumer = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
+    let consumer = broker.consume(
+        Queue::WorksessionFeedback,
+        ConsumeOptions::default(),
+        handler,
+    );
     for round in 0..3 {
         broker.publisher().ready().await;
-        let sent = started();
+        let sent = told();
         assert_eq!(
             broker.publisher().publish(sent.clone()).await,
             Outcome::Confirmed,
@@ -172,12 +185,84 @@ async fn publisher_and_consumer_come_back_after_their_connections_were_cut() {
         let gone = async || (broker.state() == BrokerState::Disconnected).then_some(());
         wait_until("the loss to be noticed", Duration::from_secs(5), gone).await;
         assert!(!matches!(
-            broker.publisher().publish(started()).await,
+            broker.publisher().publish(told()).await,
             Outcome::Confirmed
         ));
-        assert!(broker.consumers(Queue::NotifyChat).await.is_err());
+        assert!(broker.consumers(Queue::WorksessionFeedback).await.is_err());
         proxy.cut(true);
     }
+    consumer.stop().await;
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batches_grow_with_what_waits_and_leave_nothing_unsettled() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let broker = connected(&kit).await;
+    let poison = told();
+    let (largest, tries) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (done, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let (size, count, bad) = (Arc::clone(&largest), Arc::clone(&tries), poison.id);
+    let consumer = broker.consume_batches(
+        Queue::WorksessionFeedback,
+        BatchOptions { most: 100 },
+        move |batch| {
+            size.fetch_max(batch.len(), Ordering::SeqCst);
+            // Of one batch half is asked for again.
+            let again = count.fetch_add(1, Ordering::SeqCst) == 2;
+            let done = done.clone();
+            async move {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                let mut verdicts = Vec::new();
+                for (n, delivery) in batch.iter().enumerate() {
+                    if delivery.id == bad {
+                        verdicts.push(Verdict::Park("on purpose".to_owned()));
+                    } else if again && n % 2 == 0 {
+                        verdicts.push(Verdict::Retry);
+                    } else {
+                        verdicts.push(Verdict::Ack);
+                        done.send(delivery.id).unwrap();
+                    }
+                }
+                verdicts
+            }
+        },
+    );
+    let mut batch: Vec<_> = (0..1_000).map(|_| told()).collect();
+    batch.insert(700, poison.clone());
+    let wanted: std::collections::HashSet<_> = batch.iter().map(|message| message.id).collect();
+    let outcomes = broker.publisher().publish_batch(batch).await;
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| *outcome == Outcome::Confirmed)
+    );
+    let mut heard = std::collections::HashSet::new();
+    while heard.len() < 1_000 {
+        let id = tokio::time::timeout(PATIENCE, seen.recv())
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(wanted.contains(&id) && heard.insert(id), "each once");
+    }
+    assert_eq!(parked(&kit).await, poison.id.to_string());
+    assert_eq!(largest.load(Ordering::SeqCst), 100);
+    consumer.stop().await;
+    broker.close().await;
+    // What was not settled would be given to the next one.
+    let broker = connected(&kit).await;
+    let (handler, mut left) = telling(|_| Verdict::Ack);
+    let consumer = broker.consume(
+        Queue::WorksessionFeedback,
+        ConsumeOptions::default(),
+        handler,
+    );
+    let last = told();
+    broker.publisher().publish(last.clone()).await;
+    assert_eq!(next(&mut left).await.id, last.id);
     consumer.stop().await;
     broker.close().await;
 }

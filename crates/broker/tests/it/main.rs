@@ -9,8 +9,10 @@
 
 mod amqp;
 mod memory;
+mod parked;
 mod proxy;
 mod relay;
+mod topology;
 
 use std::time::Duration;
 
@@ -20,7 +22,8 @@ use test_kit::{TestBackend, TestBroker, wait_until};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Declaring quorum queues takes seconds on a broker that makes those of many tests at once.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn message(exchange: Exchange, routing_key: &str) -> Message {
     Message {
@@ -31,8 +34,8 @@ fn message(exchange: Exchange, routing_key: &str) -> Message {
     }
 }
 
-fn started() -> Message {
-    message(Exchange::Public, "session.started.v1")
+fn told() -> Message {
+    message(Exchange::Public, "notification.delivered.v1")
 }
 
 /// A broker of the run's backend that nobody else uses.

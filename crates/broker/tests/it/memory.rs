@@ -1,16 +1,16 @@
 use std::time::Duration;
 
-use broker::{Broker, ConsumeOptions, Outcome, Queue, Verdict};
+use broker::{BatchOptions, Broker, ConsumeOptions, Outcome, Queue, Verdict};
 use event_types::Exchange;
 
-use crate::{message, next, started, telling};
+use crate::{message, next, telling, told};
 
 #[tokio::test]
 async fn a_publish_is_confirmed_when_its_consumer_has_answered() {
     let broker = Broker::memory();
     let publisher = broker.publisher();
     assert_eq!(
-        publisher.publish(started()).await,
+        publisher.publish(told()).await,
         Outcome::Nacked,
         "nobody consumes yet"
     );
@@ -22,15 +22,25 @@ async fn a_publish_is_confirmed_when_its_consumer_has_answered() {
     );
 
     let (handler, mut seen) = telling(|_| Verdict::Ack);
-    let consumer = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
-    let sent = started();
+    let consumer = broker.consume(
+        Queue::WorksessionFeedback,
+        ConsumeOptions::default(),
+        handler,
+    );
+    let sent = told();
     assert_eq!(publisher.publish(sent.clone()).await, Outcome::Confirmed);
     assert_eq!(next(&mut seen).await.id, sent.id);
-    assert_eq!(broker.consumers(Queue::NotifyChat).await.unwrap(), 1);
+    assert_eq!(
+        broker.consumers(Queue::WorksessionFeedback).await.unwrap(),
+        1
+    );
 
     consumer.stop().await;
-    assert_eq!(publisher.publish(started()).await, Outcome::Nacked);
-    assert_eq!(broker.consumers(Queue::NotifyChat).await.unwrap(), 0);
+    assert_eq!(publisher.publish(told()).await, Outcome::Nacked);
+    assert_eq!(
+        broker.consumers(Queue::WorksessionFeedback).await.unwrap(),
+        0
+    );
 }
 
 #[tokio::test]
@@ -38,26 +48,26 @@ async fn what_a_consumer_refuses_is_not_confirmed() {
     let broker = Broker::memory();
     let publisher = broker.publisher();
     let _consumer = broker.consume(
-        Queue::NotifyChat,
+        Queue::WorksessionFeedback,
         ConsumeOptions::default(),
         |delivery| async move {
             match delivery.routing_key.as_str() {
-                "session.started.v1" => Verdict::Retry,
-                "session.submitted.v1" => Verdict::Park("unreadable".to_owned()),
+                "notification.delivered.v1" => Verdict::Retry,
+                "notification.failed.v1" => Verdict::Park("unreadable".to_owned()),
                 _ => panic!("on purpose"),
             }
         },
     );
-    assert_eq!(publisher.publish(started()).await, Outcome::Nacked);
+    assert_eq!(publisher.publish(told()).await, Outcome::Nacked);
     assert_eq!(
         publisher
-            .publish(message(Exchange::Public, "session.submitted.v1"))
+            .publish(message(Exchange::Public, "notification.failed.v1"))
             .await,
         Outcome::Parked("unreadable".to_owned())
     );
     assert_eq!(
         publisher
-            .publish(message(Exchange::Public, "session.abandoned.v1"))
+            .publish(message(Exchange::Public, "notification.skipped.v1"))
             .await,
         Outcome::Nacked
     );
@@ -66,13 +76,100 @@ async fn what_a_consumer_refuses_is_not_confirmed() {
 #[tokio::test]
 async fn stopping_a_consumer_waits_for_what_it_has_begun() {
     let broker = Broker::memory();
-    let consumer = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        Verdict::Ack
-    });
+    let consumer = broker.consume(
+        Queue::WorksessionFeedback,
+        ConsumeOptions::default(),
+        |_| async {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            Verdict::Ack
+        },
+    );
     let publisher = broker.publisher();
-    let publish = tokio::spawn(async move { publisher.publish(started()).await });
+    let publish = tokio::spawn(async move { publisher.publish(told()).await });
     tokio::time::sleep(Duration::from_millis(50)).await;
     consumer.stop().await;
     assert!(publish.is_finished() || publish.await.unwrap() == Outcome::Confirmed);
+}
+
+#[tokio::test]
+async fn what_two_queues_are_bound_to_is_confirmed_only_when_both_have_it() {
+    let broker = Broker::memory();
+    let publisher = broker.publisher();
+    let event = || message(Exchange::Public, "session.started.v1");
+    let (handler, mut chat) = telling(|_| Verdict::Ack);
+    let _chat = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
+    let early = event();
+    assert_eq!(publisher.publish(early.clone()).await, Outcome::Nacked);
+    let (handler, mut webhooks) = telling(|_| Verdict::Ack);
+    let options = ConsumeOptions::default();
+    let _webhooks = broker.consume(Queue::WorksessionWebhooks, options, handler);
+    let sent = event();
+    assert_eq!(publisher.publish(sent.clone()).await, Outcome::Confirmed);
+    let heard = [next(&mut chat).await.id, next(&mut chat).await.id];
+    assert_eq!(
+        heard,
+        [early.id, sent.id],
+        "one may hear what is sent again"
+    );
+    assert_eq!(next(&mut webhooks).await.id, sent.id);
+}
+
+#[tokio::test]
+async fn each_message_of_a_batch_gets_its_own_outcome_even_when_one_kills_its_consumer() {
+    let broker = Broker::memory();
+    let sizes = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = std::sync::Arc::clone(&sizes);
+    let _consumer = broker.consume_batches(
+        Queue::WorksessionFeedback,
+        BatchOptions { most: 4 },
+        move |batch| {
+            seen.lock().unwrap().push(batch.len());
+            let verdicts = batch
+                .iter()
+                .map(|delivery| match delivery.routing_key.as_str() {
+                    "notification.failed.v1" => Verdict::Park("unreadable".to_owned()),
+                    "chat.tested.v1" => Verdict::Retry,
+                    "webhook.disabled.v1" => panic!("on purpose"),
+                    _ => Verdict::Ack,
+                });
+            let verdicts: Vec<_> = verdicts.collect();
+            async move { verdicts }
+        },
+    );
+    let batch = |keys: &[&str]| -> Vec<_> {
+        keys.iter()
+            .map(|key| message(Exchange::Public, key))
+            .collect()
+    };
+    let parked = || Outcome::Parked("unreadable".to_owned());
+    let good = "notification.delivered.v1";
+    let mixed = batch(&[
+        good,
+        "notification.failed.v1",
+        "weather.v1",
+        "chat.tested.v1",
+        good,
+        good,
+    ]);
+    assert_eq!(
+        broker.publisher().publish_batch(mixed).await,
+        [
+            Outcome::Confirmed,
+            parked(),
+            Outcome::Returned,
+            Outcome::Nacked,
+            Outcome::Confirmed,
+            Outcome::Confirmed
+        ]
+    );
+    assert_eq!(
+        *sizes.lock().unwrap(),
+        [4, 1],
+        "as large as it may be, the rest after it"
+    );
+    let deadly = batch(&[good, "webhook.disabled.v1", "notification.failed.v1"]);
+    assert_eq!(
+        broker.publisher().publish_batch(deadly).await,
+        [Outcome::Confirmed, Outcome::Nacked, parked()]
+    );
 }

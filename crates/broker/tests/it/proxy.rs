@@ -3,15 +3,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use test_kit::TestBroker;
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Stands between a client and RabbitMQ and can be cut, as a network or a broker can.
+/// Stands between a client and RabbitMQ and can be cut, as a network or a broker can, and stop reading, with a
+/// word as a broker does that is short of memory, or without one.
 pub(crate) struct Proxy {
     address: SocketAddr,
     open: Arc<AtomicBool>,
+    mood: watch::Sender<Mood>,
     streams: Arc<Mutex<Vec<JoinHandle<()>>>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mood {
+    /// Everything passes.
+    Well,
+    /// Nothing of the client's passes, and it is told so.
+    Blocked,
+    /// Nothing passes.
+    Silent,
 }
 
 impl Proxy {
@@ -22,18 +36,25 @@ impl Proxy {
         let proxy = Self {
             address: listener.local_addr().unwrap(),
             open: Arc::new(AtomicBool::new(true)),
+            mood: watch::Sender::new(Mood::Well),
             streams: Arc::default(),
         };
         let (open, streams) = (Arc::clone(&proxy.open), Arc::clone(&proxy.streams));
+        let mood = proxy.mood.subscribe();
         tokio::spawn(async move {
-            while let Ok((mut client, _)) = listener.accept().await {
+            while let Ok((client, _)) = listener.accept().await {
                 if !open.load(Ordering::SeqCst) {
                     continue;
                 }
-                let behind = behind.clone();
+                let (behind, mood) = (behind.clone(), mood.clone());
                 let stream = tokio::spawn(async move {
-                    if let Ok(mut server) = TcpStream::connect(behind).await {
-                        let _ = copy_bidirectional(&mut client, &mut server).await;
+                    if let Ok(server) = TcpStream::connect(behind).await {
+                        let ((from_client, to_client), (from_server, to_server)) =
+                            (client.into_split(), server.into_split());
+                        tokio::select! {
+                            _ = pass(from_client, to_server, mood.clone()) => {}
+                            _ = answer(from_server, to_client, mood) => {}
+                        }
                     }
                 });
                 streams.lock().unwrap().push(stream);
@@ -57,4 +78,75 @@ impl Proxy {
             stream.abort();
         }
     }
+
+    pub(crate) fn be(&self, mood: Mood) {
+        self.mood.send_replace(mood);
+    }
+}
+
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut mood: watch::Receiver<Mood>,
+) -> std::io::Result<()> {
+    let mut bytes = vec![0; 16 * 1024];
+    loop {
+        let _ = mood.wait_for(|mood| *mood == Mood::Well).await;
+        let count = from.read(&mut bytes).await?;
+        let _ = mood.wait_for(|mood| *mood == Mood::Well).await;
+        if count == 0 {
+            return Ok(());
+        }
+        to.write_all(&bytes[..count]).await?;
+    }
+}
+
+/// Passes whole frames, so that others fit between them.
+async fn answer(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut mood: watch::Receiver<Mood>,
+) -> std::io::Result<()> {
+    let (mut bytes, mut waiting) = (vec![0; 16 * 1024], Vec::new());
+    let mut told = *mood.borrow_and_update();
+    loop {
+        tokio::select! {
+            count = from.read(&mut bytes) => {
+                let _ = mood.wait_for(|mood| *mood != Mood::Silent).await;
+                match count? {
+                    0 => return Ok(()),
+                    count => waiting.extend_from_slice(&bytes[..count]),
+                }
+                while let Some(end) = frame(&waiting) {
+                    to.write_all(&waiting[..end]).await?;
+                    waiting.drain(..end);
+                }
+            }
+            _ = mood.changed() => {
+                let now = *mood.borrow_and_update();
+                match (told, now) {
+                    (Mood::Well, Mood::Blocked) => to.write_all(&method(60, b"\x0alow memory")).await?,
+                    (Mood::Blocked, Mood::Well) => to.write_all(&method(61, b"")).await?,
+                    _ => {}
+                }
+                told = now;
+            }
+        }
+    }
+}
+
+/// Where the first frame ends, once it is there: a type, a channel, a length, as many bytes, an end mark.
+fn frame(bytes: &[u8]) -> Option<usize> {
+    let length = u32::from_be_bytes(bytes.get(3..7)?.try_into().unwrap());
+    let end = 7 + usize::try_from(length).unwrap() + 1;
+    (bytes.len() >= end).then_some(end)
+}
+
+/// A method of class 10, connection, as a frame.
+fn method(id: u8, arguments: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(4 + arguments.len()).unwrap();
+    let mut frame = vec![1, 0, 0, 0, 0, 0, length, 0, 10, 0, id];
+    frame.extend_from_slice(arguments);
+    frame.push(0xCE);
+    frame
 }

@@ -12,7 +12,7 @@ use test_kit::{TestBroker, TestDb, wait_until};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::proxy::Proxy;
+use crate::proxy::{Mood, Proxy};
 use crate::{PATIENCE, connected, on_rabbitmq};
 
 /// A clock that runs, from a fixed start.
@@ -105,7 +105,7 @@ fn count(broker: &Broker) -> (Counts, broker::ConsumerHandle) {
     let counts = Counts::default();
     let counting = Arc::clone(&counts);
     let handle = broker.consume(
-        Queue::NotifyChat,
+        Queue::WorksessionFeedback,
         ConsumeOptions::default(),
         move |delivery| {
             *counting.lock().unwrap().entry(delivery.id).or_default() += 1;
@@ -116,32 +116,37 @@ fn count(broker: &Broker) -> (Counts, broker::ConsumerHandle) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_relays_publish_each_event_once_and_set_aside_what_nobody_wants() {
+async fn several_relays_publish_each_event_once_and_set_aside_what_nobody_wants() {
     let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
     let pool = outbox_of(&db);
     let broker = connected(&kit).await;
     let (counts, consumer) = count(&broker);
-    let ids = put(&pool, "session.started.v1", 2_000, now()).await;
-    let (first, registry) = relay(&pool, &broker, now.clone());
-    let (second, other_registry) = relay(&pool, &broker, now.clone());
+    let ids = put(&pool, "notification.delivered.v1", 4_000, now()).await;
+    let relays: Vec<_> = (0..4).map(|_| relay(&pool, &broker, now.clone())).collect();
     emptied(&pool).await;
     let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
     wait_until("every event to arrive", PATIENCE, all).await;
     assert!(counts.lock().unwrap().values().all(|&copies| copies == 1));
-    let published = figure(&registry, "outbox_published_total")
-        + figure(&other_registry, "outbox_published_total");
-    assert_eq!(published, 2_000);
+    let sum = |name| {
+        let figures = relays.iter().map(|(_, registry)| figure(registry, name));
+        figures.sum::<u64>()
+    };
+    assert_eq!(sum("outbox_published_total"), 4_000);
+    assert_eq!(sum("outbox_possible_duplicates_total"), 0);
 
     put(&pool, "weather.v1", 1, now()).await;
-    let late = put(&pool, "session.started.v1", 1, now()).await;
-    first.wake();
+    let late = put(&pool, "notification.delivered.v1", 1, now()).await;
+    relays[0].0.wake();
     wait_until("a later event", PATIENCE, async || {
         counts.lock().unwrap().contains_key(&late[0]).then_some(())
     })
     .await;
     emptied(&pool).await;
     assert_eq!(stats(&pool).await.unroutable, 1);
-    tokio::join!(first.stop(), second.stop(), consumer.stop());
+    for (relay, _) in &relays {
+        relay.stop().await;
+    }
+    consumer.stop().await;
     broker.close().await;
 }
 
@@ -164,7 +169,7 @@ async fn events_wait_for_a_broker_that_is_away_and_arrive_when_it_is_back() {
         // The broker in memory is away while nobody consumes.
         None => Broker::memory(),
     };
-    let ids = put(&pool, "session.started.v1", 300, now()).await;
+    let ids = put(&pool, "notification.delivered.v1", 300, now()).await;
     let (relay, _registry) = relay(&pool, &broker, now.clone());
     tokio::time::sleep(Duration::from_millis(700)).await;
     assert_eq!(stats(&pool).await.pending, 300);
@@ -185,7 +190,7 @@ async fn what_a_dead_relay_held_is_published_after_its_lease_and_counted_as_a_po
     let pool = outbox_of(&db);
     let broker = connected(&kit).await;
     let (counts, consumer) = count(&broker);
-    let ids = put(&pool, "session.started.v1", 3, now()).await;
+    let ids = put(&pool, "notification.delivered.v1", 3, now()).await;
     let at = now();
     let dead = pool
         .write_tx::<_, DbError, _>(move |db| {
@@ -214,13 +219,115 @@ async fn stopping_a_relay_settles_what_is_under_way() {
     let (db, now) = (TestDb::empty("relay"), clock());
     let pool = outbox_of(&db);
     let broker = Broker::memory();
-    let _consumer = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        Verdict::Ack
-    });
-    put(&pool, "session.started.v1", 5, now()).await;
+    let _consumer = broker.consume(
+        Queue::WorksessionFeedback,
+        ConsumeOptions::default(),
+        |_| async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            Verdict::Ack
+        },
+    );
+    put(&pool, "notification.delivered.v1", 5, now()).await;
     let (relay, _registry) = relay(&pool, &broker, now.clone());
     tokio::time::sleep(Duration::from_millis(100)).await;
     relay.stop().await;
     assert_eq!(stats(&pool).await.pending, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_says_it_takes_no_messages_gets_none_twice_and_all_once_it_takes_them() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
+    let pool = outbox_of(&db);
+    let proxy = Proxy::before(&kit).await;
+    let through = Broker::connect(&proxy.url(&kit).parse().unwrap(), kit.prefix(), "test");
+    through.publisher().ready().await;
+    let direct = connected(&kit).await;
+    let (counts, consumer) = count(&direct);
+    proxy.be(Mood::Blocked);
+    // Until it is known: what is under way in that moment may come twice.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let ids = put(&pool, "notification.delivered.v1", 1_500, now()).await;
+    let (relay, registry) = relay(&pool, &through, now.clone());
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(stats(&pool).await.pending, 1_500);
+    proxy.be(Mood::Well);
+    emptied(&pool).await;
+    let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
+    wait_until("every event to arrive", PATIENCE, all).await;
+    assert!(counts.lock().unwrap().values().all(|&copies| copies == 1));
+    assert_eq!(figure(&registry, "outbox_possible_duplicates_total"), 0);
+    tokio::join!(relay.stop(), consumer.stop());
+    tokio::join!(through.close(), direct.close());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broker_that_falls_silent_is_connected_to_anew_and_copies_are_counted() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
+    let pool = outbox_of(&db);
+    let proxy = Proxy::before(&kit).await;
+    let through = Broker::connect(&proxy.url(&kit).parse().unwrap(), kit.prefix(), "test");
+    through.publisher().ready().await;
+    let direct = connected(&kit).await;
+    let (counts, consumer) = count(&direct);
+    let (relay, registry) = relay(&pool, &through, now.clone());
+    put(&pool, "notification.delivered.v1", 1, now()).await;
+    emptied(&pool).await;
+    proxy.be(Mood::Silent);
+    let ids = put(&pool, "notification.delivered.v1", 20, now()).await;
+    let noticed = async || (figure(&registry, "outbox_unconfirmed_total") >= 20).then_some(());
+    wait_until("the silence to be noticed", PATIENCE, noticed).await;
+    proxy.be(Mood::Well);
+    wait_until("every event to arrive", 3 * PATIENCE, async || {
+        let pending = stats(&pool).await.pending;
+        (pending == 0 && counts.lock().unwrap().len() == ids.len() + 1).then_some(())
+    })
+    .await;
+    let copies: usize = counts
+        .lock()
+        .unwrap()
+        .values()
+        .map(|copies| copies - 1)
+        .sum();
+    let possible = figure(&registry, "outbox_possible_duplicates_total");
+    assert!(
+        u64::try_from(copies).unwrap() <= possible,
+        "{copies} of {possible}"
+    );
+    tokio::join!(relay.stop(), consumer.stop());
+    tokio::join!(through.close(), direct.close());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_exchange_that_is_gone_is_declared_again() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
+    let pool = outbox_of(&db);
+    let broker = connected(&kit).await;
+    let (counts, consumer) = count(&broker);
+    let connection = lapin::Connection::connect(kit.url(), lapin::ConnectionProperties::default())
+        .await
+        .unwrap();
+    let channel = connection.create_channel().await.unwrap();
+    let exchange = format!("{}work.events", kit.prefix());
+    channel
+        .exchange_delete(exchange.as_str().into(), Default::default())
+        .await
+        .unwrap();
+    connection.close(200, "done".into()).await.unwrap();
+    let ids = put(&pool, "notification.delivered.v1", 20, now()).await;
+    // A publish to an exchange that is missing closes its channel, and nothing else.
+    let (relay, _registry) = relay(&pool, &broker, now.clone());
+    emptied(&pool).await;
+    let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
+    wait_until("every event to arrive", PATIENCE, all).await;
+    tokio::join!(relay.stop(), consumer.stop());
+    broker.close().await;
 }

@@ -7,11 +7,12 @@
 //! URL is a secret.
 
 mod address;
+mod resolver;
 
 use std::{
     error::Error as _,
     fmt,
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -19,12 +20,14 @@ use std::{
 use actix_web::http::header::HttpDate;
 use ipnet::IpNet;
 use reqwest::{
-    Client, Response,
-    dns::{Addrs, Name, Resolve, Resolving},
+    Client, Method, Response,
     header::{ACCEPT, DATE, HeaderMap, HeaderName, RETRY_AFTER},
     redirect::Policy,
 };
+use secrecy::{ExposeSecret, SecretString};
 use url::{Host, Url};
+
+use resolver::{FilteringResolver, Lookup, NothingAllowed};
 
 /// How the client is set up.
 #[derive(Debug, Clone)]
@@ -106,6 +109,10 @@ impl Default for GuardOptions {
 impl GuardedClient {
     /// Sets the client up; connects to nothing.
     pub fn new(options: GuardOptions) -> Result<Self, GuardError> {
+        Self::asking(resolver::system(), options)
+    }
+
+    fn asking(lookup: Lookup, options: GuardOptions) -> Result<Self, GuardError> {
         let rules = Arc::new(Rules {
             allowed: options.allowed_cidrs,
             allow_plain: options.allow_plain,
@@ -122,7 +129,7 @@ impl GuardedClient {
             .timeout(options.timeout)
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_max_idle_per_host(4)
-            .dns_resolver(FilteringResolver(rules.clone()))
+            .dns_resolver(FilteringResolver::new(lookup, rules.clone()))
             .build()
             .map_err(|_| GuardError::Setup)?;
         Ok(Self { client, rules })
@@ -140,22 +147,55 @@ impl GuardedClient {
         }
     }
 
-    /// Posts `body` as JSON, with `headers` besides the usual ones.
+    /// Posts `body` as JSON; with `bearer` as the call's authorization.
     pub async fn post_json(
         &self,
         url: &Url,
         body: &serde_json::Value,
-        headers: HeaderMap,
+        bearer: Option<&SecretString>,
+    ) -> Result<Answer, GuardError> {
+        self.send_json(Method::POST, url, body, bearer).await
+    }
+
+    /// [`Self::post_json`] with PUT.
+    pub async fn put_json(
+        &self,
+        url: &Url,
+        body: &serde_json::Value,
+        bearer: Option<&SecretString>,
+    ) -> Result<Answer, GuardError> {
+        self.send_json(Method::PUT, url, body, bearer).await
+    }
+
+    async fn send_json(
+        &self,
+        method: Method,
+        url: &Url,
+        body: &serde_json::Value,
+        bearer: Option<&SecretString>,
     ) -> Result<Answer, GuardError> {
         self.rules.check(url)?;
-        let response = self
-            .client
-            .post(url.clone())
-            .headers(headers)
-            .json(body)
-            .send()
-            .await
-            .map_err(|error| classify(&error))?;
+        let mut request = self.client.request(method, url.clone()).json(body);
+        if let Some(bearer) = bearer {
+            request = request.bearer_auth(bearer.expose_secret());
+        }
+        let response = request.send().await.map_err(|error| classify(&error))?;
+        Ok(read(response, self.rules.max_body).await)
+    }
+
+    /// Posts `body` as it is, with `headers`, which say its type too.
+    pub async fn post(
+        &self,
+        url: &Url,
+        body: String,
+        headers: &[(&'static str, &str)],
+    ) -> Result<Answer, GuardError> {
+        self.rules.check(url)?;
+        let mut request = self.client.post(url.clone()).body(body);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.send().await.map_err(|error| classify(&error))?;
         Ok(read(response, self.rules.max_body).await)
     }
 
@@ -219,34 +259,6 @@ impl Rules {
 
     fn may_call(&self, address: IpAddr) -> bool {
         address::is_public(address) || self.allowed.iter().any(|net| net.contains(&address))
-    }
-}
-
-/// Resolves by the operating system and lets through only what may be called.
-struct FilteringResolver(Arc<Rules>);
-
-/// Travels through the HTTP library's error to [`classify`].
-#[derive(Debug, thiserror::Error)]
-#[error("the name resolves to no address that may be called")]
-struct NothingAllowed;
-
-impl Resolve for FilteringResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let rules = self.0.clone();
-        Box::pin(async move {
-            let found: Vec<SocketAddr> =
-                tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            let allowed: Vec<SocketAddr> = found
-                .iter()
-                .copied()
-                .filter(|address| rules.may_call(address.ip()))
-                .collect();
-            if allowed.is_empty() && !found.is_empty() {
-                return Err(NothingAllowed.into());
-            }
-            let allowed: Addrs = Box::new(allowed.into_iter());
-            Ok(allowed)
-        })
     }
 }
 

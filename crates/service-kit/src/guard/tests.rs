@@ -1,6 +1,8 @@
 use std::{
     net::{IpAddr, SocketAddr},
-    time::Duration,
+    sync::Arc,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
 };
 
 use reqwest::header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER};
@@ -10,7 +12,9 @@ use tokio::{
 };
 use url::Url;
 
-use super::{GuardError, GuardOptions, GuardedClient, address::is_public, retry_after};
+use super::{
+    GuardError, GuardOptions, GuardedClient, address::is_public, resolver::Lookup, retry_after,
+};
 
 #[test]
 fn only_addresses_of_the_public_internet_pass() {
@@ -101,26 +105,254 @@ async fn a_private_address_is_refused_in_every_spelling_and_behind_a_name() {
     .unwrap();
     for url in [
         "http://127.0.0.1/",
+        // Decimal, hexadecimal, octal, mixed, short.
         "http://2130706433/",
         "http://0x7f000001/",
+        "http://0X7F.0x0.0.0x1/",
         "http://0x7f.1/",
         "http://017700000001/",
+        "http://0177.0.0.01/",
+        "http://0xa.0.0.1/",
+        "http://10.1/",
         "http://127.1/",
+        "http://127.0.1/",
         "http://0/",
+        // What only looks like a name.
+        "http://127.0.0.1./",
+        "http://%31%32%37.0.0.1/",
+        "http://1２7.0.0.1/",
+        "http://①②⑦.⓪.⓪.①/",
+        "http://127。0。0。1/",
+        "http://127．0｡0.1/",
+        // What stands before the @ is no host.
+        "http://1.1.1.1@127.0.0.1/",
+        "http://one.one.one.one:443@127.0.0.1/",
+        // Version 6, and version 4 inside it.
         "http://[::1]/",
+        "http://[::]/",
+        "http://[::127.0.0.1]/",
         "http://[::ffff:127.0.0.1]/",
         "http://[::ffff:a9fe:a9fe]/",
-        "http://169.254.169.254/",
+        "http://[::ffff:0:127.0.0.1]/",
         "http://[64:ff9b::a00:1]/",
-        "http://1２7.0.0.1/",
+        "http://[64:ff9b:1::7f00:1]/",
+        "http://[2002:7f00:1::]/",
+        "http://[2001:0:a00:1::1]/",
+        "http://[fe80::1]/",
+        "http://[fd00::1]/",
+        "http://169.254.169.254/",
+        // Names that this machine knows.
+        "http://LOCALHOST/",
         "http://localhost/",
     ] {
         let url = client.check_url(url).expect(url);
-        let result = client
-            .post_json(&url, &serde_json::Value::Null, HeaderMap::new())
-            .await;
+        let result = client.post_json(&url, &serde_json::Value::Null, None).await;
         assert_eq!(result, Err(GuardError::ForbiddenAddress), "{url}");
     }
+}
+
+#[tokio::test]
+async fn what_is_no_address_at_all_is_refused_before_anything_is_asked() {
+    let client = GuardedClient::new(GuardOptions {
+        allow_plain: true,
+        ..GuardOptions::default()
+    })
+    .unwrap();
+    for url in [
+        "http://[fe80::1%25eth0]/",
+        "http://[fe80::1%eth0]/",
+        "http://256.0.0.1/",
+        "http://1.2.3.4.5/",
+        "http://0x100000000/",
+        "http://127.0.0.1:99999/",
+        "http://[::1/",
+        "http://a b/",
+        "http://exa%00mple/",
+    ] {
+        assert_eq!(client.check_url(url), Err(GuardError::InvalidUrl), "{url}");
+    }
+}
+
+/// A name server that answers with the next of these each time.
+fn answering(answers: Vec<Vec<IpAddr>>) -> (Lookup, Arc<AtomicUsize>) {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let lookup: Lookup = Arc::new(move |_| {
+        let now = count.fetch_add(1, Ordering::SeqCst).min(answers.len() - 1);
+        let found = answers[now]
+            .iter()
+            .map(|ip| SocketAddr::new(*ip, 0))
+            .collect();
+        Box::pin(async move { Ok(found) })
+    });
+    (lookup, asked)
+}
+
+/// A server that counts who comes, and says 200 and goodbye.
+fn counting(listener: TcpListener) -> Arc<AtomicUsize> {
+    let came = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&came);
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            count.fetch_add(1, Ordering::SeqCst);
+            let mut buffer = [0; 4096];
+            let _ = socket.read(&mut buffer).await;
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            let _ = socket.write_all(answer).await;
+        }
+    });
+    came
+}
+
+#[tokio::test]
+async fn a_name_that_changes_its_mind_is_called_where_it_was_checked_or_not_at_all() {
+    // On Linux the whole of 127/8 is this machine: one address stands for the public one.
+    let good = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = good.local_addr().unwrap().port();
+    let bad = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
+    let (good, bad) = (counting(good), counting(bad));
+    let [checked, inside]: [IpAddr; 2] = ["127.0.0.1", "127.0.0.2"].map(|ip| ip.parse().unwrap());
+    let (lookup, asked) = answering(vec![
+        vec![checked],
+        vec![inside],
+        vec![inside, checked],
+        vec![],
+    ]);
+    let options = GuardOptions {
+        allowed_cidrs: vec!["127.0.0.1/32".parse().unwrap()],
+        allow_plain: true,
+        ..GuardOptions::default()
+    };
+    let client = GuardedClient::asking(lookup, options).unwrap();
+    let url = Url::parse(&format!("http://rebind.example:{port}/")).unwrap();
+    let call = async || {
+        let answer = client.post_json(&url, &serde_json::Value::Null, None);
+        answer.await.map(|answer| answer.status)
+    };
+    assert_eq!(call().await, Ok(200));
+    assert_eq!(asked.load(Ordering::SeqCst), 1, "nobody asks twice");
+    assert_eq!(call().await, Err(GuardError::ForbiddenAddress));
+    assert_eq!(call().await, Ok(200), "what may be called is called");
+    assert_eq!(call().await, Err(GuardError::Connect));
+    assert_eq!(good.load(Ordering::SeqCst), 2);
+    assert_eq!(bad.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn an_allowed_network_is_allowed_and_its_neighbour_is_not() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let came = counting(listener);
+    for (networks, expected) in [
+        (vec!["127.0.0.0/8"], Ok(200)),
+        (vec!["127.0.0.1/32"], Ok(200)),
+        (vec!["10.0.0.0/8", "127.0.0.0/30"], Ok(200)),
+        (vec![], Err(GuardError::ForbiddenAddress)),
+        (vec!["127.0.0.2/31"], Err(GuardError::ForbiddenAddress)),
+        (vec!["10.0.0.0/8"], Err(GuardError::ForbiddenAddress)),
+        (
+            vec!["::1/128", "::ffff:127.0.0.1/128"],
+            Err(GuardError::ForbiddenAddress),
+        ),
+    ] {
+        let before = came.load(Ordering::SeqCst);
+        let client = GuardedClient::new(GuardOptions {
+            allowed_cidrs: networks.iter().map(|net| net.parse().unwrap()).collect(),
+            allow_plain: true,
+            ..GuardOptions::default()
+        })
+        .unwrap();
+        let url = Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
+        let answer = client.post_json(&url, &serde_json::Value::Null, None);
+        let status = answer.await.map(|answer| answer.status);
+        assert_eq!(status, expected, "{networks:?}");
+        let calls = usize::from(expected.is_ok());
+        assert_eq!(came.load(Ordering::SeqCst), before + calls, "{networks:?}");
+    }
+}
+
+/// Says where the child of the test below is to call.
+const TARGET: &str = "HOLDFAST_TEST_GUARD_TARGET";
+
+/// The environment of a process is set before it starts, so that the test runs itself again.
+#[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a message from the parent process"
+)]
+async fn a_proxy_in_the_environment_is_not_asked() {
+    if let Ok(target) = std::env::var(TARGET) {
+        let client = GuardedClient::new(GuardOptions {
+            allowed_cidrs: vec!["127.0.0.0/8".parse().unwrap()],
+            allow_plain: true,
+            ..GuardOptions::default()
+        })
+        .unwrap();
+        let url = Url::parse(&target).unwrap();
+        let answer = client.post_json(&url, &serde_json::Value::Null, None);
+        assert_eq!(answer.await.unwrap().status, 200);
+        return;
+    }
+    let [target, proxy] = [
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+        TcpListener::bind("127.0.0.1:0").await.unwrap(),
+    ];
+    let address = |listener: &TcpListener| format!("http://{}/", listener.local_addr().unwrap());
+    let (url, through) = (address(&target), address(&proxy));
+    let (called, asked) = (counting(target), counting(proxy));
+    let child = tokio::task::spawn_blocking(move || {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+        child.args([
+            "--exact",
+            "guard::tests::a_proxy_in_the_environment_is_not_asked",
+        ]);
+        for name in [
+            "HTTP_PROXY",
+            "http_proxy",
+            "HTTPS_PROXY",
+            "ALL_PROXY",
+            "all_proxy",
+        ] {
+            child.env(name, &through);
+        }
+        child.env_remove("NO_PROXY").env_remove("no_proxy");
+        child.env(TARGET, url).output().unwrap()
+    });
+    let output = child.await.unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(called.load(Ordering::SeqCst), 1, "{output:?}");
+    assert_eq!(asked.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_body_that_comes_by_drops_is_cut_at_the_time_limit_and_the_status_holds() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut buffer = [0; 4096];
+        let _ = socket.read(&mut buffer).await;
+        let _ = socket
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n")
+            .await;
+        while socket.write_all(b"x").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let begun = Instant::now();
+    let answer = post(address).await.unwrap();
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!((answer.status, answer.complete), (200, false));
+    assert!(
+        (1..900).contains(&answer.body.len()),
+        "{}",
+        answer.body.len()
+    );
+    server.abort();
 }
 
 #[test]
@@ -220,7 +452,7 @@ async fn post(address: SocketAddr) -> Result<super::Answer, GuardError> {
     .unwrap();
     let url = Url::parse(&format!("http://{address}/hook")).unwrap();
     client
-        .post_json(&url, &serde_json::json!({"text": "hi"}), HeaderMap::new())
+        .post_json(&url, &serde_json::json!({"text": "hi"}), None)
         .await
 }
 
@@ -270,4 +502,47 @@ async fn a_file_is_fetched_up_to_the_limit_and_not_read_when_it_announces_more()
         strict.get(&url, "image/png").await,
         Err(GuardError::ForbiddenAddress)
     );
+}
+
+#[tokio::test]
+async fn a_message_is_put_with_its_authorization_and_the_same_guard() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut buffer = [0; 4096];
+        let length = socket.read(&mut buffer).await.unwrap();
+        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let _ = socket.write_all(answer).await;
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
+    });
+    let client = GuardedClient::new(GuardOptions {
+        allowed_cidrs: vec!["127.0.0.0/8".parse().unwrap()],
+        allow_plain: true,
+        ..GuardOptions::default()
+    })
+    .unwrap();
+    let token = "opaque".into();
+    let body = serde_json::json!({"body": "hi"});
+    let url = Url::parse(&format!("http://{address}/room")).unwrap();
+    let answer = client.put_json(&url, &body, Some(&token)).await.unwrap();
+    assert_eq!(answer.status, 200);
+    let request = server.await.unwrap();
+    assert!(request.starts_with("PUT /room HTTP/1.1\r\n"), "{request}");
+    assert!(
+        request.contains("authorization: Bearer opaque\r\n"),
+        "{request}"
+    );
+    assert!(
+        request.contains("content-type: application/json\r\n"),
+        "{request}"
+    );
+
+    let strict = GuardedClient::new(GuardOptions {
+        allow_plain: true,
+        ..GuardOptions::default()
+    })
+    .unwrap();
+    let refused = strict.put_json(&url, &body, Some(&token)).await;
+    assert_eq!(refused, Err(GuardError::ForbiddenAddress));
 }

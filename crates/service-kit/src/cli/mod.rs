@@ -1,5 +1,7 @@
 //! The parts of the command line that every binary has.
 
+pub mod output;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;

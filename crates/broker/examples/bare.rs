@@ -1,0 +1,149 @@
+//! What the broker itself can do: a bare publisher and bare consumers, without any database. The yardstick of
+//! `cargo xtask bench events`, which gives it the broker's URL and the number of messages.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a bench fails by panicking and says what it measured"
+)]
+
+use std::time::Instant;
+
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use lapin::options::{
+    BasicAckOptions, BasicConsumeOptions, BasicPublishOptions, BasicQosOptions,
+    ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
+};
+use lapin::types::{AMQPValue, FieldTable};
+use lapin::{BasicProperties, Connection, ConnectionProperties, ExchangeKind};
+
+/// As the relay has them in flight: twice a batch.
+const BATCH: usize = 500;
+const BATCHES: usize = 2;
+/// As a consumer of batches is sent ahead.
+const PREFETCH: u16 = 400;
+/// About what an event of a started session takes.
+const BODY: [u8; 1_000] = [b'x'; 1_000];
+/// The queues that such an event reaches.
+const QUEUES: [&str; 2] = ["bare.chat", "bare.webhooks"];
+const EXCHANGE: &str = "bare.events";
+
+#[tokio::main(flavor = "multi_thread")]
+async fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let url = arguments.next().expect("the broker's URL");
+    let messages: usize = arguments.next().unwrap().parse().expect("a number");
+    let connect = async || {
+        let connection = Connection::connect(&url, ConnectionProperties::default());
+        connection.await.unwrap()
+    };
+    let (publishing, consuming) = (connect().await, connect().await);
+    declare(&publishing).await;
+    let mut consumers = Vec::new();
+    for queue in QUEUES {
+        let channel = consuming.create_channel().await.unwrap();
+        consumers.push(tokio::spawn(consume(channel, queue, messages)));
+    }
+    let started = Instant::now();
+    let publishers = (0..BATCHES).map(|_| async {
+        let channel = publishing.create_channel().await.unwrap();
+        publish(channel, messages / BATCHES).await;
+    });
+    join_all(publishers).await;
+    let published = started.elapsed();
+    for consumer in consumers {
+        consumer.await.unwrap();
+    }
+    let consumed = started.elapsed();
+    // Seconds until all was confirmed, and until all was consumed.
+    println!("{} {}", published.as_secs_f64(), consumed.as_secs_f64());
+}
+
+async fn declare(connection: &Connection) {
+    let channel = connection.create_channel().await.unwrap();
+    let durable = ExchangeDeclareOptions {
+        durable: true,
+        ..ExchangeDeclareOptions::default()
+    };
+    let none = FieldTable::default;
+    channel
+        .exchange_declare(EXCHANGE.into(), ExchangeKind::Topic, durable, none())
+        .await
+        .unwrap();
+    for queue in QUEUES {
+        let mut arguments = FieldTable::default();
+        let text = |text: &str| AMQPValue::LongString(text.into());
+        arguments.insert("x-queue-type".into(), text("quorum"));
+        arguments.insert("x-overflow".into(), text("reject-publish"));
+        arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(10));
+        arguments.insert("x-dead-letter-exchange".into(), text("work.dlx"));
+        arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
+        channel
+            .queue_declare(queue.into(), QueueDeclareOptions::durable(), arguments)
+            .await
+            .unwrap();
+        channel
+            .queue_bind(
+                queue.into(),
+                EXCHANGE.into(),
+                "session.#".into(),
+                QueueBindOptions::default(),
+                none(),
+            )
+            .await
+            .unwrap();
+    }
+}
+
+async fn publish(channel: lapin::Channel, messages: usize) {
+    channel
+        .confirm_select(ConfirmSelectOptions::default())
+        .await
+        .unwrap();
+    let properties = BasicProperties::default()
+        .with_content_type("application/cloudevents+json".into())
+        .with_delivery_mode(2);
+    let mut left = messages;
+    while left > 0 {
+        let batch = left.min(BATCH);
+        join_all((0..batch).map(|_| async {
+            let options = BasicPublishOptions {
+                mandatory: true,
+                ..BasicPublishOptions::default()
+            };
+            let key = "session.started.v1".into();
+            let confirm =
+                channel.basic_publish(EXCHANGE.into(), key, options, &BODY, properties.clone());
+            assert!(confirm.await.unwrap().await.unwrap().is_ack());
+        }))
+        .await;
+        left -= batch;
+    }
+}
+
+async fn consume(channel: lapin::Channel, queue: &str, messages: usize) {
+    channel
+        .basic_qos(PREFETCH, BasicQosOptions::default())
+        .await
+        .unwrap();
+    let options = BasicConsumeOptions::default();
+    let mut consumer = channel
+        .basic_consume(queue.into(), "".into(), options, FieldTable::default())
+        .await
+        .unwrap();
+    let mut seen = 0;
+    while seen < messages {
+        // As many at once as there are, as the product does.
+        let ready = consumer.next().await.unwrap().unwrap();
+        let mut last = ready;
+        seen += 1;
+        for _ in 1..PREFETCH / 2 {
+            let more = futures_util::FutureExt::now_or_never(consumer.next());
+            let Some(Some(Ok(next))) = more else { break };
+            last = next;
+            seen += 1;
+        }
+        last.ack(BasicAckOptions { multiple: true }).await.unwrap();
+    }
+}

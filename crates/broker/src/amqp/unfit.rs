@@ -1,0 +1,106 @@
+/// A sentence for whoever runs the broker, made of what RabbitMQ says when a queue or an exchange exists
+/// with other properties: `… inequivalent arg 'x-delivery-limit' for queue 'notify.chat' in vhost '/':
+/// received '10' but current is '20'`. What cannot be taken apart is passed on as it is.
+pub(super) fn unfit(what: &str, told: &str) -> String {
+    match Difference::read(told) {
+        Some(difference) => difference.to_string(),
+        None => format!("{what}: {told}; {REMEDY}"),
+    }
+}
+
+const REMEDY: &str =
+    "drain and delete it, or set \u{2026}__BROKER__PREFIX so that other names are used";
+
+struct Difference<'a> {
+    kind: &'a str,
+    name: &'a str,
+    argument: &'a str,
+    wanted: Option<&'a str>,
+    found: Option<&'a str>,
+}
+
+impl<'a> Difference<'a> {
+    fn read(told: &'a str) -> Option<Self> {
+        let (_, rest) = told.split_once("inequivalent arg '")?;
+        let (argument, rest) = rest.split_once("' for ")?;
+        let (kind, rest) = rest.split_once(" '")?;
+        let (name, rest) = rest.split_once('\'')?;
+        // A virtual host may be called anything; a name too long for one answer is cut off at its end.
+        let (wanted, found) = match rest.split_once("received ") {
+            Some((_, values)) => match values.split_once(" but current is ") {
+                Some((wanted, found)) => (value(wanted), value(found)),
+                None => (value(values), None),
+            },
+            None => (None, None),
+        };
+        Some(Self {
+            kind,
+            name,
+            argument,
+            wanted,
+            found,
+        })
+    }
+}
+
+impl std::fmt::Display for Difference<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            kind,
+            name,
+            argument,
+            ..
+        } = self;
+        write!(f, "the {kind} {name} exists with ")?;
+        match self.found {
+            Some(found) => write!(f, "{argument} {found}")?,
+            None => write!(f, "another {argument}")?,
+        }
+        if let Some(wanted) = self.wanted {
+            write!(f, ", and {wanted} is needed")?;
+        }
+        write!(f, ": {REMEDY}")
+    }
+}
+
+/// `'10'`, `none`, or `the value '10' of type 'long'`.
+fn value(text: &str) -> Option<&str> {
+    match text.split_once('\'') {
+        Some((_, rest)) => Some(rest.split_once('\'').map_or(rest, |(value, _)| value)),
+        None => text.split_whitespace().next(),
+    }
+    .filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unfit;
+
+    #[test]
+    fn what_differs_is_told_in_one_sentence_with_what_to_do() {
+        for (told, expected) in [
+            (
+                "PRECONDITION_FAILED - inequivalent arg 'x-delivery-limit' for queue 'a.notify.chat' in vhost '/': received '10' but current is '20'",
+                "the queue a.notify.chat exists with x-delivery-limit 20, and 10 is needed: ",
+            ),
+            (
+                "PRECONDITION_FAILED - inequivalent arg 'x-dead-letter-exchange' for queue 'q' in vhost 'it's': received the value 'work.dlx' of type 'longstr' but current is none",
+                "the queue q exists with x-dead-letter-exchange none, and work.dlx is needed: ",
+            ),
+            (
+                "PRECONDITION_FAILED - inequivalent arg 'type' for exchange 'work.events' in vhost '/': received 'topic' but current is 'direct'",
+                "the exchange work.events exists with type direct, and topic is needed: ",
+            ),
+            (
+                "PRECONDITION_FAILED - inequivalent arg 'durable' for queue 'q' in vhost '/': received 'true' but cur",
+                "the queue q exists with another durable, and true is needed: ",
+            ),
+        ] {
+            let sentence = unfit("declaring q", told);
+            assert!(sentence.starts_with(expected), "{sentence}");
+            assert!(sentence.contains("__BROKER__PREFIX"), "{sentence}");
+        }
+        let other = unfit("declaring q", "PRECONDITION_FAILED - quorum queues are off");
+        assert!(other.starts_with("declaring q: PRECONDITION_FAILED - quorum queues are off; "));
+    }
+}

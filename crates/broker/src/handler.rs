@@ -1,0 +1,69 @@
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+
+use crate::{Delivery, Verdict};
+
+type Judging = Pin<Box<dyn Future<Output = Vec<Verdict>> + Send>>;
+
+/// A consumer's function behind a pointer, so that queues keep handlers of any type. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Handler(Arc<dyn Fn(Vec<Delivery>) -> Judging + Send + Sync>);
+
+impl Handler {
+    pub(crate) fn of_one<F, Fut>(handler: F) -> Self
+    where
+        F: Fn(Delivery) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Verdict> + Send + 'static,
+    {
+        let handler = Arc::new(handler);
+        Self::of_many(move |batch| {
+            let handler = Arc::clone(&handler);
+            async move {
+                let mut verdicts = Vec::with_capacity(batch.len());
+                for delivery in batch {
+                    verdicts.push(handler(delivery).await);
+                }
+                verdicts
+            }
+        })
+    }
+
+    pub(crate) fn of_many<F, Fut>(handler: F) -> Self
+    where
+        F: Fn(Vec<Delivery>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Vec<Verdict>> + Send + 'static,
+    {
+        Self(Arc::new(move |batch| Box::pin(handler(batch))))
+    }
+
+    /// A verdict for each delivery, in their order; none for one at which the handler fails.
+    pub(crate) async fn judge(&self, batch: Vec<Delivery>) -> Vec<Option<Verdict>> {
+        let together = self.try_judge(batch.clone()).await;
+        match together {
+            Some(verdicts) => verdicts.into_iter().map(Some).collect(),
+            None if batch.len() == 1 => vec![None],
+            None => {
+                let mut verdicts = Vec::with_capacity(batch.len());
+                for delivery in batch {
+                    let alone = self.try_judge(vec![delivery]).await;
+                    verdicts.push(alone.and_then(|mut verdicts| verdicts.pop()));
+                }
+                verdicts
+            }
+        }
+    }
+
+    /// None when the handler panics, or does not answer for each.
+    async fn try_judge(&self, batch: Vec<Delivery>) -> Option<Vec<Verdict>> {
+        let count = batch.len();
+        // The call itself may panic as well as what it returns.
+        let judging = AssertUnwindSafe(async { (self.0)(batch).await }).catch_unwind();
+        judging
+            .await
+            .ok()
+            .filter(|verdicts| verdicts.len() == count)
+    }
+}

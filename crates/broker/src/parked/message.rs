@@ -1,0 +1,137 @@
+use chrono::{DateTime, Utc};
+use lapin::BasicProperties;
+use lapin::message::Delivery as Raw;
+use lapin::types::{AMQPValue, FieldArray, FieldTable, ShortString};
+
+use crate::amqp::PERSISTENT;
+
+/// What RabbitMQ adds to a message that it moves to the parking queue.
+const DEATHS: &str = "x-death";
+const ADDED: [&str; 3] = ["x-death", "x-first-death-", "x-last-death-"];
+
+/// A message in the parking queue.
+#[derive(Clone)]
+pub struct ParkedMessage {
+    /// The AMQP message id, if it has one; an event's is its id.
+    pub id: Option<String>,
+    /// The event's type as its publisher called it.
+    pub event_type: String,
+    /// The queue that parked it, without the configured prefix.
+    pub queue: Option<String>,
+    /// Why, in RabbitMQ's word: `rejected` or `delivery_limit`.
+    pub cause: Option<String>,
+    /// When it was parked, to the second.
+    pub parked_at: Option<DateTime<Utc>>,
+    /// The body.
+    pub body: Vec<u8>,
+    pub(super) tag: u64,
+    target: Option<ShortString>,
+    properties: BasicProperties,
+}
+
+impl std::fmt::Debug for ParkedMessage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Bodies carry what people wrote.
+        f.debug_struct("ParkedMessage")
+            .field("id", &self.id)
+            .field("event_type", &self.event_type)
+            .field("queue", &self.queue)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ParkedMessage {
+    pub(super) fn of(raw: Raw, prefix: &str) -> Self {
+        let headers = raw.properties.headers().as_ref();
+        let death = headers.and_then(latest_death);
+        let text = |key: &str| death.and_then(|death| text(death.inner().get(key)?));
+        let target = text("queue").and_then(|queue| ShortString::try_new(queue).ok());
+        let queue = target.as_ref().map(|queue| {
+            let own = queue.as_str().strip_prefix(prefix);
+            own.unwrap_or(queue.as_str()).to_owned()
+        });
+        let parked_at = death.and_then(|death| match death.inner().get("time")? {
+            AMQPValue::Timestamp(seconds) => {
+                DateTime::from_timestamp(i64::try_from(*seconds).ok()?, 0)
+            }
+            _ => None,
+        });
+        let (cause, first_key) = (text("reason"), death.and_then(first_key));
+        let kind = raw.properties.kind().as_ref().map(ToString::to_string);
+        Self {
+            id: raw
+                .properties
+                .message_id()
+                .as_ref()
+                .map(ToString::to_string),
+            event_type: kind.or(first_key).unwrap_or_default(),
+            queue,
+            cause,
+            parked_at,
+            tag: raw.delivery_tag,
+            target,
+            properties: raw.properties,
+            body: raw.data,
+        }
+    }
+
+    /// The queue that parked it, by its whole name.
+    pub(super) fn target(&self) -> Option<&ShortString> {
+        self.target.as_ref()
+    }
+
+    /// Its properties as its publisher meant them, for a life without a past.
+    pub(super) fn fresh_properties(&self) -> BasicProperties {
+        let old = &self.properties;
+        let mut fresh = BasicProperties::default().with_delivery_mode(PERSISTENT);
+        if let Some(id) = old.message_id() {
+            fresh = fresh.with_message_id(id.clone());
+        }
+        if let Some(content_type) = old.content_type() {
+            fresh = fresh.with_content_type(content_type.clone());
+        }
+        if let Ok(kind) = ShortString::try_new(self.event_type.clone()) {
+            fresh = fresh.with_type(kind);
+        }
+        let mut headers = FieldTable::default();
+        for (name, value) in old.headers().iter().flat_map(|headers| headers.inner()) {
+            if !ADDED.iter().any(|added| name.as_str().starts_with(added)) {
+                headers.insert(name.clone(), value.clone());
+            }
+        }
+        if !headers.inner().is_empty() {
+            fresh = fresh.with_headers(headers);
+        }
+        fresh
+    }
+}
+
+/// RabbitMQ puts the latest first.
+fn latest_death(headers: &FieldTable) -> Option<&FieldTable> {
+    match headers.inner().get(DEATHS)? {
+        AMQPValue::FieldArray(deaths) => first(deaths).and_then(|death| match death {
+            AMQPValue::FieldTable(death) => Some(death),
+            _ => None,
+        }),
+        _ => None,
+    }
+}
+
+fn first_key(death: &FieldTable) -> Option<String> {
+    match death.inner().get("routing-keys")? {
+        AMQPValue::FieldArray(keys) => first(keys).and_then(text),
+        _ => None,
+    }
+}
+
+fn first(array: &FieldArray) -> Option<&AMQPValue> {
+    array.as_slice().first()
+}
+
+fn text(value: &AMQPValue) -> Option<String> {
+    match value {
+        AMQPValue::LongString(text) => Some(String::from_utf8_lossy(text.as_bytes()).into_owned()),
+        AMQPValue::ShortString(text) => Some(text.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,142 @@
+use broker::{Broker, BrokerState, Outcome};
+use lapin::options::{
+    ExchangeDeclareOptions, ExchangeDeleteOptions, QueueDeclareOptions, QueueDeleteOptions,
+};
+use lapin::types::{AMQPValue, FieldTable, LongString};
+use lapin::{Channel, ExchangeKind};
+use test_kit::{TestBroker, wait_until};
+
+use crate::{PATIENCE, connected, on_rabbitmq, told};
+
+/// What somebody else has put where the product's queues and exchanges are to be.
+enum Obstacle {
+    /// A queue with these arguments.
+    Queue(&'static str, Vec<(&'static str, AMQPValue)>),
+    Exchange(&'static str, ExchangeKind),
+}
+
+fn text(value: &str) -> AMQPValue {
+    AMQPValue::LongString(LongString::from(value))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_stands_in_the_way_is_named_with_what_to_do_until_it_is_gone() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let limited = |limit| {
+        vec![
+            ("x-queue-type", text("quorum")),
+            ("x-overflow", text("reject-publish")),
+            ("x-delivery-limit", AMQPValue::LongLongInt(limit)),
+        ]
+    };
+    let cases = [
+        (
+            Obstacle::Queue("work.parked", limited(20)),
+            "the queue PREFIXwork.parked exists with x-delivery-limit 20, and 1000000 is needed",
+        ),
+        (
+            Obstacle::Queue("notify.mail", vec![]),
+            // Which of several differences is named is the broker's affair.
+            "the queue PREFIXnotify.mail exists with x-",
+        ),
+        (
+            Obstacle::Queue("notify.chat", limited(10)),
+            "the queue PREFIXnotify.chat exists with x-dead-letter-exchange none, and PREFIXwork.dlx is needed",
+        ),
+        (
+            Obstacle::Exchange("work.events", ExchangeKind::Direct),
+            "the exchange PREFIXwork.events exists with type direct, and topic is needed",
+        ),
+    ];
+    for (obstacle, sentence) in cases {
+        let kit = TestBroker::fresh();
+        let connection = kit.connect().await;
+        let channel = connection.create_channel().await.unwrap();
+        put(&channel, kit.prefix(), &obstacle).await;
+        let broker = Broker::connect(&kit.url().parse().unwrap(), kit.prefix(), "test");
+        let expected = format!("unusable: {}", sentence.replace("PREFIX", kit.prefix()));
+        wait_until(sentence, PATIENCE, async || {
+            broker.report().starts_with(&expected).then_some(())
+        })
+        .await;
+        assert!(
+            broker.report().contains("drain and delete it"),
+            "{}",
+            broker.report()
+        );
+        assert_eq!(broker.state(), BrokerState::Disconnected);
+        assert!(matches!(
+            broker.publisher().publish(told()).await,
+            Outcome::Unsent(_)
+        ));
+
+        remove(&channel, kit.prefix(), &obstacle).await;
+        let cleared = async || (broker.report() == "connected").then_some(());
+        wait_until("the way to be clear", PATIENCE, cleared).await;
+        assert_eq!(
+            broker.publisher().publish(told()).await,
+            Outcome::Confirmed,
+            "{sentence}"
+        );
+        broker.close().await;
+        assert_eq!(broker.report(), "disconnected");
+        connection.close(200, "done".into()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn declaring_again_changes_nothing_and_keeps_what_waits() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let first = connected(&kit).await;
+    assert_eq!(first.publisher().publish(told()).await, Outcome::Confirmed);
+    let second = connected(&kit).await;
+    let connection = kit.connect().await;
+    assert_eq!(kit.waiting(&connection, "worksession.feedback").await, 1);
+    for broker in [first, second] {
+        broker.close().await;
+    }
+    connection.close(200, "done".into()).await.unwrap();
+}
+
+async fn put(channel: &Channel, prefix: &str, obstacle: &Obstacle) {
+    match obstacle {
+        Obstacle::Queue(name, arguments) => {
+            let mut table = FieldTable::default();
+            for (key, value) in arguments {
+                table.insert((*key).into(), value.clone());
+            }
+            let name = format!("{prefix}{name}").into();
+            let options = QueueDeclareOptions::durable();
+            channel.queue_declare(name, options, table).await.unwrap();
+        }
+        Obstacle::Exchange(name, kind) => {
+            let options = ExchangeDeclareOptions {
+                durable: true,
+                ..ExchangeDeclareOptions::default()
+            };
+            let (name, table) = (format!("{prefix}{name}").into(), FieldTable::default());
+            let declared = channel.exchange_declare(name, kind.clone(), options, table);
+            declared.await.unwrap();
+        }
+    }
+}
+
+async fn remove(channel: &Channel, prefix: &str, obstacle: &Obstacle) {
+    match obstacle {
+        Obstacle::Queue(name, _) => {
+            let name = format!("{prefix}{name}").into();
+            let deleted = channel.queue_delete(name, QueueDeleteOptions::default());
+            deleted.await.unwrap();
+        }
+        Obstacle::Exchange(name, _) => {
+            let name = format!("{prefix}{name}").into();
+            let deleted = channel.exchange_delete(name, ExchangeDeleteOptions::default());
+            deleted.await.unwrap();
+        }
+    }
+}

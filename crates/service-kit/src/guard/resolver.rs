@@ -1,0 +1,57 @@
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+use super::Rules;
+
+/// What finds a name's addresses.
+pub(super) type Lookup = Arc<dyn Fn(String) -> Found + Send + Sync>;
+type Found = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
+
+/// The operating system.
+pub(super) fn system() -> Lookup {
+    Arc::new(|name| {
+        Box::pin(async move { Ok(tokio::net::lookup_host((name, 0)).await?.collect()) })
+    })
+}
+
+/// Resolves and lets through only what may be called. Those addresses are the ones that are connected to:
+/// nobody asks again, so that a name cannot answer differently the second time.
+pub(super) struct FilteringResolver {
+    lookup: Lookup,
+    rules: Arc<Rules>,
+}
+
+impl FilteringResolver {
+    pub(super) fn new(lookup: Lookup, rules: Arc<Rules>) -> Self {
+        Self { lookup, rules }
+    }
+}
+
+/// Travels through the HTTP library's error to whoever classifies it.
+#[derive(Debug, thiserror::Error)]
+#[error("the name resolves to no address that may be called")]
+pub(super) struct NothingAllowed;
+
+impl Resolve for FilteringResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let rules = Arc::clone(&self.rules);
+        let asked = (self.lookup)(name.as_str().to_owned());
+        Box::pin(async move {
+            let found = asked.await?;
+            let allowed: Vec<SocketAddr> = found
+                .iter()
+                .copied()
+                .filter(|address| rules.may_call(address.ip()))
+                .collect();
+            if allowed.is_empty() && !found.is_empty() {
+                return Err(NothingAllowed.into());
+            }
+            let allowed: Addrs = Box::new(allowed.into_iter());
+            Ok(allowed)
+        })
+    }
+}

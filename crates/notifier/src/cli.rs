@@ -7,6 +7,7 @@ use service_kit::cli::{self, CommonArgs};
 use service_kit::config::ConfigError;
 use service_kit::{Clock, logging, start};
 
+use crate::admin::{AdminArgs, Caller, run_admin};
 use crate::config::{Config, PREFIX};
 use crate::running::{self, Deps};
 
@@ -20,7 +21,7 @@ struct Args {
     command: Option<Command>,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Subcommand)]
 enum Command {
     /// Works until SIGTERM (the default); applies pending migrations first
     Serve,
@@ -30,6 +31,8 @@ enum Command {
     CheckConfig,
     /// Asks the running process whether it is ready
     Healthcheck,
+    /// What was parked, and what waits to be delivered; beside a running notifier or without one
+    Admin(AdminArgs),
 }
 
 type Error = Box<dyn std::error::Error>;
@@ -49,17 +52,25 @@ pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     logging::init();
-    cli::finish(run(args))
+    run(args).unwrap_or_else(|error| cli::finish(Err(error)))
 }
 
-fn run(args: Args) -> Result<(), Error> {
+fn run(args: Args) -> Result<ExitCode, Error> {
     let config = Config::load(args.common.config.as_deref(), args.common.data_dir)?;
     match args.command.unwrap_or(Command::Serve) {
-        Command::Serve => runtime()?.block_on(serve(config)),
-        Command::Migrate => runtime()?.block_on(migrate(&config)),
-        Command::CheckConfig => Ok(broker_url(&config).map(drop)?),
-        Command::Healthcheck => Ok(runtime()?.block_on(cli::healthcheck(config.listen))?),
+        Command::Serve => runtime()?.block_on(serve(config))?,
+        Command::Migrate => runtime()?.block_on(migrate(&config))?,
+        Command::CheckConfig => broker_url(&config).map(drop)?,
+        Command::Healthcheck => runtime()?.block_on(cli::healthcheck(config.listen))?,
+        Command::Admin(args) => {
+            let caller = Caller {
+                program: "notifier admin",
+                others: &[],
+            };
+            return Ok(run_admin(args, &config, caller));
+        }
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Two threads: the database has threads of its own.

@@ -2,7 +2,6 @@
 
 use broker::Verdict;
 use db_kit::DbError;
-use diesel::result::{DatabaseErrorKind, Error};
 use event_types::{Event, EventData, EventError};
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -29,7 +28,7 @@ pub(crate) fn conclude(id: Uuid, committed: Result<(), DbError>, wake: &Notify) 
             wake.notify_one();
             Verdict::Ack
         }
-        Err(error) if is_its_own_fault(&error) => Verdict::Park(error.to_string()),
+        Err(error) if error.is_lasting() => Verdict::Park(error.to_string()),
         Err(error) => {
             log::warn!("the event {id} waits for the database: {error}");
             Verdict::Retry
@@ -37,15 +36,40 @@ pub(crate) fn conclude(id: Uuid, committed: Result<(), DbError>, wake: &Notify) 
     }
 }
 
-/// Whether the same event would fail again and again; everything else (a full disk, a server that
-/// restarts) passes.
-fn is_its_own_fault(error: &DbError) -> bool {
-    use DatabaseErrorKind::{CheckViolation, NotNullViolation, UniqueViolation};
-    matches!(
-        error,
-        DbError::Query(
-            Error::DatabaseError(CheckViolation | NotNullViolation | UniqueViolation, _)
-                | Error::SerializationError(_)
-        )
-    )
+/// Has what was read of deliveries that came together committed, and gives the verdict on each, in their
+/// order. What only one of them is to blame for parks that one: they are committed one by one then.
+pub(crate) async fn take_in<T, F>(
+    read: Vec<Result<Option<T>, String>>,
+    id: impl Fn(&T) -> Uuid,
+    commit: impl Fn(Vec<T>) -> F,
+    wake: &Notify,
+) -> Vec<Verdict>
+where
+    T: Clone,
+    F: Future<Output = Result<(), DbError>>,
+{
+    let wanted: Vec<T> = read.iter().flatten().flatten().cloned().collect();
+    let together = match wanted.len() {
+        0 => Ok(()),
+        _ => commit(wanted.clone()).await,
+    };
+    let alone = together.as_ref().is_err_and(DbError::is_lasting) && wanted.len() > 1;
+    if together.is_ok() {
+        wake.notify_one();
+    } else if let (Err(error), false) = (&together, alone) {
+        log::warn!("{} events wait for the database: {error}", wanted.len());
+    }
+    let mut verdicts = Vec::with_capacity(read.len());
+    for read in read {
+        verdicts.push(match (read, &together) {
+            (Err(reason), _) => Verdict::Park(reason),
+            (Ok(None), _) | (Ok(Some(_)), Ok(())) => Verdict::Ack,
+            (Ok(Some(item)), Err(_)) if alone => {
+                conclude(id(&item), commit(vec![item]).await, wake)
+            }
+            (Ok(Some(_)), Err(error)) if error.is_lasting() => Verdict::Park(error.to_string()),
+            (Ok(Some(_)), Err(_)) => Verdict::Retry,
+        });
+    }
+    verdicts
 }

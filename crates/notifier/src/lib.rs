@@ -1,12 +1,14 @@
-//! The notifier: tells a team's chat what happens in the work-session area, and sends the identity
-//! area's mails. It takes events in and keeps each notification and mail as a row until a hook or a mail
-//! server has taken it or it is given up; what became of notifications it tells back.
+//! The notifier: tells a team's chat and webhooks what happens in the work-session area, and sends the
+//! identity area's mails. It takes events in and keeps each notification, call and mail as a row until a hook,
+//! a receiver or a mail server has taken it or it is given up; what became of notifications and calls it
+//! tells back.
 //!
 //! What it is not: it has no public API (its listener serves probes and metrics), asks no other service
 //! anything, and decides nothing about sessions. A chat that hangs or is gone costs nobody but itself.
 
 use std::time::Duration;
 
+mod admin;
 mod chat;
 mod cli;
 mod config;
@@ -19,6 +21,8 @@ mod scheduler;
 mod schema;
 mod text;
 mod waits;
+mod watch;
+mod webhooks;
 
 /// The notifier's name in the events it makes.
 const SOURCE: &str = "notifier";
@@ -26,6 +30,7 @@ const SOURCE: &str = "notifier";
 /// How long what is settled, and the inbox, are remembered.
 const REMEMBER: Duration = Duration::from_secs(30 * 24 * 3_600);
 
+pub use admin::{AdminArgs, Caller, run_admin};
 pub use cli::run_cli;
 pub use config::{ChatConfig, Config, PREFIX, SmtpConfig};
 pub use running::{Deps, MIGRATIONS, Running, start};

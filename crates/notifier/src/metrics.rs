@@ -26,7 +26,7 @@ impl Figures {
             )?,
             possible_duplicates: IntCounter::new(
                 "notification_possible_duplicates_total",
-                "Sends of which nobody knows whether the chat took them: it did not answer in time, or the sender died",
+                "Notifications of which nobody knows whether the chat took them: it did not answer in time, or the sender died",
             )?,
             disabled: IntCounter::new(
                 "integrations_disabled_total",
@@ -85,5 +85,49 @@ impl MailFigures {
 
     pub(crate) fn settled(&self, outcome: &str) {
         self.settled.with_label_values(&[outcome]).inc();
+    }
+}
+
+/// What is counted of webhooks. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct WebhookFigures {
+    told: IntCounterVec,
+    pub(crate) possible_duplicates: IntCounter,
+    pub(crate) disabled: IntCounter,
+    pub(crate) waiting: IntGauge,
+}
+
+impl WebhookFigures {
+    pub(crate) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let figures = Self {
+            told: IntCounterVec::new(
+                Opts::new(
+                    "webhook_calls_total",
+                    "Tries to call webhooks, by what became of them; pending is tried again",
+                ),
+                &["outcome"],
+            )?,
+            possible_duplicates: IntCounter::new(
+                "webhook_possible_duplicates_total",
+                "Calls of which nobody knows whether the receiver took them: it did not answer in time, or the sender died",
+            )?,
+            disabled: IntCounter::new(
+                "webhooks_disabled_total",
+                "Webhooks switched off because they refuse us for good or failed for days",
+            )?,
+            waiting: IntGauge::new(
+                "webhook_calls_waiting",
+                "Calls of webhooks that are not settled yet",
+            )?,
+        };
+        registry.register(Box::new(figures.told.clone()))?;
+        registry.register(Box::new(figures.possible_duplicates.clone()))?;
+        registry.register(Box::new(figures.disabled.clone()))?;
+        registry.register(Box::new(figures.waiting.clone()))?;
+        Ok(figures)
+    }
+
+    pub(crate) fn told(&self, outcome: &str) {
+        self.told.with_label_values(&[outcome]).inc();
     }
 }

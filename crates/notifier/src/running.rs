@@ -16,11 +16,13 @@ use tokio::sync::Notify;
 use crate::chat::{self, Ledger, Sender};
 use crate::config::Config;
 use crate::mail::{Mails, Post};
-use crate::metrics::{Figures, MailFigures};
+use crate::metrics::{Figures, MailFigures, WebhookFigures};
 use crate::scheduler::Scheduler;
+use crate::watch::Watch;
+use crate::webhooks::{self, Webhooks};
 
 /// The name in `listening NAME http://…` and of the SQLite file.
-const NAME: &str = "notifier";
+pub(crate) const NAME: &str = "notifier";
 
 /// The schema of the notifier's database.
 pub const MIGRATIONS: Migrations = Migrations {
@@ -44,7 +46,9 @@ pub struct Running {
     consumer: ConsumerHandle,
     scheduler: Scheduler,
     mails: Mails,
+    webhooks: Webhooks,
     relay: RelayHandle,
+    _watch: Watch,
 }
 
 impl Running {
@@ -70,9 +74,15 @@ impl Running {
         let chat = async {
             self.consumer.stop().await;
             self.scheduler.stop().await;
-            self.relay.stop().await;
         };
-        tokio::join!(self.server.stop(), chat, self.mails.stop());
+        tokio::join!(
+            self.server.stop(),
+            chat,
+            self.webhooks.stop(),
+            self.mails.stop()
+        );
+        // Last: what the others had to tell goes out.
+        self.relay.stop().await;
     }
 }
 
@@ -92,10 +102,13 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let figures = Figures::register(metrics.registry())?;
     let guard = GuardedClient::new(start::guard_options(&config.http))?;
     let sealer = config.home().open_sealer(&config.secrets)?;
+    let caller = webhooks::Sender::new(guard.clone(), sealer.clone(), deps.clock.clone());
     let sender = Sender::new(guard, sealer.clone());
+    let webhook_figures = WebhookFigures::register(metrics.registry())?;
     let mail_figures = MailFigures::register(metrics.registry())?;
     let clock = deps.clock.clone();
     let post = Post::new(&config, pool.clone(), clock, sealer, mail_figures)?;
+    let watch = Watch::start(deps.broker.clone(), metrics.registry())?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let server = server::start_on(listener, options, |_| {})
         .map_err(|cause| StartError::Listen(config.listen, cause))?;
@@ -108,6 +121,13 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay_options,
         metrics.registry(),
     );
+    let webhooks = webhooks::Ledger::new(
+        pool.clone(),
+        deps.clock.clone(),
+        webhook_figures,
+        relay.clone(),
+    );
+    let webhooks = Webhooks::start(&deps.broker, webhooks, caller);
     let ledger = Ledger::new(pool, deps.clock, config.chat, figures, relay.clone());
     let wake = Arc::new(Notify::new());
     let scheduler = chat::schedule(ledger.clone(), sender, Arc::clone(&wake));
@@ -118,7 +138,9 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         consumer,
         scheduler,
         mails,
+        webhooks,
         relay,
+        _watch: watch,
     })
 }
 
@@ -145,7 +167,7 @@ fn server_options(
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
         render_page: None,
         metrics: metrics.clone(),
-        ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.state().name()),
+        ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.report()),
         openapi: None,
         drain: Duration::from_secs(config.drain_seconds),
     }

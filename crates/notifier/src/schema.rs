@@ -31,6 +31,8 @@ diesel::table! {
         reason -> Nullable<Text>,
         created_at -> Timestamp,
         settled_at -> Nullable<Timestamp>,
+        kind -> Text,
+        batch_id -> Nullable<Text>,
     }
 }
 
@@ -47,6 +49,40 @@ diesel::table! {
         give_up_at -> Timestamp,
         reason -> Nullable<Text>,
         created_at -> Timestamp,
+        settled_at -> Nullable<Timestamp>,
+    }
+}
+
+diesel::table! {
+    webhooks (webhook_id) {
+        webhook_id -> BigInt,
+        revision -> BigInt,
+        state -> Text,
+        sealed -> Nullable<Text>,
+        failures -> BigInt,
+        failing_since -> Nullable<Timestamp>,
+        free_at -> Timestamp,
+        due_at -> Nullable<Timestamp>,
+        lease_owner -> Nullable<Text>,
+        updated_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    webhook_calls (delivery_id) {
+        delivery_id -> Text,
+        webhook_id -> BigInt,
+        revision -> BigInt,
+        user_id -> BigInt,
+        request_id -> Nullable<Text>,
+        body -> Text,
+        state -> Text,
+        step -> BigInt,
+        attempts -> BigInt,
+        tries -> BigInt,
+        next_attempt_at -> Timestamp,
+        give_up_at -> Timestamp,
+        reason -> Nullable<Text>,
         settled_at -> Nullable<Timestamp>,
     }
 }

@@ -7,6 +7,26 @@ const MESSAGE_WAITS: [u64; 8] = [2, 10, 30, 120, 300, 900, 1_800, 3_600];
 /// should hear everything soon.
 const PARTNER_WAITS: [u64; 6] = [2, 5, 10, 20, 30, 60];
 
+/// Waits between the tries of one call of a webhook, as Standard Webhooks proposes: a little over three
+/// days together.
+const CALL_WAITS: [u64; 9] = [
+    5,
+    5 * 60,
+    30 * 60,
+    2 * 3_600,
+    5 * 3_600,
+    10 * 3_600,
+    14 * 3_600,
+    20 * 3_600,
+    24 * 3_600,
+];
+
+/// The wait after this many tries of one call of a webhook; none when there have been enough.
+pub(crate) fn call_wait(tries: i64) -> Option<Duration> {
+    let index = usize::try_from(tries.max(1) - 1).ok()?;
+    CALL_WAITS.get(index).copied().map(Duration::from_secs)
+}
+
 /// The wait after this many attempts of one message.
 pub(crate) fn message_wait(attempts: i64) -> Duration {
     step(&MESSAGE_WAITS, attempts)
@@ -35,5 +55,14 @@ mod tests {
             .into();
         assert_eq!(seconds, [2, 2, 2, 10, 3_600, 3_600, 3_600]);
         assert_eq!(partner_wait(i64::MAX).as_secs(), 60);
+    }
+
+    #[test]
+    fn a_call_is_tried_ten_times_in_three_days() {
+        assert_eq!(call_wait(1), Some(Duration::from_secs(5)));
+        assert_eq!(call_wait(9), Some(Duration::from_secs(24 * 3_600)));
+        assert_eq!([10, i64::MAX].map(call_wait), [None, None]);
+        let hours = CALL_WAITS.iter().sum::<u64>() / 3_600;
+        assert!((72..80).contains(&hours), "{hours}");
     }
 }

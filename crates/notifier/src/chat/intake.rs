@@ -1,80 +1,148 @@
 use std::sync::Arc;
 
-use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
+use broker::{BatchOptions, Broker, ConsumerHandle, Queue};
 use event_types::{
-    Event, EventData, IntegrationConfigured, SessionAbandoned, SessionStarted, SessionSubmitted,
+    ChatTarget, ChatTestRequested, Event, EventData, IntegrationConfigured, SessionAbandoned,
+    SessionProject, SessionStarted, SessionSubmitted,
 };
 use tokio::sync::Notify;
+use uuid::Uuid;
 
-use super::ledger::{Ledger, Planning};
-use crate::intake::{conclude, data, decode};
+use super::arrivals::{Arrival, Notice, Word};
+use super::ledger::Ledger;
+use super::model::Kind;
+use super::moves::NO_CHAT;
+use crate::intake::{data, decode, take_in};
 
-/// What an event asks of the notifier.
-enum Word {
-    /// A plan to be told.
-    Plan(Planning),
-    /// Where a project's chat is.
-    Destination(IntegrationConfigured),
-    /// Nothing in this version.
-    Nothing,
-}
+/// Why a plan is not told to a chat that is there.
+const NOT_ANNOUNCED: &str = "The project's chat is not told of plans";
 
 /// Starts to take events in; `wake` is told after each commit.
 pub(crate) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> ConsumerHandle {
-    broker.consume(
+    broker.consume_batches(
         Queue::NotifyChat,
-        ConsumeOptions::default(),
-        move |delivery| {
+        BatchOptions::default(),
+        move |deliveries| {
             let (ledger, wake) = (ledger.clone(), Arc::clone(&wake));
-            async move { take_in(&ledger, &wake, delivery).await }
+            async move {
+                let read = deliveries
+                    .iter()
+                    .map(|delivery| read(&delivery.body))
+                    .collect();
+                let commit = |arrivals| ledger.take_in(arrivals);
+                take_in(read, |arrival| arrival.id, commit, &wake).await
+            }
         },
     )
 }
 
-async fn take_in(ledger: &Ledger, wake: &Notify, delivery: Delivery) -> Verdict {
-    let (event, word) = match read(&delivery.body) {
-        Ok(read) => read,
-        Err(reason) => return Verdict::Park(reason),
-    };
-    let id = event.id;
-    let committed = match word {
-        Word::Nothing => return Verdict::Ack,
-        Word::Plan(plan) => ledger.take_plan(id, event.requestid, plan).await,
-        Word::Destination(destination) => ledger.take_destination(id, destination).await,
-    };
-    conclude(id, committed, wake)
-}
-
-fn read(body: &[u8]) -> Result<(Event, Word), String> {
+/// None for what is of no concern to anybody here.
+fn read(body: &[u8]) -> Result<Option<Arrival>, String> {
     let event = decode(body)?;
     let word = match event.event_type.as_str() {
-        SessionStarted::TYPE => plan(&event)?,
-        IntegrationConfigured::TYPE => destination(&event)?,
-        SessionSubmitted::TYPE | SessionAbandoned::TYPE => Word::Nothing,
+        SessionStarted::TYPE => plan(&event)?.map(Word::Notice),
+        SessionSubmitted::TYPE => finished(&event)?.map(Word::Notice),
+        SessionAbandoned::TYPE => abandoned(&event)?.map(Word::Notice),
+        IntegrationConfigured::TYPE => Some(Word::Destination(destination(&event)?)),
+        ChatTestRequested::TYPE => Some(Word::Notice(test(&event)?)),
         other => return Err(format!("the notifier of this version knows no {other:?}")),
     };
-    Ok((event, word))
+    Ok(word.map(|word| Arrival {
+        id: event.id,
+        request_id: event.requestid,
+        word,
+    }))
 }
 
-/// A session on a team project has somebody to tell, or a team that sees that there is no chat; any other
+/// A session on a team project has somebody to tell, or a team that sees that nobody is told; any other
 /// session is its user's own affair.
-fn plan(event: &Event) -> Result<Word, String> {
+fn plan(event: &Event) -> Result<Option<Notice>, String> {
     let started: SessionStarted = data(event)?;
-    let Some(number) = started.project.id.strip_prefix("team_") else {
-        return Ok(Word::Nothing);
+    let Some(project_id) = team_project(&started.project)? else {
+        return Ok(None);
     };
-    let project_id = number
-        .parse()
-        .map_err(|_| format!("{:?} is no project", started.project.id))?;
-    Ok(Word::Plan(Planning {
+    let skipped = match &started.chat {
+        None => Some(NO_CHAT),
+        Some(chat) if !chat.announces(ChatTarget::PLANNED) => Some(NOT_ANNOUNCED),
+        Some(_) => None,
+    };
+    Ok(Some(Notice {
+        kind: Kind::Plan,
         session_id: started.session_id,
         project_id,
-        revision: started.chat.as_ref().map(|chat| chat.revision),
+        revision: started.chat.map(|chat| chat.revision).unwrap_or_default(),
+        skipped,
         payload: event.data.to_string(),
     }))
 }
 
-fn destination(event: &Event) -> Result<Word, String> {
+fn finished(event: &Event) -> Result<Option<Notice>, String> {
+    let submitted: SessionSubmitted = data(event)?;
+    let chat = submitted.chat.as_ref();
+    let announced = chat.filter(|chat| chat.announces(ChatTarget::FINISHED));
+    end(
+        event,
+        Kind::Finished,
+        submitted.session_id,
+        &submitted.project,
+        announced,
+    )
+}
+
+fn abandoned(event: &Event) -> Result<Option<Notice>, String> {
+    let abandoned: SessionAbandoned = data(event)?;
+    let chat = abandoned.chat.as_ref();
+    let announced = chat.filter(|chat| chat.announces(ChatTarget::ABANDONED));
+    end(
+        event,
+        Kind::Abandoned,
+        abandoned.session_id,
+        &abandoned.project,
+        announced,
+    )
+}
+
+/// How a session ended is told where that is wanted, and is nobody's concern anywhere else.
+fn end(
+    event: &Event,
+    kind: Kind,
+    session_id: Uuid,
+    project: &SessionProject,
+    announced: Option<&ChatTarget>,
+) -> Result<Option<Notice>, String> {
+    let (Some(project_id), Some(chat)) = (team_project(project)?, announced) else {
+        return Ok(None);
+    };
+    Ok(Some(Notice {
+        kind,
+        session_id,
+        project_id,
+        revision: chat.revision,
+        skipped: None,
+        payload: event.data.to_string(),
+    }))
+}
+
+fn team_project(project: &SessionProject) -> Result<Option<i64>, String> {
+    let number = project.id.strip_prefix("team_").map(str::parse);
+    let number = number.transpose();
+    number.map_err(|_| format!("{:?} is no project", project.id))
+}
+
+/// The team sees what becomes of a test as it does of a session.
+fn test(event: &Event) -> Result<Notice, String> {
+    let requested: ChatTestRequested = data(event)?;
+    Ok(Notice {
+        kind: Kind::Test,
+        session_id: requested.test_id,
+        project_id: requested.project_id,
+        revision: requested.revision,
+        skipped: None,
+        payload: event.data.to_string(),
+    })
+}
+
+fn destination(event: &Event) -> Result<IntegrationConfigured, String> {
     let configured: IntegrationConfigured = data(event)?;
     if configured
         .sealed
@@ -83,7 +151,7 @@ fn destination(event: &Event) -> Result<Word, String> {
     {
         return Err("the address is not sealed text".to_owned());
     }
-    Ok(Word::Destination(configured))
+    Ok(configured)
 }
 
 #[cfg(test)]
@@ -120,12 +188,54 @@ mod tests {
     }
 
     #[test]
-    fn sessions_that_end_are_taken_note_of_without_a_message() {
-        for ended in ["session.submitted.v1", "session.abandoned.v1"] {
-            assert!(matches!(
-                read(&event(ended, serde_json::json!({}))).unwrap().1,
-                Word::Nothing
-            ));
-        }
+    fn the_end_of_a_session_is_told_only_where_that_is_announced() {
+        let submitted = |project: &str, announce: serde_json::Value| {
+            let mut data = serde_json::json!({
+                "session_id": "01945b7a-0000-7000-8000-000000000002", "user": {"id": 7, "username": "ada"},
+                "project": {"id": project, "name": "Apollo", "type": "team", "team_id": 5, "team_name": "Core"},
+                "category": "coding", "planned_duration": 50, "started_at": "2026-11-21T12:00:00Z",
+                "expected_end_at": "2026-11-21T12:50:00Z", "client": "client_a", "status": "completed",
+                "credited_minutes": 50, "points_awarded": 1.5, "streak": 3, "submitted_at": "2026-11-21T12:50:00Z",
+                "reason": "not_submitted",
+            });
+            data["chat"] = match announce {
+                serde_json::Value::Null => serde_json::Value::Null,
+                announce => {
+                    serde_json::json!({"provider": "slack", "channel": "c", "revision": 4, "announce": announce})
+                }
+            };
+            data
+        };
+        let kind = |event_type: &str, data| {
+            let read = read(&event(event_type, data)).unwrap();
+            read.map(|arrival| match arrival.word {
+                Word::Notice(notice) => (notice.kind, notice.project_id, notice.revision),
+                Word::Destination(_) => panic!("no destination"),
+            })
+        };
+        let json = |what: &[&str]| serde_json::json!(what);
+        let (submitted_type, abandoned_type) = ("session.submitted.v1", "session.abandoned.v1");
+        let finished = submitted("team_3", json(&["planned", "finished"]));
+        assert_eq!(
+            kind(submitted_type, finished.clone()),
+            Some((Kind::Finished, 3, 4))
+        );
+        assert_eq!(kind(abandoned_type, finished), None);
+        let abandoned = submitted("team_3", json(&["abandoned"]));
+        assert_eq!(
+            kind(abandoned_type, abandoned.clone()),
+            Some((Kind::Abandoned, 3, 4))
+        );
+        assert_eq!(kind(submitted_type, abandoned), None);
+        assert_eq!(
+            kind(submitted_type, submitted("team_3", serde_json::Value::Null)),
+            None
+        );
+        assert_eq!(
+            kind(submitted_type, submitted("personal_3", json(&["finished"]))),
+            None
+        );
+        let nowhere = submitted("team_x", json(&["finished"]));
+        assert!(read(&event(submitted_type, nowhere)).is_err());
     }
 }

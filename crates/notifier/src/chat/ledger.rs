@@ -4,19 +4,16 @@ use std::time::Duration;
 use broker::RelayHandle;
 use db_kit::{Db, DbError, Pool, inbox};
 use diesel::QueryResult;
-use event_types::IntegrationConfigured;
 use service_kit::Clock;
 use uuid::Uuid;
 
-use super::model::{Answer, DeliveryRow, Ending, Job, NewDelivery, PENDING};
-use super::moves::{Moves, NO_CHAT, Tally};
+use super::arrivals::Arrival;
+use super::model::{Answer, Job};
+use super::moves::{Moves, Tally};
 use super::queries;
 use crate::REMEMBER;
 use crate::config::ChatConfig;
 use crate::metrics::Figures;
-
-/// The consumer's name in the inbox.
-const CONSUMER: &str = "notify.chat";
 
 /// The notifications and hooks in the database, and the only rules that move them. Cheap to clone.
 #[derive(Clone)]
@@ -28,16 +25,6 @@ pub(crate) struct Ledger {
     relay: RelayHandle,
     /// Who holds hooks: this process, in this run.
     owner: Arc<str>,
-}
-
-/// A plan that a team is to be told of.
-pub(super) struct Planning {
-    pub(super) session_id: Uuid,
-    pub(super) project_id: i64,
-    /// The chat's revision when the session started; none without a chat.
-    pub(super) revision: Option<i64>,
-    /// The event's data.
-    pub(super) payload: String,
 }
 
 impl Ledger {
@@ -58,63 +45,11 @@ impl Ledger {
         }
     }
 
-    /// Writes a plan down to be told, once however often the event comes.
-    pub(super) async fn take_plan(
-        &self,
-        id: Uuid,
-        request_id: Option<String>,
-        plan: Planning,
-    ) -> Result<(), DbError> {
-        let now = self.clock.now();
-        let row = NewDelivery {
-            event_id: id.to_string(),
-            session_id: plan.session_id.to_string(),
-            project_id: plan.project_id,
-            revision: plan.revision.unwrap_or_default(),
-            request_id,
-            payload: Some(plan.payload),
-            state: PENDING,
-            attempts: 0,
-            next_attempt_at: now.naive_utc(),
-            give_up_at: now.naive_utc() + self.config.give_up_after(),
-            reason: None,
-            created_at: now.naive_utc(),
-            settled_at: None,
-        };
-        let has_chat = plan.revision.is_some();
-        self.write(move |db, tally| {
-            if !inbox::record(db, CONSUMER, id, now.naive_utc())? {
-                return Ok(());
-            }
-            queries::insert_delivery(db, &row)?;
-            if has_chat {
-                queries::expect(db, row.project_id, now.naive_utc())
-            } else {
-                Moves { db, tally, now }.end(&opened(row), Ending::Skipped, NO_CHAT)
-            }
-        })
-        .await
-    }
-
-    /// Keeps a project's destination, unless a newer one is known.
-    pub(super) async fn take_destination(
-        &self,
-        id: Uuid,
-        destination: IntegrationConfigured,
-    ) -> Result<(), DbError> {
-        let now = self.clock.now_naive();
-        self.write(move |db, _| {
-            if inbox::record(db, CONSUMER, id, now)? {
-                let IntegrationConfigured {
-                    project_id,
-                    revision,
-                    sealed,
-                } = &destination;
-                queries::configure(db, *project_id, *revision, sealed.as_deref(), now)?;
-            }
-            Ok(())
-        })
-        .await
+    /// Writes down what came, in one transaction.
+    pub(super) async fn take_in(&self, arrivals: Vec<Arrival>) -> Result<(), DbError> {
+        let (now, config) = (self.clock.now(), self.config);
+        self.write(move |db, tally| Moves { db, tally, now }.take_in(arrivals, config))
+            .await
     }
 
     /// When there is something to do next; costs no write.
@@ -222,18 +157,5 @@ impl Ledger {
         self.figures.disabled.inc_by(tally.disabled);
         self.figures.retries.inc_by(tally.retries);
         Ok(done)
-    }
-}
-
-fn opened(row: NewDelivery) -> DeliveryRow {
-    DeliveryRow {
-        event_id: row.event_id,
-        session_id: row.session_id,
-        project_id: row.project_id,
-        request_id: row.request_id,
-        payload: row.payload,
-        attempts: row.attempts,
-        give_up_at: row.give_up_at,
-        reason: row.reason,
     }
 }

@@ -1,16 +1,19 @@
 //! Telling a team's chat of sessions.
 //!
-//! `intake` writes each event down as a row and lets the broker forget it; `ledger` is the only place
-//! that moves rows from one state to the next, by the rules in `moves`; `work` is what the scheduler runs: it
-//! holds a hook, has `sender` post, and has the ledger write down what came of it. A hook is held by one process at a time, through a lease in its
+//! `intake` has events written down as rows, as `arrivals` says, and lets the broker forget them; `ledger` is the
+//! only place that moves rows from one state to the next, by the rules in `moves`, and tells of it in `words`;
+//! `work` is what the scheduler runs: it holds a hook, has `sender` post one message, of one row or a digest of
+//! several, and has the ledger write down what came of it. A hook is held by one process at a time, through a lease in its
 //! row, so that pacing and `Retry-After` hold for all replicas together.
 
+mod arrivals;
 mod intake;
 mod ledger;
 mod model;
 mod moves;
 mod queries;
 mod sender;
+mod words;
 mod work;
 
 pub(crate) use intake::consume;

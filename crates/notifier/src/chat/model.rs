@@ -41,6 +41,47 @@ pub(super) struct DeliveryRow {
     pub(super) attempts: i64,
     pub(super) give_up_at: NaiveDateTime,
     pub(super) reason: Option<String>,
+    pub(super) kind: String,
+    /// The message it is told in, once that is composed.
+    pub(super) batch_id: Option<String>,
+}
+
+/// What a notification is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A team is told of a session.
+    Plan,
+    /// A team is told that a session was submitted.
+    Finished,
+    /// A team is told that nobody submitted a session.
+    Abandoned,
+    /// Somebody sees whether the chat is connected.
+    Test,
+}
+
+impl Kind {
+    /// The column `kind`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Plan => "plan",
+            Self::Finished => "finished",
+            Self::Abandoned => "abandoned",
+            Self::Test => "test",
+        }
+    }
+
+    /// What a row's column `kind` says; what no version wrote is a plan, as it was before there were kinds.
+    pub(super) fn of(name: &str) -> Self {
+        [Self::Finished, Self::Abandoned, Self::Test]
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .unwrap_or(Self::Plan)
+    }
+
+    /// Whether it tells how a session ended that a plan told of.
+    pub(super) fn is_end(self) -> bool {
+        matches!(self, Self::Finished | Self::Abandoned)
+    }
 }
 
 /// A notification to be written down.
@@ -60,6 +101,7 @@ pub(super) struct NewDelivery {
     pub(super) reason: Option<String>,
     pub(super) created_at: NaiveDateTime,
     pub(super) settled_at: Option<NaiveDateTime>,
+    pub(super) kind: &'static str,
 }
 
 /// States of a delivery that is open.
@@ -88,11 +130,14 @@ impl Ending {
 /// A message to be posted, by whoever holds the hook.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
+    /// The same for each try, and for no other message.
+    pub(super) batch_id: String,
     pub(super) project_id: i64,
     /// The revision of the address.
     pub(super) revision: i64,
     pub(super) sealed: String,
-    pub(super) delivery: DeliveryRow,
+    /// What it tells of, in this order; several in a digest.
+    pub(super) deliveries: Vec<DeliveryRow>,
 }
 
 /// What came of posting.

@@ -2,14 +2,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use db_kit::Db;
-use db_kit::outbox::enqueue;
+use db_kit::outbox::{self, enqueue};
 use diesel::QueryResult;
-use event_types::{
-    IntegrationDisabled, NotificationDelivered, NotificationFailed, NotificationSkipped,
-};
+use event_types::IntegrationDisabled;
 
-use super::model::{Answer, DISABLED, DeliveryRow, DestinationRow, Ending, Job};
+use super::model::{Answer, DISABLED, DeliveryRow, DestinationRow, Ending, Job, Kind};
 use super::queries;
+use super::words::word;
 use crate::{SOURCE, waits};
 
 /// How long a hook is held without a word: a send takes ten seconds at most.
@@ -17,6 +16,10 @@ const LEASE: Duration = Duration::from_secs(30);
 
 /// How many deliveries of a hook are ended in one transaction.
 const SLICE: i64 = 100;
+
+/// How many notifications one message tells of at most. Twenty lines of the usual length fit into every
+/// chat's limit, and nobody reads more.
+const DIGEST: i64 = 20;
 
 /// Beyond this a date would overflow; whoever asks for more is given up long before.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
@@ -51,7 +54,7 @@ impl Moves<'_> {
         for row in queries::list_expired(self.db, project_id, at, SLICE)? {
             let never_known = || "The project's chat settings did not arrive".to_owned();
             let reason = row.reason.clone().unwrap_or_else(never_known);
-            self.end(&row, Ending::Failed, &reason)?;
+            self.end(&[row], Ending::Failed, &reason)?;
         }
         let Some(sealed) = destination.address() else {
             let off = destination.state == DISABLED;
@@ -60,29 +63,56 @@ impl Moves<'_> {
             } else {
                 NO_CHAT
             };
-            for row in queries::list_open(self.db, project_id, destination.revision, SLICE)? {
-                self.end(&row, Ending::Skipped, reason)?;
-            }
+            let open = queries::list_open(self.db, project_id, destination.revision, SLICE)?;
+            self.end(&open, Ending::Skipped, reason)?;
             return self.let_go(&destination).map(|()| None);
         };
         let next = if destination.free_at <= at {
-            queries::find_next(self.db, project_id, destination.revision, at)?
+            self.compose(&destination)?
         } else {
             None
         };
-        let Some(mut delivery) = next else {
+        let Some((batch_id, deliveries)) = next else {
             return self.let_go(&destination).map(|()| None);
         };
-        queries::start_sending(self.db, &delivery.event_id)?;
         queries::hold(self.db, &destination, owner, at + LEASE)?;
-        delivery.attempts += 1;
         let (revision, sealed) = (destination.revision, sealed.to_owned());
         Ok(Some(Job {
+            batch_id,
             project_id,
             revision,
             sealed,
-            delivery,
+            deliveries,
         }))
+    }
+
+    /// The message whose turn it is, marked as being sent: one that was tried before as it was then, else
+    /// what is due, joined into one.
+    fn compose(
+        &mut self,
+        destination: &DestinationRow,
+    ) -> QueryResult<Option<(String, Vec<DeliveryRow>)>> {
+        let (project_id, at) = (destination.project_id, self.now.naive_utc());
+        let ready = queries::list_ready(self.db, project_id, destination.revision, at, DIGEST)?;
+        let Some(first) = ready.first() else {
+            return Ok(None);
+        };
+        let (batch_id, mut rows) = match first.batch_id.clone() {
+            Some(tried) => {
+                let rows = queries::list_batch(self.db, project_id, &tried)?;
+                (tried, rows)
+            }
+            None => compose_new(ready),
+        };
+        let Some(give_up_at) = rows.iter().map(|row| row.give_up_at).max() else {
+            return Ok(None);
+        };
+        queries::compose(self.db, &batch_id, &ids(&rows), give_up_at)?;
+        for row in &mut rows {
+            row.attempts += 1;
+            row.give_up_at = give_up_at;
+        }
+        Ok(Some((batch_id, rows)))
     }
 
     /// Lets a hook go until there is something to do for it again.
@@ -110,32 +140,40 @@ impl Moves<'_> {
         answer: &Answer,
     ) -> QueryResult<Duration> {
         let same_hook = destination.revision == job.revision && destination.address().is_some();
+        let rows = &job.deliveries;
         match answer {
             Answer::Delivered => {
                 destination.failures = 0;
-                self.end(&job.delivery, Ending::Delivered, "")
+                self.end(rows, Ending::Delivered, "")
                     .map(|()| Duration::ZERO)
             }
+            Answer::Refused(reason) if rows.len() > 1 => {
+                // One of them may be what the chat does not take; the others are to be told all the same.
+                queries::part(self.db, &ids(rows), self.now.naive_utc(), reason)?;
+                Ok(Duration::ZERO)
+            }
             Answer::Refused(reason) => self
-                .end(&job.delivery, Ending::Failed, reason)
+                .end(rows, Ending::Failed, reason)
                 .map(|()| Duration::ZERO),
             Answer::Later {
                 reason,
                 wait,
                 maybe_taken,
             } => {
-                self.tally.possible_duplicates += u64::from(*maybe_taken);
+                if *maybe_taken {
+                    self.tally.possible_duplicates += u64::try_from(rows.len()).unwrap_or_default();
+                }
                 if !same_hook {
                     return self.try_successor(job, reason);
                 }
                 destination.failures += 1;
                 let asked = wait.unwrap_or_default().min(LONGEST_WAIT);
-                self.postpone(&job.delivery, asked, reason)?;
+                self.postpone(rows, asked, reason)?;
                 Ok(asked.max(waits::partner_wait(destination.failures)))
             }
             Answer::Gone(reason) if !same_hook => self.try_successor(job, reason),
             Answer::Gone(reason) => {
-                self.end(&job.delivery, Ending::Failed, reason)?;
+                self.end(rows, Ending::Failed, reason)?;
                 self.disable(destination, reason).map(|()| Duration::ZERO)
             }
         }
@@ -143,23 +181,20 @@ impl Moves<'_> {
 
     /// What a hook that was replaced meanwhile answered says nothing of the one in its place.
     fn try_successor(&mut self, job: &Job, reason: &str) -> QueryResult<Duration> {
-        queries::postpone(
-            self.db,
-            &job.delivery.event_id,
-            self.now.naive_utc(),
-            Some(reason),
-        )?;
+        let now = self.now.naive_utc();
+        queries::postpone(self.db, &ids(&job.deliveries), now, Some(reason))?;
         Ok(Duration::ZERO)
     }
 
     /// Tries a message again later, or gives it up when that would be too late.
-    fn postpone(&mut self, row: &DeliveryRow, asked: Duration, reason: &str) -> QueryResult<()> {
-        let next = self.now.naive_utc() + asked.max(waits::message_wait(row.attempts));
-        if next >= row.give_up_at {
-            return self.end(row, Ending::Failed, reason);
+    fn postpone(&mut self, rows: &[DeliveryRow], asked: Duration, reason: &str) -> QueryResult<()> {
+        let attempts = rows.iter().map(|row| row.attempts).max().unwrap_or(1);
+        let next = self.now.naive_utc() + asked.max(waits::message_wait(attempts));
+        if rows.iter().any(|row| next >= row.give_up_at) {
+            return self.end(rows, Ending::Failed, reason);
         }
         self.tally.retries += 1;
-        queries::postpone(self.db, &row.event_id, next, Some(reason))
+        queries::postpone(self.db, &ids(rows), next, Some(reason))
     }
 
     /// Switches a hook off and has its owner told.
@@ -181,54 +216,110 @@ impl Moves<'_> {
         enqueue(self.db, SOURCE, self.now, None, &event)
     }
 
-    /// Ends a delivery and tells of it, unless it had ended before.
+    /// Ends deliveries and tells of them, unless they had ended before.
     pub(super) fn end(
         &mut self,
-        row: &DeliveryRow,
+        rows: &[DeliveryRow],
         ending: Ending,
         reason: &str,
     ) -> QueryResult<()> {
-        let noted = Some(reason).filter(|reason| !reason.is_empty());
-        if !queries::settle(self.db, &row.event_id, ending, noted, self.now.naive_utc())? {
+        if rows.is_empty() {
             return Ok(());
         }
-        self.tally.ended.push(ending);
-        let (Ok(event_id), Ok(session_id)) = (row.event_id.parse(), row.session_id.parse()) else {
-            // Never: written by us as ids.
-            return Ok(());
+        let (noted, at) = (
+            Some(reason).filter(|reason| !reason.is_empty()),
+            self.now.naive_utc(),
+        );
+        let settled = queries::settle(self.db, &ids(rows), ending, noted, at)?;
+        let rows = rows.iter().filter(|row| settled.contains(&row.event_id));
+        self.tell(rows, ending, reason)
+    }
+
+    /// Tells what became of deliveries.
+    pub(super) fn tell<'r>(
+        &mut self,
+        rows: impl Iterator<Item = &'r DeliveryRow>,
+        ending: Ending,
+        reason: &str,
+    ) -> QueryResult<()> {
+        let mut words = Vec::new();
+        for row in rows {
+            self.tally.ended.push(ending);
+            words.extend(word(row, ending, reason, self.now)?);
+        }
+        outbox::insert_all(self.db, &words)
+    }
+}
+
+/// A new message of what is due: a digest, unless only one is. A test is a message of its own, and nothing is
+/// told before what was due earlier.
+fn compose_new(ready: Vec<DeliveryRow>) -> (String, Vec<DeliveryRow>) {
+    let is_test = |row: &DeliveryRow| Kind::of(&row.kind) == Kind::Test;
+    let alone = ready.first().is_some_and(is_test);
+    let rows: Vec<DeliveryRow> = ready
+        .into_iter()
+        .enumerate()
+        .take_while(|(n, row)| *n == 0 || !(alone || is_test(row) || row.batch_id.is_some()))
+        .map(|(_, row)| row)
+        .collect();
+    let first = rows.first().map(|row| row.event_id.clone());
+    let first = first.unwrap_or_default();
+    let batch_id = match rows.len() {
+        // Another id than that of the first by itself, which is told so when the digest is refused.
+        several @ 2.. => format!("{first}.{several}"),
+        _ => first,
+    };
+    (batch_id, rows)
+}
+
+fn ids(rows: &[DeliveryRow]) -> Vec<&str> {
+    rows.iter().map(|row| row.event_id.as_str()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str, kind: Kind, batch_id: Option<&str>) -> DeliveryRow {
+        DeliveryRow {
+            event_id: id.to_owned(),
+            session_id: String::new(),
+            project_id: 1,
+            request_id: None,
+            payload: None,
+            attempts: 0,
+            give_up_at: DateTime::UNIX_EPOCH.naive_utc(),
+            reason: None,
+            kind: kind.name().to_owned(),
+            batch_id: batch_id.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_digest_joins_what_is_due_up_to_a_test_or_a_message_that_was_tried() {
+        let (plan, end) = (
+            |id| row(id, Kind::Plan, None),
+            |id| row(id, Kind::Finished, None),
+        );
+        let composed = |ready| {
+            let (batch_id, rows) = compose_new(ready);
+            (batch_id, rows.len())
         };
-        let (project_id, at) = (Some(row.project_id), self.now);
-        let (request_id, reason) = (row.request_id.clone(), reason.to_owned());
-        match ending {
-            Ending::Delivered => {
-                let event = NotificationDelivered {
-                    event_id,
-                    session_id,
-                    project_id,
-                    at,
-                };
-                enqueue(self.db, SOURCE, at, request_id, &event)
-            }
-            Ending::Failed => {
-                let event = NotificationFailed {
-                    event_id,
-                    session_id,
-                    project_id,
-                    at,
-                    reason,
-                };
-                enqueue(self.db, SOURCE, at, request_id, &event)
-            }
-            Ending::Skipped => {
-                let event = NotificationSkipped {
-                    event_id,
-                    session_id,
-                    project_id,
-                    at,
-                    reason,
-                };
-                enqueue(self.db, SOURCE, at, request_id, &event)
-            }
-        }
+        assert_eq!(composed(vec![plan("a")]), ("a".to_owned(), 1));
+        assert_eq!(
+            composed(vec![plan("a"), end("b"), plan("c")]),
+            ("a.3".to_owned(), 3)
+        );
+        let test = || row("t", Kind::Test, None);
+        assert_eq!(
+            composed(vec![plan("a"), end("b"), test(), plan("c")]),
+            ("a.2".to_owned(), 2)
+        );
+        assert_eq!(composed(vec![test(), plan("a")]), ("t".to_owned(), 1));
+        let tried = row("b", Kind::Plan, Some("b"));
+        assert_eq!(
+            composed(vec![plan("a"), tried, plan("c")]),
+            ("a".to_owned(), 1)
+        );
     }
 }

@@ -1,10 +1,10 @@
-use event_types::{ChatDestination, IntegrationConfigured, SessionStarted};
+use event_types::{ChatDestination, IntegrationConfigured};
 use secrecy::ExposeSecret;
 use service_kit::guard::{self, GuardError, GuardedClient};
 use service_kit::seal::Sealer;
 
-use super::model::{Answer, Job};
-use crate::providers;
+use super::model::{Answer, DeliveryRow, Job, Kind};
+use crate::providers::{self, Method, Notice, Sense};
 
 /// Opens a hook's address and posts to it. The address is in clear nowhere but here.
 #[derive(Debug, Clone)]
@@ -30,20 +30,27 @@ impl Sender {
                 return not_now(reason);
             }
         };
-        let payload = job.delivery.payload.as_deref().unwrap_or_default();
-        let Ok(started) = serde_json::from_str::<SessionStarted>(payload) else {
+        let read = job.deliveries.iter().map(read);
+        let Ok(notices) = read.collect::<Result<Vec<Notice>, _>>() else {
             return Answer::Refused("The event cannot be read any more".to_owned());
         };
-        let Some(body) = providers::planning_message(&destination.provider, &started) else {
+        let channel = notices.last().map(Notice::channel).unwrap_or_default();
+        let call = providers::call(&destination, channel, &job.batch_id, &notices);
+        let Some(call) = call else {
             return not_now("this version of the notifier does not know the chat".to_owned());
         };
-        let url = match self.guard.check_url(&destination.webhook_url) {
+        let url = match self.guard.check_url(&call.url) {
             Ok(url) => url,
             Err(error) => {
                 return Answer::Gone(format!("The chat address cannot be called: {error}"));
             }
         };
-        judge(self.guard.post_json(&url, &body, Default::default()).await)
+        let bearer = call.bearer.as_ref();
+        let answered = match call.method {
+            Method::Post => self.guard.post_json(&url, &call.body, bearer).await,
+            Method::Put => self.guard.put_json(&url, &call.body, bearer).await,
+        };
+        judge(&destination.provider, answered)
     }
 
     fn open(&self, job: &Job) -> Result<ChatDestination, String> {
@@ -58,6 +65,17 @@ impl Sender {
     }
 }
 
+/// The notice that was written down in this row.
+fn read(row: &DeliveryRow) -> serde_json::Result<Notice> {
+    let payload = row.payload.as_deref().unwrap_or_default();
+    match Kind::of(&row.kind) {
+        Kind::Plan => serde_json::from_str(payload).map(Notice::Planned),
+        Kind::Finished => serde_json::from_str(payload).map(Notice::Finished),
+        Kind::Abandoned => serde_json::from_str(payload).map(Notice::Abandoned),
+        Kind::Test => serde_json::from_str(payload).map(Notice::Test),
+    }
+}
+
 /// For what the operator can mend: a missing key, an older version.
 fn not_now(reason: String) -> Answer {
     Answer::Later {
@@ -67,7 +85,7 @@ fn not_now(reason: String) -> Answer {
     }
 }
 
-fn judge(answered: Result<guard::Answer, GuardError>) -> Answer {
+fn judge(provider: &str, answered: Result<guard::Answer, GuardError>) -> Answer {
     let answer = match answered {
         Ok(answer) => answer,
         Err(
@@ -78,7 +96,8 @@ fn judge(answered: Result<guard::Answer, GuardError>) -> Answer {
             return Answer::Gone(format!("The chat address cannot be called: {error}"));
         }
         Err(error) => {
-            let maybe_taken = matches!(error, GuardError::Timeout | GuardError::Broken);
+            let unsure = matches!(error, GuardError::Timeout | GuardError::Broken);
+            let maybe_taken = unsure && !providers::shows_once(provider);
             return Answer::Later {
                 reason: format!("The chat gave no answer: {error}"),
                 wait: None,
@@ -86,16 +105,17 @@ fn judge(answered: Result<guard::Answer, GuardError>) -> Answer {
             };
         }
     };
-    let reason = format!("The chat answered {}", answer.status);
-    match answer.status {
-        200..=299 => Answer::Delivered,
-        401 | 403 | 404 | 410 => Answer::Gone(reason),
-        408 | 425 | 429 | 500..=599 => Answer::Later {
+    let advice = providers::advice(provider, &answer);
+    let reason = format!("The chat answered {}{advice}", answer.status);
+    match providers::sense(provider, &answer) {
+        Sense::Taken => Answer::Delivered,
+        Sense::Gone => Answer::Gone(reason),
+        Sense::Later => Answer::Later {
             reason,
-            wait: answer.retry_after,
+            wait: providers::asked_wait(provider, &answer),
             maybe_taken: false,
         },
-        _ => Answer::Refused(reason),
+        Sense::Refused => Answer::Refused(reason),
     }
 }
 
@@ -106,47 +126,43 @@ mod tests {
     use super::*;
 
     fn answered(status: u16) -> Answer {
-        judge(Ok(guard::Answer {
+        let answer = guard::Answer {
             status,
             retry_after: Some(Duration::from_secs(7)),
             body: Vec::new(),
             complete: true,
-        }))
+        };
+        judge("slack", Ok(answer))
     }
 
     #[test]
-    fn each_status_has_its_consequence() {
+    fn each_answer_has_its_consequence() {
         assert_eq!(answered(204), Answer::Delivered);
-        for status in [401, 403, 404, 410] {
-            assert!(matches!(answered(status), Answer::Gone(_)), "{status}");
-        }
-        for status in [408, 429, 500, 502, 503] {
-            assert!(
-                matches!(
-                    answered(status),
-                    Answer::Later {
-                        wait: Some(_),
-                        maybe_taken: false,
-                        ..
-                    }
-                ),
-                "{status}"
-            );
-        }
-        for status in [301, 302, 400, 413, 422] {
-            assert!(matches!(answered(status), Answer::Refused(_)), "{status}");
-        }
+        assert!(matches!(answered(404), Answer::Gone(_)));
+        assert!(matches!(answered(400), Answer::Refused(_)));
+        let wait = Some(Duration::from_secs(7));
+        assert!(
+            matches!(answered(429), Answer::Later { wait: asked, maybe_taken: false, .. } if asked == wait)
+        );
         for (error, maybe_taken) in [
             (GuardError::Timeout, true),
             (GuardError::Broken, true),
             (GuardError::Connect, false),
         ] {
             assert!(
-                matches!(judge(Err(error)), Answer::Later { maybe_taken: maybe, .. } if maybe == maybe_taken)
+                matches!(judge("slack", Err(error)), Answer::Later { maybe_taken: maybe, .. } if maybe == maybe_taken)
             );
+            // A room shows what comes again once.
+            assert!(matches!(
+                judge("matrix", Err(error)),
+                Answer::Later {
+                    maybe_taken: false,
+                    ..
+                }
+            ));
         }
         assert!(matches!(
-            judge(Err(GuardError::ForbiddenAddress)),
+            judge("slack", Err(GuardError::ForbiddenAddress)),
             Answer::Gone(_)
         ));
     }

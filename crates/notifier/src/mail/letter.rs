@@ -35,8 +35,8 @@ pub(super) struct Letter {
 struct Action {
     label: &'static str,
     link: String,
-    /// For how long the link is good.
-    term: String,
+    /// For how long the link is good, where it ends.
+    term: Option<String>,
 }
 
 /// The link of a mail is none that a browser opens.
@@ -175,6 +175,70 @@ impl Letter {
                 action: None,
                 closing: NOT_YOU,
             },
+            MailText::ChatSwitchedOff {
+                username,
+                project_id,
+                project,
+                team,
+                provider,
+                reason,
+                at,
+                link,
+            } => {
+                let project = name(project);
+                Self {
+                    subject: format!("The chat of “{project}” is switched off"),
+                    title: format!("The chat of “{project}” is switched off"),
+                    name: Some(name(username)),
+                    opening: "The chat that you set for this project refuses our messages for good, so it is not \
+                        told of sessions any more. Nothing else is lost: sessions and points go on as before."
+                        .to_owned(),
+                    facts: vec![
+                        ("Project", format!("{project} ({})", name(team))),
+                        ("Chat", chat_name(provider)),
+                        ("Why", unlinked_line(reason, FACT_LIMIT)),
+                        ("When", moment(*at)),
+                        ("Switch on", format!("PUT /api/team-projects/{project_id}/chat")),
+                    ],
+                    action: Some(Action::lasting("How to set the chat again", link)?),
+                    closing: "See in the chat whether the hook, or the access, is still there; then set it for the project \
+                        again: that switches it on. You get this mail because you set the chat last.",
+                }
+            }
+            MailText::WebhookSwitchedOff {
+                username,
+                webhook_id,
+                description,
+                origin,
+                reason,
+                at,
+                link,
+            } => {
+                let description = name(description);
+                let description = if description.is_empty() {
+                    format!("number {webhook_id}")
+                } else {
+                    format!("“{description}”")
+                };
+                Self {
+                    subject: format!("Your webhook {description} is switched off"),
+                    title: format!("Your webhook {description} is switched off"),
+                    name: Some(name(username)),
+                    opening: "The receiver of this webhook does not take our calls, so it is not called any more. \
+                        What happens meanwhile is not kept for it."
+                        .to_owned(),
+                    facts: vec![
+                        ("Receiver", unlinked_line(origin, FACT_LIMIT)),
+                        ("Why", unlinked_line(reason, FACT_LIMIT)),
+                        ("When", moment(*at)),
+                        ("Switch on", format!("PUT /api/webhooks/{webhook_id}")),
+                        ("Its calls", format!("GET /api/webhooks/{webhook_id}/deliveries")),
+                    ],
+                    action: Some(Action::lasting("How to switch it on again", link)?),
+                    closing: "Once the receiver answers again, change the webhook, even to what it is: that switches \
+                        it on. You get this mail because you changed it last.",
+                }
+            }
         })
     }
 
@@ -189,6 +253,14 @@ impl Letter {
 
 impl Action {
     fn once(label: &'static str, link: &str, until: DateTime<Utc>) -> Result<Self, NoLink> {
+        let term = format!("The link works once, until {}.", moment(until));
+        Ok(Self {
+            term: Some(term),
+            ..Self::lasting(label, link)?
+        })
+    }
+
+    fn lasting(label: &'static str, link: &str) -> Result<Self, NoLink> {
         let url = Url::parse(link).map_err(|_| NoLink)?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
             return Err(NoLink);
@@ -197,8 +269,21 @@ impl Action {
             label,
             // As parsed: without spaces, line ends or quotation marks, whatever came.
             link: url.into(),
-            term: format!("The link works once, until {}.", moment(until)),
+            term: None,
         })
+    }
+}
+
+/// A chat as its makers write it.
+fn chat_name(provider: &str) -> String {
+    match provider {
+        "slack" => "Slack".to_owned(),
+        "discord" => "Discord".to_owned(),
+        "mattermost" => "Mattermost".to_owned(),
+        "matrix" => "Matrix".to_owned(),
+        "rocketchat" => "Rocket.Chat".to_owned(),
+        "zulip" => "Zulip".to_owned(),
+        other => name(other),
     }
 }
 

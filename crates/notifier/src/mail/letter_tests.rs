@@ -8,7 +8,7 @@ fn at() -> DateTime<Utc> {
     DateTime::from_timestamp(1_795_248_000, 0).unwrap()
 }
 
-fn every_kind() -> [MailText; 7] {
+fn every_kind() -> [MailText; 9] {
     let username = || "ada".to_owned();
     [
         MailText::Invitation {
@@ -49,7 +49,34 @@ fn every_kind() -> [MailText; 7] {
             what: "second factor switched off".to_owned(),
             at: at(),
         },
+        chat_switched_off("Beacon", "The chat answered 404"),
+        webhook_switched_off("the wall"),
     ]
+}
+
+fn chat_switched_off(project: &str, reason: &str) -> MailText {
+    MailText::ChatSwitchedOff {
+        username: "ada".to_owned(),
+        project_id: 12,
+        project: project.to_owned(),
+        team: "Core & Friends".to_owned(),
+        provider: "rocketchat".to_owned(),
+        reason: reason.to_owned(),
+        at: at(),
+        link: "https://work.example.com/docs/".to_owned(),
+    }
+}
+
+fn webhook_switched_off(description: &str) -> MailText {
+    MailText::WebhookSwitchedOff {
+        username: "ada".to_owned(),
+        webhook_id: 7,
+        description: description.to_owned(),
+        origin: "https://hooks.example.com:8443".to_owned(),
+        reason: "The receiver answered 410".to_owned(),
+        at: at(),
+        link: "https://work.example.com/docs/".to_owned(),
+    }
 }
 
 #[test]
@@ -115,6 +142,34 @@ fn a_program_that_calls_itself_markup_is_shown_as_text() {
             .iter()
             .all(|(_, value)| value.chars().count() <= FACT_LIMIT)
     );
+}
+
+#[test]
+fn what_is_said_of_a_hook_cannot_write_markup_or_links_either() {
+    let hostile = "<img src=x>\r\nBcc: eve@example.com http://evil.example";
+    for text in [
+        chat_switched_off(hostile, hostile),
+        webhook_switched_off(hostile),
+    ] {
+        let letter = Letter::of(&text).unwrap();
+        let (plain, html) = (letter.plain().unwrap(), letter.html().unwrap());
+        assert!(!letter.subject.contains('\n'), "{}", letter.subject);
+        assert!(
+            !plain.contains("\nBcc") && !plain.contains("http://"),
+            "{plain}"
+        );
+        assert!(
+            !html.contains("<img") && !html.contains("http://"),
+            "{html}"
+        );
+        assert_eq!(html.matches("href=").count(), 2);
+    }
+}
+
+#[test]
+fn a_webhook_without_a_description_is_named_by_its_number() {
+    let letter = Letter::of(&webhook_switched_off(" ")).unwrap();
+    assert_eq!(letter.subject, "Your webhook number 7 is switched off");
 }
 
 #[test]

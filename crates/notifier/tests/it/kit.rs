@@ -9,14 +9,14 @@ use db_kit::{DbError, Pool};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use event_types::{
-    ChatDestination, ChatTarget, Event, EventData, IntegrationConfigured, SessionProject,
-    SessionStarted, SessionUser,
+    ChatTarget, Event, EventData, IntegrationConfigured, SessionProject, SessionStarted,
+    SessionUser,
 };
 use notifier::{Config, Deps, MIGRATIONS, Running};
 use service_kit::Clock;
 use service_kit::config::SecretKey;
 use service_kit::seal::Sealer;
-use test_kit::{Api, FakeChat, TestBroker, TestDb, wait_until};
+use test_kit::{Api, ChatKind, FakeChat, TestBroker, TestDb, wait_until};
 use uuid::Uuid;
 
 diesel::table! {
@@ -36,13 +36,25 @@ pub(crate) struct Stage {
     notifier: Option<Running>,
     words: Arc<Mutex<Vec<Event>>>,
     _ear: ConsumerHandle,
+    _others: [ConsumerHandle; 2],
     /// Deleted last.
-    _kit: TestBroker,
+    pub(crate) kit: TestBroker,
 }
 
 impl Stage {
     pub(crate) async fn set() -> Self {
         Self::set_with(Clock::system(), |_| {}).await
+    }
+
+    /// With a chat that takes only what the real one takes.
+    pub(crate) async fn set_with_strict(kind: ChatKind) -> Self {
+        let mut stage = Self::set().await;
+        stage.chat = FakeChat::strict(kind).await;
+        let server = format!("http://{}", stage.chat.address());
+        let configured = sealed(3, 1, &kind.settings(&server));
+        stage.tell(&configured).await;
+        stage.taken_in(3, 1).await;
+        stage
     }
 
     pub(crate) async fn set_with(clock: Clock, change: impl FnOnce(&mut Config)) -> Self {
@@ -75,6 +87,10 @@ impl Stage {
                 async { Verdict::Ack }
             },
         );
+        // Some events go there too, and none is confirmed before all have it.
+        let others = [Queue::WorksessionWebhooks, Queue::WorksessionIdentity].map(|queue| {
+            broker.consume(queue, ConsumeOptions::default(), |_| async { Verdict::Ack })
+        });
         let chat = FakeChat::start().await;
         let mut stage = Self {
             chat,
@@ -85,7 +101,8 @@ impl Stage {
             notifier: None,
             words,
             _ear: ear,
-            _kit: kit,
+            _others: others,
+            kit,
         };
         stage.start().await;
         stage
@@ -154,6 +171,21 @@ impl Stage {
         );
     }
 
+    /// Publishes events together.
+    pub(crate) async fn publish_all<T: EventData>(&self, events: &[(Uuid, T)]) -> Vec<Outcome> {
+        let message = |(id, data): &(Uuid, T)| {
+            let event = Event::new(*id, "test", self.clock.now(), None, data).unwrap();
+            Message {
+                exchange: T::EXCHANGE,
+                routing_key: T::TYPE.to_owned(),
+                id: *id,
+                body: event.encode().unwrap().into_bytes().into(),
+            }
+        };
+        let messages = events.iter().map(message).collect();
+        self.broker.publisher().publish_batch(messages).await
+    }
+
     pub(crate) async fn publish(
         &self,
         id: Uuid,
@@ -176,6 +208,10 @@ impl Stage {
         let address = hook.map(|name| self.chat.hook(name));
         self.tell(&destination(project_id, revision, address.as_deref()))
             .await;
+        self.taken_in(project_id, revision).await;
+    }
+
+    async fn taken_in(&self, project_id: i64, revision: i64) {
         let pool = self.pool();
         wait_until("the hook to be taken in", PATIENCE, async || {
             let known = pool.read(move |db| {
@@ -223,6 +259,7 @@ impl Stage {
                 provider: "slack".to_owned(),
                 channel: "focus".to_owned(),
                 revision,
+                announce: ChatTarget::usual(),
             }),
         }
     }
@@ -258,20 +295,27 @@ pub(crate) fn destination(
     revision: i64,
     address: Option<&str>,
 ) -> IntegrationConfigured {
-    let sealer = Sealer::new(&KEY, []).unwrap();
-    let sealed = address.map(|address| {
-        let chat = ChatDestination {
-            provider: "slack".to_owned(),
-            webhook_url: address.to_owned(),
-        };
-        let context = IntegrationConfigured::seal_context(project_id, revision);
-        sealer
-            .seal(&context, &serde_json::to_vec(&chat).unwrap())
-            .unwrap()
-    });
+    let slack = |address| serde_json::json!({"provider": "slack", "webhook_url": address});
+    match address {
+        Some(address) => sealed(project_id, revision, &slack(address)),
+        None => IntegrationConfigured {
+            project_id,
+            revision,
+            sealed: None,
+        },
+    }
+}
+
+/// The event that tells of a chat with these settings.
+fn sealed(project_id: i64, revision: i64, settings: &serde_json::Value) -> IntegrationConfigured {
+    let context = IntegrationConfigured::seal_context(project_id, revision);
+    let plain = settings.to_string();
+    let sealed = Sealer::new(&KEY, [])
+        .unwrap()
+        .seal(&context, plain.as_bytes());
     IntegrationConfigured {
         project_id,
         revision,
-        sealed,
+        sealed: Some(sealed.unwrap()),
     }
 }

@@ -6,6 +6,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod admin_deliveries;
+mod admin_kit;
+mod admin_parked;
+mod digests;
 mod hooks;
 mod kit;
 mod mail_kit;
@@ -13,5 +17,11 @@ mod mail_restart;
 mod mail_trouble;
 mod mails;
 mod messages;
+mod poison;
+mod providers;
 mod restart;
 mod schema;
+mod tests_of_chats;
+mod webhook_kit;
+mod webhook_trouble;
+mod webhooks;

@@ -53,14 +53,11 @@ async fn an_event_that_comes_again_is_told_once() {
         stage.tell_as(id, &started).await;
     }
     stage.begin(3, Some(1), "last").await;
-    let mut told = [
-        stage.chat.next_message().await,
-        stage.chat.next_message().await,
-    ]
-    .map(|message| message.text().lines().last().unwrap().to_owned());
-    // RabbitMQ has both worked on at the same time.
-    told.sort();
-    assert_eq!(told, ["> last", "> once"]);
+    let mut told = String::new();
+    while !told.contains("last") {
+        told += stage.chat.next_message().await.text();
+    }
+    assert_eq!(told.matches("once").count(), 1, "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -143,11 +140,19 @@ async fn two_processes_tell_each_message_once() {
     }
     let mut ids = Vec::new();
     for n in 0..60 {
-        ids.push(stage.begin(n % 5 + 1, Some(1), &format!("note {n}")).await);
+        ids.push(
+            stage
+                .begin(n % 5 + 1, Some(1), &format!("note-{n:02}."))
+                .await,
+        );
     }
     for id in &ids {
         assert_eq!(stage.word_of(*id).await.0, "notification.delivered.v1");
     }
-    assert_eq!(stage.chat.messages().len(), ids.len());
+    let messages = stage.chat.messages();
+    let told: String = messages.iter().map(|message| message.text()).collect();
+    for n in 0..ids.len() {
+        assert_eq!(told.matches(&format!("note-{n:02}.")).count(), 1, "{told}");
+    }
     second.stop().await;
 }

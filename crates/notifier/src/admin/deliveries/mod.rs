@@ -1,0 +1,159 @@
+//! `deliveries …`: what waits to be told, when it is tried next, and what became of the rest.
+
+mod model;
+mod queries;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand, ValueEnum};
+use db_kit::DbError;
+
+use super::context::{Context, Failure, short};
+use model::{Delivery, Medium};
+use wire::{Entry, Listed};
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct DeliveriesArgs {
+    #[command(subcommand)]
+    command: Option<DeliveriesCommand>,
+    #[command(flatten)]
+    list: ListArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum DeliveriesCommand {
+    /// List them, newest first (the default)
+    List(ListArgs),
+    /// Show one; never to whom a mail goes or what it says
+    Show {
+        /// Its id, as `list` shows it or whole
+        id: String,
+    },
+    /// Have one that waits tried now, but not before the other side wants it
+    Retry {
+        /// Its id, as `list` shows it or whole
+        id: String,
+    },
+}
+
+#[derive(Debug, Clone, Args)]
+struct ListArgs {
+    /// Only in this state
+    #[arg(long, value_enum, default_value = "all")]
+    state: Wanted,
+    /// Only of this kind
+    #[arg(long, value_enum)]
+    only: Option<Medium>,
+    /// Only to this team project's chat
+    #[arg(long, value_name = "N", conflicts_with = "only")]
+    project: Option<i64>,
+    /// At most so many, 1 to 1000
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=1000))]
+    limit: i64,
+    /// Only before this one: the next page
+    #[arg(long, value_name = "ID")]
+    before: Option<uuid::Uuid>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Wanted {
+    /// Not settled yet
+    Waiting,
+    Delivered,
+    /// Given up
+    Failed,
+    /// There was nobody to tell
+    Skipped,
+    All,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Filter {
+    state: Wanted,
+    project: Option<i64>,
+    before: Option<String>,
+    limit: i64,
+}
+
+pub(super) async fn run(context: &Context, args: DeliveriesArgs) -> Result<ExitCode, Failure> {
+    match args.command {
+        None => list(context, args.list).await?,
+        Some(DeliveriesCommand::List(args)) => list(context, args).await?,
+        Some(DeliveriesCommand::Show { id }) => {
+            let entry = Entry::of(find(context, &id).await?, context.clock.now());
+            context.show(&entry, Entry::text)?;
+        }
+        Some(DeliveriesCommand::Retry { id }) => retry(context, &id).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(context: &Context, args: ListArgs) -> Result<(), Failure> {
+    let filter = Filter {
+        state: args.state,
+        project: args.project,
+        before: args.before.map(|id| id.to_string()),
+        // One more shows that there are more.
+        limit: args.limit + 1,
+    };
+    let only = match args.project {
+        Some(_) => Some(Medium::Chat),
+        None => args.only,
+    };
+    let found = context
+        .pool
+        .read::<_, DbError, _>(move |db| Ok(queries::list(db, only, &filter)?))
+        .await?;
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let listed = Listed::of(found, limit, context.clock.now());
+    context.show(&listed, Listed::text)
+}
+
+async fn find(context: &Context, id: &str) -> Result<Delivery, Failure> {
+    // What tables show is the end of the id.
+    let end = short(id).to_lowercase();
+    let whole = end.len() == 12 && end.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let found = if whole {
+        context
+            .pool
+            .read::<_, DbError, _>(move |db| Ok(queries::find(db, &end)?))
+            .await?
+    } else {
+        None
+    };
+    found.ok_or_else(|| {
+        Failure(format!(
+            "there is no delivery {id}; {} shows them, for 30 days after they were settled",
+            context.command("deliveries")
+        ))
+    })
+}
+
+async fn retry(context: &Context, id: &str) -> Result<(), Failure> {
+    let delivery = find(context, id).await?;
+    if delivery.settled_at.is_some() {
+        return Err(Failure(format!(
+            "{id} is {}: what is settled is not told again",
+            delivery.state
+        )));
+    }
+    let now = context.clock.now_naive();
+    let (medium, whole, receiver) = (delivery.medium, delivery.id.clone(), delivery.receiver);
+    let moved = context
+        .pool
+        .write_tx::<_, DbError, _>(move |db| {
+            Ok(queries::make_due(db, medium, &whole, receiver, now)?)
+        })
+        .await?;
+    if !moved {
+        return Err(Failure(format!(
+            "{id} is being sent just now, or was settled meanwhile; {} says how it ended",
+            context.command("deliveries show ID")
+        )));
+    }
+    let entry = Entry::of(find(context, id).await?, context.clock.now());
+    context.show(&entry, |entry| format!("{} is tried now", entry.name()))
+}

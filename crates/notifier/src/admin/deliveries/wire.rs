@@ -1,0 +1,204 @@
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use service_kit::cli::output::{Column, minute, record, second, table};
+use uuid::Uuid;
+
+use super::super::context::short;
+use super::model::{Delivery, Medium};
+use crate::text::line;
+
+/// A delivery, for people and programs.
+#[derive(Serialize)]
+pub(super) struct Entry {
+    id: String,
+    medium: Medium,
+    kind: String,
+    /// A chat's project.
+    project_id: Option<i64>,
+    webhook_id: Option<i64>,
+    request_id: Option<String>,
+    state: String,
+    attempts: i64,
+    created_at: Option<DateTime<Utc>>,
+    /// When it is tried next; null when it is settled.
+    next_attempt_at: Option<DateTime<Utc>>,
+    /// After this it is given up; null when it is settled.
+    give_up_at: Option<DateTime<Utc>>,
+    settled_at: Option<DateTime<Utc>>,
+    /// Why it failed, was skipped or is tried again.
+    reason: Option<String>,
+    #[serde(skip)]
+    now: DateTime<Utc>,
+}
+
+impl Entry {
+    pub(super) fn of(delivery: Delivery, now: DateTime<Utc>) -> Self {
+        let open = delivery.settled_at.is_none();
+        let receiver = |medium| delivery.receiver.filter(|_| delivery.medium == medium);
+        Self {
+            project_id: receiver(Medium::Chat),
+            webhook_id: receiver(Medium::Webhook),
+            created_at: created_at(&delivery.id),
+            next_attempt_at: open.then(|| delivery.due_at.and_utc()),
+            give_up_at: open.then(|| delivery.give_up_at.and_utc()),
+            settled_at: delivery.settled_at.map(|at| at.and_utc()),
+            id: delivery.id,
+            medium: delivery.medium,
+            kind: delivery.kind,
+            request_id: delivery.request_id,
+            state: delivery.state,
+            attempts: delivery.attempts,
+            reason: delivery.reason,
+            now,
+        }
+    }
+
+    /// What it is and where it goes: `plan to project 3`, `mail verify_email`, `call of webhook 5`.
+    pub(super) fn name(&self) -> String {
+        let kind = line(&self.kind, 64);
+        match (self.project_id, self.webhook_id) {
+            (Some(project), _) => format!("{kind} to project {project}"),
+            (_, Some(webhook)) => format!("{kind} of webhook {webhook}"),
+            (None, None) => format!("mail {kind}"),
+        }
+    }
+
+    /// When it is tried next, from now.
+    fn next(&self) -> String {
+        match self.next_attempt_at {
+            Some(at) => until(at - self.now),
+            None => String::new(),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let time = |at: Option<DateTime<Utc>>| at.map(second).unwrap_or_default();
+        let next = match self.next_attempt_at {
+            Some(_) => format!("{} ({})", time(self.next_attempt_at), self.next()),
+            None => String::new(),
+        };
+        let fields = [
+            ("id", self.id.clone()),
+            ("what", self.name()),
+            ("state", self.state.clone()),
+            ("attempts", self.attempts.to_string()),
+            ("since", time(self.created_at)),
+            ("next", next),
+            ("given up", time(self.give_up_at)),
+            ("settled", time(self.settled_at)),
+            (
+                "why",
+                self.reason
+                    .as_deref()
+                    .map(|why| line(why, 500))
+                    .unwrap_or_default(),
+            ),
+            (
+                "request",
+                self.request_id
+                    .as_deref()
+                    .map(|id| line(id, 128))
+                    .unwrap_or_default(),
+            ),
+        ];
+        let filled = record(fields);
+        let filled = filled.lines().map(str::trim_end);
+        // A field without a value is none.
+        let filled: Vec<&str> = filled.filter(|line| line.contains("  ")).collect();
+        filled.join("\n")
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Listed {
+    deliveries: Vec<Entry>,
+    /// For `--before`; null on the last page.
+    next_before: Option<String>,
+}
+
+impl Listed {
+    pub(super) fn of(mut found: Vec<Delivery>, limit: usize, now: DateTime<Utc>) -> Self {
+        let more = found.len() > limit;
+        found.truncate(limit);
+        Self {
+            next_before: found.last().filter(|_| more).map(|last| last.id.clone()),
+            deliveries: found.into_iter().map(|one| Entry::of(one, now)).collect(),
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let rows = self.deliveries.iter().map(|entry| {
+            [
+                short(&entry.id),
+                entry.created_at.map(minute).unwrap_or_default(),
+                entry.name(),
+                entry.state.clone(),
+                entry.attempts.to_string(),
+                entry.next(),
+                entry
+                    .reason
+                    .as_deref()
+                    .map(|why| line(why, 500))
+                    .unwrap_or_default(),
+            ]
+        });
+        let columns = [
+            Column::Whole("ID"),
+            Column::Whole("SINCE (UTC)"),
+            Column::Cut("WHAT"),
+            Column::Whole("STATE"),
+            Column::Number("TRIES"),
+            Column::Whole("NEXT"),
+            Column::Cut("WHY"),
+        ];
+        let mut text = table(columns, rows, "No delivery fits.");
+        if let Some(last) = &self.next_before {
+            text += &format!("\n\nThere are more: --before {last}");
+        }
+        text
+    }
+}
+
+/// An id begins with the time at which it was made.
+fn created_at(id: &str) -> Option<DateTime<Utc>> {
+    let (seconds, nanos) = Uuid::parse_str(id).ok()?.get_timestamp()?.to_unix();
+    DateTime::from_timestamp(i64::try_from(seconds).ok()?, nanos)
+}
+
+/// `now`, `in 40 s`, `in 5 min`, `in 3 h`.
+fn until(wait: TimeDelta) -> String {
+    match wait.num_seconds() {
+        ..=0 => "now".to_owned(),
+        seconds @ 1..=99 => format!("in {seconds} s"),
+        seconds @ 100..=5_999 => format!("in {} min", seconds / 60),
+        seconds => format!("in {} h", seconds / 3_600),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_told_in_its_largest_unit() {
+        for (seconds, text) in [
+            (-5, "now"),
+            (0, "now"),
+            (1, "in 1 s"),
+            (99, "in 99 s"),
+            (100, "in 1 min"),
+            (3_600, "in 60 min"),
+            (6_000, "in 1 h"),
+            (90_000, "in 25 h"),
+        ] {
+            assert_eq!(until(TimeDelta::seconds(seconds)), text);
+        }
+    }
+
+    #[test]
+    fn an_id_tells_when_it_was_made() {
+        let at = created_at("01945b7a-0000-7000-8000-000000000001");
+        assert_eq!(at.map(minute).as_deref(), Some("2025-01-12 17:05"));
+        assert_eq!(created_at("none"), None);
+    }
+}

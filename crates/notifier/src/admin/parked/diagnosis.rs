@@ -1,0 +1,87 @@
+use event_types::{
+    ChatTestRequested, ChatTested, Event, EventData, IntegrationConfigured, IntegrationDisabled,
+    MailRequested, MembershipChanged, NotificationDelivered, NotificationFailed,
+    NotificationSkipped, SessionAbandoned, SessionRevoked, SessionStarted, SessionSubmitted,
+    TeamChanged, UserChanged, WebhookAttempted, WebhookConfigured, WebhookDisabled, WebhookDue,
+    WebhookReplayed,
+};
+
+/// What RabbitMQ says when a message was handed back too often.
+const TOO_OFTEN: &str = "delivery_limit";
+
+/// Why a message cannot be read by this version, as far as can be told from itself. The consumer wrote its
+/// own reason into its log as it parked the message.
+pub(super) fn of(cause: Option<&str>, body: &[u8]) -> String {
+    match unreadable(body) {
+        Some(reason) => reason,
+        None if cause == Some(TOO_OFTEN) => "its consumer gave it back too often".to_owned(),
+        None => "this version reads it".to_owned(),
+    }
+}
+
+fn unreadable(body: &[u8]) -> Option<String> {
+    let event = match Event::decode(body) {
+        Ok(event) => event,
+        Err(error) => return Some(error.to_string()),
+    };
+    macro_rules! read {
+        ($($known:ty),+ $(,)?) => {
+            match event.event_type.as_str() {
+                $(<$known>::TYPE => event.data_as::<$known>().err().map(|error| error.to_string()),)+
+                other => Some(format!("this version knows no {other:?}")),
+            }
+        };
+    }
+    read!(
+        ChatTestRequested,
+        ChatTested,
+        IntegrationConfigured,
+        IntegrationDisabled,
+        MailRequested,
+        MembershipChanged,
+        NotificationDelivered,
+        NotificationFailed,
+        NotificationSkipped,
+        SessionAbandoned,
+        SessionRevoked,
+        SessionStarted,
+        SessionSubmitted,
+        TeamChanged,
+        UserChanged,
+        WebhookAttempted,
+        WebhookConfigured,
+        WebhookDisabled,
+        WebhookDue,
+        WebhookReplayed,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(specversion: &str, event_type: &str, data: &str) -> String {
+        format!(
+            "{{\"specversion\":\"{specversion}\",\"id\":\"01945b7a-0000-7000-8000-000000000001\",\"source\":\"test\",\
+             \"type\":\"{event_type}\",\"subject\":\"x\",\"time\":\"2026-11-21T12:00:00Z\",\
+             \"datacontenttype\":\"application/json\",\"data\":{data}}}"
+        )
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_message_is_told_from_itself() {
+        let why = |body: &str| of(Some("rejected"), body.as_bytes());
+        assert!(why("{").contains("does not decode"));
+        assert!(why(&event("0.3", "session.started.v1", "{}")).contains("\"0.3\" is not 1.0"));
+        assert!(why(&event("1.0", "session.started.v2", "{}")).contains("session.started.v2"));
+        assert!(why(&event("1.0", "mail.requested.v1", "{}")).contains("missing field"));
+        let fine = event(
+            "1.0",
+            "identity.session_revoked.v1",
+            "{\"user_id\":1,\"sids\":[]}",
+        );
+        assert_eq!(why(&fine), "this version reads it");
+        assert!(of(Some(TOO_OFTEN), fine.as_bytes()).contains("too often"));
+        assert!(of(None, &vec![b'x'; 70_000]).contains("70000 bytes"));
+    }
+}

@@ -1,0 +1,95 @@
+use broker::{ParkedMessage, Queue};
+use chrono::{DateTime, Utc};
+use db_kit::outbox::UnroutableRow;
+use event_types::Exchange;
+use service_kit::crypto::sha256;
+
+use super::super::context::short;
+use super::diagnosis;
+
+/// Something that is parked.
+pub(super) struct Entry {
+    /// The queue that parked it, or the outbox where it was set aside, such as `worksession.outbox`.
+    pub(super) place: String,
+    pub(super) origin: Origin,
+}
+
+pub(super) enum Origin {
+    Queue(Box<ParkedMessage>),
+    Outbox(UnroutableRow),
+}
+
+impl Entry {
+    pub(super) fn of_queue(message: ParkedMessage) -> Self {
+        let place = message.queue.clone().unwrap_or_else(|| "?".to_owned());
+        Self {
+            place,
+            origin: Origin::Queue(Box::new(message)),
+        }
+    }
+
+    pub(super) fn of_outbox(part: &str, row: UnroutableRow) -> Self {
+        Self {
+            place: format!("{part}.outbox"),
+            origin: Origin::Outbox(row),
+        }
+    }
+
+    /// The whole id; a message that came without one is called by what is in it.
+    pub(super) fn id(&self) -> String {
+        match &self.origin {
+            Origin::Outbox(row) => row.id.clone(),
+            Origin::Queue(message) => match message.id.as_deref().filter(|id| !id.is_empty()) {
+                Some(id) => id.to_owned(),
+                None => {
+                    let digest = sha256(&message.body);
+                    let digits = digest.iter().take(6).map(|byte| format!("{byte:02x}"));
+                    format!("body-{}", digits.collect::<String>())
+                }
+            },
+        }
+    }
+
+    pub(super) fn is_called(&self, text: &str) -> bool {
+        let id = self.id();
+        text == id || text == short(&id)
+    }
+
+    pub(super) fn event(&self) -> &str {
+        match &self.origin {
+            Origin::Queue(message) => &message.event_type,
+            Origin::Outbox(row) => &row.routing_key,
+        }
+    }
+
+    /// When it was parked; of an outbox's row, when it was written.
+    pub(super) fn at(&self) -> Option<DateTime<Utc>> {
+        match &self.origin {
+            Origin::Queue(message) => message.parked_at,
+            Origin::Outbox(row) => Some(row.created_at.and_utc()),
+        }
+    }
+
+    pub(super) fn body(&self) -> &[u8] {
+        match &self.origin {
+            Origin::Queue(message) => &message.body,
+            Origin::Outbox(row) => row.body.as_bytes(),
+        }
+    }
+
+    /// Why it cannot be read by this version, or that it can.
+    pub(super) fn why(&self) -> String {
+        match &self.origin {
+            Origin::Queue(message) => diagnosis::of(message.cause.as_deref(), &message.body),
+            Origin::Outbox(row) => {
+                let exchange = Exchange::from_name(&row.exchange);
+                if exchange.is_some_and(|exchange| Queue::is_any_bound(exchange, &row.routing_key))
+                {
+                    diagnosis::of(None, row.body.as_bytes())
+                } else {
+                    "no queue is bound to its type".to_owned()
+                }
+            }
+        }
+    }
+}

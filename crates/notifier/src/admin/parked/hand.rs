@@ -1,0 +1,149 @@
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use broker::{InHand, ParkedMessage};
+use db_kit::{DbError, Pool, outbox};
+
+use super::super::context::{Context, Failure};
+use super::WINDOW;
+use super::entry::{Entry, Origin};
+
+/// Between two lines of progress.
+const PROGRESS: Duration = Duration::from_secs(2);
+
+/// A way through what is parked in one place. What was there at its begin is met once, so that a message that
+/// is sent back and parked again does not keep it going for ever.
+pub(super) struct Walk {
+    hand: Hand,
+    total: u64,
+    seen: u64,
+    told: Instant,
+}
+
+enum Hand {
+    Queue(Box<InHand>),
+    Outbox {
+        part: &'static str,
+        pool: Pool,
+        after: Option<String>,
+    },
+}
+
+impl Walk {
+    pub(super) fn of_queue(hand: InHand, total: u64) -> Self {
+        Self::new(Hand::Queue(Box::new(hand)), total)
+    }
+
+    pub(super) fn of_outbox(part: &'static str, pool: Pool, total: u64) -> Self {
+        let after = None;
+        Self::new(Hand::Outbox { part, pool, after }, total)
+    }
+
+    fn new(hand: Hand, total: u64) -> Self {
+        Self {
+            hand,
+            total,
+            seen: 0,
+            told: Instant::now(),
+        }
+    }
+
+    /// The next ones; none at the end.
+    pub(super) async fn next(&mut self) -> Result<Vec<Entry>, Failure> {
+        let left = self.total.saturating_sub(self.seen);
+        let limit = u16::try_from(left).unwrap_or(WINDOW).min(WINDOW);
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let entries: Vec<Entry> = match &mut self.hand {
+            Hand::Queue(hand) => {
+                let messages = hand.next(limit).await?;
+                messages.into_iter().map(Entry::of_queue).collect()
+            }
+            Hand::Outbox { part, pool, after } => {
+                let behind = after.clone();
+                let rows = pool.read::<_, DbError, _>(move |db| {
+                    Ok(outbox::list_unroutable(
+                        db,
+                        behind.as_deref(),
+                        limit.into(),
+                    )?)
+                });
+                let rows = rows.await?;
+                *after = rows.last().map(|row| row.id.clone());
+                let part = *part;
+                let rows = rows.into_iter();
+                rows.map(|row| Entry::of_outbox(part, row)).collect()
+            }
+        };
+        self.seen += u64::try_from(entries.len()).unwrap_or_default();
+        self.tell_progress();
+        Ok(entries)
+    }
+
+    #[expect(clippy::print_stderr, reason = "progress, for whoever waits")]
+    fn tell_progress(&mut self) {
+        if self.told.elapsed() >= PROGRESS && std::io::stderr().is_terminal() {
+            eprintln!("{} of about {}", self.seen, self.total);
+            self.told = Instant::now();
+        }
+    }
+
+    /// Sends these back; of each why it could not be.
+    pub(super) async fn send_back(
+        &self,
+        context: &Context,
+        entries: &[&Entry],
+    ) -> Result<Vec<Result<(), String>>, Failure> {
+        match &self.hand {
+            _ if entries.is_empty() => Ok(Vec::new()),
+            Hand::Queue(hand) => Ok(hand.send_back(&messages(entries)).await?),
+            Hand::Outbox { pool, .. } => {
+                let (ids, now) = (ids(entries), context.clock.now_naive());
+                let set = pool.write_tx::<_, DbError, _>(move |db| {
+                    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                    Ok(outbox::retry_unroutable(db, &ids, now)?)
+                });
+                set.await?;
+                Ok(entries.iter().map(|_| Ok(())).collect())
+            }
+        }
+    }
+
+    /// Throws these away.
+    pub(super) async fn discard(&self, entries: &[&Entry]) -> Result<(), Failure> {
+        match &self.hand {
+            _ if entries.is_empty() => {}
+            Hand::Queue(hand) => hand.discard(&messages(entries)).await?,
+            Hand::Outbox { pool, .. } => {
+                let ids = ids(entries);
+                let dropped = pool.write_tx::<_, DbError, _>(move |db| {
+                    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                    Ok(outbox::drop_unroutable(db, &ids)?)
+                });
+                dropped.await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts down what is in hand.
+    pub(super) async fn end(self) -> Result<(), Failure> {
+        match self.hand {
+            Hand::Queue(hand) => Ok(hand.put_down().await?),
+            Hand::Outbox { .. } => Ok(()),
+        }
+    }
+}
+
+fn messages<'a>(entries: &[&'a Entry]) -> Vec<&'a ParkedMessage> {
+    let messages = entries.iter().filter_map(|entry| match &entry.origin {
+        Origin::Queue(message) => Some(&**message),
+        Origin::Outbox(_) => None,
+    });
+    messages.collect()
+}
+
+fn ids(entries: &[&Entry]) -> Vec<String> {
+    entries.iter().map(|entry| entry.id()).collect()
+}

@@ -1,0 +1,220 @@
+//! `parked …`: what consumers could not read. On RabbitMQ that is the parking queue; inside one process the
+//! rows that the parts' outboxes have set aside; both are looked through, whichever there is.
+
+mod body;
+mod diagnosis;
+mod entry;
+mod hand;
+mod source;
+mod wire;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use super::context::{Context, Failure};
+use entry::Entry;
+use source::Source;
+use wire::{Listed, Moved, Shown};
+
+/// Messages that are in hand at once. Their bodies are, too, and one that is no event may be large.
+const WINDOW: u16 = 100;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ParkedCommand {
+    /// List what is parked, the first parked first
+    List {
+        /// Only what this queue parked
+        #[arg(long, value_name = "QUEUE")]
+        queue: Option<String>,
+        /// At most so many, 1 to 1000
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
+        limit: u16,
+    },
+    /// Show one with its body; what was sealed stays sealed
+    Show {
+        /// Its id, as `list` shows it or whole
+        id: String,
+        /// The body to its end
+        #[arg(long)]
+        full: bool,
+    },
+    /// Send back to the very queues that parked them, when what was wrong is mended
+    Replay(Chosen),
+    /// Throw away for good
+    Drop {
+        #[command(flatten)]
+        chosen: Chosen,
+        /// Yes, for good
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Which ones.
+#[derive(Debug, Args)]
+pub(super) struct Chosen {
+    /// Their ids, as `list` shows them or whole
+    #[arg(
+        value_name = "ID",
+        required_unless_present = "all",
+        conflicts_with = "all"
+    )]
+    ids: Vec<String>,
+    /// All of them
+    #[arg(long)]
+    all: bool,
+    /// Only what this queue parked
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+}
+
+impl Chosen {
+    fn has(&self, entry: &Entry) -> bool {
+        let queue = self
+            .queue
+            .as_ref()
+            .is_none_or(|queue| *queue == entry.place);
+        queue && (self.all || self.ids.iter().any(|id| entry.is_called(id)))
+    }
+}
+
+pub(super) async fn run(context: &Context, command: ParkedCommand) -> Result<ExitCode, Failure> {
+    let sources = Source::open_all(context).await?;
+    let outcome = match command {
+        ParkedCommand::List { queue, limit } => list(context, &sources, queue, limit).await,
+        ParkedCommand::Show { id, full } => show(context, &sources, &id, full).await,
+        ParkedCommand::Replay(chosen) => replay(context, &sources, &chosen).await,
+        ParkedCommand::Drop { chosen, yes } if yes => discard(context, &sources, &chosen).await,
+        ParkedCommand::Drop { .. } => Err(Failure(
+            "what is dropped is gone for good; add --yes if that is meant".to_owned(),
+        )),
+    };
+    for source in sources {
+        source.close().await;
+    }
+    outcome
+}
+
+async fn list(
+    context: &Context,
+    sources: &[Source],
+    queue: Option<String>,
+    limit: u16,
+) -> Result<ExitCode, Failure> {
+    let mut listed = Listed::default();
+    for source in sources {
+        let total = source.count().await?;
+        listed.total += total;
+        let mut walk = source.walk(total).await?;
+        while !listed.more {
+            let window = walk.next().await?;
+            if window.is_empty() {
+                break;
+            }
+            for entry in window {
+                if queue.as_ref().is_some_and(|queue| *queue != entry.place) {
+                    continue;
+                }
+                if listed.parked.len() == usize::from(limit) {
+                    listed.more = true;
+                    break;
+                }
+                listed.parked.push((&entry).into());
+            }
+        }
+        walk.end().await?;
+    }
+    context.show(&listed, |listed| listed.text(context))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn show(
+    context: &Context,
+    sources: &[Source],
+    id: &str,
+    full: bool,
+) -> Result<ExitCode, Failure> {
+    let mut shown = Shown { parked: Vec::new() };
+    for source in sources {
+        let mut walk = source.walk(source.count().await?).await?;
+        loop {
+            let window = walk.next().await?;
+            if window.is_empty() {
+                break;
+            }
+            let found = window.iter().filter(|entry| entry.is_called(id));
+            shown.parked.extend(found.map(wire::Whole::from));
+        }
+        walk.end().await?;
+    }
+    if shown.parked.is_empty() {
+        return Err(unknown(context, &[id.to_owned()]));
+    }
+    context.show(&shown, |shown| shown.text(full))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn replay(
+    context: &Context,
+    sources: &[Source],
+    chosen: &Chosen,
+) -> Result<ExitCode, Failure> {
+    let mut moved = Moved::new("replayed", chosen);
+    for source in sources {
+        let mut walk = source.walk(source.count().await?).await?;
+        loop {
+            let window = walk.next().await?;
+            if window.is_empty() {
+                break;
+            }
+            let chosen: Vec<&Entry> = window.iter().filter(|entry| chosen.has(entry)).collect();
+            let outcomes = walk.send_back(context, &chosen).await?;
+            moved.note(&chosen, outcomes);
+        }
+        walk.end().await?;
+    }
+    conclude(context, moved)
+}
+
+async fn discard(
+    context: &Context,
+    sources: &[Source],
+    chosen: &Chosen,
+) -> Result<ExitCode, Failure> {
+    let mut moved = Moved::new("dropped", chosen);
+    for source in sources {
+        let mut walk = source.walk(source.count().await?).await?;
+        loop {
+            let window = walk.next().await?;
+            if window.is_empty() {
+                break;
+            }
+            let chosen: Vec<&Entry> = window.iter().filter(|entry| chosen.has(entry)).collect();
+            walk.discard(&chosen).await?;
+            moved.note(&chosen, chosen.iter().map(|_| Ok(())).collect());
+        }
+        walk.end().await?;
+    }
+    conclude(context, moved)
+}
+
+fn conclude(context: &Context, moved: Moved) -> Result<ExitCode, Failure> {
+    context.show(&moved, Moved::text)?;
+    if !moved.missing.is_empty() {
+        return Err(unknown(context, &moved.missing));
+    }
+    Ok(if moved.failed.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn unknown(context: &Context, ids: &[String]) -> Failure {
+    Failure(format!(
+        "nothing that is parked is called {}; {} shows what is, unless another command has it in hand just now",
+        ids.join(", "),
+        context.command("parked list")
+    ))
+}

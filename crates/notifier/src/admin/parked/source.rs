@@ -1,0 +1,59 @@
+use broker::{BrokerUrl, ParkedError, ParkedQueue};
+use db_kit::{DbError, Pool, outbox};
+
+use super::super::context::{Context, Failure};
+use super::hand::Walk;
+
+/// Where something may be parked.
+pub(super) enum Source {
+    /// The parking queue on RabbitMQ.
+    Queue(Box<ParkedQueue>),
+    /// A part's outbox.
+    Outbox(&'static str, Pool),
+}
+
+impl Source {
+    /// The broker's parking queue, if there is a broker, and the outboxes that are known.
+    pub(super) async fn open_all(context: &Context) -> Result<Vec<Self>, Failure> {
+        let mut sources = Vec::new();
+        match &context.broker {
+            BrokerUrl::Memory if context.others.is_empty() => {
+                return Err(ParkedError::NoBroker.into());
+            }
+            BrokerUrl::Memory => {}
+            url @ BrokerUrl::Amqp(_) => {
+                let queue = ParkedQueue::connect(url, &context.prefix, "admin parked").await?;
+                sources.push(Self::Queue(Box::new(queue)));
+            }
+        }
+        let others = context.others.iter();
+        sources.extend(others.map(|(part, pool)| Self::Outbox(part, pool.clone())));
+        sources.push(Self::Outbox("notifier", context.pool.clone()));
+        Ok(sources)
+    }
+
+    /// How many are parked there, but for those that another command has in hand.
+    pub(super) async fn count(&self) -> Result<u64, Failure> {
+        Ok(match self {
+            Self::Queue(queue) => queue.count().await?.into(),
+            Self::Outbox(_, pool) => {
+                let count = pool.read::<_, DbError, _>(|db| Ok(outbox::count_unroutable(db)?));
+                u64::try_from(count.await?).unwrap_or_default()
+            }
+        })
+    }
+
+    /// Begins to go through the first `total`.
+    pub(super) async fn walk(&self, total: u64) -> Result<Walk, Failure> {
+        Ok(match self {
+            Self::Queue(queue) => Walk::of_queue(queue.take().await?, total),
+            Self::Outbox(part, pool) => Walk::of_outbox(part, pool.clone(), total),
+        })
+    }
+
+    pub(super) async fn close(self) {
+        if let Self::Queue(queue) = self {
+            queue.close().await;
+        }
+    }
+}

@@ -1,0 +1,183 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use service_kit::cli::output::{Column, count, minute, record, second, table};
+
+use super::super::context::{Context, short};
+use super::Chosen;
+use super::body::{inline, readable};
+use super::entry::Entry;
+
+/// Something parked, without its body.
+#[derive(Serialize)]
+pub(super) struct Head {
+    id: String,
+    queue: String,
+    event_type: String,
+    /// When it was parked; of an outbox's row, when it was written. Null when nobody said.
+    at: Option<DateTime<Utc>>,
+    /// Why it cannot be read, as far as this version can tell.
+    reason: String,
+    bytes: usize,
+}
+
+impl From<&Entry> for Head {
+    fn from(entry: &Entry) -> Self {
+        Self {
+            id: entry.id(),
+            queue: entry.place.clone(),
+            event_type: entry.event().to_owned(),
+            at: entry.at(),
+            reason: entry.why(),
+            bytes: entry.body().len(),
+        }
+    }
+}
+
+#[derive(Serialize, Default)]
+pub(super) struct Listed {
+    pub(super) parked: Vec<Head>,
+    /// Whether there are more of the kind asked for.
+    pub(super) more: bool,
+    /// Of whatever queue, but for what another command has in hand.
+    pub(super) total: u64,
+}
+
+impl Listed {
+    pub(super) fn text(&self, context: &Context) -> String {
+        let rows = self.parked.iter().map(|head| {
+            [
+                inline(&short(&head.id)),
+                head.at.map(minute).unwrap_or_default(),
+                inline(&head.queue),
+                inline(&head.event_type),
+                inline(&head.reason),
+            ]
+        });
+        let columns = [
+            Column::Whole("ID"),
+            Column::Whole("WHEN (UTC)"),
+            Column::Cut("QUEUE"),
+            Column::Cut("EVENT"),
+            Column::Cut("WHY"),
+        ];
+        let mut text = table(columns, rows, "Nothing is parked.");
+        if self.more {
+            text += &format!(
+                "\n\nThere are more, {} in all: --limit, --queue, or {}",
+                self.total,
+                context.command("parked show ID")
+            );
+        }
+        text
+    }
+}
+
+/// Something parked, with its body.
+#[derive(Serialize)]
+pub(super) struct Whole {
+    #[serde(flatten)]
+    head: Head,
+    /// The body as text; null when it is none.
+    body: Option<String>,
+    /// The body to the letter, when it is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body_base64: Option<String>,
+    #[serde(skip)]
+    raw: Vec<u8>,
+}
+
+impl From<&Entry> for Whole {
+    fn from(entry: &Entry) -> Self {
+        let raw = entry.body().to_vec();
+        let body = String::from_utf8(raw.clone()).ok();
+        Self {
+            head: entry.into(),
+            body_base64: body.is_none().then(|| STANDARD.encode(&raw)),
+            body,
+            raw,
+        }
+    }
+}
+
+#[derive(Serialize)]
+pub(super) struct Shown {
+    /// One, unless several queues parked the same event.
+    pub(super) parked: Vec<Whole>,
+}
+
+impl Shown {
+    pub(super) fn text(&self, full: bool) -> String {
+        let one = |whole: &Whole| {
+            let head = &whole.head;
+            let fields = record([
+                ("id", inline(&head.id)),
+                ("queue", inline(&head.queue)),
+                ("event", inline(&head.event_type)),
+                ("when", head.at.map(second).unwrap_or_default()),
+                ("why", inline(&head.reason)),
+                ("size", count(head.bytes, "byte")),
+            ]);
+            format!("{fields}\n\n{}", readable(&whole.raw, full))
+        };
+        let all: Vec<String> = self.parked.iter().map(one).collect();
+        all.join("\n\n")
+    }
+}
+
+/// What became of those that were to be moved.
+#[derive(Serialize)]
+pub(super) struct Moved {
+    #[serde(skip)]
+    verb: &'static str,
+    /// How many were.
+    done: u64,
+    pub(super) failed: Vec<Failed>,
+    /// Ids that nothing was called by.
+    pub(super) missing: Vec<String>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Failed {
+    id: String,
+    queue: String,
+    reason: String,
+}
+
+impl Moved {
+    pub(super) fn new(verb: &'static str, chosen: &Chosen) -> Self {
+        Self {
+            verb,
+            done: 0,
+            failed: Vec::new(),
+            missing: chosen.ids.clone(),
+        }
+    }
+
+    pub(super) fn note(&mut self, entries: &[&Entry], outcomes: Vec<Result<(), String>>) {
+        for (entry, outcome) in entries.iter().zip(outcomes) {
+            self.missing.retain(|id| !entry.is_called(id));
+            match outcome {
+                Ok(()) => self.done += 1,
+                Err(reason) => self.failed.push(Failed {
+                    id: entry.id(),
+                    queue: entry.place.clone(),
+                    reason,
+                }),
+            }
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = format!("{} {}", self.done, self.verb);
+        for failed in self.failed.iter().take(20) {
+            let (id, reason) = (inline(&short(&failed.id)), inline(&failed.reason));
+            text += &format!("\n{id} stays parked: {reason}");
+        }
+        if self.failed.len() > 20 {
+            text += &format!("\n… and {} more", self.failed.len() - 20);
+        }
+        text
+    }
+}

@@ -1,0 +1,195 @@
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use db_kit::inbox;
+use diesel::QueryResult;
+use event_types::IntegrationConfigured;
+use uuid::Uuid;
+
+use super::model::{DeliveryRow, Ending, Kind, NewDelivery, PENDING};
+use super::moves::Moves;
+use super::queries;
+use crate::config::ChatConfig;
+
+/// The consumer's name in the inbox.
+const CONSUMER: &str = "notify.chat";
+
+/// After this nobody waits for a test any more.
+const TEST_GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
+
+/// How long the end of a session waits for a plan that is not here: events pass each other on their way, by
+/// the lease of a relay that died at most. A plan that was set aside is not waited for longer.
+const PLAN_MAY_BE_LATE: Duration = Duration::from_secs(120);
+
+/// An event that a chat has to do with.
+#[derive(Debug, Clone)]
+pub(super) struct Arrival {
+    /// The event's.
+    pub(super) id: Uuid,
+    pub(super) request_id: Option<String>,
+    pub(super) word: Word,
+}
+
+/// What an event asks of the notifier.
+#[derive(Debug, Clone)]
+pub(super) enum Word {
+    /// Something to be told.
+    Notice(Notice),
+    /// Where a project's chat is.
+    Destination(IntegrationConfigured),
+}
+
+/// What a team is to be told.
+#[derive(Clone)]
+pub(super) struct Notice {
+    pub(super) kind: Kind,
+    /// Of a test its own id.
+    pub(super) session_id: Uuid,
+    pub(super) project_id: i64,
+    /// The chat's revision when it happened.
+    pub(super) revision: i64,
+    /// Why nobody is told; the team sees that.
+    pub(super) skipped: Option<&'static str>,
+    /// The event's data.
+    pub(super) payload: String,
+}
+
+impl std::fmt::Debug for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The payload is what people wrote.
+        f.debug_struct("Notice")
+            .field("kind", &self.kind)
+            .field("session_id", &self.session_id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Moves<'_> {
+    /// Writes down what came, each event once however often it comes.
+    pub(super) fn take_in(
+        &mut self,
+        arrivals: Vec<Arrival>,
+        config: ChatConfig,
+    ) -> QueryResult<()> {
+        let at = self.now.naive_utc();
+        let ids = arrivals.iter().map(|arrival| arrival.id);
+        let mut new = inbox::record_all(self.db, CONSUMER, ids, at)?;
+        let (mut notices, mut destinations) = (Vec::new(), Vec::new());
+        for arrival in arrivals
+            .into_iter()
+            .filter(|arrival| new.remove(&arrival.id))
+        {
+            match arrival.word {
+                Word::Notice(notice) => {
+                    notices.push(self.delivery(arrival.id, arrival.request_id, notice, config));
+                }
+                Word::Destination(destination) => destinations.push(destination),
+            }
+        }
+        let told = notices
+            .iter()
+            .filter(|row| row.settled_at.is_none())
+            .map(|row| row.project_id);
+        let configured = destinations
+            .iter()
+            .map(|destination| destination.project_id);
+        let projects: BTreeSet<i64> = told.chain(configured).collect();
+        queries::expect_all(self.db, &projects, at)?;
+        for destination in &destinations {
+            let (project, revision) = (destination.project_id, destination.revision);
+            let sealed = destination.sealed.as_deref();
+            queries::configure(self.db, project, revision, sealed, at)?;
+        }
+        self.write_down(notices)
+    }
+
+    /// Plans before ends, so that those who wait for each other meet, in whatever order they came.
+    fn write_down(&mut self, notices: Vec<NewDelivery>) -> QueryResult<()> {
+        let at = self.now.naive_utc();
+        let (mut ends, others): (Vec<_>, Vec<_>) =
+            notices.into_iter().partition(|row| is(row, Kind::is_end));
+        queries::insert_deliveries(self.db, &others)?;
+        let sessions = |rows: &[NewDelivery]| -> Vec<String> {
+            rows.iter().map(|row| row.session_id.clone()).collect()
+        };
+        if !ends.is_empty() {
+            let planned = queries::plans_among(self.db, &sessions(&ends))?;
+            for row in ends
+                .iter_mut()
+                .filter(|row| !planned.contains(&row.session_id))
+            {
+                row.next_attempt_at = at + PLAN_MAY_BE_LATE;
+            }
+            queries::insert_deliveries(self.db, &ends)?;
+        }
+        let plans: Vec<NewDelivery> = others
+            .into_iter()
+            .filter(|row| is(row, |kind| kind == Kind::Plan))
+            .collect();
+        if !plans.is_empty() {
+            queries::release_ends(self.db, &sessions(&plans), at)?;
+        }
+        for row in plans {
+            if let Some(reason) = row.reason.clone() {
+                self.tell([&row.into()].into_iter(), Ending::Skipped, &reason)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn delivery(
+        &self,
+        id: Uuid,
+        request_id: Option<String>,
+        notice: Notice,
+        config: ChatConfig,
+    ) -> NewDelivery {
+        let at = self.now.naive_utc();
+        let give_up_after = match notice.kind {
+            Kind::Test => TEST_GIVEN_UP_AFTER,
+            Kind::Plan | Kind::Finished | Kind::Abandoned => config.give_up_after(),
+        };
+        let is_told = notice.skipped.is_none();
+        NewDelivery {
+            event_id: id.to_string(),
+            session_id: notice.session_id.to_string(),
+            project_id: notice.project_id,
+            revision: notice.revision,
+            request_id,
+            payload: Some(notice.payload).filter(|_| is_told),
+            state: if is_told {
+                PENDING
+            } else {
+                Ending::Skipped.name()
+            },
+            attempts: 0,
+            next_attempt_at: at,
+            give_up_at: at + give_up_after,
+            reason: notice.skipped.map(str::to_owned),
+            created_at: at,
+            settled_at: Some(at).filter(|_| !is_told),
+            kind: notice.kind.name(),
+        }
+    }
+}
+
+fn is(row: &NewDelivery, wanted: impl Fn(Kind) -> bool) -> bool {
+    wanted(Kind::of(row.kind))
+}
+
+impl From<NewDelivery> for DeliveryRow {
+    fn from(row: NewDelivery) -> Self {
+        Self {
+            event_id: row.event_id,
+            session_id: row.session_id,
+            project_id: row.project_id,
+            request_id: row.request_id,
+            payload: row.payload,
+            attempts: row.attempts,
+            give_up_at: row.give_up_at,
+            reason: row.reason,
+            kind: row.kind.to_owned(),
+            batch_id: None,
+        }
+    }
+}

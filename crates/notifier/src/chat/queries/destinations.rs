@@ -1,0 +1,206 @@
+use std::collections::BTreeSet;
+
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::dsl::{min, sql};
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Nullable, Timestamp};
+use diesel::upsert::excluded;
+
+use crate::chat::model::{ACTIVE, DISABLED, DestinationRow, REMOVED, UNKNOWN};
+use crate::schema::destinations;
+
+/// Has the hooks of these projects looked at now, and makes their rows if nothing is known of them yet. While
+/// somebody holds a hook, the holder looks again before letting go.
+///
+/// The rows are locked in the order of the projects until the transaction ends, so that nothing is added
+/// behind the back of whoever decides when to look next, and two who add do not wait for each other in a ring.
+pub(in crate::chat) fn expect_all(
+    db: &mut Db,
+    projects: &BTreeSet<i64>,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    match db {
+        Db::Pg(conn) if projects.len() > 1 => diesel::sql_query(
+            "INSERT INTO destinations (project_id, revision, state, failures, free_at, due_at, updated_at) \
+             SELECT project_id, 0, 'unknown', 0, $2, $2, $2 FROM unnest($1) AS project_id \
+             ON CONFLICT (project_id) DO UPDATE SET due_at = greatest(destinations.free_at, excluded.due_at) \
+             WHERE destinations.lease_owner IS NULL AND (destinations.due_at IS NULL OR destinations.due_at > excluded.due_at)",
+        )
+        .bind::<Array<BigInt>, _>(projects.iter().copied().collect::<Vec<_>>())
+        .bind::<Timestamp, _>(now)
+        .execute(conn)
+        .map(drop),
+        _ => projects.iter().try_for_each(|project| expect(db, *project, now)),
+    }
+}
+
+fn expect(db: &mut Db, project_id: i64, now: NaiveDateTime) -> QueryResult<()> {
+    let row = (
+        destinations::project_id.eq(project_id),
+        destinations::revision.eq(0),
+        destinations::state.eq(UNKNOWN),
+        destinations::failures.eq(0),
+        destinations::free_at.eq(now),
+        destinations::due_at.eq(Some(now)),
+        destinations::updated_at.eq(now),
+    );
+    let sooner = sql::<Nullable<Timestamp>>(
+        "CASE WHEN destinations.lease_owner IS NULL AND (destinations.due_at IS NULL OR destinations.due_at > excluded.due_at) \
+         THEN CASE WHEN destinations.free_at > excluded.due_at THEN destinations.free_at ELSE excluded.due_at END \
+         ELSE destinations.due_at END",
+    );
+    on_backend!(db, conn => diesel::insert_into(destinations::table)
+        .values(row)
+        .on_conflict(destinations::project_id)
+        .do_update()
+        .set(destinations::due_at.eq(sooner))
+        .execute(conn))
+    .map(drop)
+}
+
+/// Keeps a destination if it is newer than the one that is known; null takes it away.
+pub(in crate::chat) fn configure(
+    db: &mut Db,
+    project_id: i64,
+    revision: i64,
+    sealed: Option<&str>,
+    now: NaiveDateTime,
+) -> QueryResult<bool> {
+    let row = (
+        destinations::project_id.eq(project_id),
+        destinations::revision.eq(revision),
+        destinations::state.eq(if sealed.is_some() { ACTIVE } else { REMOVED }),
+        destinations::sealed.eq(sealed),
+        destinations::failures.eq(0),
+        destinations::free_at.eq(now),
+        destinations::due_at.eq(Some(now)),
+        destinations::updated_at.eq(now),
+    );
+    let soon = sql::<Nullable<Timestamp>>(
+        "CASE WHEN destinations.lease_owner IS NULL THEN excluded.due_at ELSE destinations.due_at END",
+    );
+    let newer = destinations::revision.lt(excluded(destinations::revision));
+    let upsert = diesel::insert_into(destinations::table)
+        .values(row)
+        .on_conflict(destinations::project_id)
+        .do_update()
+        .set((
+            destinations::revision.eq(excluded(destinations::revision)),
+            destinations::state.eq(excluded(destinations::state)),
+            destinations::sealed.eq(excluded(destinations::sealed)),
+            destinations::reason.eq(None::<String>),
+            destinations::failures.eq(excluded(destinations::failures)),
+            destinations::free_at.eq(excluded(destinations::free_at)),
+            destinations::due_at.eq(soon),
+            destinations::updated_at.eq(excluded(destinations::updated_at)),
+        ));
+    let changed = on_backend!(db, conn => diesel::query_dsl::methods::FilterDsl::filter(upsert, newer).execute(conn))?;
+    Ok(changed == 1)
+}
+
+/// When the next hook is to be looked at.
+pub(in crate::chat) fn next_due(db: &mut Db) -> QueryResult<Option<NaiveDateTime>> {
+    destinations::table
+        .filter(destinations::due_at.is_not_null())
+        .select(min(destinations::due_at))
+        .first(db)
+}
+
+/// Hooks that are to be looked at and that nobody holds, or whose holder is gone. Locked until the
+/// transaction ends; those that another process is taking now are left to it.
+pub(in crate::chat) fn due_destinations(
+    db: &mut Db,
+    now: NaiveDateTime,
+    limit: i64,
+) -> QueryResult<Vec<DestinationRow>> {
+    let due = destinations::table
+        .filter(
+            destinations::due_at
+                .is_not_null()
+                .and(destinations::due_at.le(now)),
+        )
+        .order((destinations::due_at, destinations::project_id))
+        .limit(limit);
+    match db {
+        Db::Pg(conn) => due
+            .select(DestinationRow::as_select())
+            .for_update()
+            .skip_locked()
+            .load(conn),
+        Db::Sqlite(conn) => due.select(DestinationRow::as_select()).load(conn),
+    }
+}
+
+/// A hook, locked until the transaction ends: whoever adds a delivery meanwhile waits, so that its row is
+/// not overlooked when the next look is decided.
+pub(in crate::chat) fn lock_destination(
+    db: &mut Db,
+    project_id: i64,
+) -> QueryResult<Option<DestinationRow>> {
+    let one = destinations::table.find(project_id);
+    match db {
+        Db::Pg(conn) => one
+            .select(DestinationRow::as_select())
+            .for_update()
+            .first(conn)
+            .optional(),
+        Db::Sqlite(conn) => one
+            .select(DestinationRow::as_select())
+            .first(conn)
+            .optional(),
+    }
+}
+
+/// Holds a hook until `until`.
+pub(in crate::chat) fn hold(
+    db: &mut Db,
+    destination: &DestinationRow,
+    owner: &str,
+    until: NaiveDateTime,
+) -> QueryResult<()> {
+    diesel::update(destinations::table.find(destination.project_id))
+        .set((
+            destinations::lease_owner.eq(Some(owner)),
+            destinations::due_at.eq(Some(until)),
+            destinations::failures.eq(destination.failures),
+            destinations::free_at.eq(destination.free_at),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Lets a hook go, to be looked at again at `due_at`.
+pub(in crate::chat) fn let_go(
+    db: &mut Db,
+    destination: &DestinationRow,
+    due_at: Option<NaiveDateTime>,
+) -> QueryResult<()> {
+    diesel::update(destinations::table.find(destination.project_id))
+        .set((
+            destinations::lease_owner.eq(None::<String>),
+            destinations::due_at.eq(due_at),
+            destinations::failures.eq(destination.failures),
+            destinations::free_at.eq(destination.free_at),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Switches a hook off.
+pub(in crate::chat) fn disable(
+    db: &mut Db,
+    project_id: i64,
+    reason: &str,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    diesel::update(destinations::table.find(project_id))
+        .set((
+            destinations::state.eq(DISABLED),
+            destinations::sealed.eq(None::<String>),
+            destinations::reason.eq(Some(reason)),
+            destinations::updated_at.eq(now),
+        ))
+        .execute(db)
+        .map(drop)
+}

@@ -1,0 +1,138 @@
+//! Rooms of Matrix: `m.notice`, which programs never answer, as text and as HTML.
+
+use event_types::ChatAddress;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+use super::article::article;
+use super::escape::{Markup, quote};
+use super::tongue::Tongue;
+use super::{Call, Method, Notice};
+
+/// An event has 64 KiB for everything, and each text is in it twice.
+const NOTE_LIMIT: usize = 2_800;
+const NOTE_LINES: usize = 60;
+const DIGEST: usize = 6_000;
+
+const PLAIN: Markup = Markup {
+    entities: false,
+    backslash: "",
+    at_line_start: "",
+    apart: "",
+};
+
+/// The body, for programs that show text.
+struct Text;
+
+/// The formatted body.
+struct Html;
+
+impl Tongue for Text {
+    fn theirs(&self, text: &str, limit: usize) -> String {
+        PLAIN.line(text, limit)
+    }
+
+    fn strong(&self, escaped: &str) -> String {
+        escaped.to_owned()
+    }
+}
+
+impl Tongue for Html {
+    fn theirs(&self, text: &str, limit: usize) -> String {
+        html(&PLAIN.line(text, limit))
+    }
+
+    fn strong(&self, escaped: &str) -> String {
+        format!("<b>{escaped}</b>")
+    }
+}
+
+/// Puts the message where the room takes it; the server keeps only one for each transaction.
+pub(super) fn call(address: &ChatAddress, transaction: &str, notices: &[Notice]) -> Option<Call> {
+    let ChatAddress::Room {
+        homeserver_url,
+        room_id,
+        access_token,
+    } = address
+    else {
+        return None;
+    };
+    let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+    let url = format!(
+        "{}/_matrix/client/v3/rooms/{}/send/m.room.message/{}",
+        homeserver_url.trim_end_matches('/'),
+        encode(room_id),
+        encode(transaction)
+    );
+    let body = match notices {
+        [one] => message(one),
+        several => digest(several),
+    };
+    Some(Call {
+        method: Method::Put,
+        url,
+        bearer: Some(SecretString::from(access_token.as_str())),
+        body,
+    })
+}
+
+fn message(notice: &Notice) -> Value {
+    let article = article(notice);
+    let (mut text, mut formatted) = (Text.summary(&article), Html.summary(&article));
+    if !article.note.is_empty() {
+        let note = PLAIN.text(article.note, NOTE_LIMIT);
+        text = format!("{text}\n{}", quote(&note, NOTE_LINES));
+        let lines: Vec<String> = note.lines().map(html).collect();
+        formatted = format!("{formatted}<blockquote>{}</blockquote>", lines.join("<br>"));
+    }
+    shown(&text, &formatted)
+}
+
+/// Several at once.
+fn digest(notices: &[Notice]) -> Value {
+    let lines = Text.digest_lines(notices, "", DIGEST);
+    let line = |(index, text): (usize, &String)| match notices.get(index) {
+        // The last line may say what is missing instead.
+        Some(notice) if *text == Text.digest_line(&article(notice)) => {
+            format!("<li>{}</li>", Html.digest_line(&article(notice)))
+        }
+        _ => format!("<li>{}</li>", html(text)),
+    };
+    let items: String = lines.iter().enumerate().map(line).collect();
+    let bullets: Vec<String> = lines.iter().map(|line| format!("• {line}")).collect();
+    shown(
+        &format!(
+            "{}\n{}",
+            Text.digest_headline(notices.len()),
+            bullets.join("\n")
+        ),
+        &format!("{}<ul>{items}</ul>", Html.digest_headline(notices.len())),
+    )
+}
+
+fn shown(text: &str, formatted: &str) -> Value {
+    json!({
+        "msgtype": "m.notice",
+        "body": text,
+        "format": "org.matrix.custom.html",
+        "formatted_body": formatted,
+        // Says that nobody is called, so that no server looks for names in the text.
+        "m.mentions": {},
+    })
+}
+
+fn html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            other => out.push(other),
+        }
+    }
+    out
+}

@@ -1,0 +1,77 @@
+//! Mattermost's incoming hooks: Slack's shape, but Markdown in it.
+
+use serde_json::{Value, json};
+
+use super::Notice;
+use super::article::article;
+use super::escape::{Markup, quote};
+use super::tongue::Tongue;
+
+/// Mattermost's limit for a post is 16,383 characters; an attachment has room for more.
+const NOTE_LIMIT: usize = 6_000;
+const NOTE_LINES: usize = 100;
+const DIGEST: usize = 12_000;
+
+/// Slack's `<…>` is looked for before the Markdown is read, and no backslash hides it; entities do.
+const MARKDOWN: Markup = Markup {
+    entities: true,
+    backslash: "\\`*_[]~|",
+    at_line_start: "#-+",
+    apart: "",
+};
+
+struct Mattermost;
+
+impl Tongue for Mattermost {
+    fn theirs(&self, text: &str, limit: usize) -> String {
+        MARKDOWN.line(text, limit)
+    }
+
+    fn strong(&self, escaped: &str) -> String {
+        format!("**{escaped}**")
+    }
+}
+
+/// One in full, several in a digest.
+pub(super) fn write(notices: &[Notice], channel: &str) -> Value {
+    match notices {
+        [one] => message(one, channel),
+        several => digest(several, channel),
+    }
+}
+
+fn message(notice: &Notice, channel: &str) -> Value {
+    let article = article(notice);
+    let headline = Mattermost.say(&article.headline);
+    if article.facts.is_empty() {
+        return shown(&headline, &[], channel);
+    }
+    let field = |(title, value): &(_, _)| json!({ "title": title, "value": Mattermost.say(value), "short": true });
+    let fields: Vec<Value> = article.facts.iter().map(field).collect();
+    let attachment = json!({
+        "fallback": Mattermost.summary(&article),
+        "color": format!("#{:06x}", article.mood.colour()),
+        "text": quote(&MARKDOWN.text(article.note, NOTE_LIMIT), NOTE_LINES),
+        "fields": fields,
+    });
+    shown(&headline, &[attachment], channel)
+}
+
+fn digest(notices: &[Notice], channel: &str) -> Value {
+    let headline = Mattermost.digest_headline(notices.len());
+    let lines = Mattermost.digest_lines(notices, "- ", DIGEST).join("\n");
+    shown(&format!("{headline}\n\n{lines}"), &[], channel)
+}
+
+fn shown(text: &str, attachments: &[Value], channel: &str) -> Value {
+    let mut message = json!({ "text": text, "attachments": attachments });
+    let channel = channel.trim().trim_start_matches('#');
+    // With "@" it would be a message to one person; without a channel the hook's own is taken.
+    if let (Some(message), false) = (
+        message.as_object_mut(),
+        channel.is_empty() || channel.starts_with('@'),
+    ) {
+        message.insert("channel".to_owned(), channel.into());
+    }
+    message
+}

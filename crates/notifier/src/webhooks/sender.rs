@@ -1,0 +1,162 @@
+use std::time::Duration;
+
+use event_types::{WebhookConfigured, WebhookTarget};
+use secrecy::ExposeSecret;
+use service_kit::Clock;
+use service_kit::guard::{self, GuardError, GuardedClient};
+use service_kit::seal::Sealer;
+use tokio::time::Instant;
+
+use super::model::{Answer, Job, Reply};
+use super::signature::sign;
+
+/// Opens a webhook's target, signs and posts. Address and secrets are in clear nowhere but here.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender {
+    guard: GuardedClient,
+    sealer: Sealer,
+    clock: Clock,
+}
+
+impl Sender {
+    pub(crate) fn new(guard: GuardedClient, sealer: Sealer, clock: Clock) -> Self {
+        Self {
+            guard,
+            sealer,
+            clock,
+        }
+    }
+
+    /// Makes a call; answers within about ten seconds.
+    pub(super) async fn send(&self, job: &Job) -> Answer {
+        let target = match self.open(job) {
+            Ok(target) => target,
+            Err(reason) => return unsent(job, reason),
+        };
+        let (id, body) = (job.call.delivery_id.as_str(), &job.call.body);
+        let now = self.clock.now();
+        let Some(signature) = sign(&target.secrets, id, now, body) else {
+            return unsent(job, "there is no secret to sign with".to_owned());
+        };
+        let timestamp = now.timestamp().to_string();
+        let headers = [
+            ("content-type", "application/json"),
+            ("webhook-id", id),
+            ("webhook-timestamp", &timestamp),
+            ("webhook-signature", &signature),
+        ];
+        let began = Instant::now();
+        let answered = match self.guard.check_url(&target.url) {
+            Ok(url) => self.guard.post(&url, body.clone(), &headers).await,
+            Err(error) => Err(error),
+        };
+        judge(answered, began.elapsed())
+    }
+
+    fn open(&self, job: &Job) -> Result<WebhookTarget, String> {
+        let context = WebhookConfigured::seal_context(job.call.webhook_id, job.revision);
+        let opened = self
+            .sealer
+            .open(&context, &job.sealed)
+            .map_err(|error| error.to_string())?;
+        // serde's message would quote what it stumbled over.
+        serde_json::from_slice(opened.expose_secret()).map_err(|_| "it is not a target".to_owned())
+    }
+}
+
+/// For what the operator can mend: a missing key, an older version.
+fn unsent(job: &Job, reason: String) -> Answer {
+    let webhook = job.call.webhook_id;
+    log::error!("the target of the webhook {webhook} cannot be used: {reason}");
+    Answer::Unsent("The webhook's settings could not be read".to_owned())
+}
+
+fn judge(answered: Result<guard::Answer, GuardError>, took: Duration) -> Answer {
+    let status = answered.as_ref().ok().map(|answer| answer.status);
+    let reply = Reply { status, took };
+    match answered {
+        Err(
+            error @ (GuardError::InvalidUrl
+            | GuardError::SchemeNotAllowed
+            | GuardError::ForbiddenAddress),
+        ) => Answer::Gone {
+            reply,
+            reason: format!("The address cannot be called: {error}"),
+        },
+        Err(error) => Answer::Later {
+            reply,
+            reason: format!("The receiver gave no answer: {error}"),
+            wait: None,
+            maybe_taken: matches!(error, GuardError::Timeout | GuardError::Broken),
+        },
+        Ok(answer) => {
+            let reason = format!("The receiver answered {}", answer.status);
+            match answer.status {
+                200..=299 => Answer::Delivered(reply),
+                410 => Answer::Gone { reply, reason },
+                _ => Answer::Later {
+                    reply,
+                    reason,
+                    wait: answer.retry_after,
+                    maybe_taken: false,
+                },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOOK: Duration = Duration::from_millis(3);
+
+    fn answered(status: u16) -> Answer {
+        let answer = guard::Answer {
+            status,
+            retry_after: Some(Duration::from_secs(7)),
+            body: Vec::new(),
+            complete: true,
+        };
+        judge(Ok(answer), TOOK)
+    }
+
+    #[test]
+    fn each_status_has_its_consequence() {
+        for status in [200, 202, 204] {
+            let reply = Reply {
+                status: Some(status),
+                took: TOOK,
+            };
+            assert_eq!(answered(status), Answer::Delivered(reply));
+        }
+        assert!(matches!(answered(410), Answer::Gone { .. }));
+        for status in [301, 400, 401, 404, 429, 500, 503] {
+            let answer = answered(status);
+            assert!(
+                matches!(
+                    answer,
+                    Answer::Later {
+                        wait: Some(_),
+                        maybe_taken: false,
+                        ..
+                    }
+                ),
+                "{status}"
+            );
+        }
+        for (error, maybe) in [
+            (GuardError::Timeout, true),
+            (GuardError::Broken, true),
+            (GuardError::Connect, false),
+        ] {
+            let answer = judge(Err(error), TOOK);
+            assert!(
+                matches!(answer, Answer::Later { maybe_taken, .. } if maybe_taken == maybe),
+                "{error}"
+            );
+        }
+        let answer = judge(Err(GuardError::ForbiddenAddress), TOOK);
+        assert!(matches!(answer, Answer::Gone { .. }));
+    }
+}

@@ -1,0 +1,57 @@
+use std::time::Duration;
+
+use db_kit::DbError;
+
+use super::ledger::Ledger;
+use super::model::{Answer, Job};
+use super::sender::Sender;
+use crate::scheduler::{Stopping, Work};
+
+/// The most webhooks that are called at once.
+const WEBHOOKS_AT_ONCE: usize = 128;
+
+/// Making the calls that the ledger has, one webhook a run.
+#[derive(Clone)]
+pub(super) struct Calling {
+    ledger: Ledger,
+    sender: Sender,
+}
+
+impl Calling {
+    pub(super) fn new(ledger: Ledger, sender: Sender) -> Self {
+        Self { ledger, sender }
+    }
+}
+
+impl Work for Calling {
+    type Job = Job;
+    type Answer = Answer;
+    type Line = ();
+
+    const NAME: &'static str = "calls of webhooks";
+    const AT_A_TIME: usize = 32;
+
+    fn room(&self, busy: usize) -> usize {
+        WEBHOOKS_AT_ONCE.saturating_sub(busy)
+    }
+
+    async fn next_due(&self) -> Result<Option<Duration>, DbError> {
+        self.ledger.next_due().await
+    }
+
+    async fn lease(&self, limit: i64) -> Result<Vec<Job>, DbError> {
+        self.ledger.lease(limit).await
+    }
+
+    async fn act(&self, (): &mut (), job: &Job, _: &Stopping) -> Answer {
+        self.sender.send(job).await
+    }
+
+    async fn settle(&self, job: &Job, answer: &Answer, keep: bool) -> Result<Option<Job>, DbError> {
+        self.ledger.settle(job, answer, keep).await
+    }
+
+    async fn keep_house(&self, forget: bool) -> Result<(), DbError> {
+        self.ledger.keep_house(forget).await
+    }
+}

@@ -1,0 +1,126 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use test_kit::{ChatReply, wait_until};
+
+use crate::admin_kit::{json as ask, refusal, text};
+use crate::kit::{PATIENCE, Stage};
+
+fn of(listed: &Value, id: impl ToString) -> Value {
+    let deliveries = listed["deliveries"].as_array().unwrap();
+    let found = deliveries
+        .iter()
+        .find(|one| one["id"] == id.to_string().as_str());
+    found.cloned().unwrap_or_default()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_and_what_became_of_the_rest_is_listed_and_one_that_waits_is_tried_on_demand() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("secret-hook")).await;
+    let delivered = stage.begin(3, Some(1), "a note").await;
+    stage.word_of(delivered).await;
+    let skipped = stage.begin(4, None, "nobody to tell").await;
+    stage.word_of(skipped).await;
+    stage.chat.usually(ChatReply::Status(500));
+    let waits = stage.begin(3, Some(1), "waits").await;
+    // Several tries, so that the next one is far off.
+    let far = wait_until("some tries", Duration::from_secs(40), async || {
+        let one = of(&ask(&stage, &["deliveries", "--state", "waiting"]), waits);
+        (one["attempts"].as_i64()? >= 2 && one["state"] == "pending").then_some(one)
+    })
+    .await;
+    assert_eq!(
+        (&far["medium"], &far["kind"], &far["project_id"]),
+        (&json!("chat"), &json!("plan"), &json!(3))
+    );
+    assert!(far["reason"].as_str().unwrap().contains("500"), "{far}");
+    assert!(far["next_attempt_at"].is_string() && far["give_up_at"].is_string());
+
+    let all = ask(&stage, &["deliveries"]);
+    assert_eq!(of(&all, delivered)["state"], "delivered");
+    assert_eq!(of(&all, delivered)["next_attempt_at"], Value::Null);
+    assert_eq!(of(&all, skipped)["reason"], "The project has no chat");
+    let newest: Vec<&str> = all["deliveries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["id"].as_str().unwrap())
+        .collect();
+    assert!(newest.is_sorted_by(|a, b| a > b), "{newest:?}");
+    let of_four = ask(&stage, &["deliveries", "list", "--project", "4"]);
+    assert_eq!(of_four["deliveries"].as_array().unwrap().len(), 1);
+    for (state, id) in [
+        ("delivered", delivered),
+        ("skipped", skipped),
+        ("waiting", waits),
+    ] {
+        let only = ask(&stage, &["deliveries", "--state", state]);
+        assert_eq!(only["deliveries"].as_array().unwrap().len(), 1, "{state}");
+        assert_eq!(of(&only, id)["id"], id.to_string().as_str());
+    }
+    // Page by page.
+    let page = ask(&stage, &["deliveries", "--limit", "2"]);
+    let next = page["next_before"].as_str().unwrap();
+    let rest = ask(&stage, &["deliveries", "--limit", "2", "--before", next]);
+    assert_eq!(
+        (
+            rest["deliveries"].as_array().unwrap().len(),
+            &rest["next_before"]
+        ),
+        (1, &Value::Null)
+    );
+
+    let table = text(&stage, &["deliveries"]);
+    for word in [
+        "plan to project 3",
+        "delivered",
+        "skipped",
+        "The project has no chat",
+    ] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    assert!(
+        table.lines().all(|line| line.chars().count() <= 100),
+        "{table}"
+    );
+    let short = &waits.simple().to_string()[20..];
+    let shown = text(&stage, &["deliveries", "show", short]);
+    assert!(
+        shown.contains("plan to project 3") && shown.contains("attempts"),
+        "{shown}"
+    );
+    for printed in [&table, &shown, &all.to_string()] {
+        assert!(
+            !printed.contains("secret-hook") && !printed.contains("a note"),
+            "{printed}"
+        );
+    }
+
+    stage.chat.usually(ChatReply::Status(200));
+    text(&stage, &["deliveries", "retry", short]);
+    assert_eq!(stage.word_of(waits).await.0, "notification.delivered.v1");
+    let refused = refusal(&stage, &["deliveries", "retry", short]);
+    assert!(refused.contains("is delivered"), "{refused}");
+    let unknown = refusal(&stage, &["deliveries", "show", "000000000000"]);
+    assert!(unknown.contains("`notifier admin deliveries`"), "{unknown}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_retry_on_demand_is_not_before_the_chat_wants_it() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    stage
+        .chat
+        .script([ChatReply::RetryAfter(429, "3600".to_owned())]);
+    let id = stage.begin(3, Some(1), "patient").await;
+    stage.chat.next_message().await;
+    wait_until("the answer to be written", PATIENCE, async || {
+        let one = of(&ask(&stage, &["deliveries"]), id);
+        (one["state"] == "pending" && one["attempts"] == 1).then_some(())
+    })
+    .await;
+    text(&stage, &["deliveries", "retry", &id.to_string()]);
+    let early = stage.chat.next_message_within(Duration::from_secs(2)).await;
+    assert!(early.is_none(), "{early:?}");
+}

@@ -1,0 +1,47 @@
+//! `notifier admin …` as a program beside the stage's notifier.
+
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::kit::Stage;
+
+/// The program with the stage's configuration, not started yet.
+pub(crate) fn command(stage: &Stage, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_notifier"));
+    command
+        .arg("admin")
+        .args(args)
+        .env_clear()
+        .env("NOTIFIER__DATABASE__URL", stage.db.url())
+        .env("NOTIFIER__BROKER__URL", stage.kit.url())
+        .env("NOTIFIER__BROKER__PREFIX", stage.kit.prefix())
+        .stdin(Stdio::null());
+    command
+}
+
+pub(crate) fn run(stage: &Stage, args: &[&str]) -> Output {
+    command(stage, args).output().unwrap()
+}
+
+/// What it printed; it must have done all.
+pub(crate) fn text(stage: &Stage, args: &[&str]) -> String {
+    let output = run(stage, args);
+    assert!(output.status.success(), "{args:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+pub(crate) fn json(stage: &Stage, args: &[&str]) -> Value {
+    let mut args = args.to_vec();
+    args.push("--json");
+    serde_json::from_str(&text(stage, &args)).unwrap()
+}
+
+/// The one line that says why it did not do what was asked.
+pub(crate) fn refusal(stage: &Stage, args: &[&str]) -> String {
+    let output = run(stage, args);
+    assert_eq!(output.status.code(), Some(1), "{args:?}: {output:?}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(error.lines().count(), 1, "{error}");
+    error
+}

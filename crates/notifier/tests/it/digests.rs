@@ -1,0 +1,357 @@
+//! Several notices in one message, and the order of what is told of one session.
+
+use std::time::Duration;
+
+use broker::Outcome;
+use db_kit::DbError;
+use diesel::prelude::*;
+use event_types::{ChatTestRequested, SessionAbandoned, SessionStarted, SessionSubmitted};
+use test_kit::{ChatMessage, ChatReply, TestBackend, wait_until};
+use uuid::Uuid;
+
+use crate::kit::{PATIENCE, Stage};
+
+diesel::table! {
+    deliveries (event_id) { event_id -> Text, }
+}
+
+fn submitted(started: &SessionStarted, announce: &[&str]) -> SessionSubmitted {
+    let mut chat = started.chat.clone().unwrap();
+    chat.announce = announce.iter().map(|&what| what.to_owned()).collect();
+    SessionSubmitted {
+        session_id: started.session_id,
+        user: started.user.clone(),
+        project: started.project.clone(),
+        category: started.category.clone(),
+        planned_duration: 50,
+        started_at: started.started_at,
+        expected_end_at: started.expected_end_at,
+        client: started.client.clone(),
+        chat: Some(chat),
+        status: "completed".to_owned(),
+        credited_minutes: 47,
+        points_awarded: 4.7,
+        streak: 3,
+        submitted_at: started.expected_end_at,
+    }
+}
+
+/// The notes that a message tells, in its order.
+fn notes(message: &ChatMessage) -> Vec<String> {
+    let words = message.text().split("note-").skip(1);
+    words.map(|rest| rest.chars().take(2).collect()).collect()
+}
+
+fn tells_the_end(message: &ChatMessage) -> bool {
+    notes(message).is_empty() && message.text().contains("finished")
+}
+
+impl Stage {
+    /// Has notices wait for a hook that is not known yet.
+    async fn await_hook(&self, names: &[&str]) -> Vec<Uuid> {
+        let mut ids = Vec::new();
+        for name in names {
+            ids.push(self.begin(3, Some(1), &format!("note-{name}")).await);
+        }
+        self.rows(ids.len()).await;
+        ids
+    }
+
+    /// Waits until so many notifications are written down.
+    async fn rows(&self, wanted: usize) {
+        let pool = self.pool();
+        wait_until(
+            "the notifications to be written down",
+            PATIENCE,
+            async || {
+                let count = pool
+                    .read(|db| Ok::<_, DbError>(deliveries::table.count().get_result::<i64>(db)?));
+                (usize::try_from(count.await.unwrap()).unwrap() == wanted).then_some(())
+            },
+        )
+        .await;
+    }
+
+    async fn all_delivered(&self, ids: &[Uuid]) {
+        for id in ids {
+            assert_eq!(self.word_of(*id).await.0, "notification.delivered.v1");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_due_together_is_told_in_one_message_and_told_back_each() {
+    let stage = Stage::set().await;
+    let ids = stage.await_hook(&["a1", "a2", "a3", "a4", "a5"]).await;
+    stage.configure(3, 1, Some("a")).await;
+    let message = stage.chat.next_message().await;
+    assert_eq!(notes(&message), ["a1", "a2", "a3", "a4", "a5"]);
+    stage.all_delivered(&ids).await;
+    assert_eq!(stage.chat.messages().len(), 1);
+    assert_eq!(
+        stage
+            .figure("notifications_total{outcome=\"delivered\"}")
+            .await,
+        5
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_digest_has_twenty_notices_at_most_and_a_test_is_never_in_one() {
+    let stage = Stage::set().await;
+    let names: Vec<String> = (10..35).map(|n| n.to_string()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let ids = stage.await_hook(&names).await;
+    let requested = ChatTestRequested {
+        test_id: Uuid::now_v7(),
+        project_id: 3,
+        project_name: "Apollo".to_owned(),
+        revision: 1,
+        requested_by: "ada".to_owned(),
+        channel: String::new(),
+    };
+    stage.tell(&requested).await;
+    stage.rows(26).await;
+    stage.configure(3, 1, Some("a")).await;
+    let mut counts = Vec::new();
+    for _ in 0..3 {
+        let message = stage.chat.next_message().await;
+        counts.push(notes(&message).len());
+        assert_eq!(notes(&message).is_empty(), message.text().contains("test"));
+    }
+    assert_eq!(counts, [20, 5, 0]);
+    stage.all_delivered(&ids).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_digest_that_nobody_answered_for_is_sent_again_as_it_was() {
+    let stage = Stage::set().await;
+    let mut ids = stage.await_hook(&["a1", "a2", "a3"]).await;
+    stage.chat.script([ChatReply::Hang]);
+    stage.configure(3, 1, Some("a")).await;
+    let first = stage.chat.next_message().await;
+    ids.push(stage.begin(3, Some(1), "note-b1").await);
+    stage.all_delivered(&ids).await;
+    assert_eq!(notes(&first), ["a1", "a2", "a3"]);
+    // Whichever was due sooner.
+    let mut later = stage.chat.messages().split_off(1);
+    later.sort_by_key(notes);
+    assert_eq!(later.len(), 2);
+    assert_eq!(later[0].body, first.body);
+    assert_eq!(notes(&later[1]), ["b1"]);
+    assert_eq!(
+        stage.figure("notification_possible_duplicates_total").await,
+        3
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_digest_that_a_dead_process_was_sending_is_sent_again_as_it_was() {
+    let mut stage = Stage::set().await;
+    stage.chat.usually(ChatReply::Status(500));
+    let mut ids = stage.await_hook(&["a1", "a2"]).await;
+    stage.configure(3, 1, Some("a")).await;
+    let first = stage.chat.next_message().await;
+    ids.push(stage.begin(3, Some(1), "note-b1").await);
+    stage.rows(3).await;
+    stage.stop().await;
+    // As kill -9 between the chat's answer and the row leaves it, once the lease is over.
+    stage.execute(
+        "UPDATE deliveries SET state = 'sending', next_attempt_at = created_at WHERE batch_id IS NOT NULL; \
+         UPDATE deliveries SET next_attempt_at = created_at; \
+         UPDATE destinations SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at",
+    );
+    let before = stage.chat.messages().len();
+    stage.chat.usually(ChatReply::Status(200));
+    stage.start().await;
+    stage.all_delivered(&ids).await;
+    let after = stage.chat.messages();
+    assert_eq!(after[before].body, first.body);
+    assert_eq!(notes(&after[before + 1]), ["b1"]);
+    assert_eq!(
+        stage.figure("notification_possible_duplicates_total").await,
+        2
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_digest_that_is_refused_is_told_one_by_one() {
+    let stage = Stage::set().await;
+    let ids = stage.await_hook(&["a1", "a2", "a3"]).await;
+    let refusal = || ChatReply::Status(400);
+    // The digest, and what was wrong in it.
+    stage
+        .chat
+        .script([refusal(), ChatReply::Status(200), refusal()]);
+    stage.configure(3, 1, Some("a")).await;
+    let mut told = Vec::new();
+    for _ in 0..4 {
+        told.push(notes(&stage.chat.next_message().await));
+    }
+    assert_eq!(told[0], ["a1", "a2", "a3"]);
+    assert_eq!(told[1..].concat(), ["a1", "a2", "a3"]);
+    stage.all_delivered(&[ids[0], ids[2]]).await;
+    let (kind, data) = stage.word_of(ids[1]).await;
+    assert_eq!(
+        (kind.as_str(), &data["reason"]),
+        ("notification.failed.v1", &"The chat answered 400".into())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_a_session_ended_is_told_after_its_plan_even_if_that_comes_later() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    let started = stage.started(3, Some(1), "note-a1");
+    let end = stage.tell(&submitted(&started, &["finished"])).await;
+    let early = stage
+        .chat
+        .next_message_within(Duration::from_millis(1_500))
+        .await;
+    assert!(early.is_none(), "{early:?}");
+    let plan = stage.tell(&started).await;
+    assert_eq!(notes(&stage.chat.next_message().await), ["a1"]);
+    assert!(tells_the_end(&stage.chat.next_message().await));
+    stage.all_delivered(&[plan, end]).await;
+    assert_eq!(stage.word_of(plan).await.1["about"], "session.started.v1");
+    assert_eq!(stage.word_of(end).await.1["about"], "session.submitted.v1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_a_session_ended_waits_while_its_plan_is_tried_again() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    stage.chat.script([ChatReply::Status(500)]);
+    let started = stage.started(3, Some(1), "note-a1");
+    stage.tell(&started).await;
+    stage.chat.next_message().await;
+    let end = stage.tell(&submitted(&started, &["finished"])).await;
+    assert_eq!(notes(&stage.chat.next_message().await), ["a1"]);
+    assert!(tells_the_end(&stage.chat.next_message().await));
+    stage.all_delivered(&[end]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_a_session_leaves_no_trace_where_it_is_not_announced() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    let started = stage.started(3, Some(1), "note-a1");
+    let plan = stage.tell(&started).await;
+    stage.all_delivered(&[plan]).await;
+    stage
+        .tell(&submitted(&started, &["planned", "abandoned"]))
+        .await;
+    let mut without = submitted(&started, &[]);
+    without.chat = None;
+    stage.tell(&without).await;
+    let last = stage.begin(3, Some(1), "note-a2").await;
+    stage.all_delivered(&[last]).await;
+    stage.rows(2).await;
+    assert_eq!(stage.words().len(), 2);
+
+    let abandoned = SessionAbandoned {
+        session_id: started.session_id,
+        user: started.user.clone(),
+        project: started.project.clone(),
+        category: started.category.clone(),
+        planned_duration: 50,
+        started_at: started.started_at,
+        expected_end_at: started.expected_end_at,
+        client: started.client.clone(),
+        chat: submitted(&started, &["abandoned"]).chat,
+        reason: "not_submitted".to_owned(),
+    };
+    let end = stage.tell(&abandoned).await;
+    stage.all_delivered(&[end]).await;
+    assert_eq!(stage.word_of(end).await.1["about"], "session.abandoned.v1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_that_is_not_told_of_plans_is_told_how_they_ended() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    let mut started = stage.started(3, Some(1), "note-a1");
+    started.chat.as_mut().unwrap().announce = vec!["finished".to_owned()];
+    let plan = stage.tell(&started).await;
+    let (kind, data) = stage.word_of(plan).await;
+    assert_eq!(
+        (kind.as_str(), &data["reason"]),
+        (
+            "notification.skipped.v1",
+            &"The project's chat is not told of plans".into()
+        )
+    );
+    let end = stage.tell(&submitted(&started, &["finished"])).await;
+    assert!(tells_the_end(&stage.chat.next_message().await));
+    stage.all_delivered(&[end]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_written_down_is_set_aside_alone() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    let event = |note: &str| (Uuid::now_v7(), stage.started(3, Some(1), note));
+    let poison = event("note-a1");
+    stage.tell_as(poison.0, &poison.1).await;
+    stage.all_delivered(&[poison.0]).await;
+    // Now it cannot be taken in, and not be dropped as a copy.
+    stage.execute("DELETE FROM inbox");
+    let events = [event("note-b1"), poison, event("note-b2")];
+    let outcomes = stage.publish_all(&events).await;
+    match TestBackend::current() {
+        TestBackend::Sqlite => assert!(
+            matches!(
+                outcomes.as_slice(),
+                [Outcome::Confirmed, Outcome::Parked(_), Outcome::Confirmed]
+            ),
+            "{outcomes:?}"
+        ),
+        TestBackend::Postgres => {
+            assert!(
+                outcomes
+                    .iter()
+                    .all(|outcome| *outcome == Outcome::Confirmed)
+            );
+        }
+    }
+    stage.all_delivered(&[events[0].0, events[2].0]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_processes_take_the_same_events_in_once() {
+    let stage = Stage::set().await;
+    let others = [stage.another().await, stage.another().await];
+    for project in 1..=10 {
+        stage
+            .configure(project, 1, Some(&format!("p{project}")))
+            .await;
+    }
+    let events: Vec<_> = (0..300)
+        .map(|n| {
+            (
+                Uuid::now_v7(),
+                stage.started(n % 10 + 1, Some(1), &format!("note-{n:03}")),
+            )
+        })
+        .collect();
+    let mut mixed = events.clone();
+    mixed.reverse();
+    let (first, second) = tokio::join!(stage.publish_all(&events), stage.publish_all(&mixed));
+    assert!(
+        first
+            .iter()
+            .chain(&second)
+            .all(|outcome| *outcome == Outcome::Confirmed),
+        "{first:?}"
+    );
+    let ids: Vec<Uuid> = events.iter().map(|(id, _)| *id).collect();
+    stage.all_delivered(&ids).await;
+    let messages = stage.chat.messages();
+    let told: String = messages.iter().map(|message| message.text()).collect();
+    for n in 0..300 {
+        assert_eq!(told.matches(&format!("note-{n:03}")).count(), 1);
+    }
+    for other in others {
+        other.stop().await;
+    }
+}

@@ -1,0 +1,155 @@
+//! What no version can read: it is set aside at once and holds nothing up.
+
+use broker::Outcome;
+use event_types::Exchange;
+use serde_json::{Value, json};
+use test_kit::{TestBackend, wait_until};
+use uuid::Uuid;
+
+use crate::kit::{PATIENCE, Stage};
+
+fn event(change: impl FnOnce(&mut Value)) -> Vec<u8> {
+    let mut event = json!({
+        "specversion": "1.0", "id": Uuid::now_v7(), "source": "test", "type": "session.started.v1",
+        "subject": "session/x", "time": "2026-11-21T12:00:00Z", "datacontenttype": "application/json",
+        "data": {}
+    });
+    change(&mut event);
+    event.to_string().into_bytes()
+}
+
+fn poison() -> Vec<(&'static str, Vec<u8>)> {
+    let nested = |depth: usize| {
+        let text = event(|event| event["data"] = json!("HERE"));
+        let deep = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        String::from_utf8(text)
+            .unwrap()
+            .replace("\"HERE\"", &deep)
+            .into_bytes()
+    };
+    vec![
+        ("nothing", vec![]),
+        ("no JSON", b"{\"not\": ".to_vec()),
+        ("no event", b"{\"not\":\"an event\"}".to_vec()),
+        ("no object", b"[[],1,null]".to_vec()),
+        ("NUL bytes", vec![0; 64]),
+        (
+            "invalid UTF-8",
+            b"{\"specversion\":\"1.0\xff\xfe\"}".to_vec(),
+        ),
+        ("a megabyte", vec![b' '; 1024 * 1024]),
+        (
+            "a megabyte of JSON",
+            event(|event| event["data"] = json!("x".repeat(1024 * 1024))),
+        ),
+        ("a byte over the limit", vec![b' '; 64 * 1024 + 1]),
+        ("nested deeply", nested(10_000)),
+        ("nested as deeply as fits", nested(30_000)),
+        (
+            "an unknown version",
+            event(|event| event["type"] = json!("session.started.v9")),
+        ),
+        (
+            "an unknown type",
+            event(|event| event["type"] = json!("session.\u{0}")),
+        ),
+        ("no type", event(|event| event["type"] = json!(5))),
+        (
+            "CloudEvents 0.3",
+            event(|event| event["specversion"] = json!("0.3")),
+        ),
+        (
+            "CloudEvents 2.0",
+            event(|event| event["specversion"] = json!("2.0")),
+        ),
+        ("no id", event(|event| event["id"] = json!("1"))),
+        (
+            "a NUL in the id",
+            event(|event| event["id"] = json!("\u{0}")),
+        ),
+        ("no time", event(|event| event["time"] = json!("yesterday"))),
+        (
+            "data of another kind",
+            event(|event| event["data"] = json!([1])),
+        ),
+        (
+            "data with a wrong type",
+            event(|event| event["data"] = json!({"session_id": 5})),
+        ),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn poison_of_every_kind_is_set_aside_at_once_and_what_comes_behind_it_is_told() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    for (what, body) in poison() {
+        match TestBackend::current() {
+            // It stays in its outbox, set aside.
+            TestBackend::Sqlite => {
+                let id = Uuid::now_v7();
+                for (exchange, key) in [
+                    (Exchange::Public, "session.started.v1"),
+                    (Exchange::Private, "mail.requested.v1"),
+                    (Exchange::Private, "webhook.due.v1"),
+                ] {
+                    let outcome = stage.publish(id, exchange, key, &body).await;
+                    assert!(matches!(outcome, Outcome::Parked(_)), "{what}: {outcome:?}");
+                }
+            }
+            TestBackend::Postgres => {
+                let connection = stage.kit.connect().await;
+                let before = stage.kit.waiting(&connection, "work.parked").await;
+                for queue in ["notify.chat", "notify.mail", "notify.webhooks"] {
+                    let message = (Some(Uuid::now_v7().to_string()), body.clone());
+                    stage.kit.post(&connection, queue, [message]).await;
+                }
+                let parked = async || {
+                    let now = stage.kit.waiting(&connection, "work.parked").await;
+                    (now == before + 3).then_some(())
+                };
+                wait_until(what, PATIENCE, parked).await;
+                connection.close(200, "done".into()).await.unwrap();
+            }
+        }
+        stage.begin(3, Some(1), &format!("behind {what}")).await;
+        let told = stage.chat.next_message().await;
+        assert!(
+            told.text().contains(&format!("behind {what}")),
+            "{}",
+            told.text()
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_without_an_id_of_ours_is_parked_and_what_comes_behind_it_is_told() {
+    if TestBackend::current() != TestBackend::Postgres {
+        return;
+    }
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    let connection = stage.kit.connect().await;
+    let started = |note: &str| {
+        let data = stage.started(3, Some(1), note);
+        event(|event| event["data"] = serde_json::to_value(data).unwrap())
+    };
+    let foreign = [
+        None,
+        Some(String::new()),
+        Some("42".to_owned()),
+        Some("not-a-uuid\u{1b}[31m".to_owned()),
+        Some("x".repeat(255)),
+    ];
+    let poison = foreign.map(|id| (id, started("foreign")));
+    stage.kit.post(&connection, "notify.chat", poison).await;
+    let good = (Some(Uuid::now_v7().to_string()), started("good"));
+    stage.kit.post(&connection, "notify.chat", [good]).await;
+    assert!(stage.chat.next_message().await.text().contains("good"));
+    let parked = async || {
+        let now = stage.kit.waiting(&connection, "work.parked").await;
+        (now == 5).then_some(())
+    };
+    wait_until("the parked messages", PATIENCE, parked).await;
+    connection.close(200, "done".into()).await.unwrap();
+}

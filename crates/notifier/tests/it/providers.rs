@@ -1,0 +1,105 @@
+//! Each chat as strict as the real one.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use test_kit::{ChatKind, ChatReply};
+
+use crate::kit::Stage;
+
+const NOTE: &str = "Write the <parser> & tell @channel\n- [x](https://evil.example)";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_chat_takes_a_plan_and_a_test() {
+    for kind in ChatKind::ALL {
+        let stage = Stage::set_with_strict(kind).await;
+        let id = stage.begin(3, Some(1), NOTE).await;
+        let (said, _) = stage.word_of(id).await;
+        let message = stage.chat.next_message().await;
+        assert_eq!(said, "notification.delivered.v1", "{kind:?} {message:?}");
+        for part in ["ada", "coding", "50 min", "Apollo", "parser"] {
+            assert!(
+                message.body.to_string().contains(part),
+                "{kind:?} {message:?}"
+            );
+        }
+        let tested = stage.test(1).await;
+        assert_eq!(stage.tested(tested).await.outcome, "delivered", "{kind:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_chat_is_left_alone_as_long_as_it_asks_in_its_own_way() {
+    for kind in ChatKind::ALL {
+        let stage = Stage::set_with_strict(kind).await;
+        let (body, header) = kind.too_many(2_900);
+        stage.chat.script([match header {
+            Some(wait) => ChatReply::RetryAfter(429, wait),
+            None => ChatReply::Said(429, body),
+        }]);
+        let id = stage.begin(3, Some(1), NOTE).await;
+        assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+        let [first, second] = [
+            stage.chat.next_message().await,
+            stage.chat.next_message().await,
+        ];
+        let waited = second.at - first.at;
+        assert!(
+            waited >= Duration::from_millis(2_900),
+            "{kind:?} {waited:?}"
+        );
+        assert_eq!(
+            (first.path, first.raw),
+            (second.path, second.raw),
+            "{kind:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_chat_that_knows_the_address_no_more_is_switched_off() {
+    for kind in ChatKind::ALL {
+        let stage = Stage::set_with_strict(kind).await;
+        stage.chat.forget();
+        let id = stage.begin(3, Some(1), NOTE).await;
+        assert_eq!(
+            stage.word_of(id).await.0,
+            "notification.failed.v1",
+            "{kind:?}"
+        );
+        let disabled = |event: &event_types::Event| event.event_type == "integration.disabled.v1";
+        let (_, data) = stage.word(disabled).await;
+        assert_eq!(data["project_id"], 3, "{kind:?}");
+        let told: String = stage
+            .words()
+            .iter()
+            .map(|word| word.data.to_string())
+            .collect();
+        assert!(!told.contains("x7hq9s2v"), "{kind:?} {told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn matrix_can_tell_a_message_that_comes_again() {
+    let stage = Stage::set_with_strict(ChatKind::Matrix).await;
+    // It takes the message, and the answer is lost.
+    stage.chat.script([ChatReply::Hang]);
+    let id = stage.begin(3, Some(1), "once").await;
+    assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+    let messages = stage.chat.messages();
+    assert_eq!(messages.len(), 2);
+    let duplicates = stage.figure("notification_possible_duplicates_total");
+    assert_eq!(duplicates.await, 0);
+    let transactions: BTreeSet<&str> = messages
+        .iter()
+        .map(|message| message.path.as_str())
+        .collect();
+    assert_eq!(
+        transactions.len(),
+        1,
+        "one transaction, and so one message: {transactions:?}"
+    );
+    let other = stage.begin(3, Some(1), "twice").await;
+    stage.word_of(other).await;
+    assert_ne!(stage.chat.messages()[2].path, messages[0].path);
+}

@@ -1,0 +1,79 @@
+//! Somebody wants to see whether a project's chat is connected.
+
+use chrono::{DateTime, TimeDelta};
+use event_types::{ChatTestRequested, ChatTested, EventData};
+use service_kit::Clock;
+use test_kit::{ChatReply, wait_until};
+use uuid::Uuid;
+
+use crate::kit::{PATIENCE, Stage};
+
+impl Stage {
+    pub(crate) async fn test(&self, revision: i64) -> Uuid {
+        let requested = ChatTestRequested {
+            test_id: Uuid::now_v7(),
+            project_id: 3,
+            project_name: "Apollo".to_owned(),
+            revision,
+            requested_by: "ada".to_owned(),
+            channel: "focus".to_owned(),
+        };
+        self.tell(&requested).await;
+        requested.test_id
+    }
+
+    pub(crate) async fn tested(&self, test: Uuid) -> ChatTested {
+        let id = test.to_string();
+        let (kind, data) = self
+            .word(move |event| event.data["test_id"] == id.as_str())
+            .await;
+        assert_eq!(kind, ChatTested::TYPE);
+        serde_json::from_value(data).unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_is_posted_and_told_of_as_such() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    let test = stage.test(1).await;
+    let message = stage.chat.next_message().await;
+    assert_eq!(message.path, "/services/a");
+    let expected = "This is a test by *ada*: focus sessions on Apollo will be announced here.";
+    assert_eq!(message.text(), expected);
+    let told = stage.tested(test).await;
+    assert_eq!(
+        (told.outcome.as_str(), told.reason, told.project_id),
+        ("delivered", None, 3)
+    );
+    let notified = stage.words();
+    assert!(
+        notified
+            .iter()
+            .all(|word| !word.event_type.starts_with("notification"))
+    );
+
+    stage.chat.script([ChatReply::Status(404)]);
+    let test = stage.test(1).await;
+    let told = stage.tested(test).await;
+    assert_eq!(told.outcome, "failed");
+    assert_eq!(told.reason.as_deref(), Some("The chat answered 404"));
+    let off = stage.test(1).await;
+    assert_eq!(stage.tested(off).await.outcome, "skipped");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_that_fails_is_given_up_within_a_minute() {
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let stage = Stage::set_with(clock, |_| {}).await;
+    stage.chat.usually(ChatReply::Status(500));
+    stage.configure(3, 1, Some("a")).await;
+    let test = stage.test(1).await;
+    stage.chat.next_message().await;
+    let noted = async || (stage.figure("notification_retries_total").await == 1).then_some(());
+    wait_until("the retry to be noted", PATIENCE, noted).await;
+    hand.advance(TimeDelta::seconds(60));
+    let told = stage.tested(test).await;
+    assert_eq!(told.outcome, "failed");
+    assert_eq!(told.reason.as_deref(), Some("The chat answered 500"));
+}

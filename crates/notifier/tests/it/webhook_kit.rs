@@ -1,0 +1,126 @@
+//! What the work-session service tells of webhooks, and what it hears back.
+
+use event_types::{
+    Event, EventData, WebhookAttempted, WebhookConfigured, WebhookDisabled, WebhookDue,
+    WebhookOutcome, WebhookReplayed, WebhookSecret, WebhookTarget,
+};
+use service_kit::seal::Sealer;
+use test_kit::ChatMessage;
+use uuid::Uuid;
+
+use crate::kit::{KEY, Stage};
+
+pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLLSw";
+
+pub(crate) fn secret(text: &str) -> WebhookSecret {
+    WebhookSecret {
+        secret: text.to_owned(),
+        until: None,
+    }
+}
+
+fn configured(webhook_id: i64, revision: i64, target: Option<&WebhookTarget>) -> WebhookConfigured {
+    let sealer = Sealer::new(&KEY, []).unwrap();
+    let context = WebhookConfigured::seal_context(webhook_id, revision);
+    let seal = |target| {
+        let plain = serde_json::to_vec(target).unwrap();
+        sealer.seal(&context, &plain).unwrap()
+    };
+    WebhookConfigured {
+        webhook_id,
+        revision,
+        sealed: target.map(seal),
+    }
+}
+
+impl Stage {
+    /// Has a webhook go to the hook `name` of the stage, signed with [`SECRET`].
+    pub(crate) async fn webhook(&self, id: i64, revision: i64, name: &str) {
+        self.webhook_with(id, revision, name, vec![secret(SECRET)])
+            .await;
+    }
+
+    pub(crate) async fn webhook_with(
+        &self,
+        id: i64,
+        revision: i64,
+        name: &str,
+        secrets: Vec<WebhookSecret>,
+    ) {
+        let target = WebhookTarget {
+            url: self.chat.hook(name),
+            secrets,
+        };
+        self.tell(&configured(id, revision, Some(&target))).await;
+    }
+
+    pub(crate) async fn webhook_at(&self, id: i64, revision: i64, url: &str) {
+        let target = WebhookTarget {
+            url: url.to_owned(),
+            secrets: vec![secret(SECRET)],
+        };
+        self.tell(&configured(id, revision, Some(&target))).await;
+    }
+
+    /// Takes a webhook away.
+    pub(crate) async fn remove_webhook(&self, id: i64, revision: i64) {
+        self.tell(&configured(id, revision, None)).await;
+    }
+
+    /// Has a webhook told of a session of user 7, and gives the call's id and what is told.
+    pub(crate) async fn due(&self, webhook_id: i64, revision: i64) -> (Uuid, Event) {
+        let started = self.started(3, None, "private words");
+        let event = Event::new(Uuid::now_v7(), "test", self.clock.now(), None, &started).unwrap();
+        let due = WebhookDue {
+            webhook_id,
+            revision,
+            delivery_id: Uuid::now_v7(),
+            user_id: "7".parse().unwrap(),
+            event: event.clone(),
+        };
+        self.tell(&due).await;
+        (due.delivery_id, event)
+    }
+
+    pub(crate) async fn replay(&self, webhook_id: i64, delivery_id: Uuid) {
+        let replayed = WebhookReplayed {
+            webhook_id,
+            delivery_id,
+        };
+        self.tell(&replayed).await;
+    }
+
+    /// The word about a call that has this number.
+    pub(crate) async fn attempted(&self, call: Uuid, step: i64) -> WebhookAttempted {
+        let id = call.to_string();
+        let (_, data) = self
+            .word(move |event| {
+                event.event_type == WebhookAttempted::TYPE
+                    && event.data["delivery_id"] == id.as_str()
+                    && event.data["step"] == step
+            })
+            .await;
+        serde_json::from_value(data).unwrap()
+    }
+
+    /// Waits until a call has ended so at its first try.
+    pub(crate) async fn ends(&self, call: Uuid, outcome: WebhookOutcome) -> WebhookAttempted {
+        let word = self.attempted(call, 1).await;
+        assert_eq!(word.outcome, outcome, "{word:?}");
+        word
+    }
+
+    pub(crate) async fn disabled(&self, webhook_id: i64) -> WebhookDisabled {
+        let (_, data) = self
+            .word(move |event| {
+                event.event_type == WebhookDisabled::TYPE && event.data["webhook_id"] == webhook_id
+            })
+            .await;
+        serde_json::from_value(data).unwrap()
+    }
+}
+
+/// The time that a call says it was signed at.
+pub(crate) fn signed_at(message: &ChatMessage) -> i64 {
+    message.header("webhook-timestamp").parse().unwrap()
+}

@@ -1,0 +1,214 @@
+//! Receivers that fail, ask for time, hang or are gone.
+
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, TimeDelta};
+use event_types::{WebhookAttempted, WebhookOutcome};
+use service_kit::Clock;
+use test_kit::ChatReply;
+use uuid::Uuid;
+
+use crate::kit::Stage;
+use crate::webhook_kit::{SECRET, signed_at};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_fails_is_tried_ten_times_over_three_days() {
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let stage = Stage::set_with(clock, |_| {}).await;
+    stage.chat.usually(ChatReply::Status(503));
+    stage.webhook(5, 1, "a").await;
+    let (call, event) = stage.due(5, 1).await;
+    let hours = [2, 5, 10, 14, 20, 24].map(|hours| hours * 3_600);
+    let waits = [5, 300, 1_800].into_iter().chain(hours);
+    let mut attempts = 0;
+    for wait in waits {
+        attempts += 1;
+        let message = stage.chat.next_message().await;
+        assert_eq!(message.header("webhook-id"), call.to_string());
+        assert_eq!(message.raw, event.encode().unwrap().as_bytes());
+        assert_eq!(signed_at(&message), stage.clock.now().timestamp());
+        assert!(message.is_signed_with(SECRET));
+        let word = stage.attempted(call, attempts).await;
+        assert_eq!(
+            (word.outcome, word.attempts),
+            (WebhookOutcome::Pending, attempts)
+        );
+        assert_eq!(word.status_code, Some(503));
+        let next = word.next_attempt_at.unwrap();
+        assert_eq!((next - stage.clock.now()).num_seconds(), wait);
+        hand.advance(TimeDelta::seconds(wait));
+    }
+    stage.chat.next_message().await;
+    let word = stage.attempted(call, 10).await;
+    assert_eq!(
+        (word.outcome, word.next_attempt_at),
+        (WebhookOutcome::Failed, None)
+    );
+    assert_eq!(word.reason.as_deref(), Some("The receiver answered 503"));
+    hand.advance(TimeDelta::days(1));
+    let more = stage.chat.next_message_within(Duration::from_millis(1_500));
+    assert!(more.await.is_none(), "ten are enough");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_asks_for_time_gets_it_for_all_its_calls() {
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let stage = Stage::set_with(clock, |_| {}).await;
+    stage
+        .chat
+        .script([ChatReply::RetryAfter(429, "3600".to_owned())]);
+    stage.webhook(5, 1, "a").await;
+    let (first, _) = stage.due(5, 1).await;
+    let asked = stage.chat.next_message().await;
+    let word = stage.ends(first, WebhookOutcome::Pending).await;
+    let next = word.next_attempt_at.unwrap();
+    assert_eq!(next - stage.clock.now(), TimeDelta::hours(1));
+    let (second, _) = stage.due(5, 1).await;
+    hand.advance(TimeDelta::seconds(3_599));
+    let early = stage.chat.next_message_within(Duration::from_millis(1_500));
+    assert!(early.await.is_none(), "others to it wait as well");
+    hand.advance(TimeDelta::seconds(1));
+    for _ in 0..2 {
+        let message = stage.chat.next_message().await;
+        assert!(signed_at(&message) - signed_at(&asked) >= 3_600);
+    }
+    stage.ends(second, WebhookOutcome::Delivered).await;
+    assert_eq!(
+        stage.attempted(first, 2).await.outcome,
+        WebhookOutcome::Delivered
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_is_gone_is_switched_off_until_it_is_changed() {
+    let stage = Stage::set().await;
+    stage.chat.script([ChatReply::Status(410)]);
+    stage.webhook(5, 1, "gone").await;
+    let (first, _) = stage.due(5, 1).await;
+    stage.ends(first, WebhookOutcome::Failed).await;
+    let off = stage.disabled(5).await;
+    assert_eq!(
+        (off.revision, off.reason.as_str()),
+        (1, "The receiver answered 410")
+    );
+    let (second, _) = stage.due(5, 1).await;
+    let word = stage.ends(second, WebhookOutcome::Skipped).await;
+    assert_eq!(word.reason.as_deref(), Some("The webhook is switched off"));
+    assert_eq!((word.duration_ms, word.attempts), (None, 0));
+    stage.webhook(5, 2, "new").await;
+    let (third, _) = stage.due(5, 2).await;
+    stage.ends(third, WebhookOutcome::Delivered).await;
+    // What was skipped is made again when somebody asks for it.
+    stage.replay(5, second).await;
+    assert_eq!(
+        stage.attempted(second, 2).await.outcome,
+        WebhookOutcome::Delivered
+    );
+    assert_eq!(stage.figure("webhooks_disabled_total").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_fails_for_five_days_is_switched_off_and_one_good_answer_counts() {
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let stage = Stage::set_with(clock, |_| {}).await;
+    stage.webhook(5, 1, "a").await;
+    let ended = async |reply: u16, outcome| -> (Uuid, WebhookAttempted) {
+        stage.chat.usually(ChatReply::Status(reply));
+        let (call, _) = stage.due(5, 1).await;
+        stage.chat.next_message().await;
+        (call, stage.ends(call, outcome).await)
+    };
+    let (failed, _) = ended(500, WebhookOutcome::Pending).await;
+    hand.advance(TimeDelta::days(4));
+    stage.chat.usually(ChatReply::Status(200));
+    stage.chat.next_message().await;
+    assert_eq!(
+        stage.attempted(failed, 2).await.outcome,
+        WebhookOutcome::Delivered
+    );
+    let (late, _) = ended(500, WebhookOutcome::Pending).await;
+    hand.advance(TimeDelta::days(4));
+    stage.chat.next_message().await;
+    stage.attempted(late, 2).await;
+    hand.advance(TimeDelta::days(1));
+    let (last, _) = stage.due(5, 1).await;
+    let off = stage.disabled(5).await;
+    let reason = "It has failed for five days, at last so: The receiver answered 500";
+    assert_eq!(off.reason, reason);
+    let words = [
+        stage.attempted(late, 3).await,
+        stage.attempted(last, 1).await,
+    ];
+    assert!(
+        words
+            .iter()
+            .all(|word| word.outcome != WebhookOutcome::Pending),
+        "{words:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_receiver_that_hangs_delays_nobody_else() {
+    let stage = Stage::set().await;
+    stage.webhook(5, 1, "hangs").await;
+    stage.webhook(6, 1, "works").await;
+    stage.chat.script([ChatReply::Hang]);
+    let (slow, _) = stage.due(5, 1).await;
+    stage.chat.next_message().await;
+    let before = Instant::now();
+    let (quick, _) = stage.due(6, 1).await;
+    stage.ends(quick, WebhookOutcome::Delivered).await;
+    assert!(before.elapsed() < Duration::from_secs(3));
+    let word = stage.ends(slow, WebhookOutcome::Pending).await;
+    assert_eq!(word.status_code, None);
+    assert!(
+        word.duration_ms.is_some_and(|took| took >= 9_000),
+        "{word:?}"
+    );
+    assert_eq!(stage.figure("webhook_possible_duplicates_total").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_inside_our_own_network_is_never_called() {
+    let stage = Stage::set_with(Clock::system(), |config| {
+        config.http.allowed_cidrs.0.clear();
+    })
+    .await;
+    for (webhook, url) in [
+        (5, stage.chat.hook("a")),
+        (6, "http://[::1]:9/x".to_owned()),
+    ] {
+        stage.webhook_at(webhook, 1, &url).await;
+        let (call, _) = stage.due(webhook, 1).await;
+        stage.ends(call, WebhookOutcome::Failed).await;
+        let off = stage.disabled(webhook).await;
+        assert!(
+            off.reason.starts_with("The address cannot be called"),
+            "{off:?}"
+        );
+    }
+    assert!(stage.chat.messages().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_wait_in_the_database_for_the_next_start_and_those_of_a_dead_process_are_counted() {
+    let mut stage = Stage::set().await;
+    stage.chat.usually(ChatReply::Status(500));
+    stage.webhook(5, 1, "a").await;
+    let (call, _) = stage.due(5, 1).await;
+    stage.ends(call, WebhookOutcome::Pending).await;
+    stage.stop().await;
+    // As kill -9 between the receiver's answer and the row leaves it, once the lease is over.
+    stage.execute(
+        "UPDATE webhook_calls SET state = 'sending', next_attempt_at = '2026-01-01 00:00:00'; \
+         UPDATE webhooks SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at",
+    );
+    stage.chat.usually(ChatReply::Status(200));
+    stage.start().await;
+    let word = stage.attempted(call, 2).await;
+    assert_eq!(
+        (word.outcome, word.attempts),
+        (WebhookOutcome::Delivered, 2)
+    );
+    assert_eq!(stage.figure("webhook_possible_duplicates_total").await, 1);
+}

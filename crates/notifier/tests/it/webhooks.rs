@@ -1,0 +1,211 @@
+//! Calls of webhooks: signed, once, again on demand, and to the webhook as it is now.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta};
+use db_kit::DbError;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+use event_types::{UserChanged, WebhookOutcome, WebhookSecret};
+use service_kit::Clock;
+use test_kit::{ChatReply, wait_until};
+use uuid::Uuid;
+
+use crate::kit::{PATIENCE, Stage};
+use crate::webhook_kit::{SECRET, secret, signed_at};
+
+const NEWER: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+#[derive(QueryableByName)]
+struct Number {
+    #[diesel(sql_type = BigInt)]
+    number: i64,
+}
+
+fn calls(stage: &Stage) -> i64 {
+    let count = "SELECT count(*) AS number FROM webhook_calls";
+    let number = stage
+        .pool()
+        .read_blocking::<Number, DbError>(|db| Ok(diesel::sql_query(count).get_result(db)?));
+    number.unwrap().number
+}
+
+async fn until_calls(stage: &Stage, left: i64) {
+    wait_until("calls to be deleted", PATIENCE, async || {
+        (calls(stage) == left).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_is_the_event_signed_as_standard_webhooks_says() {
+    let stage = Stage::set().await;
+    stage.webhook(5, 1, "a").await;
+    let (call, event) = stage.due(5, 1).await;
+    let message = stage.chat.next_message().await;
+    assert_eq!(message.path, "/services/a");
+    assert_eq!(message.header("webhook-id"), call.to_string());
+    assert_eq!(message.header("content-type"), "application/json");
+    assert!(message.header("user-agent").starts_with("Holdfast/"));
+    assert_eq!(
+        String::from_utf8(message.raw.clone()).unwrap(),
+        event.encode().unwrap()
+    );
+    assert!((signed_at(&message) - stage.clock.now().timestamp()).abs() < 10);
+    assert!(message.is_signed_with(SECRET));
+    assert!(!message.is_signed_with(NEWER));
+    let word = stage.ends(call, WebhookOutcome::Delivered).await;
+    assert_eq!(
+        (word.status_code, word.attempts, word.reason),
+        (Some(200), 1, None)
+    );
+    assert!(word.duration_ms.is_some_and(|took| took < 5_000));
+    assert_eq!(
+        stage
+            .figure("webhook_calls_total{outcome=\"delivered\"}")
+            .await,
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_secrets_sign_until_the_older_ones_time_is_over() {
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let stage = Stage::set_with(clock, |_| {}).await;
+    let older = WebhookSecret {
+        secret: SECRET.to_owned(),
+        until: Some(stage.clock.now() + TimeDelta::hours(24)),
+    };
+    let secrets = vec![secret(NEWER), older];
+    stage.webhook_with(5, 1, "a", secrets).await;
+    let (call, _) = stage.due(5, 1).await;
+    stage.ends(call, WebhookOutcome::Delivered).await;
+    let message = stage.chat.next_message().await;
+    assert!(message.is_signed_with(SECRET) && message.is_signed_with(NEWER));
+    hand.advance(TimeDelta::hours(24));
+    stage.due(5, 1).await;
+    let message = stage.chat.next_message().await;
+    assert!(!message.is_signed_with(SECRET) && message.is_signed_with(NEWER));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_waits_for_the_revision_that_it_was_meant_for() {
+    let stage = Stage::set().await;
+    let (first, _) = stage.due(5, 1).await;
+    stage.webhook(5, 1, "old").await;
+    stage.ends(first, WebhookOutcome::Delivered).await;
+    assert_eq!(stage.chat.next_message().await.path, "/services/old");
+    let (second, _) = stage.due(5, 2).await;
+    let (other, _) = stage.due(6, 1).await;
+    stage.webhook(6, 1, "other").await;
+    stage.ends(other, WebhookOutcome::Delivered).await;
+    assert_eq!(stage.chat.next_message().await.path, "/services/other");
+    stage.webhook(5, 2, "new").await;
+    stage.ends(second, WebhookOutcome::Delivered).await;
+    assert_eq!(stage.chat.next_message().await.path, "/services/new");
+    // A word that comes late changes nothing.
+    stage.webhook(5, 1, "old").await;
+    stage.due(5, 2).await;
+    assert_eq!(stage.chat.next_message().await.path, "/services/new");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_told_twice_is_called_once_and_replayed_as_often_as_asked() {
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let stage = Stage::set_with(clock, |_| {}).await;
+    stage.webhook(5, 1, "a").await;
+    let (call, _) = stage.due(5, 1).await;
+    let first = stage.chat.next_message().await;
+    stage.ends(call, WebhookOutcome::Delivered).await;
+
+    hand.advance(TimeDelta::days(20));
+    stage.replay(5, call).await;
+    let again = stage.chat.next_message().await;
+    assert_eq!(
+        (again.header("webhook-id"), &again.raw),
+        (first.header("webhook-id"), &first.raw)
+    );
+    assert_eq!(signed_at(&again) - signed_at(&first), 20 * 24 * 3_600);
+    assert!(again.is_signed_with(SECRET));
+    let word = stage.attempted(call, 2).await;
+    assert_eq!(
+        (word.outcome, word.attempts),
+        (WebhookOutcome::Delivered, 2)
+    );
+
+    // What is not kept any more, or is another webhook's.
+    let unknown = Uuid::now_v7();
+    stage.replay(5, unknown).await;
+    let word = stage.attempted(unknown, i64::MAX).await;
+    assert_eq!(word.outcome, WebhookOutcome::Failed);
+    assert_eq!(
+        word.reason.as_deref(),
+        Some("The call is not kept any more")
+    );
+    stage.replay(6, call).await;
+    assert!(
+        stage
+            .chat
+            .next_message_within(Duration::from_millis(1_200))
+            .await
+            .is_none()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_gone_takes_its_calls_along() {
+    let stage = Stage::set().await;
+    stage.webhook(5, 1, "a").await;
+    stage.webhook(6, 1, "b").await;
+    for webhook in [5, 6] {
+        let (call, _) = stage.due(webhook, 1).await;
+        stage.ends(call, WebhookOutcome::Delivered).await;
+    }
+    assert_eq!(calls(&stage), 2, "kept for a replay");
+    stage.remove_webhook(5, 2).await;
+    until_calls(&stage, 1).await;
+    // Late words about it change nothing.
+    stage.webhook(5, 1, "a").await;
+    stage.due(5, 1).await;
+    until_calls(&stage, 1).await;
+    assert_eq!(stage.chat.messages().len(), 2);
+
+    let changed = |deleted| UserChanged {
+        user_id: "7".parse().unwrap(),
+        deleted,
+    };
+    stage.tell(&changed(false)).await;
+    stage.tell(&changed(true)).await;
+    until_calls(&stage, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn neither_address_nor_secret_lies_in_clear_or_is_told() {
+    let stage = Stage::set().await;
+    stage.chat.script([ChatReply::Status(500)]);
+    stage.webhook(5, 1, "T1/hidden-path").await;
+    let (call, _) = stage.due(5, 1).await;
+    stage.ends(call, WebhookOutcome::Pending).await;
+    let columns = "SELECT COALESCE(w.sealed, '') || c.body || COALESCE(c.reason, '') AS line \
+        FROM webhooks w JOIN webhook_calls c ON c.webhook_id = w.webhook_id";
+    let rows = stage
+        .pool()
+        .read_blocking::<Vec<Line>, DbError>(|db| Ok(diesel::sql_query(columns).load(db)?));
+    let rows = rows.unwrap();
+    assert_eq!(rows.len(), 1);
+    let words: Vec<String> = stage
+        .words()
+        .iter()
+        .map(|word| word.data.to_string())
+        .collect();
+    let text = words.concat() + &rows[0].line;
+    for secret in ["hidden-path", "whsec_", "MfKQ9r8GKYqr", "/services"] {
+        assert!(!text.contains(secret), "{secret}");
+    }
+}

@@ -337,16 +337,8 @@ fn ready_check(pool: Pool, broker: Broker) -> ReadyCheck {
             ReadyReport {
                 ready: database == "connected",
                 database,
-                broker: state(&broker).to_owned(),
+                broker: broker.report(),
             }
         })
     })
-}
-
-fn state(broker: &Broker) -> &'static str {
-    match broker.state() {
-        BrokerState::Memory => "memory",
-        BrokerState::Connected => "connected",
-        BrokerState::Disconnected => "disconnected",
-    }
 }

@@ -4,12 +4,12 @@ use clap::Args;
 use serde_json::Value;
 
 use super::context::{Context, Failure, moment};
-use super::output::{Column, second, table};
 use super::users;
 use crate::admin::service::PAGE;
 use crate::audit::model::Filter;
 use crate::audit::service;
 use crate::audit::wire::{AuditEntry, AuditList, Person};
+use service_kit::cli::output::{Column, second, table};
 
 #[derive(Debug, Args)]
 pub(super) struct AuditArgs {

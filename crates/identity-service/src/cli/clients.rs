@@ -2,12 +2,12 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::context::{Context, Failure};
-use super::output::{Column, count, minute, record, table};
 use crate::error::Error;
 use crate::oauth::clients::wire::{
     OAuthClientBody, OAuthClientList, OAuthClientResponse, OAuthClientSecretResponse,
 };
 use crate::oauth::clients::{NewClient, Registration, service};
+use service_kit::cli::output::{Column, count, minute, record, table};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ClientsCommand {

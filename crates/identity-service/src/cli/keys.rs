@@ -3,9 +3,9 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use super::context::{Context, Failure};
-use super::output::{Column, count, day, table};
 use crate::admin;
 use crate::tokens::rotation;
+use service_kit::cli::output::{Column, count, day, table};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeysCommand {

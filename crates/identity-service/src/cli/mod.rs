@@ -5,7 +5,6 @@ mod audit;
 mod clients;
 mod context;
 mod keys;
-mod output;
 mod users;
 
 use std::ffi::OsString;

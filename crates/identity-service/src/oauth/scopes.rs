@@ -36,7 +36,10 @@ fn line(scope: Scope) -> Line {
             "Plan, start and submit focus sessions, and change your projects and preferences",
             true,
         ),
-        Scope::IntegrationsWrite => ("Change the chat hooks and webhooks of your teams", true),
+        Scope::IntegrationsWrite => (
+            "Change chat hooks of your teams, and webhooks of yours and theirs",
+            true,
+        ),
         Scope::OfflineAccess => (
             "Keep this access while you are away, until you take it back",
             false,

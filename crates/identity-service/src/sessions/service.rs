@@ -98,6 +98,7 @@ pub(crate) async fn validate(
         token_type: "access".to_owned(),
         expires_at: caller.token.expires_at,
         scope: scope.map(|scope| scope.to_string()),
+        origin: caller.token.access.origin().map(str::to_owned),
         teams,
     })
 }

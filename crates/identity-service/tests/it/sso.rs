@@ -69,7 +69,10 @@ async fn a_sign_in_is_handed_over_with_the_contracts_parameters() {
     assert_eq!(parameter(&there, "username").as_deref(), Some("ada"));
     assert_eq!(parameter(&there, "profile_photo_url"), None);
     assert_eq!(parameter(&there, "has_profile_photo"), None);
-    identity.validate(&token).await.expect(200);
+    let validated = identity.validate(&token).await.expect(200).json();
+    assert_eq!(validated["origin"], "sso");
+    let own = identity.validate(&ada.access).await.expect(200).json();
+    assert_eq!(own.get("origin"), None);
 
     let photo = test_kit::images::png(8, 8);
     identity

@@ -14,12 +14,12 @@ use self::find::find;
 pub(super) use self::find::find_named;
 use self::show::{described, listed, named, plan, standing, with_password_line};
 use super::context::{Context, Failure};
-use super::output::count;
 use crate::accounts::rules::{Email, Password, Username};
 use crate::admin::model::{NewUser, Search, Updated, UserChanges};
 use crate::admin::routes::{shown, with_password};
 use crate::admin::service;
 use crate::admin::wire::{AdminUser, AdminUserList, AdminUserResponse};
+use service_kit::cli::output::count;
 
 /// What a change came to.
 #[derive(Serialize)]

@@ -3,7 +3,7 @@
 use auth_types::PremiumTier;
 
 use crate::admin::wire::{AdminUser, AdminUserList, PasswordResponse};
-use crate::cli::output::{Column, day, minute, record, table};
+use service_kit::cli::output::{Column, day, minute, record, table};
 
 pub(super) fn listed(page: &AdminUserList) -> String {
     let rows = page.users.iter().map(|user| {

@@ -12,6 +12,8 @@ use service_kit::http::Limits;
 use service_kit::start::Home;
 use url::Url;
 
+use crate::live::LiveConfig;
+
 /// The prefix of the service's environment variables; its table in the file is the same in lower case.
 pub const PREFIX: &str = "WORKSESSION";
 
@@ -64,6 +66,12 @@ pub struct Config {
     pub sweep_seconds: u64,
     /// The categories of sessions.
     pub categories: CategoriesConfig,
+    /// Streams of live events.
+    pub live: LiveConfig,
+    /// Leaderboards.
+    pub leaderboard: LeaderboardConfig,
+    /// The night's look at the rollups.
+    pub audit: AuditConfig,
 }
 
 impl Default for Config {
@@ -89,6 +97,9 @@ impl Default for Config {
             drain_seconds: 5,
             sweep_seconds: 60,
             categories: CategoriesConfig::default(),
+            live: LiveConfig::default(),
+            leaderboard: LeaderboardConfig::default(),
+            audit: AuditConfig::default(),
         }
     }
 }
@@ -150,10 +161,61 @@ impl Default for CategoriesConfig {
     }
 }
 
+/// `[worksession.leaderboard]`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LeaderboardConfig {
+    /// Seconds for which a board serves all who look, 0 to 10.
+    pub remember_seconds: u64,
+}
+
+impl Default for LeaderboardConfig {
+    fn default() -> Self {
+        Self {
+            remember_seconds: 5,
+        }
+    }
+}
+
+impl LeaderboardConfig {
+    /// The same as a duration.
+    #[must_use]
+    pub fn remember(self) -> Duration {
+        Duration::from_secs(self.remember_seconds)
+    }
+}
+
+/// `[worksession.audit]`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuditConfig {
+    /// The hour of the day, UTC, 0 to 23.
+    pub hour: u8,
+    /// Users that are looked at each night.
+    pub users: u32,
+}
+
+impl Default for AuditConfig {
+    fn default() -> Self {
+        Self {
+            hour: 3,
+            users: 200,
+        }
+    }
+}
+
 impl Config {
     /// Where the service's own files are.
     pub(crate) fn home(&self) -> Home {
         Home::new(self.data_dir.as_deref())
+    }
+
+    /// The public address without a slash at the end; that of a service that listens on `listen` where none is set.
+    pub(crate) fn public_url(&self, listen: SocketAddr) -> String {
+        match &self.base_url {
+            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+            None => format!("http://{listen}"),
+        }
     }
 
     /// Reads and checks the configuration; `data_dir` comes from the command line and wins.
@@ -177,6 +239,13 @@ impl Config {
         if self.auth.remember_ms > 1_000 {
             return refuse("AUTH__REMEMBER_MS", "at most 1000");
         }
+        if self.leaderboard.remember_seconds > 10 {
+            return refuse("LEADERBOARD__REMEMBER_SECONDS", "at most 10");
+        }
+        if self.audit.hour > 23 {
+            return refuse("AUDIT__HOUR", "at most 23");
+        }
+        self.live.check()?;
         if self.categories.strict && self.categories.suggested.0.is_empty() {
             return refuse(
                 "CATEGORIES__SUGGESTED",
@@ -266,6 +335,11 @@ mod tests {
             ("WORKSESSION__IDENTITY_URL", "identity"),
             ("WORKSESSION__BASE_URL", "mailto:a@b"),
             ("WORKSESSION__LISTEN", "here"),
+            ("WORKSESSION__AUDIT__HOUR", "24"),
+            ("WORKSESSION__LEADERBOARD__REMEMBER_SECONDS", "11"),
+            ("WORKSESSION__LIVE__HEARTBEAT_SECONDS", "0"),
+            ("WORKSESSION__LIVE__RECHECK_SECONDS", "6"),
+            ("WORKSESSION__LIVE__UNREAD_SECONDS", "0"),
             ("WORKSESSION__ODD", "1"),
         ] {
             let message = read(None, &[(key, value)])

@@ -28,6 +28,18 @@ pub(crate) enum Error {
     /// The identity service did not answer in time: nothing is guessed.
     #[error("Authentication service unavailable")]
     AuthenticationUnavailable,
+    /// The identity service is there and takes no more sign-ins now.
+    #[error("Authentication service unavailable")]
+    SignInsUnavailable {
+        /// Seconds.
+        retry_after: u64,
+    },
+    /// No account has this name and password, or the code of the second factor is wrong.
+    #[error("Invalid credentials")]
+    InvalidCredentials,
+    /// Everything is right but the code of the second factor, which is missing.
+    #[error("TOTP code required")]
+    TotpRequired,
 
     /// Not a member of the project's team.
     #[error("Not authorized to access this team project")]
@@ -35,15 +47,47 @@ pub(crate) enum Error {
     /// Neither owner nor admin of the project's team.
     #[error("Not authorized to change this team project")]
     TeamProjectChangeForbidden,
+    /// Not a member of the team whose board is asked for, or no such team.
+    #[error("Not authorized to access this team's leaderboard")]
+    LeaderboardForbidden,
     /// No such team project.
     #[error("Team project not found")]
     TeamProjectNotFound,
     /// No such personal project of this user, or a reference that is none.
     #[error("Project not found")]
     ProjectNotFound,
+    /// One more would make the list of them longer than lists may be.
+    #[error("There are too many projects already")]
+    TooManyProjects,
     /// Archived projects can be read, not started on.
     #[error("Project is archived")]
     ProjectArchived,
+
+    /// A chat test without a chat, or with one that is switched off.
+    #[error("No chat is configured")]
+    NoChat,
+
+    /// Unknown, malformed, or not the caller's to know of.
+    #[error("Webhook not found")]
+    WebhookNotFound,
+    /// A member of the team who is neither its owner nor an admin.
+    #[error("Not authorized to manage this team's webhooks")]
+    WebhookForbidden,
+    /// A webhook for a team that the caller is no member of.
+    #[error("Team not found")]
+    TeamNotFound,
+    /// All places of the owner are taken.
+    #[error("There are 20 webhooks already")]
+    TooManyWebhooks,
+    /// No call is made to it before it is changed.
+    #[error("Webhook is switched off")]
+    WebhookOff,
+    /// No such call of this webhook, or one that was forgotten.
+    #[error("Delivery not found")]
+    DeliveryNotFound,
+    /// It is tried again anyway.
+    #[error("Delivery is still under way")]
+    DeliveryUnderWay,
 
     /// The time zone changed less than a day ago.
     #[error("The time zone can be changed once a day")]
@@ -58,6 +102,9 @@ pub(crate) enum Error {
     /// A submit without `session_id` while none is open.
     #[error("No open session matches")]
     NoOpenSession,
+    /// A change of what only exists once the session was submitted.
+    #[error("Session is not submitted yet")]
+    SessionNotSubmitted,
     /// Locked fields in the body that are not the plan's; the names in the order of the contract.
     #[error("Locked fields differ from the plan: {}", .0.join(", "))]
     LockedFieldsDiffer(Vec<&'static str>),
@@ -87,6 +134,14 @@ pub(crate) enum Error {
 }
 
 impl Error {
+    /// Whether the same work would fail again, whatever the database's and its server's state.
+    pub(crate) fn is_lasting(&self) -> bool {
+        match self {
+            Self::Db(cause) => cause.is_lasting(),
+            _ => true,
+        }
+    }
+
     /// A 400 with this sentence.
     pub(crate) fn invalid(sentence: impl Into<Cow<'static, str>>) -> Self {
         Self::Invalid(sentence.into())
@@ -105,7 +160,7 @@ impl From<diesel::result::Error> for Error {
 }
 
 /// How long a caller waits before he asks again when a part of ours was away, in seconds.
-const TRY_AGAIN: u64 = 2;
+pub(crate) const TRY_AGAIN: u64 = 2;
 
 impl From<&Error> for Problem {
     fn from(error: &Error) -> Self {
@@ -119,21 +174,37 @@ impl From<&Error> for Problem {
             Error::AuthenticationUnavailable => {
                 return Self::unavailable(error.to_string(), TRY_AGAIN);
             }
+            Error::SignInsUnavailable { retry_after } => {
+                return Self::unavailable(error.to_string(), *retry_after);
+            }
             Error::RateLimited { retry_after } => return Self::rate_limited(*retry_after),
             Error::Invalid(_) => (StatusCode::BAD_REQUEST, "validation_failed"),
             Error::AuthenticationRequired => (StatusCode::UNAUTHORIZED, "authentication_required"),
             Error::InvalidToken => (StatusCode::UNAUTHORIZED, "invalid_token"),
+            Error::InvalidCredentials => (StatusCode::UNAUTHORIZED, "invalid_credentials"),
+            Error::TotpRequired => (StatusCode::UNAUTHORIZED, "totp_required"),
             Error::InsufficientScope => (StatusCode::FORBIDDEN, "insufficient_scope"),
             Error::TokenRequired
             | Error::TeamProjectForbidden
-            | Error::TeamProjectChangeForbidden => (StatusCode::FORBIDDEN, "forbidden"),
-            Error::TeamProjectNotFound | Error::ProjectNotFound | Error::SessionNotFound => {
-                (StatusCode::NOT_FOUND, "not_found")
-            }
+            | Error::LeaderboardForbidden
+            | Error::TeamProjectChangeForbidden
+            | Error::WebhookForbidden => (StatusCode::FORBIDDEN, "forbidden"),
+            Error::TeamProjectNotFound
+            | Error::ProjectNotFound
+            | Error::SessionNotFound
+            | Error::WebhookNotFound
+            | Error::TeamNotFound
+            | Error::DeliveryNotFound => (StatusCode::NOT_FOUND, "not_found"),
             Error::ProjectArchived
+            | Error::TooManyProjects
             | Error::TimezoneChangedRecently { .. }
             | Error::NoOpenSession
-            | Error::AlreadySubmitted => (StatusCode::CONFLICT, "conflict"),
+            | Error::SessionNotSubmitted
+            | Error::AlreadySubmitted
+            | Error::NoChat
+            | Error::TooManyWebhooks
+            | Error::WebhookOff
+            | Error::DeliveryUnderWay => (StatusCode::CONFLICT, "conflict"),
             Error::LockedFieldsDiffer(_) | Error::IdempotencyKeyReused => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "unprocessable")
             }

@@ -5,7 +5,7 @@ use event_types::EventData;
 use service_kit::http::RequestId;
 
 /// The `source` of this service's events.
-const SOURCE: &str = "worksession-service";
+pub(crate) const SOURCE: &str = "worksession-service";
 
 /// The outbox row of an event, to be written in the transaction of the change it tells of.
 pub(crate) fn outbox_row<T: EventData>(

@@ -5,17 +5,25 @@
 //! calling), and it talks to no chat (the notifier does, told by events). Starts and submits touch only
 //! the database, so that a dead broker or a hanging chat costs a user nothing.
 
+mod analytics;
 mod auth;
 mod chat_settings;
+mod chore;
 mod cli;
 mod config;
+mod contacts;
 mod departures;
 mod error;
 mod events;
 mod feedback;
+mod flags;
 mod health;
 mod identity_events;
+mod leaderboard;
+mod live;
+mod login;
 mod openapi;
+mod page;
 mod preferences;
 mod projects;
 mod rollups;
@@ -25,11 +33,17 @@ mod schema;
 mod sessions;
 mod state;
 mod statement;
+mod sync;
 mod team_projects;
 mod user_data;
+mod webhooks;
 
 pub use auth::IdentityClientError;
-pub use cli::run_cli;
-pub use config::{AuthConfig, CategoriesConfig, Config, CorsConfig, DashboardConfig, PREFIX};
+pub use cli::{AdminArgs, run_admin, run_cli};
+pub use config::{
+    AuditConfig, AuthConfig, CategoriesConfig, Config, CorsConfig, DashboardConfig,
+    LeaderboardConfig, PREFIX,
+};
+pub use live::LiveConfig;
 pub use openapi::{openapi, openapi_json};
 pub use running::{Deps, MIGRATIONS, Running, StartError, start};

@@ -4,7 +4,10 @@ use serde::Serialize;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi, ToSchema};
 
-use crate::{chat_settings, health, preferences, projects, sessions, team_projects, user_data};
+use crate::{
+    analytics, chat_settings, health, leaderboard, live, login, preferences, projects, sessions,
+    sync, team_projects, user_data, webhooks,
+};
 
 /// The error body of the work-session area.
 #[derive(Debug, Serialize, ToSchema)]
@@ -32,16 +35,36 @@ pub(crate) struct ErrorBody {
         team_projects::routes::detail,
         team_projects::routes::update,
         team_projects::routes::archive,
+        team_projects::activity::routes::list,
         chat_settings::routes::get,
         chat_settings::routes::put,
         chat_settings::routes::delete,
+        chat_settings::routes::test,
         preferences::routes::put,
         sessions::routes::start_client_a,
         sessions::routes::start_client_b,
         sessions::routes::start_session,
         sessions::routes::get_presession,
         sessions::routes::submit,
+        sessions::history::routes::list,
+        sessions::export::routes::export,
+        sessions::history::routes::get,
+        sessions::edit::routes::edit,
+        sync::routes::get,
+        live::routes::get,
         user_data::routes::get,
+        login::routes::login,
+        analytics::routes::get,
+        leaderboard::routes::get,
+        webhooks::routes::list,
+        webhooks::routes::create,
+        webhooks::routes::get,
+        webhooks::routes::update,
+        webhooks::routes::delete,
+        webhooks::routes::rotate_secret,
+        webhooks::deliveries::routes::list,
+        webhooks::deliveries::routes::replay,
+        webhooks::deliveries::routes::test,
         health::routes::report,
     ),
     modifiers(&Bearer)

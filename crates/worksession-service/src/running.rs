@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::web::{Data, ServiceConfig};
+use auth_types::UserId;
 use broker::{Broker, ConsumerHandle, Relay, RelayHandle, RelayOptions};
 use db_kit::{Migrations, Pool};
 use diesel_migrations::embed_migrations;
@@ -16,20 +17,26 @@ use thiserror::Error;
 use tokio::sync::Notify;
 
 use crate::auth::{IdentityClient, IdentityClientError};
+use crate::chore::Chore;
 use crate::config::{Config, default_identity_url};
-use crate::departures::Eraser;
+use crate::departures::eraser;
 use crate::health::Probe;
-use crate::sessions::Sweeper;
+use crate::leaderboard::Boards;
+use crate::live::{Hub, Tail};
+use crate::rollups::{self, auditor};
+use crate::sessions::sweeper;
 use crate::state::AppState;
 use crate::{
-    chat_settings, feedback, health, identity_events, openapi, preferences, projects, sessions,
-    team_projects, user_data,
+    analytics, chat_settings, feedback, health, identity_events, leaderboard, live, login, openapi,
+    preferences, projects, sessions, sync, team_projects, user_data, webhooks,
 };
 
 /// The name in `listening NAME http://…` and of the SQLite file.
-const NAME: &str = "worksession";
+pub(crate) const NAME: &str = "worksession";
 /// Starts of one user at once, and again over each hour.
 const STARTS_PER_HOUR: u32 = 120;
+/// Tests of chats and webhooks, and replays, of one user at once, and again over each hour.
+const CALLS_BY_HAND_PER_HOUR: u32 = 60;
 
 /// The schema of the work-session database.
 pub const MIGRATIONS: Migrations = Migrations {
@@ -63,8 +70,10 @@ pub struct Running {
     server: server::Running,
     feedback: ConsumerHandle,
     identity_events: ConsumerHandle,
-    eraser: Eraser,
-    sweeper: Sweeper,
+    webhooks: ConsumerHandle,
+    chores: [Chore; 4],
+    live: Arc<Hub>,
+    tail: Tail,
     relay: RelayHandle,
 }
 
@@ -88,11 +97,16 @@ impl Running {
 
     /// Stops without losing a request or an event: what is not published yet stays in the outbox.
     pub async fn stop(self) {
+        // A stream ends only by itself: the server would wait for it.
+        self.live.stop();
         self.server.stop().await;
+        self.tail.stop().await;
         self.feedback.stop().await;
         self.identity_events.stop().await;
-        self.eraser.stop().await;
-        self.sweeper.stop().await;
+        self.webhooks.stop().await;
+        for chore in self.chores {
+            chore.stop().await;
+        }
         self.relay.stop().await;
     }
 }
@@ -111,13 +125,20 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     // Before anything runs that would have to be stopped again.
     let listen = config.listen;
     let listener = start::listen(listen)?;
+    let addr = listener
+        .local_addr()
+        .map_err(|cause| start::StartError::Listen(listen, cause))?;
     let metrics = Metrics::new().map_err(start::StartError::from)?;
+    let audits = rollups::Figures::register(metrics.registry());
+    let audits = audits.map_err(start::StartError::from)?;
     let identity_url = config.identity_url.clone();
     let identity = IdentityClient::new(
         &identity_url.unwrap_or_else(default_identity_url),
         config.auth.remember(),
         deps.clock.clone(),
+        &metrics,
     )?;
+    let base_url = config.public_url(addr).into();
     let sealer = config.home().open_sealer(&config.secrets)?;
     let guard = GuardedClient::new(start::guard_options(&config.http));
     let guard = guard.map_err(start::StartError::from)?;
@@ -130,38 +151,54 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay_options,
         metrics.registry(),
     );
+    let boards = Boards::new(config.leaderboard.remember());
+    let live = Hub::new(config.live, &metrics).map_err(start::StartError::from)?;
     let limited = config.rate_limits.enabled.unwrap_or(true);
     let state = Data::new(AppState {
         pool: pool.clone(),
         clock: deps.clock.clone(),
         relay: relay.clone(),
+        base_url,
         config: Arc::new(config),
         identity,
         broker: deps.broker.clone(),
         sealer,
         guard,
-        start_limiter: limited.then(|| {
-            KeyedLimiter::new(STARTS_PER_HOUR, Duration::from_secs(3_600), STARTS_PER_HOUR)
-        }),
+        start_limiter: limited.then(|| hourly(STARTS_PER_HOUR)),
+        hand_limiter: limited.then(|| hourly(CALLS_BY_HAND_PER_HOUR)),
+        boards,
+        live: Arc::clone(&live),
         probe: Probe::default(),
     });
     let sweep_every = Duration::from_secs(state.config.sweep_seconds.max(1));
     let shared = state.clone();
     let server = server::start_on(listener, options, move |routes| configure(routes, &shared))
         .map_err(|cause| start::StartError::Listen(listen, cause))?;
-    let sweeper = Sweeper::spawn(state.clone(), sweep_every);
+    let tail = Tail::spawn(state.clone());
     let somebody_gone = Arc::new(Notify::new());
-    let eraser = Eraser::spawn(state.clone(), Arc::clone(&somebody_gone), sweep_every);
+    let chores = [
+        sweeper::spawn(state.clone(), sweep_every),
+        auditor::spawn(state.clone(), audits, sweep_every),
+        eraser::spawn(state.clone(), Arc::clone(&somebody_gone), sweep_every),
+        webhooks::keeper::spawn(state.clone(), sweep_every),
+    ];
+    let webhooks = webhooks::spawn(&deps.broker, state.clone());
+    let feedback = feedback::spawn(&deps.broker, state.clone());
     let identity_events = identity_events::spawn(&deps.broker, state, somebody_gone);
-    let feedback = feedback::spawn(&deps.broker, pool, deps.clock);
     Ok(Running {
         server,
         feedback,
         identity_events,
-        eraser,
-        sweeper,
+        webhooks,
+        chores,
+        live,
+        tail,
         relay,
     })
+}
+
+fn hourly(calls: u32) -> KeyedLimiter<UserId> {
+    KeyedLimiter::new(calls, Duration::from_secs(3_600), calls)
 }
 
 /// The database that the configuration names, else a file in the data folder.
@@ -177,7 +214,13 @@ fn configure(routes: &mut ServiceConfig, state: &Data<AppState>) {
         .configure(team_projects::configure)
         .configure(preferences::configure)
         .configure(sessions::configure)
+        .configure(sync::configure)
+        .configure(live::configure)
         .configure(user_data::configure)
+        .configure(login::configure)
+        .configure(analytics::configure)
+        .configure(leaderboard::configure)
+        .configure(webhooks::configure)
         .configure(health::configure);
 }
 
@@ -199,7 +242,7 @@ fn server_options(
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
         render_page: None,
         metrics: metrics.clone(),
-        ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.state().name()),
+        ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.report()),
         openapi: Some(openapi::openapi()),
         drain: Duration::from_secs(config.drain_seconds),
     }

@@ -9,6 +9,7 @@ diesel::table! {
         archived_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        seq -> BigInt,
     }
 }
 
@@ -35,6 +36,59 @@ diesel::table! {
         status -> Text,
         reason -> Nullable<Text>,
         updated_at -> Timestamp,
+        test_id -> Nullable<Text>,
+        test_outcome -> Nullable<Text>,
+        test_reason -> Nullable<Text>,
+        test_at -> Nullable<Timestamp>,
+        announce -> Text,
+    }
+}
+
+diesel::table! {
+    hook_contacts (hook) {
+        hook -> Text,
+        user_id -> BigInt,
+        team_id -> Nullable<BigInt>,
+        sealed -> Text,
+    }
+}
+
+diesel::table! {
+    webhooks (id) {
+        id -> BigInt,
+        user_id -> Nullable<BigInt>,
+        team_id -> Nullable<BigInt>,
+        slot -> Nullable<Integer>,
+        description -> Text,
+        origin -> Text,
+        sealed -> Nullable<Text>,
+        events -> Text,
+        revision -> BigInt,
+        status -> Text,
+        reason -> Nullable<Text>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+        secret_changed_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    webhook_deliveries (delivery_id) {
+        delivery_id -> Text,
+        webhook_id -> BigInt,
+        user_id -> BigInt,
+        event_id -> Text,
+        event_type -> Text,
+        session_id -> Nullable<Text>,
+        state -> Text,
+        step -> BigInt,
+        attempts -> BigInt,
+        status_code -> Nullable<Integer>,
+        duration_ms -> Nullable<BigInt>,
+        reason -> Nullable<Text>,
+        created_at -> Timestamp,
+        last_attempt_at -> Nullable<Timestamp>,
+        next_attempt_at -> Nullable<Timestamp>,
     }
 }
 
@@ -62,43 +116,30 @@ diesel::table! {
         theme_preference -> Text,
         leaderboard_opt_in -> Bool,
         updated_at -> Timestamp,
+        seq -> BigInt,
     }
 }
 
 diesel::table! {
+    /// Only what Diesel's builder is asked for: it ends at 32 columns. Texts name the others.
     sessions (session_id) {
         session_id -> Text,
         user_id -> BigInt,
-        username -> Text,
-        client -> Text,
-        category -> Text,
-        planned_duration -> Integer,
-        planning_note -> Text,
-        project_id -> Text,
-        project_name -> Text,
-        team_id -> Nullable<BigInt>,
-        team_name -> Nullable<Text>,
-        chat -> Nullable<Text>,
         status -> Text,
         started_at -> Timestamp,
-        expected_end_at -> Timestamp,
         ended_at -> Nullable<Timestamp>,
-        zone -> Text,
-        local_day -> Nullable<Date>,
-        utc_offset -> Nullable<Integer>,
         submitted_at -> Nullable<Timestamp>,
         start_time -> Nullable<Timestamp>,
         end_time -> Nullable<Timestamp>,
         credited_minutes -> Integer,
-        points_centi -> BigInt,
         note -> Text,
         quality_rating -> Nullable<Integer>,
         tags -> Text,
-        start_digest -> Text,
-        idempotency_key -> Nullable<Text>,
         submit_digest -> Nullable<Text>,
         submit_result -> Nullable<Text>,
         locked_mismatches -> Integer,
+        changed_at -> Timestamp,
+        seq -> BigInt,
     }
 }
 
@@ -109,6 +150,7 @@ diesel::table! {
         user_id -> BigInt,
         kind -> Text,
         severity -> Text,
+        amount -> BigInt,
         created_at -> Timestamp,
     }
 }
@@ -144,6 +186,20 @@ diesel::table! {
         first_offset -> Integer,
         last_start -> Timestamp,
         last_offset -> Integer,
+        by_hour -> Text,
+        by_category -> Text,
+        by_project -> Text,
+    }
+}
+
+diesel::table! {
+    user_month (user_id, month) {
+        user_id -> BigInt,
+        month -> Date,
+        by_day -> Text,
+        by_hour -> Text,
+        by_category -> Text,
+        by_project -> Text,
     }
 }
 
@@ -168,6 +224,20 @@ diesel::table! {
         user_id -> BigInt,
         badge -> Text,
         earned_at -> Timestamp,
+    }
+}
+
+diesel::table! {
+    board (scope, period, start, user_id) {
+        scope -> BigInt,
+        period -> Text,
+        start -> Date,
+        user_id -> BigInt,
+        username -> Text,
+        points_centi -> BigInt,
+        minutes -> BigInt,
+        sessions -> BigInt,
+        reached_at -> Timestamp,
     }
 }
 

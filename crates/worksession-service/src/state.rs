@@ -10,7 +10,10 @@ use service_kit::seal::Sealer;
 
 use crate::auth::IdentityClient;
 use crate::config::Config;
+use crate::error::Error;
 use crate::health::Probe;
+use crate::leaderboard::Boards;
+use crate::live::Hub;
 
 /// How a handler takes the state.
 pub(crate) type State = actix_web::web::Data<AppState>;
@@ -23,6 +26,8 @@ pub(crate) struct AppState {
     pub(crate) clock: Clock,
     /// Woken after a commit that wrote outbox rows.
     pub(crate) relay: RelayHandle,
+    /// Where people reach this service, without a slash at the end.
+    pub(crate) base_url: Arc<str>,
     /// As read at the start.
     pub(crate) config: Arc<Config>,
     /// Who is asking.
@@ -35,6 +40,35 @@ pub(crate) struct AppState {
     pub(crate) guard: GuardedClient,
     /// Starts per user; none when rate limits are off.
     pub(crate) start_limiter: Option<KeyedLimiter<UserId>>,
+    /// Leaderboards of a moment ago.
+    pub(crate) boards: Boards,
+    /// Calls of hooks that a user asks for by hand; none when rate limits are off.
+    pub(crate) hand_limiter: Option<KeyedLimiter<UserId>>,
+    /// Open streams of live events.
+    pub(crate) live: Arc<Hub>,
     /// The health report, shared by those who ask at once.
     pub(crate) probe: Probe,
+}
+
+impl AppState {
+    /// The address of a page, for a mail.
+    pub(crate) fn page(&self, path: &str) -> String {
+        format!("{}{path}", self.base_url)
+    }
+
+    /// Tests and replays go to an address of the asker's choice: not without end.
+    pub(crate) fn limit_calls_by_hand(&self, user: UserId) -> Result<(), Error> {
+        let Some(limiter) = &self.hand_limiter else {
+            return Ok(());
+        };
+        limiter.check(&user).map_err(|wait| Error::RateLimited {
+            retry_after: wait.0,
+        })
+    }
+
+    /// After a commit that changed sessions and told of it: what waits for such looks at once.
+    pub(crate) fn wake(&self) {
+        self.relay.wake();
+        self.live.wake();
+    }
 }

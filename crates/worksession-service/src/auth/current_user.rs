@@ -11,19 +11,37 @@ pub(crate) struct CurrentUser {
     pub(crate) username: String,
     /// May be the placeholder address; null without the scope `email`.
     pub(crate) email: Option<String>,
+    /// Whether the address was proven.
+    pub(crate) email_verified: bool,
     /// The teams it belongs to now.
     pub(crate) teams: Vec<TeamMembership>,
     /// The token's `exp`.
     pub(crate) token_expires_at: DateTime<Utc>,
     /// Space-separated scopes of an OAuth token; none for a first-party token, which may do everything here.
     pub(crate) scope: Option<String>,
+    /// Whether the token is of a sign-in at the product itself or of a client of its own: neither an OAuth
+    /// client's nor one that single sign-on handed over.
+    pub(crate) is_first_party: bool,
 }
 
 impl CurrentUser {
+    /// The address, when it is known to be the user's.
+    #[must_use]
+    pub(crate) fn proven_email(&self) -> Option<&str> {
+        self.email.as_deref().filter(|_| self.email_verified)
+    }
+
     /// The user's membership of that team.
     #[must_use]
     pub(crate) fn membership(&self, team: TeamId) -> Option<&TeamMembership> {
         self.teams.iter().find(|membership| membership.id == team)
+    }
+
+    /// The user's membership of the team with that slug, whatever its case.
+    #[must_use]
+    pub(crate) fn team(&self, slug: &str) -> Option<&TeamMembership> {
+        let named = |team: &&TeamMembership| team.slug.eq_ignore_ascii_case(slug);
+        self.teams.iter().find(named)
     }
 
     /// Whether the user may change what belongs to that team.

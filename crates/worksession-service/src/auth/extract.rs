@@ -51,7 +51,7 @@ impl<S: Scope> FromRequest for Caller<S> {
                     Refusal::NoToken | Refusal::BadToken => Error::AuthenticationRequired,
                     Refusal::Unavailable => Error::AuthenticationUnavailable,
                 })?;
-            if !user.has_scope(S::NAME) {
+            if !S::is_held_by(&user) {
                 return Err(Error::InsufficientScope);
             }
             Ok(Self {
@@ -95,7 +95,7 @@ impl FromRequest for UserDataCaller {
                     Refusal::BadToken => Error::InvalidToken,
                     Refusal::Unavailable => Error::AuthenticationUnavailable,
                 })?;
-            if !user.has_scope(SessionsRead::NAME) {
+            if !SessionsRead::is_held_by(&user) {
                 return Err(Error::InsufficientScope);
             }
             Ok(Self(user))

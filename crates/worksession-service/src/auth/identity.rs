@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 use auth_types::UserId;
 use auth_types::wire::TeamMembership;
 use chrono::DateTime;
-use moka::sync::Cache;
 use reqwest::StatusCode;
 use reqwest::header::AUTHORIZATION;
 use reqwest::redirect::Policy;
@@ -12,45 +11,37 @@ use serde::Deserialize;
 use service_kit::Clock;
 use service_kit::crypto::sha256;
 use service_kit::http::RequestId;
+use service_kit::metrics::Metrics;
 use tokio::sync::Semaphore;
+use tokio::time::{timeout, timeout_at};
 use url::Url;
 
+use super::breaker::{Breaker, Verdict};
+use super::memory::Memory;
 use super::{CurrentUser, Refusal};
 
 /// How long the identity service may take, waiting for a turn included.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 /// Questions on their way at once. What waits for a turn costs a future, no socket and no thread.
 const IN_FLIGHT: usize = 256;
+/// Who waited longer than this for a turn has given the identity service less than its time: that it did
+/// not answer says nothing then.
+const AT_ONCE: Duration = Duration::from_millis(20);
 /// Shorter than the five seconds an idle connection is kept by the other side, so that we close first.
 const IDLE: Duration = Duration::from_secs(3);
-/// Answers remembered at most; each is a few hundred bytes.
-const REMEMBERED: u64 = 100_000;
 
-/// Asks the identity service who a token belongs to, over kept connections.
-#[derive(Clone)]
+/// Asks the identity service who a token belongs to, and passes sign-ins on to it, over kept connections.
 pub(crate) struct IdentityClient {
-    http: reqwest::Client,
+    pub(super) http: reqwest::Client,
     validate: Url,
     live: Url,
-    turns: Arc<Semaphore>,
+    pub(super) login: Url,
+    turns: Semaphore,
+    /// Apart from the others' turns: a flood of sign-ins must not slow those who are signed in.
+    pub(super) sign_ins: Semaphore,
+    pub(super) breaker: Breaker,
     remembered: Option<Memory>,
     clock: Clock,
-}
-
-/// Good answers, by the SHA-256 of the token, so that no token stands in memory.
-#[derive(Clone)]
-struct Memory {
-    answers: Cache<[u8; 32], Remembered>,
-    /// When the identity service last said that something about a user is no longer as it was. What was
-    /// asked before is not used, answers that were on their way then included.
-    changes: Cache<UserId, Instant>,
-    life: Duration,
-}
-
-#[derive(Clone)]
-struct Remembered {
-    user: Arc<CurrentUser>,
-    asked: Instant,
 }
 
 /// The part of validate's answer that is needed here. The shared `ValidateResponse` is flattened, and
@@ -60,6 +51,7 @@ struct Validated {
     user: Account,
     expires_at: i64,
     scope: Option<String>,
+    origin: Option<String>,
     #[serde(default)]
     teams: Vec<TeamMembership>,
 }
@@ -69,6 +61,8 @@ struct Account {
     id: UserId,
     username: String,
     email: Option<String>,
+    #[serde(default)]
+    email_verified: bool,
 }
 
 impl IdentityClient {
@@ -80,6 +74,7 @@ impl IdentityClient {
         base: &Url,
         remember: Duration,
         clock: Clock,
+        metrics: &Metrics,
     ) -> Result<Self, IdentityClientError> {
         let mut validate = base.join("/api/auth/validate")?;
         validate.set_query(Some("include=teams"));
@@ -92,7 +87,10 @@ impl IdentityClient {
                 .build()?,
             validate,
             live: base.join("/health/live")?,
-            turns: Arc::new(Semaphore::new(IN_FLIGHT)),
+            login: base.join("/api/auth/login")?,
+            turns: Semaphore::new(IN_FLIGHT),
+            sign_ins: Semaphore::new(IN_FLIGHT),
+            breaker: Breaker::new(metrics)?,
             remembered: (!remember.is_zero()).then(|| Memory::new(remember)),
             clock,
         })
@@ -114,16 +112,9 @@ impl IdentityClient {
         if let Some(user) = memory.find(&key, &self.clock) {
             return Ok(user);
         }
-        // The answer is as old as its question: what was revoked in between must not be carried longer.
         let asked = Instant::now();
         let user = self.ask(token, request_id).await?;
-        memory.answers.insert(
-            key,
-            Remembered {
-                user: Arc::clone(&user),
-                asked,
-            },
-        );
+        memory.keep(key, Arc::clone(&user), asked);
         Ok(user)
     }
 
@@ -131,44 +122,65 @@ impl IdentityClient {
     /// they remember ends by its age.
     pub(crate) fn forget(&self, user: UserId) {
         if let Some(memory) = &self.remembered {
-            memory.changes.insert(user, Instant::now());
+            memory.forget(user);
         }
+    }
+
+    /// Whether the identity service answers at all, within `patience`.
+    pub(super) async fn answers_within(&self, patience: Duration) -> bool {
+        let answer = timeout(patience, self.http.get(self.live.clone()).send()).await;
+        matches!(answer, Ok(Ok(response)) if response.status().is_success())
     }
 
     /// Whether the identity service answers at all.
     pub(crate) async fn is_live(&self) -> bool {
-        let answer = tokio::time::timeout(PATIENCE, self.http.get(self.live.clone()).send()).await;
-        matches!(answer, Ok(Ok(response)) if response.status().is_success())
+        self.answers_within(PATIENCE).await
     }
 
     async fn ask(&self, token: &str, request_id: &RequestId) -> Result<Arc<CurrentUser>, Refusal> {
-        let answer = tokio::time::timeout(PATIENCE, async {
-            let _turn = self
-                .turns
-                .acquire()
-                .await
-                .map_err(|closed| closed.to_string())?;
-            // A kept connection may have been closed under us; asking again is harmless.
-            match self.fetch(token, request_id).await {
-                Err(cause) if cause.is_request() || cause.is_connect() => {
-                    self.fetch(token, request_id).await
-                }
-                answer => answer,
-            }
-            .map_err(|cause| cause.to_string())
-        });
-        let cause = match answer.await {
-            Err(_) => "no answer in time".to_owned(),
-            Ok(Err(cause)) => cause,
-            Ok(Ok((StatusCode::UNAUTHORIZED, _))) => return Err(Refusal::BadToken),
-            Ok(Ok((StatusCode::OK, body))) => match read(&body) {
-                Ok(user) => return Ok(Arc::new(user)),
-                Err(cause) => cause,
-            },
-            Ok(Ok((status, _))) => format!("answered {status}"),
+        let began = Instant::now();
+        if self.breaker.refuses(began) {
+            return Err(Refusal::Unavailable);
+        }
+        let until = (began + PATIENCE).into();
+        let Ok(Ok(_turn)) = timeout_at(until, self.turns.acquire()).await else {
+            log::warn!(request_id:% = request_id; "identity service: too many questions wait");
+            return Err(Refusal::Unavailable);
         };
-        log::warn!(request_id:% = request_id; "identity service: {cause}");
-        Err(Refusal::Unavailable)
+        // Who waited for a turn may have waited for what is known by now.
+        let Some(question) = self.breaker.admit(Instant::now()) else {
+            return Err(Refusal::Unavailable);
+        };
+        let had_its_time = question.asked - began < AT_ONCE;
+        let answer = timeout_at(until, self.fetch_kept(token, request_id)).await;
+        let (verdict, outcome) = match answer {
+            Ok(Ok((status, body))) => judge(status, &body),
+            Ok(Err(cause)) => failed(cause.to_string()),
+            Err(_) if had_its_time => failed("no answer in time".to_owned()),
+            Err(_) => (Verdict::Nothing, Err(Some("no time left".to_owned()))),
+        };
+        self.breaker.learn(question, verdict, Instant::now());
+        outcome.map_err(|cause| match cause {
+            None => Refusal::BadToken,
+            Some(cause) => {
+                log::warn!(request_id:% = request_id; "identity service: {cause}");
+                Refusal::Unavailable
+            }
+        })
+    }
+
+    /// A kept connection may have been closed under us; asking again is harmless.
+    async fn fetch_kept(
+        &self,
+        token: &str,
+        request_id: &RequestId,
+    ) -> reqwest::Result<(StatusCode, Vec<u8>)> {
+        match self.fetch(token, request_id).await {
+            Err(cause) if cause.is_request() || cause.is_connect() => {
+                self.fetch(token, request_id).await
+            }
+            answer => answer,
+        }
     }
 
     async fn fetch(
@@ -195,34 +207,6 @@ impl std::fmt::Debug for IdentityClient {
     }
 }
 
-impl Memory {
-    fn new(life: Duration) -> Self {
-        Self {
-            answers: Cache::builder()
-                .max_capacity(REMEMBERED)
-                .time_to_live(life)
-                .build(),
-            // Whatever was asked before is too old by then.
-            changes: Cache::builder()
-                .max_capacity(REMEMBERED)
-                .time_to_live(life * 2)
-                .build(),
-            life,
-        }
-    }
-
-    fn find(&self, key: &[u8; 32], clock: &Clock) -> Option<Arc<CurrentUser>> {
-        let remembered = self.answers.get(key)?;
-        let fresh = remembered.asked.elapsed() < self.life
-            && clock.now() < remembered.user.token_expires_at
-            && self
-                .changes
-                .get(&remembered.user.id)
-                .is_none_or(|changed| changed < remembered.asked);
-        fresh.then_some(remembered.user)
-    }
-}
-
 /// Why no client of the identity service can be made.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityClientError {
@@ -232,6 +216,33 @@ pub enum IdentityClientError {
     /// TLS or the like.
     #[error("HTTP client: {0}")]
     Http(#[from] reqwest::Error),
+    /// Its figures cannot be registered.
+    #[error("metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+}
+
+/// The account, or the cause for the log, or no cause for a token that was refused.
+type Outcome = Result<Arc<CurrentUser>, Option<String>>;
+
+/// What an answer says about the identity service, and about the token.
+fn judge(status: StatusCode, body: &[u8]) -> (Verdict, Outcome) {
+    match status {
+        StatusCode::OK => match read(body) {
+            Ok(user) => (Verdict::Well, Ok(Arc::new(user))),
+            Err(cause) => failed(cause),
+        },
+        StatusCode::UNAUTHORIZED => (Verdict::Well, Err(None)),
+        // Such as 400, 429 or 431: it answers, and means this request. Were it counted, one client with an
+        // odd token could shut out everybody.
+        _ if status.is_client_error() => {
+            (Verdict::Nothing, Err(Some(format!("answered {status}"))))
+        }
+        _ => failed(format!("answered {status}")),
+    }
+}
+
+fn failed(cause: String) -> (Verdict, Outcome) {
+    (Verdict::Failed, Err(Some(cause)))
 }
 
 fn read(body: &[u8]) -> Result<CurrentUser, String> {
@@ -239,45 +250,16 @@ fn read(body: &[u8]) -> Result<CurrentUser, String> {
         serde_json::from_slice(body).map_err(|cause| format!("unreadable answer: {cause}"))?;
     let token_expires_at = DateTime::from_timestamp(answer.expires_at, 0)
         .ok_or_else(|| "expires_at is no time".to_owned())?;
+    // An origin that is not known yet is none of ours.
+    let is_ours = matches!(answer.origin.as_deref(), None | Some("first_party"));
     Ok(CurrentUser {
+        is_first_party: answer.scope.is_none() && is_ours,
         id: answer.user.id,
         username: answer.user.username,
         email: answer.user.email,
+        email_verified: answer.user.email_verified,
         teams: answer.teams,
         token_expires_at,
         scope: answer.scope,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use chrono::TimeDelta;
-
-    use super::*;
-
-    #[test]
-    fn an_answer_that_was_on_its_way_when_something_changed_is_not_used() {
-        let (clock, _) = Clock::manual(DateTime::UNIX_EPOCH);
-        let memory = Memory::new(Duration::from_secs(1));
-        let id = UserId::new(7).expect("positive");
-        let answer = |asked| Remembered {
-            user: Arc::new(CurrentUser {
-                id,
-                username: String::new(),
-                email: None,
-                teams: Vec::new(),
-                token_expires_at: DateTime::UNIX_EPOCH + TimeDelta::hours(1),
-                scope: None,
-            }),
-            asked,
-        };
-        let before = Instant::now();
-        std::thread::sleep(Duration::from_millis(1));
-        memory.changes.insert(id, Instant::now());
-        memory.answers.insert([1; 32], answer(before));
-        assert!(memory.find(&[1; 32], &clock).is_none());
-        std::thread::sleep(Duration::from_millis(1));
-        memory.answers.insert([1; 32], answer(Instant::now()));
-        assert!(memory.find(&[1; 32], &clock).is_some());
-    }
 }

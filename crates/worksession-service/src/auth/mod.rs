@@ -4,16 +4,22 @@
 //! The token is judged before the body: `Json` never refuses by itself and is asked for its value
 //! (`into_inner`) after that; a query is taken as `Result<Query<T>, Problem>` for the same reason.
 
+mod breaker;
 mod current_user;
 mod extract;
 mod identity;
+mod memory;
 mod scope;
+mod sign_in;
 
 pub(crate) use current_user::CurrentUser;
 pub(crate) use extract::{Caller, UserDataCaller};
 pub(crate) use identity::IdentityClient;
 pub use identity::IdentityClientError;
-pub(crate) use scope::{IntegrationsWrite, Scope, SessionsRead, SessionsWrite, TeamsWrite};
+pub(crate) use scope::{
+    FirstParty, IntegrationsWrite, Scope, SessionsRead, SessionsWrite, TeamsWrite, WebhooksWrite,
+};
+pub(crate) use sign_in::{SignInAnswer, SignInOrigin};
 
 use auth_types::BearerError;
 

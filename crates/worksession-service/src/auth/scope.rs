@@ -1,7 +1,19 @@
-/// A scope as a type: an endpoint names what it asks of an OAuth token in its handler's arguments.
+use super::CurrentUser;
+
+/// What an endpoint asks of a token, as a type that it names in its handler's arguments.
 pub(crate) trait Scope: 'static {
-    /// The scope's name in the token.
-    const NAME: &'static str;
+    /// Whether the user's token has it.
+    fn is_held_by(user: &CurrentUser) -> bool;
+}
+
+/// A sign-in at the product itself or by a client of its own; no scope stands for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FirstParty;
+
+impl Scope for FirstParty {
+    fn is_held_by(user: &CurrentUser) -> bool {
+        user.is_first_party
+    }
 }
 
 macro_rules! scopes {
@@ -12,7 +24,9 @@ macro_rules! scopes {
             pub(crate) struct $scope;
 
             impl Scope for $scope {
-                const NAME: &'static str = $name;
+                fn is_held_by(user: &CurrentUser) -> bool {
+                    user.has_scope($name)
+                }
             }
         )*
     };
@@ -27,4 +41,14 @@ scopes! {
     TeamsWrite = "teams:write";
     /// Chat hooks.
     IntegrationsWrite = "integrations:write";
+}
+
+/// Webhooks. They tell of sessions, so that whoever sets one must be allowed to read sessions too.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WebhooksWrite;
+
+impl Scope for WebhooksWrite {
+    fn is_held_by(user: &CurrentUser) -> bool {
+        IntegrationsWrite::is_held_by(user) && SessionsRead::is_held_by(user)
+    }
 }

@@ -9,4 +9,4 @@ mod service;
 mod wire;
 
 pub(crate) use routes::configure;
-pub(crate) use service::{take_away, target};
+pub(crate) use service::{switch_off, take_away, target};

@@ -1,3 +1,4 @@
+use chrono::NaiveDateTime;
 use diesel::prelude::*;
 
 /// The destination is in use.
@@ -14,4 +15,26 @@ pub(crate) struct ChatRow {
     pub(crate) status: String,
     /// Why it is off, for people.
     pub(crate) reason: Option<String>,
+    /// What it is told of, with commas between.
+    pub(crate) announce: String,
+}
+
+impl ChatRow {
+    /// What it is told of.
+    pub(crate) fn announced(&self) -> Vec<String> {
+        let words = self.announce.split(',').filter(|word| !word.is_empty());
+        words.map(str::to_owned).collect()
+    }
+}
+
+/// Nobody has heard of a test yet.
+pub(super) const TEST_PENDING: &str = "pending";
+
+/// The last test of a project's chat as stored.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct LastTest {
+    /// `pending`, `delivered`, `failed` or `skipped`.
+    pub(super) outcome: String,
+    pub(super) reason: Option<String>,
+    pub(super) at: NaiveDateTime,
 }

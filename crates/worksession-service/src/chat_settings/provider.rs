@@ -1,91 +1,227 @@
-use event_types::ChatDestination;
+use event_types::{ChatAddress, ChatDestination, ChatTarget};
 use service_kit::guard::{GuardError, GuardedClient};
 
 use super::wire::PutChatRequest;
 use crate::error::Error;
 
 /// The chats that the notifier can post to.
-const PROVIDERS: [&str; 1] = ["slack"];
-/// Longer than any hook of a known chat.
-const MAX_URL_BYTES: usize = 2_048;
+const PROVIDERS: [&str; 6] = [
+    "slack",
+    "discord",
+    "mattermost",
+    MATRIX,
+    "rocketchat",
+    "zulip",
+];
+/// The one without a hook.
+const MATRIX: &str = "matrix";
+/// What a chat can be told of.
+const ANNOUNCED: [&str; 3] = [
+    ChatTarget::PLANNED,
+    ChatTarget::FINISHED,
+    ChatTarget::ABANDONED,
+];
+/// Longer than any hook or token of a known chat.
+const MAX_BYTES: usize = 2_048;
+/// The longest room that Matrix gives.
+const MAX_ROOM_BYTES: usize = 255;
 
-/// Reads where notifications are to go. Whether the address may be called is judged when it is called.
-pub(super) fn read(
-    request: PutChatRequest,
-    guard: &GuardedClient,
-) -> Result<ChatDestination, Error> {
-    let provider = request
-        .provider
-        .ok_or_else(|| Error::invalid("provider is required"))?;
-    if !PROVIDERS.contains(&provider.as_str()) {
-        return Err(Error::invalid(format!(
-            "provider must be one of: {}",
-            PROVIDERS.join(", ")
-        )));
+/// A project's chat as its team wants it.
+pub(super) struct Settings {
+    pub(super) destination: ChatDestination,
+    /// In the order of [`ANNOUNCED`], each once.
+    pub(super) announce: Vec<String>,
+}
+
+/// Reads where notifications are to go, and which. Whether the address may be called is judged when it is called.
+pub(super) fn read(request: PutChatRequest, guard: &GuardedClient) -> Result<Settings, Error> {
+    let given = request.provider.as_deref();
+    let given = given.ok_or_else(|| Error::invalid("provider is required"))?;
+    let provider = PROVIDERS.into_iter().find(|known| *known == given);
+    let provider = provider.ok_or_else(|| one_of("provider must be one of", &PROVIDERS))?;
+    let announce = read_announce(request.announce.as_deref())?;
+    let address = if provider == MATRIX {
+        read_room(request, guard)?
+    } else {
+        ChatAddress::Hook {
+            webhook_url: read_url("webhook_url", request.webhook_url, guard)?,
+        }
+    };
+    let destination = ChatDestination {
+        provider: provider.to_owned(),
+        address,
+    };
+    Ok(Settings {
+        destination,
+        announce,
+    })
+}
+
+fn read_announce(given: Option<&[String]>) -> Result<Vec<String>, Error> {
+    let Some(given) = given else {
+        return Ok(ChatTarget::usual());
+    };
+    if !given.iter().all(|word| ANNOUNCED.contains(&word.as_str())) {
+        return Err(one_of("announce must be a list of", &ANNOUNCED));
     }
-    let address = request
-        .webhook_url
-        .ok_or_else(|| Error::invalid("webhook_url is required"))?;
-    if address.len() > MAX_URL_BYTES {
-        return Err(Error::invalid("webhook_url is too long"));
+    let wanted = ANNOUNCED.map(str::to_owned).into_iter();
+    Ok(wanted.filter(|word| given.contains(word)).collect())
+}
+
+fn read_room(request: PutChatRequest, guard: &GuardedClient) -> Result<ChatAddress, Error> {
+    let homeserver_url = read_url("homeserver_url", request.homeserver_url, guard)?;
+    if homeserver_url.contains(['?', '#']) {
+        return Err(Error::invalid(
+            "homeserver_url must not contain a query or a fragment",
+        ));
+    }
+    let room_id = request.room_id;
+    let room_id = room_id.ok_or_else(|| Error::invalid("room_id is required"))?;
+    let unreadable = |sign: char| sign.is_whitespace() || sign.is_control();
+    if !room_id.starts_with('!') || room_id.len() > MAX_ROOM_BYTES || room_id.contains(unreadable) {
+        return Err(Error::invalid(
+            "room_id must be a room's id, such as !abc:example.org",
+        ));
+    }
+    let access_token = request.access_token;
+    let access_token = access_token.ok_or_else(|| Error::invalid("access_token is required"))?;
+    // It travels in a header.
+    let sendable = access_token.bytes().all(|byte| byte.is_ascii_graphic());
+    if access_token.is_empty() || access_token.len() > MAX_BYTES || !sendable {
+        return Err(Error::invalid("access_token is not a valid token"));
+    }
+    Ok(ChatAddress::Room {
+        homeserver_url,
+        room_id,
+        access_token,
+    })
+}
+
+fn read_url(field: &str, given: Option<String>, guard: &GuardedClient) -> Result<String, Error> {
+    let address = given.ok_or_else(|| Error::invalid(format!("{field} is required")))?;
+    if address.len() > MAX_BYTES {
+        return Err(Error::invalid(format!("{field} is too long")));
     }
     let url = guard.check_url(&address).map_err(|cause| {
         Error::invalid(match cause {
-            GuardError::SchemeNotAllowed => "webhook_url must start with https://",
-            _ => "webhook_url is not a valid address",
+            GuardError::SchemeNotAllowed => format!("{field} must start with https://"),
+            _ => format!("{field} is not a valid address"),
         })
     })?;
     // Sent as Basic authentication by some clients and dropped by others; no chat's hook has it.
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Error::invalid(
-            "webhook_url must not contain a user name or password",
-        ));
+        return Err(Error::invalid(format!(
+            "{field} must not contain a user name or password"
+        )));
     }
-    Ok(ChatDestination {
-        provider,
-        webhook_url: url.into(),
-    })
+    Ok(url.into())
+}
+
+fn one_of(sentence: &str, words: &[&str]) -> Error {
+    Error::invalid(format!("{sentence}: {}", words.join(", ")))
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use serde_json::{Value, json};
     use service_kit::guard::GuardOptions;
 
     use super::*;
 
-    fn read_pair(provider: Option<&str>, address: Option<&str>) -> Result<ChatDestination, Error> {
-        let guard = GuardedClient::new(GuardOptions::default()).map_err(Error::internal)?;
-        let request = PutChatRequest {
-            provider: provider.map(Into::into),
-            webhook_url: address.map(Into::into),
-        };
-        read(request, &guard)
+    fn read_json(body: Value) -> Result<Settings, Error> {
+        let guard = GuardedClient::new(GuardOptions::default()).unwrap();
+        read(serde_json::from_value(body).unwrap(), &guard)
+    }
+
+    fn room(change: impl FnOnce(&mut Value)) -> Value {
+        let mut body = json!({
+            "provider": "matrix", "homeserver_url": "https://matrix.example", "room_id": "!abc:matrix.example",
+            "access_token": "syt_x"
+        });
+        change(&mut body);
+        body
     }
 
     #[test]
-    fn a_slack_hook_over_https_is_taken() {
-        let read = read_pair(
-            Some("slack"),
-            Some("https://hooks.slack.example/services/T0/B0/x"),
-        );
+    fn a_hook_over_https_is_taken_for_every_chat_that_has_hooks() {
+        let address = "https://chat.example/services/T0/B0/x";
+        for provider in PROVIDERS.into_iter().filter(|known| *known != MATRIX) {
+            let read = read_json(json!({"provider": provider, "webhook_url": address}));
+            let Ok(read) = read else {
+                panic!("{provider} is refused");
+            };
+            assert_eq!(read.destination.provider, provider);
+            let webhook_url = address.to_owned();
+            assert_eq!(read.destination.address, ChatAddress::Hook { webhook_url });
+            assert_eq!(read.announce, ["planned", "finished"]);
+        }
+    }
+
+    #[test]
+    fn a_room_of_matrix_needs_its_server_and_a_token() {
+        let read = read_json(room(|_| ())).ok().unwrap();
+        let address = ChatAddress::Room {
+            homeserver_url: "https://matrix.example/".to_owned(),
+            room_id: "!abc:matrix.example".to_owned(),
+            access_token: "syt_x".to_owned(),
+        };
+        assert_eq!(read.destination.address, address);
+        let long = "x".repeat(MAX_BYTES + 1);
+        for (field, value) in [
+            ("homeserver_url", Value::Null),
+            ("homeserver_url", json!("http://matrix.example")),
+            ("homeserver_url", json!("https://matrix.example/?x=1")),
+            ("homeserver_url", json!("https://matrix.example/#x")),
+            ("room_id", Value::Null),
+            ("room_id", json!("#abc:matrix.example")),
+            ("room_id", json!("!abc :matrix.example")),
+            ("room_id", json!(format!("!{long}"))),
+            ("access_token", Value::Null),
+            ("access_token", json!("")),
+            ("access_token", json!("a b")),
+            ("access_token", json!("a\nb")),
+            ("access_token", json!(long)),
+        ] {
+            let changed = room(|body| body[field] = value.clone());
+            let read = read_json(changed);
+            assert!(matches!(read, Err(Error::Invalid(_))), "{field} {value}");
+        }
+    }
+
+    #[test]
+    fn what_a_chat_is_told_of_is_a_choice_of_what_there_is() {
+        let told = |announce: Value| read_json(room(|body| body["announce"] = announce));
+        let kept = |announce: Value| told(announce).ok().unwrap().announce;
+        assert_eq!(kept(Value::Null), ["planned", "finished"]);
+        assert_eq!(kept(json!([])), [""; 0]);
         assert_eq!(
-            read.ok().map(|to| to.webhook_url).as_deref(),
-            Some("https://hooks.slack.example/services/T0/B0/x")
+            kept(json!(["abandoned", "planned", "abandoned"])),
+            ["planned", "abandoned"]
         );
+        for wrong in [
+            json!(["started"]),
+            json!(["Planned"]),
+            json!(["planned", ""]),
+        ] {
+            assert!(matches!(told(wrong), Err(Error::Invalid(_))));
+        }
     }
 
     #[test]
     fn what_cannot_be_a_hook_is_refused() {
-        let long = format!("https://h.example/{}", "x".repeat(MAX_URL_BYTES));
+        let long = format!("https://h.example/{}", "x".repeat(MAX_BYTES));
         let refused = [
             (None, Some("https://h.example/x")),
             (Some("slack"), None),
             (Some("Slack"), Some("https://h.example/x")),
             (Some("pager"), Some("https://h.example/x")),
+            (Some("matrix"), Some("https://h.example/x")),
             (Some("slack"), Some("")),
             (Some("slack"), Some("h.example/x")),
             (Some("slack"), Some("http://h.example/x")),
-            (Some("slack"), Some("ftp://h.example/x")),
+            (Some("discord"), Some("ftp://h.example/x")),
             (Some("slack"), Some("file:///etc/passwd")),
             (Some("slack"), Some("javascript:alert(1)")),
             (Some("slack"), Some("https://")),
@@ -93,8 +229,9 @@ mod tests {
             (Some("slack"), Some(long.as_str())),
         ];
         for (provider, address) in refused {
+            let read = read_json(json!({"provider": provider, "webhook_url": address}));
             assert!(
-                matches!(read_pair(provider, address), Err(Error::Invalid(_))),
+                matches!(read, Err(Error::Invalid(_))),
                 "{provider:?} {address:?}"
             );
         }

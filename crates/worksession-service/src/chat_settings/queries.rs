@@ -3,8 +3,11 @@ use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 use diesel::upsert::excluded;
+use event_types::ChatTested;
+use uuid::Uuid;
 
-use super::model::{ACTIVE, ChatRow, OFF};
+use super::model::{ACTIVE, ChatRow, LastTest, OFF, TEST_PENDING};
+use super::provider::Settings;
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations as chat, team_projects};
 
@@ -12,19 +15,27 @@ use crate::schema::{chat_integrations as chat, team_projects};
 pub(super) fn find(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<ChatRow>> {
     chat::table
         .filter(chat::team_project_id.eq(project))
-        .select((chat::provider, chat::revision, chat::status, chat::reason))
+        .select((
+            chat::provider,
+            chat::revision,
+            chat::status,
+            chat::reason,
+            chat::announce,
+        ))
         .first(db)
         .optional()
 }
 
-/// Sets or (without a provider) takes away the destination, and returns its new revision. The row stays
+/// Sets or (with none) takes away the destination, and returns its new revision. The row stays
 /// when a destination goes, so that revisions only ever count up.
 pub(super) fn put(
     db: &mut Db,
     project: TeamProjectId,
-    provider: Option<&str>,
+    settings: Option<&Settings>,
     now: NaiveDateTime,
 ) -> QueryResult<i64> {
+    let provider = settings.map(|settings| settings.destination.provider.as_str());
+    let announce = settings.map(|settings| settings.announce.join(","));
     let row = (
         chat::team_project_id.eq(project),
         chat::provider.eq(provider),
@@ -32,6 +43,7 @@ pub(super) fn put(
         chat::status.eq(if provider.is_some() { ACTIVE } else { OFF }),
         chat::reason.eq(None::<String>),
         chat::updated_at.eq(now),
+        chat::announce.eq(announce.unwrap_or_default()),
     );
     on_backend!(db, conn => diesel::insert_into(chat::table)
         .values(row)
@@ -43,6 +55,12 @@ pub(super) fn put(
             chat::status.eq(excluded(chat::status)),
             chat::reason.eq(excluded(chat::reason)),
             chat::updated_at.eq(excluded(chat::updated_at)),
+            chat::announce.eq(excluded(chat::announce)),
+            // What was tested is not there any more.
+            chat::test_id.eq(excluded(chat::test_id)),
+            chat::test_outcome.eq(excluded(chat::test_outcome)),
+            chat::test_reason.eq(excluded(chat::test_reason)),
+            chat::test_at.eq(excluded(chat::test_at)),
         ))
         .returning(chat::revision)
         .get_result(conn))
@@ -63,25 +81,77 @@ pub(super) fn of_team(db: &mut Db, team: TeamId, limit: i64) -> QueryResult<Vec<
         .load(db)
 }
 
-/// Switches a destination off, unless a newer one has taken its place.
-pub(crate) fn switch_off(
+/// Switches a destination off, unless a newer one has taken its place, and says of which provider it is.
+pub(super) fn switch_off(
     db: &mut Db,
     project: TeamProjectId,
     revision: i64,
     reason: &str,
     now: NaiveDateTime,
-) -> QueryResult<usize> {
-    diesel::update(
-        chat::table.filter(
-            chat::team_project_id
-                .eq(project)
-                .and(chat::revision.eq(revision)),
-        ),
-    )
-    .set((
-        chat::status.eq(OFF),
-        chat::reason.eq(reason),
-        chat::updated_at.eq(now),
-    ))
-    .execute(db)
+) -> QueryResult<Option<String>> {
+    let meant = chat::table
+        .filter(chat::team_project_id.eq(project))
+        .filter(chat::revision.eq(revision))
+        .filter(chat::status.eq(ACTIVE));
+    let provider: Option<Option<String>> = diesel::update(meant)
+        .set((
+            chat::status.eq(OFF),
+            chat::reason.eq(reason),
+            chat::updated_at.eq(now),
+        ))
+        .returning(chat::provider)
+        .get_result(db)
+        .optional()?;
+    Ok(provider.flatten())
+}
+
+/// The last test of a project's chat.
+pub(super) fn find_test(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<LastTest>> {
+    chat::table
+        .filter(chat::team_project_id.eq(project))
+        .filter(chat::test_outcome.is_not_null())
+        .select((
+            chat::test_outcome.assume_not_null(),
+            chat::test_reason,
+            chat::test_at.assume_not_null(),
+        ))
+        .first(db)
+        .optional()
+}
+
+/// Notes that the chat in use is being tested, and gives its revision; none without one.
+pub(super) fn begin_test(
+    db: &mut Db,
+    project: TeamProjectId,
+    test: Uuid,
+    now: NaiveDateTime,
+) -> QueryResult<Option<i64>> {
+    let in_use = chat::table
+        .filter(chat::team_project_id.eq(project))
+        .filter(chat::provider.is_not_null())
+        .filter(chat::status.eq(ACTIVE));
+    diesel::update(in_use)
+        .set((
+            chat::test_id.eq(test.to_string()),
+            chat::test_outcome.eq(TEST_PENDING),
+            chat::test_reason.eq(None::<String>),
+            chat::test_at.eq(now),
+        ))
+        .returning(chat::revision)
+        .get_result(db)
+        .optional()
+}
+
+/// Notes what became of a test, unless a later one was begun.
+pub(crate) fn end_test(db: &mut Db, tested: &ChatTested) -> QueryResult<usize> {
+    let meant = chat::table
+        .filter(chat::team_project_id.eq(tested.project_id))
+        .filter(chat::test_id.eq(tested.test_id.to_string()));
+    diesel::update(meant)
+        .set((
+            chat::test_outcome.eq(&tested.outcome),
+            chat::test_reason.eq(&tested.reason),
+            chat::test_at.eq(tested.at.naive_utc()),
+        ))
+        .execute(db)
 }

@@ -11,12 +11,14 @@ use crate::state::State;
 use crate::team_projects::read_id;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
-    config.service(
-        endpoint("/api/team-projects/{id}/chat")
-            .get(get)
-            .put(put)
-            .delete(delete),
-    );
+    config
+        .service(
+            endpoint("/api/team-projects/{id}/chat")
+                .get(get)
+                .put(put)
+                .delete(delete),
+        )
+        .service(endpoint("/api/team-projects/{id}/chat/test").post(test));
 }
 
 /// Shows to the team's members whether its chat is told of starts.
@@ -60,14 +62,7 @@ pub(crate) async fn put(
     request: Json<PutChatRequest>,
 ) -> Result<web::Json<ChatResponse>, Error> {
     Ok(web::Json(
-        service::put(
-            &state,
-            caller.into(),
-            read_id(&id)?,
-            request.into_inner()?,
-            request_id,
-        )
-        .await?,
+        service::put(&state, caller.into(), read_id(&id)?, request, request_id).await?,
     ))
 }
 
@@ -90,4 +85,27 @@ pub(crate) async fn delete(
 ) -> Result<HttpResponse, Error> {
     service::delete(&state, caller.into(), read_id(&id)?, request_id).await?;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// Has a test message posted to the chat of a team project; for owners and admins of the team.
+#[utoipa::path(
+    post, path = "/api/team-projects/{id}/chat/test", tag = "chat", params(("id" = TeamProjectId, Path)),
+    security(("bearer" = ["integrations:write"])),
+    responses(
+        (status = 202, description = "It will be posted; `last_test` tells what became of it", body = ChatResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
+        (status = 404, description = "Team project not found", body = ErrorBody),
+        (status = 409, description = "No chat is configured", body = ErrorBody),
+        (status = 429, description = "Too many requests", body = ErrorBody),
+    )
+)]
+pub(crate) async fn test(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<IntegrationsWrite>,
+    Path((id,)): Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    let waiting = service::test(&state, caller.into(), read_id(&id)?, request_id).await?;
+    Ok(HttpResponse::Accepted().json(waiting))
 }

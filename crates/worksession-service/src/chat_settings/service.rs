@@ -4,26 +4,30 @@ use auth_types::TeamId;
 use chrono::{DateTime, Utc};
 use db_kit::{Db, outbox};
 use diesel::QueryResult;
-use event_types::{ChatDestination, ChatTarget, IntegrationConfigured};
-use service_kit::http::RequestId;
+use event_types::{ChatTarget, ChatTestRequested, IntegrationConfigured, MailText};
+use service_kit::http::{Json, RequestId};
 
 use super::model::{ACTIVE, ChatRow};
+use super::provider::Settings;
 use super::wire::{ChatResponse, PutChatRequest};
 use super::{provider, queries};
 use crate::auth::CurrentUser;
+use crate::contacts::{self, Hook};
 use crate::error::Error;
 use crate::events;
 use crate::projects::TeamProjectId;
 use crate::state::AppState;
-use crate::team_projects::{get_as_manager, get_as_member};
+use crate::team_projects::{self, get_as_manager, get_as_member};
 
 /// Where the team of a project is told; none without a hook, or when it was switched off.
 pub(crate) fn target(chat: ChatRow, channel: String) -> Option<ChatTarget> {
+    let announce = chat.announced();
     let provider = chat.provider.filter(|_| chat.status == ACTIVE)?;
     Some(ChatTarget {
         provider,
         channel,
         revision: chat.revision,
+        announce,
     })
 }
 
@@ -38,9 +42,38 @@ pub(crate) fn take_away(
     let projects = queries::of_team(db, team, limit)?;
     for project in &projects {
         let revision = queries::put(db, *project, None, now.naive_utc())?;
+        contacts::forget(db, Hook::Chat(*project))?;
         tell(db, *project, revision, None, now, None)?;
     }
     Ok(projects.len())
+}
+
+/// Switches a destination off that refuses us for good, unless a newer one has taken its place, and has whoever
+/// set it told.
+pub(crate) fn switch_off(
+    db: &mut Db,
+    state: &AppState,
+    id: TeamProjectId,
+    revision: i64,
+    reason: String,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let provider = queries::switch_off(db, id, revision, &reason, now.naive_utc())?;
+    let (Some(provider), Some(project)) = (provider, team_projects::queries::find(db, id)?) else {
+        return Ok(());
+    };
+    contacts::tell(db, &state.sealer, Hook::Chat(id), now, |username| {
+        MailText::ChatSwitchedOff {
+            username,
+            project_id: id.get(),
+            project: project.name,
+            team: project.team_name,
+            provider,
+            reason,
+            at: now,
+            link: state.page("/docs/"),
+        }
+    })
 }
 
 pub(super) async fn get(
@@ -50,10 +83,7 @@ pub(super) async fn get(
 ) -> Result<ChatResponse, Error> {
     let look = move |db: &mut Db| {
         let project = get_as_member(db, id, &caller)?;
-        Ok(ChatResponse::new(
-            project.chat_channel,
-            queries::find(db, id)?,
-        ))
+        answer(db, id, project.chat_channel)
     };
     state.pool.read(look).await
 }
@@ -62,11 +92,12 @@ pub(super) async fn put(
     state: &AppState,
     caller: Arc<CurrentUser>,
     id: TeamProjectId,
-    request: PutChatRequest,
+    request: Json<PutChatRequest>,
     request_id: RequestId,
 ) -> Result<ChatResponse, Error> {
-    let destination = provider::read(request, &state.guard);
-    let change = configure(state, caller, id, Some(destination), request_id);
+    let request = request.into_inner().map_err(Error::from);
+    let settings = request.and_then(|request| provider::read(request, &state.guard));
+    let change = configure(state, caller, id, Some(settings), request_id);
     let answer = state.pool.write_tx(change).await?;
     state.relay.wake();
     Ok(answer)
@@ -86,12 +117,41 @@ pub(super) async fn delete(
     Ok(())
 }
 
+/// Has the notifier post a test message; what becomes of it is shown by [`get`].
+pub(super) async fn test(
+    state: &AppState,
+    caller: Arc<CurrentUser>,
+    id: TeamProjectId,
+    request_id: RequestId,
+) -> Result<ChatResponse, Error> {
+    state.limit_calls_by_hand(caller.id)?;
+    let now = state.clock.now();
+    let ask = move |db: &mut Db| {
+        let project = get_as_manager(db, id, &caller)?;
+        let test_id = outbox::uuid_v7(now);
+        let revision = queries::begin_test(db, id, test_id, now.naive_utc())?;
+        let event = ChatTestRequested {
+            test_id,
+            project_id: id.get(),
+            project_name: project.name,
+            revision: revision.ok_or(Error::NoChat)?,
+            requested_by: caller.username.clone(),
+            channel: project.chat_channel.clone(),
+        };
+        outbox::insert(db, &events::outbox_row(now, Some(&request_id), &event)?)?;
+        answer(db, id, project.chat_channel)
+    };
+    let waiting = state.pool.write_tx(ask).await?;
+    state.relay.wake();
+    Ok(waiting)
+}
+
 /// The change of a destination and, in the same transaction, the event that tells the notifier of it.
 fn configure(
     state: &AppState,
     caller: Arc<CurrentUser>,
     id: TeamProjectId,
-    destination: Option<Result<ChatDestination, Error>>,
+    settings: Option<Result<Settings, Error>>,
     request_id: RequestId,
 ) -> impl FnOnce(&mut Db) -> Result<ChatResponse, Error> + Send + 'static {
     let sealer = state.sealer.clone();
@@ -99,21 +159,26 @@ fn configure(
     move |db| {
         // The right comes before the body.
         let project = get_as_manager(db, id, &caller)?;
-        let destination = destination.transpose()?;
-        let provider = destination.as_ref().map(|to| to.provider.as_str());
-        let revision = queries::put(db, id, provider, now.naive_utc())?;
-        let seal = |to: &ChatDestination| {
-            let plain = serde_json::to_vec(to).map_err(Error::internal)?;
+        let settings = settings.transpose()?;
+        let revision = queries::put(db, id, settings.as_ref(), now.naive_utc())?;
+        let seal = |settings: &Settings| {
+            let plain = serde_json::to_vec(&settings.destination).map_err(Error::internal)?;
             let context = IntegrationConfigured::seal_context(id.get(), revision);
             sealer.seal(&context, &plain).map_err(Error::internal)
         };
-        let sealed = destination.as_ref().map(seal).transpose()?;
+        let sealed = settings.as_ref().map(seal).transpose()?;
+        match sealed {
+            Some(_) => contacts::keep(db, &sealer, Hook::Chat(id), Some(project.team_id), &caller)?,
+            None => contacts::forget(db, Hook::Chat(id))?,
+        }
         tell(db, id, revision, sealed, now, Some(&request_id))?;
-        Ok(ChatResponse::new(
-            project.chat_channel,
-            queries::find(db, id)?,
-        ))
+        answer(db, id, project.chat_channel)
     }
+}
+
+fn answer(db: &mut Db, id: TeamProjectId, channel: String) -> Result<ChatResponse, Error> {
+    let (row, test) = (queries::find(db, id)?, queries::find_test(db, id)?);
+    Ok(ChatResponse::new(channel, row, test))
 }
 
 /// The event that tells the notifier of a destination, or that there is none any more.

@@ -1,17 +1,25 @@
+use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::model::{ACTIVE, ChatRow, OFF};
+use super::model::{ACTIVE, ChatRow, LastTest, OFF};
 
-/// Where a team project's notifications go. The address is write-only: no answer tells it.
+/// Where a team project's notifications go, and which. The address is write-only: no answer tells it.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct PutChatRequest {
-    /// `slack`
+    /// `slack`, `discord`, `mattermost`, `matrix`, `rocketchat` or `zulip`.
     #[schema(required)]
     pub(crate) provider: Option<String>,
-    /// The incoming webhook's https address.
-    #[schema(required)]
+    /// The incoming webhook's https address; for every provider but `matrix`.
     pub(crate) webhook_url: Option<String>,
+    /// The https address of the server that the posting user is registered with; for `matrix`.
+    pub(crate) homeserver_url: Option<String>,
+    /// Such as `!abc:example.org`; for `matrix`.
+    pub(crate) room_id: Option<String>,
+    /// The posting user's; for `matrix`.
+    pub(crate) access_token: Option<String>,
+    /// What the chat is told of: any of `planned`, `finished` and `abandoned`; the first two unless said otherwise.
+    pub(crate) announce: Option<Vec<String>>,
 }
 
 /// The state of a project's chat.
@@ -25,6 +33,21 @@ pub(crate) struct Chat {
     status: &'static str,
     /// Why it is off, when the chat refused us for good.
     reason: Option<String>,
+    /// What it is told of: `planned`, `finished`, `abandoned`.
+    announce: Vec<String>,
+    /// Null when this chat was never tested.
+    last_test: Option<ChatTest>,
+}
+
+/// A test message to a project's chat.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ChatTest {
+    /// `pending`, `delivered`, `failed` or `skipped`.
+    outcome: String,
+    /// Why it was not delivered.
+    reason: Option<String>,
+    /// When it was asked for, or settled.
+    at: DateTime<Utc>,
 }
 
 /// The state of a project's chat.
@@ -35,7 +58,8 @@ pub(crate) struct ChatResponse {
 }
 
 impl ChatResponse {
-    pub(crate) fn new(channel: String, row: Option<ChatRow>) -> Self {
+    pub(crate) fn new(channel: String, row: Option<ChatRow>, test: Option<LastTest>) -> Self {
+        let announce = row.as_ref().map(ChatRow::announced).unwrap_or_default();
         let (provider, active, reason) = match row {
             Some(row) => (row.provider, row.status == ACTIVE, row.reason),
             None => (None, false, None),
@@ -48,6 +72,12 @@ impl ChatResponse {
                 channel,
                 status,
                 reason,
+                announce,
+                last_test: test.map(|test| ChatTest {
+                    outcome: test.outcome,
+                    reason: test.reason,
+                    at: test.at.and_utc(),
+                }),
             },
         }
     }

@@ -4,12 +4,13 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 use db_kit::Db;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 
 use super::{Departure, queries};
+use crate::chore::Chore;
 use crate::error::Error;
 use crate::state::{AppState, State};
-use crate::{chat_settings, team_projects};
+use crate::webhooks::{self, Owner};
+use crate::{chat_settings, leaderboard, sync, team_projects};
 
 /// Rows that are deleted in one transaction, give or take those that hang on them.
 const BATCH: i64 = 1_000;
@@ -17,12 +18,6 @@ const BATCH: i64 = 1_000;
 /// two seconds old (its own memory and ours) and take two more, then there are the queues for the database
 /// and the statements' own limits.
 const LATE_WRITE: TimeDelta = TimeDelta::seconds(90);
-
-/// Takes away what belonged to accounts and teams that are gone.
-#[derive(Debug)]
-pub(crate) struct Eraser {
-    task: JoinHandle<()>,
-}
 
 /// What a transaction came to.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,31 +28,12 @@ enum Step {
     Done,
 }
 
-impl Eraser {
-    /// Looks now, whenever `wake` says so, and each `interval`.
-    pub(crate) fn spawn(state: State, wake: Arc<Notify>, interval: Duration) -> Self {
-        let task = tokio::spawn(async move {
-            let mut ticks = tokio::time::interval(interval);
-            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            loop {
-                tokio::select! {
-                    _ = ticks.tick() => {}
-                    () = wake.notified() => {}
-                }
-                if let Err(cause) = look(&state).await {
-                    log::warn!("who is gone could not be read: {cause}");
-                }
-            }
-        });
-        Self { task }
-    }
-
-    /// Ends it; a transaction under way completes on its own thread, and the next start goes on from there.
-    pub(crate) async fn stop(self) {
-        self.task.abort();
-        // Ends with the cancellation that was just asked for.
-        drop(self.task.await);
-    }
+/// Takes away what belonged to accounts and teams that are gone; now, whenever `wake` says so, and each `every`.
+pub(crate) fn spawn(state: State, wake: Arc<Notify>, every: Duration) -> Chore {
+    Chore::spawn_woken(every, wake, "who is gone could not be read", move || {
+        let state = state.clone();
+        async move { look(&state).await }
+    })
 }
 
 async fn look(state: &AppState) -> Result<(), Error> {
@@ -86,7 +62,7 @@ async fn erase(state: &AppState, gone: Departure) -> Result<(), Error> {
             .pool
             .write_tx(move |db| step(db, gone, now, late))
             .await?;
-        // The departure of a team tells the notifier something.
+        // A chat's or a webhook's end is told to the notifier.
         state.relay.wake();
         if step == Step::Done {
             return Ok(());
@@ -113,24 +89,33 @@ fn take_away(db: &mut Db, gone: Departure, now: DateTime<Utc>) -> Result<Step, E
     let taken = match gone {
         Departure::User(user) => {
             let mut room = BATCH;
+            // Before the sessions' rows: the order in which every change of a user's locks.
+            sync::bump(db, user)?;
             for delete in [
                 queries::delete_sessions,
                 queries::delete_owned,
                 queries::delete_events,
             ] {
-                let deleted = i64::try_from(delete(db, user, room)?).unwrap_or(BATCH);
-                room -= deleted;
+                room -= count(delete(db, user, room)?);
                 if room <= 0 {
                     return Ok(Step::More);
                 }
             }
-            0
+            let webhooks = webhooks::take_away(db, Owner::User(user), now, room)?;
+            BATCH - room + count(webhooks)
         }
         Departure::Team(team) => {
             team_projects::queries::archive_all(db, team, now.naive_utc())?;
-            chat_settings::take_away(db, team, now, BATCH)?
+            leaderboard::drop_boards_of(db, team)?;
+            let chats = chat_settings::take_away(db, team, now, BATCH)?;
+            let webhooks = webhooks::take_away(db, Owner::Team(team), now, BATCH)?;
+            count(chats) + count(webhooks)
         }
     };
-    let full = i64::try_from(taken).is_ok_and(|taken| taken >= BATCH);
+    let full = taken >= BATCH;
     Ok(if full { Step::More } else { Step::Done })
+}
+
+fn count(rows: usize) -> i64 {
+    i64::try_from(rows).unwrap_or(BATCH)
 }

@@ -5,7 +5,7 @@ use auth_types::{TeamId, UserId};
 pub(crate) enum Departure {
     /// An account: all that is the user's is deleted.
     User(UserId),
-    /// A team: its projects are archived and their chats are told nothing more.
+    /// A team: its projects are archived, their chats are told nothing more, and its webhooks go.
     Team(TeamId),
 }
 

@@ -111,8 +111,11 @@ pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryRes
     Ok(ids.len())
 }
 
-/// Every other table with a `user_id`, and the column that tells one user's rows apart.
-const OWNED: [&str; 7] = [
+/// Every other table with a `user_id`, and the column that tells one user's rows apart. Webhooks are not
+/// among them: the notifier is told of each.
+const OWNED: [&str; 12] = [
+    delete_some!("user_month", "month"),
+    delete_some!("board", "start"),
     delete_some!("user_totals", "user_id"),
     delete_some!("user_day", "day"),
     delete_some!("user_hour", "hour"),
@@ -120,6 +123,9 @@ const OWNED: [&str; 7] = [
     delete_some!("user_badges", "badge"),
     delete_some!("user_settings", "user_id"),
     delete_some!("projects", "id"),
+    delete_some!("user_sync", "user_id"),
+    delete_some!("webhook_deliveries", "delivery_id"),
+    delete_some!("hook_contacts", "hook"),
 ];
 
 /// Deletes up to `limit` rows of everything else that is the user's, and says how many. Only once there
@@ -143,19 +149,22 @@ pub(super) fn delete_owned(db: &mut Db, user: UserId, limit: i64) -> QueryResult
 
 arguments! {
     struct EventsArguments {
-        pattern: String as Text,
+        session: String as Text,
+        call: String as Text,
         limit: i64 as BigInt,
     }
 }
 
-/// Deletes up to `limit` events about the user's sessions that have not gone out, and says how many: those
+/// Deletes up to `limit` events about the user's sessions, and calls of webhooks, that have not gone out, and says how many: those
 /// that no queue wanted would stay for good, and nobody is to be told of the others any more.
 pub(super) fn delete_events(db: &mut Db, user: UserId, limit: i64) -> QueryResult<usize> {
     const TEXT: &str = "DELETE FROM outbox WHERE id IN (SELECT id FROM a JOIN outbox \
-        ON routing_key LIKE 'session.%' AND body LIKE p_pattern LIMIT (SELECT p_limit FROM a))";
+        ON (routing_key LIKE 'session.%' AND body LIKE p_session) \
+        OR (routing_key = 'webhook.due.v1' AND body LIKE p_call) LIMIT (SELECT p_limit FROM a))";
     let arguments = EventsArguments {
-        // As `SessionUser` is written. No text of a user's reads so inside JSON: its quotes are escaped.
-        pattern: format!("%\"user\":{{\"id\":{user},%"),
+        // As `SessionUser` and `WebhookDue` are written. No text of a user's reads so inside JSON: its quotes are escaped.
+        session: format!("%\"user\":{{\"id\":{user},%"),
+        call: format!("%\"user_id\":{user},\"webhook_id\":%"),
         limit,
     };
     on_backend!(db, conn => Statement::<_, ()>::new(TEXT, &arguments).execute(conn))

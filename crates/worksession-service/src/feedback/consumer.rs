@@ -1,35 +1,61 @@
-use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
-use db_kit::{Pool, inbox};
-use service_kit::Clock;
+use std::collections::BTreeMap;
+
+use broker::{BatchOptions, Broker, ConsumerHandle, Delivery, Queue, Verdict};
+use chrono::{DateTime, Utc};
+use db_kit::{Db, inbox};
 use uuid::Uuid;
 
 use super::queries;
 use super::word::Word;
-use crate::chat_settings;
 use crate::error::Error;
+use crate::state::{AppState, State};
+use crate::{chat_settings, webhooks};
 
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "worksession.feedback";
 
 /// Starts to listen to the notifier.
-pub(crate) fn spawn(broker: &Broker, pool: Pool, clock: Clock) -> ConsumerHandle {
-    broker.consume(
+pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
+    broker.consume_batches(
         Queue::WorksessionFeedback,
-        ConsumeOptions::default(),
-        move |delivery| {
-            let (pool, clock) = (pool.clone(), clock.clone());
-            async move { hear(&pool, &clock, delivery).await }
+        BatchOptions::default(),
+        move |deliveries| {
+            let state = state.clone();
+            async move { hear(&state, deliveries).await }
         },
     )
 }
 
-async fn hear(pool: &Pool, clock: &Clock, delivery: Delivery) -> Verdict {
-    let (id, word) = match Word::read(&delivery.body) {
-        Ok(read) => read,
-        Err(reason) => return Verdict::Park(reason),
+async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
+    let read: Vec<_> = deliveries
+        .iter()
+        .map(|delivery| Word::read(&delivery.body))
+        .collect();
+    let words: Vec<_> = read.iter().flatten().cloned().collect();
+    let together = match words.len() {
+        0 => Ok(()),
+        _ => take_in(state, words).await,
     };
-    match take_in(pool, clock, id, word).await {
+    if let Err(cause) = &together {
+        log::warn!("feedback is tried again: {cause}");
+    }
+    let mut verdicts = Vec::with_capacity(read.len());
+    for read in read {
+        verdicts.push(match (read, &together) {
+            (Err(reason), _) => Verdict::Park(reason),
+            (Ok(_), Ok(())) => Verdict::Ack,
+            // What only one of them is to blame for holds up none of the others.
+            (Ok((id, word)), Err(cause)) if cause.is_lasting() => alone(state, id, word).await,
+            (Ok(_), Err(_)) => Verdict::Retry,
+        });
+    }
+    verdicts
+}
+
+async fn alone(state: &State, id: Uuid, word: Word) -> Verdict {
+    match take_in(state, vec![(id, word)]).await {
         Ok(()) => Verdict::Ack,
+        Err(cause) if cause.is_lasting() => Verdict::Park(cause.to_string()),
         Err(cause) => {
             log::warn!("feedback {id} is tried again: {cause}");
             Verdict::Retry
@@ -37,27 +63,54 @@ async fn hear(pool: &Pool, clock: &Clock, delivery: Delivery) -> Verdict {
     }
 }
 
-async fn take_in(pool: &Pool, clock: &Clock, id: Uuid, word: Word) -> Result<(), Error> {
-    let now = clock.now_naive();
-    pool.write_tx(move |db| {
-        if !inbox::record(db, CONSUMER, id, now)? {
-            return Ok(());
-        }
-        match word {
-            Word::Settled(notification) => {
-                if queries::hold_session(db, &notification.session_id)? {
-                    queries::record(db, &notification)?;
+async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
+    let now = state.clock.now();
+    let shared = state.clone();
+    let switches_off =
+        |(_, word): &(_, Word)| matches!(word, Word::Disabled { .. } | Word::WebhookDisabled(_));
+    let switch_off = words.iter().any(switches_off);
+    let change = move |db: &mut Db| {
+        let ids = words.iter().map(|(id, _)| *id);
+        let mut new = inbox::record_all(db, CONSUMER, ids, now.naive_utc())?;
+        let mut settled = BTreeMap::new();
+        for (_, word) in words.into_iter().filter(|(id, _)| new.remove(id)) {
+            match word {
+                Word::Settled(notification) => {
+                    settled.insert(notification.event_id.clone(), notification);
                 }
-            }
-            Word::Disabled {
-                project,
-                revision,
-                reason,
-            } => {
-                chat_settings::queries::switch_off(db, project, revision, &reason, now)?;
+                other => note(db, &shared, other, now)?,
             }
         }
-        Ok(())
-    })
-    .await
+        Ok::<_, Error>(queries::record_all(db, settled)?)
+    };
+    state.pool.write_tx(change).await?;
+    if switch_off {
+        // A mail may be asked for.
+        state.relay.wake();
+    }
+    Ok(())
+}
+
+/// Everything but notifications, of which many come at once.
+fn note(db: &mut Db, state: &AppState, word: Word, now: DateTime<Utc>) -> Result<(), Error> {
+    match word {
+        Word::Settled(_) | Word::Nothing => {}
+        Word::Disabled {
+            project,
+            revision,
+            reason,
+        } => {
+            chat_settings::switch_off(db, state, project, revision, reason, now)?;
+        }
+        Word::Tested(tested) => {
+            chat_settings::queries::end_test(db, &tested)?;
+        }
+        Word::Attempted(word) => {
+            webhooks::deliveries::queries::note(db, &word)?;
+        }
+        Word::WebhookDisabled(off) => {
+            webhooks::switch_off(db, state, off, now)?;
+        }
+    }
+    Ok(())
 }

@@ -1,12 +1,15 @@
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp};
 use diesel::upsert::excluded;
 
 use crate::schema::{notifications, sessions};
 
 /// What became of a notification.
-#[derive(Debug, Insertable)]
+#[derive(Debug, Clone, Insertable)]
 pub(super) struct Notification {
     /// The session event that was to be told.
     pub(super) event_id: String,
@@ -18,21 +21,40 @@ pub(super) struct Notification {
     pub(super) settled_at: NaiveDateTime,
 }
 
-/// Holds the session that a notification is about until the transaction ends; false when it is gone. One
-/// that is being deleted thus either takes the notification along, or it is not recorded.
-pub(super) fn hold_session(db: &mut Db, session_id: &str) -> QueryResult<bool> {
-    let session = sessions::table
-        .filter(sessions::session_id.eq(session_id))
-        .select(sessions::session_id);
-    let held: Option<String> = match db {
-        Db::Pg(conn) => session.for_key_share().first(conn).optional()?,
-        Db::Sqlite(conn) => session.first(conn).optional()?,
-    };
-    Ok(held.is_some())
+/// Records what became of notifications, in the order of their events; the latest word holds. Not those about
+/// sessions that are gone.
+pub(super) fn record_all(
+    db: &mut Db,
+    notifications: BTreeMap<String, Notification>,
+) -> QueryResult<()> {
+    let sessions: BTreeSet<&str> = notifications
+        .values()
+        .map(|notification| notification.session_id.as_str())
+        .collect();
+    let held = hold_sessions(db, &sessions)?;
+    let mut rows: Vec<Notification> = notifications.into_values().collect();
+    rows.retain(|row| held.contains(&row.session_id));
+    match db {
+        Db::Pg(conn) if rows.len() > 1 => record_many(conn, &rows),
+        _ => rows.iter().try_for_each(|row| record(db, row)),
+    }
 }
 
-/// Records what became of a notification; the latest word holds.
-pub(super) fn record(db: &mut Db, notification: &Notification) -> QueryResult<usize> {
+/// Holds the sessions that notifications are about until the transaction ends, and gives those that are there.
+/// One that is being deleted thus either takes its notification along, or that is not recorded.
+fn hold_sessions(db: &mut Db, session_ids: &BTreeSet<&str>) -> QueryResult<HashSet<String>> {
+    let there = sessions::table
+        .filter(sessions::session_id.eq_any(session_ids.iter().copied()))
+        .order(sessions::session_id)
+        .select(sessions::session_id);
+    let held: Vec<String> = match db {
+        Db::Pg(conn) => there.for_key_share().load(conn)?,
+        Db::Sqlite(conn) => there.load(conn)?,
+    };
+    Ok(held.into_iter().collect())
+}
+
+fn record(db: &mut Db, notification: &Notification) -> QueryResult<()> {
     on_backend!(db, conn => diesel::insert_into(notifications::table)
         .values(notification)
         .on_conflict(notifications::event_id)
@@ -43,4 +65,27 @@ pub(super) fn record(db: &mut Db, notification: &Notification) -> QueryResult<us
             notifications::settled_at.eq(excluded(notifications::settled_at)),
         ))
         .execute(conn))
+    .map(drop)
+}
+
+/// As [`record`], in one statement: as arrays, one value a column, however many rows there are.
+fn record_many(conn: &mut PgConnection, rows: &[Notification]) -> QueryResult<()> {
+    fn column<'a, T>(rows: &'a [Notification], of: impl Fn(&'a Notification) -> T) -> Vec<T> {
+        rows.iter().map(of).collect()
+    }
+    diesel::sql_query(
+        "INSERT INTO notifications (event_id, session_id, team_project_id, outcome, reason, settled_at) \
+         SELECT event_id, session_id, team_project_id, outcome, reason, settled_at \
+         FROM unnest($1, $2, $3, $4, $5, $6) AS new (event_id, session_id, team_project_id, outcome, reason, settled_at) \
+         ON CONFLICT (event_id) DO UPDATE \
+         SET outcome = excluded.outcome, reason = excluded.reason, settled_at = excluded.settled_at",
+    )
+    .bind::<Array<Text>, _>(column(rows, |row| row.event_id.as_str()))
+    .bind::<Array<Text>, _>(column(rows, |row| row.session_id.as_str()))
+    .bind::<Array<Nullable<BigInt>>, _>(column(rows, |row| row.team_project_id))
+    .bind::<Array<Text>, _>(column(rows, |row| row.outcome))
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.reason.as_deref()))
+    .bind::<Array<Timestamp>, _>(column(rows, |row| row.settled_at))
+    .execute(conn)
+    .map(drop)
 }

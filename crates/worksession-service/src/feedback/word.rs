@@ -1,6 +1,6 @@
 use event_types::{
-    Event, EventData, EventError, IntegrationDisabled, NotificationDelivered, NotificationFailed,
-    NotificationSkipped,
+    ChatTested, Event, EventData, EventError, IntegrationDisabled, NotificationDelivered,
+    NotificationFailed, NotificationSkipped, SessionStarted, WebhookAttempted, WebhookDisabled,
 };
 use uuid::Uuid;
 
@@ -8,7 +8,7 @@ use super::queries::Notification;
 use crate::projects::TeamProjectId;
 
 /// What the notifier has to say.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Word {
     /// A notification is settled.
     Settled(Notification),
@@ -18,6 +18,14 @@ pub(super) enum Word {
         revision: i64,
         reason: String,
     },
+    /// A chat was tested.
+    Tested(ChatTested),
+    /// How a call of a webhook stands.
+    Attempted(WebhookAttempted),
+    /// A webhook refuses us for good.
+    WebhookDisabled(WebhookDisabled),
+    /// Of how a session's end was told; the team sees what became of its plan.
+    Nothing,
 }
 
 impl Word {
@@ -31,6 +39,7 @@ impl Word {
             NotificationDelivered::TYPE => {
                 Self::settled(&event, "delivered", |data: NotificationDelivered| {
                     (
+                        data.about,
                         data.event_id,
                         data.session_id,
                         data.project_id,
@@ -42,6 +51,7 @@ impl Word {
             NotificationFailed::TYPE => {
                 Self::settled(&event, "failed", |data: NotificationFailed| {
                     (
+                        data.about,
                         data.event_id,
                         data.session_id,
                         data.project_id,
@@ -53,6 +63,7 @@ impl Word {
             NotificationSkipped::TYPE => {
                 Self::settled(&event, "skipped", |data: NotificationSkipped| {
                     (
+                        data.about,
                         data.event_id,
                         data.session_id,
                         data.project_id,
@@ -64,6 +75,9 @@ impl Word {
             IntegrationDisabled::TYPE => {
                 return Self::disabled(&event).map(|word| (event.id, word));
             }
+            ChatTested::TYPE => return Self::tested(&event).map(|word| (event.id, word)),
+            WebhookAttempted::TYPE => event.data_as().map(Self::Attempted),
+            WebhookDisabled::TYPE => event.data_as().map(Self::WebhookDisabled),
             other => return Err(format!("unknown event type {other}")),
         };
         Ok((event.id, word.map_err(|cause| cause.to_string())?))
@@ -75,6 +89,7 @@ impl Word {
         fields: impl FnOnce(
             T,
         ) -> (
+            String,
             Uuid,
             Uuid,
             Option<i64>,
@@ -82,7 +97,10 @@ impl Word {
             chrono::DateTime<chrono::Utc>,
         ),
     ) -> Result<Self, EventError> {
-        let (event_id, session_id, team_project_id, reason, at) = fields(event.data_as()?);
+        let (about, event_id, session_id, team_project_id, reason, at) = fields(event.data_as()?);
+        if about != SessionStarted::TYPE {
+            return Ok(Self::Nothing);
+        }
         Ok(Self::Settled(Notification {
             event_id: event_id.to_string(),
             session_id: session_id.to_string(),
@@ -91,6 +109,16 @@ impl Word {
             reason,
             settled_at: at.naive_utc(),
         }))
+    }
+
+    fn tested(event: &Event) -> Result<Self, String> {
+        let tested: ChatTested = event
+            .data_as()
+            .map_err(|cause: EventError| cause.to_string())?;
+        if !["delivered", "failed", "skipped"].contains(&tested.outcome.as_str()) {
+            return Err(format!("a test ends otherwise than {:?}", tested.outcome));
+        }
+        Ok(Self::Tested(tested))
     }
 
     fn disabled(event: &Event) -> Result<Self, String> {
@@ -123,8 +151,10 @@ mod tests {
         let (event_id, session_id, at) =
             (Uuid::from_u128(1), Uuid::from_u128(2), DateTime::UNIX_EPOCH);
         let project_id = Some(7);
+        let about = || SessionStarted::TYPE.to_owned();
         let delivered = body(&NotificationDelivered {
             event_id,
+            about: about(),
             session_id,
             project_id,
             at,
@@ -132,6 +162,7 @@ mod tests {
         let reason = "gone".to_owned();
         let failed = body(&NotificationFailed {
             event_id,
+            about: about(),
             session_id,
             project_id,
             at,
@@ -139,6 +170,7 @@ mod tests {
         });
         let skipped = body(&NotificationSkipped {
             event_id,
+            about: about(),
             session_id,
             project_id: None,
             at,
@@ -155,6 +187,15 @@ mod tests {
                 "{word:?}"
             );
         }
+        let of_an_end = body(&NotificationDelivered {
+            event_id,
+            about: "session.submitted.v1".to_owned(),
+            session_id,
+            project_id,
+            at,
+        });
+        let (_, word) = Word::read(of_an_end.as_bytes()).expect("reads");
+        assert!(matches!(word, Word::Nothing), "{word:?}");
         let disabled = body(&IntegrationDisabled {
             project_id: 7,
             revision: 3,
@@ -165,6 +206,43 @@ mod tests {
             matches!(&word, Word::Disabled { revision: 3, .. }),
             "{word:?}"
         );
+    }
+
+    #[test]
+    fn words_about_webhooks_and_tests_of_chats_are_understood() {
+        let at = DateTime::UNIX_EPOCH;
+        let attempted = WebhookAttempted {
+            webhook_id: 5,
+            delivery_id: Uuid::from_u128(1),
+            step: 2,
+            outcome: event_types::WebhookOutcome::Failed,
+            attempts: 2,
+            status_code: Some(500),
+            duration_ms: Some(4),
+            reason: Some("gone".to_owned()),
+            next_attempt_at: None,
+            at,
+        };
+        let (_, word) = Word::read(body(&attempted).as_bytes()).expect("reads");
+        assert!(matches!(&word, Word::Attempted(read) if *read == attempted));
+        let disabled = WebhookDisabled {
+            webhook_id: 5,
+            revision: 2,
+            reason: "gone".to_owned(),
+        };
+        let (_, word) = Word::read(body(&disabled).as_bytes()).expect("reads");
+        assert!(matches!(&word, Word::WebhookDisabled(read) if *read == disabled));
+        let mut tested = ChatTested {
+            test_id: Uuid::from_u128(2),
+            project_id: 3,
+            outcome: "failed".to_owned(),
+            reason: Some("gone".to_owned()),
+            at,
+        };
+        let (_, word) = Word::read(body(&tested).as_bytes()).expect("reads");
+        assert!(matches!(&word, Word::Tested(read) if *read == tested));
+        tested.outcome = "pending".to_owned();
+        assert!(Word::read(body(&tested).as_bytes()).is_err());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-use auth_types::{TeamId, UserId};
+use auth_types::{TeamId, TeamRole, UserId};
 use chrono::NaiveDateTime;
 use event_types::{Event, EventData, MembershipChanged, SessionRevoked, TeamChanged, UserChanged};
 use uuid::Uuid;
@@ -10,6 +10,13 @@ pub(super) enum Change {
     User(UserId),
     /// The account is gone for good.
     UserGone(UserId),
+    /// What the user may do in a team is another matter than before.
+    Member {
+        user: UserId,
+        team: TeamId,
+        /// Whether it includes changing what belongs to the team.
+        manages: bool,
+    },
     /// A team is made, renamed or gone for good.
     Team {
         id: TeamId,
@@ -35,9 +42,13 @@ impl Change {
                     Self::User(data.user_id)
                 }
             }),
-            MembershipChanged::TYPE => event
-                .data_as()
-                .map(|data: MembershipChanged| Self::User(data.user_id)),
+            MembershipChanged::TYPE => {
+                event.data_as().map(|data: MembershipChanged| Self::Member {
+                    user: data.user_id,
+                    team: data.team.id,
+                    manages: data.role.is_some_and(|role| role >= TeamRole::Admin),
+                })
+            }
             SessionRevoked::TYPE => event
                 .data_as()
                 .map(|data: SessionRevoked| Self::User(data.user_id)),
@@ -55,7 +66,7 @@ impl Change {
     /// The user whom the change is about.
     pub(super) fn user(&self) -> Option<UserId> {
         match self {
-            Self::User(user) | Self::UserGone(user) => Some(*user),
+            Self::User(user) | Self::UserGone(user) | Self::Member { user, .. } => Some(*user),
             Self::Team { .. } => None,
         }
     }
@@ -63,7 +74,6 @@ impl Change {
 
 #[cfg(test)]
 mod tests {
-    use auth_types::TeamRole;
     use chrono::DateTime;
     use event_types::TeamRef;
 
@@ -108,11 +118,17 @@ mod tests {
             at: DateTime::UNIX_EPOCH.naive_utc(),
             gone,
         };
+        let member = |manages| Change::Member {
+            user: user_id,
+            team: id,
+            manages,
+        };
         for (body, change) in [
             (body(&user_changed(false)), Change::User(user_id)),
             (body(&user_changed(true)), Change::UserGone(user_id)),
-            (membership(Some(TeamRole::Admin)), Change::User(user_id)),
-            (membership(None), Change::User(user_id)),
+            (membership(Some(TeamRole::Admin)), member(true)),
+            (membership(Some(TeamRole::Member)), member(false)),
+            (membership(None), member(false)),
             (
                 body(&SessionRevoked { user_id, sids }),
                 Change::User(user_id),

@@ -12,7 +12,7 @@ use super::queries;
 use crate::departures::{self, Departure};
 use crate::error::Error;
 use crate::state::{AppState, State};
-use crate::{sessions, team_projects};
+use crate::{contacts, team_projects};
 
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "worksession.identity";
@@ -21,7 +21,11 @@ const CONSUMER: &str = "worksession.identity";
 pub(crate) fn spawn(broker: &Broker, state: State, eraser: Arc<Notify>) -> ConsumerHandle {
     broker.consume(
         Queue::WorksessionIdentity,
-        ConsumeOptions::default(),
+        // Few at once: they write the same rows, and those who wait hold connections that requests need.
+        ConsumeOptions {
+            concurrency: 2,
+            ..ConsumeOptions::default()
+        },
         move |delivery| {
             let (state, eraser) = (state.clone(), Arc::clone(&eraser));
             async move { hear(&state, &eraser, delivery).await }
@@ -38,7 +42,7 @@ async fn hear(state: &AppState, eraser: &Notify, delivery: Delivery) -> Verdict 
     if let Some(user) = change.user() {
         state.identity.forget(user);
     }
-    if let Change::User(_) = change {
+    if let Change::User(_) | Change::Member { manages: true, .. } = change {
         return Verdict::Ack;
     }
     match take_in(state, id, change).await {
@@ -66,14 +70,14 @@ async fn take_in(state: &AppState, id: Uuid, change: Change) -> Result<(), Error
 
 fn apply(db: &mut Db, change: &Change, now: NaiveDateTime) -> QueryResult<()> {
     match change {
-        Change::User(_) => Ok(()),
+        Change::User(_) | Change::Member { manages: true, .. } => Ok(()),
+        Change::Member { user, team, .. } => contacts::forget_manager(db, *user, *team).map(drop),
         Change::UserGone(user) => departures::note(db, Departure::User(*user), now),
         Change::Team { id, name, at, gone } => {
             if !queries::heed(db, *id, *at, *gone)? {
                 return Ok(());
             }
             team_projects::queries::rename_team(db, *id, name)?;
-            sessions::queries::rename_team(db, *id, name)?;
             if *gone {
                 departures::note(db, Departure::Team(*id), now)?;
             }

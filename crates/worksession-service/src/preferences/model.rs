@@ -1,6 +1,7 @@
 use chrono::NaiveDateTime;
 use chrono_tz::Tz;
 use diesel::prelude::*;
+use diesel::sql_types::{Bool, Integer, Nullable, Text, Timestamp};
 
 use crate::schema::user_settings;
 
@@ -24,6 +25,28 @@ pub(crate) struct SettingsRow {
     /// Whether the global board shows the user.
     pub(crate) leaderboard_opt_in: bool,
 }
+
+/// The SQL types of [`SettingsRow`].
+pub(crate) type SettingsSql = (
+    Text,
+    Nullable<Timestamp>,
+    Integer,
+    Integer,
+    Integer,
+    Integer,
+    Text,
+    Text,
+    Bool,
+);
+
+/// The columns of [`SettingsRow`] for a statement that is a text.
+macro_rules! settings_columns {
+    () => {
+        "timezone, timezone_changed_at, daily_goal, default_duration, short_break_duration, \
+         long_break_duration, notification_sound, theme_preference, leaderboard_opt_in"
+    };
+}
+pub(crate) use settings_columns;
 
 impl Default for SettingsRow {
     fn default() -> Self {
@@ -62,4 +85,5 @@ pub(super) struct SettingsChanges {
     pub(super) theme_preference: Option<String>,
     pub(super) leaderboard_opt_in: Option<bool>,
     pub(super) updated_at: NaiveDateTime,
+    pub(super) seq: i64,
 }

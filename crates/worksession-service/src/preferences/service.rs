@@ -7,6 +7,7 @@ use super::queries;
 use super::wire::Changes;
 use crate::error::Error;
 use crate::state::AppState;
+use crate::sync;
 
 /// How long a time zone stands: hopping zones would make days longer.
 const TIMEZONE_STANDS: TimeDelta = TimeDelta::days(1);
@@ -20,6 +21,7 @@ pub(super) async fn update(
     state
         .pool
         .write_tx(move |db| {
+            let seq = sync::bump(db, user)?;
             let current = queries::lock(db, user, now)?;
             let zone = changes.timezone.map_or(Ok(ZoneChange::default()), |zone| {
                 change_zone(&current, zone, now)
@@ -35,6 +37,7 @@ pub(super) async fn update(
                 theme_preference: changes.theme_preference,
                 leaderboard_opt_in: changes.leaderboard_opt_in,
                 updated_at: now,
+                seq,
             };
             Ok(queries::update(db, user, &changes)?)
         })

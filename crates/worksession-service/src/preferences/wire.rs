@@ -106,19 +106,34 @@ impl From<SettingsRow> for Preferences {
 
 /// The preferences as they are now.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PreferencesResponse {
-    success: bool,
+pub(crate) struct CurrentPreferences {
     preferences: Preferences,
     /// An IANA name.
     timezone: String,
+}
+
+impl From<SettingsRow> for CurrentPreferences {
+    fn from(row: SettingsRow) -> Self {
+        Self {
+            timezone: row.timezone.clone(),
+            preferences: row.into(),
+        }
+    }
+}
+
+/// The answer to a change of the preferences.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PreferencesResponse {
+    success: bool,
+    #[serde(flatten)]
+    current: CurrentPreferences,
 }
 
 impl From<SettingsRow> for PreferencesResponse {
     fn from(row: SettingsRow) -> Self {
         Self {
             success: true,
-            timezone: row.timezone.clone(),
-            preferences: row.into(),
+            current: row.into(),
         }
     }
 }

@@ -13,7 +13,11 @@ mod wire;
 
 pub(crate) use ids::{ProjectId, TeamProjectId};
 pub(crate) use lookup::{ProjectKind, ProjectSnapshot, resolve_for_start};
+pub(crate) use model::{ProjectRow, ProjectSql, project_columns};
 pub(crate) use reference::ProjectRef;
 pub(crate) use routes::configure;
 pub(crate) use text::{ChannelName, Description, ProjectName};
-pub(crate) use wire::ListQuery;
+pub(crate) use wire::{ListQuery, Project};
+
+/// Projects of a user or of a team, archived ones included: their lists come whole, and must end.
+pub(crate) const MOST_PROJECTS: i64 = 2_000;

@@ -1,5 +1,6 @@
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
 use super::ProjectId;
 use crate::schema::projects;
@@ -14,6 +15,17 @@ pub(crate) struct ProjectRow {
     pub(crate) created_at: NaiveDateTime,
 }
 
+/// The SQL types of [`ProjectRow`].
+pub(crate) type ProjectSql = (BigInt, Text, Text, Nullable<Timestamp>, Timestamp);
+
+/// The columns of [`ProjectRow`] for a statement that is a text and calls the table `projects`.
+macro_rules! project_columns {
+    () => {
+        "projects.id, projects.name, projects.description, projects.archived_at, projects.created_at"
+    };
+}
+pub(crate) use project_columns;
+
 /// A personal project to be stored.
 #[derive(Debug, Insertable)]
 #[diesel(table_name = projects)]
@@ -23,6 +35,7 @@ pub(crate) struct NewProject {
     pub(crate) description: String,
     pub(crate) created_at: NaiveDateTime,
     pub(crate) updated_at: NaiveDateTime,
+    pub(crate) seq: i64,
 }
 
 /// What a PUT changes; absent fields stay.
@@ -32,4 +45,5 @@ pub(crate) struct ProjectChanges {
     pub(crate) name: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) updated_at: NaiveDateTime,
+    pub(crate) seq: i64,
 }

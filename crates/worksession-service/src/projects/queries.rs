@@ -45,6 +45,12 @@ pub(crate) fn find(db: &mut Db, user: UserId, id: ProjectId) -> QueryResult<Opti
         .optional()
 }
 
+/// How many the user has, archived ones included.
+pub(super) fn count(db: &mut Db, user: UserId) -> QueryResult<i64> {
+    let owned = projects::table.filter(projects::user_id.eq(user));
+    owned.count().get_result(db)
+}
+
 pub(super) fn insert(db: &mut Db, new: &NewProject) -> QueryResult<ProjectRow> {
     diesel::insert_into(projects::table)
         .values(new)
@@ -66,8 +72,17 @@ pub(super) fn update(
 }
 
 /// Archives the project; one that is archived already keeps its time.
-pub(super) fn archive(db: &mut Db, id: ProjectId, now: NaiveDateTime) -> QueryResult<usize> {
+pub(super) fn archive(
+    db: &mut Db,
+    id: ProjectId,
+    seq: i64,
+    now: NaiveDateTime,
+) -> QueryResult<usize> {
     diesel::update(projects::table.filter(projects::id.eq(id).and(projects::archived_at.is_null())))
-        .set((projects::archived_at.eq(now), projects::updated_at.eq(now)))
+        .set((
+            projects::archived_at.eq(now),
+            projects::updated_at.eq(now),
+            projects::seq.eq(seq),
+        ))
         .execute(db)
 }

@@ -55,6 +55,7 @@ pub(crate) async fn list(
         (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Insufficient scope", body = ErrorBody),
+        (status = 409, description = "There are too many projects already", body = ErrorBody),
     )
 )]
 pub(crate) async fn create(

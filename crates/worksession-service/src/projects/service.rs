@@ -4,11 +4,11 @@ use db_kit::Db;
 use super::model::{NewProject, ProjectChanges, ProjectRow};
 use super::text::{Description, ProjectName};
 use super::wire::{AllProjectsResponse, AnyProject, CreateProjectRequest, UpdateProjectRequest};
-use super::{ProjectId, ProjectKind, ProjectRef, queries};
+use super::{MOST_PROJECTS, ProjectId, ProjectKind, ProjectRef, queries};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::state::AppState;
-use crate::team_projects;
+use crate::{sync, team_projects};
 
 pub(super) async fn list(
     state: &AppState,
@@ -38,17 +38,23 @@ pub(super) async fn create(
     request: CreateProjectRequest,
 ) -> Result<ProjectRow, Error> {
     let now = state.clock.now_naive();
-    let new = NewProject {
+    let mut new = NewProject {
         user_id: user.get(),
         name: ProjectName::required(request.name.as_deref())?.into(),
         description: Description::parse(request.description.as_deref().unwrap_or_default())?.into(),
         created_at: now,
         updated_at: now,
+        seq: 0,
     };
-    state
-        .pool
-        .write_one(move |db| Ok(queries::insert(db, &new)?))
-        .await
+    let change = move |db: &mut Db| {
+        // Whoever makes another one at the same time waits here: the count holds.
+        new.seq = sync::bump(db, user)?;
+        if queries::count(db, user)? >= MOST_PROJECTS {
+            return Err(Error::TooManyProjects);
+        }
+        Ok(queries::insert(db, &new)?)
+    };
+    state.pool.write_tx(change).await
 }
 
 pub(super) async fn update(
@@ -57,7 +63,7 @@ pub(super) async fn update(
     id: ProjectId,
     request: UpdateProjectRequest,
 ) -> Result<ProjectRow, Error> {
-    let changes = ProjectChanges {
+    let mut changes = ProjectChanges {
         name: request
             .name
             .as_deref()
@@ -71,18 +77,21 @@ pub(super) async fn update(
             .transpose()?
             .map(String::from),
         updated_at: state.clock.now_naive(),
+        seq: 0,
     };
-    state
-        .pool
-        .write_one(move |db| queries::update(db, user, id, &changes)?.ok_or(Error::ProjectNotFound))
-        .await
+    let change = move |db: &mut Db| {
+        changes.seq = sync::bump(db, user)?;
+        queries::update(db, user, id, &changes)?.ok_or(Error::ProjectNotFound)
+    };
+    state.pool.write_tx(change).await
 }
 
 pub(super) async fn archive(state: &AppState, user: UserId, id: ProjectId) -> Result<(), Error> {
     let now = state.clock.now_naive();
     let change = move |db: &mut Db| {
+        let seq = sync::bump(db, user)?;
         queries::find(db, user, id)?.ok_or(Error::ProjectNotFound)?;
-        queries::archive(db, id, now)?;
+        queries::archive(db, id, seq, now)?;
         Ok(())
     };
     state.pool.write_tx(change).await
@@ -111,6 +120,7 @@ pub(super) async fn list_all(
         kind: ProjectKind::Personal,
         team_id: None,
         team_name: None,
+        archived: archived.then_some(row.archived_at.is_some()),
     });
     let of_teams = of_teams.into_iter().map(|row| AnyProject {
         id: ProjectRef::Team(row.id).to_string(),
@@ -118,6 +128,7 @@ pub(super) async fn list_all(
         team_name: Some(team_projects::team_name(&row, caller)),
         name: row.name,
         kind: ProjectKind::Team,
+        archived: archived.then_some(row.archived_at.is_some()),
     });
     Ok(AllProjectsResponse {
         success: true,

@@ -83,7 +83,7 @@ pub(crate) struct ProjectsResponse {
     pub(crate) projects: Vec<Project>,
 }
 
-/// A project that the caller may start on.
+/// A project that the caller may start on, unless it is archived.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AnyProject {
     /// `team_N` or `personal_N`: what a start takes as `project_id`.
@@ -96,6 +96,9 @@ pub(crate) struct AnyProject {
     pub(crate) team_id: Option<TeamId>,
     /// Null for a personal project.
     pub(crate) team_name: Option<String>,
+    /// Told where archived projects are listed too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) archived: Option<bool>,
 }
 
 /// Personal projects, then those of the caller's teams.

@@ -2,10 +2,15 @@
 //! after ten. Written with each submit, in the same statement or transaction, and computable again from
 //! `sessions`.
 
+pub(crate) mod auditor;
 mod model;
 mod queries;
+pub(crate) mod rebuild;
+mod split;
 mod wire;
 
+pub(crate) use auditor::Figures;
 pub(crate) use model::{Standing, StandingSql};
 pub(crate) use queries::{standing, standing_columns, standing_tables};
+pub(crate) use split::{Split, Sums};
 pub(crate) use wire::{PointsSummary, SessionStats, StreakSummary};

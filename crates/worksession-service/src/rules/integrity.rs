@@ -16,12 +16,12 @@ const SUSPECT_MISMATCHES: i32 = 3;
 pub(crate) enum Sign {
     /// A submit came with other locked fields than planned; which attempt it was on its session.
     LockedMismatch(i32),
-    /// The client's start is more than 120 s from the server's.
-    ClientClock,
-    /// The client's end is more than 120 s in the future.
-    FutureEnd,
-    /// More than 12 credited hours in 24.
-    LongDay,
+    /// The client's start is more than 120 s from the server's: by how many seconds it is later.
+    ClientClock(i64),
+    /// The client's end is more than 120 s in the future: by how many seconds.
+    FutureEnd(i64),
+    /// More than 12 credited hours in 24: how many minutes.
+    LongDay(i32),
 }
 
 /// How much a flag weighs.
@@ -46,9 +46,17 @@ impl Sign {
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::LockedMismatch(_) => "locked_mismatch",
-            Self::ClientClock => "client_clock",
-            Self::FutureEnd => "future_end",
-            Self::LongDay => "long_day",
+            Self::ClientClock(_) => "client_clock",
+            Self::FutureEnd(_) => "future_end",
+            Self::LongDay(_) => "long_day",
+        }
+    }
+
+    /// What was seen, in the unit of its kind.
+    pub(crate) fn amount(self) -> i64 {
+        match self {
+            Self::LockedMismatch(amount) | Self::LongDay(amount) => amount.into(),
+            Self::ClientClock(amount) | Self::FutureEnd(amount) => amount,
         }
     }
 
@@ -56,9 +64,23 @@ impl Sign {
     pub(crate) fn severity(self) -> Severity {
         match self {
             Self::LockedMismatch(nth) if nth < SUSPECT_MISMATCHES => Severity::Info,
-            Self::ClientClock => Severity::Info,
-            Self::LockedMismatch(_) | Self::FutureEnd | Self::LongDay => Severity::Suspect,
+            Self::ClientClock(_) => Severity::Info,
+            Self::LockedMismatch(_) | Self::FutureEnd(_) | Self::LongDay(_) => Severity::Suspect,
         }
+    }
+}
+
+/// What a stored flag says, as a sentence.
+pub(crate) fn reason(kind: &str, amount: i64) -> String {
+    match kind {
+        "locked_mismatch" => format!("attempt {amount} to submit another plan"),
+        "client_clock" if amount < 0 => {
+            format!("the client's start is {} s before the server's", -amount)
+        }
+        "client_clock" => format!("the client's start is {amount} s after the server's"),
+        "future_end" => format!("the client's end is {amount} s in the future"),
+        "long_day" => format!("{amount} minutes credited in 24 hours"),
+        other => format!("{other}: {amount}"),
     }
 }
 
@@ -125,14 +147,16 @@ pub(crate) fn signs_in_times(
     credited_in_24h: i32,
 ) -> Vec<Sign> {
     let mut signs = Vec::new();
-    if (client_start - started_at).abs() > CLOCK_TOLERANCE {
-        signs.push(Sign::ClientClock);
+    let late = client_start - started_at;
+    if late.abs() > CLOCK_TOLERANCE {
+        signs.push(Sign::ClientClock(late.num_seconds()));
     }
-    if client_end - received_at > CLOCK_TOLERANCE {
-        signs.push(Sign::FutureEnd);
+    let ahead = client_end - received_at;
+    if ahead > CLOCK_TOLERANCE {
+        signs.push(Sign::FutureEnd(ahead.num_seconds()));
     }
     if Sign::may_be_long_day(credited_in_24h) {
-        signs.push(Sign::LongDay);
+        signs.push(Sign::LongDay(credited_in_24h));
     }
     signs
 }
@@ -143,6 +167,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_kind_says_what_was_seen() {
+        let said = |sign: Sign| reason(sign.kind(), sign.amount());
+        for (sign, sentence) in [
+            (Sign::LockedMismatch(2), "attempt 2 to submit another plan"),
+            (
+                Sign::ClientClock(-130),
+                "the client's start is 130 s before the server's",
+            ),
+            (
+                Sign::ClientClock(130),
+                "the client's start is 130 s after the server's",
+            ),
+            (
+                Sign::FutureEnd(600),
+                "the client's end is 600 s in the future",
+            ),
+            (Sign::LongDay(721), "721 minutes credited in 24 hours"),
+        ] {
+            assert_eq!(said(sign), sentence);
+        }
+    }
+
+    #[test]
     fn flags_begin_beyond_the_tolerance() {
         let base = "2026-11-20T09:00:00".parse::<NaiveDateTime>().unwrap();
         let after = |seconds| base + TimeDelta::seconds(seconds);
@@ -151,10 +198,10 @@ mod tests {
         };
         assert_eq!(signs(0, 1500, 720), []);
         assert_eq!(signs(120, 1620, 0), []);
-        assert_eq!(signs(121, 1500, 0), [Sign::ClientClock]);
-        assert_eq!(signs(-121, 1500, 0), [Sign::ClientClock]);
-        assert_eq!(signs(0, 1621, 0), [Sign::FutureEnd]);
-        assert_eq!(signs(0, 1500, 721), [Sign::LongDay]);
+        assert_eq!(signs(121, 1500, 0), [Sign::ClientClock(121)]);
+        assert_eq!(signs(-121, 1500, 0), [Sign::ClientClock(-121)]);
+        assert_eq!(signs(0, 1621, 0), [Sign::FutureEnd(121)]);
+        assert_eq!(signs(0, 1500, 721), [Sign::LongDay(721)]);
     }
 
     #[test]

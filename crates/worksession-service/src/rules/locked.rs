@@ -1,4 +1,4 @@
-//! The fields that are locked when the timer starts, compared with what a submit sends.
+//! The fields that are locked when the timer starts, compared with what a submit or an edit sends.
 
 /// The locked fields of a plan.
 #[derive(Clone, Copy, Debug)]
@@ -9,9 +9,11 @@ pub(crate) struct Plan<'a> {
     pub(crate) duration: i64,
     /// `team_N`, `personal_N` or `none`.
     pub(crate) project_id: &'a str,
+    /// What was to be done.
+    pub(crate) planning_note: &'a str,
 }
 
-/// The locked fields that a submit sent; one that it left out is not compared.
+/// The locked fields that somebody sent; one that was left out is not compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Given<'a> {
     /// As in [`Plan`].
@@ -20,6 +22,8 @@ pub(crate) struct Given<'a> {
     pub(crate) duration: Option<i64>,
     /// As in [`Plan`].
     pub(crate) project_id: Option<&'a str>,
+    /// As in [`Plan`]. A submit has no such field.
+    pub(crate) planning_note: Option<&'a str>,
 }
 
 /// Names of the fields that were sent and differ, in the order of the contract.
@@ -37,6 +41,12 @@ pub(crate) fn differences(plan: &Plan<'_>, given: &Given<'_>) -> Vec<&'static st
     {
         names.push("project_id");
     }
+    if given
+        .planning_note
+        .is_some_and(|value| value != plan.planning_note)
+    {
+        names.push("planning_note");
+    }
     names
 }
 
@@ -48,17 +58,19 @@ mod tests {
         category: "coding",
         duration: 25,
         project_id: "team_3",
+        planning_note: "the plan",
     };
 
     #[test]
     fn every_combination_of_changed_fields_is_named_in_order() {
-        for mask in 0..8_u8 {
+        for mask in 0..16_u8 {
             let given = Given {
                 category: Some(if mask & 1 == 0 { "coding" } else { "Coding" }),
                 duration: Some(if mask & 2 == 0 { 25 } else { -25 }),
                 project_id: Some(if mask & 4 == 0 { "team_3" } else { "none" }),
+                planning_note: Some(if mask & 8 == 0 { "the plan" } else { "" }),
             };
-            let expected: Vec<_> = ["category", "duration", "project_id"]
+            let expected: Vec<_> = ["category", "duration", "project_id", "planning_note"]
                 .into_iter()
                 .enumerate()
                 .filter(|(bit, _)| mask & (1 << bit) != 0)

@@ -3,6 +3,7 @@
 
 pub(crate) mod badges;
 pub(crate) mod integrity;
+pub(crate) mod local_day;
 pub(crate) mod locked;
 pub(crate) mod points;
 pub(crate) mod streaks;

@@ -28,6 +28,48 @@ pub(crate) struct Day {
     pub(crate) last: Mark,
 }
 
+impl Day {
+    /// The day with one more session in it. `before` is the day as it was and what was credited in it. Sessions that
+    /// were credited nothing leave no mark, unless there is no other: then the earliest stands.
+    pub(crate) fn with(
+        before: Option<(Self, i32)>,
+        date: NaiveDate,
+        mark: Mark,
+        minutes: i32,
+    ) -> Self {
+        let alone = Self {
+            date,
+            first: mark,
+            last: mark,
+        };
+        match before {
+            None => alone,
+            Some((day, 0)) if minutes == 0 => {
+                if mark.at < day.first.at {
+                    alone
+                } else {
+                    day
+                }
+            }
+            Some((_, 0)) => alone,
+            Some((day, _)) if minutes == 0 => day,
+            Some((day, _)) => Self {
+                date,
+                first: if mark.at < day.first.at {
+                    mark
+                } else {
+                    day.first
+                },
+                last: if mark.at > day.last.at {
+                    mark
+                } else {
+                    day.last
+                },
+            },
+        }
+    }
+}
+
 /// What is kept per user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Streak {
@@ -153,5 +195,8 @@ fn date_at(at: NaiveDateTime, offset: i32) -> NaiveDate {
     })
 }
 
+#[cfg(test)]
+#[allow(unreachable_pub, reason = "the tests of the whole service read it too")]
+mod reference;
 #[cfg(test)]
 mod tests;

@@ -176,10 +176,18 @@ pub(crate) fn iso_week(day: NaiveDate) -> (NaiveDate, NaiveDate) {
     (monday, monday + Days::new(6))
 }
 
+/// The first day of the month that holds `day`.
+pub(crate) fn month_of(day: NaiveDate) -> NaiveDate {
+    month(day).0
+}
+
 fn month(day: NaiveDate) -> (NaiveDate, NaiveDate) {
     let first = day - Days::new(day.day0().into());
     (first, first + Months::new(1) - Days::new(1))
 }
+
+#[cfg(test)]
+mod every_zone;
 
 #[cfg(test)]
 mod tests {

@@ -1,16 +1,20 @@
 //! Focus sessions: started with a plan that is locked from then on, submitted with what was executed,
-//! given up by a sweeper when nobody submits them. Time is the server's; what a client says can only
-//! lower what is credited.
+//! given up by a sweeper when nobody submits them, and looked at afterwards. Time is the server's; what a client
+//! says can only lower what is credited.
 
 mod digest;
+pub(crate) mod edit;
 mod events;
+pub(crate) mod export;
+pub(crate) mod history;
 mod model;
 pub(crate) mod queries;
+pub(crate) mod record;
 pub(crate) mod routes;
 mod start;
 mod submit;
-mod sweeper;
+pub(crate) mod sweeper;
 mod wire;
 
+pub(crate) use model::Status;
 pub(crate) use routes::configure;
-pub(crate) use sweeper::Sweeper;

@@ -29,7 +29,8 @@ pub(crate) enum Status {
 }
 
 impl Status {
-    const ALL: [Self; 5] = [
+    /// In the order of a session's life.
+    pub(crate) const ALL: [Self; 5] = [
         Self::Running,
         Self::AwaitingSubmit,
         Self::Completed,
@@ -46,6 +47,11 @@ impl Status {
             Self::Partial => "partial",
             Self::Abandoned => "abandoned",
         }
+    }
+
+    /// The status of that name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 }
 
@@ -64,8 +70,7 @@ where
 {
     fn from_sql(value: DB::RawValue<'_>) -> deserialize::Result<Self> {
         let name = <String as FromSql<Text, DB>>::from_sql(value)?;
-        let known = Self::ALL.into_iter().find(|status| status.as_str() == name);
-        known.ok_or_else(|| format!("unknown session status {name:?}").into())
+        Self::named(&name).ok_or_else(|| format!("unknown session status {name:?}").into())
     }
 }
 
@@ -158,6 +163,7 @@ pub(crate) struct NewFlag<'a> {
     user_id: i64,
     kind: &'static str,
     severity: &'static str,
+    amount: i64,
     created_at: NaiveDateTime,
 }
 
@@ -174,6 +180,7 @@ impl<'a> NewFlag<'a> {
             user_id,
             kind: sign.kind(),
             severity: sign.severity().name(),
+            amount: sign.amount(),
             created_at,
         }
     }

@@ -1,4 +1,4 @@
-use auth_types::{TeamId, UserId};
+use auth_types::UserId;
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
@@ -37,65 +37,66 @@ arguments! {
     }
 }
 
-/// Ids of up to `limit` open sessions whose planned end is not later than `open_after`, in one order
+/// Up to `limit` open sessions whose planned end is not later than `open_after`, in one order of their users
 /// for all sweepers, so that two of them never wait for each other.
 pub(super) fn overdue(
     db: &mut Db,
     open_after: NaiveDateTime,
     limit: i32,
-) -> QueryResult<Vec<String>> {
-    const TEXT: &str = "SELECT session_id FROM a JOIN sessions \
+) -> QueryResult<Vec<(UserId, String)>> {
+    const TEXT: &str = "SELECT user_id, session_id FROM a JOIN sessions \
         ON status IN ('running', 'awaiting_submit') AND expected_end_at <= p_open_after \
-        ORDER BY session_id LIMIT (SELECT p_limit FROM a)";
+        ORDER BY user_id, session_id LIMIT (SELECT p_limit FROM a)";
     let arguments = OverdueArguments { open_after, limit };
-    on_backend!(db, conn => Statement::<_, Text>::new(TEXT, &arguments).load(conn))
+    on_backend!(db, conn => Statement::<_, (BigInt, Text)>::new(TEXT, &arguments).load(conn))
 }
 
 arguments! {
     struct AbandonArguments {
         session_id: String as Text,
+        seq: i64 as BigInt,
+        now: NaiveDateTime as Timestamp,
     }
 }
 
-/// Gives an open session up; none when a submit or another sweeper came first.
-pub(super) fn abandon(db: &mut Db, session_id: String) -> QueryResult<Option<SessionRow>> {
+/// Gives an open session up, as its user's change number `seq`; none when a submit or another sweeper came first.
+pub(super) fn abandon(
+    db: &mut Db,
+    session_id: String,
+    seq: i64,
+    now: NaiveDateTime,
+) -> QueryResult<Option<SessionRow>> {
     const TEXT: &str = concat!(
-        "UPDATE sessions SET status = 'abandoned', ended_at = COALESCE(ended_at, expected_end_at) FROM a \
+        "UPDATE sessions SET status = 'abandoned', ended_at = COALESCE(ended_at, expected_end_at), \
+         seq = p_seq, changed_at = p_now FROM a \
          WHERE session_id = p_session_id AND status IN ('running', 'awaiting_submit') RETURNING ",
         session_columns!()
     );
-    let arguments = AbandonArguments { session_id };
+    let arguments = AbandonArguments {
+        session_id,
+        seq,
+        now,
+    };
     on_backend!(db, conn => Statement::<_, SessionSql>::new(TEXT, &arguments).get_result(conn))
         .optional()
 }
 
-arguments! {
-    struct RenameArguments {
-        team_id: i64 as BigInt,
-        name: String as Text,
-    }
-}
-
-/// Gives the team's open sessions its new name, for what is still to be told of them; the others keep the
-/// name of their time.
-pub(crate) fn rename_team(db: &mut Db, team: TeamId, name: &str) -> QueryResult<usize> {
-    // Written out, so that the index of what is open serves it.
-    const TEXT: &str = "UPDATE sessions SET team_name = p_name FROM a \
-        WHERE team_id = p_team_id AND status IN ('running', 'awaiting_submit')";
-    let arguments = RenameArguments {
-        team_id: team.get(),
-        name: name.to_owned(),
-    };
-    on_backend!(db, conn => Statement::<_, ()>::new(TEXT, &arguments).execute(conn))
-}
-
 /// Counts a submit that tried to change locked fields of an open session; none when it is not open now.
-pub(super) fn count_mismatch(db: &mut Db, session_id: &str) -> QueryResult<Option<i32>> {
+pub(super) fn count_mismatch(
+    db: &mut Db,
+    session_id: &str,
+    seq: i64,
+    now: NaiveDateTime,
+) -> QueryResult<Option<i32>> {
     let open = sessions::status
         .eq("running")
         .or(sessions::status.eq("awaiting_submit"));
     diesel::update(sessions::table.filter(sessions::session_id.eq(session_id).and(open)))
-        .set(sessions::locked_mismatches.eq(sessions::locked_mismatches + 1))
+        .set((
+            sessions::locked_mismatches.eq(sessions::locked_mismatches + 1),
+            sessions::seq.eq(seq),
+            sessions::changed_at.eq(now),
+        ))
         .returning(sessions::locked_mismatches)
         .get_result(db)
         .optional()

@@ -6,7 +6,7 @@ use service_kit::http::{Json, Path, RequestId, endpoint};
 use super::start::{self, Order};
 use super::submit;
 use super::wire::{PreSessionResponse, StartRequest, StartResponse, SubmitRequest, SubmitResponse};
-use super::{model, queries};
+use super::{edit, export, history, model, queries};
 use crate::auth::{Caller, SessionsRead, SessionsWrite};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
@@ -21,7 +21,14 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
         .service(endpoint("/api/clientb_timer_start").post(start_client_b))
         .service(endpoint("/api/session/start").post(start_session))
         .service(endpoint("/api/get_presession/{session_id}").get(get_presession))
-        .service(endpoint("/api/pomodoro/submit").post(submit));
+        .service(endpoint("/api/pomodoro/submit").post(submit))
+        .service(endpoint("/api/sessions").get(history::routes::list))
+        .service(endpoint("/api/sessions/export").get(export::routes::export))
+        .service(
+            endpoint("/api/sessions/{id}")
+                .get(history::routes::get)
+                .patch(edit::routes::edit),
+        );
 }
 
 /// Starts the timer of desktop client A: the plan is locked, and the session that ran before ends now.

@@ -2,44 +2,24 @@ use std::time::Duration;
 
 use chrono::NaiveDateTime;
 use db_kit::outbox;
-use tokio::task::JoinHandle;
 
 use super::{events, queries};
+use crate::chore::Chore;
 use crate::error::Error;
 use crate::rules::time::OPEN_AFTER_PLANNED_END;
 use crate::state::{AppState, State};
+use crate::sync;
 
 /// Sessions that are given up in one transaction.
 const BATCH: i32 = 100;
 
-/// Gives up sessions that nobody submitted within twelve hours of their planned end.
-#[derive(Debug)]
-pub(crate) struct Sweeper {
-    task: JoinHandle<()>,
-}
-
-impl Sweeper {
-    /// Sweeps now, and then each `interval`.
-    pub(crate) fn spawn(state: State, interval: Duration) -> Self {
-        let task = tokio::spawn(async move {
-            let mut ticks = tokio::time::interval(interval);
-            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-            loop {
-                ticks.tick().await;
-                if let Err(cause) = sweep(&state).await {
-                    log::warn!("sessions that nobody submitted could not be given up: {cause}");
-                }
-            }
-        });
-        Self { task }
-    }
-
-    /// Ends it; a transaction under way completes on its own thread.
-    pub(crate) async fn stop(self) {
-        self.task.abort();
-        // Ends with the cancellation that was just asked for.
-        drop(self.task.await);
-    }
+/// Gives up sessions that nobody submitted within twelve hours of their planned end; now, and then each `every`.
+pub(crate) fn spawn(state: State, every: Duration) -> Chore {
+    let failure = "sessions that nobody submitted could not be given up";
+    Chore::spawn(every, failure, move || {
+        let state = state.clone();
+        async move { sweep(&state).await }
+    })
 }
 
 async fn sweep(state: &AppState) -> Result<(), Error> {
@@ -51,8 +31,9 @@ async fn sweep(state: &AppState) -> Result<(), Error> {
             .write_tx(move |db| {
                 let overdue = queries::overdue(db, until, BATCH)?;
                 let (seen, mut given_up) = (overdue.len(), 0);
-                for id in overdue {
-                    if let Some(row) = queries::abandon(db, id)? {
+                for (user, id) in overdue {
+                    let seq = sync::bump(db, user)?;
+                    if let Some(row) = queries::abandon(db, id, seq, now.naive_utc())? {
                         outbox::insert(db, &events::abandoned(&row, now)?)?;
                         given_up += 1;
                     }
@@ -62,7 +43,7 @@ async fn sweep(state: &AppState) -> Result<(), Error> {
             .await?;
         if given_up > 0 {
             log::info!("{given_up} sessions were not submitted in time");
-            state.relay.wake();
+            state.wake();
         }
         if seen < usize::try_from(BATCH).unwrap_or(usize::MAX) {
             return Ok(());

@@ -128,12 +128,7 @@ impl TryFrom<SubmitRequest> for Submission {
         if end_time < start_time {
             return Err(Error::invalid("end_time must not be before start_time"));
         }
-        if request
-            .quality_rating
-            .is_some_and(|rating| !(1..=5).contains(&rating))
-        {
-            return Err(Error::invalid("quality_rating must be 1 to 5"));
-        }
+        check_rating(request.quality_rating)?;
         Ok(Self {
             session_id: request.session_id,
             category: request.category.map(|category| category.trim().to_owned()),
@@ -176,17 +171,24 @@ pub(crate) struct PreSessionProject {
     kind: String,
 }
 
+impl PreSessionProject {
+    /// Of the columns `project_id` and `project_name`.
+    pub(super) fn new(id: String, name: String) -> Self {
+        Self {
+            kind: project_kind(&id).to_owned(),
+            id,
+            name,
+        }
+    }
+}
+
 impl From<&SessionRow> for PreSession {
     fn from(row: &SessionRow) -> Self {
         Self {
             category: row.category.clone(),
             planned_duration: row.planned_duration,
             planning_note: row.planning_note.clone(),
-            project: PreSessionProject {
-                id: row.project_id.clone(),
-                name: row.project_name.clone(),
-                kind: project_kind(&row.project_id).to_owned(),
-            },
+            project: PreSessionProject::new(row.project_id.clone(), row.project_name.clone()),
         }
     }
 }
@@ -265,7 +267,7 @@ pub(crate) fn project_kind(project_id: &str) -> &str {
 }
 
 /// Tells a field that is null from one that is absent.
-fn present<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+pub(super) fn present<'de, D, T>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -273,7 +275,8 @@ where
     Option::deserialize(deserializer).map(Some)
 }
 
-fn note(text: Option<String>) -> Result<String, Error> {
+/// The field `note`.
+pub(super) fn note(text: Option<String>) -> Result<String, Error> {
     let text = text.unwrap_or_default();
     if text.chars().count() > NOTE_CHARS {
         return Err(Error::invalid("note must have at most 2000 characters"));
@@ -281,7 +284,16 @@ fn note(text: Option<String>) -> Result<String, Error> {
     Ok(text)
 }
 
-fn tags(tags: Vec<String>) -> Result<Vec<String>, Error> {
+/// The field `quality_rating`.
+pub(super) fn check_rating(rating: Option<i32>) -> Result<(), Error> {
+    if rating.is_some_and(|rating| !(1..=5).contains(&rating)) {
+        return Err(Error::invalid("quality_rating must be 1 to 5"));
+    }
+    Ok(())
+}
+
+/// The field `tags`.
+pub(super) fn tags(tags: Vec<String>) -> Result<Vec<String>, Error> {
     let fits = |tag: &String| !tag.trim().is_empty() && tag.chars().count() <= TAG_CHARS;
     if tags.len() > TAGS || !tags.iter().all(fits) {
         return Err(Error::invalid(

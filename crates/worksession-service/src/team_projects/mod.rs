@@ -1,6 +1,7 @@
 //! Projects of teams: read by members (a public one by everybody who is signed in), changed by the
 //! team's owner and admins. Who is what comes with each request from the identity service.
 
+pub(crate) mod activity;
 mod model;
 pub(crate) mod queries;
 pub(crate) mod routes;

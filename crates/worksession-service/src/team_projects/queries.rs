@@ -74,11 +74,23 @@ pub(crate) fn find_with_chat(
                 chat_integrations::revision,
                 chat_integrations::status,
                 chat_integrations::reason,
+                chat_integrations::announce,
             )
                 .nullable(),
         ))
         .first(db)
         .optional()
+}
+
+/// How many projects the team has, archived ones included. Whoever else asks this of the team waits until the
+/// transaction ends: its first project is held, and a team without one is far from any limit.
+pub(super) fn count_and_hold(db: &mut Db, team: TeamId) -> QueryResult<i64> {
+    let theirs = team_projects::table.filter(team_projects::team_id.eq(team));
+    if let Db::Pg(conn) = db {
+        let first = theirs.select(team_projects::id).order(team_projects::id);
+        first.limit(1).for_update().load::<i64>(conn)?;
+    }
+    theirs.count().get_result(db)
 }
 
 pub(super) fn insert(db: &mut Db, new: &NewTeamProject) -> QueryResult<TeamProjectRow> {

@@ -2,10 +2,10 @@ use actix_web::{HttpResponse, web};
 use service_kit::Problem;
 use service_kit::http::{Json, Path, Query, endpoint};
 
-use super::service;
 use super::wire::{
     CreateTeamProjectRequest, TeamProjectDetail, TeamProjectsResponse, UpdateTeamProjectRequest,
 };
+use super::{activity, service};
 use crate::auth::{Caller, SessionsRead, TeamsWrite};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
@@ -20,7 +20,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
                 .get(detail)
                 .put(update)
                 .delete(archive),
-        );
+        )
+        .service(endpoint("/api/team-projects/{id}/activity").get(activity::routes::list));
 }
 
 /// Lists the projects of the teams that the caller is an active member of.
@@ -53,6 +54,7 @@ pub(crate) async fn list(
         (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
+        (status = 409, description = "There are too many projects already", body = ErrorBody),
     )
 )]
 pub(crate) async fn create(
@@ -106,7 +108,7 @@ pub(crate) async fn update(
     request: Json<UpdateTeamProjectRequest>,
 ) -> Result<web::Json<TeamProjectDetail>, Error> {
     Ok(web::Json(
-        service::update(&state, caller.into(), read_id(&id)?, request.into_inner()?).await?,
+        service::update(&state, caller.into(), read_id(&id)?, request).await?,
     ))
 }
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use db_kit::Db;
+use service_kit::http::Json;
 
 use super::model::{NewTeamProject, TeamProjectChanges, TeamProjectRow};
 use super::queries;
@@ -10,7 +11,7 @@ use super::wire::{
 };
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::projects::{ChannelName, Description, ProjectName, TeamProjectId};
+use crate::projects::{ChannelName, Description, MOST_PROJECTS, ProjectName, TeamProjectId};
 use crate::state::AppState;
 
 /// The team's name as `caller` knows it now, else as it was when the project last changed.
@@ -60,6 +61,7 @@ pub(super) async fn list(
         id: row.id,
         team_name: team_name(&row, caller),
         team_id: row.team_id,
+        archived: archived.then_some(row.archived_at.is_some()),
         name: row.name,
     });
     Ok(TeamProjectsResponse {
@@ -114,7 +116,12 @@ pub(super) async fn create(
     };
     let row = state
         .pool
-        .write_one::<_, Error, _>(move |db| Ok(queries::insert(db, &new)?))
+        .write_tx(move |db| {
+            if queries::count_and_hold(db, team_id)? >= MOST_PROJECTS {
+                return Err(Error::TooManyProjects);
+            }
+            Ok(queries::insert(db, &new)?)
+        })
         .await?;
     Ok(TeamProjectDetail::new(row, team_name))
 }
@@ -123,12 +130,13 @@ pub(super) async fn update(
     state: &AppState,
     caller: Arc<CurrentUser>,
     id: TeamProjectId,
-    request: UpdateTeamProjectRequest,
+    request: Json<UpdateTeamProjectRequest>,
 ) -> Result<TeamProjectDetail, Error> {
     let updated_at = state.clock.now_naive();
     let change = move |db: &mut Db| {
         // The right comes before the body.
         let row = get_as_manager(db, id, &caller)?;
+        let request = request.into_inner()?;
         let changes = TeamProjectChanges {
             team_name: team_name(&row, &caller),
             name: request

@@ -43,6 +43,9 @@ pub(crate) struct TeamProjectSummary {
     pub(crate) name: String,
     pub(crate) team_name: String,
     pub(crate) team_id: TeamId,
+    /// Told where archived projects are listed too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) archived: Option<bool>,
 }
 
 /// The projects of the caller's teams, oldest first.

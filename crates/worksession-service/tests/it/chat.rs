@@ -2,7 +2,7 @@ use broker::{Broker, Message, Outcome};
 use chrono::DateTime;
 use diesel::prelude::*;
 use event_types::{
-    ChatDestination, Event, EventData, IntegrationConfigured, IntegrationDisabled,
+    ChatAddress, ChatDestination, Event, EventData, IntegrationConfigured, IntegrationDisabled,
     NotificationDelivered, NotificationFailed,
 };
 use secrecy::ExposeSecret;
@@ -30,11 +30,11 @@ diesel::table! {
     }
 }
 
-const KEY: [u8; 32] = [7; 32];
+pub const KEY: [u8; 32] = [7; 32];
 const KEY_BASE64: &str = "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc=";
-const HOOK: &str = "https://chat.example/services/T0/B0/very-secret";
+pub const HOOK: &str = "https://chat.example/services/T0/B0/very-secret";
 
-async fn service() -> (Service, Broker) {
+pub async fn service() -> (Service, Broker) {
     let identity = format!("http://{}", Stub::default().start("127.0.0.1:0"));
     let broker = Broker::memory();
     let config = json!({"identity_url": identity, "secrets": {"encryption_key": KEY_BASE64}});
@@ -54,7 +54,7 @@ async fn chat(service: &Service, path: &str) -> Value {
 }
 
 /// The events in the outbox, as JSON; there is no notifier to take them.
-async fn events(service: &Service) -> Vec<(String, Event)> {
+pub async fn events(service: &Service) -> Vec<(String, Event)> {
     let pool = service.database.pool(1);
     let rows: Vec<(String, String)> = pool
         .read(|db| {
@@ -114,10 +114,9 @@ async fn a_hook_leaves_sealed_for_its_place_and_revision_and_its_removal_without
         .open_text(&IntegrationConfigured::seal_context(project, 1), &sealed)
         .unwrap();
     let to: ChatDestination = serde_json::from_str(plain.expose_secret()).unwrap();
-    assert_eq!(
-        (to.provider.as_str(), to.webhook_url.as_str()),
-        ("slack", HOOK)
-    );
+    let webhook_url = HOOK.to_owned();
+    assert_eq!(to.provider, "slack");
+    assert_eq!(to.address, ChatAddress::Hook { webhook_url });
     assert!(
         sealer
             .open(&IntegrationConfigured::seal_context(project, 2), &sealed)
@@ -128,6 +127,62 @@ async fn a_hook_leaves_sealed_for_its_place_and_revision_and_its_removal_without
         (removed.project_id, removed.revision, removed.sealed),
         (project, 2, None)
     );
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_leaves_sealed_too_and_what_it_is_told_of_travels_with_each_event() {
+    let (service, _broker) = service().await;
+    let project = service.team_project().await;
+    let path = format!("/api/team-projects/{project}/chat");
+    let put = |body: Value| service.api.put(&path).bearer("user-").json(body).send();
+    let mut body = json!({
+        "provider": "matrix", "homeserver_url": "https://matrix.example", "room_id": "!room:matrix.example",
+        "access_token": "very-secret", "announce": ["abandoned", "planned"]
+    });
+    let set = put(body.clone()).await.expect(200);
+    assert!(!set.text().contains("very-secret"));
+    assert_eq!(
+        set.json()["chat"]["announce"],
+        json!(["planned", "abandoned"])
+    );
+    assert_eq!(chat(&service, &path).await, set.json()["chat"]);
+
+    let start =
+        json!({"category": "coding", "duration": 25, "project_id": format!("team_{project}")});
+    let call = service.api.post("/api/session/start").bearer("user-");
+    call.json(start).send().await.expect(201);
+    for wrong in [json!(["started"]), json!("planned"), json!([1])] {
+        body["announce"] = wrong;
+        put(body.clone()).await.expect(400);
+    }
+    body["announce"] = json!([]);
+    assert_eq!(
+        put(body).await.expect(200).json()["chat"]["announce"],
+        json!([])
+    );
+
+    let events = events(&service).await;
+    let of = |name: &str| events.iter().find(|(_, event)| event.event_type == name);
+    let (_, started) = of("session.started.v1").unwrap();
+    assert_eq!(
+        started.data["chat"],
+        json!({"provider": "matrix", "channel": "", "revision": 1, "announce": ["planned", "abandoned"]})
+    );
+    let (_, configured) = of(IntegrationConfigured::TYPE).unwrap();
+    assert!(!configured.data.to_string().contains("very-secret"));
+    let set: IntegrationConfigured = configured.data_as().unwrap();
+    let context = IntegrationConfigured::seal_context(project, set.revision);
+    let plain = Sealer::new(&KEY, [])
+        .unwrap()
+        .open_text(&context, &set.sealed.unwrap());
+    let to: ChatDestination = serde_json::from_str(plain.unwrap().expose_secret()).unwrap();
+    let room = ChatAddress::Room {
+        homeserver_url: "https://matrix.example/".to_owned(),
+        room_id: "!room:matrix.example".to_owned(),
+        access_token: "very-secret".to_owned(),
+    };
+    assert_eq!((to.provider.as_str(), to.address), ("matrix", room));
     service.stop().await;
 }
 
@@ -177,12 +232,11 @@ async fn the_notifier_switches_off_the_hook_it_means_and_no_newer_one() {
     put().await.expect(200);
     let first = Uuid::now_v7();
     disable(first, 1).await;
-    let off =
-        json!({"provider": "slack", "channel": "", "status": "off", "reason": "It answered 410"});
+    let off = json!({"provider": "slack", "channel": "", "status": "off", "reason": "It answered 410", "announce": ["planned", "finished"], "last_test": null});
     assert_eq!(chat(&service, &path).await, off);
 
     put().await.expect(200);
-    let on = json!({"provider": "slack", "channel": "", "status": "active", "reason": null});
+    let on = json!({"provider": "slack", "channel": "", "status": "active", "reason": null, "announce": ["planned", "finished"], "last_test": null});
     disable(Uuid::now_v7(), 1).await;
     assert_eq!(
         chat(&service, &path).await,
@@ -207,6 +261,7 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
     let (event_id, at) = (Uuid::now_v7(), DateTime::UNIX_EPOCH);
     let project_id = Some(3);
     let failed = |reason: &str| NotificationFailed {
+        about: "session.started.v1".to_owned(),
         event_id,
         session_id,
         project_id,
@@ -232,6 +287,7 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
         row("failed", Some("It answered 500"))
     );
     let data = NotificationDelivered {
+        about: "session.started.v1".to_owned(),
         event_id,
         session_id,
         project_id,
@@ -245,6 +301,7 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
 
     // The session of this one is gone, and nothing is kept about it.
     let of_gone = NotificationDelivered {
+        about: "session.started.v1".to_owned(),
         event_id: Uuid::now_v7(),
         session_id: Uuid::now_v7(),
         project_id,
@@ -267,7 +324,7 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
     service.stop().await;
 }
 
-async fn tell<T: EventData>(broker: &Broker, id: Uuid, data: &T) -> Outcome {
+pub async fn tell<T: EventData>(broker: &Broker, id: Uuid, data: &T) -> Outcome {
     let event = Event::new(id, "notifier", DateTime::UNIX_EPOCH, None, data).unwrap();
     let message = Message {
         exchange: T::EXCHANGE,

@@ -1,5 +1,6 @@
 //! An identity service that does as the test says, and the work-session service that asks it.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,12 +14,18 @@ use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
 use test_kit::{Api, TestDb};
 
-/// Answers by the token: `user-SCOPES` is Ada with these scopes (`+` between them, `.` for `:`; all when empty), `silent` gets
-/// no answer, `broken` gets no JSON, a number gets that status, anything else is a bad token.
+use crate::sign_in::{self, SignIn};
+
+/// Answers by the token: `user-SCOPES` is Ada with these scopes (`+` between them, `.` for `:`; all when empty), `slow-MS` is
+/// Ada after so many milliseconds, `broken` gets no JSON, a number gets that status, anything else is a bad token.
 #[derive(Clone, Default)]
 pub struct Stub {
     pub asked: Arc<AtomicUsize>,
     pub request_ids: Arc<Mutex<Vec<String>>>,
+    /// The sign-ins that were passed on.
+    pub sign_ins: Arc<Mutex<Vec<SignIn>>>,
+    /// Tokens that count as others.
+    instead: Arc<Mutex<HashMap<String, String>>>,
 }
 
 /// `exp` of every good token.
@@ -29,6 +36,12 @@ impl Stub {
         self.asked.load(Ordering::SeqCst)
     }
 
+    /// From now on `token` is answered as `other` is.
+    pub fn count_as(&self, token: &str, other: &str) {
+        let mut instead = self.instead.lock().unwrap();
+        instead.insert(token.to_owned(), other.to_owned());
+    }
+
     /// Starts to answer on `listen`.
     pub fn start(&self, listen: &str) -> SocketAddr {
         let data = Data::new(self.clone());
@@ -36,6 +49,7 @@ impl Stub {
             App::new()
                 .app_data(data.clone())
                 .route("/api/auth/validate", web::get().to(validate))
+                .route("/api/auth/login", web::post().to(sign_in::stub))
                 .route("/health/live", web::get().to(HttpResponse::Ok))
         });
         let server = server.workers(1).disable_signals().bind(listen).unwrap();
@@ -62,21 +76,39 @@ async fn validate(request: HttpRequest, stub: Data<Stub>) -> HttpResponse {
         .push(header("x-request-id"));
     assert_eq!(request.query_string(), "include=teams");
     let token = header("authorization").split_off("Bearer ".len());
+    let token = stub
+        .instead
+        .lock()
+        .unwrap()
+        .get(&token)
+        .cloned()
+        .unwrap_or(token);
     if let Some(scopes) = token.strip_prefix("user-") {
         let scope = (!scopes.is_empty()).then(|| scopes.replace('+', " ").replace('.', ":"));
         return HttpResponse::Ok().json(ada(scope));
+    }
+    if let Some(milliseconds) = token.strip_prefix("slow-") {
+        let wait = Duration::from_millis(milliseconds.parse().unwrap());
+        tokio::time::sleep(wait).await;
+        return HttpResponse::Ok().json(ada(None));
     }
     if let Some((kind, id)) = token.split_once('-') {
         let mut body = ada(None);
         body["user"]["id"] = json!(id.parse::<i64>().unwrap());
         body["user"]["username"] = json!(format!("person{id}"));
-        if kind == "outsider" {
-            body["teams"] = json!([]);
+        match kind {
+            "sso" => body["origin"] = json!("sso"),
+            "verified" => {
+                body["user"]["email"] = json!(format!("person{id}@example.com"));
+                body["user"]["email_verified"] = json!(true);
+            }
+            "outsider" => body["teams"] = json!([]),
+            "colleague" => body["teams"][0]["role"] = json!("member"),
+            _ => {}
         }
         return HttpResponse::Ok().json(body);
     }
     match token.as_str() {
-        "silent" => tokio::time::sleep(Duration::from_secs(60)).await,
         "broken" => return HttpResponse::Ok().body("<html>"),
         "anonymous" => return HttpResponse::Ok().json(json!({"valid": true})),
         _ => {}
@@ -133,6 +165,8 @@ impl Service {
             "data_dir": data.path(),
             "database": {"url": database.url(), "pool_size": 8},
             "sweep_seconds": 1,
+            "leaderboard": {"remember_seconds": 0},
+            "secrets": {"encryption_key": "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="},
         });
         for (key, value) in settings.as_object().unwrap() {
             config[key] = value.clone();
@@ -169,6 +203,29 @@ impl Service {
             Self::start(&format!("http://{identity}"), remember_ms).await,
             stub,
         )
+    }
+
+    /// With boards that are kept for so many seconds, asking an identity service that answers by the token.
+    pub async fn with_board_memory(seconds: u64) -> (Self, Stub) {
+        let stub = Stub::default();
+        let identity = format!("http://{}", stub.start("127.0.0.1:0"));
+        let board = json!({ "remember_seconds": seconds });
+        let settings = json!({"identity_url": identity, "leaderboard": board});
+        (Self::with(settings, Broker::memory()).await, stub)
+    }
+
+    /// With these settings of live events, asking an identity service that answers by the token.
+    pub async fn live(live: Value) -> (Self, Stub) {
+        let stub = Stub::default();
+        let identity = format!("http://{}", stub.start("127.0.0.1:0"));
+        let limits = json!({"enabled": false});
+        let settings = json!({"identity_url": identity, "live": live, "rate_limits": limits});
+        (Self::with(settings, Broker::memory()).await, stub)
+    }
+
+    /// Another process of the service, on the same database.
+    pub async fn beside(&self) -> (worksession_service::Running, Api) {
+        run(&self.config, &self.deps).await
     }
 
     /// A project of Ada's team.

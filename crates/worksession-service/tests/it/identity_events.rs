@@ -8,8 +8,8 @@ use auth_types::{TeamId, TeamRole, UserId};
 use broker::{Broker, BrokerState, BrokerUrl, ConsumeOptions, Message, Outcome, Queue, Verdict};
 use chrono::{DateTime, Utc};
 use event_types::{
-    Event, EventData, Exchange, IntegrationConfigured, MembershipChanged, SessionRevoked,
-    TeamChanged, TeamRef, UserChanged,
+    ChatTestRequested, Event, EventData, Exchange, IntegrationConfigured, MembershipChanged,
+    SessionRevoked, TeamChanged, TeamRef, UserChanged,
 };
 use serde_json::json;
 use test_kit::{TestBroker, wait_until};
@@ -26,6 +26,8 @@ pub struct World {
     pub stub: Stub,
     broker: Broker,
     kit: TestBroker,
+    told: Arc<Mutex<Vec<Event>>>,
+    _notifier: broker::ConsumerHandle,
 }
 
 impl World {
@@ -38,12 +40,46 @@ impl World {
         wait_until("the broker to be connected", PATIENCE, ready).await;
         let settings = json!({"identity_url": identity, "auth": {"remember_ms": 1_000}});
         let service = Service::with(settings, broker.clone()).await;
+        let told = Arc::<Mutex<Vec<Event>>>::default();
+        let ears = Arc::clone(&told);
+        let notifier = broker.consume(
+            Queue::NotifyWebhooks,
+            ConsumeOptions::default(),
+            move |delivery| {
+                let verdict = match Event::decode(&delivery.body) {
+                    Ok(event) => {
+                        ears.lock().unwrap().push(event);
+                        Verdict::Ack
+                    }
+                    Err(reason) => Verdict::Park(reason.to_string()),
+                };
+                async { verdict }
+            },
+        );
         Self {
             service,
             stub,
             broker,
             kit,
+            told,
+            _notifier: notifier,
         }
+    }
+
+    /// What the notifier was told of webhooks: all there is of a type, once there are `count`. An event may come twice:
+    /// a test that moves the clock ends the relay's leases.
+    pub async fn told<T: EventData>(&self, count: usize) -> Vec<T> {
+        wait_until(T::TYPE, PATIENCE, async || {
+            let all = self.told.lock().unwrap();
+            let mut seen = std::collections::HashSet::new();
+            let of_type = all
+                .iter()
+                .filter(|event| event.event_type == T::TYPE && seen.insert(event.id));
+            let data: Vec<T> = of_type.map(|event| event.data_as().unwrap()).collect();
+            assert!(data.len() <= count, "{} of {}", data.len(), T::TYPE);
+            (data.len() == count).then_some(data)
+        })
+        .await
     }
 
     pub async fn stop(self) {
@@ -90,13 +126,26 @@ impl World {
         .await;
     }
 
+    /// Waits until this event is taken in.
+    pub async fn taken_in(&self, id: Uuid) {
+        let sql = format!("SELECT count(*) AS number FROM inbox WHERE event_id = '{id}'");
+        wait_until("the event to be taken in", PATIENCE, async || {
+            (rows::count(&self.service, &sql) == 1).then_some(())
+        })
+        .await;
+    }
+
     /// Takes the notifier's place, and gives what it is told of destinations.
-    pub fn destinations(
-        &self,
-    ) -> (
-        broker::ConsumerHandle,
-        Arc<Mutex<Vec<IntegrationConfigured>>>,
-    ) {
+    pub fn destinations(&self) -> Heard<IntegrationConfigured> {
+        self.hear()
+    }
+
+    /// Takes the notifier's place, and gives the tests of chats that it is asked for.
+    pub fn tests(&self) -> Heard<ChatTestRequested> {
+        self.hear()
+    }
+
+    fn hear<T: EventData + Send + 'static>(&self) -> Heard<T> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ears = Arc::clone(&heard);
         let consumer = self.broker.consume(
@@ -104,8 +153,8 @@ impl World {
             ConsumeOptions::default(),
             move |delivery| {
                 let event = Event::decode(&delivery.body).unwrap();
-                if let Ok(configured) = event.data_as() {
-                    ears.lock().unwrap().push(configured);
+                if let Ok(data) = event.data_as() {
+                    ears.lock().unwrap().push(data);
                 }
                 async { Verdict::Ack }
             },
@@ -113,6 +162,9 @@ impl World {
         (consumer, heard)
     }
 }
+
+/// A consumer in the notifier's place, and what it was told.
+pub type Heard<T> = (broker::ConsumerHandle, Arc<Mutex<Vec<T>>>);
 
 pub fn user_id(id: i64) -> UserId {
     UserId::new(id).unwrap()

@@ -10,19 +10,43 @@
     reason = "a test fails by panicking"
 )]
 
+mod activity;
+mod analytics;
 mod auth;
 mod chat;
+mod chat_tests;
 mod cheating;
+mod contract;
 mod departures;
+mod edit;
+mod events;
+mod export;
 mod fairness;
+mod followers;
 mod health;
+mod history;
 mod identity;
+mod identity_down;
 mod identity_events;
+mod leaderboard;
+mod listener;
+mod login;
 mod openapi;
+mod past;
 mod person;
+mod projects;
 mod races;
+mod rights;
+mod rollups;
 mod rows;
 mod schema;
 mod sessions;
+mod sign_in;
+mod streams;
+mod sync;
 mod teams_gone;
+mod told;
+mod totals;
 mod user_data;
+mod webhook_calls;
+mod webhooks;

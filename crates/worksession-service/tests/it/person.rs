@@ -22,6 +22,22 @@ impl<'a> Person<'a> {
         }
     }
 
+    /// A member of the team who manages nothing.
+    pub fn colleague(service: &'a Service, id: i64) -> Self {
+        Self {
+            service,
+            token: format!("colleague-{id}"),
+        }
+    }
+
+    /// An owner of the team whose address `person…@example.com` is proven.
+    pub fn verified(service: &'a Service, id: i64) -> Self {
+        Self {
+            service,
+            token: format!("verified-{id}"),
+        }
+    }
+
     /// Somebody without a team.
     pub fn outsider(service: &'a Service, id: i64) -> Self {
         Self {
@@ -42,6 +58,16 @@ impl<'a> Person<'a> {
 
     pub async fn get(&self, path: &str) -> Reply {
         self.service.api.get(path).bearer(&self.token).send().await
+    }
+
+    pub async fn put(&self, path: &str, body: Value) -> Reply {
+        let call = self.service.api.put(path).bearer(&self.token);
+        call.json(body).send().await
+    }
+
+    pub async fn delete(&self, path: &str) -> Reply {
+        let call = self.service.api.delete(path).bearer(&self.token);
+        call.send().await
     }
 
     /// Starts a timer and gives the answer.

@@ -81,7 +81,9 @@ async fn a_start_answers_with_the_locked_plan_and_tells_of_it() {
             "started_at": "2026-11-23T09:00:00Z",
             "expected_end_at": "2026-11-23T09:25:00Z",
             "client": "client_a",
-            "chat": {"provider": "slack", "channel": "#engine", "revision": 1},
+            "chat": {
+                "provider": "slack", "channel": "#engine", "revision": 1, "announce": ["planned", "finished"]
+            },
         })
     );
 

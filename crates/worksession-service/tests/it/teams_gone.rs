@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use chrono::TimeDelta;
-use event_types::IntegrationConfigured;
+use event_types::{IntegrationConfigured, WebhookConfigured};
 use serde_json::{Value, json};
 use test_kit::wait_until;
 use uuid::Uuid;
@@ -12,6 +12,8 @@ use crate::identity::Service;
 use crate::identity_events::{PATIENCE, World, team_changed};
 use crate::person::{Person, honest};
 use crate::rows;
+use crate::webhook_calls::test;
+use crate::webhooks::{make, path_of};
 
 const HOOK: &str = "https://chat.example/services/T0/B0/secret";
 
@@ -67,8 +69,9 @@ async fn a_teams_new_name_is_followed_and_an_older_one_that_comes_later_is_not()
         .tell_as(first, at(1), &team_changed(3, "Motors", false))
         .await;
     until_called(service, project, "Motors").await;
-    assert!(team_name_of(service, &open, "Motors"));
-    assert!(team_name_of(service, &done, "Engines"), "as it was then");
+    for session in [&open, &done] {
+        assert!(team_name_of(service, session, "Engines"), "as it was then");
+    }
 
     // Overtaken on the way: what comes second happened last.
     world
@@ -88,7 +91,7 @@ async fn a_teams_new_name_is_followed_and_an_older_one_that_comes_later_is_not()
         .await;
     world.settle().await;
     assert_eq!(seen(service, project).await["team_name"], "Turbines");
-    assert!(team_name_of(service, &open, "Turbines"));
+    assert!(team_name_of(service, &open, "Engines"));
     world.stop().await;
 }
 
@@ -150,6 +153,12 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
         "INSERT INTO team_projects (team_id, team_name, name, description, chat_channel, is_public, created_at, updated_at) \
          VALUES (4, 'Others', 'Theirs', '', '', true, '2026-11-23 09:00:00', '2026-11-23 09:00:00')",
     );
+    let board = "SELECT count(*) AS number FROM board WHERE scope = 3";
+    rows::execute(
+        service,
+        "INSERT INTO board (scope, period, start, user_id, username, points_centi, minutes, sessions, reached_at) \
+         VALUES (3, 'all', '1970-01-01', 8, 'person8', 250, 25, 1, '2026-11-23 09:00:00')",
+    );
     let plan = |project: i64| json!({"category": "coding", "duration": 25, "project_id": format!("team_{project}")});
     let running = person.start(plan(told)).await;
 
@@ -160,6 +169,7 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
     .await;
     assert_eq!(gone_from(&heard, told).unwrap().revision, 2);
     assert_eq!(gone_from(&heard, quiet), None, "it had no chat");
+    assert_eq!(rows::count(service, board), 0);
     for project in [told, quiet] {
         assert_eq!(
             seen(service, project).await["team_name"],
@@ -176,7 +186,7 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
     let chat = service.api.get(&path).bearer("user-").send().await;
     assert_eq!(
         chat.expect(200).json()["chat"],
-        json!({"provider": null, "channel": "", "status": "off", "reason": null})
+        json!({"provider": null, "channel": "", "status": "off", "reason": null, "announce": [], "last_test": null})
     );
     let theirs =
         "SELECT count(*) AS number FROM team_projects WHERE team_id = 4 AND archived_at IS NULL";
@@ -219,5 +229,34 @@ async fn what_a_late_request_makes_for_a_team_that_is_gone_goes_too() {
     let open = "SELECT count(*) AS number FROM team_projects WHERE archived_at IS NULL";
     assert_eq!(rows::count(service, open), 0);
     consumer.stop().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_team_that_is_gone_takes_its_webhooks_along_and_no_others() {
+    let world = World::start().await;
+    let ada = Person::member(&world.service, 7);
+    let (own, _) = make(&ada, json!({"url": "https://hooks.example/x"})).await;
+    let (team, _) = make(
+        &ada,
+        json!({"url": "https://hooks.example/x", "team_id": 3}),
+    )
+    .await;
+    test(&ada, &team).await;
+    test(&ada, &own).await;
+    world.tell(&team_changed(3, "Engines", true)).await;
+    let told = world.told::<WebhookConfigured>(3).await;
+    let gone = told.iter().find(|told| told.sealed.is_none()).unwrap();
+    assert_eq!(
+        (json!(gone.webhook_id), gone.revision),
+        (team["id"].clone(), 2)
+    );
+    wait_until("its rows to go", PATIENCE, async || {
+        let webhooks = rows::count(&world.service, "SELECT count(*) AS number FROM webhooks");
+        let calls = "SELECT count(*) AS number FROM webhook_deliveries";
+        ((webhooks, rows::count(&world.service, calls)) == (1, 1)).then_some(())
+    })
+    .await;
+    ada.get(&path_of(&own)).await.expect(200);
     world.stop().await;
 }

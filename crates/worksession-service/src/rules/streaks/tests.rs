@@ -1,10 +1,10 @@
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 use std::collections::BTreeMap;
 
-use chrono::DateTime;
 use chrono_tz::{TZ_VARIANTS, Tz};
 use proptest::prelude::*;
 
+use super::reference::{self, Session};
 use super::*;
 use crate::rules::time::local_moment;
 
@@ -13,11 +13,18 @@ use crate::rules::time::local_moment;
 struct User {
     days: BTreeMap<NaiveDate, (i32, Day)>,
     streak: Streak,
+    /// All that the reference needs.
+    sessions: Vec<Session>,
 }
 
 impl User {
     fn submit(&mut self, at: NaiveDateTime, zone: Tz, minutes: i32) -> i32 {
         let moment = local_moment(at, zone);
+        self.sessions.push(Session {
+            at,
+            offset: moment.offset,
+            minutes,
+        });
         let mark = Mark {
             at,
             offset: moment.offset,
@@ -52,41 +59,6 @@ impl User {
             .values()
             .filter(|(minutes, _)| *minutes >= DAY_COUNTS_FROM)
             .map(|(_, day)| *day)
-    }
-
-    /// The slow, obvious reference: for each counted day, walk back as far as the run reaches.
-    fn runs(&self) -> Vec<(NaiveDate, i32)> {
-        let days: Vec<_> = self.counted().collect();
-        let run = |mut index: usize| {
-            let mut length = 1;
-            while index > 0 && linked(&days[index - 1], &days[index]) {
-                length += 1;
-                index -= 1;
-            }
-            length
-        };
-        days.iter()
-            .enumerate()
-            .map(|(index, day)| (day.date, run(index)))
-            .collect()
-    }
-}
-
-fn linked(earlier: &Day, later: &Day) -> bool {
-    let aware = |mark: Mark| {
-        FixedOffset::east_opt(mark.offset)
-            .unwrap()
-            .from_utc_datetime(&mark.at)
-    };
-    let (end, start): (DateTime<FixedOffset>, _) = (aware(earlier.last), aware(later.first));
-    match (later.date - earlier.date).num_days() {
-        1 => true,
-        2 => {
-            let hours_apart = (start - end).num_seconds().abs() < 36 * 3600;
-            let seen_from_the_old_zone = start.with_timezone(end.offset()).date_naive();
-            hours_apart && seen_from_the_old_zone <= earlier.date.succ_opt().unwrap()
-        }
-        _ => false,
     }
 }
 
@@ -205,14 +177,60 @@ fn zones() -> impl Strategy<Value = Tz> {
     ]
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+/// Days since the start of 1995: 42 years of changes of clocks, and of zones that changed their side.
+const YEARS: std::ops::Range<i64> = 0..15_300;
 
-    /// Sessions in any order, in any zones of IANA, over 40 days that hold changes of clocks.
+fn moment(day: i64, minute: i64) -> NaiveDateTime {
+    at("1995-01-01T00:00:00") + TimeDelta::days(day) + TimeDelta::minutes(minute)
+}
+
+/// Seasons in which much happens, and any other.
+fn seasons() -> impl Strategy<Value = i64> {
+    let days = |text: &str| (at(text) - at("1995-01-01T00:00:00")).num_days();
+    prop_oneof![
+        prop::sample::select(vec![
+            days("2026-03-01T00:00:00"),
+            days("2026-10-15T00:00:00"),
+            days("2011-12-10T00:00:00"),
+        ]),
+        YEARS,
+    ]
+}
+
+/// Checks everything that is kept against the reference, and the multiplier of the session just submitted.
+fn agrees(user: &User, multiplier: i32) -> Result<(), TestCaseError> {
+    let sessions = &user.sessions;
+    let all = reference::streaks(sessions);
+    prop_assert_eq!(user.streak.longest, reference::longest(sessions));
+    prop_assert_eq!(
+        user.streak.run,
+        all.values().next_back().copied().unwrap_or(0)
+    );
+    let last = all.keys().next_back().copied();
+    prop_assert_eq!(user.streak.last.map(|last| last.0), last);
+    for today in last
+        .into_iter()
+        .flat_map(|last| (-1..4).map(move |days| last + TimeDelta::days(days)))
+    {
+        prop_assert_eq!(
+            user.streak.current(today),
+            reference::current(sessions, today)
+        );
+    }
+    let own = sessions.last().unwrap();
+    let date = (own.at + TimeDelta::seconds(own.offset.into())).date();
+    prop_assert_eq!(multiplier, reference::streak_on(sessions, date));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Sessions in any order, in any zones of IANA, over 40 days of any year.
     #[test]
     fn any_sequence_of_submits_gives_the_reference_streak(
-        season in prop::sample::select(vec!["2026-03-01T00:00:00", "2026-10-15T00:00:00", "2011-12-10T00:00:00"]),
-        sessions in prop::collection::vec((0i64..40 * 1440, zones(), 1i32..30), 1..60),
+        season in seasons(),
+        sessions in prop::collection::vec((0i64..40 * 1440, zones(), 1i32..30), 1..40),
         in_order: bool,
     ) {
         let mut sessions = sessions;
@@ -221,17 +239,51 @@ proptest! {
         }
         let mut user = User::default();
         for (minute, zone, minutes) in sessions {
-            let start = at(season) + TimeDelta::minutes(minute);
-            let multiplier = user.submit(start, zone, minutes);
-            let runs = user.runs();
-            prop_assert_eq!(user.streak.longest, runs.iter().map(|run| run.1).max().unwrap_or(0));
-            prop_assert_eq!(user.streak.run, runs.last().map_or(0, |run| run.1));
-            prop_assert_eq!(user.streak.last.map(|last| last.0), runs.last().map(|run| run.0));
-            let date = local_moment(start, zone).day;
-            if let Some((_, run)) = runs.iter().find(|run| run.0 == date) {
-                prop_assert_eq!(multiplier, *run);
-            }
+            let multiplier = user.submit(moment(season, minute), zone, minutes);
+            agrees(&user, multiplier)?;
         }
+    }
+
+    /// One who works each day and travels: jumps over the date line from one day to the next, both ways, with
+    /// a day missed now and then, submitted in any order.
+    #[test]
+    fn journeys_over_the_date_line_give_the_reference_streak(
+        season in YEARS,
+        days in prop::collection::vec((zones(), 0i64..1440, 8i32..14, 0u32..10), 2..14),
+        shuffle in prop::collection::vec(any::<u16>(), 14),
+    ) {
+        let worked = (0..).zip(&days).filter(|(_, day)| day.3 > 0);
+        let mut sessions: Vec<_> = worked
+            .map(|(number, (zone, minute, minutes, _))| (moment(season + number, *minute), *zone, *minutes))
+            .collect();
+        let mut order = shuffle.into_iter().cycle();
+        sessions.sort_by_cached_key(|_| order.next());
+        let mut user = User::default();
+        for (start, zone, minutes) in sessions {
+            let multiplier = user.submit(start, zone, minutes);
+            agrees(&user, multiplier)?;
+        }
+    }
+
+    /// Whatever the order of the submits, the end is the same.
+    #[test]
+    fn the_order_of_the_submits_does_not_matter_in_the_end(
+        season in seasons(),
+        sessions in prop::collection::btree_map(0i64..20 * 1440, (zones(), 1i32..30), 1..30),
+        shuffle in prop::collection::vec(any::<u16>(), 30),
+    ) {
+        let mut forwards = User::default();
+        for (minute, (zone, minutes)) in &sessions {
+            forwards.submit(moment(season, *minute), *zone, *minutes);
+        }
+        let mut sessions: Vec<_> = sessions.into_iter().collect();
+        let mut order = shuffle.into_iter().cycle();
+        sessions.sort_by_cached_key(|_| order.next());
+        let mut shuffled = User::default();
+        for (minute, (zone, minutes)) in sessions {
+            shuffled.submit(moment(season, minute), zone, minutes);
+        }
+        prop_assert_eq!(forwards.streak, shuffled.streak);
     }
 
     /// Without a journey a streak is nothing but consecutive dates.

@@ -71,34 +71,52 @@ macro_rules! earlier {
     };
 }
 
+/// The session that ran has the change number before that of the new one: `$seq` less one.
 macro_rules! close_running {
-    () => {
-        "UPDATE sessions SET status = 'awaiting_submit', ended_at = p_started_at \
-         FROM a WHERE user_id = (SELECT p_user_id FROM a) AND status = 'running'"
+    ($seq:literal) => {
+        concat!(
+            "UPDATE sessions SET status = 'awaiting_submit', ended_at = p_started_at, changed_at = p_started_at, seq = ",
+            $seq,
+            " - 1 FROM a WHERE user_id = (SELECT p_user_id FROM a) AND status = 'running'"
+        )
+    };
+}
+
+/// Two numbers at once, for the session that ends and the one that starts.
+macro_rules! bump {
+    ($condition:literal) => {
+        concat!(
+            "INSERT INTO user_sync AS u (user_id, seq) SELECT p_user_id, 2 FROM a WHERE ",
+            $condition,
+            " ON CONFLICT (user_id) DO UPDATE SET seq = u.seq + 2"
+        )
     };
 }
 
 macro_rules! insert_session {
-    () => {
-        "INSERT INTO sessions (session_id, user_id, username, client, category, planned_duration, planning_note, \
+    ($seq:literal) => {
+        concat!("INSERT INTO sessions (session_id, user_id, username, client, category, planned_duration, planning_note, \
           project_id, project_name, team_id, team_name, chat, status, started_at, expected_end_at, zone, \
-          start_digest, idempotency_key) \
+          start_digest, idempotency_key, changed_at, seq) \
          SELECT p_session_id, p_user_id, p_username, p_client, p_category, p_planned_duration, p_planning_note, \
           p_project_id, p_project_name, p_team_id, p_team_name, p_chat, 'running', p_started_at, p_expected_end_at, \
           COALESCE((SELECT timezone FROM user_settings WHERE user_id = p_user_id), 'UTC'), \
-          p_start_digest, p_idempotency_key FROM a"
+          p_start_digest, p_idempotency_key, p_started_at, ", $seq, " FROM a")
     };
 }
 
-/// Everything at once. The INSERT asks the closing UPDATE for its count, so that the running row is
+/// Everything at once. The change number comes before the rows that carry it, and with it the lock of all that is the
+/// user's. The INSERT asks the closing UPDATE for its count, so that the running row is
 /// gone from the unique index before the new one enters it.
 const OPEN_PG: &str = concat!(
     earlier!(),
-    ", closed AS (",
-    close_running!(),
+    ", bump AS (",
+    bump!("NOT EXISTS (SELECT 1 FROM earlier)"),
+    " RETURNING seq), closed AS (",
+    close_running!("(SELECT seq FROM bump)"),
     " AND NOT EXISTS (SELECT 1 FROM earlier) RETURNING session_id), \
      opened AS (",
-    insert_session!(),
+    insert_session!("(SELECT seq FROM bump)"),
     " WHERE NOT EXISTS (SELECT 1 FROM earlier) \
       AND (SELECT count(*) FROM closed) >= 0 RETURNING ",
     session_columns!(),
@@ -114,8 +132,14 @@ const OPEN_PG: &str = concat!(
 );
 
 const EARLIER: &str = concat!(earlier!(), "SELECT ", session_columns!(), " FROM earlier");
-const CLOSE_RUNNING: &str = close_running!();
-const INSERT_SESSION: &str = concat!(insert_session!(), " RETURNING ", session_columns!());
+const BUMP: &str = bump!("true");
+const CLOSE_RUNNING: &str =
+    close_running!("(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)");
+const INSERT_SESSION: &str = concat!(
+    insert_session!("(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)"),
+    " RETURNING ",
+    session_columns!()
+);
 
 /// Opens the session, unless an earlier start opened it, and ends the one that runs. A unique violation
 /// on `sessions (user_id)` means that another start of the user came first: do it again.
@@ -138,6 +162,7 @@ pub(super) fn open(db: &mut Db, new: &NewSession, event: &NewOutboxRow) -> Query
 
 /// SQLite knows no data-modifying CTE; the write transaction around these does the same.
 fn replace_running(conn: &mut SqliteConnection, new: &NewSession) -> QueryResult<SessionRow> {
+    Statement::<_, ()>::new(BUMP, new).execute(conn)?;
     Statement::<_, ()>::new(CLOSE_RUNNING, new).execute(conn)?;
     Statement::<_, SessionSql>::new(INSERT_SESSION, new).get_result(conn)
 }

@@ -71,7 +71,7 @@ pub(in crate::sessions) async fn start(
         Backend::Sqlite => state.pool.write_tx(work).await?,
     };
     if opened.fresh {
-        state.relay.wake();
+        state.wake();
     } else if opened.row.start_digest != plan_digest {
         return Err(Error::IdempotencyKeyReused);
     }

@@ -32,12 +32,14 @@ pub(super) fn choose(
         category: submission.category.as_deref(),
         duration: submission.duration,
         project_id: given_project.as_deref(),
+        planning_note: None,
     };
     let differences = |row: &SessionRow| {
         let plan = Plan {
             category: &row.category,
             duration: row.planned_duration.into(),
             project_id: &row.project_id,
+            planning_note: &row.planning_note,
         };
         locked::differences(&plan, &given)
     };

@@ -4,7 +4,7 @@ use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
 
 use crate::rollups::{Standing, StandingSql, standing_columns, standing_tables};
 use crate::rules::streaks::{Day, Mark};
-use crate::rules::time::{LONGEST_SESSION, LocalMoment, Periods, iso_week};
+use crate::rules::time::{LONGEST_SESSION, LocalMoment, Periods, iso_week, month_of};
 use crate::sessions::model::SessionRow;
 use crate::statement::arguments;
 
@@ -37,6 +37,19 @@ pub(super) struct Around {
     pub(super) next_start: Option<NaiveDateTime>,
     /// Credited to other sessions that may lie in 24 hours together with this one.
     pub(super) minutes_near: i32,
+    /// How the local day divides, as stored.
+    pub(super) by_hour: Option<String>,
+    pub(super) by_category: Option<String>,
+    pub(super) by_project: Option<String>,
+    /// The session's change number: what is settled is the session as it was then.
+    pub(super) seq: i64,
+    /// Flags of the session that keep it off the boards.
+    pub(super) suspect_flags: i64,
+    /// How the local month divides, as stored.
+    pub(super) month_by_day: Option<String>,
+    pub(super) month_by_hour: Option<String>,
+    pub(super) month_by_category: Option<String>,
+    pub(super) month_by_project: Option<String>,
 }
 
 /// The SQL types of [`Facts`].
@@ -54,27 +67,26 @@ type AroundSql = (
     Nullable<Timestamp>,
     Nullable<Timestamp>,
     Integer,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
+    BigInt,
+    BigInt,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
 );
 
 impl Around {
-    /// The session's day with the session in it. One without credited minutes moves no mark: it
-    /// cannot stand for having been there.
-    pub(super) fn day_with(&self, date: NaiveDate, mark: Mark, minutes: i32) -> Day {
-        let known = |at: Option<NaiveDateTime>, offset: Option<i32>| {
-            at.zip(offset)
-                .map(|(at, offset)| Mark { at, offset })
-                .filter(|_| self.day_minutes > Some(0))
+    /// The session's day as it was, and what was credited in it.
+    pub(super) fn day_before(&self, date: NaiveDate) -> Option<(Day, i32)> {
+        let mark = |at: Option<NaiveDateTime>, offset: Option<i32>| {
+            at.zip(offset).map(|(at, offset)| Mark { at, offset })
         };
-        let first = known(self.first_start, self.first_offset).unwrap_or(mark);
-        let last = known(self.last_start, self.last_offset).unwrap_or(mark);
-        if minutes == 0 {
-            return Day { date, first, last };
-        }
-        Day {
-            date,
-            first: if mark.at < first.at { mark } else { first },
-            last: if mark.at > last.at { mark } else { last },
-        }
+        let first = mark(self.first_start, self.first_offset)?;
+        let last = mark(self.last_start, self.last_offset)?;
+        Some((Day { date, first, last }, self.day_minutes?))
     }
 }
 
@@ -82,6 +94,7 @@ arguments! {
     /// Whose session, where it stands in time, and the periods that hold now.
     pub(super) struct FactsArguments {
         user_id: i64 as BigInt,
+        session_id: String as Text,
         today: NaiveDate as Date,
         week_from: NaiveDate as Date,
         week_to: NaiveDate as Date,
@@ -90,6 +103,7 @@ arguments! {
         day: NaiveDate as Date,
         hour: i32 as Integer,
         category: String as Text,
+        own_month: NaiveDate as Date,
         own_week_from: NaiveDate as Date,
         own_week_to: NaiveDate as Date,
         started_at: NaiveDateTime as Timestamp,
@@ -104,6 +118,7 @@ impl FactsArguments {
         let (near_from, near_to) = near(row.started_at);
         Self {
             user_id: row.user_id.get(),
+            session_id: row.session_id.clone(),
             today: periods.today,
             week_from: periods.week.0,
             week_to: periods.week.1,
@@ -112,6 +127,7 @@ impl FactsArguments {
             day: moment.day,
             hour: moment.hour,
             category: row.category.clone(),
+            own_month: month_of(moment.day),
             own_week_from: own_week.0,
             own_week_to: own_week.1,
             started_at: row.started_at,
@@ -142,7 +158,13 @@ pub(super) const FACTS: &str = concat!(
      (SELECT started_at FROM sessions WHERE user_id = p_user_id AND started_at > p_started_at \
       AND (ended_at IS NULL OR ended_at > started_at) ORDER BY started_at LIMIT 1), \
      (SELECT CAST(COALESCE(SUM(credited_minutes), 0) AS INTEGER) FROM sessions WHERE user_id = p_user_id \
-      AND started_at > p_near_from AND started_at < p_near_to) ",
+      AND started_at > p_near_from AND started_at < p_near_to), \
+     s.by_hour, s.by_category, s.by_project, \
+     COALESCE((SELECT seq FROM sessions WHERE session_id = p_session_id), 0), \
+     (SELECT COUNT(*) FROM session_flags WHERE session_id = p_session_id AND (state = 'upheld' \
+      OR (severity = 'suspect' AND state <> 'cleared'))), \
+     m.by_day, m.by_hour, m.by_category, m.by_project ",
     standing_tables!(),
-    " LEFT JOIN user_day s ON s.user_id = p_user_id AND s.day = p_day"
+    " LEFT JOIN user_day s ON s.user_id = p_user_id AND s.day = p_day \
+      LEFT JOIN user_month m ON m.user_id = p_user_id AND m.month = p_own_month"
 );

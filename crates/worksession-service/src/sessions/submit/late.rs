@@ -9,6 +9,7 @@ use crate::rules::time::{Periods, local_moment, zone};
 use crate::sessions::events;
 use crate::sessions::model::{SessionRow, Status};
 use crate::sessions::wire::{Submission, SubmitResponse};
+use crate::sync;
 
 /// Takes the submit of a session that is not open any more: the note is kept, nothing is credited.
 /// None when the session changed since it was read. In a write transaction, because a session that the
@@ -21,6 +22,8 @@ pub(super) fn keep(
     digest: &str,
     now: DateTime<Utc>,
 ) -> Result<Option<String>, Error> {
+    // First: the number of a change is the first lock that it takes.
+    let seq = sync::bump(db, row.user_id)?;
     let periods = Periods::of(local_moment(now.naive_utc(), zone(zone_now)).day);
     let standing = rollups::standing(db, row.user_id, &periods)?;
     let response = SubmitResponse {
@@ -45,6 +48,8 @@ pub(super) fn keep(
         tags: serde_json::to_string(&submission.tags).map_err(Error::internal)?,
         submit_digest: digest.to_owned(),
         submit_result: answer.clone(),
+        changed_at: now.naive_utc(),
+        seq,
     };
     if !queries::settle_late(db, &row.session_id, row.status, &late)? {
         return Ok(None);

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use auth_types::UserId;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use db_kit::{Backend, Db, DbError};
 use diesel::QueryResult;
 use service_kit::http::RequestId;
@@ -14,12 +14,13 @@ use super::settle::{Case, Settled, measure, settle};
 use crate::error::Error;
 use crate::rules::integrity::{self, Sign, Work};
 use crate::rules::streaks::{self, Advanced, Day};
-use crate::rules::time::{OPEN_AFTER_PLANNED_END, Periods, local_moment, zone};
+use crate::rules::time::{OPEN_AFTER_PLANNED_END, Periods, local_moment, month_of, zone};
 use crate::sessions::digest::digest;
 use crate::sessions::model::{self, NewFlag, SessionRow};
 use crate::sessions::wire::Submission;
 use crate::sessions::{events, queries as session_queries};
 use crate::state::AppState;
+use crate::sync;
 
 /// Of submits of one user that race, one wins each round.
 const ROUNDS: usize = 64;
@@ -81,7 +82,7 @@ pub(in crate::sessions) async fn submit(
     for _ in 0..ROUNDS {
         match once(state, &attempt).await? {
             Outcome::Settled(answer) => {
-                state.relay.wake();
+                state.wake();
                 return Ok(answer);
             }
             Outcome::Answered(answer) => return Ok(answer),
@@ -102,7 +103,7 @@ pub(in crate::sessions) async fn submit(
                     )
                 };
                 if let Some(answer) = state.pool.write_tx(keep).await? {
-                    state.relay.wake();
+                    state.wake();
                     return Ok(answer);
                 }
             }
@@ -126,18 +127,22 @@ async fn once(state: &AppState, attempt: &Arc<Attempt>) -> Result<Outcome, Error
 /// The flag stays although the submit is refused, so it has a transaction of its own.
 async fn flag_mismatch(state: &AppState, row: SessionRow, now: DateTime<Utc>) -> Result<(), Error> {
     let flag = move |db: &mut Db| {
-        if let Some(nth) = session_queries::count_mismatch(db, &row.session_id)?
+        let seq = sync::bump(db, row.user_id)?;
+        let now = now.naive_utc();
+        if let Some(nth) = session_queries::count_mismatch(db, &row.session_id, seq, now)?
             && nth <= Sign::MISMATCHES_RECORDED
         {
             let sign = Sign::LockedMismatch(nth);
             session_queries::insert_flag(
                 db,
-                &NewFlag::new(&row.session_id, row.user_id.get(), sign, now.naive_utc()),
+                &NewFlag::new(&row.session_id, row.user_id.get(), sign, now),
             )?;
         }
-        Ok(())
+        Ok::<_, Error>(())
     };
-    state.pool.write_tx(flag).await
+    state.pool.write_tx(flag).await?;
+    state.live.wake();
+    Ok(())
 }
 
 impl Attempt {
@@ -150,6 +155,10 @@ impl Attempt {
                 session_id: self.submission.session_id.clone(),
                 submit_digest: self.digest.clone(),
                 open_after: now - OPEN_AFTER_PLANNED_END,
+                start_time: self.submission.start_time,
+                category: self.submission.category.clone(),
+                duration: self.submission.duration,
+                project_id: self.submission.project.map(|project| project.to_string()),
             },
         )?;
         // The zone is the user's: the same in each row.
@@ -195,7 +204,8 @@ impl Attempt {
                 ),
             };
         let credited_in_24h = busiest_day(db, row, facts.around.minutes_near, measure.minutes)?;
-        let settled = settle(&case, facts, &measure, advanced, credited_in_24h);
+        let seen_seq = facts.around.seq;
+        let settled = settle(&case, facts, &measure, advanced, credited_in_24h)?;
         let event = events::submitted(
             row,
             &settled.response,
@@ -204,7 +214,7 @@ impl Attempt {
             &self.request_id,
         )?;
         let answer = serde_json::to_string(&settled.response).map_err(Error::internal)?;
-        let settlement = self.settlement(&case, &settled, &event, answer.clone())?;
+        let settlement = self.settlement(&case, &settled, seen_seq, &event, answer.clone())?;
         let won = queries::settle(db, &settlement, &settled.signs, &event)?;
         Ok(if won {
             Outcome::Settled(answer)
@@ -217,6 +227,7 @@ impl Attempt {
         &self,
         case: &Case<'_>,
         settled: &Settled,
+        seen_seq: i64,
         event: &db_kit::outbox::NewOutboxRow,
         answer: String,
     ) -> Result<Settlement, Error> {
@@ -226,15 +237,17 @@ impl Attempt {
             response,
             ..
         } = settled;
-        let flags = settled
-            .signs
-            .iter()
-            .map(|sign| format!("{}:{}", sign.kind(), sign.severity().name()));
+        let flag = |sign: &Sign| {
+            let (kind, severity) = (sign.kind(), sign.severity().name());
+            format!("{kind}:{severity}:{}", sign.amount())
+        };
+        let utc = Periods::of(case.row.started_at.date());
         Ok(Settlement {
             session_id: case.row.session_id.clone(),
             user_id: self.user.get(),
             seen_status: case.row.status.as_str().to_owned(),
             seen_ended_at: case.row.ended_at,
+            seen_seq,
             status: response.status.as_str().to_owned(),
             ended_at: case.stopped_at,
             submitted_at: case.now,
@@ -267,7 +280,22 @@ impl Attempt {
             hour: settled.hour,
             category: case.row.category.clone(),
             badges: response.new_badges.join(","),
-            flags: flags.collect::<Vec<_>>().join(","),
+            flags: settled.signs.iter().map(flag).collect::<Vec<_>>().join(","),
+            by_hour: settled.splits.by_hour.clone(),
+            by_category: settled.splits.by_category.clone(),
+            by_project: settled.splits.by_project.clone(),
+            own_month: month_of(case.moment.day),
+            month_by_day: settled.splits.month_by_day.clone(),
+            month_by_hour: settled.splits.month_by_hour.clone(),
+            month_by_category: settled.splits.month_by_category.clone(),
+            month_by_project: settled.splits.month_by_project.clone(),
+            on_boards: settled.on_boards,
+            username: case.row.username.clone(),
+            team_id: case.row.team_id.map(auth_types::TeamId::get),
+            utc_day: utc.today,
+            utc_week: utc.week.0,
+            utc_month: utc.month.0,
+            board_epoch: NaiveDate::default(),
             event_id: event.id.to_string(),
             event_exchange: event.exchange.to_owned(),
             event_type: event.routing_key.to_owned(),

@@ -1,9 +1,10 @@
-use chrono::{NaiveDate, NaiveDateTime};
+use chrono::{Datelike, NaiveDate, NaiveDateTime};
 
-use super::facts::Facts;
-use crate::rollups::{PointsSummary, Standing, StreakSummary};
+use super::facts::{Around, Facts};
+use crate::error::Error;
+use crate::rollups::{PointsSummary, Split, Standing, StreakSummary, Sums};
 use crate::rules::badges;
-use crate::rules::integrity::{Sign, signs_in_times};
+use crate::rules::integrity::{Severity, Sign, signs_in_times};
 use crate::rules::points::{Points, award};
 use crate::rules::streaks::{Advanced, DAY_COUNTS_FROM, Day, Mark};
 use crate::rules::time::{
@@ -52,7 +53,23 @@ pub(super) struct Settled {
     /// The user's totals with this session.
     pub(super) standing: Standing,
     pub(super) signs: Vec<Sign>,
+    /// How the day divides, with this session.
+    pub(super) splits: Splits,
+    /// Whether the credit goes onto the boards.
+    pub(super) on_boards: bool,
     pub(super) response: SubmitResponse,
+}
+
+/// The columns of the day's row and of the month's that divide them.
+#[derive(Debug)]
+pub(super) struct Splits {
+    pub(super) by_hour: String,
+    pub(super) by_category: String,
+    pub(super) by_project: String,
+    pub(super) month_by_day: String,
+    pub(super) month_by_hour: String,
+    pub(super) month_by_category: String,
+    pub(super) month_by_project: String,
 }
 
 /// Measures the session by the server's clock and the calendar day it belongs to.
@@ -82,7 +99,8 @@ pub(super) fn measure(case: &Case<'_>, facts: &Facts) -> Measure {
         at: row.started_at,
         offset: moment.offset,
     };
-    let day = facts.around.day_with(moment.day, mark, minutes);
+    let before = facts.around.day_before(moment.day);
+    let day = Day::with(before, moment.day, mark, minutes);
     Measure {
         completion,
         minutes,
@@ -100,7 +118,7 @@ pub(super) fn settle(
     measure: &Measure,
     advanced: Advanced,
     credited_in_24h: i32,
-) -> Settled {
+) -> Result<Settled, Error> {
     let Case {
         row,
         submission,
@@ -154,6 +172,15 @@ pub(super) fn settle(
         submission.end_time,
         credited_in_24h,
     );
+    let suspect = around.suspect_flags > 0
+        || signs
+            .iter()
+            .any(|sign| sign.severity() == Severity::Suspect);
+    let sums = Sums {
+        sessions: 1,
+        minutes: minutes.into(),
+        points,
+    };
     let response = SubmitResponse {
         success: true,
         session_id: row.session_id.clone(),
@@ -164,7 +191,7 @@ pub(super) fn settle(
         streaks: StreakSummary::new(&standing, periods.today),
         new_badges,
     };
-    Settled {
+    Ok(Settled {
         minutes,
         completed,
         points,
@@ -173,8 +200,34 @@ pub(super) fn settle(
         hour: moment.hour,
         standing,
         signs,
+        splits: split(&around, moment, row, sums)?,
+        on_boards: minutes > 0 && !suspect,
         response,
-    }
+    })
+}
+
+/// The divisions of the day and the month with one more session.
+fn split(
+    around: &Around,
+    moment: &LocalMoment,
+    row: &SessionRow,
+    sums: Sums,
+) -> Result<Splits, Error> {
+    let with = |text: &Option<String>, key: &str| {
+        let mut split = Split::read(text.as_deref())?;
+        split.add(key, sums);
+        split.to_text()
+    };
+    let (hour, day) = (moment.hour.to_string(), moment.day.day().to_string());
+    Ok(Splits {
+        by_hour: with(&around.by_hour, &hour)?,
+        by_category: with(&around.by_category, &row.category)?,
+        by_project: with(&around.by_project, &row.project_id)?,
+        month_by_day: with(&around.month_by_day, &day)?,
+        month_by_hour: with(&around.month_by_hour, &hour)?,
+        month_by_category: with(&around.month_by_category, &row.category)?,
+        month_by_project: with(&around.month_by_project, &row.project_id)?,
+    })
 }
 
 fn add_points(standing: &mut Standing, points: Points, day: NaiveDate, periods: &Periods) {

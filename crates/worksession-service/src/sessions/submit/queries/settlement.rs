@@ -1,134 +1,25 @@
-use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime};
+use db_kit::Db;
 use db_kit::outbox::{self, NewOutboxRow};
-use db_kit::{Db, on_backend};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
+use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 use diesel::sqlite::SqliteConnection;
 
-use super::facts::{FACTS, Facts, FactsArguments, FactsSql, near};
-use crate::rules::integrity::{Sign, Work};
-use crate::rules::streaks::{DAY_COUNTS_FROM, Day, Mark};
-use crate::schema::{user_badges, user_day};
-use crate::sessions::model::{NewFlag, SessionRow, SessionSql, Status, session_columns};
+use crate::rules::integrity::Sign;
+use crate::schema::user_badges;
+use crate::sessions::model::NewFlag;
 use crate::sessions::queries::insert_flag;
 use crate::statement::{Statement, arguments};
 
 arguments! {
-    /// Which sessions a submit may be about.
-    pub(super) struct Candidates {
-        user_id: i64 as BigInt,
-        session_id: Option<String> as Nullable<Text>,
-        submit_digest: String as Text,
-        /// Sessions whose planned end is later than this are open.
-        open_after: NaiveDateTime as Timestamp,
-    }
-}
-
-/// The user's time zone as it is now, for the periods in the answer.
-macro_rules! zone_now {
-    () => {
-        ", COALESCE((SELECT timezone FROM user_settings WHERE user_id = p_user_id), 'UTC')"
-    };
-}
-
-/// The named session, or the open ones and those that the same submit closed, each with the user's zone.
-pub(super) fn candidates(db: &mut Db, of: &Candidates) -> QueryResult<Vec<(SessionRow, String)>> {
-    const NAMED: &str = concat!(
-        "SELECT ",
-        session_columns!(),
-        zone_now!(),
-        " FROM a JOIN sessions ON session_id = p_session_id AND user_id = p_user_id"
-    );
-    const UNNAMED: &str = concat!(
-        "SELECT ",
-        session_columns!(),
-        zone_now!(),
-        " FROM a JOIN sessions ON user_id = (SELECT p_user_id FROM a) \
-         WHERE status IN ('running', 'awaiting_submit') AND expected_end_at > p_open_after \
-         UNION ALL SELECT ",
-        session_columns!(),
-        zone_now!(),
-        " FROM a JOIN sessions ON user_id = (SELECT p_user_id FROM a) \
-         WHERE submit_digest = p_submit_digest"
-    );
-    let text = if of.session_id.is_some() {
-        NAMED
-    } else {
-        UNNAMED
-    };
-    on_backend!(db, conn => Statement::<_, (SessionSql, Text)>::new(text, of).load(conn))
-}
-
-/// What the submit is settled by.
-pub(super) fn facts(db: &mut Db, of: &FactsArguments) -> QueryResult<Facts> {
-    on_backend!(db, conn => Statement::<_, FactsSql>::new(FACTS, of).get_result(conn))
-}
-
-/// All counted days of the user in order; read only when a submit comes out of order.
-pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<Day>> {
-    type Row = (NaiveDate, NaiveDateTime, i32, NaiveDateTime, i32);
-    let rows = user_day::table
-        .filter(
-            user_day::user_id
-                .eq(user)
-                .and(user_day::minutes.ge(DAY_COUNTS_FROM)),
-        )
-        .order(user_day::day)
-        .select((
-            user_day::day,
-            user_day::first_start,
-            user_day::first_offset,
-            user_day::last_start,
-            user_day::last_offset,
-        ))
-        .load::<Row>(db)?;
-    let day = |(date, first, first_offset, last, last_offset): Row| Day {
-        date,
-        first: Mark {
-            at: first,
-            offset: first_offset,
-        },
-        last: Mark {
-            at: last,
-            offset: last_offset,
-        },
-    };
-    Ok(rows.into_iter().map(day).collect())
-}
-
-/// The credited time of other sessions that may lie in 24 hours together with one that started at `started_at`.
-pub(super) fn work_near(
-    db: &mut Db,
-    user: UserId,
-    started_at: NaiveDateTime,
-) -> QueryResult<Vec<Work>> {
-    use crate::schema::sessions::dsl;
-    let (from, to) = near(started_at);
-    let rows = dsl::sessions
-        .filter(
-            dsl::user_id
-                .eq(user)
-                .and(dsl::started_at.gt(from))
-                .and(dsl::started_at.lt(to))
-                .and(dsl::credited_minutes.gt(0)),
-        )
-        .select((dsl::started_at, dsl::credited_minutes))
-        .load::<(NaiveDateTime, i32)>(db)?;
-    Ok(rows
-        .into_iter()
-        .map(|(started_at, minutes)| Work::new(started_at, minutes))
-        .collect())
-}
-
-arguments! {
     /// All that a submit writes.
-    pub(super) struct Settlement {
+    pub(in crate::sessions::submit) struct Settlement {
         session_id: String as Text,
         user_id: i64 as BigInt,
         /// The session as it was read: anything else is not settled.
         seen_status: String as Text,
         seen_ended_at: Option<NaiveDateTime> as Nullable<Timestamp>,
+        seen_seq: i64 as BigInt,
         status: String as Text,
         ended_at: NaiveDateTime as Timestamp,
         submitted_at: NaiveDateTime as Timestamp,
@@ -163,8 +54,24 @@ arguments! {
         category: String as Text,
         /// Names, separated by commas.
         badges: String as Text,
-        /// `kind:severity`, separated by commas.
+        /// `kind:severity:amount`, separated by commas.
         flags: String as Text,
+        by_hour: String as Text,
+        by_category: String as Text,
+        by_project: String as Text,
+        own_month: NaiveDate as Date,
+        month_by_day: String as Text,
+        month_by_hour: String as Text,
+        month_by_category: String as Text,
+        month_by_project: String as Text,
+        on_boards: bool as Bool,
+        username: String as Text,
+        team_id: Option<i64> as Nullable<BigInt>,
+        utc_day: NaiveDate as Date,
+        utc_week: NaiveDate as Date,
+        utc_month: NaiveDate as Date,
+        /// The start of the period that never ends.
+        board_epoch: NaiveDate as Date,
         event_id: String as Text,
         event_exchange: String as Text,
         event_type: String as Text,
@@ -173,13 +80,15 @@ arguments! {
 }
 
 macro_rules! update_session {
-    ($from:literal) => {
+    ($seq:literal, $from:literal) => {
         concat!(
             "UPDATE sessions SET status = p_status, ended_at = p_ended_at, local_day = p_day, \
               utc_offset = p_utc_offset, submitted_at = p_submitted_at, start_time = p_start_time, \
               end_time = p_end_time, credited_minutes = p_credited_minutes, points_centi = p_points, note = p_note, \
               quality_rating = p_quality_rating, tags = p_tags, submit_digest = p_submit_digest, \
-              submit_result = p_submit_result ",
+              submit_result = p_submit_result, on_boards = p_on_boards, changed_at = p_submitted_at, seq = ",
+            $seq,
+            " ",
             $from,
             " WHERE session_id = p_session_id"
         )
@@ -215,14 +124,27 @@ macro_rules! upsert_day {
     ($from:literal) => {
         concat!(
             "INSERT INTO user_day AS t (user_id, day, sessions, minutes, points_centi, first_start, first_offset, \
-              last_start, last_offset) \
+              last_start, last_offset, by_hour, by_category, by_project) \
              SELECT p_user_id, p_day, 1, p_credited_minutes, p_points, p_first_start, p_first_offset, \
-              p_last_start, p_last_offset ",
+              p_last_start, p_last_offset, p_by_hour, p_by_category, p_by_project ",
             $from,
             " ON CONFLICT (user_id, day) DO UPDATE SET sessions = t.sessions + 1, \
               minutes = t.minutes + excluded.minutes, points_centi = t.points_centi + excluded.points_centi, \
               first_start = excluded.first_start, first_offset = excluded.first_offset, \
-              last_start = excluded.last_start, last_offset = excluded.last_offset"
+              last_start = excluded.last_start, last_offset = excluded.last_offset, by_hour = excluded.by_hour, \
+              by_category = excluded.by_category, by_project = excluded.by_project"
+        )
+    };
+}
+
+macro_rules! upsert_month {
+    ($from:literal) => {
+        concat!(
+            "INSERT INTO user_month AS t (user_id, month, by_day, by_hour, by_category, by_project) \
+             SELECT p_user_id, p_own_month, p_month_by_day, p_month_by_hour, p_month_by_category, p_month_by_project ",
+            $from,
+            " ON CONFLICT (user_id, month) DO UPDATE SET by_day = excluded.by_day, by_hour = excluded.by_hour, \
+              by_category = excluded.by_category, by_project = excluded.by_project"
         )
     };
 }
@@ -248,19 +170,55 @@ macro_rules! upsert_category {
     };
 }
 
-/// The session's row is locked as it was seen, then the totals move if they still stand where they
+macro_rules! upsert_boards {
+    ($from:literal) => {
+        concat!(
+            "INSERT INTO board AS t (scope, period, start, user_id, username, points_centi, minutes, sessions, reached_at) \
+             SELECT scope, period, start, p_user_id, p_username, p_points, p_credited_minutes, 1, p_submitted_at ",
+            $from,
+            " CROSS JOIN (SELECT 0 AS scope UNION ALL SELECT p_team_id FROM a WHERE p_team_id IS NOT NULL) AS scopes \
+             CROSS JOIN (SELECT 'day' AS period, p_utc_day AS start FROM a UNION ALL SELECT 'week', p_utc_week FROM a \
+              UNION ALL SELECT 'month', p_utc_month FROM a UNION ALL SELECT 'all', p_board_epoch FROM a) AS periods \
+             WHERE p_on_boards \
+             ON CONFLICT (scope, period, start, user_id) DO UPDATE SET username = excluded.username, \
+              points_centi = t.points_centi + excluded.points_centi, minutes = t.minutes + excluded.minutes, \
+              sessions = t.sessions + 1, reached_at = CASE WHEN excluded.points_centi > 0 AND \
+               (t.points_centi = 0 OR excluded.reached_at > t.reached_at) THEN excluded.reached_at \
+               WHEN excluded.points_centi = 0 AND t.points_centi = 0 AND excluded.reached_at < t.reached_at \
+               THEN excluded.reached_at ELSE t.reached_at END"
+        )
+    };
+}
+
+macro_rules! bump {
+    () => {
+        "INSERT INTO user_sync AS u (user_id, seq) SELECT p_user_id, 1 FROM a \
+         WHERE EXISTS (SELECT 1 FROM sessions WHERE session_id = p_session_id AND submitted_at IS NULL) \
+         ON CONFLICT (user_id) DO UPDATE SET seq = u.seq + 1"
+    };
+}
+
+/// The change number is taken first, and with it the lock of all that is the user's. The session's row is locked as it
+/// was seen, then the totals move if they still stand where they
 /// were read; only then is anything else written. Otherwise nothing is.
 const SETTLE_PG: &str = concat!(
-    ", held AS (SELECT session_id FROM a JOIN sessions ON session_id = p_session_id WHERE submitted_at IS NULL \
-      AND status = p_seen_status AND ended_at IS NOT DISTINCT FROM p_seen_ended_at FOR UPDATE OF sessions), \
+    ", bump AS (",
+    bump!(),
+    " RETURNING seq), \
+     held AS (SELECT session_id FROM a JOIN bump ON true JOIN sessions ON session_id = p_session_id \
+      WHERE submitted_at IS NULL AND status = p_seen_status AND ended_at IS NOT DISTINCT FROM p_seen_ended_at \
+      AND sessions.seq = p_seen_seq FOR UPDATE OF sessions), \
      won AS (",
     upsert_totals!("FROM a JOIN held ON true"),
     " RETURNING t.user_id), \
      done AS (",
-    update_session!("FROM a JOIN won ON true"),
+    update_session!("(SELECT seq FROM bump)", "FROM a JOIN won ON true"),
     " RETURNING session_id), \
      days AS (",
     upsert_day!("FROM a JOIN won ON true"),
+    "), \
+     months AS (",
+    upsert_month!("FROM a JOIN won ON true"),
     "), \
      hours AS (",
     upsert_hour!("FROM a JOIN won ON true"),
@@ -268,11 +226,15 @@ const SETTLE_PG: &str = concat!(
      categories AS (",
     upsert_category!("FROM a JOIN won ON true"),
     "), \
+     boards AS (",
+    upsert_boards!("FROM a JOIN won ON true"),
+    "), \
      badges AS (INSERT INTO user_badges (user_id, badge, earned_at) SELECT p_user_id, name, p_submitted_at \
       FROM a JOIN won ON true CROSS JOIN LATERAL unnest(string_to_array(p_badges, ',')) AS name \
       ON CONFLICT DO NOTHING), \
-     flags AS (INSERT INTO session_flags (session_id, user_id, kind, severity, created_at) \
-      SELECT p_session_id, p_user_id, split_part(flag, ':', 1), split_part(flag, ':', 2), p_submitted_at \
+     flags AS (INSERT INTO session_flags (session_id, user_id, kind, severity, amount, created_at) \
+      SELECT p_session_id, p_user_id, split_part(flag, ':', 1), split_part(flag, ':', 2), \
+       CAST(split_part(flag, ':', 3) AS BIGINT), p_submitted_at \
       FROM a JOIN won ON true CROSS JOIN LATERAL unnest(string_to_array(p_flags, ',')) AS flag), \
      queued AS (INSERT INTO outbox (id, exchange, routing_key, body, created_at, state, available_at, attempts) \
       SELECT p_event_id, p_event_exchange, p_event_type, p_event_body, p_submitted_at, 'pending', p_submitted_at, 0 \
@@ -282,7 +244,7 @@ const SETTLE_PG: &str = concat!(
 
 /// Writes the submit, once; false when the session or the totals are no longer what they were when
 /// they were read: read them again.
-pub(super) fn settle(
+pub(in crate::sessions::submit) fn settle(
     db: &mut Db,
     settlement: &Settlement,
     signs: &[Sign],
@@ -297,11 +259,17 @@ pub(super) fn settle(
         Db::Sqlite(conn) => {
             // Read and written in one write transaction: nothing can have changed in between.
             for text in [
-                update_session!("FROM a"),
+                bump!(),
+                update_session!(
+                    "(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)",
+                    "FROM a"
+                ),
                 upsert_totals!("FROM a WHERE true"),
                 upsert_day!("FROM a WHERE true"),
+                upsert_month!("FROM a WHERE true"),
                 upsert_hour!("FROM a WHERE true"),
                 upsert_category!("FROM a WHERE true"),
+                upsert_boards!("FROM a"),
             ] {
                 Statement::<_, ()>::new(text, settlement).execute(conn)?;
             }
@@ -335,40 +303,4 @@ fn insert_badges(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryR
             .execute(conn)?;
     }
     Ok(())
-}
-
-/// A submit that came too late for credit.
-#[derive(Debug, AsChangeset)]
-#[diesel(table_name = crate::schema::sessions)]
-pub(super) struct LateSubmit {
-    pub(super) status: &'static str,
-    pub(super) ended_at: NaiveDateTime,
-    pub(super) submitted_at: NaiveDateTime,
-    pub(super) start_time: NaiveDateTime,
-    pub(super) end_time: NaiveDateTime,
-    pub(super) note: String,
-    pub(super) quality_rating: Option<i32>,
-    pub(super) tags: String,
-    pub(super) submit_digest: String,
-    pub(super) submit_result: String,
-}
-
-/// Keeps a late submit, once; false when another one came first.
-pub(super) fn settle_late(
-    db: &mut Db,
-    session_id: &str,
-    seen: Status,
-    late: &LateSubmit,
-) -> QueryResult<bool> {
-    use crate::schema::sessions::dsl;
-    let unsettled = dsl::sessions.filter(
-        dsl::session_id
-            .eq(session_id)
-            .and(dsl::status.eq(seen.as_str()))
-            .and(dsl::submitted_at.is_null()),
-    );
-    diesel::update(unsettled)
-        .set(late)
-        .execute(db)
-        .map(|rows| rows == 1)
 }

@@ -1,3 +1,7 @@
+//! The command line of `worksession-service`.
+
+mod admin;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -7,6 +11,7 @@ use service_kit::cli::{self, CommonArgs};
 use service_kit::config::ConfigError;
 use service_kit::{Clock, logging, start};
 
+pub use self::admin::{AdminArgs, run_admin};
 use crate::config::{Config, PREFIX};
 use crate::running::{self, Deps, StartError};
 
@@ -20,7 +25,7 @@ struct Args {
     command: Option<Command>,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Subcommand)]
 enum Command {
     /// Answers requests until SIGTERM (the default); applies pending migrations first
     Serve,
@@ -32,6 +37,8 @@ enum Command {
     Openapi,
     /// Asks the running service whether it is ready
     Healthcheck,
+    /// Flags and rollups, beside a running service or without one
+    Admin(AdminArgs),
 }
 
 /// Runs the command line of the binary, its name being the first argument.
@@ -49,32 +56,39 @@ pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     logging::init();
-    cli::finish(run(args))
+    run(args).unwrap_or_else(|error| cli::finish(Err(error)))
 }
 
-fn run(args: Args) -> Result<(), String> {
+fn run(args: Args) -> Result<ExitCode, String> {
     let command = args.command.unwrap_or(Command::Serve);
     if matches!(command, Command::Openapi) {
         let json = crate::openapi_json().map_err(|cause| cause.to_string())?;
         cli::print(json.trim_end());
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     }
     let config = Config::load(args.common.config.as_deref(), args.common.data_dir)
         .map_err(|cause| cause.to_string())?;
+    let command = match command {
+        Command::Admin(args) => return Ok(run_admin(args, &config)),
+        command => command,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
-    runtime.map_err(|cause| cause.to_string())?.block_on(async {
-        match command {
-            Command::Serve => serve(config).await.map_err(|cause| cause.to_string()),
-            Command::Migrate => migrate(&config).await.map_err(|cause| cause.to_string()),
-            Command::CheckConfig => broker_url(&config)
-                .map(drop)
-                .map_err(|cause| cause.to_string()),
-            Command::Healthcheck => cli::healthcheck(config.listen).await,
-            Command::Openapi => Ok(()),
-        }
-    })
+    runtime
+        .map_err(|cause| cause.to_string())?
+        .block_on(async {
+            match command {
+                Command::Serve => serve(config).await.map_err(|cause| cause.to_string()),
+                Command::Migrate => migrate(&config).await.map_err(|cause| cause.to_string()),
+                Command::CheckConfig => broker_url(&config)
+                    .map(drop)
+                    .map_err(|cause| cause.to_string()),
+                Command::Healthcheck => cli::healthcheck(config.listen).await,
+                Command::Openapi | Command::Admin(_) => Ok(()),
+            }
+        })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn serve(config: Config) -> Result<(), StartError> {

@@ -1,0 +1,199 @@
+use chrono::{Datelike, Days, Months, NaiveDate};
+
+use crate::error::Error;
+use crate::rules::time::month_of;
+
+/// The longest range.
+const MOST_DAYS: i64 = 366;
+/// The range when none is asked for, today included.
+const USUAL_DAYS: u64 = 30;
+
+/// Local dates, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Range {
+    pub(super) from: NaiveDate,
+    pub(super) to: NaiveDate,
+}
+
+/// Dates, both ends included; none when the last comes before the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) first: NaiveDate,
+    pub(super) last: NaiveDate,
+}
+
+impl Range {
+    /// The months that any of its dates lie in, by their first days.
+    pub(super) fn months(self) -> Span {
+        Span {
+            first: month_of(self.from),
+            last: month_of(self.to),
+        }
+    }
+
+    /// The months that lie in it whole, and the dates before and after them.
+    pub(super) fn whole_months(self) -> (Span, [Span; 2]) {
+        let next = |month: NaiveDate| month + Months::new(1);
+        let first = month_of(self.from);
+        let first = if first == self.from {
+            first
+        } else {
+            next(first)
+        };
+        // The first day of the month after the last whole one.
+        let end = month_of(self.to + Days::new(1));
+        if first >= end {
+            let nothing = Span {
+                first: end,
+                last: end - Days::new(1),
+            };
+            let all = Span {
+                first: self.from,
+                last: self.to,
+            };
+            return (nothing, [all, nothing]);
+        }
+        let months = Span {
+            first,
+            last: end - Months::new(1),
+        };
+        let before = Span {
+            first: self.from,
+            last: first - Days::new(1),
+        };
+        let after = Span {
+            first: end,
+            last: self.to,
+        };
+        (months, [before, after])
+    }
+
+    /// Reads the range; without `to` it ends today, without `from` it has thirty days.
+    ///
+    /// # Errors
+    /// 400 for what is no date, for an end before the beginning, and for more than 366 days.
+    pub(super) fn read(
+        from: Option<&str>,
+        to: Option<&str>,
+        today: NaiveDate,
+    ) -> Result<Self, Error> {
+        let to = to.map(|text| date("to", text)).transpose()?;
+        let from = from.map(|text| date("from", text)).transpose()?;
+        let to = to.unwrap_or_else(|| from.map_or(today, |from| from.max(today)));
+        let usual = || to.checked_sub_days(Days::new(USUAL_DAYS - 1)).unwrap_or(to);
+        let from = from.unwrap_or_else(usual);
+        if from > to {
+            return Err(Error::invalid("from must not be later than to"));
+        }
+        if (to - from).num_days() >= MOST_DAYS {
+            return Err(Error::invalid("from and to must span at most 366 days"));
+        }
+        Ok(Self { from, to })
+    }
+
+    /// Each date.
+    pub(super) fn days(self) -> impl Iterator<Item = NaiveDate> {
+        self.from.iter_days().take_while(move |day| *day <= self.to)
+    }
+}
+
+/// `YYYY-MM-DD` in this one spelling.
+fn date(field: &'static str, text: &str) -> Result<NaiveDate, Error> {
+    let parsed = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
+    // Years that both databases can hold.
+    parsed
+        .filter(|date| date.to_string() == text && (1970..=9999).contains(&date.year()))
+        .ok_or_else(|| Error::invalid(format!("{field} must be a date YYYY-MM-DD")))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::*;
+
+    fn read(from: Option<&str>, to: Option<&str>) -> Result<(String, String, usize), String> {
+        let today = "2026-11-21".parse().unwrap();
+        let range = Range::read(from, to, today).map_err(|error| error.to_string())?;
+        Ok((
+            range.from.to_string(),
+            range.to.to_string(),
+            range.days().count(),
+        ))
+    }
+
+    #[test]
+    fn ranges_are_inclusive_and_have_defaults() {
+        for (from, to, expected) in [
+            (None, None, ("2026-10-23", "2026-11-21", 30)),
+            (None, Some("2026-01-30"), ("2026-01-01", "2026-01-30", 30)),
+            (Some("2026-11-21"), None, ("2026-11-21", "2026-11-21", 1)),
+            (Some("2026-12-01"), None, ("2026-12-01", "2026-12-01", 1)),
+            (
+                Some("2024-01-01"),
+                Some("2024-12-31"),
+                ("2024-01-01", "2024-12-31", 366),
+            ),
+        ] {
+            let (first, last, days) = expected;
+            let expected = (first.to_owned(), last.to_owned(), days);
+            assert_eq!(read(from, to).unwrap(), expected, "{from:?} {to:?}");
+        }
+    }
+
+    #[test]
+    fn whole_months_and_what_is_left_are_the_range() {
+        let date = |day: i64| NaiveDate::default() + chrono::TimeDelta::days(20_000 + day);
+        for from in 0..70 {
+            for to in from..(from + 150) {
+                let range = Range {
+                    from: date(from),
+                    to: date(to),
+                };
+                let (months, edges) = range.whole_months();
+                let mut days = Vec::new();
+                let mut month = months.first;
+                while month <= months.last {
+                    days.extend(month.iter_days().take_while(|day| month_of(*day) == month));
+                    month = month + Months::new(1);
+                }
+                for edge in edges {
+                    days.extend(edge.first.iter_days().take_while(|day| *day <= edge.last));
+                }
+                days.sort_unstable();
+                assert_eq!(days, range.days().collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_range_is_refused_with_its_reason() {
+        let no_date = |field| format!("{field} must be a date YYYY-MM-DD");
+        for (from, to, reason) in [
+            (Some("2026-1-1"), None, no_date("from")),
+            (Some("2026-02-30"), None, no_date("from")),
+            (Some(""), None, no_date("from")),
+            (None, Some("+2026-01-01"), no_date("to")),
+            (None, Some("2026-01-01T00:00:00Z"), no_date("to")),
+            (
+                Some("2026-11-22"),
+                Some("2026-11-21"),
+                "from must not be later than to".to_owned(),
+            ),
+            (
+                Some("2025-11-20"),
+                Some("2026-11-21"),
+                "from and to must span at most 366 days".to_owned(),
+            ),
+            (Some("0001-01-01"), None, no_date("from")),
+            (None, Some("-4800-01-01"), no_date("to")),
+            (None, Some("+10000-01-01"), no_date("to")),
+            (
+                Some("1970-01-01"),
+                Some("9999-12-31"),
+                "from and to must span at most 366 days".to_owned(),
+            ),
+        ] {
+            assert_eq!(read(from, to).unwrap_err(), reason, "{from:?} {to:?}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+use actix_web::web;
+use service_kit::Problem;
+use service_kit::http::{Query, endpoint};
+
+use super::range::Range;
+use super::tracking;
+use super::wire::{Group, TrackingQuery, TrackingResponse};
+use crate::auth::{Caller, SessionsRead};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::preferences;
+use crate::rules::time::local_moment;
+use crate::state::State;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config.service(endpoint("/api/analytics/tracking").get(get));
+}
+
+/// Tells what the caller worked in a range of local dates.
+#[utoipa::path(
+    get, path = "/api/analytics/tracking", tag = "user", params(TrackingQuery), security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The range divided", body = TrackingResponse),
+        (status = 400, description = "No such range or group", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Insufficient scope", body = ErrorBody),
+    )
+)]
+pub(crate) async fn get(
+    state: State,
+    caller: Caller<SessionsRead>,
+    query: Result<Query<TrackingQuery>, Problem>,
+) -> Result<web::Json<TrackingResponse>, Error> {
+    let query = query?.0;
+    let group = Group::read(query.group.as_deref())?;
+    let (user, now) = (caller.id, state.clock.now_naive());
+    let read = state.pool.read::<_, Error, _>(move |db| {
+        let settings = preferences::get_or_default(db, user)?;
+        let today = local_moment(now, settings.tz()).day;
+        let range = Range::read(query.from.as_deref(), query.to.as_deref(), today)?;
+        let (buckets, totals) = tracking::buckets(db, user, range, group)?;
+        Ok(TrackingResponse {
+            success: true,
+            from: range.from,
+            to: range.to,
+            group,
+            timezone: settings.timezone,
+            buckets,
+            totals: totals.into(),
+        })
+    });
+    Ok(web::Json(read.await?))
+}

@@ -1,0 +1,112 @@
+use std::collections::BTreeMap;
+
+use auth_types::UserId;
+use chrono::{Datelike, NaiveDate};
+use db_kit::Db;
+
+use super::queries;
+use super::range::Range;
+use super::wire::{Bucket, Group};
+use crate::error::Error;
+use crate::rollups::{Split, Sums};
+
+/// Categories or projects in one answer; the totals count the others too.
+const MOST_PARTS: usize = 200;
+
+/// The buckets of the range, and what all of it comes to. Empty ones are there for days, weeks and hours; categories
+/// and projects come with the most minutes first.
+///
+/// # Errors
+/// When the database does not answer, or a stored division cannot be read.
+pub(super) fn buckets(
+    db: &mut Db,
+    user: UserId,
+    range: Range,
+    group: Group,
+) -> Result<(Vec<Bucket>, Sums), Error> {
+    match group {
+        Group::Day => Ok(by_date(&days(db, user, range)?, range, |day| {
+            day.to_string()
+        })),
+        Group::Week => Ok(by_date(&days(db, user, range)?, range, week)),
+        Group::Hour | Group::Category | Group::Project => by_part(db, user, range, group),
+    }
+}
+
+/// What was worked on each date of the range that has anything, as the months tell it.
+fn days(db: &mut Db, user: UserId, range: Range) -> Result<BTreeMap<NaiveDate, Sums>, Error> {
+    let mut days = BTreeMap::new();
+    for (month, split) in queries::months(db, user, range.months(), Group::Day)? {
+        for (day, sums) in Split::read(Some(&split))?.into_parts() {
+            let day = day.parse().ok().and_then(|day| month.with_day(day));
+            let day = day.ok_or_else(|| Error::internal(format!("no day of {month}")))?;
+            if range.from <= day && day <= range.to {
+                days.insert(day, sums);
+            }
+        }
+    }
+    Ok(days)
+}
+
+/// One bucket for each key that a date of the range has, in order.
+fn by_date(
+    days: &BTreeMap<NaiveDate, Sums>,
+    range: Range,
+    key: impl Fn(NaiveDate) -> String,
+) -> (Vec<Bucket>, Sums) {
+    let (mut buckets, mut totals) = (Vec::<(String, Sums)>::new(), Sums::default());
+    for date in range.days() {
+        let key = key(date);
+        if buckets.last().is_none_or(|(last, _)| *last != key) {
+            buckets.push((key, Sums::default()));
+        }
+        if let Some((day, (_, sums))) = days.get(&date).zip(buckets.last_mut()) {
+            *sums += *day;
+            totals += *day;
+        }
+    }
+    let bucket = |(key, sums)| Bucket::new(key, sums);
+    (buckets.into_iter().map(bucket).collect(), totals)
+}
+
+/// Such as `2026-W47`: the year is that of the week's Thursday.
+fn week(day: NaiveDate) -> String {
+    let week = day.iso_week();
+    format!("{:04}-W{:02}", week.year(), week.week())
+}
+
+/// From the months that lie in the range whole, and the days around them.
+fn by_part(
+    db: &mut Db,
+    user: UserId,
+    range: Range,
+    group: Group,
+) -> Result<(Vec<Bucket>, Sums), Error> {
+    let (months, edges) = range.whole_months();
+    let months = queries::months(db, user, months, group)?.into_iter();
+    let days = queries::days(db, user, edges, group)?;
+    let (mut parts, mut totals) = (BTreeMap::<String, Sums>::new(), Sums::default());
+    for split in months.map(|(_, split)| split).chain(days) {
+        for (key, sums) in Split::read(Some(&split))?.into_parts() {
+            // Each session has one hour, one category and one project.
+            totals += sums;
+            *parts.entry(key).or_default() += sums;
+        }
+    }
+    let bucket = |(key, sums)| Bucket::new(key, sums);
+    let buckets = if group == Group::Hour {
+        let hour = |hour: i32| {
+            let key = hour.to_string();
+            let sums = parts.remove(&key).unwrap_or_default();
+            Bucket::new(key, sums)
+        };
+        (0..24).map(hour).collect()
+    } else {
+        let mut parts: Vec<_> = parts.into_iter().collect();
+        // Stable: of equals, the first of the alphabet.
+        parts.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.minutes));
+        parts.truncate(MOST_PARTS);
+        parts.into_iter().map(bucket).collect()
+    };
+    Ok((buckets, totals))
+}

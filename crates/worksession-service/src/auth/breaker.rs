@@ -1,0 +1,254 @@
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use prometheus::{IntCounter, IntGauge};
+use service_kit::metrics::Metrics;
+
+/// Failures in a row after which the other side is taken to be away.
+const FAILURES: u32 = 5;
+/// While it is away, one question in this time finds out whether it is back.
+const PROBE_EVERY: Duration = Duration::from_millis(250);
+/// News older than this says nothing about now; longer than any question takes. Who comes first after a
+/// quiet night is not refused for what was so in the evening.
+const NEWS_LIFE: Duration = Duration::from_secs(3);
+
+/// Stops asking a service that does not answer: without it each request would wait its whole patience, and
+/// the service would come back into a crowd.
+#[derive(Debug)]
+pub(super) struct Breaker {
+    state: Mutex<State>,
+    open: IntGauge,
+    failed: IntCounter,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct State {
+    /// Failures since the last answer.
+    failures: u32,
+    /// The last failure that counted.
+    last_failure: Instant,
+    /// The last answer: what was asked before it and fails after it is old news.
+    last_answer: Option<Instant>,
+    next_probe: Instant,
+}
+
+/// The right to ask once; remembers when.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question {
+    pub(super) asked: Instant,
+}
+
+/// What a question said about the other side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It answered.
+    Well,
+    /// It did not, or not what can be used.
+    Failed,
+    /// Something about this one question only: whoever asks so must not shut the way for others.
+    Nothing,
+}
+
+impl Breaker {
+    /// Closed, with its figures in the registry.
+    pub(super) fn new(metrics: &Metrics) -> Result<Self, prometheus::Error> {
+        let open = IntGauge::new(
+            "identity_circuit_open",
+            "Whether requests are refused without asking the identity service, which did not answer",
+        )?;
+        let failed = IntCounter::new(
+            "identity_failures_total",
+            "Questions that the identity service did not answer, or not usefully",
+        )?;
+        let now = Instant::now();
+        Ok(Self {
+            state: Mutex::new(State {
+                failures: 0,
+                last_failure: now,
+                last_answer: None,
+                next_probe: now,
+            }),
+            open: metrics.register(open)?,
+            failed: metrics.register(failed)?,
+        })
+    }
+
+    /// Whether a question would be refused now. Takes nothing: who is not refused asks with [`Breaker::admit`].
+    pub(super) fn refuses(&self, now: Instant) -> bool {
+        let state = self.state();
+        state.is_open(now) && now < state.next_probe
+    }
+
+    /// Lets a question through; while the other side is away, one now and then.
+    pub(super) fn admit(&self, now: Instant) -> Option<Question> {
+        let mut state = self.state();
+        if state.is_open(now) {
+            if now < state.next_probe {
+                return None;
+            }
+            state.next_probe = now + PROBE_EVERY;
+        }
+        Some(Question { asked: now })
+    }
+
+    /// Tells what came of a question.
+    pub(super) fn learn(&self, question: Question, verdict: Verdict, now: Instant) {
+        let mut state = self.state();
+        match verdict {
+            Verdict::Well => {
+                if state.failures >= FAILURES {
+                    log::info!("identity service: answers again");
+                }
+                state.failures = 0;
+                state.last_answer = Some(now);
+                self.open.set(0);
+            }
+            Verdict::Failed => {
+                self.failed.inc();
+                if state
+                    .last_answer
+                    .is_some_and(|answered| question.asked < answered)
+                {
+                    return;
+                }
+                state.fail(now);
+                if state.failures == FAILURES {
+                    log::warn!("identity service: {FAILURES} questions in a row failed");
+                }
+                self.open.set(i64::from(state.is_open(now)));
+            }
+            Verdict::Nothing => {}
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Plain figures, written at once: they are whole whoever panicked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn is_open(&self, now: Instant) -> bool {
+        self.failures >= FAILURES && now.saturating_duration_since(self.last_failure) < NEWS_LIFE
+    }
+
+    fn fail(&mut self, now: Instant) {
+        if !self.is_open(now) {
+            self.next_probe = now + PROBE_EVERY;
+        }
+        self.failures = self.failures.saturating_add(1);
+        self.last_failure = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    struct Case {
+        breaker: Breaker,
+        begin: Instant,
+    }
+
+    impl Case {
+        fn new() -> Self {
+            let metrics = Metrics::new().expect("a registry");
+            Self {
+                breaker: Breaker::new(&metrics).expect("two figures"),
+                begin: Instant::now(),
+            }
+        }
+
+        fn at(&self, ms: u32) -> Instant {
+            self.begin + MS * ms
+        }
+
+        /// Asks and learns at once; false when the question is refused.
+        fn ask(&self, ms: u32, verdict: Verdict) -> bool {
+            let now = self.at(ms);
+            let admitted = self.breaker.admit(now);
+            if let Some(question) = admitted {
+                self.breaker.learn(question, verdict, now);
+            }
+            admitted.is_some()
+        }
+
+        fn fail(&self, times: u32) {
+            for _ in 0..times {
+                assert!(self.ask(0, Verdict::Failed));
+            }
+        }
+    }
+
+    #[test]
+    fn five_failures_in_a_row_open_it_and_an_answer_between_them_does_not() {
+        let case = Case::new();
+        case.fail(4);
+        assert!(case.ask(0, Verdict::Well));
+        case.fail(4);
+        assert!(case.ask(0, Verdict::Nothing), "says nothing either way");
+        assert_eq!(case.breaker.open.get(), 0);
+        case.fail(1);
+        assert_eq!(case.breaker.open.get(), 1);
+        assert!(case.breaker.refuses(case.at(0)));
+        assert!(!case.ask(0, Verdict::Well));
+    }
+
+    #[test]
+    fn while_open_one_question_in_a_quarter_of_a_second_is_let_through_and_an_answer_closes_it() {
+        let case = Case::new();
+        case.fail(5);
+        let mut let_through = Vec::new();
+        for ms in 1..1_000 {
+            if case.ask(ms, Verdict::Failed) {
+                let_through.push(ms);
+            }
+        }
+        assert_eq!(let_through, [250, 500, 750]);
+        assert!(case.ask(1_000, Verdict::Well));
+        for _ in 0..10 {
+            assert!(case.ask(1_000, Verdict::Well));
+        }
+        assert_eq!(case.breaker.open.get(), 0);
+    }
+
+    #[test]
+    fn what_is_not_known_does_not_close_it() {
+        let case = Case::new();
+        case.fail(5);
+        assert!(case.ask(250, Verdict::Nothing));
+        assert!(!case.ask(251, Verdict::Nothing));
+        assert!(case.ask(500, Verdict::Well));
+    }
+
+    #[test]
+    fn a_question_of_before_the_answer_that_fails_after_it_is_old_news() {
+        let case = Case::new();
+        let old: Vec<_> = (0..10)
+            .filter_map(|_| case.breaker.admit(case.at(0)))
+            .collect();
+        assert!(case.ask(100, Verdict::Well));
+        for question in old {
+            case.breaker
+                .learn(question, Verdict::Failed, case.at(2_000));
+        }
+        assert!(!case.breaker.refuses(case.at(2_000)));
+        assert_eq!(case.breaker.failed.get(), 10);
+    }
+
+    #[test]
+    fn after_a_quiet_time_everybody_may_ask_and_one_failure_opens_it_again() {
+        let case = Case::new();
+        case.fail(5);
+        let later = 3_000;
+        let crowd: Vec<_> = (0..3)
+            .filter_map(|_| case.breaker.admit(case.at(later)))
+            .collect();
+        assert_eq!(crowd.len(), 3);
+        assert!(case.ask(later, Verdict::Failed));
+        assert!(case.breaker.refuses(case.at(later + 249)));
+        assert!(!case.breaker.refuses(case.at(later + 250)));
+    }
+}

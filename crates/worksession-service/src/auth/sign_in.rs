@@ -1,0 +1,104 @@
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use reqwest::StatusCode;
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use service_kit::http::RequestId;
+
+use super::Refusal;
+use super::breaker::Verdict;
+use super::identity::IdentityClient;
+
+/// When a sign-in is still without its answer, the identity service is asked whether it is there at all.
+const DOUBT_AFTER: Duration = Duration::from_secs(1);
+/// How long it may take over that question.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+/// How long a sign-in may take at a service that is there: it makes who signs in wait for up to 15 seconds
+/// when many do.
+const BUSY: Duration = Duration::from_secs(20);
+
+/// Who signs in from where. The identity service limits sign-ins by the address, and lists them with both.
+#[derive(Debug)]
+pub(crate) struct SignInOrigin {
+    pub(crate) address: IpAddr,
+    /// As it was sent.
+    pub(crate) user_agent: Option<Vec<u8>>,
+    pub(crate) request_id: RequestId,
+}
+
+/// What the identity service says to a sign-in. Its body may hold tokens, so it has no `Debug`.
+pub(crate) struct SignInAnswer {
+    pub(crate) status: StatusCode,
+    /// Seconds.
+    pub(crate) retry_after: Option<u64>,
+    pub(crate) body: Vec<u8>,
+}
+
+impl IdentityClient {
+    /// Passes a sign-in on, once: asked twice, it would open two sessions, or count two failures.
+    ///
+    /// # Errors
+    /// [`Refusal::Unavailable`] when there is no answer, and when too many sign-ins wait already.
+    pub(crate) async fn sign_in(
+        &self,
+        body: Vec<u8>,
+        origin: &SignInOrigin,
+    ) -> Result<SignInAnswer, Refusal> {
+        let request_id = &origin.request_id;
+        let Ok(_turn) = self.sign_ins.try_acquire() else {
+            log::warn!(request_id:% = request_id; "identity service: too many sign-ins wait");
+            return Err(Refusal::Unavailable);
+        };
+        let question = self
+            .breaker
+            .admit(Instant::now())
+            .ok_or(Refusal::Unavailable)?;
+        let answer = tokio::select! {
+            answer = self.post(body, origin) => answer.map_err(|cause| (Verdict::Failed, cause.to_string())),
+            given_up = self.lose_patience() => Err(given_up),
+        };
+        let verdict = match &answer {
+            // A full queue of sign-ins is one, and keeps nobody from validating.
+            Ok(answer) if answer.status.is_server_error() => Verdict::Nothing,
+            Ok(_) => Verdict::Well,
+            Err((verdict, _)) => *verdict,
+        };
+        self.breaker.learn(question, verdict, Instant::now());
+        answer.map_err(|(_, cause)| {
+            log::warn!(request_id:% = request_id; "identity service: sign-in: {cause}");
+            Refusal::Unavailable
+        })
+    }
+
+    /// Ends when there is no more use in waiting, with what that says about the identity service.
+    async fn lose_patience(&self) -> (Verdict, String) {
+        tokio::time::sleep(DOUBT_AFTER).await;
+        if !self.answers_within(SIGN_OF_LIFE).await {
+            return (Verdict::Failed, "no sign of life".to_owned());
+        }
+        tokio::time::sleep(BUSY).await;
+        (Verdict::Nothing, "no answer in time".to_owned())
+    }
+
+    async fn post(&self, body: Vec<u8>, origin: &SignInOrigin) -> reqwest::Result<SignInAnswer> {
+        let mut request = self
+            .http
+            .post(self.login.clone())
+            .header(CONTENT_TYPE, "application/json")
+            .header("x-forwarded-for", origin.address.to_string())
+            .header("x-request-id", origin.request_id.as_str());
+        if let Some(user_agent) = &origin.user_agent {
+            request = request.header(USER_AGENT, user_agent.as_slice());
+        }
+        let response = request.body(body).send().await?;
+        let retry_after = response
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok()?.parse().ok());
+        Ok(SignInAnswer {
+            status: response.status(),
+            retry_after,
+            body: response.bytes().await?.to_vec(),
+        })
+    }
+}

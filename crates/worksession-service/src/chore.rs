@@ -1,0 +1,106 @@
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::MissedTickBehavior;
+
+use crate::error::Error;
+
+/// Work that is done again and again beside the requests, one time after the other.
+#[derive(Debug)]
+pub(crate) struct Chore {
+    task: JoinHandle<()>,
+}
+
+impl Chore {
+    /// Does the work now, and then each `every`. When it fails, `failure` is logged with the cause, and the next
+    /// time comes as usual.
+    pub(crate) fn spawn<W, D>(every: Duration, failure: &'static str, work: W) -> Self
+    where
+        W: FnMut() -> D + Send + 'static,
+        D: Future<Output = Result<(), Error>> + Send,
+    {
+        Self::spawn_woken(every, Arc::default(), failure, work)
+    }
+
+    /// As [`Chore::spawn`], and whenever `wake` says so.
+    pub(crate) fn spawn_woken<W, D>(
+        every: Duration,
+        wake: Arc<Notify>,
+        failure: &'static str,
+        mut work: W,
+    ) -> Self
+    where
+        W: FnMut() -> D + Send + 'static,
+        D: Future<Output = Result<(), Error>> + Send,
+    {
+        let task = tokio::spawn(async move {
+            let mut ticks = tokio::time::interval(every);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                tokio::select! {
+                    _ = ticks.tick() => {}
+                    () = wake.notified() => {}
+                }
+                if let Err(cause) = work().await {
+                    log::warn!("{failure}: {cause}");
+                }
+            }
+        });
+        Self { task }
+    }
+
+    /// Ends it; a transaction under way completes on its own thread, and the next start goes on from there.
+    pub(crate) async fn stop(self) {
+        self.task.abort();
+        // Ends with the cancellation that was just asked for.
+        drop(self.task.await);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Counts how often it was done; fails each time.
+    fn counting(every: Duration, wake: &Arc<Notify>) -> (Chore, Arc<AtomicUsize>, Arc<Notify>) {
+        let (count, done) = (Arc::<AtomicUsize>::default(), Arc::<Notify>::default());
+        let (counter, bell) = (Arc::clone(&count), Arc::clone(&done));
+        let chore = Chore::spawn_woken(every, Arc::clone(wake), "not done", move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+            bell.notify_one();
+            async { Err(Error::invalid("never")) }
+        });
+        (chore, count, done)
+    }
+
+    const LONG: Duration = Duration::from_secs(3_600);
+
+    #[tokio::test]
+    async fn it_is_done_at_once_and_when_it_is_woken_though_it_failed_until_it_is_stopped() {
+        let wake = Arc::<Notify>::default();
+        let (chore, count, done) = counting(LONG, &wake);
+        done.notified().await;
+        wake.notify_one();
+        done.notified().await;
+        chore.stop().await;
+        wake.notify_one();
+        assert_eq!(count.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn it_is_done_again_after_each_interval() {
+        let every = Duration::from_millis(5);
+        let began = tokio::time::Instant::now();
+        let (chore, _, done) = counting(every, &Arc::default());
+        for _ in 0..4 {
+            done.notified().await;
+        }
+        assert!(began.elapsed() >= 3 * every);
+        chore.stop().await;
+    }
+}

@@ -1,0 +1,166 @@
+use std::process::ExitCode;
+
+use auth_types::UserId;
+use clap::{Subcommand, ValueEnum};
+use serde::Serialize;
+use service_kit::cli::output::{Column, minute, table};
+
+use super::{Context, Failure};
+use crate::flags::{self, Filter, FlagEntry, FlagState};
+
+/// Characters of a reason.
+const REASON_CHARS: usize = 500;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum FlagsCommand {
+    /// List flags, newest first
+    List {
+        /// Only in this state
+        #[arg(long, value_enum, default_value = "open")]
+        state: Wanted,
+        /// Only those that keep their session off the boards
+        #[arg(long)]
+        suspect: bool,
+        /// Only this user's
+        #[arg(long, value_name = "ID")]
+        user: Option<i64>,
+        /// At most so many, 1 to 1000
+        #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=1000))]
+        limit: i64,
+        /// Only before this one: the next page
+        #[arg(long, value_name = "ID")]
+        before: Option<i64>,
+    },
+    /// There is an innocent explanation: the session counts on the boards
+    Clear {
+        /// The flag
+        id: i64,
+        /// Why, for whoever looks at it later
+        #[arg(long)]
+        reason: String,
+    },
+    /// It was as it looks: the session stays off the boards
+    Uphold {
+        /// The flag
+        id: i64,
+        /// Why, for whoever looks at it later
+        #[arg(long)]
+        reason: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum Wanted {
+    Open,
+    Cleared,
+    Upheld,
+    All,
+}
+
+impl From<Wanted> for Option<FlagState> {
+    fn from(wanted: Wanted) -> Self {
+        match wanted {
+            Wanted::Open => Some(FlagState::Open),
+            Wanted::Cleared => Some(FlagState::Cleared),
+            Wanted::Upheld => Some(FlagState::Upheld),
+            Wanted::All => None,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Listed {
+    flags: Vec<FlagEntry>,
+    /// For `--before`; null on the last page.
+    next_before: Option<i64>,
+}
+
+pub(super) async fn run(context: &Context, command: FlagsCommand) -> Result<ExitCode, Failure> {
+    match command {
+        FlagsCommand::List {
+            state,
+            suspect,
+            user,
+            limit,
+            before,
+        } => {
+            let user = user
+                .map(|id| UserId::new(id).ok_or_else(|| Failure("--user must be an id".to_owned())))
+                .transpose()?;
+            let filter = Filter {
+                state: state.into(),
+                suspect,
+                user,
+                before,
+                limit: limit + 1,
+            };
+            let mut flags = flags::list(&context.pool, filter).await?;
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            let more = flags.len() > limit;
+            flags.truncate(limit);
+            let next_before = flags.last().filter(|_| more).map(|last| last.id);
+            context.show(&Listed { flags, next_before }, listed)?;
+        }
+        FlagsCommand::Clear { id, reason } => {
+            decide(context, id, FlagState::Cleared, reason).await?;
+        }
+        FlagsCommand::Uphold { id, reason } => {
+            decide(context, id, FlagState::Upheld, reason).await?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn decide(
+    context: &Context,
+    id: i64,
+    state: FlagState,
+    reason: String,
+) -> Result<(), Failure> {
+    if reason.trim().is_empty() || reason.chars().count() > REASON_CHARS {
+        return Err(Failure(format!(
+            "--reason must be 1 to {REASON_CHARS} characters"
+        )));
+    }
+    let decided = flags::decide(&context.pool, id, state, reason, context.clock.now()).await?;
+    let flag = decided.ok_or_else(|| {
+        Failure(format!(
+            "there is no flag {id}; `admin flags list --state all` shows them"
+        ))
+    })?;
+    context.show(&flag, |flag| {
+        format!(
+            "flag {} ({} of {}) is {}",
+            flag.id, flag.kind, flag.username, flag.state
+        )
+    })
+}
+
+fn listed(page: &Listed) -> String {
+    let rows = page.flags.iter().map(|flag| {
+        [
+            flag.id.to_string(),
+            minute(flag.created_at),
+            flag.username.clone(),
+            flag.severity.clone(),
+            flag.reason.clone(),
+            match &flag.decision {
+                None => flag.state.clone(),
+                Some(why) => format!("{}: {why}", flag.state),
+            },
+        ]
+    });
+    let columns = [
+        Column::Number("ID"),
+        Column::Whole("WHEN (UTC)"),
+        Column::Cut("USER"),
+        Column::Whole("SEVERITY"),
+        Column::Whole("WHAT WAS SEEN"),
+        Column::Cut("STATE"),
+    ];
+    let mut text = table(columns, rows, "No flag fits.");
+    if let Some(last) = page.next_before {
+        text += &format!("\n\nThere are more: --before {last}");
+    }
+    text
+}

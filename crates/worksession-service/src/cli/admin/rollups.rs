@@ -1,0 +1,144 @@
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use auth_types::UserId;
+use clap::Args;
+use serde::Serialize;
+use service_kit::cli::output::count;
+
+use super::{Context, Failure};
+use crate::error::Error;
+use crate::rollups::rebuild;
+
+/// Differences that are told of one user, and users that are told of.
+const TOLD: usize = 20;
+/// Between two lines of progress.
+const PROGRESS: Duration = Duration::from_secs(2);
+/// What the exit code says when something differed and was only looked at.
+const DIFFERS: u8 = 3;
+
+#[derive(Debug, Args)]
+pub(super) struct RebuildArgs {
+    /// Only this user's
+    #[arg(long, value_name = "ID")]
+    user: Option<i64>,
+    /// Only say what differs, change nothing; exit code 3 when something does
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Serialize)]
+struct Outcome {
+    users: usize,
+    differed: u64,
+    dry_run: bool,
+    seconds: f64,
+    /// The first ones.
+    differences: Vec<Differing>,
+}
+
+#[derive(Serialize)]
+struct Differing {
+    user_id: UserId,
+    differences: Vec<String>,
+}
+
+pub(super) async fn run(context: &Context, args: RebuildArgs) -> Result<ExitCode, Failure> {
+    let begun = Instant::now();
+    let mut outcome = Outcome {
+        users: 0,
+        differed: 0,
+        dry_run: args.dry_run,
+        seconds: 0.0,
+        differences: Vec::new(),
+    };
+    if let Some(id) = args.user {
+        let user = UserId::new(id).ok_or_else(|| Failure("--user must be an id".to_owned()))?;
+        one(context, user, &mut outcome).await?;
+    } else {
+        all(context, &mut outcome).await?;
+    }
+    outcome.seconds = begun.elapsed().as_secs_f64();
+    context.show(&outcome, text)?;
+    Ok(if args.dry_run && outcome.differed > 0 {
+        ExitCode::from(DIFFERS)
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+async fn all(context: &Context, outcome: &mut Outcome) -> Result<(), Failure> {
+    let count = context
+        .pool
+        .read::<_, Error, _>(|db| Ok(rebuild::count_users(db)?));
+    let total = count.await?;
+    let mut last_told = Instant::now();
+    let mut after = None;
+    loop {
+        let next = context
+            .pool
+            .read::<_, Error, _>(move |db| Ok(rebuild::next_user(db, after)?));
+        let Some(user) = next.await? else {
+            return Ok(());
+        };
+        one(context, user, outcome).await?;
+        after = Some(user);
+        if last_told.elapsed() >= PROGRESS && std::io::stderr().is_terminal() {
+            progress(outcome.users, total);
+            last_told = Instant::now();
+        }
+    }
+}
+
+async fn one(context: &Context, user: UserId, outcome: &mut Outcome) -> Result<(), Failure> {
+    let today = context.clock.now().date_naive();
+    let found = if outcome.dry_run {
+        context
+            .pool
+            .read(move |db| rebuild::look(db, user, today))
+            .await?
+    } else {
+        context
+            .pool
+            .write_tx(move |db| rebuild::rebuild(db, user, today))
+            .await?
+    };
+    outcome.users += 1;
+    if !found.is_empty() {
+        outcome.differed += 1;
+        if outcome.differences.len() < TOLD {
+            outcome.differences.push(Differing {
+                user_id: user,
+                differences: found.into_iter().take(TOLD).collect(),
+            });
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "progress, for whoever waits")]
+fn progress(done: usize, total: i64) {
+    eprintln!("{done} of about {total} users");
+}
+
+fn text(outcome: &Outcome) -> String {
+    let did = if outcome.dry_run {
+        "looked at"
+    } else {
+        "computed again"
+    };
+    let mut text = format!(
+        "{} {did} in {:.1} s, {} differed",
+        count(outcome.users, "user"),
+        outcome.seconds,
+        outcome.differed
+    );
+    for differing in &outcome.differences {
+        text += &format!("\n\nuser {}", differing.user_id);
+        for difference in &differing.differences {
+            text += &format!("\n  {difference}");
+        }
+    }
+    text
+}

@@ -1,0 +1,81 @@
+use auth_types::TeamId;
+use chrono::{DateTime, Utc};
+use db_kit::{Db, outbox};
+use event_types::{Mail, MailRequested, MailText};
+use secrecy::ExposeSecret;
+use service_kit::seal::Sealer;
+
+use super::model::{Contact, ContactRow, Hook};
+use super::queries;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::events;
+
+/// Notes that `caller` configured a hook, of `team` or the caller's own; in the transaction that does it. Without
+/// a proven address nobody is to be told, nor is whoever configured it before.
+pub(crate) fn keep(
+    db: &mut Db,
+    sealer: &Sealer,
+    hook: Hook,
+    team: Option<TeamId>,
+    caller: &CurrentUser,
+) -> Result<(), Error> {
+    let Some(email) = caller.proven_email() else {
+        return Ok(queries::forget(db, hook)?);
+    };
+    let contact = Contact {
+        username: caller.username.clone(),
+        email: email.to_owned(),
+    };
+    let plain = serde_json::to_vec(&contact).map_err(Error::internal)?;
+    let (hook, user_id) = (hook.to_string(), caller.id.get());
+    let sealed = sealer.seal(&Contact::seal_context(&hook, user_id), &plain);
+    let row = ContactRow {
+        hook,
+        user_id,
+        team_id: team.map(TeamId::get),
+        sealed: sealed.map_err(Error::internal)?,
+    };
+    Ok(queries::put(db, &row)?)
+}
+
+/// Asks for the mail that tells whoever configured a hook; in the transaction that switches it off. `text` is
+/// given that person's name.
+pub(crate) fn tell(
+    db: &mut Db,
+    sealer: &Sealer,
+    hook: Hook,
+    now: DateTime<Utc>,
+    text: impl FnOnce(String) -> MailText,
+) -> Result<(), Error> {
+    let Some((user, sealed)) = queries::take(db, hook)? else {
+        return Ok(());
+    };
+    let Some(contact) = open(sealer, hook, user, &sealed) else {
+        return Ok(());
+    };
+    let mail = Mail {
+        to: contact.email,
+        text: text(contact.username),
+    };
+    let template = mail.text.template();
+    let plain = serde_json::to_vec(&mail).map_err(Error::internal)?;
+    let sealed = sealer.seal(&MailRequested::seal_context(template), &plain);
+    let request = MailRequested {
+        template: template.to_owned(),
+        sealed: sealed.map_err(Error::internal)?,
+    };
+    outbox::insert(db, &events::outbox_row(now, None, &request)?)?;
+    Ok(())
+}
+
+/// That the hook is off counts, whether or not somebody can be told.
+fn open(sealer: &Sealer, hook: Hook, user: i64, sealed: &str) -> Option<Contact> {
+    let context = Contact::seal_context(&hook.to_string(), user);
+    let opened = sealer.open(&context, sealed);
+    let opened = opened.map_err(|cause| {
+        log::error!("nobody is told that {hook} was switched off: the contact is {cause}");
+    });
+    // serde's message would quote what it stumbled over.
+    serde_json::from_slice(opened.ok()?.expose_secret()).ok()
+}

@@ -1,0 +1,38 @@
+use chrono::{DateTime, Utc};
+use db_kit::{Db, Pool};
+
+use super::model::{Filter, FlagEntry, FlagState};
+use super::queries;
+use crate::error::Error;
+use crate::rollups::rebuild;
+use crate::sync;
+
+/// Flags that fit, newest first.
+pub(crate) async fn list(pool: &Pool, filter: Filter) -> Result<Vec<FlagEntry>, Error> {
+    let rows = pool
+        .read::<_, Error, _>(move |db| Ok(queries::list(db, &filter)?))
+        .await?;
+    Ok(rows.into_iter().map(FlagEntry::from).collect())
+}
+
+/// Clears or upholds a flag, and puts its session onto the boards or takes it off; none when there is no such flag. A
+/// decision can be revised.
+pub(crate) async fn decide(
+    pool: &Pool,
+    id: i64,
+    state: FlagState,
+    decision: String,
+    now: DateTime<Utc>,
+) -> Result<Option<FlagEntry>, Error> {
+    let work = move |db: &mut Db| {
+        let Some(flag) = queries::find(db, id)? else {
+            return Ok(None);
+        };
+        // Nobody changes what is the user's from here on.
+        let seq = sync::bump(db, flag.user_id)?;
+        queries::decide(db, &flag, state, &decision, seq, now.naive_utc())?;
+        rebuild::rebuild(db, flag.user_id, now.date_naive())?;
+        Ok::<_, Error>(queries::find(db, id)?.map(FlagEntry::from))
+    };
+    pool.write_tx(work).await
+}

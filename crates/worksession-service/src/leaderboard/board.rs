@@ -1,0 +1,174 @@
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+
+use super::wire::Entry;
+use crate::error::Error;
+
+/// A user on a board, as stored.
+#[derive(Debug, Clone, PartialEq, Eq, diesel::Queryable)]
+pub(super) struct BoardRow {
+    pub(super) user_id: UserId,
+    pub(super) username: String,
+    pub(super) points: i64,
+    pub(super) minutes: i64,
+    pub(super) sessions: i64,
+    pub(super) reached_at: NaiveDateTime,
+}
+
+impl BoardRow {
+    /// Most points first, of equals who got there first.
+    fn place(&self) -> Place {
+        Place {
+            points: Reverse(self.points),
+            reached_at: self.reached_at,
+            user_id: self.user_id,
+        }
+    }
+}
+
+/// Where a row stands among others, whether or not it is still there: what a page's cursor says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    points: Reverse<i64>,
+    reached_at: NaiveDateTime,
+    user_id: UserId,
+}
+
+impl Place {
+    /// Reads a cursor.
+    ///
+    /// # Errors
+    /// 400 for what [`Place::to_text`] did not write.
+    pub(super) fn read(text: &str) -> Result<Self, Error> {
+        let invalid = || Error::invalid("cursor is not valid");
+        let mut parts = text.split('.').map(str::parse::<i64>);
+        let mut next = || parts.next().and_then(Result::ok).ok_or_else(invalid);
+        let (points, micros, user_id) = (next()?, next()?, next()?);
+        let user_id = UserId::new(user_id).ok_or_else(invalid)?;
+        let reached_at = chrono::DateTime::from_timestamp_micros(micros).ok_or_else(invalid)?;
+        let place = Self {
+            points: Reverse(points),
+            reached_at: reached_at.naive_utc(),
+            user_id,
+        };
+        (place.to_text() == text)
+            .then_some(place)
+            .ok_or_else(invalid)
+    }
+
+    fn to_text(self) -> String {
+        let micros = self.reached_at.and_utc().timestamp_micros();
+        format!("{}.{micros}.{}", self.points.0, self.user_id)
+    }
+}
+
+/// A whole board at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    rows: Vec<BoardRow>,
+    by_user: HashMap<UserId, usize>,
+}
+
+impl Board {
+    /// The board of these rows.
+    pub(super) fn new(mut rows: Vec<BoardRow>) -> Self {
+        rows.sort_by_key(BoardRow::place);
+        let by_user = rows.iter().map(|row| row.user_id).zip(0..).collect();
+        Self { rows, by_user }
+    }
+
+    /// Users on it.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Up to `limit` entries behind `after`, and the next page's cursor.
+    pub(super) fn page(&self, after: Option<Place>, limit: usize) -> (Vec<Entry>, Option<String>) {
+        let first = after.map_or(0, |after| {
+            self.rows.partition_point(|row| row.place() <= after)
+        });
+        let rows = self.rows.get(first..).unwrap_or_default();
+        let page = rows.get(..limit).unwrap_or(rows);
+        let entries = page.iter().zip(first + 1..);
+        let entries = entries.map(|(row, rank)| Entry::new(rank, row)).collect();
+        let more = page.last().filter(|_| rows.len() > limit);
+        (entries, more.map(|last| last.place().to_text()))
+    }
+
+    /// The user's own entry.
+    pub(super) fn entry(&self, user_id: UserId) -> Option<Entry> {
+        let index = *self.by_user.get(&user_id)?;
+        self.rows.get(index).map(|row| Entry::new(index + 1, row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn row(id: i64, points: i64, second: i64) -> BoardRow {
+        let reached_at = chrono::DateTime::from_timestamp(1_700_000_000 + second, 0).unwrap();
+        BoardRow {
+            user_id: UserId::new(id).unwrap(),
+            username: format!("user{id}"),
+            points,
+            minutes: points,
+            sessions: 1,
+            reached_at: reached_at.naive_utc(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn pages_put_together_are_the_board(
+            rows in prop::collection::vec((1_i64..9, 0_i64..4), 0..40),
+            limit in 1_usize..9,
+        ) {
+            let rows: Vec<_> = rows.iter().zip(1..).map(|((points, second), id)| row(id, *points, *second)).collect();
+            let board = Board::new(rows.clone());
+            let (mut seen, mut after) = (Vec::new(), None);
+            loop {
+                let (page, next) = board.page(after, limit);
+                prop_assert!(page.len() == limit || next.is_none());
+                seen.extend(page);
+                let Some(next) = next else { break };
+                after = Some(Place::read(&next).unwrap());
+            }
+            prop_assert_eq!(seen.len(), rows.len());
+            for (entry, rank) in seen.iter().zip(1..) {
+                prop_assert_eq!(entry.rank, rank);
+                prop_assert_eq!(&board.entry(entry.user_id), &Some(entry.clone()));
+                // The slow, obvious rank: how many stand before.
+                let own = rows.iter().find(|row| row.user_id == entry.user_id).unwrap();
+                let before = rows.iter().filter(|row| row.points > own.points
+                    || (row.points == own.points && (row.reached_at, row.user_id) < (own.reached_at, own.user_id)));
+                prop_assert_eq!(before.count() + 1, rank);
+            }
+        }
+    }
+
+    #[test]
+    fn a_cursor_has_one_spelling() {
+        let (_, next) = Board::new(vec![row(1, 5, 0), row(2, 4, 0)]).page(None, 1);
+        let text = next.unwrap();
+        assert!(Place::read(&text).is_ok());
+        for other in [
+            "".to_owned(),
+            "1".to_owned(),
+            "1.2".to_owned(),
+            format!("{text}.1"),
+            format!("+{text}"),
+            format!("0{text}"),
+            "x.y.z".to_owned(),
+            "1.9223372036854775807.1".to_owned(),
+        ] {
+            assert!(Place::read(&other).is_err(), "{other}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+use actix_web::web;
+use service_kit::Problem;
+use service_kit::http::{Query, endpoint};
+
+use super::board::Place;
+use super::service;
+use super::wire::{LeaderboardQuery, LeaderboardResponse};
+use crate::auth::{Caller, SessionsRead};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::State;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config.service(endpoint("/api/leaderboard").get(get));
+}
+
+/// Shows a leaderboard: of everybody who opted in, or of a team of the caller's. Sessions under suspicion do not count.
+#[utoipa::path(
+    get, path = "/api/leaderboard", tag = "user", params(LeaderboardQuery), security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "A page of the board", body = LeaderboardResponse),
+        (status = 400, description = "No such period, limit or cursor", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to access this team's leaderboard", body = ErrorBody),
+    )
+)]
+pub(crate) async fn get(
+    state: State,
+    caller: Caller<SessionsRead>,
+    query: Result<Query<LeaderboardQuery>, Problem>,
+) -> Result<web::Json<LeaderboardResponse>, Error> {
+    let query = query?.0;
+    // The right comes before the rest of the query.
+    let scope = service::scope(&caller, query.team.as_deref())?;
+    let (period, limit) = (query.period()?, query.limit()?);
+    let after = query.cursor.as_deref().map(Place::read).transpose()?;
+    let board = service::board(&state, scope, period).await?;
+    let (entries, next_cursor) = board.page(after, limit);
+    Ok(web::Json(LeaderboardResponse {
+        success: true,
+        period,
+        entries,
+        me: board.entry(caller.id),
+        next_cursor,
+    }))
+}

@@ -1,0 +1,132 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::NaiveDate;
+use db_kit::Db;
+use moka::sync::Cache;
+use tokio::sync::Mutex;
+
+use super::board::Board;
+use super::queries;
+use super::wire::Period;
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::rules::time::Periods;
+use crate::state::AppState;
+
+/// Boards kept at once, counted by the users on them: some 20 MB.
+const KEPT_USERS: u64 = 200_000;
+
+/// Which board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    /// 0 for everybody, else the team.
+    pub(super) scope: i64,
+    pub(super) period: Period,
+    /// The period's first day.
+    pub(super) start: NaiveDate,
+}
+
+/// Boards as they were a few seconds ago. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Boards {
+    kept: Option<Cache<Key, Arc<Board>>>,
+    /// Whoever reads a board from the database: the others wait and take it from him.
+    reading: Arc<Mutex<()>>,
+}
+
+impl Boards {
+    /// Boards that are kept for `life`; zero: never.
+    pub(crate) fn new(life: Duration) -> Self {
+        let cache = || {
+            let weight = |_: &Key, board: &Arc<Board>| u32::try_from(board.len()).unwrap_or(1) + 1;
+            Cache::builder()
+                .max_capacity(KEPT_USERS)
+                .weigher(weight)
+                .time_to_live(life)
+                .build()
+        };
+        Self {
+            kept: (!life.is_zero()).then(cache),
+            reading: Arc::default(),
+        }
+    }
+
+    fn find(&self, key: &Key) -> Option<Arc<Board>> {
+        self.kept.as_ref()?.get(key)
+    }
+
+    fn keep(&self, key: Key, board: &Arc<Board>) {
+        if let Some(kept) = &self.kept {
+            kept.insert(key, Arc::clone(board));
+        }
+    }
+}
+
+/// Boards that are dropped in one transaction.
+const PRUNED: i64 = 100;
+
+/// Drops the boards of periods that nobody can ask for any more.
+///
+/// # Errors
+/// When the database does not do it.
+pub(crate) async fn prune(state: &AppState) -> Result<(), Error> {
+    let today = state.clock.now().date_naive();
+    loop {
+        // Looked for by a reader: it takes a while, and SQLite has one writer.
+        let look = move |db: &mut Db| Ok::<_, Error>(queries::old_boards(db, today, PRUNED)?);
+        let old = state.pool.read(look).await?;
+        if old.is_empty() {
+            return Ok(());
+        }
+        let drop_them = move |db: &mut Db| {
+            for (scope, period, start) in &old {
+                queries::drop_board(db, *scope, period, *start)?;
+            }
+            Ok::<_, Error>(())
+        };
+        state.pool.write_tx(drop_them).await?;
+    }
+}
+
+/// Whose board: 0 for everybody's, else the team of the caller's with that slug.
+///
+/// # Errors
+/// 403 for a team that the caller is not in, whether or not there is one.
+pub(super) fn scope(caller: &CurrentUser, team: Option<&str>) -> Result<i64, Error> {
+    let team = team.map(|slug| caller.team(slug).ok_or(Error::LeaderboardForbidden));
+    Ok(team.transpose()?.map_or(0, |team| team.id.get()))
+}
+
+/// The board of everybody or of a team.
+///
+/// # Errors
+/// When the database does not give it.
+pub(super) async fn board(
+    state: &AppState,
+    scope: i64,
+    period: Period,
+) -> Result<Arc<Board>, Error> {
+    let utc = Periods::of(state.clock.now_naive().date());
+    let key = Key {
+        scope,
+        period,
+        start: match period {
+            Period::Day => utc.today,
+            Period::Week => utc.week.0,
+            Period::Month => utc.month.0,
+            Period::All => NaiveDate::default(),
+        },
+    };
+    if let Some(board) = state.boards.find(&key) {
+        return Ok(board);
+    }
+    let _reading = state.boards.reading.lock().await;
+    if let Some(board) = state.boards.find(&key) {
+        return Ok(board);
+    }
+    let read = move |db: &mut _| Ok::<_, Error>(Board::new(queries::rows(db, &key)?));
+    let board = Arc::new(state.pool.read(read).await?);
+    state.boards.keep(key, &board);
+    Ok(board)
+}

@@ -1,0 +1,121 @@
+use auth_types::UserId;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::board::BoardRow;
+use crate::error::Error;
+use crate::rules::points::Points;
+
+/// Entries on a page when none are asked for.
+const USUAL_ENTRIES: usize = 50;
+/// And at most.
+const MOST_ENTRIES: usize = 200;
+
+/// Which board, and which part of it.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct LeaderboardQuery {
+    /// `day`, `week` (when absent), `month` or `all`; UTC.
+    period: Option<String>,
+    /// A team's slug: its members on its projects. Everybody who opted in when absent.
+    pub(super) team: Option<String>,
+    /// 1 to 200 entries; 50 when absent.
+    limit: Option<String>,
+    /// `next_cursor` of the page before.
+    pub(super) cursor: Option<String>,
+}
+
+impl LeaderboardQuery {
+    /// The period asked for.
+    ///
+    /// # Errors
+    /// 400 for any other text.
+    pub(super) fn period(&self) -> Result<Period, Error> {
+        match self.period.as_deref() {
+            Some("day") => Ok(Period::Day),
+            None | Some("week") => Ok(Period::Week),
+            Some("month") => Ok(Period::Month),
+            Some("all") => Ok(Period::All),
+            Some(_) => Err(Error::invalid(
+                "period must be one of day, week, month, all",
+            )),
+        }
+    }
+
+    /// The entries asked for.
+    ///
+    /// # Errors
+    /// 400 outside 1 to 200.
+    pub(super) fn limit(&self) -> Result<usize, Error> {
+        let Some(text) = self.limit.as_deref() else {
+            return Ok(USUAL_ENTRIES);
+        };
+        let limit = text.parse().ok();
+        limit
+            .filter(|limit| (1..=MOST_ENTRIES).contains(limit))
+            .ok_or_else(|| Error::invalid("limit must be 1 to 200"))
+    }
+}
+
+/// A stretch of UTC time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Period {
+    Day,
+    /// Monday to Sunday.
+    Week,
+    Month,
+    /// Ever.
+    All,
+}
+
+impl Period {
+    /// The name in the database.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::All => "all",
+        }
+    }
+}
+
+/// A user on the board.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Entry {
+    /// From 1; of equal points, who got there first stands higher.
+    pub(super) rank: usize,
+    pub(super) user_id: UserId,
+    username: String,
+    points: Points,
+    /// Credited.
+    minutes: i64,
+    sessions: i64,
+}
+
+impl Entry {
+    /// The entry of a row.
+    pub(super) fn new(rank: usize, row: &BoardRow) -> Self {
+        Self {
+            rank,
+            user_id: row.user_id,
+            username: row.username.clone(),
+            points: Points(row.points),
+            minutes: row.minutes,
+            sessions: row.sessions,
+        }
+    }
+}
+
+/// A page of a board, at most ten seconds old.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LeaderboardResponse {
+    pub(super) success: bool,
+    pub(super) period: Period,
+    pub(super) entries: Vec<Entry>,
+    /// The caller's own entry, on whatever page it is; null for who is not on this board.
+    pub(super) me: Option<Entry>,
+    /// Null on the last page.
+    pub(super) next_cursor: Option<String>,
+}

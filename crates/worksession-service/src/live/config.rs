@@ -1,0 +1,70 @@
+use std::time::Duration;
+
+use serde::Deserialize;
+use service_kit::config::ConfigError;
+
+use crate::config::PREFIX;
+
+/// `[worksession.live]`
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LiveConfig {
+    /// Streams of live events in this process at once.
+    pub streams: usize,
+    /// Streams of one user in this process at once.
+    pub streams_per_user: usize,
+    /// Seconds between two signs of life on a stream, 1 to 60.
+    pub heartbeat_seconds: u64,
+    /// Seconds between two questions to the identity service about a stream's token and memberships, 1 to 5.
+    pub recheck_seconds: u64,
+    /// Seconds for which a client may take nothing in before its stream is given up, 1 to 60.
+    pub unread_seconds: u64,
+}
+
+impl Default for LiveConfig {
+    fn default() -> Self {
+        Self {
+            streams: 1_000,
+            streams_per_user: 10,
+            heartbeat_seconds: 15,
+            recheck_seconds: 5,
+            unread_seconds: 10,
+        }
+    }
+}
+
+impl LiveConfig {
+    /// Between two signs of life.
+    #[must_use]
+    pub fn heartbeat(self) -> Duration {
+        Duration::from_secs(self.heartbeat_seconds)
+    }
+
+    /// Between two questions about a token.
+    #[must_use]
+    pub fn recheck(self) -> Duration {
+        Duration::from_secs(self.recheck_seconds)
+    }
+
+    /// For what is sent to be taken in.
+    #[must_use]
+    pub fn unread(self) -> Duration {
+        Duration::from_secs(self.unread_seconds)
+    }
+
+    /// One line that names the key.
+    pub(crate) fn check(self) -> Result<(), ConfigError> {
+        for (key, value, most) in [
+            ("HEARTBEAT_SECONDS", self.heartbeat_seconds, 60),
+            // The bound on how long a revoked token is told anything.
+            ("RECHECK_SECONDS", self.recheck_seconds, 5),
+            ("UNREAD_SECONDS", self.unread_seconds, 60),
+        ] {
+            if !(1..=most).contains(&value) {
+                let rule = format!("{PREFIX}__LIVE__{key}: 1 to {most}");
+                return Err(ConfigError::rule(rule));
+            }
+        }
+        Ok(())
+    }
+}

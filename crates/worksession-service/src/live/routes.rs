@@ -1,0 +1,85 @@
+use actix_web::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use actix_web::http::{Method, StatusCode};
+use actix_web::{HttpRequest, HttpResponse, web};
+use auth_types::bearer_token;
+use service_kit::Problem;
+use service_kit::http::{RequestId, endpoint};
+
+use super::frame::LastEvent;
+use super::stream::{self, Asked};
+use crate::auth::{Caller, SessionsRead};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::State;
+
+const LAST_EVENT_ID: &str = "last-event-id";
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config.service(endpoint("/api/events").get(get));
+}
+
+/// Tells at once what changes for the caller and in the teams of the caller, as server-sent events: `hello`, `timer`,
+/// `points`, `team`, `reset` and `end`.
+#[utoipa::path(
+    get, path = "/api/events", tag = "live", security(("bearer" = ["sessions:read"])),
+    params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that arrived, to be told what was missed since")),
+    responses(
+        (status = 200, description = "Events until the stream ends; docs/live.md says more", content_type = "text/event-stream", body = String),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Insufficient scope", body = ErrorBody),
+        (status = 406, description = "The client does not accept text/event-stream", body = ErrorBody),
+        (status = 429, description = "Too many event streams of this user are open; see Retry-After", body = ErrorBody),
+        (status = 503, description = "Authentication service unavailable, or Too many event streams are open", body = ErrorBody),
+    )
+)]
+pub(crate) async fn get(
+    state: State,
+    caller: Caller<SessionsRead>,
+    request: HttpRequest,
+    request_id: RequestId,
+) -> Result<HttpResponse, Error> {
+    if !accepts_events(&request) {
+        return Err(not_acceptable().into());
+    }
+    let mut answer = HttpResponse::Ok();
+    answer
+        .insert_header((CONTENT_TYPE, "text/event-stream"))
+        // A proxy that collects what it passes on would keep it.
+        .insert_header(("x-accel-buffering", "no"));
+    if request.method() == Method::HEAD {
+        return Ok(answer.finish());
+    }
+    let asked = Asked {
+        token: token(&request)?.to_owned(),
+        last: LastEvent::read(request.headers().get(LAST_EVENT_ID).map(|id| id.as_bytes())),
+        user: caller.into(),
+        request_id,
+    };
+    Ok(answer.body(stream::open(state, asked).await?))
+}
+
+/// The token that the caller was known by.
+fn token(request: &HttpRequest) -> Result<&str, Error> {
+    let headers = request.headers().get_all(AUTHORIZATION);
+    bearer_token(headers.map(|value| value.as_bytes())).map_err(|_| Error::AuthenticationRequired)
+}
+
+/// A program that walks through addresses and wants JSON would wait for the end for ever.
+fn accepts_events(request: &HttpRequest) -> bool {
+    let mut accepted = request.headers().get_all(ACCEPT).peekable();
+    accepted.peek().is_none()
+        || accepted.any(|value| {
+            let value = String::from_utf8_lossy(value.as_bytes()).to_ascii_lowercase();
+            ["text/event-stream", "text/*", "*/*"]
+                .iter()
+                .any(|kind| value.contains(kind))
+        })
+}
+
+fn not_acceptable() -> Problem {
+    Problem::new(
+        StatusCode::NOT_ACCEPTABLE,
+        "not_acceptable",
+        "This is a stream: accept text/event-stream",
+    )
+}

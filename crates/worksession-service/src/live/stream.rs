@@ -1,0 +1,277 @@
+use std::sync::Arc;
+
+use actix_web::web::Bytes;
+use auth_types::TeamId;
+use chrono::{NaiveDateTime, TimeDelta};
+use db_kit::DbError;
+use service_kit::http::RequestId;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, mpsc};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+
+use super::OVERLAP;
+use super::body::Frames;
+use super::change::{Batch, Change};
+use super::frame::{self, LastEvent};
+use super::queries::{self, MOST_MISSED, Span};
+use super::wire::{Because, Hello};
+use crate::auth::{CurrentUser, Refusal, Scope, SessionsRead};
+use crate::error::Error;
+use crate::state::State;
+
+/// Frames that wait for a client to read them.
+const FRAMES: usize = 32;
+/// How long a client may have been away and still be told what it missed.
+const MISSED: TimeDelta = TimeDelta::minutes(5);
+/// Times that the identity service may fail to vouch for the token before the stream ends: half a minute.
+const UNANSWERED: u32 = 6;
+
+/// Who asks for a stream, and from where on.
+pub(super) struct Asked {
+    pub(super) user: Arc<CurrentUser>,
+    pub(super) token: String,
+    pub(super) request_id: RequestId,
+    pub(super) last: LastEvent,
+}
+
+/// Opens a stream.
+///
+/// # Errors
+/// 429 and 503 when there is no place for another one, 503 when the database is not read.
+pub(super) async fn open(state: State, asked: Asked) -> Result<Frames, Error> {
+    let place = state.live.open(asked.user.id)?;
+    let joined = state.live.join().await;
+    let (batches, position) = joined.ok_or(DbError::Busy)?;
+    let (frames, body) = mpsc::channel(FRAMES);
+    let stream = Stream {
+        teams: teams(&asked.user),
+        sure: true,
+        withheld: false,
+        vouched: Instant::now(),
+        frames,
+        state,
+        asked,
+    };
+    tokio::spawn(async move {
+        stream.run(batches, position).await;
+        drop(place);
+    });
+    Ok(Frames(body))
+}
+
+/// Why a stream ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The client went, or reads too slowly to be told so.
+    Silent,
+    /// The client is told why.
+    Told(&'static str),
+}
+
+struct Stream {
+    state: State,
+    asked: Asked,
+    frames: mpsc::Sender<Bytes>,
+    /// Where the user is a member, as far as is known.
+    teams: Vec<TeamId>,
+    /// Whether the last question about token and memberships was answered.
+    sure: bool,
+    /// Whether something was not passed on because it was not.
+    withheld: bool,
+    /// When the identity service last vouched for the token.
+    vouched: Instant,
+}
+
+impl Stream {
+    async fn run(mut self, batches: broadcast::Receiver<Arc<Batch>>, position: NaiveDateTime) {
+        let began = self.begin(position).await;
+        let end = match began {
+            Ok(()) => self.pass_on(batches).await,
+            Err(end) => end,
+        };
+        if let End::Told(reason) = end {
+            let last = frame::end(&frame::data(&Because { reason }));
+            // Who does not take it now sees the stream end all the same.
+            drop(self.frames.try_send(last));
+        }
+    }
+
+    /// What comes first: what was missed, and that from now on nothing is.
+    async fn begin(&mut self, position: NaiveDateTime) -> Result<(), End> {
+        self.send(Bytes::from_static(frame::RETRY.as_bytes()))
+            .await?;
+        let now = self.state.clock.now();
+        match self.asked.last {
+            LastEvent::None => {}
+            LastEvent::At(at) if (now.naive_utc() - at).abs() <= MISSED => {
+                self.make_up(at, position).await?;
+            }
+            LastEvent::At(_) | LastEvent::Unreadable => self.reset("unknown", position).await?,
+        }
+        let hello = frame::data(&Hello { server_time: now });
+        self.send(frame::event("hello", position, &hello)).await
+    }
+
+    /// Tells what happened after `at` once more, since the client may have missed it.
+    async fn make_up(&mut self, at: NaiveDateTime, position: NaiveDateTime) -> Result<(), End> {
+        let (user, teams, after) = (self.asked.user.id, self.teams.clone(), at - OVERLAP);
+        let span = Span {
+            after,
+            now: self.state.clock.now_naive(),
+        };
+        let missed = self
+            .state
+            .pool
+            .read::<_, Error, _>(move |db| Ok(queries::missed(db, user, &teams, span)?))
+            .await;
+        let mut rows = match missed {
+            Ok(Some(rows)) if rows.len() < MOST_MISSED => rows,
+            Ok(_) => return self.reset("too_much", position).await,
+            Err(cause) => {
+                log::warn!(request_id:% = self.asked.request_id; "missed events: {cause}");
+                return self.reset("unknown", position).await;
+            }
+        };
+        rows.sort_unstable_by_key(|row| (row.changed_at, row.seq));
+        for row in rows {
+            // Who is cut off once more goes on from here; in the same order nothing before it is missing.
+            let position = at.max(row.changed_at);
+            match Change::new(row, None, after) {
+                Ok(change) => self.tell(&change, position).await?,
+                Err(cause) => log::error!(request_id:% = self.asked.request_id; "{cause}"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on what is handed out until there is a reason to end.
+    async fn pass_on(&mut self, mut batches: broadcast::Receiver<Arc<Batch>>) -> End {
+        let config = self.state.live.config();
+        let mut heartbeats = interval(config.heartbeat());
+        heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        heartbeats.reset();
+        // Beside the rest: the identity service may be slow, and the events are not to wait for it.
+        let (state, token) = (self.state.clone(), self.asked.token.clone());
+        let hub = Arc::clone(&self.state.live);
+        let request_id = self.asked.request_id.clone();
+        let ask = || async {
+            sleep(config.recheck()).await;
+            state.identity.validate(&token, &request_id).await
+        };
+        let answer = ask();
+        tokio::pin!(answer);
+        loop {
+            let step = tokio::select! {
+                biased;
+                () = self.frames.closed() => Err(End::Silent),
+                () = hub.stopped() => Err(End::Told("shutdown")),
+                answered = &mut answer => {
+                    answer.set(ask());
+                    self.heed(answered).await
+                }
+                batch = batches.recv() => self.pass(batch).await,
+                _ = heartbeats.tick() => {
+                    // In this order: a batch is there before the position that it leads to.
+                    let position = self.state.live.position().filter(|_| batches.is_empty());
+                    self.send(frame::heartbeat(position)).await
+                }
+            };
+            if let Err(end) = step {
+                return end;
+            }
+        }
+    }
+
+    async fn pass(&mut self, batch: Result<Arc<Batch>, RecvError>) -> Result<(), End> {
+        let batch = match batch {
+            Ok(batch) => batch,
+            Err(RecvError::Lagged(_)) => return self.ask_again("behind").await,
+            Err(RecvError::Closed) => return Err(End::Told("shutdown")),
+        };
+        match batch.as_ref() {
+            Batch::Changes { before, changes } => {
+                for change in changes {
+                    self.tell(change, *before).await?;
+                }
+                Ok(())
+            }
+            Batch::TooMuch => self.ask_again("too_much").await,
+        }
+    }
+
+    /// Tells the client what of this change is for it.
+    async fn tell(&mut self, change: &Change, position: NaiveDateTime) -> Result<(), End> {
+        if change.user == self.asked.user.id {
+            self.send(frame::event("timer", position, &change.timer))
+                .await?;
+            if let Some(points) = &change.points {
+                self.send(frame::event("points", position, points)).await?;
+            }
+        }
+        let is_member = change.team.is_some_and(|team| self.teams.contains(&team));
+        match &change.news {
+            Some(news) if is_member && self.sure => {
+                self.send(frame::event("team", position, news)).await
+            }
+            Some(_) if is_member => {
+                self.withheld = true;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Goes by what the identity service says now. Without an answer the user's own events go on for a while, others'
+    /// do not: they may be none of the user's business any more.
+    async fn heed(&mut self, answer: Result<Arc<CurrentUser>, Refusal>) -> Result<(), End> {
+        match answer {
+            Ok(user) if SessionsRead::is_held_by(&user) => {
+                self.teams = teams(&user);
+                self.asked.user = user;
+                self.vouched = Instant::now();
+                self.sure = true;
+                if std::mem::take(&mut self.withheld) {
+                    return self.ask_again("withheld").await;
+                }
+                Ok(())
+            }
+            Err(Refusal::Unavailable) => {
+                self.sure = false;
+                let patience = self.state.live.config().recheck() * UNANSWERED;
+                if self.vouched.elapsed() < patience {
+                    Ok(())
+                } else {
+                    Err(End::Told("unverified"))
+                }
+            }
+            Ok(_) | Err(Refusal::NoToken | Refusal::BadToken) => {
+                let expired = self.state.clock.now() >= self.asked.user.token_expires_at;
+                Err(End::Told(if expired { "expired" } else { "revoked" }))
+            }
+        }
+    }
+
+    /// What was left out is in `GET /api/sync/status`, and the present state everywhere.
+    async fn ask_again(&mut self, reason: &'static str) -> Result<(), End> {
+        let position = self.state.live.position();
+        let position = position.unwrap_or_else(|| self.state.clock.now_naive());
+        self.reset(reason, position).await
+    }
+
+    async fn reset(&mut self, reason: &'static str, position: NaiveDateTime) -> Result<(), End> {
+        let data = frame::data(&Because { reason });
+        self.send(frame::event("reset", position, &data)).await
+    }
+
+    async fn send(&mut self, frame: Bytes) -> Result<(), End> {
+        let unread = self.state.live.config().unread();
+        match timeout(unread, self.frames.send(frame)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(End::Silent),
+        }
+    }
+}
+
+fn teams(user: &CurrentUser) -> Vec<TeamId> {
+    user.teams.iter().map(|team| team.id).collect()
+}

@@ -1,0 +1,46 @@
+use actix_web::http::header::{CONTENT_TYPE, USER_AGENT};
+use actix_web::{HttpRequest, HttpResponse, web};
+use auth_types::wire::TokenPair;
+use service_kit::http::{ClientIp, Json, RequestId, endpoint};
+
+use super::service;
+use super::wire::LoginRequest;
+use crate::auth::SignInOrigin;
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::State;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config.service(endpoint("/api/login").post(login));
+}
+
+/// Signs in at the identity service and gives its tokens, which are good here and there.
+#[utoipa::path(
+    post, path = "/api/login", tag = "login", request_body = LoginRequest,
+    responses(
+        (status = 200, description = "A new session; the identity service's own answer", body = TokenPair),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Invalid credentials, or TOTP code required when everything else is right", body = ErrorBody),
+        (status = 413, description = "The body is too large", body = ErrorBody),
+        (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),
+        (status = 503, description = "Authentication service unavailable; see Retry-After", body = ErrorBody),
+    )
+)]
+pub(crate) async fn login(
+    state: State,
+    request: HttpRequest,
+    address: ClientIp,
+    request_id: RequestId,
+    body: Json<LoginRequest>,
+) -> Result<HttpResponse, Error> {
+    let user_agent = request.headers().get(USER_AGENT);
+    let origin = SignInOrigin {
+        address: address.0,
+        user_agent: user_agent.map(|value| value.as_bytes().to_vec()),
+        request_id,
+    };
+    let tokens = service::login(&state, body.into_inner()?, &origin).await?;
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "application/json"))
+        .body(tokens))
+}

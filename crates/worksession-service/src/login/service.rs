@@ -1,0 +1,60 @@
+use auth_types::wire::IdentityError;
+use reqwest::StatusCode;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::wire::{Credentials, LoginRequest};
+use crate::auth::{SignInAnswer, SignInOrigin};
+use crate::error::{Error, TRY_AGAIN};
+use crate::state::AppState;
+
+/// Signs in at the identity service; the answer is its token pair, as it was written there.
+///
+/// # Errors
+/// 400 and 401 for the credentials, 429 and 503 with the identity service's own waiting time.
+pub(super) async fn login(
+    state: &AppState,
+    request: LoginRequest,
+    origin: &SignInOrigin,
+) -> Result<Vec<u8>, Error> {
+    let credentials = Credentials::try_from(&request)?;
+    let body = serde_json::to_vec(&credentials).map_err(Error::internal)?;
+    let answer = state.identity.sign_in(body, origin).await;
+    read(answer.map_err(|_| Error::AuthenticationUnavailable)?)
+}
+
+fn read(answer: SignInAnswer) -> Result<Vec<u8>, Error> {
+    let retry_after = answer.retry_after.unwrap_or(TRY_AGAIN);
+    let told = || serde_json::from_slice::<IdentityError>(&answer.body).ok();
+    match answer.status {
+        StatusCode::OK if is_token_pair(&answer.body) => Ok(answer.body),
+        StatusCode::BAD_REQUEST => Err(Error::invalid(
+            told()
+                .and_then(|error| error.error_description)
+                .unwrap_or_else(|| "The sign-in does not fit".to_owned()),
+        )),
+        StatusCode::UNAUTHORIZED if told().is_some_and(|error| error.error == "totp_required") => {
+            Err(Error::TotpRequired)
+        }
+        StatusCode::UNAUTHORIZED => Err(Error::InvalidCredentials),
+        StatusCode::TOO_MANY_REQUESTS => Err(Error::RateLimited { retry_after }),
+        status => {
+            log::warn!("identity service: a sign-in was answered {status}");
+            Err(Error::SignInsUnavailable { retry_after })
+        }
+    }
+}
+
+/// Whatever answers 200 without tokens, such as a page of a proxy, is not passed on.
+fn is_token_pair(body: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Pair {
+        #[serde(rename = "access_token")]
+        _access: String,
+        #[serde(rename = "refresh_token")]
+        _refresh: String,
+        #[serde(rename = "user")]
+        _user: IgnoredAny,
+    }
+    serde_json::from_slice::<Pair>(body).is_ok()
+}

@@ -1,0 +1,118 @@
+//! Lists in pages, newest first: how many at once, and where the next page begins.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
+
+use crate::error::Error;
+
+/// Entries of a page when nobody says how many.
+const PAGE: i32 = 50;
+/// Entries of a page at most.
+pub(crate) const LONGEST_PAGE: i32 = 200;
+/// Characters of an id, more than any has.
+const ID_CHARS: usize = 64;
+
+/// Reads `limit`.
+pub(crate) fn page_size(limit: Option<i64>) -> Result<i32, Error> {
+    let Some(limit) = limit else { return Ok(PAGE) };
+    i32::try_from(limit)
+        .ok()
+        .filter(|limit| (1..=LONGEST_PAGE).contains(limit))
+        .ok_or_else(|| Error::invalid(format!("limit must be 1 to {LONGEST_PAGE}")))
+}
+
+/// A place between sessions, which are ordered by their start and then by their id. As a text it is the
+/// cursor that clients hand back; nothing in it is secret, and it opens nothing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position {
+    /// UTC.
+    pub(crate) started_at: NaiveDateTime,
+    pub(crate) session_id: String,
+}
+
+impl Position {
+    /// The place behind every session.
+    pub(crate) fn last() -> Self {
+        let day = NaiveDate::from_ymd_opt(9999, 12, 31).unwrap_or_default();
+        Self::at(day.and_time(NaiveTime::MIN))
+    }
+
+    /// The place before every session that started at `started_at`.
+    pub(crate) fn at(started_at: NaiveDateTime) -> Self {
+        Self {
+            started_at,
+            session_id: String::new(),
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let micros = self.started_at.and_utc().timestamp_micros();
+        f.write_str(&URL_SAFE_NO_PAD.encode(format!("{micros}.{}", self.session_id)))
+    }
+}
+
+impl FromStr for Position {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let position = || {
+            let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+            let text = String::from_utf8(bytes).ok()?;
+            let (micros, id) = text.split_once('.')?;
+            let at = DateTime::from_timestamp_micros(micros.parse().ok()?)?;
+            let known_year = (1970..=9999).contains(&at.year());
+            let id_fits = id.len() <= ID_CHARS && id.bytes().all(|byte| byte.is_ascii_graphic());
+            (known_year && id_fits).then(|| Self {
+                started_at: at.naive_utc(),
+                session_id: id.to_owned(),
+            })
+        };
+        position()
+            .filter(|position| position.to_string() == text)
+            .ok_or_else(|| Error::invalid("cursor is not valid"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_page_has_1_to_200_entries_and_50_unasked() {
+        assert_eq!(page_size(None).ok(), Some(50));
+        assert_eq!(page_size(Some(1)).ok(), Some(1));
+        assert_eq!(page_size(Some(200)).ok(), Some(200));
+        for limit in [0, -1, 201, i64::MAX, i64::MIN] {
+            let refused = page_size(Some(limit)).map_err(|error| error.to_string());
+            assert_eq!(refused, Err("limit must be 1 to 200".to_owned()), "{limit}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_cursor_reads_back(micros in 0_i64..253_402_300_800_000_000, id in "[!-~]{0,64}") {
+            let at = DateTime::from_timestamp_micros(micros).map(|at| at.naive_utc());
+            let position = at.map(|started_at| Position { started_at, session_id: id });
+            let read = position.as_ref().and_then(|position| position.to_string().parse().ok());
+            prop_assert_eq!(read, position);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused_and_what_is_read_is_canonical(text in ".{0,80}", raw in "[0-9.+-]{0,24}") {
+            for text in [text, URL_SAFE_NO_PAD.encode(raw)] {
+                match text.parse::<Position>() {
+                    Ok(position) => prop_assert_eq!(position.to_string(), text),
+                    Err(error) => prop_assert_eq!(error.to_string(), "cursor is not valid"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+use std::time::Duration;
+
+use auth_types::UserId;
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use prometheus::{IntCounter, Registry};
+
+use super::rebuild;
+use crate::chore::Chore;
+use crate::config::AuditConfig;
+use crate::error::Error;
+use crate::leaderboard;
+use crate::state::{AppState, State};
+
+/// Differences that are logged of one user.
+const TOLD: usize = 5;
+
+/// What the audits came to.
+#[derive(Debug, Clone)]
+pub(crate) struct Figures {
+    users: IntCounter,
+    differing: IntCounter,
+}
+
+impl Figures {
+    /// Registers them.
+    ///
+    /// # Errors
+    /// When the names are taken.
+    pub(crate) fn register(registry: &Registry) -> prometheus::Result<Self> {
+        let counter = |name: &str, help: &str| {
+            let counter = IntCounter::new(name, help)?;
+            registry.register(Box::new(counter.clone()))?;
+            Ok::<_, prometheus::Error>(counter)
+        };
+        Ok(Self {
+            users: counter(
+                "worksession_rollup_audits_total",
+                "Users whose rollups were compared with their sessions",
+            )?,
+            differing: counter(
+                "worksession_rollup_audit_differences_total",
+                "Users whose rollups were not what their sessions say",
+            )?,
+        })
+    }
+}
+
+/// Once a night looks whether the rollups of some users are what their sessions say, others each night until it was
+/// everybody's turn, and drops boards that nobody can ask for any more. Each `every` it looks whether a night has
+/// begun since the last audit.
+pub(crate) fn spawn(state: State, figures: Figures, every: Duration) -> Chore {
+    let config = state.config.audit;
+    let mut last = night(state.clock.now(), config);
+    let failure = "the night's look at the rollups did not end";
+    Chore::spawn(every, failure, move || {
+        let now = night(state.clock.now(), config);
+        let begun = now > last;
+        last = last.max(now);
+        let (state, figures) = (state.clone(), figures.clone());
+        async move {
+            if begun {
+                audit(&state, &figures, now).await?;
+            }
+            Ok(())
+        }
+    })
+}
+
+/// The date whose night it is or was last.
+fn night(now: DateTime<Utc>, config: AuditConfig) -> NaiveDate {
+    (now - TimeDelta::hours(config.hour.into())).date_naive()
+}
+
+async fn audit(state: &AppState, figures: &Figures, night: NaiveDate) -> Result<(), Error> {
+    if let Err(cause) = leaderboard::prune(state).await {
+        log::warn!("old boards could not be dropped: {cause}");
+    }
+    let users = sample(state, night).await?;
+    let (looked_at, mut differing) = (users.len(), 0);
+    for user in users {
+        let today = state.clock.now().date_naive();
+        let look = state.pool.read(move |db| rebuild::look(db, user, today));
+        let look = match look.await {
+            Ok(found) => found,
+            Err(cause) => {
+                log::warn!("rollups of user {user} could not be looked at: {cause}");
+                continue;
+            }
+        };
+        figures.users.inc();
+        if !look.is_empty() {
+            differing += 1;
+            figures.differing.inc();
+            let told = look.iter().take(TOLD).cloned().collect::<Vec<_>>();
+            log::error!(
+                "rollups of user {user} differ from the sessions in {} places; `admin rebuild-rollups --user {user}` \
+                 mends them: {}",
+                look.len(),
+                told.join("; ")
+            );
+        }
+    }
+    log::info!("rollups of {looked_at} users compared with their sessions, {differing} differ");
+    Ok(())
+}
+
+/// The users whose turn it is: as many each night, one after the other through all of them.
+async fn sample(state: &AppState, night: NaiveDate) -> Result<Vec<UserId>, Error> {
+    let each = i64::from(state.config.audit.users);
+    let nights = (night - NaiveDate::default()).num_days();
+    state
+        .pool
+        .read(move |db| {
+            let all = rebuild::count_users(db)?;
+            let first = nights.saturating_mul(each).checked_rem(all).unwrap_or(0);
+            let mut users = rebuild::users_from(db, first, each)?;
+            let missing = each.min(all) - i64::try_from(users.len()).unwrap_or(each);
+            if missing > 0 {
+                users.extend(rebuild::users_from(db, 0, missing)?);
+            }
+            Ok(users)
+        })
+        .await
+}

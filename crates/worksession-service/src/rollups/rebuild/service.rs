@@ -1,0 +1,107 @@
+use auth_types::UserId;
+use chrono::NaiveDate;
+use db_kit::Db;
+
+use super::queries;
+use super::tally::{Rollups, tally};
+use crate::error::Error;
+use crate::sync;
+
+/// Times that a look is repeated because the user submitted meanwhile.
+const LOOKS: usize = 8;
+
+/// What of a user's rollups is not what the sessions say, a sentence each; nothing is written. `today` is the UTC date.
+///
+/// # Errors
+/// When the database does not answer, or the user never stops submitting.
+pub(crate) fn look(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<String>, Error> {
+    for _ in 0..LOOKS {
+        let version = queries::version(db, user)?;
+        let sessions = queries::worked(db, user)?;
+        let stored = queries::stored(db, user, today)?;
+        if queries::version(db, user)? == version {
+            let mut found = differences(&stored, &tally(&sessions, today));
+            let wrong = sessions
+                .iter()
+                .filter(|session| session.on_boards != session.belongs_on_boards);
+            found.extend(wrong.map(|session| {
+                let not = if session.belongs_on_boards {
+                    "not "
+                } else {
+                    ""
+                };
+                format!("session {} is {not}on the boards", session.session_id)
+            }));
+            return Ok(found);
+        }
+    }
+    Err(Error::internal(format!(
+        "user {user} submits without a pause"
+    )))
+}
+
+/// Writes the user's rollups anew, in a write transaction, and says what of them was not what the sessions say. Badges
+/// that are held stay.
+///
+/// # Errors
+/// When the database does not do it.
+pub(crate) fn rebuild(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<String>, Error> {
+    // Nobody submits from here on.
+    sync::bump(db, user)?;
+    let found = look(db, user, today)?;
+    if found.is_empty() {
+        return Ok(found);
+    }
+    let sessions = queries::worked(db, user)?;
+    let rollups = tally(&sessions, today);
+    let version = queries::version(db, user)?.unwrap_or(0) + 1;
+    queries::replace(db, user, version, &rollups)?;
+    for session in &sessions {
+        if session.on_boards != session.belongs_on_boards {
+            queries::set_on_boards(db, &session.session_id, session.belongs_on_boards)?;
+        }
+    }
+    Ok(found)
+}
+
+fn differences(stored: &Rollups, told: &Rollups) -> Vec<String> {
+    let mut found = Vec::new();
+    if stored.totals != told.totals {
+        found.push(format!(
+            "totals: {:?}, not {:?}",
+            stored.totals, told.totals
+        ));
+    }
+    parts(&mut found, "day", &stored.days, &told.days);
+    parts(&mut found, "month", &stored.months, &told.months);
+    parts(&mut found, "hour", &stored.hours, &told.hours);
+    parts(&mut found, "category", &stored.categories, &told.categories);
+    parts(&mut found, "board", &stored.boards, &told.boards);
+    let missing = told
+        .badges
+        .keys()
+        .filter(|badge| !stored.badges.contains_key(*badge));
+    found.extend(missing.map(|badge| format!("badge {badge} is missing")));
+    found
+}
+
+fn parts<K: Ord + std::fmt::Debug, V: PartialEq + std::fmt::Debug>(
+    found: &mut Vec<String>,
+    name: &str,
+    stored: &std::collections::BTreeMap<K, V>,
+    told: &std::collections::BTreeMap<K, V>,
+) {
+    let keys: std::collections::BTreeSet<_> = stored.keys().chain(told.keys()).collect();
+    for key in keys {
+        match (stored.get(key), told.get(key)) {
+            (Some(has), Some(should)) if has == should => {}
+            (Some(has), Some(should)) => {
+                found.push(format!("{name} {key:?}: {has:?}, not {should:?}"))
+            }
+            (Some(has), None) => {
+                found.push(format!("{name} {key:?}: {has:?}, and should not be there"))
+            }
+            (None, should) => found.push(format!("{name} {key:?} is missing: {should:?}")),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{Datelike, Days, NaiveDate, NaiveDateTime};
+
+use crate::rollups::split::{Split, Sums};
+use crate::rules::badges;
+use crate::rules::points::Points;
+use crate::rules::streaks::{DAY_COUNTS_FROM, Day, Mark, Streak, recount};
+use crate::rules::time::{Completion, Periods, iso_week, month_of};
+
+/// A submitted session, as far as rollups are about it.
+#[derive(Debug, Clone)]
+pub(super) struct Worked {
+    pub(super) session_id: String,
+    pub(super) username: String,
+    pub(super) started_at: NaiveDateTime,
+    /// Seconds east of UTC at the start.
+    pub(super) offset: i32,
+    pub(super) day: NaiveDate,
+    pub(super) category: String,
+    pub(super) project_id: String,
+    pub(super) team_id: Option<i64>,
+    pub(super) completed: bool,
+    pub(super) minutes: i32,
+    pub(super) points: i64,
+    pub(super) submitted_at: NaiveDateTime,
+    /// What is stored, and what should be.
+    pub(super) on_boards: bool,
+    pub(super) belongs_on_boards: bool,
+}
+
+impl Worked {
+    fn hour(&self) -> i32 {
+        let local = self.started_at.and_utc().timestamp() + i64::from(self.offset);
+        i32::try_from(local.rem_euclid(86_400) / 3_600).unwrap_or(0)
+    }
+
+    fn sums(&self) -> Sums {
+        Sums {
+            sessions: 1,
+            minutes: self.minutes.into(),
+            points: Points(self.points),
+        }
+    }
+}
+
+/// The totals of a user, without their version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub(super) sums: Sums,
+    pub(super) completed: i64,
+    pub(super) streak: Streak,
+    pub(super) best_hour: i32,
+    pub(super) best_hour_minutes: i64,
+    pub(super) favorite_category: String,
+    pub(super) favorite_category_minutes: i64,
+}
+
+/// A day of a user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DayTotals {
+    pub(super) sums: Sums,
+    pub(super) day: Day,
+    pub(super) by_hour: Split,
+    pub(super) by_category: Split,
+    pub(super) by_project: Split,
+}
+
+/// A month of a user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct MonthTotals {
+    pub(super) by_day: Split,
+    pub(super) by_hour: Split,
+    pub(super) by_category: Split,
+    pub(super) by_project: Split,
+}
+
+/// A user on a board.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Standing {
+    pub(super) username: String,
+    pub(super) sums: Sums,
+    pub(super) reached_at: NaiveDateTime,
+}
+
+/// Scope, period and its first day.
+pub(super) type BoardKey = (i64, String, NaiveDate);
+
+/// Everything that is kept of a user beside the sessions.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Rollups {
+    pub(super) totals: Totals,
+    pub(super) days: BTreeMap<NaiveDate, DayTotals>,
+    pub(super) months: BTreeMap<NaiveDate, MonthTotals>,
+    pub(super) hours: BTreeMap<i32, i64>,
+    pub(super) categories: BTreeMap<String, i64>,
+    pub(super) badges: BTreeMap<String, NaiveDateTime>,
+    pub(super) boards: BTreeMap<BoardKey, Standing>,
+}
+
+/// The first days of the oldest periods whose boards are kept on `today`; older ones are pruned, since nobody can ask
+/// for them.
+pub(crate) fn oldest_kept(period: &str, today: NaiveDate) -> NaiveDate {
+    let days = match period {
+        "day" => 7,
+        "week" => 28,
+        "month" => 93,
+        _ => return NaiveDate::default(),
+    };
+    today.checked_sub_days(Days::new(days)).unwrap_or(today)
+}
+
+/// The rollups of these sessions, which are in the order of their submits; boards of periods kept on `today` (UTC).
+pub(super) fn tally(sessions: &[Worked], today: NaiveDate) -> Rollups {
+    let mut rollups = Rollups::default();
+    for session in sessions {
+        rollups.add(session, today);
+    }
+    // Minutes only grow, so that the largest of the end is the largest that ever led; of equals the first.
+    if let Some((hour, minutes)) = largest(&rollups.hours) {
+        rollups.totals.best_hour = hour;
+        rollups.totals.best_hour_minutes = minutes;
+    }
+    if let Some((category, minutes)) = largest(&rollups.categories) {
+        rollups.totals.favorite_category = category;
+        rollups.totals.favorite_category_minutes = minutes;
+    }
+    rollups
+}
+
+/// The first of those with the most minutes, if there are any minutes.
+fn largest<K: Clone>(minutes: &BTreeMap<K, i64>) -> Option<(K, i64)> {
+    let mut best = None;
+    for (key, minutes) in minutes {
+        if *minutes > best.map_or(0, |(_, most)| most) {
+            best = Some((key, *minutes));
+        }
+    }
+    best.map(|(key, minutes)| (key.clone(), minutes))
+}
+
+impl Rollups {
+    fn add(&mut self, session: &Worked, today: NaiveDate) {
+        let (sums, hour) = (session.sums(), session.hour());
+        self.totals.sums += sums;
+        self.totals.completed += i64::from(session.completed);
+        *self.hours.entry(hour).or_default() += sums.minutes;
+        let category = self.categories.entry(session.category.clone());
+        *category.or_default() += sums.minutes;
+        self.add_day(session, hour);
+        self.add_badges(session, hour);
+        if session.belongs_on_boards {
+            self.add_boards(session, today);
+        }
+    }
+
+    fn add_day(&mut self, session: &Worked, hour: i32) {
+        let mark = Mark {
+            at: session.started_at,
+            offset: session.offset,
+        };
+        let before = self.days.get(&session.day).map(|known| {
+            let minutes = i32::try_from(known.sums.minutes).unwrap_or(i32::MAX);
+            (known.day, minutes)
+        });
+        let day = Day::with(before, session.day, mark, session.minutes);
+        let totals = self.days.entry(session.day).or_insert_with(|| DayTotals {
+            sums: Sums::default(),
+            day,
+            by_hour: Split::default(),
+            by_category: Split::default(),
+            by_project: Split::default(),
+        });
+        let sums = session.sums();
+        totals.sums += sums;
+        totals.day = day;
+        totals.by_hour.add(&hour.to_string(), sums);
+        totals.by_category.add(&session.category, sums);
+        totals.by_project.add(&session.project_id, sums);
+        let counts = totals.sums.minutes >= DAY_COUNTS_FROM.into();
+        let month = self.months.entry(month_of(session.day)).or_default();
+        month.by_day.add(&session.day.day().to_string(), sums);
+        month.by_hour.add(&hour.to_string(), sums);
+        month.by_category.add(&session.category, sums);
+        month.by_project.add(&session.project_id, sums);
+        let advanced = self.totals.streak.advance(&day, mark, counts);
+        self.totals.streak = advanced.map_or_else(
+            || recount(&self.counted().collect::<Vec<_>>(), &day).streak,
+            |advanced| advanced.streak,
+        );
+    }
+
+    fn counted(&self) -> impl Iterator<Item = Day> + '_ {
+        let counts = |day: &&DayTotals| day.sums.minutes >= DAY_COUNTS_FROM.into();
+        self.days.values().filter(counts).map(|totals| totals.day)
+    }
+
+    fn add_badges(&mut self, session: &Worked, hour: i32) {
+        let (monday, sunday) = iso_week(session.day);
+        let week = self.days.range(monday..=sunday);
+        let counted = week.filter(|(_, day)| day.sums.minutes >= DAY_COUNTS_FROM.into());
+        let facts = badges::Facts {
+            completion: if session.completed {
+                Completion::Completed
+            } else {
+                Completion::Partial
+            },
+            hour,
+            completed_sessions: self.totals.completed,
+            minutes: self.totals.sums.minutes,
+            longest_streak: self.totals.streak.longest,
+            days_in_week: i32::try_from(counted.count()).unwrap_or(i32::MAX),
+        };
+        for badge in badges::earned(&facts) {
+            let held = self.badges.entry(badge.to_owned());
+            held.or_insert(session.submitted_at);
+        }
+    }
+
+    fn add_boards(&mut self, session: &Worked, today: NaiveDate) {
+        let utc = Periods::of(session.started_at.date());
+        let scopes: BTreeSet<i64> = [0].into_iter().chain(session.team_id).collect();
+        for (period, start) in [
+            ("day", utc.today),
+            ("week", utc.week.0),
+            ("month", utc.month.0),
+            ("all", NaiveDate::default()),
+        ] {
+            if start < oldest_kept(period, today) {
+                continue;
+            }
+            for scope in &scopes {
+                let standing = self.boards.entry((*scope, period.to_owned(), start));
+                let standing = standing.or_insert_with(|| Standing {
+                    username: String::new(),
+                    sums: Sums::default(),
+                    reached_at: session.submitted_at,
+                });
+                standing.username.clone_from(&session.username);
+                // By what they brought, not by who came first: submits may commit in another order than they arrived.
+                let at = session.submitted_at;
+                standing.reached_at = match (session.points > 0, standing.sums.points.0 > 0) {
+                    (true, true) => standing.reached_at.max(at),
+                    (true, false) => at,
+                    (false, true) => standing.reached_at,
+                    (false, false) => standing.reached_at.min(at),
+                };
+                standing.sums += session.sums();
+            }
+        }
+    }
+}

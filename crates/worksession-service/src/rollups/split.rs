@@ -1,0 +1,113 @@
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+use crate::rules::points::Points;
+
+/// Parts of one day. Each submit of the day writes them all.
+const MOST_PARTS: usize = 200;
+/// Where what comes after them is counted.
+const OTHERS: &str = "other";
+
+/// What sessions came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Sums {
+    /// Submitted ones.
+    pub(crate) sessions: i64,
+    /// Credited.
+    pub(crate) minutes: i64,
+    pub(crate) points: Points,
+}
+
+impl std::ops::AddAssign for Sums {
+    fn add_assign(&mut self, other: Self) {
+        self.sessions += other.sessions;
+        self.minutes += other.minutes;
+        self.points.0 += other.points.0;
+    }
+}
+
+/// How a day divides by hour, category or project. It lies in the day's own row as JSON
+/// (`{"9": [sessions, minutes, points in hundredths]}`): a year is then 366 rows to read, however it is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Split(BTreeMap<String, Sums>);
+
+impl Split {
+    /// Reads the column; absent is empty.
+    ///
+    /// # Errors
+    /// When it is not what [`Split::to_text`] writes.
+    pub(crate) fn read(text: Option<&str>) -> Result<Self, Error> {
+        let parts: BTreeMap<String, (i64, i64, i64)> =
+            serde_json::from_str(text.unwrap_or("{}")).map_err(Error::internal)?;
+        let sums = |(key, (sessions, minutes, points))| {
+            let points = Points(points);
+            let sums = Sums {
+                sessions,
+                minutes,
+                points,
+            };
+            (key, sums)
+        };
+        Ok(Self(parts.into_iter().map(sums).collect()))
+    }
+
+    /// Adds to the part `key`, or to [`OTHERS`] when the day has very many already.
+    pub(crate) fn add(&mut self, key: &str, sums: Sums) {
+        let full = self.0.len() >= MOST_PARTS && !self.0.contains_key(key);
+        let key = if full { OTHERS } else { key };
+        *self.0.entry(key.to_owned()).or_default() += sums;
+    }
+
+    /// The parts, in the order of their keys as texts.
+    pub(crate) fn into_parts(self) -> impl Iterator<Item = (String, Sums)> {
+        self.0.into_iter()
+    }
+
+    /// The column's text.
+    ///
+    /// # Errors
+    /// Never in practice: the keys are texts and the rest numbers.
+    pub(crate) fn to_text(&self) -> Result<String, Error> {
+        let parts: BTreeMap<_, _> = self
+            .0
+            .iter()
+            .map(|(key, sums)| (key, (sums.sessions, sums.minutes, sums.points.0)))
+            .collect();
+        serde_json::to_string(&parts).map_err(Error::internal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_the_same(parts in prop::collection::vec((".{0,12}", 0_i64..3, 0_i64..500, 0_i64..9_000), 0..20)) {
+            let mut split = Split::default();
+            let mut total = Sums::default();
+            for (key, sessions, minutes, points) in parts {
+                let sums = Sums { sessions, minutes, points: Points(points) };
+                split.add(&key, sums);
+                total += sums;
+            }
+            prop_assert_eq!(&Split::read(Some(&split.to_text().unwrap())).unwrap(), &split);
+            let mut again = Sums::default();
+            for (_, sums) in split.into_parts() {
+                again += sums;
+            }
+            prop_assert_eq!(again, total);
+        }
+    }
+
+    #[test]
+    fn a_text_of_somebody_else_is_no_split() {
+        assert_eq!(Split::read(None).unwrap(), Split::default());
+        for text in ["", "[]", r#"{"9": 1}"#, r#"{"9": [1, 2]}"#] {
+            assert!(Split::read(Some(text)).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! When a date of somebody's calendar begins.
+
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone};
+use chrono_tz::Tz;
+
+/// No clock is further from UTC, and no clock was ever set by more.
+const REACH: TimeDelta = TimeDelta::hours(50);
+
+/// The first instant (UTC) of the local date. Where clocks are set ahead at midnight the day begins later; a
+/// date that a zone left out begins, and ends, with the next one.
+pub(crate) fn start_of_day(day: NaiveDate, zone: Tz) -> NaiveDateTime {
+    let midnight = day.and_time(NaiveTime::MIN);
+    if let Some(earliest) = zone.from_local_datetime(&midnight).earliest() {
+        return earliest.naive_utc();
+    }
+    // No clock showed midnight. Around a gap local time only grows, so it can be halved.
+    let has_begun = |at: NaiveDateTime| zone.from_utc_datetime(&at).naive_local() >= midnight;
+    let (mut before, mut after) = (midnight - REACH, midnight + REACH);
+    while after - before > TimeDelta::seconds(1) {
+        let middle = before + TimeDelta::seconds((after - before).num_seconds() / 2);
+        if has_begun(middle) {
+            after = middle;
+        } else {
+            before = middle;
+        }
+    }
+    after
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use chrono::Days;
+    use chrono_tz::TZ_VARIANTS;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::rules::time::local_moment;
+
+    #[test]
+    fn a_day_begins_at_its_first_instant_wherever_clocks_are_set() {
+        let table = [
+            ("2026-11-21", "UTC", "2026-11-21T00:00:00"),
+            ("2026-11-21", "Asia/Kathmandu", "2026-11-20T18:15:00"),
+            ("2026-11-21", "Pacific/Kiritimati", "2026-11-20T10:00:00"),
+            // Clocks went from 00:00 to 01:00.
+            ("2018-11-04", "America/Sao_Paulo", "2018-11-04T03:00:00"),
+            // The zone went from 44:30 minutes behind to none, at midnight.
+            ("1972-01-07", "Africa/Monrovia", "1972-01-07T00:44:30"),
+            // Clocks went back from 00:00 to 23:00: the second midnight counts.
+            ("2018-02-18", "America/Sao_Paulo", "2018-02-18T03:00:00"),
+            // The date that Samoa left out, and the next.
+            ("2011-12-30", "Pacific/Apia", "2011-12-30T10:00:00"),
+            ("2011-12-31", "Pacific/Apia", "2011-12-30T10:00:00"),
+        ];
+        for (day, zone, expected) in table {
+            let start = start_of_day(day.parse().unwrap(), zone.parse().unwrap());
+            assert_eq!(start, expected.parse().unwrap(), "{day} {zone}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_instant_before_belongs_to_an_earlier_date(zone in 0..TZ_VARIANTS.len(), days in 0_u64..25_000) {
+            let zone = TZ_VARIANTS[zone];
+            let day = NaiveDate::default() + Days::new(days);
+            let start = start_of_day(day, zone);
+            prop_assert!(local_moment(start, zone).day >= day);
+            prop_assert!(local_moment(start - TimeDelta::microseconds(1), zone).day < day);
+            // Only a date that was left out begins with another one.
+            prop_assert!(local_moment(start, zone).day <= day + Days::new(1));
+            prop_assert!(start < start_of_day(day + Days::new(2), zone));
+        }
+    }
+}

@@ -1,0 +1,35 @@
+use actix_web::web;
+use service_kit::http::{Json, Path};
+
+use super::service;
+use super::wire::EditRequest;
+use crate::auth::{Caller, SessionsWrite};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::sessions::history::SessionResponse;
+use crate::state::State;
+
+/// Changes the execution note, the rating or the tags of a submitted session.
+#[utoipa::path(
+    patch, path = "/api/sessions/{id}", tag = "sessions", params(("id" = String, Path)),
+    request_body = EditRequest, security(("bearer" = ["sessions:write"])),
+    responses(
+        (status = 200, description = "The session as it is now", body = SessionResponse),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Insufficient scope", body = ErrorBody),
+        (status = 404, description = "Session not found", body = ErrorBody),
+        (status = 409, description = "Session is not submitted yet", body = ErrorBody),
+        (status = 422, description = "Locked fields differ from the plan", body = ErrorBody),
+    )
+)]
+pub(crate) async fn edit(
+    state: State,
+    caller: Caller<SessionsWrite>,
+    Path((id,)): Path<(String,)>,
+    body: Json<EditRequest>,
+) -> Result<web::Json<SessionResponse>, Error> {
+    let edit = body.into_inner()?.try_into()?;
+    let row = service::edit(&state, caller.id, &id, edit).await?;
+    Ok(web::Json(row.into()))
+}

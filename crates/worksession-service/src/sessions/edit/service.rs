@@ -1,0 +1,62 @@
+use auth_types::UserId;
+use db_kit::Db;
+
+use super::queries::{self, Changes};
+use super::wire::Edit;
+use crate::error::Error;
+use crate::rules::locked::{self, Plan};
+use crate::sessions::history;
+use crate::sessions::model;
+use crate::sessions::record::RecordRow;
+use crate::state::AppState;
+use crate::sync;
+
+/// Changes what may be changed of a submitted session. Points are no part of it, and a repeated submit still gets
+/// the answer that the submit got.
+///
+/// # Errors
+/// 404 without such a session, 422 when locked fields differ from the plan, 409 before the submit.
+pub(super) async fn edit(
+    state: &AppState,
+    user: UserId,
+    id: &str,
+    edit: Edit,
+) -> Result<RecordRow, Error> {
+    let id = model::session_id(id)?;
+    let now = state.clock.now_naive();
+    let change = move |db: &mut Db| {
+        // Neither the plan nor that a session was submitted ever changes again: what is read here holds.
+        let row = history::queries::find(db, user, &id)?.ok_or(Error::SessionNotFound)?;
+        let differing = locked::differences(&plan(&row), &edit.locked());
+        if !differing.is_empty() {
+            return Err(Error::LockedFieldsDiffer(differing));
+        }
+        if row.submitted_at.is_none() {
+            return Err(Error::SessionNotSubmitted);
+        }
+        if edit.changes_nothing() {
+            return Ok(row);
+        }
+        let tags = edit.tags.map(|tags| serde_json::to_string(&tags));
+        let changes = Changes {
+            note: edit.note,
+            quality_rating: edit.quality_rating,
+            tags: tags.transpose().map_err(Error::internal)?,
+            seq: sync::bump(db, user)?,
+            now,
+        };
+        queries::update(db, user, id, changes)?.ok_or(Error::SessionNotFound)
+    };
+    let edited = state.pool.write_tx(change).await?;
+    state.live.wake();
+    Ok(edited)
+}
+
+fn plan(row: &RecordRow) -> Plan<'_> {
+    Plan {
+        category: &row.category,
+        duration: row.planned_duration.into(),
+        project_id: &row.project_id,
+        planning_note: &row.planning_note,
+    }
+}

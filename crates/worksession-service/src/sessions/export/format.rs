@@ -1,0 +1,73 @@
+use std::str::FromStr;
+
+use super::{calendar, json, table};
+use crate::error::Error;
+use crate::sessions::record::RecordRow;
+
+/// The form of an exported file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    /// For spreadsheets (RFC 4180).
+    Csv,
+    /// Everything, as the API shows it.
+    Json,
+    /// For calendars (RFC 5545): what was executed.
+    Ics,
+}
+
+impl Format {
+    /// The name in `?format=` and of the file's end.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Json => "json",
+            Self::Ics => "ics",
+        }
+    }
+
+    pub(super) fn content_type(self) -> &'static str {
+        match self {
+            Self::Csv => "text/csv; charset=utf-8; header=present",
+            Self::Json => "application/json",
+            Self::Ics => "text/calendar; charset=utf-8",
+        }
+    }
+
+    /// What stands before the first session.
+    pub(super) fn head(self) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::Csv => table::head(),
+            Self::Json => Ok(json::HEAD.to_vec()),
+            Self::Ics => Ok(calendar::HEAD.to_vec()),
+        }
+    }
+
+    /// Some sessions; `first` when none came before.
+    pub(super) fn sessions(self, rows: Vec<RecordRow>, first: bool) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::Csv => table::lines(rows),
+            Self::Json => json::elements(rows, first),
+            Self::Ics => Ok(calendar::events(&rows).into_bytes()),
+        }
+    }
+
+    /// What stands after the last one.
+    pub(super) fn tail(self) -> &'static [u8] {
+        match self {
+            Self::Csv => b"",
+            Self::Json => json::TAIL,
+            Self::Ics => calendar::TAIL,
+        }
+    }
+}
+
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        [Self::Csv, Self::Json, Self::Ics]
+            .into_iter()
+            .find(|format| format.name() == name)
+            .ok_or_else(|| Error::invalid("format must be csv, json or ics"))
+    }
+}

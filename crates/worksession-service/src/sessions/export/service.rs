@@ -1,0 +1,93 @@
+use actix_web::web::Bytes;
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use futures_util::Stream;
+use futures_util::stream::try_unfold;
+
+use super::format::Format;
+use super::queries::{self, PAGE};
+use super::wire::ExportQuery;
+use crate::error::Error;
+use crate::page::Position;
+use crate::sessions::history::Span;
+use crate::sessions::record::RecordRow;
+use crate::state::{AppState, State};
+
+/// A file on its way. It holds a page of sessions at most, and between two pages nothing but where it is.
+pub(super) struct Export {
+    state: State,
+    user: UserId,
+    pub(super) format: Format,
+    until: NaiveDateTime,
+    next: Next,
+}
+
+enum Next {
+    /// The first page, read before the answer began, so that what goes wrong then is still said in it.
+    First(Vec<RecordRow>),
+    After(Position),
+    End,
+}
+
+/// Begins a file of the user's sessions, oldest first.
+///
+/// # Errors
+/// 400 for parameters that do not fit, 503 when the database is away.
+pub(super) async fn open(state: State, user: UserId, query: ExportQuery) -> Result<Export, Error> {
+    let format = query.format.as_deref().unwrap_or("json").parse()?;
+    let span = Span::parse(query.from.as_deref(), query.to.as_deref())?;
+    let read = state.pool.read::<_, Error, _>(move |db| {
+        let (from, until) = span.starts(db, user)?;
+        Ok((queries::page(db, user, Position::at(from), until)?, until))
+    });
+    let (rows, until) = read.await?;
+    Ok(Export {
+        state,
+        user,
+        format,
+        until,
+        next: Next::First(rows),
+    })
+}
+
+impl Export {
+    /// The file in pieces, each read when it is asked for. A piece that cannot be read breaks the connection off:
+    /// a file that ends as it should is whole.
+    pub(super) fn into_stream(self) -> impl Stream<Item = Result<Bytes, Error>> {
+        try_unfold(self, Self::piece)
+    }
+
+    async fn piece(mut self) -> Result<Option<(Bytes, Self)>, Error> {
+        let (rows, first) = match std::mem::replace(&mut self.next, Next::End) {
+            Next::First(rows) => (rows, true),
+            Next::After(place) => (self.read(place).await?, false),
+            Next::End => return Ok(None),
+        };
+        let mut piece = if first {
+            self.format.head()?
+        } else {
+            Vec::new()
+        };
+        let last = rows.last().map(|row| Position {
+            started_at: row.started_at,
+            session_id: row.session_id.clone(),
+        });
+        let more = last.filter(|_| rows.len() == PAGE);
+        piece.extend(self.format.sessions(rows, first)?);
+        match more {
+            Some(place) => self.next = Next::After(place),
+            None => piece.extend(self.format.tail()),
+        }
+        Ok(Some((piece.into(), self)))
+    }
+
+    async fn read(&self, after: Position) -> Result<Vec<RecordRow>, Error> {
+        let (user, until) = (self.user, self.until);
+        let state: &AppState = &self.state;
+        state
+            .pool
+            .read(move |db| Ok(queries::page(db, user, after, until)?))
+            .await
+            .inspect_err(|cause| log::warn!("an export broke off: {cause}"))
+    }
+}

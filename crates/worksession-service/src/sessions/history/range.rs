@@ -1,0 +1,150 @@
+use auth_types::UserId;
+use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
+use chrono_tz::Tz;
+use db_kit::Db;
+use diesel::QueryResult;
+
+use crate::error::Error;
+use crate::page::Position;
+use crate::preferences;
+use crate::rules::local_day::start_of_day;
+use crate::rules::time::parse_instant;
+
+/// One end of a span of time, as clients write it: a local date or an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// On the user's own calendar.
+    Day(NaiveDate),
+    /// UTC.
+    Instant(NaiveDateTime),
+}
+
+/// `from` and `to`; both ends belong to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::sessions) struct Span {
+    from: Option<End>,
+    to: Option<End>,
+}
+
+impl Span {
+    /// Reads the two parameters; an empty one is none.
+    pub(in crate::sessions) fn parse(from: Option<&str>, to: Option<&str>) -> Result<Self, Error> {
+        Ok(Self {
+            from: end("from", from)?,
+            to: end("to", to)?,
+        })
+    }
+
+    /// From when and until before when (UTC) a session of the user's must have started. The user's zone is
+    /// read only where a date asks for it.
+    pub(in crate::sessions) fn starts(
+        &self,
+        db: &mut Db,
+        user: UserId,
+    ) -> QueryResult<(NaiveDateTime, NaiveDateTime)> {
+        let dated = [self.from, self.to]
+            .iter()
+            .any(|end| matches!(end, Some(End::Day(_))));
+        let zone = if dated {
+            preferences::get_or_default(db, user)?.tz()
+        } else {
+            Tz::UTC
+        };
+        Ok(self.starts_in(zone))
+    }
+
+    fn starts_in(&self, zone: Tz) -> (NaiveDateTime, NaiveDateTime) {
+        let from = match self.from {
+            None => NaiveDateTime::default(),
+            Some(End::Day(day)) => start_of_day(day, zone),
+            Some(End::Instant(at)) => at,
+        };
+        let until = match self.to {
+            None => Position::last().started_at,
+            Some(End::Day(day)) => start_of_day(day + TimeDelta::days(1), zone),
+            // Times are kept in microseconds.
+            Some(End::Instant(at)) => at + TimeDelta::microseconds(1),
+        };
+        (from, until.min(Position::last().started_at))
+    }
+}
+
+fn end(field: &'static str, text: Option<&str>) -> Result<Option<End>, Error> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let end = parse_day(text)
+        .map(End::Day)
+        .or_else(|| parse_instant(text).map(End::Instant));
+    end.map(Some).ok_or_else(|| {
+        Error::invalid(format!(
+            "{field} must be a date (YYYY-MM-DD) or an RFC 3339 time"
+        ))
+    })
+}
+
+/// `YYYY-MM-DD` in the years that sessions can have.
+fn parse_day(text: &str) -> Option<NaiveDate> {
+    let day: NaiveDate = text.parse().ok()?;
+    let canonical = day.to_string() == text;
+    let years = NaiveDate::default()..Position::last().started_at.date();
+    (canonical && years.contains(&day)).then_some(day)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+    use super::*;
+
+    fn starts(from: &str, to: &str, zone: &str) -> (String, String) {
+        let (from, until) = Span::parse(Some(from), Some(to))
+            .unwrap()
+            .starts_in(zone.parse().unwrap());
+        (from.to_string(), until.to_string())
+    }
+
+    #[test]
+    fn both_ends_belong_to_a_span() {
+        assert_eq!(
+            starts("2026-11-21", "2026-11-21", "Europe/Berlin"),
+            ("2026-11-20 23:00:00".into(), "2026-11-21 23:00:00".into())
+        );
+        assert_eq!(
+            starts(
+                "2026-11-21T09:00:00+01:00",
+                "2026-11-21T09:00:00Z",
+                "Asia/Tokyo"
+            ),
+            (
+                "2026-11-21 08:00:00".into(),
+                "2026-11-21 09:00:00.000001".into()
+            )
+        );
+        assert_eq!(
+            starts("", "", "Asia/Tokyo"),
+            ("1970-01-01 00:00:00".into(), "9999-12-31 00:00:00".into())
+        );
+    }
+
+    #[test]
+    fn what_is_neither_a_date_nor_an_instant_is_refused_by_name() {
+        for text in [
+            "yesterday",
+            "2026-11-31",
+            "2026-1-1",
+            "1969-12-31",
+            "9999-12-31",
+            "+12026-01-01",
+            " 2026-11-21",
+            "2026-11-21T09:00:00",
+            "20261121",
+        ] {
+            let refused = Span::parse(None, Some(text)).map_err(|error| error.to_string());
+            assert_eq!(
+                refused,
+                Err("to must be a date (YYYY-MM-DD) or an RFC 3339 time".to_owned()),
+                "{text}"
+            );
+        }
+    }
+}

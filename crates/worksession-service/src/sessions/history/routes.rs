@@ -1,0 +1,51 @@
+use actix_web::web;
+use service_kit::Problem;
+use service_kit::http::{Path, Query};
+
+use super::service;
+use super::wire::{ListQuery, SessionResponse, SessionsResponse};
+use crate::auth::{Caller, SessionsRead};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::State;
+
+/// Lists the caller's sessions, newest first.
+#[utoipa::path(
+    get, path = "/api/sessions", tag = "sessions", params(ListQuery), security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "A page of them", body = SessionsResponse),
+        (status = 400, description = "A parameter does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Insufficient scope", body = ErrorBody),
+        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
+    )
+)]
+pub(crate) async fn list(
+    state: State,
+    caller: Caller<SessionsRead>,
+    query: Result<Query<ListQuery>, Problem>,
+) -> Result<web::Json<SessionsResponse>, Error> {
+    let filter = query?.0.try_into()?;
+    Ok(web::Json(service::list(&state, caller.id, filter).await?))
+}
+
+/// Shows one of the caller's sessions.
+#[utoipa::path(
+    get, path = "/api/sessions/{id}", tag = "sessions", params(("id" = String, Path)),
+    security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The session", body = SessionResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Insufficient scope", body = ErrorBody),
+        (status = 404, description = "Session not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn get(
+    state: State,
+    caller: Caller<SessionsRead>,
+    Path((id,)): Path<(String,)>,
+) -> Result<web::Json<SessionResponse>, Error> {
+    Ok(web::Json(
+        service::get(&state, caller.id, &id).await?.into(),
+    ))
+}

@@ -1,0 +1,86 @@
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+
+use super::queries::{self, ListArguments, Look};
+use super::wire::{Filter, SessionsResponse};
+use crate::error::Error;
+use crate::page::Position;
+use crate::sessions::model::{self, Status};
+use crate::sessions::record::RecordRow;
+use crate::state::AppState;
+
+/// A page of the user's sessions, newest first. A filter that matches little looks at 10,000 sessions and then
+/// says where it stopped: a request costs the same however long the history is.
+pub(super) async fn list(
+    state: &AppState,
+    user: UserId,
+    filter: Filter,
+) -> Result<SessionsResponse, Error> {
+    let read = state.pool.read::<_, Error, _>(move |db| {
+        let (from, until) = filter.span.starts(db, user)?;
+        let look = filter.look();
+        let arguments = filter.arguments(user, from, Position::at(until));
+        let mut rows = queries::list(db, look, &arguments)?;
+        let page = usize::try_from(filter.limit).unwrap_or_default();
+        let next = if rows.len() > page {
+            rows.truncate(page);
+            rows.last().map(position)
+        } else {
+            queries::last_looked_at(db, look, &arguments)?
+        };
+        Ok(SessionsResponse::new(rows, next.as_ref()))
+    });
+    read.await
+}
+
+/// One session of the user's.
+pub(super) async fn get(state: &AppState, user: UserId, id: &str) -> Result<RecordRow, Error> {
+    let id = model::session_id(id)?;
+    let read = state
+        .pool
+        .read::<_, Error, _>(move |db| Ok(queries::find(db, user, &id)?));
+    read.await?.ok_or(Error::SessionNotFound)
+}
+
+fn position(row: &RecordRow) -> Position {
+    Position {
+        started_at: row.started_at,
+        session_id: row.session_id.clone(),
+    }
+}
+
+impl Filter {
+    fn look(&self) -> Look {
+        let is_open = |status: &Status| matches!(status, Status::Running | Status::AwaitingSubmit);
+        match &self.statuses {
+            Some(statuses) if statuses.iter().all(is_open) => Look::Open,
+            None if self.project.is_none() && self.category.is_none() && self.tag.is_none() => {
+                Look::Plain
+            }
+            _ => Look::Filtered,
+        }
+    }
+
+    fn arguments(&self, user: UserId, from: NaiveDateTime, until: Position) -> ListArguments {
+        // A cursor may be of a longer span.
+        let until = match &self.after {
+            Some(after) if *after < until => after.clone(),
+            _ => until,
+        };
+        let names = |statuses: &Vec<Status>| {
+            let names = statuses.iter().map(|status| status.as_str());
+            format!(",{},", names.collect::<Vec<_>>().join(","))
+        };
+        ListArguments {
+            user_id: user.get(),
+            from,
+            until: until.started_at,
+            until_id: until.session_id,
+            statuses: self.statuses.as_ref().map(names),
+            project_id: self.project.map(|project| project.to_string()),
+            category: self.category.clone(),
+            tag: self.tag.clone(),
+            limit: self.limit + 1,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::range::Span;
+use crate::error::Error;
+use crate::page::{Position, page_size};
+use crate::projects::ProjectRef;
+use crate::sessions::model::Status;
+use crate::sessions::record::{RecordRow, SessionRecord};
+
+/// Which sessions; an empty parameter is none.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct ListQuery {
+    /// `running`, `awaiting_submit`, `completed`, `partial`, `abandoned`, or several with commas between them.
+    status: Option<String>,
+    /// `team_N`, `personal_N` or `none`.
+    project_id: Option<String>,
+    /// The category as it was planned.
+    category: Option<String>,
+    /// A tag as it was given.
+    tag: Option<String>,
+    /// Started then or later: a date (YYYY-MM-DD) in the user's time zone, or an RFC 3339 time.
+    from: Option<String>,
+    /// Started then or earlier: a date (YYYY-MM-DD) in the user's time zone, or an RFC 3339 time.
+    to: Option<String>,
+    /// 1 to 200; 50 when absent.
+    #[param(minimum = 1, maximum = 200)]
+    limit: Option<i64>,
+    /// The `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// The same, checked.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    /// None for all.
+    pub(crate) statuses: Option<Vec<Status>>,
+    pub(crate) project: Option<ProjectRef>,
+    pub(crate) category: Option<String>,
+    pub(crate) tag: Option<String>,
+    pub(crate) span: Span,
+    pub(crate) limit: i32,
+    pub(crate) after: Option<Position>,
+}
+
+impl TryFrom<ListQuery> for Filter {
+    type Error = Error;
+
+    fn try_from(query: ListQuery) -> Result<Self, Error> {
+        let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+        let project = given(query.project_id).map(|text| {
+            text.parse()
+                .map_err(|_: Error| Error::invalid("project_id must be team_N, personal_N or none"))
+        });
+        Ok(Self {
+            statuses: given(query.status).as_deref().map(statuses).transpose()?,
+            project: project.transpose()?,
+            category: given(query.category),
+            tag: given(query.tag),
+            span: Span::parse(query.from.as_deref(), query.to.as_deref())?,
+            limit: page_size(query.limit)?,
+            after: given(query.cursor)
+                .map(|cursor| cursor.parse())
+                .transpose()?,
+        })
+    }
+}
+
+fn statuses(text: &str) -> Result<Vec<Status>, Error> {
+    let read = |name: &str| {
+        Status::named(name).ok_or_else(|| {
+            let names = Status::ALL.map(Status::as_str).join(", ");
+            Error::invalid(format!("status must be of {names}"))
+        })
+    };
+    text.split(',').map(read).collect()
+}
+
+/// A page of sessions, newest first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionsResponse {
+    success: bool,
+    sessions: Vec<SessionRecord>,
+    /// Where the next page begins; null on the last one. A page of a filter that matches little may hold fewer
+    /// sessions than `limit`, or none, and still have one.
+    next_cursor: Option<String>,
+}
+
+impl SessionsResponse {
+    pub(super) fn new(rows: Vec<RecordRow>, next: Option<&Position>) -> Self {
+        Self {
+            success: true,
+            sessions: rows.into_iter().map(Into::into).collect(),
+            next_cursor: next.map(ToString::to_string),
+        }
+    }
+}
+
+/// One session.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionResponse {
+    success: bool,
+    session: SessionRecord,
+}
+
+impl From<RecordRow> for SessionResponse {
+    fn from(row: RecordRow) -> Self {
+        Self {
+            success: true,
+            session: row.into(),
+        }
+    }
+}

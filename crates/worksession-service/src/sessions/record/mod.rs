@@ -1,0 +1,9 @@
+//! A session as its user reads it, wherever one is shown: in lists, alone, in an export, among changes.
+
+mod model;
+mod wire;
+
+#[cfg(test)]
+pub(crate) use model::{Flags, Tags};
+pub(crate) use model::{RecordRow, RecordSql, record_columns};
+pub(crate) use wire::SessionRecord;

@@ -1,0 +1,134 @@
+use chrono::NaiveDateTime;
+use diesel::backend::Backend;
+use diesel::deserialize::{self, FromSql};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
+
+use super::wire::Flag;
+use crate::rules::integrity;
+use crate::sessions::model::Status;
+
+/// A session as its user reads it; the fields are the columns of [`record_columns!`] in their order.
+#[derive(Debug, Clone, Queryable)]
+pub(crate) struct RecordRow {
+    pub(crate) session_id: String,
+    pub(crate) status: Status,
+    pub(crate) category: String,
+    /// Minutes.
+    pub(crate) planned_duration: i32,
+    pub(crate) planning_note: String,
+    /// `team_N`, `personal_N` or `none`.
+    pub(crate) project_id: String,
+    pub(crate) project_name: String,
+    pub(crate) started_at: NaiveDateTime,
+    pub(crate) expected_end_at: NaiveDateTime,
+    /// None only while it runs.
+    pub(crate) ended_at: Option<NaiveDateTime>,
+    /// As the client said it.
+    pub(crate) start_time: Option<NaiveDateTime>,
+    /// As the client said it.
+    pub(crate) end_time: Option<NaiveDateTime>,
+    pub(crate) submitted_at: Option<NaiveDateTime>,
+    pub(crate) credited_minutes: i32,
+    /// Hundredths.
+    pub(crate) points_centi: i64,
+    pub(crate) note: String,
+    pub(crate) quality_rating: Option<i32>,
+    pub(crate) tags: Tags,
+    pub(crate) client: String,
+    pub(crate) flags: Flags,
+}
+
+/// The SQL types of [`RecordRow`].
+pub(crate) type RecordSql = (
+    Text,
+    Text,
+    Text,
+    Integer,
+    Text,
+    Text,
+    Text,
+    Timestamp,
+    Timestamp,
+    Nullable<Timestamp>,
+    Nullable<Timestamp>,
+    Nullable<Timestamp>,
+    Nullable<Timestamp>,
+    Integer,
+    BigInt,
+    Text,
+    Nullable<Integer>,
+    Text,
+    Text,
+    Text,
+);
+
+/// The columns of [`RecordRow`] for a statement that is a text and calls the table `sessions`; good in
+/// `RETURNING` too.
+macro_rules! record_columns {
+    () => {
+        "session_id, status, category, planned_duration, planning_note, project_id, project_name, started_at, \
+         expected_end_at, ended_at, start_time, end_time, submitted_at, credited_minutes, points_centi, note, \
+         quality_rating, tags, client, \
+         COALESCE((SELECT string_agg(f.kind || ':' || f.severity || ':' || f.amount || ':' || f.state, ',' ORDER BY f.id) FROM session_flags f \
+          WHERE f.session_id = sessions.session_id), '')"
+    };
+}
+pub(crate) use record_columns;
+
+/// The tags of a session, stored as a JSON array.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Tags(pub(crate) Vec<String>);
+
+/// The flags of a session in the order in which they were raised, read as `kind:severity:amount:state,…`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Flags(pub(crate) Vec<Flag>);
+
+impl<DB: Backend> FromSql<Text, DB> for Tags
+where
+    String: FromSql<Text, DB>,
+{
+    fn from_sql(value: DB::RawValue<'_>) -> deserialize::Result<Self> {
+        let text = <String as FromSql<Text, DB>>::from_sql(value)?;
+        Ok(Self(serde_json::from_str(&text)?))
+    }
+}
+
+impl<DB: Backend> FromSql<Text, DB> for Flags
+where
+    String: FromSql<Text, DB>,
+{
+    fn from_sql(value: DB::RawValue<'_>) -> deserialize::Result<Self> {
+        let text = <String as FromSql<Text, DB>>::from_sql(value)?;
+        let names = text.split(',').filter(|flag| !flag.is_empty());
+        let flags = names.map(|flag| {
+            let [kind, severity, amount, state] = flag.split(':').collect::<Vec<_>>()[..] else {
+                return Err("a flag with other than four parts".into());
+            };
+            Ok(Flag {
+                kind: kind.to_owned(),
+                severity: severity.to_owned(),
+                reason: integrity::reason(kind, amount.parse()?),
+                state: state.to_owned(),
+            })
+        });
+        flags.collect::<deserialize::Result<_>>().map(Self)
+    }
+}
+
+macro_rules! queryable_text {
+    ($($name:ident),*) => {
+        $(impl<DB: Backend> Queryable<Text, DB> for $name
+        where
+            Self: FromSql<Text, DB>,
+        {
+            type Row = Self;
+
+            fn build(row: Self) -> deserialize::Result<Self> {
+                Ok(row)
+            }
+        })*
+    };
+}
+
+queryable_text!(Tags, Flags);

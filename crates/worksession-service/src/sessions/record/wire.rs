@@ -1,0 +1,89 @@
+use chrono::{DateTime, NaiveDateTime, Utc};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::RecordRow;
+use crate::rules::points::Points;
+use crate::sessions::model::Status;
+use crate::sessions::wire::PreSessionProject;
+
+/// A session: what was planned, what was executed, what it earned.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SessionRecord {
+    /// UUIDv7.
+    session_id: String,
+    status: Status,
+    /// Locked.
+    category: String,
+    /// Minutes. Locked.
+    planned_duration: i32,
+    /// Locked.
+    planning_note: String,
+    /// Locked.
+    project: PreSessionProject,
+    /// The server's time.
+    started_at: DateTime<Utc>,
+    /// Start and planned duration.
+    expected_end_at: DateTime<Utc>,
+    /// When the server saw it end; null while it runs.
+    ended_at: Option<DateTime<Utc>>,
+    /// What the client said at submit; null before.
+    start_time: Option<DateTime<Utc>>,
+    /// What the client said at submit; null before.
+    end_time: Option<DateTime<Utc>>,
+    /// Null before.
+    submitted_at: Option<DateTime<Utc>>,
+    /// 0 before the submit.
+    credited_minutes: i32,
+    /// 0 before the submit.
+    points_awarded: Points,
+    /// The execution note; empty before the submit.
+    note: String,
+    /// 1 to 5.
+    quality_rating: Option<i32>,
+    tags: Vec<String>,
+    /// `client_a`, `client_b` or `session`.
+    client: String,
+    /// Signs of a manipulated client, in the order in which they were seen.
+    flags: Vec<Flag>,
+}
+
+/// A sign of a manipulated client.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Flag {
+    /// What was seen.
+    pub(crate) kind: String,
+    /// `info`, or `suspect`: off the boards until somebody has looked.
+    pub(crate) severity: String,
+    /// The same as a sentence, with its measure.
+    pub(crate) reason: String,
+    /// `open`, or what somebody decided: `cleared` or `upheld`.
+    pub(crate) state: String,
+}
+
+impl From<RecordRow> for SessionRecord {
+    fn from(row: RecordRow) -> Self {
+        let utc = |at: Option<NaiveDateTime>| at.map(|at| at.and_utc());
+        Self {
+            session_id: row.session_id,
+            status: row.status,
+            category: row.category,
+            planned_duration: row.planned_duration,
+            planning_note: row.planning_note,
+            project: PreSessionProject::new(row.project_id, row.project_name),
+            started_at: row.started_at.and_utc(),
+            expected_end_at: row.expected_end_at.and_utc(),
+            ended_at: utc(row.ended_at),
+            start_time: utc(row.start_time),
+            end_time: utc(row.end_time),
+            submitted_at: utc(row.submitted_at),
+            credited_minutes: row.credited_minutes,
+            points_awarded: Points(row.points_centi),
+            note: row.note,
+            quality_rating: row.quality_rating,
+            tags: row.tags.0,
+            client: row.client,
+            flags: row.flags.0,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// How far a client has followed its user's changes: the number of the last one it knows of. As a text, which clients
+/// keep and hand back without reading it, the letter leaves room for another kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cursor(i64);
+
+impl Cursor {
+    /// Before every change, those without a number too: a session of the version before has 0.
+    pub(super) const BEGINNING: Self = Self(-1);
+
+    /// After the change of that number.
+    pub(super) fn after(seq: i64) -> Self {
+        Self(seq)
+    }
+
+    /// The number of the last change that is known.
+    pub(super) fn seq(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "c{}", self.0)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        text.strip_prefix('c')
+            .and_then(|number| number.parse().ok())
+            .map(Self)
+            .filter(|cursor| cursor.0 >= 0 && cursor.to_string() == text)
+            .ok_or_else(|| Error::invalid("since is not a cursor"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_was_never_given_out_is_refused() {
+        for text in [
+            "",
+            "0",
+            "c",
+            "c-1",
+            "c+1",
+            "c01",
+            "C1",
+            "c1 ",
+            "c9223372036854775808",
+            "\u{663}",
+        ] {
+            let refused = text.parse::<Cursor>().map_err(|error| error.to_string());
+            assert_eq!(refused, Err("since is not a cursor".to_owned()), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_given_out_reads_back(seq in 0..=i64::MAX) {
+            let cursor = Cursor::after(seq);
+            prop_assert_eq!(cursor.to_string().parse::<Cursor>().ok(), Some(cursor));
+        }
+    }
+}

@@ -1,0 +1,36 @@
+use actix_web::web;
+use service_kit::Problem;
+use service_kit::http::{Query, endpoint};
+
+use super::cursor::Cursor;
+use super::status;
+use super::wire::{StatusQuery, SyncStatus};
+use crate::auth::{Caller, SessionsRead};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::State;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config.service(endpoint("/api/sync/status").get(get));
+}
+
+/// Tells what changed for the caller since the last answer, and which session runs.
+#[utoipa::path(
+    get, path = "/api/sync/status", tag = "live", params(StatusQuery), security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The changes", body = SyncStatus),
+        (status = 400, description = "since is not a cursor", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Insufficient scope", body = ErrorBody),
+        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
+    )
+)]
+pub(crate) async fn get(
+    state: State,
+    caller: Caller<SessionsRead>,
+    query: Result<Query<StatusQuery>, Problem>,
+) -> Result<web::Json<SyncStatus>, Error> {
+    let since = query?.0.since;
+    let since = since.map_or(Ok(Cursor::BEGINNING), |text| text.parse())?;
+    Ok(web::Json(status::status(&state, caller.id, since).await?))
+}

@@ -1,0 +1,58 @@
+use auth_types::UserId;
+
+use super::cursor::Cursor;
+use super::queries::{self, CHANGES, NewsRow};
+use super::wire::{Change, SyncStatus};
+use crate::error::Error;
+use crate::projects::ProjectRef;
+use crate::state::AppState;
+
+/// What changed for the user after `since`.
+pub(super) async fn status(
+    state: &AppState,
+    user: UserId,
+    since: Cursor,
+) -> Result<SyncStatus, Error> {
+    let now = state.clock.now();
+    let read = state
+        .pool
+        .read::<_, Error, _>(move |db| Ok(queries::since(db, user, since)?));
+    let mut rows = read.await?;
+    let (counted, looked) = rows
+        .first()
+        .map_or((0, None), |row| (row.counted, row.looked));
+    // It has no number, and so it comes last.
+    let is_running = |row: &mut NewsRow| row.kind.as_deref() == Some("running");
+    let running = rows.pop_if(is_running).and_then(|row| row.session);
+    let beyond = rows.len() > CHANGES;
+    rows.truncate(CHANGES);
+    let last = match rows.last().and_then(|row| row.seq) {
+        Some(last) if beyond => last,
+        _ => looked.unwrap_or(counted).min(counted),
+    };
+    Ok(SyncStatus {
+        success: true,
+        server_time: now,
+        cursor: Cursor::after(last).to_string(),
+        more: last < counted,
+        running_session: running.map(Into::into),
+        changes: rows.into_iter().filter_map(change).collect(),
+    })
+}
+
+/// None where there was nothing to tell but the counter.
+fn change(row: NewsRow) -> Option<Change> {
+    let at = row.changed_at?.and_utc();
+    let session = row.session.map(|session| Change::session(at, session));
+    let project = || {
+        row.project.map(|project| {
+            let id = ProjectRef::Personal(project.id).to_string();
+            Change::project(at, id, project)
+        })
+    };
+    let preferences = || {
+        row.settings
+            .map(|settings| Change::preferences(at, settings))
+    };
+    session.or_else(project).or_else(preferences)
+}

@@ -1,0 +1,36 @@
+use actix_web::web;
+use service_kit::Problem;
+use service_kit::http::{Path, Query};
+
+use super::service;
+use super::wire::{ActivityQuery, ActivityResponse};
+use crate::auth::{Caller, SessionsRead};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::projects::TeamProjectId;
+use crate::state::State;
+use crate::team_projects::read_id;
+
+/// Lists the newest sessions of all members on a team project; for members of its team.
+#[utoipa::path(
+    get, path = "/api/team-projects/{id}/activity", tag = "team projects",
+    params(("id" = TeamProjectId, Path), ActivityQuery), security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "A page of them, newest first", body = ActivityResponse),
+        (status = 400, description = "A parameter does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
+        (status = 404, description = "Team project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn list(
+    state: State,
+    caller: Caller<SessionsRead>,
+    Path((id,)): Path<(String,)>,
+    query: Result<Query<ActivityQuery>, Problem>,
+) -> Result<web::Json<ActivityResponse>, Error> {
+    let id = read_id(&id)?;
+    Ok(web::Json(
+        service::list(&state, caller.into(), id, query).await?,
+    ))
+}

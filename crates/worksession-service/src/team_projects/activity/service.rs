@@ -1,0 +1,41 @@
+use std::sync::Arc;
+
+use db_kit::Db;
+use service_kit::Problem;
+use service_kit::http::Query;
+
+use super::queries;
+use super::wire::{ActivityQuery, ActivityResponse};
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::page::{Position, page_size};
+use crate::projects::TeamProjectId;
+use crate::state::AppState;
+use crate::team_projects::get_as_member;
+
+/// A page of what the team did on the project, for its members; archived or not.
+pub(super) async fn list(
+    state: &AppState,
+    caller: Arc<CurrentUser>,
+    id: TeamProjectId,
+    query: Result<Query<ActivityQuery>, Problem>,
+) -> Result<ActivityResponse, Error> {
+    let read = move |db: &mut Db| {
+        // The right comes before the query.
+        get_as_member(db, id, &caller)?;
+        let query = query?.0;
+        let limit = page_size(query.limit)?;
+        let cursor = query.cursor.filter(|cursor| !cursor.is_empty());
+        let until = cursor.map_or_else(|| Ok(Position::last()), |cursor| cursor.parse())?;
+        let mut rows = queries::newest(db, id, until, limit + 1)?;
+        let page = usize::try_from(limit).unwrap_or_default();
+        let more = rows.len() > page;
+        rows.truncate(page);
+        let last = rows.last().filter(|_| more).map(|row| Position {
+            started_at: row.started_at,
+            session_id: row.session_id.clone(),
+        });
+        Ok(ActivityResponse::new(rows, last.as_ref()))
+    };
+    state.pool.read(read).await
+}

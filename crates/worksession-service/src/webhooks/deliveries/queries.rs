@@ -1,0 +1,168 @@
+use chrono::NaiveDateTime;
+use db_kit::Db;
+use diesel::prelude::*;
+use event_types::{WebhookAttempted, WebhookOutcome};
+
+use super::model::{DeliveryRow, NewDelivery, PENDING};
+use crate::schema::webhook_deliveries as log;
+use crate::webhooks::model::WebhookId;
+
+type Columns = (
+    log::delivery_id,
+    log::event_id,
+    log::event_type,
+    log::session_id,
+    log::state,
+    log::attempts,
+    log::status_code,
+    log::duration_ms,
+    log::reason,
+    log::created_at,
+    log::last_attempt_at,
+    log::next_attempt_at,
+);
+
+const COLUMNS: Columns = (
+    log::delivery_id,
+    log::event_id,
+    log::event_type,
+    log::session_id,
+    log::state,
+    log::attempts,
+    log::status_code,
+    log::duration_ms,
+    log::reason,
+    log::created_at,
+    log::last_attempt_at,
+    log::next_attempt_at,
+);
+
+pub(super) fn insert(db: &mut Db, new: &NewDelivery) -> QueryResult<()> {
+    diesel::insert_into(log::table)
+        .values(new)
+        .execute(db)
+        .map(drop)
+}
+
+/// Up to `limit` calls of a webhook, the newest first, those older than `before` when it is given.
+pub(super) fn list(
+    db: &mut Db,
+    webhook: WebhookId,
+    before: Option<&str>,
+    limit: i64,
+) -> QueryResult<Vec<DeliveryRow>> {
+    let page = log::table
+        .filter(log::webhook_id.eq(webhook.get()))
+        .order(log::delivery_id.desc())
+        .limit(limit)
+        .select(COLUMNS);
+    match before {
+        Some(before) => page.filter(log::delivery_id.lt(before)).load(db),
+        None => page.load(db),
+    }
+}
+
+/// One call of a webhook.
+pub(super) fn find(
+    db: &mut Db,
+    webhook: WebhookId,
+    delivery: &str,
+) -> QueryResult<Option<DeliveryRow>> {
+    log::table
+        .filter(log::webhook_id.eq(webhook.get()))
+        .filter(log::delivery_id.eq(delivery))
+        .select(COLUMNS)
+        .first(db)
+        .optional()
+}
+
+/// Has a settled call wait again; none when it waits already or there is no such call.
+pub(super) fn reopen(
+    db: &mut Db,
+    webhook: WebhookId,
+    delivery: &str,
+) -> QueryResult<Option<DeliveryRow>> {
+    let settled = log::table
+        .filter(log::webhook_id.eq(webhook.get()))
+        .filter(log::delivery_id.eq(delivery))
+        .filter(log::state.ne(PENDING));
+    diesel::update(settled)
+        .set((log::state.eq(PENDING), log::reason.eq(None::<String>)))
+        .returning(COLUMNS)
+        .get_result(db)
+        .optional()
+}
+
+/// Writes down how a call stands, unless a later word was heard before.
+pub(crate) fn note(db: &mut Db, word: &WebhookAttempted) -> QueryResult<usize> {
+    let state = match word.outcome {
+        WebhookOutcome::Delivered => "delivered",
+        WebhookOutcome::Pending => PENDING,
+        WebhookOutcome::Failed => "failed",
+        WebhookOutcome::Skipped => "skipped",
+    };
+    let tried = word.duration_ms.is_some().then(|| word.at.naive_utc());
+    let next = word.next_attempt_at.map(|at| at.naive_utc());
+    let older = log::table
+        .filter(log::delivery_id.eq(word.delivery_id.to_string()))
+        .filter(log::step.lt(word.step));
+    let outcome = (
+        log::state.eq(state),
+        log::step.eq(word.step),
+        log::attempts.eq(word.attempts),
+        log::reason.eq(&word.reason),
+        log::next_attempt_at.eq(next),
+    );
+    match tried {
+        // Words without a try leave what the last one came to.
+        None => diesel::update(older).set(outcome).execute(db),
+        Some(at) => {
+            let answer = (
+                log::status_code.eq(word.status_code.map(i32::from)),
+                log::duration_ms.eq(word.duration_ms),
+                log::last_attempt_at.eq(at),
+            );
+            diesel::update(older).set((outcome, answer)).execute(db)
+        }
+    }
+}
+
+/// Deletes up to `limit` calls of a webhook.
+pub(in crate::webhooks) fn delete_of(
+    db: &mut Db,
+    webhook: WebhookId,
+    limit: i64,
+) -> QueryResult<usize> {
+    let ids: Vec<String> = log::table
+        .filter(log::webhook_id.eq(webhook.get()))
+        .limit(limit)
+        .select(log::delivery_id)
+        .load(db)?;
+    diesel::delete(log::table.filter(log::delivery_id.eq_any(&ids))).execute(db)
+}
+
+/// Whether there are calls that were asked for before `until`.
+pub(in crate::webhooks) fn any_before(db: &mut Db, until: NaiveDateTime) -> QueryResult<bool> {
+    let first: Option<String> = log::table
+        .filter(log::created_at.lt(until))
+        .order(log::created_at)
+        .select(log::delivery_id)
+        .first(db)
+        .optional()?;
+    Ok(first.is_some())
+}
+
+/// Deletes up to `limit` calls that were asked for before `until`.
+pub(in crate::webhooks) fn delete_before(
+    db: &mut Db,
+    until: NaiveDateTime,
+    limit: i64,
+) -> QueryResult<usize> {
+    let ids: Vec<String> = log::table
+        .filter(log::created_at.lt(until))
+        .order(log::created_at)
+        .limit(limit)
+        .select(log::delivery_id)
+        .load(db)?;
+    diesel::delete(log::table.filter(log::delivery_id.eq_any(&ids))).execute(db)
+}

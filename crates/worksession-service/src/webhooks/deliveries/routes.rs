@@ -1,0 +1,91 @@
+use actix_web::{HttpResponse, web};
+use service_kit::Problem;
+use service_kit::http::{Path, Query, RequestId, endpoint};
+use uuid::Uuid;
+
+use super::service;
+use super::wire::{DeliveriesResponse, DeliveryResponse, LogQuery};
+use crate::auth::{Caller, SessionsRead, WebhooksWrite};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::State;
+use crate::webhooks::model::WebhookId;
+use crate::webhooks::routes::read_id;
+
+pub(in crate::webhooks) fn configure(config: &mut web::ServiceConfig) {
+    config
+        .service(endpoint("/api/webhooks/{id}/deliveries").get(list))
+        .service(endpoint("/api/webhooks/{id}/deliveries/{delivery_id}/replay").post(replay))
+        .service(endpoint("/api/webhooks/{id}/test").post(test));
+}
+
+/// Lists the calls of a webhook of the last 30 days.
+#[utoipa::path(
+    get, path = "/api/webhooks/{id}/deliveries", tag = "webhooks",
+    params(("id" = WebhookId, Path), LogQuery), security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The calls, the newest first", body = DeliveriesResponse),
+        (status = 400, description = "The query does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
+        (status = 404, description = "Webhook not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn list(
+    state: State,
+    caller: Caller<SessionsRead>,
+    Path((id,)): Path<(String,)>,
+    query: Result<Query<LogQuery>, Problem>,
+) -> Result<web::Json<DeliveriesResponse>, Error> {
+    let page = service::list(&state, caller.into(), read_id(&id)?, query).await?;
+    Ok(web::Json(page))
+}
+
+/// Makes a call that is over once more: the same id and body, a new timestamp and signature.
+#[utoipa::path(
+    post, path = "/api/webhooks/{id}/deliveries/{delivery_id}/replay", tag = "webhooks",
+    params(("id" = WebhookId, Path), ("delivery_id" = Uuid, Path)),
+    security(("bearer" = ["integrations:write", "sessions:read"])),
+    responses(
+        (status = 202, description = "It will be made", body = DeliveryResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
+        (status = 404, description = "Webhook not found, Delivery not found", body = ErrorBody),
+        (status = 409, description = "Delivery is still under way, Webhook is switched off", body = ErrorBody),
+        (status = 429, description = "Too many requests", body = ErrorBody),
+    )
+)]
+pub(crate) async fn replay(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<WebhooksWrite>,
+    Path((id, delivery)): Path<(String, String)>,
+) -> Result<HttpResponse, Error> {
+    let id = read_id(&id)?;
+    let delivery: Uuid = delivery.parse().map_err(|_| Error::DeliveryNotFound)?;
+    let waiting = service::replay(&state, caller.into(), id, delivery, request_id).await?;
+    Ok(HttpResponse::Accepted().json(waiting))
+}
+
+/// Calls the webhook with an event `webhook.test.v1`.
+#[utoipa::path(
+    post, path = "/api/webhooks/{id}/test", tag = "webhooks", params(("id" = WebhookId, Path)),
+    security(("bearer" = ["integrations:write", "sessions:read"])),
+    responses(
+        (status = 202, description = "It will be called", body = DeliveryResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
+        (status = 404, description = "Webhook not found", body = ErrorBody),
+        (status = 409, description = "Webhook is switched off", body = ErrorBody),
+        (status = 429, description = "Too many requests", body = ErrorBody),
+    )
+)]
+pub(crate) async fn test(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<WebhooksWrite>,
+    Path((id,)): Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    let waiting = service::test(&state, caller.into(), read_id(&id)?, request_id).await?;
+    Ok(HttpResponse::Accepted().json(waiting))
+}

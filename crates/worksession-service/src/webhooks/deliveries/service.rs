@@ -1,0 +1,170 @@
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use db_kit::Db;
+use db_kit::outbox::{self, uuid_v7};
+use event_types::{Event, WebhookDue, WebhookReplayed, WebhookTest};
+use service_kit::Problem;
+use service_kit::http::{Query, RequestId};
+use uuid::Uuid;
+
+use super::model::{DeliveryRow, NewCall, NewDelivery, PENDING};
+use super::queries;
+use super::wire::{DeliveriesResponse, DeliveryResponse, LogQuery};
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::events;
+use crate::state::AppState;
+use crate::webhooks::model::{WebhookId, WebhookRow};
+use crate::webhooks::queries as webhooks;
+use crate::webhooks::service::managed;
+
+/// Calls on a page, unless the reader says otherwise.
+const PAGE: i64 = 50;
+/// The most on a page.
+const LONGEST_PAGE: i64 = 200;
+
+/// Writes a call into the log and asks the notifier for it; in the transaction of what it tells of.
+pub(in crate::webhooks) fn ask(
+    db: &mut Db,
+    call: NewCall,
+    now: DateTime<Utc>,
+) -> diesel::QueryResult<Uuid> {
+    let delivery_id = uuid_v7(now);
+    let new = NewDelivery {
+        delivery_id: delivery_id.to_string(),
+        webhook_id: call.webhook.get(),
+        user_id: call.user.get(),
+        event_id: call.event.id.to_string(),
+        event_type: call.event.event_type.clone(),
+        session_id: call.session.map(|session| session.to_string()),
+        state: PENDING,
+        step: 0,
+        attempts: 0,
+        created_at: now.naive_utc(),
+    };
+    queries::insert(db, &new)?;
+    let request_id = call.event.requestid.clone();
+    let due = WebhookDue {
+        webhook_id: call.webhook.get(),
+        revision: call.revision,
+        delivery_id,
+        user_id: call.user,
+        event: call.event,
+    };
+    outbox::enqueue(db, events::SOURCE, now, request_id, &due)?;
+    Ok(delivery_id)
+}
+
+pub(super) async fn list(
+    state: &AppState,
+    caller: Arc<CurrentUser>,
+    id: WebhookId,
+    query: Result<Query<LogQuery>, Problem>,
+) -> Result<DeliveriesResponse, Error> {
+    let look = move |db: &mut Db| {
+        // The right comes before the query.
+        managed(webhooks::find(db, id)?, &caller)?;
+        let (limit, before) = page(query?.0)?;
+        // One more tells whether there is a next page.
+        let rows = queries::list(db, id, before.as_deref(), limit + 1)?;
+        Ok::<_, Error>((rows, limit))
+    };
+    let (mut rows, limit) = state.pool.read(look).await?;
+    let length = usize::try_from(limit).unwrap_or(usize::MAX);
+    let more = rows.len() > length;
+    rows.truncate(length);
+    let last = rows.last().map(|row| row.delivery_id.clone());
+    Ok(DeliveriesResponse {
+        success: true,
+        next_cursor: last.filter(|_| more),
+        deliveries: rows.into_iter().map(Into::into).collect(),
+    })
+}
+
+/// How many calls, and the id before which they are.
+fn page(query: LogQuery) -> Result<(i64, Option<String>), Error> {
+    let limit = query.limit.unwrap_or(PAGE);
+    if !(1..=LONGEST_PAGE).contains(&limit) {
+        return Err(Error::invalid("limit must be 1 to 200"));
+    }
+    let before = query.cursor.map(|cursor| {
+        let id = cursor.parse::<Uuid>();
+        id.map_err(|_| Error::invalid("cursor is not valid"))
+    });
+    Ok((limit, before.transpose()?.map(|id| id.to_string())))
+}
+
+pub(super) async fn replay(
+    state: &AppState,
+    caller: Arc<CurrentUser>,
+    id: WebhookId,
+    delivery: Uuid,
+    request_id: RequestId,
+) -> Result<DeliveryResponse, Error> {
+    state.limit_calls_by_hand(caller.id)?;
+    let now = state.clock.now();
+    let change = move |db: &mut Db| {
+        in_use(managed(webhooks::find(db, id)?, &caller)?)?;
+        let name = delivery.to_string();
+        let Some(row) = queries::reopen(db, id, &name)? else {
+            return Err(match queries::find(db, id, &name)? {
+                Some(_) => Error::DeliveryUnderWay,
+                None => Error::DeliveryNotFound,
+            });
+        };
+        let event = WebhookReplayed {
+            webhook_id: id.get(),
+            delivery_id: delivery,
+        };
+        outbox::insert(db, &events::outbox_row(now, Some(&request_id), &event)?)?;
+        Ok(row)
+    };
+    wait_for(state, change).await
+}
+
+pub(super) async fn test(
+    state: &AppState,
+    caller: Arc<CurrentUser>,
+    id: WebhookId,
+    request_id: RequestId,
+) -> Result<DeliveryResponse, Error> {
+    state.limit_calls_by_hand(caller.id)?;
+    let now = state.clock.now();
+    let change = move |db: &mut Db| {
+        let webhook = in_use(managed(webhooks::find(db, id)?, &caller)?)?;
+        let data = WebhookTest {
+            webhook_id: id.get(),
+            requested_by: caller.username.clone(),
+        };
+        let request_id = Some(request_id.to_string());
+        let event = Event::new(uuid_v7(now), events::SOURCE, now, request_id, &data);
+        let call = NewCall {
+            webhook: id,
+            revision: webhook.revision,
+            user: caller.id,
+            session: None,
+            event: event.map_err(Error::internal)?,
+        };
+        let delivery = ask(db, call, now)?;
+        queries::find(db, id, &delivery.to_string())?.ok_or(Error::DeliveryNotFound)
+    };
+    wait_for(state, change).await
+}
+
+async fn wait_for(
+    state: &AppState,
+    change: impl FnOnce(&mut Db) -> Result<DeliveryRow, Error> + Send + 'static,
+) -> Result<DeliveryResponse, Error> {
+    let row = state.pool.write_tx(change).await?;
+    state.relay.wake();
+    Ok(row.into())
+}
+
+fn in_use(webhook: WebhookRow) -> Result<WebhookRow, Error> {
+    if webhook.is_active() {
+        Ok(webhook)
+    } else {
+        Err(Error::WebhookOff)
+    }
+}

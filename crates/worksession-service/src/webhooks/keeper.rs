@@ -1,0 +1,47 @@
+use std::time::Duration;
+
+use chrono::TimeDelta;
+
+use super::{deliveries, queries, service};
+use crate::chore::Chore;
+use crate::error::Error;
+use crate::state::{AppState, State};
+
+/// How long a call stands in the log.
+const KEPT: TimeDelta = TimeDelta::days(30);
+/// Rows that are deleted in one transaction, give or take the webhooks themselves.
+const BATCH: i64 = 1_000;
+
+/// Deletes calls that are long over, and what deleted webhooks left; now, and then each `every`.
+pub(crate) fn spawn(state: State, every: Duration) -> Chore {
+    Chore::spawn(
+        every,
+        "the log of webhooks could not be cleared",
+        move || {
+            let state = state.clone();
+            async move { look(&state).await }
+        },
+    )
+}
+
+async fn look(state: &AppState) -> Result<(), Error> {
+    let until = state.clock.now_naive() - KEPT;
+    let there_is_some = state.pool.read::<_, Error, _>(move |db| {
+        Ok(deliveries::queries::any_before(db, until)? || queries::find_deleted(db)?.is_some())
+    });
+    if !there_is_some.await? {
+        return Ok(());
+    }
+    loop {
+        let cleared = state.pool.write_tx::<_, Error, _>(move |db| {
+            let mut cleared = deliveries::queries::delete_before(db, until, BATCH)?;
+            if let Some(id) = queries::find_deleted(db)? {
+                cleared += service::clear(db, id, BATCH)?;
+            }
+            Ok(cleared)
+        });
+        if cleared.await? == 0 {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Which webhooks hear of a session: the service's own events, taken in once each.
+
+use auth_types::{TeamId, UserId};
+use broker::{BatchOptions, Broker, ConsumerHandle, Delivery, Queue, Verdict};
+use chrono::{DateTime, Utc};
+use db_kit::{Db, inbox};
+use event_types::{Event, SessionProject, SessionUser};
+use futures_util::StreamExt;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::deliveries::{self, NewCall};
+use super::model::{EVENTS, Listener};
+use super::queries;
+use crate::error::Error;
+use crate::state::{AppState, State};
+
+/// The consumer's name in the inbox.
+const CONSUMER: &str = "worksession.webhooks";
+
+/// Webhooks that are told side by side: few, because requests come first at the database.
+const AT_ONCE: usize = 4;
+
+/// What all session events say.
+#[derive(Debug, Deserialize)]
+struct About {
+    session_id: Uuid,
+    user: SessionUser,
+    project: SessionProject,
+}
+
+/// Starts to listen to the service's own session events.
+pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
+    broker.consume_batches(
+        Queue::WorksessionWebhooks,
+        BatchOptions::default(),
+        move |deliveries| {
+            let state = state.clone();
+            async move { hear(&state, deliveries).await }
+        },
+    )
+}
+
+/// Most sessions have no webhook, and cost their share of one read.
+async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
+    let read: Vec<_> = deliveries
+        .iter()
+        .map(|delivery| read(&delivery.body))
+        .collect();
+    let about = read.iter().flatten().map(|(_, about)| about);
+    let users: Vec<UserId> = about.clone().map(|about| about.user.id).collect();
+    let teams: Vec<TeamId> = about.filter_map(|about| about.project.team_id).collect();
+    let listening = state
+        .pool
+        .read(move |db| Ok::<_, Error>(queries::listening(db, &users, &teams)?))
+        .await;
+    let listening = match listening {
+        Ok(listening) => listening,
+        Err(cause) => {
+            log::warn!("webhooks hear of {} events later: {cause}", read.len());
+            return read.into_iter().map(|read| unheard(read.err())).collect();
+        }
+    };
+    let verdicts = read.into_iter().map(|read| async {
+        match read {
+            Err(reason) => Verdict::Park(reason),
+            Ok((_, about)) if !listening.to(about.user.id, about.project.team_id) => Verdict::Ack,
+            Ok((event, about)) => tell(state, event, about).await,
+        }
+    });
+    futures_util::stream::iter(verdicts)
+        .buffered(AT_ONCE)
+        .collect()
+        .await
+}
+
+fn unheard(unreadable: Option<String>) -> Verdict {
+    unreadable.map_or(Verdict::Retry, Verdict::Park)
+}
+
+async fn tell(state: &AppState, event: Event, about: About) -> Verdict {
+    let id = event.id;
+    match take_in(state, event, about).await {
+        Ok(()) => Verdict::Ack,
+        Err(cause) => {
+            log::warn!("webhooks hear of the event {id} later: {cause}");
+            Verdict::Retry
+        }
+    }
+}
+
+fn read(body: &[u8]) -> Result<(Event, About), String> {
+    let event = Event::decode(body).map_err(|cause| cause.to_string())?;
+    if !EVENTS.contains(&event.event_type.as_str()) {
+        return Err(format!("unknown event type {}", event.event_type));
+    }
+    let about = About::deserialize(&event.data).map_err(|cause| cause.to_string())?;
+    Ok((event, about))
+}
+
+async fn take_in(state: &AppState, event: Event, about: About) -> Result<(), Error> {
+    let (user, team) = (about.user.id, about.project.team_id);
+    let now = state.clock.now();
+    state
+        .pool
+        .write_tx(move |db| {
+            if inbox::record(db, CONSUMER, event.id, now.naive_utc())? {
+                let listeners = listeners(db, user, team, &event.event_type)?;
+                call(db, &listeners, &event, &about, now)?;
+            }
+            Ok::<_, Error>(())
+        })
+        .await?;
+    state.relay.wake();
+    Ok(())
+}
+
+fn listeners(
+    db: &mut Db,
+    user: UserId,
+    team: Option<TeamId>,
+    event_type: &str,
+) -> Result<Vec<Listener>, Error> {
+    let mut listeners = queries::listeners(db, user, team)?;
+    listeners.retain(|listener| listener.wants(event_type));
+    Ok(listeners)
+}
+
+fn call(
+    db: &mut Db,
+    listeners: &[Listener],
+    event: &Event,
+    about: &About,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    for listener in listeners {
+        let call = NewCall {
+            webhook: listener.id,
+            revision: listener.revision,
+            user: about.user.id,
+            session: Some(about.session_id),
+            event: event.clone(),
+        };
+        deliveries::ask(db, call, now)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_unreadable_or_of_another_version_is_parked_with_a_reason() {
+        let event = |event_type: &str, data: &str| {
+            format!(
+                r#"{{"specversion":"1.0","id":"01945b7a-0000-7000-8000-000000000001","source":"s","type":"{event_type}",
+                "subject":"x","time":"2026-11-21T12:00:00Z","datacontenttype":"application/json","data":{data}}}"#
+            )
+        };
+        for (body, reason) in [
+            (event("session.started.v2", "{}"), "session.started.v2"),
+            (event("session.started.v1", "{}"), "session_id"),
+            (String::new(), "decode"),
+        ] {
+            let refused = read(body.as_bytes()).err().unwrap_or_default();
+            assert!(refused.contains(reason), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Webhooks: addresses of a user's, or of a team's, own that are told of sessions.
+//!
+//! Here is who has which webhook, what each is told, and the log of the calls; the notifier makes them. An
+//! address and the secrets that sign are kept sealed and told to the notifier so, in an event written with
+//! the change. Which webhooks hear of a session is decided by [`matching`], which takes the service's own
+//! session events in: whatever happens after a webhook was made finds it, and a start or a submit does not
+//! wait for it.
+
+pub(crate) mod deliveries;
+pub(crate) mod keeper;
+mod matching;
+pub(crate) mod model;
+pub(crate) mod queries;
+pub(crate) mod routes;
+mod service;
+mod target;
+mod wire;
+
+pub(crate) use matching::spawn;
+pub(crate) use model::{Owner, WebhookId};
+pub(crate) use routes::configure;
+pub(crate) use service::{switch_off, take_away};

@@ -1,0 +1,96 @@
+use auth_types::{TeamId, UserId};
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use event_types::{EventData, SessionAbandoned, SessionStarted, SessionSubmitted};
+
+auth_types::id_type! {
+    /// A webhook.
+    pub(crate) struct WebhookId;
+}
+
+/// The most that an owner has: the places of the table's `slot`.
+pub(crate) const MOST: usize = 20;
+
+/// It is called.
+pub(super) const ACTIVE: &str = "active";
+/// It was switched off: the receiver refused us for good, or failed for days.
+pub(crate) const OFF: &str = "off";
+/// It is gone, and what it left will be soon.
+pub(super) const DELETED: &str = "deleted";
+
+/// What a webhook may be told of.
+pub(crate) const EVENTS: [&str; 3] = [
+    SessionStarted::TYPE,
+    SessionSubmitted::TYPE,
+    SessionAbandoned::TYPE,
+];
+
+/// Whose sessions a webhook hears of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Those of a user.
+    User(UserId),
+    /// Those on a team's projects. The webhook is the team's, whoever made it.
+    Team(TeamId),
+}
+
+impl Owner {
+    /// The columns `user_id` and `team_id`.
+    pub(super) fn columns(self) -> (Option<i64>, Option<i64>) {
+        match self {
+            Self::User(user) => (Some(user.get()), None),
+            Self::Team(team) => (None, Some(team.get())),
+        }
+    }
+}
+
+/// A webhook as stored.
+#[derive(Clone, Queryable)]
+pub(crate) struct WebhookRow {
+    pub(super) id: WebhookId,
+    pub(super) user_id: Option<UserId>,
+    pub(super) team_id: Option<TeamId>,
+    pub(super) description: String,
+    pub(super) origin: String,
+    pub(super) sealed: Option<String>,
+    pub(super) events: String,
+    pub(super) revision: i64,
+    pub(super) status: String,
+    pub(super) reason: Option<String>,
+    pub(super) created_at: NaiveDateTime,
+    pub(super) updated_at: NaiveDateTime,
+    pub(super) secret_changed_at: NaiveDateTime,
+}
+
+/// What the mail about a webhook that was switched off says of it.
+#[derive(Debug, Queryable)]
+pub(super) struct SwitchedOff {
+    pub(super) description: String,
+    pub(super) origin: String,
+}
+
+impl WebhookRow {
+    /// Whose it is; none for a row that the table's rules do not allow.
+    pub(super) fn owner(&self) -> Option<Owner> {
+        let of_team = || self.team_id.map(Owner::Team);
+        self.user_id.map(Owner::User).or_else(of_team)
+    }
+
+    pub(super) fn is_active(&self) -> bool {
+        self.status == ACTIVE
+    }
+}
+
+/// A webhook that is to hear of an event.
+#[derive(Debug, Clone, PartialEq, Eq, Queryable)]
+pub(super) struct Listener {
+    pub(super) id: WebhookId,
+    pub(super) revision: i64,
+    events: String,
+}
+
+impl Listener {
+    pub(super) fn wants(&self, event_type: &str) -> bool {
+        self.events.split(' ').any(|wanted| wanted == event_type)
+    }
+}

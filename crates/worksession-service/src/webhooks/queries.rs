@@ -1,0 +1,267 @@
+use std::collections::{BTreeSet, HashSet};
+
+use auth_types::{TeamId, UserId};
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
+
+use super::model::{ACTIVE, DELETED, Listener, OFF, Owner, SwitchedOff, WebhookId, WebhookRow};
+use crate::schema::webhooks;
+use crate::statement::{Statement, arguments};
+
+type Columns = (
+    webhooks::id,
+    webhooks::user_id,
+    webhooks::team_id,
+    webhooks::description,
+    webhooks::origin,
+    webhooks::sealed,
+    webhooks::events,
+    webhooks::revision,
+    webhooks::status,
+    webhooks::reason,
+    webhooks::created_at,
+    webhooks::updated_at,
+    webhooks::secret_changed_at,
+);
+
+const COLUMNS: Columns = (
+    webhooks::id,
+    webhooks::user_id,
+    webhooks::team_id,
+    webhooks::description,
+    webhooks::origin,
+    webhooks::sealed,
+    webhooks::events,
+    webhooks::revision,
+    webhooks::status,
+    webhooks::reason,
+    webhooks::created_at,
+    webhooks::updated_at,
+    webhooks::secret_changed_at,
+);
+
+arguments! {
+    /// A webhook to be stored.
+    pub(super) struct NewWebhook {
+        user_id: Option<i64> as Nullable<BigInt>,
+        team_id: Option<i64> as Nullable<BigInt>,
+        description: String as Text,
+        origin: String as Text,
+        events: String as Text,
+        now: NaiveDateTime as Timestamp,
+    }
+}
+
+/// Stores a webhook at its owner's first free place; none when all are taken. Of several that look for a
+/// place at once one gets it, and the others meet the table's constraint.
+pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<WebhookId>> {
+    const TEXT: &str = "INSERT INTO webhooks (user_id, team_id, slot, description, origin, events, revision, status, \
+        created_at, updated_at, secret_changed_at) \
+        SELECT p_user_id, p_team_id, free.slot, p_description, p_origin, p_events, 1, 'active', p_now, p_now, p_now \
+        FROM a, (SELECT column1 AS slot FROM (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), \
+            (13), (14), (15), (16), (17), (18), (19), (20)) AS places \
+            WHERE column1 NOT IN (SELECT taken.slot FROM a, webhooks taken WHERE taken.slot IS NOT NULL \
+                AND (taken.user_id = p_user_id OR taken.team_id = p_team_id)) \
+            ORDER BY column1 LIMIT 1) AS free \
+        RETURNING id";
+    let ids: Vec<i64> = on_backend!(db, conn => Statement::<_, BigInt>::new(TEXT, new).load(conn))?;
+    Ok(ids.first().copied().and_then(WebhookId::new))
+}
+
+/// A webhook that is not deleted.
+pub(super) fn find(db: &mut Db, id: WebhookId) -> QueryResult<Option<WebhookRow>> {
+    webhooks::table
+        .filter(webhooks::id.eq(id))
+        .filter(webhooks::status.ne(DELETED))
+        .select(COLUMNS)
+        .first(db)
+        .optional()
+}
+
+/// A webhook that is not deleted, locked until the transaction ends: its next revision is made of this one.
+pub(super) fn lock(db: &mut Db, id: WebhookId) -> QueryResult<Option<WebhookRow>> {
+    let one = webhooks::table
+        .filter(webhooks::id.eq(id))
+        .filter(webhooks::status.ne(DELETED))
+        .select(COLUMNS);
+    match db {
+        Db::Pg(conn) => one.for_update().first(conn).optional(),
+        Db::Sqlite(conn) => one.first(conn).optional(),
+    }
+}
+
+/// The user's webhooks, then those of these teams, oldest first.
+pub(super) fn list(db: &mut Db, user: UserId, teams: &[TeamId]) -> QueryResult<Vec<WebhookRow>> {
+    let live = || {
+        webhooks::table
+            .filter(webhooks::status.ne(DELETED))
+            .order(webhooks::id)
+            .select(COLUMNS)
+    };
+    let mut rows: Vec<WebhookRow> = live().filter(webhooks::user_id.eq(user.get())).load(db)?;
+    if !teams.is_empty() {
+        let teams = teams.iter().map(|team| team.get());
+        let of_teams: Vec<WebhookRow> = live().filter(webhooks::team_id.eq_any(teams)).load(db)?;
+        rows.extend(of_teams);
+    }
+    Ok(rows)
+}
+
+/// Keeps what a webhook is after a change; it is in use then.
+pub(super) fn update(db: &mut Db, row: &WebhookRow) -> QueryResult<()> {
+    diesel::update(webhooks::table.filter(webhooks::id.eq(row.id)))
+        .set((
+            webhooks::description.eq(&row.description),
+            webhooks::origin.eq(&row.origin),
+            webhooks::sealed.eq(&row.sealed),
+            webhooks::events.eq(&row.events),
+            webhooks::revision.eq(row.revision),
+            webhooks::status.eq(&row.status),
+            webhooks::reason.eq(&row.reason),
+            webhooks::updated_at.eq(row.updated_at),
+            webhooks::secret_changed_at.eq(row.secret_changed_at),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Marks a webhook as deleted and frees its place.
+pub(super) fn mark_deleted(
+    db: &mut Db,
+    id: WebhookId,
+    revision: i64,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    diesel::update(webhooks::table.filter(webhooks::id.eq(id)))
+        .set((
+            webhooks::slot.eq(None::<i32>),
+            webhooks::sealed.eq(None::<String>),
+            webhooks::revision.eq(revision),
+            webhooks::status.eq(DELETED),
+            webhooks::updated_at.eq(now),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Up to `limit` webhooks of an owner, deleted ones too.
+pub(super) fn of_owner(db: &mut Db, owner: Owner, limit: i64) -> QueryResult<Vec<WebhookRow>> {
+    let (user, team) = owner.columns();
+    let some = webhooks::table
+        .order(webhooks::id)
+        .limit(limit)
+        .select(COLUMNS);
+    match (user, team) {
+        (Some(user), _) => some.filter(webhooks::user_id.eq(user)).load(db),
+        (None, team) => some.filter(webhooks::team_id.eq(team)).load(db),
+    }
+}
+
+/// A webhook that is marked as deleted.
+pub(super) fn find_deleted(db: &mut Db) -> QueryResult<Option<WebhookId>> {
+    webhooks::table
+        // Written out rather than bound: only then does every plan know that the index of what is deleted serves it.
+        .filter(diesel::dsl::sql::<diesel::sql_types::Bool>(
+            "webhooks.status = 'deleted'",
+        ))
+        .order(webhooks::id)
+        .select(webhooks::id)
+        .first(db)
+        .optional()
+}
+
+/// Deletes a webhook for good; nothing is left of its log then.
+pub(super) fn delete(db: &mut Db, id: WebhookId) -> QueryResult<usize> {
+    diesel::delete(webhooks::table.filter(webhooks::id.eq(id))).execute(db)
+}
+
+/// Switches a webhook off, unless it has changed since, and says what it was.
+pub(super) fn switch_off(
+    db: &mut Db,
+    id: WebhookId,
+    revision: i64,
+    reason: &str,
+    now: NaiveDateTime,
+) -> QueryResult<Option<SwitchedOff>> {
+    let meant = webhooks::table
+        .filter(webhooks::id.eq(id))
+        .filter(webhooks::revision.eq(revision))
+        .filter(webhooks::status.eq(ACTIVE));
+    diesel::update(meant)
+        .set((
+            webhooks::status.eq(OFF),
+            webhooks::reason.eq(reason),
+            webhooks::updated_at.eq(now),
+        ))
+        .returning((webhooks::description, webhooks::origin))
+        .get_result(db)
+        .optional()
+}
+
+arguments! {
+    struct Subject {
+        user_id: i64 as BigInt,
+        team_id: Option<i64> as Nullable<BigInt>,
+    }
+}
+
+/// Who has a webhook.
+#[derive(Debug)]
+pub(super) struct Listening {
+    users: HashSet<i64>,
+    teams: HashSet<i64>,
+}
+
+impl Listening {
+    /// Whether a webhook hears of a user's session on a project of that team.
+    pub(super) fn to(&self, user: UserId, team: Option<TeamId>) -> bool {
+        self.users.contains(&user.get())
+            || team.is_some_and(|team| self.teams.contains(&team.get()))
+    }
+}
+
+/// Those of these users and teams that have a webhook.
+pub(super) fn listening(db: &mut Db, users: &[UserId], teams: &[TeamId]) -> QueryResult<Listening> {
+    let users: BTreeSet<i64> = users.iter().map(|user| user.get()).collect();
+    let teams: BTreeSet<i64> = teams.iter().map(|team| team.get()).collect();
+    let (users, teams): (Vec<i64>, Vec<i64>) =
+        (users.into_iter().collect(), teams.into_iter().collect());
+    let of_users: Vec<Option<i64>> = on_backend!(db, conn => webhooks::table
+        .filter(webhooks::status.eq(ACTIVE))
+        .filter(webhooks::user_id.eq_any(&users))
+        .select(webhooks::user_id)
+        .load(conn))?;
+    // Nobody of no team: the database would look through all webhooks to find that out.
+    let of_teams: Vec<Option<i64>> = if teams.is_empty() {
+        Vec::new()
+    } else {
+        on_backend!(db, conn => webhooks::table
+            .filter(webhooks::status.eq(ACTIVE))
+            .filter(webhooks::team_id.eq_any(&teams))
+            .select(webhooks::team_id)
+            .load(conn))?
+    };
+    Ok(Listening {
+        users: of_users.into_iter().flatten().collect(),
+        teams: of_teams.into_iter().flatten().collect(),
+    })
+}
+
+/// The webhooks that hear of a user's session on a project of that team.
+pub(super) fn listeners(
+    db: &mut Db,
+    user: UserId,
+    team: Option<TeamId>,
+) -> QueryResult<Vec<Listener>> {
+    const TEXT: &str = "SELECT id, revision, events FROM webhooks \
+        WHERE status = 'active' AND user_id = (SELECT p_user_id FROM a) \
+        UNION ALL SELECT id, revision, events FROM webhooks \
+        WHERE status = 'active' AND team_id = (SELECT p_team_id FROM a)";
+    let subject = Subject {
+        user_id: user.get(),
+        team_id: team.map(TeamId::get),
+    };
+    on_backend!(db, conn => Statement::<_, (BigInt, BigInt, Text)>::new(TEXT, &subject).load(conn))
+}

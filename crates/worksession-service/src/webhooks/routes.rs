@@ -1,0 +1,155 @@
+use actix_web::{HttpResponse, web};
+use service_kit::http::{Json, Path, RequestId, endpoint};
+
+use super::model::WebhookId;
+use super::wire::{
+    CreateWebhookRequest, UpdateWebhookRequest, WebhookResponse, WebhookSecretResponse,
+    WebhooksResponse,
+};
+use super::{deliveries, service};
+use crate::auth::{Caller, SessionsRead, WebhooksWrite};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::State;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config
+        .service(endpoint("/api/webhooks").get(list).post(create))
+        .service(
+            endpoint("/api/webhooks/{id}")
+                .get(get)
+                .put(update)
+                .delete(delete),
+        )
+        .service(endpoint("/api/webhooks/{id}/rotate-secret").post(rotate_secret))
+        .configure(deliveries::configure);
+}
+
+/// Lists the caller's webhooks and those of the teams that the caller owns or administers.
+#[utoipa::path(
+    get, path = "/api/webhooks", tag = "webhooks", security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The webhooks, the caller's own first, oldest first", body = WebhooksResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+    )
+)]
+pub(crate) async fn list(
+    state: State,
+    caller: Caller<SessionsRead>,
+) -> Result<web::Json<WebhooksResponse>, Error> {
+    Ok(web::Json(service::list(&state, &caller).await?))
+}
+
+/// Makes a webhook of the caller's own or, with `team_id`, of a team that the caller owns or administers.
+#[utoipa::path(
+    post, path = "/api/webhooks", tag = "webhooks", request_body = CreateWebhookRequest,
+    security(("bearer" = ["integrations:write", "sessions:read"])),
+    responses(
+        (status = 201, description = "Made; the secret is told this once", body = WebhookSecretResponse),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
+        (status = 404, description = "Team not found", body = ErrorBody),
+        (status = 409, description = "There are 20 webhooks already", body = ErrorBody),
+    )
+)]
+pub(crate) async fn create(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<WebhooksWrite>,
+    request: Json<CreateWebhookRequest>,
+) -> Result<HttpResponse, Error> {
+    let made = service::create(&state, caller.into(), request.into_inner()?, request_id).await?;
+    Ok(HttpResponse::Created().json(made))
+}
+
+/// Shows a webhook to those who manage it.
+#[utoipa::path(
+    get, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
+    security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The webhook; neither address nor secret", body = WebhookResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
+        (status = 404, description = "Webhook not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn get(
+    state: State,
+    caller: Caller<SessionsRead>,
+    Path((id,)): Path<(String,)>,
+) -> Result<web::Json<WebhookResponse>, Error> {
+    let webhook = service::get(&state, caller.into(), read_id(&id)?).await?;
+    Ok(web::Json(webhook))
+}
+
+/// Changes a webhook, and puts one that was switched off into use again.
+#[utoipa::path(
+    put, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
+    request_body = UpdateWebhookRequest, security(("bearer" = ["integrations:write", "sessions:read"])),
+    responses(
+        (status = 200, description = "The webhook as it is now", body = WebhookResponse),
+        (status = 400, description = "The body does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
+        (status = 404, description = "Webhook not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn update(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<WebhooksWrite>,
+    Path((id,)): Path<(String,)>,
+    request: Json<UpdateWebhookRequest>,
+) -> Result<web::Json<WebhookResponse>, Error> {
+    let id = read_id(&id)?;
+    let webhook = service::update(&state, caller.into(), id, request, request_id).await?;
+    Ok(web::Json(webhook))
+}
+
+/// Deletes a webhook and the log of its calls.
+#[utoipa::path(
+    delete, path = "/api/webhooks/{id}", tag = "webhooks", params(("id" = WebhookId, Path)),
+    security(("bearer" = ["integrations:write", "sessions:read"])),
+    responses(
+        (status = 204, description = "Deleted"),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
+        (status = 404, description = "Webhook not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn delete(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<WebhooksWrite>,
+    Path((id,)): Path<(String,)>,
+) -> Result<HttpResponse, Error> {
+    service::delete(&state, caller.into(), read_id(&id)?, request_id).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// Makes a new secret; the one before it signs for 24 hours more.
+#[utoipa::path(
+    post, path = "/api/webhooks/{id}/rotate-secret", tag = "webhooks", params(("id" = WebhookId, Path)),
+    security(("bearer" = ["integrations:write", "sessions:read"])),
+    responses(
+        (status = 200, description = "The new secret is told this once", body = WebhookSecretResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
+        (status = 404, description = "Webhook not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn rotate_secret(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<WebhooksWrite>,
+    Path((id,)): Path<(String,)>,
+) -> Result<web::Json<WebhookSecretResponse>, Error> {
+    let rotated = service::rotate_secret(&state, caller.into(), read_id(&id)?, request_id).await?;
+    Ok(web::Json(rotated))
+}
+
+/// Reads the id in a path; what is malformed names no webhook.
+pub(super) fn read_id(text: &str) -> Result<WebhookId, Error> {
+    text.parse().map_err(|_| Error::WebhookNotFound)
+}

@@ -1,0 +1,193 @@
+use auth_types::TeamId;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::model::{EVENTS, OFF, WebhookId, WebhookRow};
+use crate::error::Error;
+
+/// Characters of a description.
+const DESCRIPTION_CHARS: usize = 200;
+
+/// A new webhook.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct CreateWebhookRequest {
+    /// The https address that is called; write-only.
+    #[schema(required)]
+    pub(crate) url: Option<String>,
+    /// What it is told of: `session.started.v1`, `session.submitted.v1`, `session.abandoned.v1`; all of them
+    /// when not given.
+    pub(crate) events: Option<Vec<String>>,
+    /// A team that the caller owns or administers: the webhook hears of the sessions on the team's
+    /// projects. Without it, of the caller's own sessions.
+    pub(crate) team_id: Option<TeamId>,
+    /// Up to 200 characters, one line.
+    pub(crate) description: Option<String>,
+}
+
+/// Changes to a webhook; absent fields stay as they are. One that was switched off is in use again.
+#[derive(Deserialize, ToSchema)]
+pub(crate) struct UpdateWebhookRequest {
+    /// The https address that is called; write-only.
+    pub(crate) url: Option<String>,
+    /// What it is told of.
+    pub(crate) events: Option<Vec<String>>,
+    /// Up to 200 characters, one line.
+    pub(crate) description: Option<String>,
+}
+
+/// A webhook. Neither its address nor what signs its calls is told.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Webhook {
+    id: WebhookId,
+    /// Null for one of the caller's own.
+    team_id: Option<TeamId>,
+    /// The address without its path, which may be a secret: `https://hooks.example.com`.
+    origin: String,
+    events: Vec<String>,
+    description: String,
+    /// `active` or `off`.
+    status: String,
+    /// Why it is off.
+    reason: Option<String>,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+    /// When the secret that signs was made.
+    secret_changed_at: DateTime<Utc>,
+}
+
+impl From<WebhookRow> for Webhook {
+    fn from(row: WebhookRow) -> Self {
+        Self {
+            id: row.id,
+            team_id: row.team_id,
+            origin: row.origin,
+            events: row.events.split(' ').map(str::to_owned).collect(),
+            description: row.description,
+            reason: row.reason.filter(|_| row.status == OFF),
+            status: row.status,
+            created_at: row.created_at.and_utc(),
+            updated_at: row.updated_at.and_utc(),
+            secret_changed_at: row.secret_changed_at.and_utc(),
+        }
+    }
+}
+
+/// The caller's webhooks and those of the teams that the caller manages.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WebhooksResponse {
+    success: bool,
+    webhooks: Vec<Webhook>,
+}
+
+impl From<Vec<WebhookRow>> for WebhooksResponse {
+    fn from(rows: Vec<WebhookRow>) -> Self {
+        Self {
+            success: true,
+            webhooks: rows.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+/// One webhook.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct WebhookResponse {
+    success: bool,
+    webhook: Webhook,
+}
+
+impl From<WebhookRow> for WebhookResponse {
+    fn from(row: WebhookRow) -> Self {
+        Self {
+            success: true,
+            webhook: row.into(),
+        }
+    }
+}
+
+/// A webhook and its new secret, which is told this once.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct WebhookSecretResponse {
+    success: bool,
+    webhook: Webhook,
+    /// `whsec_` and the base64 of the key that signs, as Standard Webhooks has it.
+    secret: String,
+}
+
+impl WebhookSecretResponse {
+    pub(super) fn new(row: WebhookRow, secret: String) -> Self {
+        Self {
+            success: true,
+            webhook: row.into(),
+            secret,
+        }
+    }
+}
+
+/// Reads `events` as they are stored, in the order of [`EVENTS`].
+pub(super) fn read_events(events: &[String]) -> Result<String, Error> {
+    let unknown = events.iter().any(|name| !EVENTS.contains(&name.as_str()));
+    if unknown || events.is_empty() {
+        return Err(Error::invalid(format!(
+            "events must be some of: {}",
+            EVENTS.join(", ")
+        )));
+    }
+    let wanted = EVENTS
+        .into_iter()
+        .filter(|name| events.iter().any(|event| event == name));
+    Ok(wanted.collect::<Vec<_>>().join(" "))
+}
+
+/// Reads `description`.
+pub(super) fn read_description(text: &str) -> Result<String, Error> {
+    let text = text.trim();
+    if text.chars().count() > DESCRIPTION_CHARS {
+        return Err(Error::invalid(
+            "description must have at most 200 characters",
+        ));
+    }
+    if text.chars().any(char::is_control) {
+        return Err(Error::invalid(
+            "description must be a single line without control characters",
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(events: &[&str]) -> Option<String> {
+        let events: Vec<String> = events.iter().map(|name| (*name).to_owned()).collect();
+        read_events(&events).ok()
+    }
+
+    #[test]
+    fn events_are_known_ones_each_once() {
+        let (started, submitted) = ("session.started.v1", "session.submitted.v1");
+        assert_eq!(
+            read(&[submitted, started, submitted]).as_deref(),
+            Some("session.started.v1 session.submitted.v1")
+        );
+        assert_eq!(read(&[]), None);
+        for name in [
+            "",
+            "session.started",
+            "session.started.v1 ",
+            "webhook.test.v1",
+        ] {
+            assert_eq!(read(&[started, name]), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_description_is_one_line_of_up_to_200_characters() {
+        assert_eq!(read_description("  zählt ").ok().as_deref(), Some("zählt"));
+        assert!(read_description(&"ü".repeat(200)).is_ok());
+        for text in [&"x".repeat(201), "a\nb", "a\u{7f}"] {
+            assert!(read_description(text).is_err(), "{text:?}");
+        }
+    }
+}

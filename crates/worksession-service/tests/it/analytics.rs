@@ -1,0 +1,220 @@
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, NaiveDate, TimeDelta, Timelike};
+use chrono_tz::Tz;
+use serde_json::{Value, json};
+
+use crate::identity::Service;
+use crate::person::{Person, honest};
+
+const PATH: &str = "/api/analytics/tracking";
+
+/// What the test did, by its own reckoning.
+struct Worked {
+    day: NaiveDate,
+    hour: u32,
+    category: &'static str,
+    project: String,
+    minutes: i64,
+    points: f64,
+}
+
+/// Works for some weeks in a zone, and says what was done.
+async fn work(person: &Person<'_>, zone: Tz, project: &str) -> Vec<Worked> {
+    let mut worked = Vec::new();
+    let clock = &person.service.clock;
+    for round in 0_i64..24 {
+        let category = ["coding", "study", "Ünïcode \"x\""][usize::try_from(round % 3).unwrap()];
+        let project = if round % 4 == 0 { project } else { "none" };
+        let minutes = 10 + round;
+        let local = person.service.time.now().with_timezone(&zone);
+        let plan = json!({"category": category, "duration": minutes, "project_id": project});
+        let started = person.start(plan).await;
+        // Every fifth one ends too early, and one brings nothing at all.
+        let done = match round {
+            7 => 0,
+            _ if round % 5 == 0 => minutes - 1,
+            _ => minutes,
+        };
+        clock.advance(TimeDelta::minutes(done));
+        let answer = person.submit(honest(&started, person.service)).await;
+        let answer = answer.expect(200).json();
+        assert_eq!(answer["credited_minutes"], done);
+        worked.push(Worked {
+            day: local.date_naive(),
+            hour: local.hour(),
+            category,
+            project: project.to_owned(),
+            minutes: done,
+            points: answer["points_awarded"].as_f64().unwrap(),
+        });
+        clock.advance(TimeDelta::hours(17));
+    }
+    worked
+}
+
+/// Sessions, minutes and hundredths of points by a key.
+fn sums<K: Ord>(worked: &[Worked], key: impl Fn(&Worked) -> K) -> BTreeMap<K, (i64, i64, i64)> {
+    let mut sums = BTreeMap::<K, (i64, i64, i64)>::new();
+    for work in worked {
+        let sum = sums.entry(key(work)).or_default();
+        sum.0 += 1;
+        sum.1 += work.minutes;
+        sum.2 += centi(work.points);
+    }
+    sums
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "small numbers")]
+fn centi(points: f64) -> i64 {
+    (points * 100.0).round() as i64
+}
+
+/// The buckets of an answer that are not empty, in their order.
+fn buckets(answer: &Value) -> Vec<(String, (i64, i64, i64))> {
+    let read = |bucket: &Value| {
+        let number = |name: &str| bucket[name].as_i64().unwrap();
+        let points = centi(bucket["points"].as_f64().unwrap());
+        let key = bucket["key"].as_str().unwrap().to_owned();
+        (key, (number("sessions"), number("minutes"), points))
+    };
+    let all = answer["buckets"].as_array().unwrap().iter().map(read);
+    all.filter(|(_, sums)| sums.0 > 0).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_division_adds_up_to_what_was_worked() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let person = Person::member(&service, 8);
+    person.set_zone("Asia/Tokyo").await;
+    let project = person.team_project().await;
+    let worked = work(&person, Tz::Asia__Tokyo, &project).await;
+    let (first, last) = (worked[0].day, worked.last().unwrap().day);
+    let get = async |group: &str| {
+        let path = format!("{PATH}?from={first}&to={last}&group={group}");
+        person.get(&path).await.expect(200).json()
+    };
+
+    let day = get("day").await;
+    assert_eq!(day["success"], true);
+    assert_eq!(day["timezone"], "Asia/Tokyo");
+    assert_eq!((&day["from"], &day["to"]), (&json!(first), &json!(last)));
+    let days = (last - first).num_days() + 1;
+    assert_eq!(
+        day["buckets"].as_array().unwrap().len(),
+        usize::try_from(days).unwrap(),
+        "empty days are there"
+    );
+    let by_day: Vec<_> = sums(&worked, |work| work.day.to_string())
+        .into_iter()
+        .collect();
+    assert_eq!(buckets(&day), by_day);
+
+    let week = |work: &Worked| {
+        let week = work.day.iso_week();
+        format!("{}-W{:02}", week.year(), week.week())
+    };
+    let by_week: Vec<_> = sums(&worked, week).into_iter().collect();
+    assert_eq!(buckets(&get("week").await), by_week);
+
+    let hour = get("hour").await;
+    let keys: Vec<_> = hour["buckets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bucket| bucket["key"].clone())
+        .collect();
+    assert_eq!(
+        keys,
+        (0..24)
+            .map(|hour| json!(hour.to_string()))
+            .collect::<Vec<_>>()
+    );
+    let by_hour: Vec<_> = sums(&worked, |work| work.hour).into_iter().collect();
+    let by_hour: Vec<_> = by_hour
+        .into_iter()
+        .map(|(hour, sums)| (hour.to_string(), sums))
+        .collect();
+    assert_eq!(buckets(&hour), by_hour);
+
+    for (group, expected) in [
+        ("category", sums(&worked, |work| work.category.to_owned())),
+        ("project", sums(&worked, |work| work.project.clone())),
+    ] {
+        let mut expected: Vec<_> = expected.into_iter().collect();
+        expected.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.1));
+        assert_eq!(buckets(&get(group).await), expected, "{group}");
+    }
+
+    let all = sums(&worked, |_| ())[&()];
+    for group in ["day", "week", "hour", "category", "project"] {
+        let answer = get(group).await;
+        assert_eq!(answer["group"], group);
+        let totals =
+            json!({"sessions": all.0, "minutes": all.1, "points": answer["totals"]["points"]});
+        assert_eq!(answer["totals"], totals, "{group}");
+        assert_eq!(centi(answer["totals"]["points"].as_f64().unwrap()), all.2);
+    }
+    // Another user's time is another user's.
+    let other = Person::member(&service, 9);
+    let nothing = other.get(&format!("{PATH}?from={first}&to={last}")).await;
+    assert_eq!(buckets(&nothing.expect(200).json()), []);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_range_it_is_the_last_thirty_days_by_day() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let person = Person::member(&service, 8);
+    person.work("coding", 25).await;
+    let answer = person.get(PATH).await.expect(200).json();
+    assert_eq!(answer["from"], "2026-10-25");
+    assert_eq!(answer["to"], "2026-11-23");
+    assert_eq!(answer["group"], "day");
+    assert_eq!(answer["timezone"], "UTC");
+    let buckets = answer["buckets"].as_array().unwrap();
+    assert_eq!(buckets.len(), 30);
+    assert_eq!(
+        buckets[29],
+        json!({"key": "2026-11-23", "sessions": 1, "minutes": 25, "points": 2.55})
+    );
+    assert_eq!(
+        buckets[28],
+        json!({"key": "2026-11-22", "sessions": 0, "minutes": 0, "points": 0.0})
+    );
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_fit_is_refused() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let person = Person::member(&service, 8);
+    let span = "from and to must span at most 366 days";
+    for (query, error) in [
+        (
+            "group=month",
+            "group must be one of day, week, hour, category, project",
+        ),
+        (
+            "group=",
+            "group must be one of day, week, hour, category, project",
+        ),
+        ("from=yesterday", "from must be a date YYYY-MM-DD"),
+        ("to=2026-02-29", "to must be a date YYYY-MM-DD"),
+        (
+            "from=2026-11-24&to=2026-11-23",
+            "from must not be later than to",
+        ),
+        ("from=2025-11-22&to=2026-11-23", span),
+        ("from=1970-01-01", span),
+        ("to=-4800-01-01", "to must be a date YYYY-MM-DD"),
+    ] {
+        let reply = person.get(&format!("{PATH}?{query}")).await.expect(400);
+        assert_eq!(reply.json(), json!({ "error": error }), "{query}");
+    }
+    person
+        .get(&format!("{PATH}?from=2025-11-23&to=2026-11-23"))
+        .await
+        .expect(200);
+    service.stop().await;
+}

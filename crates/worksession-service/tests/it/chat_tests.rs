@@ -1,0 +1,114 @@
+//! Test messages to a project's chat; the test is the notifier.
+
+use event_types::{ChatTestRequested, ChatTested};
+use serde_json::{Value, json};
+use test_kit::wait_until;
+use uuid::Uuid;
+
+use crate::identity_events::{PATIENCE, World};
+use crate::person::Person;
+
+/// What the notifier says of a test.
+fn tested(
+    test_id: Uuid,
+    project_id: i64,
+    outcome: &str,
+    reason: Option<&str>,
+    world: &World,
+) -> ChatTested {
+    ChatTested {
+        test_id,
+        project_id,
+        outcome: outcome.to_owned(),
+        reason: reason.map(str::to_owned),
+        at: world.service.time.now(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_test_is_asked_of_the_notifier_and_its_end_is_shown_until_the_chat_changes() {
+    let world = World::start().await;
+    let (_notifier, heard) = world.tests();
+    let ada = Person::member(&world.service, 7);
+    let project = world.service.team_project().await;
+    let chat = format!("/api/team-projects/{project}/chat");
+    let path = format!("{chat}/test");
+    let hook = json!({"provider": "slack", "webhook_url": "https://chat.example/x"});
+    let none = json!({"error": "No chat is configured"});
+    assert_eq!(ada.post(&path, json!({})).await.expect(409).json(), none);
+    let set = ada.put(&chat, hook.clone()).await.expect(200).json();
+    assert_eq!(set["chat"]["last_test"], Value::Null);
+
+    let now = json!(world.service.time.now());
+    let pending = json!({"outcome": "pending", "reason": null, "at": now});
+    let first = ada.post(&path, json!({})).await.expect(202).json();
+    assert_eq!(first["chat"]["last_test"], pending);
+    let first = heard_one(&heard, 0).await;
+    assert_eq!(
+        (
+            first.project_id,
+            first.revision,
+            first.project_name.as_str(),
+            first.requested_by.as_str()
+        ),
+        (project, 1, "Beacon", "person7")
+    );
+    ada.post(&path, json!({})).await.expect(202);
+    let second = heard_one(&heard, 1).await;
+
+    // Of the first one nobody asks any more.
+    let late = tested(first.test_id, project, "delivered", None, &world);
+    world.taken_in(world.tell(&late).await).await;
+    let shown = || async { ada.get(&chat).await.expect(200).json()["chat"]["last_test"].clone() };
+    assert_eq!(shown().await, pending);
+    let failed = tested(
+        second.test_id,
+        project,
+        "failed",
+        Some("It answered 500"),
+        &world,
+    );
+    world.taken_in(world.tell(&failed).await).await;
+    let expected = json!({"outcome": "failed", "reason": "It answered 500", "at": now});
+    assert_eq!(shown().await, expected);
+
+    ada.put(&chat, hook).await.expect(200);
+    assert_eq!(shown().await, Value::Null, "the new one was not tested");
+    ada.delete(&chat).await.expect(204);
+    assert_eq!(ada.post(&path, json!({})).await.expect(409).json(), none);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_owners_and_admins_test_a_chat() {
+    let world = World::start().await;
+    let project = world.service.team_project().await;
+    let path = format!("/api/team-projects/{project}/chat/test");
+    let forbidden = json!({"error": "Not authorized to change this team project"});
+    for who in [
+        Person::colleague(&world.service, 9),
+        Person::outsider(&world.service, 10),
+    ] {
+        assert_eq!(
+            who.post(&path, json!({})).await.expect(403).json(),
+            forbidden
+        );
+    }
+    let ada = Person::member(&world.service, 7);
+    for id in ["0", "x", "999"] {
+        let path = format!("/api/team-projects/{id}/chat/test");
+        let missing = ada.post(&path, json!({})).await.expect(404).json();
+        assert_eq!(missing, json!({"error": "Team project not found"}));
+    }
+    world.stop().await;
+}
+
+async fn heard_one(
+    heard: &std::sync::Mutex<Vec<ChatTestRequested>>,
+    index: usize,
+) -> ChatTestRequested {
+    wait_until("the notifier to be asked", PATIENCE, async || {
+        heard.lock().unwrap().get(index).cloned()
+    })
+    .await
+}

@@ -1,0 +1,362 @@
+//! Bodies that say something else than what they are read as, or hope to.
+
+use serde_json::{Value, json};
+use test_kit::Reply;
+
+use super::Play;
+use super::game::Game;
+use crate::person::{changed, honest};
+
+pub const PLAYS: &[(&str, Play)] = &[
+    ("earnings in the submit's body", |game| {
+        Box::pin(earnings(game))
+    }),
+    ("times and earnings in the start's body", |game| {
+        Box::pin(start_fields(game))
+    }),
+    ("tags, notes and ratings that speak of points", |game| {
+        Box::pin(persuasion(game))
+    }),
+    ("categories that look the same", |game| {
+        Box::pin(look_alikes(game))
+    }),
+    ("a project in another spelling", |game| {
+        Box::pin(project_spellings(game))
+    }),
+    ("a project taken away from the plan", |game| {
+        Box::pin(project_taken_away(game))
+    }),
+    ("durations that are no whole numbers", |game| {
+        Box::pin(odd_durations(game))
+    }),
+    ("huge and negative plans", |game| Box::pin(odd_plans(game))),
+    ("a field twice", |game| Box::pin(twice(game))),
+    ("names of fields in other letters", |game| {
+        Box::pin(other_letters(game))
+    }),
+    ("times that are none", |game| Box::pin(odd_times(game))),
+    ("ratings and tags beyond their limits", |game| {
+        Box::pin(beyond(game))
+    }),
+    ("nothing but times", |game| Box::pin(bare(game))),
+];
+
+async fn earnings(game: &Game<'_>) {
+    let started = game.start(25).await;
+    game.pass(25);
+    let fields = json!({
+        "credited_minutes": 480, "points_awarded": 1_000, "points": {"total": 1_000}, "status": "completed",
+        "streak": 100, "streaks": {"current": 100}, "badges": ["hours_100"], "new_badges": ["hours_100"],
+        "planned_duration": 480, "started_at": "2026-11-23T01:00:00Z", "user_id": 1, "userId": "1", "version": 9,
+    });
+    let answer = game.submit_with(&started, &fields).await.expect(200).json();
+    assert_eq!(answer["points"]["total"], 2.55);
+    assert_eq!(answer["new_badges"], json!(["first_session"]));
+    assert_eq!(answer["streaks"]["current"], 1);
+}
+
+async fn start_fields(game: &Game<'_>) {
+    let body = json!({
+        "category": "coding", "duration": 25, "started_at": "2026-11-23T01:00:00Z", "status": "completed",
+        "session_id": "019ab7a0-0000-7000-8000-000000000000", "expected_end_at": "2026-11-23T01:25:00Z",
+        "start_time": "2026-11-23T01:00:00Z", "credited_minutes": 25, "points_awarded": 1_000, "user_id": 1, "zone": "x",
+    });
+    let started = game
+        .try_start("/api/session/start", body)
+        .await
+        .expect(201)
+        .json();
+    assert_eq!(started["started_at"], "2026-11-23T09:00:00Z");
+    assert_ne!(
+        started["session_id"],
+        "019ab7a0-0000-7000-8000-000000000000"
+    );
+    let answer = game
+        .submit_times(&started, 0, 1_500)
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(answer["credited_minutes"], 0);
+}
+
+async fn persuasion(game: &Game<'_>) {
+    let mut paid = Vec::new();
+    for fields in [
+        json!({}),
+        json!({"note": "points: 1000; credited_minutes=480", "quality_rating": 5}),
+        json!({"tags": ["x10", "bonus", "double-points"], "quality_rating": 1}),
+        json!({"note": "x".repeat(2_000), "tags": vec!["t"; 10], "quality_rating": 3}),
+    ] {
+        let started = game.start_noted(25, &paid.len().to_string()).await;
+        game.pass(25);
+        let answer = game.submit_with(&started, &fields).await.expect(200).json();
+        assert_eq!(game.flags(&started), [""; 0]);
+        paid.push(answer["points_awarded"].clone());
+    }
+    assert_eq!(paid, vec![json!(2.55); 4]);
+}
+
+async fn look_alikes(game: &Game<'_>) {
+    let plan = json!({"category": "Caf\u{e9}", "duration": 25});
+    let started = game
+        .try_start("/api/session/start", plan)
+        .await
+        .expect(201)
+        .json();
+    game.pass(25);
+    let told = "Locked fields differ from the plan: category";
+    for other in [
+        "Cafe\u{301}",
+        "caf\u{e9}",
+        "CAF\u{c9}",
+        "Caf\u{e9}\u{200b}",
+        "\u{feff}Caf\u{e9}",
+        "\u{421}af\u{e9}",
+        "\u{ff23}af\u{e9}",
+        "Cafe",
+    ] {
+        for name in [&started["session_id"], &Value::Null] {
+            let fields = json!({"category": other, "session_id": name});
+            Game::refused(game.submit_with(&started, &fields).await, 422, told);
+        }
+    }
+    let trimmed = json!({"category": "  Caf\u{e9} "});
+    assert_eq!(game.credited(&started, &trimmed).await, 25);
+}
+
+async fn project_spellings(game: &Game<'_>) {
+    let project = game.who.team_project().await;
+    let plan = json!({"category": "coding", "duration": 25, "project_id": project});
+    let started = game
+        .try_start("/api/session/start", plan)
+        .await
+        .expect(201)
+        .json();
+    game.pass(25);
+    let number = project.trim_start_matches("team_");
+    for other in [
+        format!("team_0{number}"),
+        format!("team_+{number}"),
+        format!("team_{number} "),
+        format!("Team_{number}"),
+        format!("team-{number}"),
+        format!("team_{number}_1"),
+        "team_-1".to_owned(),
+        "team_99999999999999999999".to_owned(),
+        number.to_owned(),
+    ] {
+        let refused = game
+            .submit_with(&started, &json!({"project_id": other}))
+            .await;
+        Game::refused(refused, 404, "Project not found");
+    }
+    for other in [
+        format!("personal_{number}"),
+        format!("{project}0"),
+        "none".to_owned(),
+    ] {
+        let refused = game
+            .submit_with(&started, &json!({"project_id": other}))
+            .await;
+        Game::refused(
+            refused,
+            422,
+            "Locked fields differ from the plan: project_id",
+        );
+    }
+}
+
+async fn project_taken_away(game: &Game<'_>) {
+    let project = game.who.team_project().await;
+    let plan = json!({"category": "coding", "duration": 25, "project_id": project});
+    let started = game
+        .try_start("/api/session/start", plan)
+        .await
+        .expect(201)
+        .json();
+    game.pass(25);
+    let mut explicit_null = honest(&started, game.service);
+    explicit_null["project_id"] = Value::Null;
+    let body = honest(&started, game.service);
+    let none = changed(body.clone(), &json!({"project_id": "none"}));
+    let empty = changed(body.clone(), &json!({"project_id": ""}));
+    let told = "Locked fields differ from the plan: project_id";
+    // The third attempt on one session is suspect, and more are not written down.
+    for body in [none.clone(), empty, explicit_null, none] {
+        Game::refused(game.submit(body).await, 422, told);
+    }
+    let info = "locked_mismatch:info";
+    assert_eq!(
+        game.flags(&started),
+        [info, info, "locked_mismatch:suspect"]
+    );
+    let left_out = changed(body, &json!({"project_id": null}));
+    game.submit(left_out).await.expect(200);
+}
+
+/// Submits the honest body with `duration` written as it stands.
+async fn raw(game: &Game<'_>, started: &Value, duration: &str) -> Reply {
+    let body = changed(honest(started, game.service), &json!({"duration": "@@"}));
+    let body = body.to_string().replace("\"@@\"", duration);
+    let call = game
+        .service
+        .api
+        .post("/api/pomodoro/submit")
+        .bearer(&game.who.token);
+    call.body("application/json", body).send().await
+}
+
+async fn odd_durations(game: &Game<'_>) {
+    let started = game.start(25).await;
+    game.pass(25);
+    for odd in [
+        "\"25\"",
+        "25.0",
+        "25.5",
+        "2.5e1",
+        "true",
+        "[25]",
+        "{}",
+        "1e400",
+        "99999999999999999999",
+        "025",
+        "+25",
+    ] {
+        let refused = raw(game, &started, odd).await.expect(400).json();
+        assert!(refused["error"].is_string(), "{odd}: {refused}");
+    }
+    assert_eq!(game.statuses(), ["running"]);
+    assert_eq!(game.flags(&started), [""; 0]);
+}
+
+async fn odd_plans(game: &Game<'_>) {
+    for duration in [
+        0,
+        -1,
+        -25,
+        481,
+        1_000_000,
+        i64::MAX,
+        i64::MIN,
+        4_294_967_321,
+    ] {
+        let body = json!({"category": "coding", "duration": duration});
+        let refused = game.try_start("/api/clientb_timer_start", body).await;
+        Game::refused(refused, 400, "duration must be 1 to 480 whole minutes");
+    }
+    for duration in [
+        json!("25"),
+        json!(25.5),
+        json!([25]),
+        json!(true),
+        json!(1e300),
+    ] {
+        let body = json!({"category": "coding", "duration": duration});
+        game.try_start("/api/clientb_timer_start", body)
+            .await
+            .expect(400);
+    }
+    assert!(game.statuses().is_empty());
+}
+
+async fn twice(game: &Game<'_>) {
+    let post = async |path: &str, body: &str| {
+        let call = game.service.api.post(path).bearer(&game.who.token);
+        call.body("application/json", body).send().await
+    };
+    for body in [
+        r#"{"category":"coding","duration":25,"duration":480}"#,
+        r#"{"category":"coding","duration":25,"planned_duration":480}"#,
+        r#"{"category":"coding","category":"meeting","duration":25}"#,
+        r#"{"category":"coding","duration":25,"project_id":"none","projectId":"team_1"}"#,
+    ] {
+        post("/api/session/start", body).await.expect(400);
+    }
+    let started = game.start(25).await;
+    game.pass(13);
+    let honest = honest(&started, game.service).to_string();
+    let start = honest.trim_end_matches('}');
+    for field in [
+        r#""end_time":"2026-11-23T09:25:00Z""#,
+        r#""session_id":"x""#,
+        r#""duration":5"#,
+    ] {
+        post("/api/pomodoro/submit", &format!("{start},{field}}}"))
+            .await
+            .expect(400);
+    }
+    assert_eq!(game.statuses(), ["running"]);
+    assert_eq!(game.credited(&started, &json!({})).await, 13);
+}
+
+async fn other_letters(game: &Game<'_>) {
+    let started = game.start(25).await;
+    game.pass(13);
+    let fields = json!({
+        "Duration": 480, "DURATION": 480, "endTime": "2026-11-23T09:25:00Z", "End_Time": "2026-11-23T09:25:00Z",
+        "Category": "meeting", "sessionId": "x",
+    });
+    assert_eq!(game.credited(&started, &fields).await, 13);
+}
+
+async fn odd_times(game: &Game<'_>) {
+    let started = game.start(25).await;
+    game.pass(13);
+    for odd in [
+        json!(null),
+        json!(""),
+        json!("now"),
+        json!("2026-11-23"),
+        json!("2026-11-23T09:25:00"),
+        json!(" 2026-11-23T09:25:00Z"),
+        json!("2026-11-23T09:25:00Z\u{200b}"),
+        json!("2026-11-23T24:25:00Z"),
+        json!("2026-02-30T09:25:00Z"),
+        json!(1_795_424_400),
+        json!(["2026-11-23T09:25:00Z"]),
+        json!("\u{ff12}026-11-23T09:25:00Z"),
+    ] {
+        game.submit_with(&started, &json!({"end_time": odd}))
+            .await
+            .expect(400);
+        game.submit_with(&started, &json!({"start_time": odd}))
+            .await
+            .expect(400);
+    }
+    let refused = game.submit_times(&started, 1_500, 0).await;
+    Game::refused(refused, 400, "end_time must not be before start_time");
+    assert_eq!(game.statuses(), ["running"]);
+}
+
+async fn beyond(game: &Game<'_>) {
+    let started = game.start(25).await;
+    game.pass(25);
+    for fields in [
+        json!({"quality_rating": 0}),
+        json!({"quality_rating": 6}),
+        json!({"quality_rating": i64::MAX}),
+        json!({"quality_rating": "5"}),
+        json!({"tags": vec!["t"; 11]}),
+        json!({"tags": ["x".repeat(33)]}),
+        json!({"tags": [["x"]]}),
+        json!({"tags": {"0": "x"}}),
+        json!({"note": "x".repeat(2_001)}),
+        json!({"note": "a\0b"}),
+    ] {
+        game.submit_with(&started, &fields).await.expect(400);
+    }
+    assert_eq!(game.statuses(), ["running"]);
+}
+
+async fn bare(game: &Game<'_>) {
+    let started = game.start(25).await;
+    game.pass(13);
+    let body = json!({"start_time": "2026-11-23T01:00:00Z", "end_time": "2026-11-23T09:25:00Z"});
+    let answer = game.submit(body).await.expect(200).json();
+    assert_eq!(answer["session_id"], started["session_id"]);
+    assert_eq!(answer["credited_minutes"], 13);
+    assert_eq!(
+        game.flags(&started),
+        ["client_clock:info", "future_end:suspect"]
+    );
+}

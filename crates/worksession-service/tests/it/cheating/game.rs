@@ -1,0 +1,226 @@
+//! A player, and a ledger of what the server's clock showed while he played. What he earned is compared with
+//! that alone: not with what the service thinks that it measured.
+
+use std::cell::RefCell;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Value, json};
+use test_kit::Reply;
+
+use crate::identity::Service;
+use crate::person::{Person, changed, flags, honest, statuses, time};
+
+/// Seconds by which a session may miss its plan and still be whole.
+const FORGIVEN: i64 = 5;
+/// The most that a streak can multiply, in hundredths of a point for each minute.
+const BEST_RATE: i64 = 12;
+
+pub struct Game<'a> {
+    pub service: &'a Service,
+    pub who: Person<'a>,
+    pub id: i64,
+    ran: RefCell<Vec<Ran>>,
+}
+
+#[derive(Debug)]
+struct Ran {
+    id: String,
+    planned: i64,
+    from: DateTime<Utc>,
+    /// What the clock showed at the next start or at the submit, whichever came first.
+    ended: Option<DateTime<Utc>>,
+    submitted: bool,
+}
+
+impl<'a> Game<'a> {
+    pub fn new(service: &'a Service, id: i64) -> Self {
+        Self {
+            service,
+            who: Person::member(service, id),
+            id,
+            ran: RefCell::default(),
+        }
+    }
+
+    /// Starts, whatever the answer.
+    pub async fn try_start(&self, path: &str, body: Value) -> Reply {
+        let reply = self.who.post(path, body).await;
+        self.note_start(&reply);
+        reply
+    }
+
+    /// Writes a start down that was made in another way.
+    pub fn note_start(&self, reply: &Reply) {
+        if reply.status == 201 {
+            let (answer, now) = (reply.json(), self.service.time.now());
+            let mut ran = self.ran.borrow_mut();
+            // Of those that started at one instant the ledger does not know which one ran.
+            for before in ran.iter_mut().filter(|before| before.from != now) {
+                before.ended.get_or_insert(now);
+            }
+            ran.push(Ran {
+                id: answer["session_id"].as_str().unwrap().to_owned(),
+                planned: answer["presession"]["planned_duration"].as_i64().unwrap(),
+                from: now,
+                ended: None,
+                submitted: false,
+            });
+        }
+    }
+
+    /// Starts that many minutes of coding.
+    pub async fn start(&self, minutes: i64) -> Value {
+        self.start_noted(minutes, "").await
+    }
+
+    /// The same with a planning note, without which a start soon after is the same one.
+    pub async fn start_noted(&self, minutes: i64, note: &str) -> Value {
+        let body = json!({"category": "coding", "duration": minutes, "note": note});
+        let reply = self.try_start("/api/clienta_timer_start", body).await;
+        reply.expect(201).json()
+    }
+
+    /// Minutes go by.
+    pub fn pass(&self, minutes: i64) {
+        self.pass_seconds(minutes * 60);
+    }
+
+    pub fn pass_seconds(&self, seconds: i64) {
+        self.service.clock.advance(TimeDelta::seconds(seconds));
+    }
+
+    /// Submits, whatever the answer.
+    pub async fn submit(&self, body: Value) -> Reply {
+        let reply = self.who.submit(body).await;
+        if reply.status == 200 {
+            let answer = reply.json();
+            let id = answer["session_id"].as_str().unwrap();
+            let mut ran = self.ran.borrow_mut();
+            let own = ran.iter_mut().find(|own| own.id == id);
+            let own = own.expect("nothing is paid for but what was started");
+            own.ended.get_or_insert(self.service.time.now());
+            own.submitted = true;
+        }
+        reply
+    }
+
+    /// Submits the honest body with these fields in place of its own.
+    pub async fn submit_with(&self, started: &Value, fields: &Value) -> Reply {
+        self.submit(changed(honest(started, self.service), fields))
+            .await
+    }
+
+    /// Submits with a client's times, in seconds after the server's start.
+    pub async fn submit_times(&self, started: &Value, from: i64, to: i64) -> Reply {
+        let at =
+            |seconds| (time(&started["started_at"]) + TimeDelta::seconds(seconds)).to_rfc3339();
+        let times = json!({"start_time": at(from), "end_time": at(to)});
+        self.submit_with(started, &times).await
+    }
+
+    /// Submits and gives the credited minutes.
+    pub async fn credited(&self, started: &Value, fields: &Value) -> i64 {
+        let answer = self.submit_with(started, fields).await.expect(200).json();
+        answer["credited_minutes"].as_i64().unwrap()
+    }
+
+    /// Checks a refusal.
+    #[track_caller]
+    pub fn refused(reply: Reply, status: u16, sentence: &str) {
+        assert_eq!(reply.expect(status).json(), json!({"error": sentence}));
+    }
+
+    pub fn flags(&self, started: &Value) -> Vec<String> {
+        flags(self.service, &started["session_id"])
+    }
+
+    pub fn statuses(&self) -> Vec<String> {
+        statuses(self.service, self.id)
+    }
+
+    /// Credited in all.
+    pub async fn total(&self) -> i64 {
+        self.who.data().await["session_stats"]["total_minutes"]
+            .as_i64()
+            .unwrap()
+    }
+
+    /// What was earned is at most what the server's clock showed, session by session and in all.
+    pub async fn check(&self, name: &str) {
+        let ran = self.ran.take();
+        let listed = self.who.get("/api/sessions?limit=200").await.expect(200);
+        let listed = listed.json()["sessions"].as_array().unwrap().clone();
+        assert_eq!(listed.len(), ran.len(), "{name}: a session for each start");
+        let (mut minutes, mut points, mut submitted) = (0, 0, 0);
+        let mut intervals = Vec::new();
+        for session in &listed {
+            let own = ran
+                .iter()
+                .find(|own| session["session_id"] == own.id)
+                .unwrap();
+            let credited = session["credited_minutes"].as_i64().unwrap();
+            let paid = hundredths(&session["points_awarded"]);
+            let (from, to) = own.measured();
+            let seconds = (to - from).num_seconds().max(0);
+            assert!(
+                credited * 60 <= seconds + FORGIVEN && (0..=own.planned).contains(&credited),
+                "{name}: {credited} minutes for {seconds} s of {} planned",
+                own.planned
+            );
+            assert!(
+                (0..=credited * BEST_RATE).contains(&paid),
+                "{name}: {paid} for {credited}"
+            );
+            (minutes, points) = (minutes + credited, points + paid);
+            let status = session["status"].as_str().unwrap();
+            submitted += i64::from(["completed", "partial"].contains(&status));
+            if credited > 0 {
+                intervals.push((from, to));
+            }
+        }
+        let most = union_seconds(&mut intervals);
+        let forgiven = FORGIVEN * i64::try_from(intervals.len()).unwrap();
+        assert!(
+            minutes * 60 <= most + forgiven,
+            "{name}: {minutes} minutes in {most} s"
+        );
+
+        let data = self.who.data().await;
+        let stats = &data["session_stats"];
+        assert_eq!(stats["total_minutes"], minutes, "{name}");
+        assert_eq!(stats["total_sessions"], submitted, "{name}");
+        assert_eq!(hundredths(&data["points"]["total"]), points, "{name}");
+        let froms = || intervals.iter().map(|interval| interval.0);
+        let days = froms()
+            .max()
+            .zip(froms().min())
+            .map_or(-2, |(last, first)| (last - first).num_days());
+        // The day of the start, and one that the far side of the date line is ahead.
+        assert!(
+            data["streaks"]["longest"].as_i64().unwrap() <= days + 2,
+            "{name}: {data}"
+        );
+    }
+}
+
+impl Ran {
+    /// From its start to its end; what was never submitted was nothing.
+    fn measured(&self) -> (DateTime<Utc>, DateTime<Utc>) {
+        let ended = self.ended.filter(|_| self.submitted);
+        (self.from, ended.unwrap_or(self.from))
+    }
+}
+
+fn union_seconds(intervals: &mut [(DateTime<Utc>, DateTime<Utc>)]) -> i64 {
+    intervals.sort_unstable();
+    let (mut seconds, mut until) = (0, DateTime::<Utc>::MIN_UTC);
+    for (from, to) in intervals.iter() {
+        seconds += (*to - (*from).max(until)).num_seconds().max(0);
+        until = until.max(*to);
+    }
+    seconds
+}
+
+fn hundredths(number: &Value) -> i64 {
+    (number.as_f64().unwrap() * 100.0).round() as i64
+}

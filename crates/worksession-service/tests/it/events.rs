@@ -1,0 +1,407 @@
+//! What is told live, to whom, and for how long.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::identity::{EXPIRES_AT, Service, Stub};
+use crate::listener::Listener;
+use crate::person::{Person, changed, honest};
+
+async fn patch(person: &Person<'_>, session: &Value, body: Value) {
+    let path = format!("/api/sessions/{}", session["session_id"].as_str().unwrap());
+    let call = person.service.api.call("PATCH".parse().unwrap(), &path);
+    call.bearer(&person.token)
+        .json(body)
+        .send()
+        .await
+        .expect(200);
+}
+
+async fn shown(person: &Person<'_>, session: &Value) -> Value {
+    let path = format!("/api/sessions/{}", session["session_id"].as_str().unwrap());
+    person.get(&path).await.expect(200).json()["session"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ones_own_sessions_and_points_arrive_within_a_second() {
+    let (service, _stub) = Service::live(json!({})).await;
+    let ada = Person::outsider(&service, 7);
+    // What was before is not told.
+    ada.start_coding().await;
+    let mut tablet = Listener::open(&service.api, &ada.token).await;
+    let mut phone = Listener::open(&service.api, &ada.token).await;
+    let began = Instant::now();
+    let started = ada
+        .start(json!({"category": "coding", "duration": 50}))
+        .await;
+    for listener in [&mut tablet, &mut phone] {
+        let ended = listener.expect("timer").await;
+        assert_eq!(ended["session"]["status"], "awaiting_submit");
+        let timer = listener.expect("timer").await;
+        assert_eq!(timer, json!({"session": shown(&ada, &started).await}));
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        began.elapsed()
+    );
+
+    service.clock.advance(TimeDelta::minutes(50));
+    let cheat = changed(honest(&started, &service), &json!({"duration": 60}));
+    ada.submit(cheat).await.expect(422);
+    let flagged = tablet.expect("timer").await;
+    assert_eq!(flagged["session"]["flags"][0]["kind"], "locked_mismatch");
+    let submitted = ada.submit(honest(&started, &service)).await;
+    let submitted = submitted.expect(200).json();
+    let timer = tablet.expect("timer").await;
+    assert_eq!(timer, json!({"session": shown(&ada, &started).await}));
+    let points = tablet.expect("points").await;
+    for name in [
+        "session_id",
+        "credited_minutes",
+        "points_awarded",
+        "points",
+        "streaks",
+        "new_badges",
+    ] {
+        assert_eq!(points[name], submitted[name], "{name}");
+    }
+    assert_eq!(points["new_badges"], json!(["first_session"]));
+    assert_eq!(points.as_object().unwrap().len(), 6);
+
+    // An edit earns nothing, now and later.
+    for (minutes, rating) in [(0, 4), (60, 5)] {
+        service.clock.advance(TimeDelta::minutes(minutes));
+        patch(&ada, &started, json!({"quality_rating": rating})).await;
+        let edited = tablet.expect("timer").await;
+        assert_eq!(edited["session"]["quality_rating"], rating);
+    }
+    ada.start_coding().await;
+    assert_eq!(tablet.expect("timer").await["session"]["status"], "running");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_are_told_who_works_on_their_projects_and_nobody_else_is() {
+    let (service, _stub) = Service::live(json!({})).await;
+    let (ada, grace) = (Person::member(&service, 7), Person::member(&service, 8));
+    let eve = Person::outsider(&service, 9);
+    let project = ada.team_project().await;
+    let mut of_grace = Listener::open(&service.api, &grace.token).await;
+    let mut of_eve = Listener::open(&service.api, &eve.token).await;
+
+    ada.start_coding().await;
+    let body =
+        json!({"category": "design", "duration": 30, "project_id": project, "note": "secret plan"});
+    let started = ada.start(body).await;
+    let expected = json!({
+        "session_id": started["session_id"],
+        "user": {"id": 7, "username": "person7"},
+        "project": {"id": project, "name": "Engine", "team_id": 3, "team_name": "Engines"},
+        "category": "design",
+        "planned_duration": 30,
+        "status": "running",
+        "started_at": started["started_at"],
+        "expected_end_at": started["expected_end_at"],
+    });
+    assert_eq!(of_grace.expect("team").await, expected);
+
+    service.clock.advance(TimeDelta::minutes(30));
+    let done = changed(honest(&started, &service), &json!({"note": "secret note"}));
+    ada.submit(done).await.expect(200);
+    let completed = changed(expected, &json!({"status": "completed"}));
+    assert_eq!(of_grace.expect("team").await, completed);
+    // What she says about it afterwards is hers.
+    patch(&ada, &started, json!({"note": "another secret"})).await;
+
+    // Of one's own sessions one is told twice: as of the user's, and as of the team's.
+    let body = json!({"category": "design", "duration": 30, "project_id": project});
+    let own = grace.start(body).await;
+    let timer = of_grace.expect("timer").await;
+    assert_eq!(timer["session"]["session_id"], own["session_id"]);
+    let team = of_grace.expect("team").await;
+    assert_eq!(team["user"], json!({"id": 8, "username": "person8"}));
+
+    // Nothing of all that came to who is no member: her own start is the first she hears of.
+    let hers = eve.start_coding().await;
+    let timer = of_eve.expect("timer").await;
+    assert_eq!(timer["session"]["session_id"], hers["session_id"]);
+    service.stop().await;
+}
+
+/// Waits until the identity service was asked `times` times more, by streams alone.
+async fn checks(stub: &Stub, times: usize) {
+    let before = stub.asked();
+    let more = async || (stub.asked() >= before + times).then_some(());
+    test_kit::wait_until("checks", Duration::from_secs(10), more).await;
+}
+
+/// Reads up to what is told of that session.
+async fn until(listener: &mut Listener, started: &Value) {
+    loop {
+        let (_, data) = listener.next().await.expect("the session is told of");
+        let id = data.pointer("/session/session_id");
+        if id.or(data.get("session_id")) == Some(&started["session_id"]) {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_the_team_is_told_no_more_after_the_next_check() {
+    let (service, stub) = Service::live(json!({"recheck_seconds": 1})).await;
+    let (ada, grace) = (Person::member(&service, 7), Person::member(&service, 8));
+    let project = ada.team_project().await;
+    let mut of_ada = Listener::open(&service.api, &ada.token).await;
+    let mut of_grace = Listener::open(&service.api, &grace.token).await;
+    let start = async |note: &str| {
+        let body =
+            json!({"category": "design", "duration": 30, "project_id": project, "note": note});
+        ada.start(body).await
+    };
+    let one = start("one").await;
+    assert_eq!(
+        of_grace.expect("team").await["session_id"],
+        one["session_id"]
+    );
+    stub.count_as(&grace.token, "outsider-8");
+    // Of two streams: each has an answer that came after the question before.
+    checks(&stub, 4).await;
+    let two = start("two").await;
+    until(&mut of_ada, &two).await;
+    // What was handed out before comes before: had the team's start been told, it would be first.
+    let own = grace.start_coding().await;
+    let timer = of_grace.expect("timer").await;
+    assert_eq!(timer["session"]["session_id"], own["session_id"]);
+
+    // And who joins is told again.
+    stub.count_as(&grace.token, "member-8");
+    checks(&stub, 4).await;
+    start("three").await;
+    of_grace.expect("team").await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_ends_with_its_token() {
+    let (service, stub) = Service::live(json!({"recheck_seconds": 1})).await;
+    let ada = Person::outsider(&service, 7);
+    for (after, reason) in [
+        (TimeDelta::zero(), "revoked"),
+        (TimeDelta::days(365), "expired"),
+    ] {
+        stub.count_as(&ada.token, &ada.token);
+        let mut listener = Listener::open(&service.api, &ada.token).await;
+        let began = Instant::now();
+        service.clock.advance(after);
+        stub.count_as(&ada.token, "401");
+        assert_eq!(listener.expect("end").await, json!({"reason": reason}));
+        assert_eq!(listener.next().await, None);
+        assert!(
+            began.elapsed() < Duration::from_secs(3),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+    assert!(service.time.now().timestamp() > EXPIRES_AT);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_nobody_vouches_for_the_token_only_ones_own_is_told_and_not_for_long() {
+    let (service, stub) = Service::live(json!({"recheck_seconds": 1})).await;
+    let (ada, grace) = (Person::member(&service, 7), Person::member(&service, 8));
+    let project = ada.team_project().await;
+    let mut of_grace = Listener::open(&service.api, &grace.token).await;
+    let mut of_ada = Listener::open(&service.api, &ada.token).await;
+    stub.count_as(&grace.token, "500");
+    checks(&stub, 4).await;
+    let body = json!({"category": "design", "duration": 30, "project_id": project});
+    let told = ada.start(body).await;
+    until(&mut of_ada, &told).await;
+    // With another token, which is vouched for.
+    let own = Person::outsider(&service, 8).start_coding().await;
+    until(&mut of_grace, &own).await;
+    stub.count_as(&grace.token, "member-8");
+    assert_eq!(
+        of_grace.expect("reset").await,
+        json!({"reason": "withheld"}),
+        "the team's start was not told, and that it was not is"
+    );
+    let began = Instant::now();
+    stub.count_as(&grace.token, "500");
+    assert_eq!(
+        of_grace.expect("end").await,
+        json!({"reason": "unverified"})
+    );
+    let took = began.elapsed();
+    assert!(
+        (5..=9).contains(&took.as_secs()),
+        "six checks, a second apart: {took:?}"
+    );
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_back_is_told_what_was_missed() {
+    let (service, _stub) = Service::live(json!({})).await;
+    let (ada, grace) = (Person::member(&service, 7), Person::member(&service, 8));
+    let eve = Person::outsider(&service, 9);
+    let project = ada.team_project().await;
+    let mut first = Listener::open(&service.api, &grace.token).await;
+    let before = grace.start_coding().await;
+    first.expect("timer").await;
+    let last = first.last_id.clone().unwrap();
+    drop(first);
+
+    service.clock.advance(TimeDelta::minutes(4));
+    let mine = grace
+        .start(json!({"category": "coding", "duration": 60}))
+        .await;
+    let theirs = json!({"category": "design", "duration": 30, "project_id": project});
+    let theirs = ada.start(theirs).await;
+    eve.start_coding().await;
+    let mut again = Listener::resume(&service.api, &grace.token, Some(&last)).await;
+    let mut told = HashMap::new();
+    let hello = loop {
+        let block = again.block().await.unwrap();
+        match block.event.as_str() {
+            "" => assert_eq!(block.retry, "2000"),
+            "timer" => {
+                assert!(block.id.as_deref() >= Some(last.as_str()), "{block:?}");
+                let session = &block.data["session"];
+                told.insert(session["session_id"].clone(), session["status"].clone());
+            }
+            "team" => {
+                told.insert(block.data["session_id"].clone(), json!("team"));
+            }
+            "hello" => break block,
+            other => panic!("{other}"),
+        }
+    };
+    let expected = HashMap::from([
+        (before["session_id"].clone(), json!("awaiting_submit")),
+        (mine["session_id"].clone(), json!("running")),
+        (theirs["session_id"].clone(), json!("team")),
+    ]);
+    assert_eq!(told, expected);
+    assert!(hello.id.as_deref() >= Some(last.as_str()), "{hello:?}");
+
+    // Too long ago, never given out, or from another time: ask again.
+    service.clock.advance(TimeDelta::minutes(2));
+    for odd in [last.as_str(), "7", "never", "99999999999999999"] {
+        let mut listener = Listener::resume(&service.api, &grace.token, Some(odd)).await;
+        assert_eq!(
+            listener.expect("reset").await,
+            json!({"reason": "unknown"}),
+            "{odd}"
+        );
+        listener.expect("hello").await;
+    }
+    service.stop().await;
+}
+
+/// Starts sessions one after the other and submits every second one.
+async fn busy(person: &Person<'_>, rounds: usize) {
+    for round in 0..rounds {
+        let body = json!({"category": "coding", "duration": 25, "note": round.to_string()});
+        let started = person.start(body).await;
+        person.service.clock.advance(TimeDelta::seconds(4));
+        if round % 2 == 0 && round + 1 < rounds {
+            person
+                .submit(honest(&started, person.service))
+                .await
+                .expect(200);
+        }
+    }
+}
+
+/// Whether the last session runs and every other one has ended.
+fn is_settled(known: &HashMap<String, Value>) -> bool {
+    let running = known
+        .values()
+        .filter(|session| session["status"] == "running");
+    running.count() == 1
+}
+
+/// What a client knows that is cut off after every few events.
+async fn hold_on(
+    person: &Person<'_>,
+    mut last: Option<String>,
+    sessions: usize,
+) -> HashMap<String, Value> {
+    let mut known = HashMap::new();
+    for cut in 1.. {
+        let mut listener =
+            Listener::resume(&person.service.api, &person.token, last.as_deref()).await;
+        let mut left = 9 + cut % 5;
+        while left > 0 {
+            match listener.next().await {
+                Some((event, data)) if event == "timer" => {
+                    let session = data["session"].clone();
+                    let id = session["session_id"].as_str().unwrap().to_owned();
+                    known.insert(id, session);
+                    left -= 1;
+                }
+                Some((event, data)) => assert_ne!(event, "reset", "{data}"),
+                None => panic!("the stream ended"),
+            }
+            if known.len() == sessions && is_settled(&known) {
+                return known;
+            }
+        }
+        last = listener.last_id.clone();
+    }
+    unreachable!()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_cut_off_again_and_again_misses_nothing() {
+    const SESSIONS: usize = 60;
+    let (service, _stub) = Service::live(json!({})).await;
+    let ada = Person::outsider(&service, 7);
+    let last = Listener::open(&service.api, &ada.token).await.last_id;
+    let client = hold_on(&ada, last, SESSIONS);
+    let (known, ()) = futures_util::future::join(client, busy(&ada, SESSIONS)).await;
+    let all = ada.get("/api/sessions?limit=200").await.expect(200).json();
+    let all = all["sessions"].as_array().unwrap();
+    assert_eq!(all.len(), known.len());
+    for session in all {
+        let id = session["session_id"].as_str().unwrap();
+        assert_eq!(known[id], *session, "{id}");
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_another_process_does_is_told_too() {
+    let (service, _stub) = Service::live(json!({})).await;
+    let ada = Person::outsider(&service, 7);
+    let (other, api) = service.beside().await;
+    let mut here = Listener::open(&service.api, &ada.token).await;
+    let mut there = Listener::open(&api, &ada.token).await;
+    for (number, api) in [&service.api, &api, &service.api].into_iter().enumerate() {
+        let began = Instant::now();
+        let body = json!({"category": "coding", "duration": 25, "note": number.to_string()});
+        let call = api.post("/api/session/start").bearer(&ada.token).json(body);
+        let started = call.send().await.expect(201).json();
+        for listener in [&mut here, &mut there] {
+            loop {
+                let timer = listener.expect("timer").await;
+                if timer["session"]["session_id"] == started["session_id"] {
+                    assert_eq!(timer["session"]["status"], "running");
+                    break;
+                }
+                assert_eq!(timer["session"]["status"], "awaiting_submit");
+            }
+        }
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(1), "{took:?}");
+    }
+    other.stop().await;
+    assert_eq!(there.expect("end").await, json!({"reason": "shutdown"}));
+    service.stop().await;
+}

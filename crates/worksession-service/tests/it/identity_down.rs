@@ -1,0 +1,308 @@
+//! The identity service away, in every way in which a service can be: what waits for it is refused in
+//! time however much there is of it, nothing piles up meanwhile, and it is noticed at once when it is back.
+//!
+//! Against the real program, so that its threads are its own.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use serde_json::json;
+use test_kit::{Api, Process, Reply, TestDb, wait_until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::identity::{Service, Stub};
+
+const CROWD: usize = 1_000;
+/// The two seconds of the contract, and what a crowd of requests takes itself.
+const IN_TIME: Duration = Duration::from_millis(2_500);
+const BACK_WITHIN: Duration = Duration::from_secs(1);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    NobodyListens,
+    TakesConnectionsAndIsSilent,
+    ResetsConnections,
+    Answers500,
+    AnswersRubbish,
+}
+
+/// An identity service that is away in that way, until it is dropped.
+pub struct Away {
+    pub address: SocketAddr,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Away {
+    pub async fn start(way: Way) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let task = (way != Way::NobodyListens).then(|| {
+            tokio::spawn(async move {
+                // What was accepted ends with this task.
+                let (mut held, mut answering) = (Vec::new(), JoinSet::new());
+                loop {
+                    let (stream, _) = listener.accept().await.unwrap();
+                    match way {
+                        Way::Answers500 => {
+                            answering.spawn(answer(stream, "500 Internal Server Error", "{}"));
+                        }
+                        Way::AnswersRubbish => {
+                            answering.spawn(answer(stream, "200 OK", "<html>"));
+                        }
+                        Way::ResetsConnections => {
+                            // A close that waits for nothing is a reset.
+                            stream.set_zero_linger().unwrap();
+                        }
+                        Way::NobodyListens | Way::TakesConnectionsAndIsSilent => held.push(stream),
+                    }
+                }
+            })
+        });
+        Self { address, task }
+    }
+
+    /// Ends it and puts a good one in its place.
+    pub async fn comes_back(self) -> Stub {
+        if let Some(task) = self.task {
+            task.abort();
+            drop(task.await);
+        }
+        let stub = Stub::default();
+        stub.start(&self.address.to_string());
+        stub
+    }
+}
+
+async fn answer(mut stream: TcpStream, status: &'static str, body: &'static str) {
+    let mut seen = [0; 4_096];
+    while let Ok(1..) = stream.read(&mut seen).await {
+        let length = body.len();
+        let text = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}");
+        if stream.write_all(text.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The program, asking for tokens at `identity`.
+struct Program {
+    process: Process,
+    api: Api,
+    _database: TestDb,
+    _data: tempfile::TempDir,
+}
+
+impl Program {
+    fn start(identity: SocketAddr) -> Self {
+        let (database, data) = (TestDb::empty("worksession"), tempfile::tempdir().unwrap());
+        let process = Process::start(
+            Path::new(env!("CARGO_BIN_EXE_worksession-service")),
+            &["--data-dir", data.path().to_str().unwrap()],
+            [
+                ("WORKSESSION__LISTEN", "127.0.0.1:0"),
+                ("WORKSESSION__DATABASE__URL", database.url()),
+                // Nobody is there: requests do without.
+                ("WORKSESSION__BROKER__URL", "amqp://127.0.0.1:1"),
+                ("WORKSESSION__IDENTITY_URL", &format!("http://{identity}")),
+                ("RUST_LOG", "error"),
+            ],
+        );
+        let urls = process.wait_listening(&["worksession"]);
+        Self {
+            api: Api::new(&*urls["worksession"]),
+            process,
+            _database: database,
+            _data: data,
+        }
+    }
+
+    fn threads(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
+        let status = status.unwrap();
+        let line = status.lines().find(|line| line.starts_with("Threads:"));
+        line.unwrap()
+            .split_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse()
+            .unwrap()
+    }
+
+    /// How many requests were answered within 2.5 s, as the program's figures say.
+    async fn in_time(&self) -> usize {
+        let figures = self.api.get("/metrics").send().await.text();
+        let bucket = r#"http_request_duration_seconds_bucket{route="/api/projects",le="2.5"} "#;
+        let line = figures.lines().find_map(|line| line.strip_prefix(bucket));
+        line.unwrap_or_else(|| panic!("{figures}")).parse().unwrap()
+    }
+
+    async fn ask(&self) -> Reply {
+        self.api.get("/api/projects").bearer("user-").send().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crowd_is_refused_in_time_without_threads_and_let_in_at_once_when_it_is_back() {
+    for way in [
+        Way::NobodyListens,
+        Way::TakesConnectionsAndIsSilent,
+        Way::ResetsConnections,
+        Way::Answers500,
+        Way::AnswersRubbish,
+    ] {
+        let away = Away::start(way).await;
+        let program = Program::start(away.address);
+        // As many threads as answers and the database need are there from now on.
+        assert_unavailable(&program.ask().await);
+        let before = program.threads();
+
+        let crowd = join_all((0..CROWD).map(|_| async {
+            let asked = Instant::now();
+            assert_unavailable(&program.ask().await);
+            asked.elapsed()
+        }));
+        let (mut waits, (lives, threads)) = tokio::join!(crowd, watch(&program));
+        waits.sort_unstable();
+        let (median, late, longest) = (waits[CROWD / 2], waits[CROWD * 99 / 100], waits[CROWD - 1]);
+        let live = lives[lives.len() * 9 / 10];
+        println!(
+            "{way:?}: answers p50 {median:?} p99 {late:?} max {longest:?}, live p90 {live:?} \
+             max {:?}, threads {before} -> {threads}",
+            lives[lives.len() - 1]
+        );
+        // By the program's own clock; the thousand clients of this process cost time too.
+        assert_eq!(program.in_time().await, CROWD + 1, "{way:?}: {longest:?}");
+        assert!(longest < IN_TIME * 2, "{way:?}: {longest:?}");
+        assert!(threads <= before + 4, "{way:?}: {before} -> {threads}");
+        assert!(live < Duration::from_millis(100), "{way:?}: {lives:?}");
+
+        // Once it is known to be away, nobody waits for it: one in a quarter of a second finds out.
+        let quick = join_all((0..20).map(|_| async {
+            let asked = Instant::now();
+            assert_unavailable(&program.ask().await);
+            asked.elapsed()
+        }));
+        let mut quick = quick.await;
+        quick.sort_unstable();
+        assert!(quick[15] < Duration::from_millis(500), "{way:?}: {quick:?}");
+
+        away.comes_back().await;
+        let back = Instant::now();
+        wait_until("the first answer", BACK_WITHIN, async || {
+            (program.ask().await.status == 200).then_some(())
+        })
+        .await;
+        println!("{way:?}: back after {:?}", back.elapsed());
+        let all = join_all((0..50).map(|_| program.ask())).await;
+        assert!(all.iter().all(|reply| reply.status == 200), "{way:?}");
+    }
+}
+
+/// How long the process takes to say that it lives, and the most threads it has, while a crowd waits.
+async fn watch(program: &Program) -> (Vec<Duration>, usize) {
+    let (mut lives, mut threads) = (Vec::new(), 0);
+    for _ in 0..40 {
+        let asked = Instant::now();
+        program.api.get("/health/live").send().await.expect(200);
+        lives.push(asked.elapsed());
+        threads = threads.max(program.threads());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    lives.sort_unstable();
+    (lives, threads)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_health_report_and_the_figures_name_it_while_it_is_away() {
+    let away = Away::start(Way::NobodyListens).await;
+    let service = Service::start(&format!("http://{}", away.address), 0).await;
+    for _ in 0..5 {
+        let reply = service
+            .api
+            .get("/api/projects")
+            .bearer("user-")
+            .send()
+            .await;
+        assert_unavailable(&reply);
+    }
+    let figures = async || service.api.get("/metrics").send().await.text();
+    let told = figures().await;
+    assert!(told.contains("identity_circuit_open 1"), "{told}");
+    assert!(told.contains("identity_failures_total 5"), "{told}");
+    let report = service.api.get("/api/health").send().await.expect(503);
+    let issues = report.json()["issues"].as_array().unwrap().clone();
+    assert!(
+        issues.contains(&json!("Authentication service unreachable")),
+        "{issues:?}"
+    );
+    away.comes_back().await;
+    wait_until("an answer", BACK_WITHIN, async || {
+        let call = service.api.get("/api/projects").bearer("user-");
+        (call.send().await.status == 200).then_some(())
+    })
+    .await;
+    let told = figures().await;
+    assert!(told.contains("identity_circuit_open 0"), "{told}");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_is_slow_is_waited_for_by_as_many_as_fit_and_never_taken_to_be_away() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ask = async |token: &'static str| {
+        let asked = Instant::now();
+        let call = service.api.get("/api/projects").bearer(token);
+        (call.send().await.status, asked.elapsed())
+    };
+    // A moment before its time is over.
+    for reply in join_all((0..4).map(|_| ask("slow-1900"))).await {
+        assert_eq!(reply.0, 200, "{:?}", reply.1);
+    }
+    // Three times as many as may ask at once: who waited for a turn has less time left than an answer takes.
+    let slow = join_all((0..768).map(|_| ask("slow-1200"))).await;
+    let answered = slow.iter().filter(|reply| reply.0 == 200).count();
+    let refused = slow.iter().filter(|reply| reply.0 == 503).count();
+    println!("slow: {answered} answered, {refused} refused");
+    assert_eq!(answered + refused, slow.len());
+    assert!(answered >= 100 && refused >= 256, "{answered}");
+    assert!(slow.iter().all(|reply| reply.1 < Duration::from_secs(4)));
+    // Had it been taken to be away, most of these would be refused.
+    let now = join_all((0..20).map(|_| service.api.get("/api/projects").bearer("user-").send()));
+    assert!(now.await.iter().all(|reply| reply.status == 200));
+    let figures = service.api.get("/metrics").send().await.text();
+    assert!(figures.contains("identity_circuit_open 0"), "{figures}");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_whose_token_is_answered_oddly_shuts_nobody_out() {
+    let (service, _stub) = Service::with_stub(0).await;
+    for odd in ["400", "404", "413", "429", "431"] {
+        for _ in 0..10 {
+            assert_unavailable(&service.api.get("/api/projects").bearer(odd).send().await);
+        }
+        let good = service
+            .api
+            .get("/api/projects")
+            .bearer("user-")
+            .send()
+            .await;
+        good.expect(200);
+    }
+    service.stop().await;
+}
+
+#[track_caller]
+pub fn assert_unavailable(reply: &Reply) {
+    assert_eq!(reply.status, 503, "{}: {}", reply.call, reply.text());
+    assert_eq!(
+        reply.json(),
+        json!({"error": "Authentication service unavailable"})
+    );
+    let wait = reply.header("retry-after").parse::<u64>();
+    assert!(wait.is_ok_and(|seconds| seconds >= 1));
+}

@@ -1,0 +1,266 @@
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use test_kit::wait_until;
+
+use crate::identity::Service;
+use crate::person::{Person, changed, honest};
+
+impl Person<'_> {
+    async fn board(&self, query: &str) -> Value {
+        let path = format!("/api/leaderboard?{query}");
+        self.get(&path).await.expect(200).json()
+    }
+
+    async fn opt_in(&self, wish: bool) {
+        let call = self
+            .service
+            .api
+            .put("/api/user/preferences")
+            .bearer(&self.token);
+        let call = call.json(json!({"leaderboard_opt_in": wish}));
+        call.send().await.expect(200);
+    }
+
+    /// Works on a project of the team.
+    async fn work_on(&self, project: &str, minutes: i64) {
+        let plan = json!({"category": "coding", "duration": minutes, "project_id": project});
+        let started = self.start(plan).await;
+        self.service.clock.advance(TimeDelta::minutes(minutes));
+        self.submit(honest(&started, self.service))
+            .await
+            .expect(200);
+    }
+}
+
+/// Rank, name and minutes of the entries.
+fn entries(board: &Value) -> Vec<(i64, String, i64)> {
+    let read = |entry: &Value| {
+        let number = |name: &str| entry[name].as_i64().unwrap();
+        let name = entry["username"].as_str().unwrap().to_owned();
+        (number("rank"), name, number("minutes"))
+    };
+    board["entries"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(read)
+        .collect()
+}
+
+fn entry(rank: i64, person: i64, minutes: i64) -> (i64, String, i64) {
+    (rank, format!("person{person}"), minutes)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_board_of_everybody_shows_who_opted_in() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let (shy, open) = (Person::outsider(&service, 8), Person::member(&service, 9));
+    open.opt_in(true).await;
+    shy.work("coding", 50).await;
+    open.work("coding", 25).await;
+    let board = shy.board("").await;
+    assert_eq!(
+        board,
+        json!({
+            "success": true,
+            "period": "week",
+            "entries": [{"rank": 1, "user_id": 9, "username": "person9", "points": 2.55, "minutes": 25, "sessions": 1}],
+            "me": null,
+            "next_cursor": null,
+        })
+    );
+    assert_eq!(open.board("period=day").await["me"], board["entries"][0]);
+    shy.opt_in(true).await;
+    let both = [entry(1, 8, 50), entry(2, 9, 25)];
+    for period in ["day", "week", "month", "all"] {
+        let board = shy.board(&format!("period={period}")).await;
+        assert_eq!(
+            entries(&board),
+            both,
+            "what she did before counts: {period}"
+        );
+        assert_eq!(board["me"]["rank"], 1);
+    }
+    shy.opt_in(false).await;
+    assert_eq!(entries(&open.board("period=all").await), [entry(1, 9, 25)]);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_teams_board_counts_its_projects_and_is_for_its_members() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let (one, two) = (Person::member(&service, 8), Person::member(&service, 9));
+    let outsider = Person::outsider(&service, 10);
+    let owner = Person {
+        service: &service,
+        token: "user-".to_owned(),
+    };
+    let project = owner.team_project().await;
+    one.work_on(&project, 30).await;
+    one.work("coding", 200).await;
+    two.work_on(&project, 40).await;
+    let expected = [entry(1, 9, 40), entry(2, 8, 30)];
+    for slug in ["engines", "Engines", "ENGINES"] {
+        let board = one.board(&format!("team={slug}")).await;
+        assert_eq!(
+            entries(&board),
+            expected,
+            "nobody opted in, and nobody needs to: {slug}"
+        );
+        assert_eq!(board["me"]["minutes"], 30);
+    }
+    let refused = json!({"error": "Not authorized to access this team's leaderboard"});
+    for slug in ["engines", "nobody", "", "0", "%00"] {
+        let path = format!("/api/leaderboard?team={slug}");
+        let reply = outsider.get(&path).await;
+        if slug == "%00" {
+            // NUL never reaches a query.
+            assert!([400, 403].contains(&reply.status));
+        } else {
+            assert_eq!(reply.expect(403).json(), refused, "{slug}");
+        }
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_belongs_to_the_utc_periods_of_its_start() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let person = Person::outsider(&service, 8);
+    person.set_zone("Pacific/Auckland").await;
+    person.opt_in(true).await;
+    // Monday 23 November 2026, 09:00; then Sunday 29, 23:50, into Monday; Tuesday 1 December.
+    person.work("coding", 10).await;
+    service
+        .clock
+        .advance(TimeDelta::minutes(6 * 24 * 60 + 14 * 60 + 40));
+    person.work("coding", 20).await;
+    let minutes = async |period: &str| {
+        let board = person.board(&format!("period={period}")).await;
+        entries(&board).first().map_or(0, |entry| entry.2)
+    };
+    assert_eq!(
+        minutes("day").await,
+        0,
+        "it is Monday, and that was Sunday's"
+    );
+    assert_eq!(minutes("week").await, 0);
+    assert_eq!(minutes("month").await, 30);
+    service.clock.advance(TimeDelta::hours(36));
+    person.work("coding", 40).await;
+    assert_eq!(minutes("day").await, 40);
+    assert_eq!(minutes("week").await, 40);
+    assert_eq!(minutes("month").await, 40);
+    assert_eq!(minutes("all").await, 70);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_equals_who_got_there_first_stands_higher_and_nothing_earned_moves_nobody() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let people: Vec<_> = [12, 11, 10].map(|id| Person::outsider(&service, id)).into();
+    for person in &people {
+        person.opt_in(true).await;
+        person.work("coding", 25).await;
+    }
+    let expected = [entry(1, 12, 25), entry(2, 11, 25), entry(3, 10, 25)];
+    assert_eq!(entries(&people[0].board("period=all").await), expected);
+    // A session that earns nothing is no later getting there.
+    let started = people[0].start_coding().await;
+    people[0]
+        .submit(honest(&started, &service))
+        .await
+        .expect(200);
+    assert_eq!(entries(&people[0].board("period=all").await), expected);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_under_suspicion_does_not_count() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let person = Person::outsider(&service, 8);
+    person.opt_in(true).await;
+    person.work("coding", 25).await;
+    // An end in the future.
+    let started = person.start_coding().await;
+    service.clock.advance(TimeDelta::minutes(25));
+    let ahead = service.time.now() + TimeDelta::minutes(10);
+    let body = changed(honest(&started, &service), &json!({"end_time": ahead}));
+    let answer = person.submit(body).await.expect(200).json();
+    assert_eq!(answer["credited_minutes"], 25, "it is credited");
+    // Three attempts to change the plan.
+    let started = person.start_coding().await;
+    service.clock.advance(TimeDelta::minutes(25));
+    let honest = honest(&started, &service);
+    for category in ["a", "b", "c"] {
+        let other = changed(honest.clone(), &json!({ "category": category }));
+        person.submit(other).await.expect(422);
+    }
+    person.submit(honest).await.expect(200);
+    assert_eq!(
+        entries(&person.board("period=all").await),
+        [entry(1, 8, 25)]
+    );
+    assert_eq!(person.data().await["session_stats"]["total_minutes"], 75);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_follow_each_other_and_bad_ones_are_refused() {
+    let (service, _stub) = Service::with_stub(0).await;
+    for id in 20..27 {
+        let person = Person::outsider(&service, id);
+        person.opt_in(true).await;
+        person.work("coding", id - 10).await;
+    }
+    let person = Person::outsider(&service, 20);
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = person.board(&format!("period=all&limit=3{cursor}")).await;
+        seen.extend(entries(&page));
+        assert_eq!(page["me"]["rank"], 7, "on every page");
+        let Some(next) = page["next_cursor"].as_str() else {
+            break;
+        };
+        cursor = format!("&cursor={next}");
+    }
+    let expected: Vec<_> = (1..8)
+        .map(|rank| entry(rank, 27 - rank, 17 - rank))
+        .collect();
+    assert_eq!(seen, expected);
+    for (query, error) in [
+        ("period=year", "period must be one of day, week, month, all"),
+        ("limit=0", "limit must be 1 to 200"),
+        ("limit=201", "limit must be 1 to 200"),
+        ("limit=-1", "limit must be 1 to 200"),
+        ("limit=ten", "limit must be 1 to 200"),
+        ("cursor=5", "cursor is not valid"),
+        ("cursor=", "cursor is not valid"),
+    ] {
+        let reply = person.get(&format!("/api/leaderboard?{query}")).await;
+        assert_eq!(
+            reply.expect(400).json(),
+            json!({ "error": error }),
+            "{query}"
+        );
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_board_is_at_most_ten_seconds_old() {
+    let (service, _stub) = Service::with_board_memory(1).await;
+    let person = Person::outsider(&service, 8);
+    person.opt_in(true).await;
+    assert_eq!(entries(&person.board("period=all").await), []);
+    person.work("coding", 25).await;
+    wait_until(
+        "the board to show it",
+        Duration::from_secs(10),
+        async || (entries(&person.board("period=all").await) == [entry(1, 8, 25)]).then_some(()),
+    )
+    .await;
+    service.stop().await;
+}

@@ -1,0 +1,122 @@
+//! A client of the stream of live events.
+
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{ClientBuilder, Response};
+use serde_json::Value;
+use test_kit::Api;
+use tokio::time::timeout;
+
+/// No event takes this long.
+const HANG: Duration = Duration::from_secs(15);
+
+/// A stream that is open.
+pub struct Listener {
+    response: Response,
+    unread: Vec<u8>,
+    /// The last id that came, as a browser would send it to go on.
+    pub last_id: Option<String>,
+}
+
+/// A block of lines: an event, a comment, or the first line.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Block {
+    pub id: Option<String>,
+    pub event: String,
+    pub data: Value,
+    pub comment: String,
+    pub retry: String,
+}
+
+/// Asks for a stream and gives the answer's head.
+pub async fn ask(api: &Api, token: &str, last_id: Option<&str>) -> Response {
+    let client = ClientBuilder::new().no_proxy().build().unwrap();
+    let mut request = client
+        .get(format!("{}/api/events", api.base()))
+        .bearer_auth(token)
+        .header(ACCEPT, "text/event-stream");
+    if let Some(id) = last_id {
+        request = request.header("last-event-id", id);
+    }
+    timeout(HANG, request.send()).await.unwrap().unwrap()
+}
+
+impl Listener {
+    /// Opens a stream and reads up to its `hello`, which comes first when nothing is made up for.
+    pub async fn open(api: &Api, token: &str) -> Self {
+        let mut listener = Self::resume(api, token, None).await;
+        let (first, hello) = (listener.block().await, listener.block().await);
+        assert_eq!(first.unwrap().retry, "2000");
+        assert_eq!(hello.unwrap().event, "hello");
+        listener
+    }
+
+    /// Opens a stream as a client that comes back.
+    pub async fn resume(api: &Api, token: &str, last_id: Option<&str>) -> Self {
+        let response = ask(api, token, last_id).await;
+        assert_eq!(response.status(), 200);
+        let header = |name| response.headers()[name].to_str().unwrap().to_owned();
+        assert_eq!(header(CONTENT_TYPE.as_str()), "text/event-stream");
+        assert_eq!(header("cache-control"), "no-store");
+        assert_eq!(header("x-accel-buffering"), "no");
+        Self {
+            response,
+            unread: Vec::new(),
+            last_id: last_id.map(str::to_owned),
+        }
+    }
+
+    /// The next block; none when the stream has ended.
+    pub async fn block(&mut self) -> Option<Block> {
+        loop {
+            if let Some(end) = self.unread.windows(2).position(|two| two == b"\n\n") {
+                let text: Vec<u8> = self.unread.drain(..end + 2).collect();
+                let block = read(std::str::from_utf8(&text).unwrap());
+                self.last_id = block.id.clone().or(self.last_id.take());
+                return Some(block);
+            }
+            let chunk = timeout(HANG, self.response.chunk()).await;
+            match chunk.expect("something within the time").unwrap() {
+                Some(chunk) => self.unread.extend_from_slice(&chunk),
+                None => {
+                    assert_eq!(self.unread, b"", "whole blocks only");
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// The next event, its name and its data; none when the stream has ended.
+    pub async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            let block = self.block().await?;
+            if !block.event.is_empty() {
+                return Some((block.event, block.data));
+            }
+        }
+    }
+
+    /// The data of the next event, which has that name.
+    pub async fn expect(&mut self, name: &str) -> Value {
+        let (event, data) = self.next().await.expect(name);
+        assert_eq!(event, name, "{data}");
+        data
+    }
+}
+
+fn read(text: &str) -> Block {
+    let mut block = Block::default();
+    for line in text.lines().filter(|line| !line.is_empty()) {
+        let (field, value) = line.split_once(": ").unwrap();
+        match field {
+            "" => value.clone_into(&mut block.comment),
+            "id" => block.id = Some(value.to_owned()),
+            "event" => value.clone_into(&mut block.event),
+            "data" => block.data = serde_json::from_str(value).unwrap(),
+            "retry" => value.clone_into(&mut block.retry),
+            other => panic!("a field {other}"),
+        }
+    }
+    block
+}

@@ -1,0 +1,220 @@
+//! Signing in through this area. With the real identity service: `sign_in` in the crate `standalone`.
+
+use std::time::{Duration, Instant};
+
+use broker::Broker;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use test_kit::Reply;
+
+use crate::identity::{Service, Stub};
+use crate::identity_down::{Away, Way, assert_unavailable};
+use crate::sign_in::TOKENS;
+
+async fn login(service: &Service, body: Value) -> Reply {
+    service.api.post("/api/login").json(body).send().await
+}
+
+fn named(username: &str) -> Value {
+    json!({"username": username, "password": "pa55 word"})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_pair_is_given_on_as_it_is_and_who_asks_is_told() {
+    let stub = Stub::default();
+    let identity = format!("http://{}", stub.start("127.0.0.1:0"));
+    for (proxies, address) in [("", "127.0.0.1"), ("127.0.0.0/8", "203.0.113.9")] {
+        let settings = json!({"identity_url": identity, "trusted_proxies": proxies});
+        let service = Service::with(settings, Broker::memory()).await;
+        let body = json!({"username": "ada", "password": "pa55 word", "totp_code": "654321", "role": "admin"});
+        let reply = service
+            .api
+            .post("/api/login")
+            .header("x-forwarded-for", "198.51.100.1, 203.0.113.9")
+            .header("user-agent", "desk/4.2 (b\u{e9}ta)")
+            .header("x-request-id", "trace-9")
+            .json(body)
+            .send()
+            .await
+            .expect(200);
+        assert_eq!(reply.text(), TOKENS);
+        assert_eq!(reply.header("content-type"), "application/json");
+        assert_eq!(reply.header("cache-control"), "no-store");
+        assert_eq!(reply.header("x-request-id"), "trace-9");
+        service.stop().await;
+        let seen = stub.sign_ins.lock().unwrap().pop().unwrap();
+        assert_eq!(
+            seen.body,
+            json!({"username": "ada", "password": "pa55 word", "totp_code": "654321"})
+        );
+        assert_eq!(seen.forwarded_for, address);
+        assert_eq!(seen.request_id, "trace-9");
+        assert_eq!(seen.user_agent, "desk/4.2 (b\u{e9}ta)");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_is_given_on_in_this_areas_shape() {
+    let (service, stub) = Service::with_stub(0).await;
+    let unavailable = "Authentication service unavailable";
+    let table = [
+        ("bob", 401, "Invalid credentials", ""),
+        ("careful", 401, "TOTP code required", ""),
+        ("odd", 400, "about validation_failed", ""),
+        ("eager", 429, "Too many requests", "17"),
+        ("late", 503, unavailable, "5"),
+        ("page", 503, unavailable, "2"),
+        ("moved", 503, unavailable, "2"),
+        ("broken", 503, unavailable, "2"),
+    ];
+    for (name, status, sentence, wait) in table {
+        let reply = login(&service, named(name)).await.expect(status);
+        assert_eq!(reply.json(), json!({"error": sentence}), "{name}");
+        assert_eq!(reply.header("retry-after"), wait, "{name}");
+        assert_eq!(reply.header("cache-control"), "no-store");
+    }
+    assert_eq!(
+        stub.sign_ins.lock().unwrap().len(),
+        table.len(),
+        "once each"
+    );
+    let mut with_code = named("careful");
+    with_code["totp_code"] = json!("123456");
+    login(&service, with_code).await.expect(200);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_sign_in_is_refused_before_anybody_is_asked() {
+    let (service, stub) = Service::with_stub(0).await;
+    for (body, sentence) in [
+        (json!({}), "username is required"),
+        (json!({"password": "x"}), "username is required"),
+        (
+            json!({"username": null, "password": "x"}),
+            "username is required",
+        ),
+        (json!({"username": "ada"}), "password is required"),
+        (
+            json!({"username": "ada", "password": null}),
+            "password is required",
+        ),
+    ] {
+        let refused = login(&service, body).await.expect(400);
+        assert_eq!(refused.json(), json!({"error": sentence}));
+    }
+    for body in [
+        json!({"username": 7, "password": "x"}),
+        json!({"username": "ada", "password": 7}),
+        json!({"username": "ada", "password": ["x"]}),
+        json!({"username": "ada", "password": "x", "totp_code": 123_456}),
+        json!({"username": "a\0", "password": "x"}),
+        json!({"username": "ada", "password": "x\0"}),
+    ] {
+        let refused = login(&service, body).await.expect(400).json();
+        assert!(refused["error"].is_string(), "{refused}");
+    }
+    let call = || service.api.post("/api/login");
+    for (kind, body, status) in [
+        ("application/json", "{", 400),
+        ("application/json", "[\"ada\",\"x\"]", 400),
+        (
+            "text/plain",
+            "{\"username\":\"ada\",\"password\":\"x\"}",
+            400,
+        ),
+        (
+            "application/x-www-form-urlencoded",
+            "username=ada&password=x",
+            400,
+        ),
+    ] {
+        let refused = call().body(kind, body).send().await.expect(status);
+        assert!(refused.json()["error"].is_string());
+    }
+    let long = json!({"username": "ada", "password": "x".repeat(70_000)});
+    call().json(long).send().await.expect(413);
+    let wrong = service.api.get("/api/login").send().await.expect(405);
+    assert_eq!(wrong.header("allow"), "POST");
+    assert!(stub.sign_ins.lock().unwrap().is_empty());
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_identity_service_that_is_away_is_503_in_time_and_noticed_when_it_is_back() {
+    for way in [
+        Way::NobodyListens,
+        Way::TakesConnectionsAndIsSilent,
+        Way::ResetsConnections,
+        Way::Answers500,
+    ] {
+        let away = Away::start(way).await;
+        let service = Service::start(&format!("http://{}", away.address), 0).await;
+        let crowd = join_all((0..100).map(|_| async {
+            let asked = Instant::now();
+            assert_unavailable(&login(&service, named("ada")).await);
+            asked.elapsed()
+        }));
+        let longest = crowd.await.into_iter().max().unwrap();
+        assert!(
+            longest < Duration::from_millis(2_500),
+            "{way:?}: {longest:?}"
+        );
+        // The breaker is one for both ways of asking.
+        if way != Way::Answers500 {
+            let asked = Instant::now();
+            assert_unavailable(
+                &service
+                    .api
+                    .get("/api/projects")
+                    .bearer("user-")
+                    .send()
+                    .await,
+            );
+            assert!(asked.elapsed() < Duration::from_millis(200), "{way:?}");
+        }
+        away.comes_back().await;
+        test_kit::wait_until("a sign-in", Duration::from_secs(1), async || {
+            (login(&service, named("ada")).await.status == 200).then_some(())
+        })
+        .await;
+        service.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_sign_ins_is_bounded_and_slows_nobody_who_is_signed_in() {
+    let (service, stub) = Service::with_stub(0).await;
+    let flood = join_all((0..300).map(|_| async {
+        let asked = Instant::now();
+        (
+            login(&service, named("patient")).await.status,
+            asked.elapsed(),
+        )
+    }));
+    let others = async {
+        let all_there = async || (stub.sign_ins.lock().unwrap().len() >= 256).then_some(());
+        test_kit::wait_until("the flood", Duration::from_secs(3), all_there).await;
+        for _ in 0..20 {
+            let asked = Instant::now();
+            let call = service.api.get("/api/projects").bearer("user-");
+            call.send().await.expect(200);
+            assert!(
+                asked.elapsed() < Duration::from_millis(500),
+                "{:?}",
+                asked.elapsed()
+            );
+        }
+    };
+    let (flood, ()) = futures_util::future::join(flood, others).await;
+    // Four seconds are long, but the identity service is there, and says what is to be said.
+    let (in_time, refused): (Vec<_>, Vec<(u16, Duration)>) =
+        flood.into_iter().partition(|reply| reply.0 == 200);
+    assert_eq!((in_time.len(), refused.len()), (256, 44));
+    assert!(
+        refused
+            .iter()
+            .all(|reply| reply.0 == 503 && reply.1 < Duration::from_secs(3))
+    );
+    service.stop().await;
+}

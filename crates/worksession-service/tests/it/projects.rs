@@ -1,0 +1,167 @@
+//! Bounds of the lists of projects. What the contract says of projects is tested with the whole product.
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use crate::identity::Service;
+use crate::person::Person;
+use crate::rows::{count, execute};
+
+const SENTENCE: &str = "There are too many projects already";
+
+fn numbers(count: i64) -> String {
+    format!("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})")
+}
+
+async fn length(person: &Person<'_>, path: &str, list: &str) -> usize {
+    let reply = person.get(path).await.expect(200).json();
+    reply[list].as_array().unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_has_at_most_2000_projects_whoever_makes_them_at_once() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::outsider(&service, 7);
+    execute(
+        &service,
+        &format!(
+            "INSERT INTO projects (user_id, name, description, created_at, updated_at) {} \
+             SELECT 7, 'p', '', '2026-01-01 00:00:00', '2026-01-01 00:00:00' FROM n; \
+             UPDATE projects SET archived_at = '2026-01-01 00:00:00' WHERE id % 2 = 0",
+            numbers(1_995)
+        ),
+    );
+    let made =
+        join_all((0..16).map(|n| ada.post("/api/projects", json!({"name": format!("{n}")})))).await;
+    let mut statuses: Vec<u16> = made.iter().map(|reply| reply.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [vec![201; 5], vec![409; 11]].concat());
+    let refused = ada
+        .post("/api/projects", json!({"name": "more"}))
+        .await
+        .expect(409);
+    assert_eq!(refused.json(), json!({"error": SENTENCE}));
+    assert_eq!(
+        length(&ada, "/api/projects?archived=true", "projects").await,
+        2_000
+    );
+    assert_eq!(length(&ada, "/api/projects", "projects").await, 1_003);
+    // Others have their own.
+    let eve = Person::outsider(&service, 8);
+    eve.post("/api/projects", json!({"name": "hers"}))
+        .await
+        .expect(201);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_team_has_at_most_2000_projects_whoever_makes_them_at_once() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::member(&service, 7);
+    ada.team_project().await;
+    execute(
+        &service,
+        &format!(
+            "INSERT INTO team_projects (team_id, team_name, name, description, chat_channel, is_public, created_at, \
+              updated_at) {} SELECT 3, 'Engines', 'p', '', '', false, '2026-01-01 00:00:00', '2026-01-01 00:00:00' FROM n",
+            numbers(1_994)
+        ),
+    );
+    let body = |n: i32| json!({"team_id": 3, "name": n.to_string()});
+    let made = join_all((0..16).map(|n| ada.post("/api/team-projects", body(n)))).await;
+    let mut statuses: Vec<u16> = made.iter().map(|reply| reply.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [vec![201; 5], vec![409; 11]].concat());
+    let refused = ada.post("/api/team-projects", body(99)).await.expect(409);
+    assert_eq!(refused.json(), json!({"error": SENTENCE}));
+    assert_eq!(
+        length(&ada, "/api/team-projects", "team_projects").await,
+        2_000
+    );
+    assert_eq!(length(&ada, "/api/all-projects", "projects").await, 2_000);
+    assert_eq!(
+        count(&service, "SELECT COUNT(*) AS number FROM team_projects"),
+        2_000
+    );
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_with_archived_projects_say_which_they_are() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::member(&service, 7);
+    let (kept, gone) = (ada.team_project().await, ada.team_project().await);
+    let mine = ada
+        .post("/api/projects", json!({"name": "Mine"}))
+        .await
+        .expect(201)
+        .json();
+    let mine = format!("/api/projects/{}", mine["project"]["id"]);
+    let path = format!("/api/team-projects/{}", gone.trim_start_matches("team_"));
+    for path in [&path, &mine] {
+        service
+            .api
+            .delete(path)
+            .bearer(&ada.token)
+            .send()
+            .await
+            .expect(204);
+    }
+    let entries = |page: Value, list: &str| -> Vec<(Value, Value)> {
+        let entries = page[list].as_array().unwrap().clone().into_iter();
+        entries
+            .map(|entry| {
+                (
+                    entry["id"].clone(),
+                    entry.get("archived").cloned().unwrap_or_default(),
+                )
+            })
+            .collect()
+    };
+    let read = async |path: &str, list: &str| entries(ada.get(path).await.expect(200).json(), list);
+    let number = |reference: &str| {
+        json!(
+            reference
+                .trim_start_matches("team_")
+                .parse::<i64>()
+                .unwrap()
+        )
+    };
+    // The contract's fields alone, where nothing is archived.
+    assert_eq!(
+        read("/api/team-projects", "team_projects").await,
+        [(number(&kept), json!(null))]
+    );
+    assert_eq!(
+        read("/api/all-projects", "projects").await,
+        [(json!(kept), json!(null))]
+    );
+    assert_eq!(
+        read("/api/team-projects?archived=true", "team_projects").await,
+        [(number(&kept), json!(false)), (number(&gone), json!(true))]
+    );
+    let all = read("/api/all-projects?archived=true", "projects").await;
+    let archived: Vec<&Value> = all.iter().map(|entry| &entry.1).collect();
+    assert_eq!(archived, [&json!(true), &json!(false), &json!(true)]);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_change_a_team_project_learns_that_before_his_body_is_judged() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let project = service.team_project().await;
+    let path = format!("/api/team-projects/{project}");
+    for body in ["{", "[]", "{\"name\": 7}", "{\"name\": \"\"}"] {
+        let put = |token: &str| {
+            let call = service.api.put(&path).bearer(token);
+            call.body("application/json", body).send()
+        };
+        let refused = put("outsider-8").await.expect(403);
+        assert_eq!(
+            refused.json(),
+            json!({"error": "Not authorized to change this team project"})
+        );
+        put("user-").await.expect(400);
+    }
+    service.stop().await;
+}

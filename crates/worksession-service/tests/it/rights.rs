@@ -1,0 +1,118 @@
+//! Whether a caller may comes before whether what was sent fits: 401 and 403 before 400.
+
+use serde_json::{Value, json};
+use test_kit::Reply;
+
+use crate::identity::Service;
+use crate::person::Person;
+use crate::webhooks::{make, path_of};
+
+/// A webhook and a project of the team Engines.
+async fn things(service: &Service) -> (String, i64) {
+    let owner = Person::member(service, 7);
+    let webhook = json!({"url": "https://hooks.example/x", "team_id": 3});
+    let (webhook, _) = make(&owner, webhook).await;
+    (path_of(&webhook), service.team_project().await)
+}
+
+fn refused(reply: Reply, status: u16, error: &str) {
+    assert_eq!(reply.expect(status).json(), json!({ "error": error }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_change_a_hook_is_told_so_whatever_the_body() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let (webhook, project) = things(&service).await;
+    let chat = format!("/api/team-projects/{project}/chat");
+    let colleague = Person::colleague(&service, 9);
+    let outsider = Person::outsider(&service, 10);
+    let bodies = [
+        json!({"url": 7, "provider": 7, "webhook_url": []}),
+        json!({"url": "nothing", "events": ["nothing"], "provider": "nothing"}),
+        json!({}),
+    ];
+    for body in &bodies {
+        refused(
+            colleague.put(&webhook, body.clone()).await,
+            403,
+            "Not authorized to manage this team's webhooks",
+        );
+        refused(
+            outsider.put(&webhook, body.clone()).await,
+            404,
+            "Webhook not found",
+        );
+        for who in [&colleague, &outsider] {
+            refused(
+                who.put(&chat, body.clone()).await,
+                403,
+                "Not authorized to change this team project",
+            );
+        }
+    }
+    for path in [&webhook, &chat] {
+        let no_json = || service.api.put(path).body("application/json", "{");
+        refused(
+            no_json().bearer("nobody").send().await,
+            401,
+            "Authentication required",
+        );
+        let of_colleague = no_json().bearer(&colleague.token).send().await;
+        assert_eq!(of_colleague.status, 403, "{path}");
+        // Who may is told what is wrong.
+        no_json().bearer("member-7").send().await.expect(400);
+        let owner = Person::member(&service, 7);
+        owner.put(path, bodies[0].clone()).await.expect(400);
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_read_a_list_is_told_so_whatever_the_query() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let (webhook, project) = things(&service).await;
+    let deliveries = format!("{webhook}/deliveries");
+    let activity = format!("/api/team-projects/{project}/activity");
+    let board = "/api/leaderboard?team=engines".to_owned();
+    let others_board = "/api/leaderboard?team=others".to_owned();
+    let colleague = Person::colleague(&service, 9);
+    let outsider = Person::outsider(&service, 10);
+    let foreign = "Not authorized to access this team's leaderboard";
+    let cases: [(&Person<'_>, &String, u16, &str); 5] = [
+        (
+            &colleague,
+            &deliveries,
+            403,
+            "Not authorized to manage this team's webhooks",
+        ),
+        (&outsider, &deliveries, 404, "Webhook not found"),
+        (
+            &outsider,
+            &activity,
+            403,
+            "Not authorized to access this team project",
+        ),
+        (&outsider, &board, 403, foreign),
+        (&colleague, &others_board, 403, foreign),
+    ];
+    for query in ["limit=0", "limit=ten", "cursor=%21", "limit=201&cursor=x"] {
+        let with = |path: &str| {
+            format!(
+                "{path}{}{query}",
+                if path.contains('?') { '&' } else { '?' }
+            )
+        };
+        for (who, path, status, error) in &cases {
+            refused(who.get(&with(path)).await, *status, error);
+        }
+        let owner = Person::member(&service, 7);
+        for path in [&deliveries, &activity, &board] {
+            let path = with(path);
+            let refusal: Value = owner.get(&path).await.expect(400).json();
+            assert!(refusal["error"].is_string(), "{path}: {refusal}");
+            let nobody = service.api.get(&path).bearer("nobody").send().await;
+            refused(nobody, 401, "Authentication required");
+        }
+    }
+    service.stop().await;
+}

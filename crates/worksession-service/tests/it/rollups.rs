@@ -1,0 +1,312 @@
+//! Rollups are what the sessions say: after any history, after decisions about flags, and after they were damaged.
+
+use std::process::Command;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use test_kit::wait_until;
+
+use crate::identity::Service;
+use crate::person::{Person, changed, honest};
+use crate::rows;
+
+/// What a command said and how it ended.
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+/// The program itself, on the service's database.
+fn admin(service: &Service, args: &[&str]) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_worksession-service"))
+        .arg("admin")
+        .args(args)
+        .env_clear()
+        .env("WORKSESSION__DATABASE__URL", service.database.url())
+        .output()
+        .unwrap();
+    Ran {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// The JSON of a command that went well.
+fn told(service: &Service, args: &[&str]) -> Value {
+    let ran = admin(service, &[args, &["--json"]].concat());
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (0, ""),
+        "{args:?}: {}",
+        ran.out
+    );
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+const TABLES: [&str; 7] = [
+    "user_month",
+    "user_totals",
+    "user_day",
+    "user_hour",
+    "user_category",
+    "user_badges",
+    "board",
+];
+
+/// The rollups of everybody as they lie there.
+fn rollups(service: &Service) -> Vec<rows::Row> {
+    let mut rows = rows::all(service);
+    rows.retain(|row| TABLES.contains(&row.table.as_str()));
+    rows
+}
+
+/// A history with everything in it: zones, projects, a day that crosses midnight, partial and empty sessions, out of
+/// order, a late one, flags.
+async fn live(service: &Service, id: i64, days: usize) {
+    let person = Person::member(service, id);
+    person.set_zone("America/New_York").await;
+    let project = person.team_project().await;
+    let clock = &service.clock;
+    for day in 0..days {
+        person
+            .work(["coding", "study", "a, \"b\""][day % 3], 25)
+            .await;
+        let plan = json!({"category": "meeting", "duration": 40, "project_id": project});
+        let early = person.start(plan).await;
+        clock.advance(TimeDelta::minutes(if day % 2 == 0 { 40 } else { 21 }));
+        // The next start ends it; it is submitted after the next.
+        let later = person.start_coding().await;
+        clock.advance(TimeDelta::minutes(25));
+        person.submit(honest(&later, service)).await.expect(200);
+        person.submit(honest(&early, service)).await.expect(200);
+        let nothing = person.start_coding().await;
+        person.submit(honest(&nothing, service)).await.expect(200);
+        clock.advance(TimeDelta::hours(23));
+        if day == 1 {
+            // Never submitted in time.
+            let late = person.start_coding().await;
+            clock.advance(TimeDelta::hours(14));
+            person.submit(honest(&late, service)).await.expect(200);
+            clock.advance(TimeDelta::hours(10));
+        }
+    }
+    suspicious(&person).await;
+}
+
+/// 25 minutes with an end in the future; gives the session's id.
+async fn suspicious(person: &Person<'_>) -> Value {
+    let service = person.service;
+    let started = person.start_coding().await;
+    service.clock.advance(TimeDelta::minutes(25));
+    let ahead = service.time.now() + TimeDelta::minutes(10);
+    let body = changed(honest(&started, service), &json!({ "end_time": ahead }));
+    let answer = person.submit(body).await.expect(200).json();
+    assert_eq!(answer["credited_minutes"], 25);
+    started["session_id"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_written_with_the_submits_is_what_the_sessions_say() {
+    let (service, _stub) = Service::with_stub(0).await;
+    // The command's clock is the machine's: boards of now.
+    service
+        .clock
+        .set(service_kit::Clock::system().now() - TimeDelta::days(6));
+    live(&service, 8, 3).await;
+    live(&service, 9, 1).await;
+    let before = rollups(&service);
+    let boards = before.iter().filter(|row| row.table == "board").count();
+    // So many when all of it lies in one week of one month, more otherwise.
+    assert!(boards >= 20, "{boards}");
+    let looked = told(&service, &["rebuild-rollups", "--dry-run"]);
+    assert_eq!(
+        (&looked["users"], &looked["differed"]),
+        (&json!(2), &json!(0)),
+        "{looked}"
+    );
+
+    // Damaged in every table.
+    let data = Person::member(&service, 8).data().await;
+    for damage in [
+        "UPDATE user_totals SET points_centi = points_centi + 1 WHERE user_id = 8",
+        "UPDATE user_day SET by_hour = '{}' WHERE user_id = 8",
+        "DELETE FROM user_hour WHERE user_id = 8",
+        "UPDATE user_month SET by_day = '{}' WHERE user_id = 8",
+        "UPDATE user_category SET minutes = 1 WHERE user_id = 8",
+        "DELETE FROM user_badges WHERE user_id = 8 AND badge = 'first_session'",
+        "UPDATE board SET points_centi = 999999 WHERE user_id = 8",
+        "UPDATE sessions SET on_boards = TRUE WHERE user_id = 8 AND credited_minutes = 0",
+    ] {
+        rows::execute(&service, damage);
+        let ran = admin(
+            &service,
+            &["rebuild-rollups", "--user", "8", "--dry-run", "--json"],
+        );
+        assert_eq!(ran.code, 3, "{damage}: {}", ran.out);
+        let mended = told(&service, &["rebuild-rollups"]);
+        assert_eq!(mended["differed"], 1, "{damage}");
+        assert_eq!(mended["differences"][0]["user_id"], 8);
+        let looked = told(&service, &["rebuild-rollups", "--dry-run"]);
+        assert_eq!(looked["differed"], 0, "{damage}: {looked}");
+    }
+    let after = rollups(&service);
+    let but_versions = |rows: &[rows::Row]| {
+        rows.iter()
+            .filter(|row| row.table != "user_totals")
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(but_versions(&after), but_versions(&before));
+    assert_eq!(Person::member(&service, 8).data().await, data);
+    // Submits go on from there.
+    Person::member(&service, 8).work("coding", 25).await;
+    let looked = told(&service, &["rebuild-rollups", "--dry-run"]);
+    assert_eq!(looked["differed"], 0, "{looked}");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rollups_without_sessions_are_emptied() {
+    let (service, _stub) = Service::with_stub(0).await;
+    Person::member(&service, 8).work("coding", 25).await;
+    rows::execute(&service, "DELETE FROM sessions");
+    told(&service, &["rebuild-rollups"]);
+    let data = Person::member(&service, 8).data().await;
+    assert_eq!(data["session_stats"]["total_minutes"], 0);
+    assert_eq!(data["points"]["total"], 0.0);
+    assert_eq!(data["badges"], json!(["first_session"]), "held badges stay");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flag_is_cleared_or_upheld_and_the_session_counts_or_does_not() {
+    let (service, _stub) = Service::with_stub(0).await;
+    service.clock.set(service_kit::Clock::system().now());
+    let person = Person::outsider(&service, 8);
+    let call = service
+        .api
+        .put("/api/user/preferences")
+        .bearer(&person.token);
+    call.json(json!({"leaderboard_opt_in": true}))
+        .send()
+        .await
+        .expect(200);
+    person.work("coding", 25).await;
+    let session = suspicious(&person).await;
+    let minutes = async || {
+        let board = person
+            .get("/api/leaderboard?period=all")
+            .await
+            .expect(200)
+            .json();
+        board["me"]["minutes"].clone()
+    };
+    assert_eq!(minutes().await, 25);
+
+    let listed = told(&service, &["flags", "list", "--suspect"]);
+    let flag = &listed["flags"][0];
+    assert_eq!(listed["flags"].as_array().unwrap().len(), 1);
+    assert_eq!(flag["session_id"], session);
+    assert_eq!(flag["reason"], "the client's end is 600 s in the future");
+    assert_eq!(
+        (&flag["state"], &flag["username"]),
+        (&json!("open"), &json!("person8"))
+    );
+    let id = flag["id"].to_string();
+    let table = admin(&service, &["flags", "list"]).out;
+    let row = "person8  suspect   the client's end is 600 s in the future  open";
+    assert!(table.contains(row), "{table}");
+
+    let cleared = told(
+        &service,
+        &[
+            "flags",
+            "clear",
+            &id,
+            "--reason",
+            "the clock of her new phone",
+        ],
+    );
+    assert_eq!(
+        (&cleared["state"], &cleared["decision"]),
+        (&json!("cleared"), &json!("the clock of her new phone"))
+    );
+    assert_eq!(minutes().await, 50);
+    assert_eq!(told(&service, &["flags", "list"])["flags"], json!([]));
+    // A decision can be revised.
+    told(
+        &service,
+        &["flags", "uphold", &id, "--reason", "and again the next day"],
+    );
+    assert_eq!(minutes().await, 25);
+    let upheld = told(
+        &service,
+        &["flags", "list", "--state", "upheld", "--user", "8"],
+    );
+    assert_eq!(upheld["flags"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        person.data().await["session_stats"]["total_minutes"],
+        50,
+        "points are not touched"
+    );
+
+    for (args, error) in [
+        (
+            vec!["flags", "clear", "999999", "--reason", "x"],
+            "there is no flag 999999; `admin flags list --state all` shows them",
+        ),
+        (
+            vec!["flags", "clear", &id, "--reason", " "],
+            "--reason must be 1 to 500 characters",
+        ),
+    ] {
+        let ran = admin(&service, &args);
+        assert_eq!(
+            (ran.code, ran.err.trim()),
+            (1, format!("error: {error}").as_str())
+        );
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_nights_look_tells_of_a_difference_and_drops_old_boards() {
+    let (service, _stub) = Service::with_stub(0).await;
+    for id in 8..12 {
+        Person::member(&service, id).work("coding", 25).await;
+    }
+    rows::execute(
+        &service,
+        "UPDATE user_totals SET minutes = 26 WHERE user_id = 9",
+    );
+    service.clock.advance(TimeDelta::days(40));
+    let figure = async |name: &str| {
+        let text = service.api.get("/metrics").send().await.expect(200).text();
+        let line = text.lines().find_map(|line| {
+            line.strip_prefix(name)?
+                .strip_prefix(' ')
+                .map(str::to_owned)
+        });
+        line.unwrap_or_default()
+    };
+    wait_until("the night's look", Duration::from_secs(20), async || {
+        (figure("worksession_rollup_audits_total").await == "4").then_some(())
+    })
+    .await;
+    assert_eq!(
+        figure("worksession_rollup_audit_differences_total").await,
+        "1"
+    );
+    let count = |period: &str| {
+        rows::count(
+            &service,
+            &format!("SELECT count(*) AS number FROM board WHERE period = '{period}'"),
+        )
+    };
+    assert_eq!((count("day"), count("week")), (0, 0));
+    assert_eq!((count("month"), count("all")), (4, 4));
+    service.stop().await;
+}

@@ -1,0 +1,226 @@
+//! The streams themselves: how many, how long, and what becomes of those whom nobody reads.
+
+use std::time::{Duration, Instant};
+
+use chrono::TimeDelta;
+use serde_json::json;
+use test_kit::{Api, wait_until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+use crate::identity::Service;
+use crate::listener::{Listener, ask};
+use crate::person::{Person, changed, honest};
+
+/// The figure of open streams.
+async fn open_streams(service: &Service) -> usize {
+    let figures = service.api.get("/metrics").send().await.text();
+    let line = figures
+        .lines()
+        .find_map(|line| line.strip_prefix("event_streams "));
+    line.expect("the figure").parse().unwrap()
+}
+
+async fn none_is_open(service: &Service) {
+    wait_until("no stream", Duration::from_secs(20), async || {
+        (open_streams(service).await == 0).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_of_life_comes_and_moves_on_where_to_go_on_from() {
+    let (service, _stub) = Service::live(json!({"heartbeat_seconds": 1})).await;
+    let mut listener = Listener::open(&service.api, "outsider-7").await;
+    let first = listener.last_id.clone();
+    for _ in 0..2 {
+        let began = Instant::now();
+        service.clock.advance(TimeDelta::minutes(1));
+        let beat = listener.block().await.unwrap();
+        assert_eq!(
+            (beat.comment.as_str(), beat.event.as_str()),
+            ("heartbeat", "")
+        );
+        assert!(beat.id.is_some());
+        assert!(
+            began.elapsed() < Duration::from_secs(2),
+            "{:?}",
+            began.elapsed()
+        );
+    }
+    assert!(listener.last_id > first, "{:?}", listener.last_id);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_are_counted_and_limited_for_each_user_and_for_the_process() {
+    let limits = json!({"streams": 3, "streams_per_user": 2, "heartbeat_seconds": 1});
+    let (service, _stub) = Service::live(limits).await;
+    assert_eq!(open_streams(&service).await, 0);
+    let mut open = Vec::new();
+    for token in ["outsider-7", "outsider-7", "outsider-8"] {
+        open.push(Listener::open(&service.api, token).await);
+    }
+    assert_eq!(open_streams(&service).await, 3);
+    for (token, status, error) in [
+        (
+            "outsider-7",
+            429,
+            "Too many event streams of this user are open",
+        ),
+        ("outsider-8", 503, "Too many event streams are open"),
+        ("outsider-9", 503, "Too many event streams are open"),
+    ] {
+        let refused = ask(&service.api, token, None).await;
+        assert_eq!(refused.status(), status);
+        let wait = refused.headers()["retry-after"].to_str().unwrap();
+        assert!(wait.parse::<u64>().unwrap() > 0);
+        let body: serde_json::Value = refused.json().await.unwrap();
+        assert_eq!(body, json!({"error": error}));
+    }
+    // Who goes makes room, and is missed at the next signs of life at the latest.
+    drop(open);
+    none_is_open(&service).await;
+    Listener::open(&service.api, "outsider-7").await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_waits_for_the_end_of_a_stream_who_did_not_ask_for_one() {
+    let (service, _stub) = Service::live(json!({})).await;
+    let call = |method: &str| {
+        let call = service.api.call(method.parse().unwrap(), "/api/events");
+        call.bearer("outsider-7")
+    };
+    let refused = call("GET").header("accept", "application/json").send();
+    assert_eq!(
+        refused.await.expect(406).json(),
+        json!({"error": "This is a stream: accept text/event-stream"})
+    );
+    let head = call("HEAD").send().await.expect(200);
+    assert_eq!(head.header("content-type"), "text/event-stream");
+    assert_eq!(head.body, b"");
+    assert_eq!(open_streams(&service).await, 0);
+    for accept in ["*/*", "text/*", "text/event-stream;q=0.9, application/json"] {
+        let stream = raw(&service.api, "outsider-7", accept, None).await;
+        wait_until("a stream", Duration::from_secs(5), async || {
+            (open_streams(&service).await == 1).then_some(())
+        })
+        .await;
+        // Closed with something unread, it is reset.
+        drop(stream);
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_ends_the_streams_at_once() {
+    let (service, _stub) = Service::live(json!({})).await;
+    let mut open = Vec::new();
+    for user in 7..12 {
+        open.push(Listener::open(&service.api, &format!("outsider-{user}")).await);
+    }
+    let began = Instant::now();
+    let stop = async {
+        service.stop().await;
+        began.elapsed()
+    };
+    let ends = async {
+        for listener in &mut open {
+            assert_eq!(listener.expect("end").await, json!({"reason": "shutdown"}));
+            assert_eq!(listener.next().await, None);
+        }
+    };
+    let (took, ()) = futures_util::future::join(stop, ends).await;
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+/// A stream over a connection of its own, whose client takes little in.
+async fn raw(api: &Api, token: &str, accept: &str, receive: Option<u32>) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    if let Some(bytes) = receive {
+        socket.set_recv_buffer_size(bytes).unwrap();
+    }
+    let address = api.base().strip_prefix("http://").unwrap();
+    let mut stream = socket.connect(address.parse().unwrap()).await.unwrap();
+    let request = format!(
+        "GET /api/events HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nAccept: {accept}\r\n\r\n"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+/// Starts and submits as many sessions, each of which tells sixteen kilobytes.
+async fn flood(person: &Person<'_>, sessions: usize) {
+    let long = "\u{1f341}".repeat(1_990);
+    for _ in 0..sessions {
+        let body = json!({"category": "coding", "duration": 25, "note": long});
+        let started = person.start(body).await;
+        let done = changed(honest(&started, person.service), &json!({"note": long}));
+        person.submit(done).await.expect(200);
+        // The same plan a moment later would be the same start.
+        person.service.clock.advance(TimeDelta::seconds(11));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_read_is_given_up() {
+    let (service, _stub) = Service::live(json!({"unread_seconds": 1})).await;
+    let ada = Person::outsider(&service, 7);
+    let dead = raw(&service.api, &ada.token, "*/*", Some(4_096)).await;
+    let mut quick = Listener::open(&service.api, &ada.token).await;
+    wait_until("both", Duration::from_secs(5), async || {
+        (open_streams(&service).await == 2).then_some(())
+    })
+    .await;
+    let listen = async {
+        // Who reads is told all the while; other things take place in time too.
+        loop {
+            quick.next().await.expect("it goes on");
+            if open_streams(&service).await == 1 {
+                return;
+            }
+        }
+    };
+    let write = async {
+        for _ in 0..100 {
+            flood(&ada, 20).await;
+            if open_streams(&service).await == 1 {
+                return;
+            }
+        }
+        panic!("32 megabytes wait for a client that does not read");
+    };
+    let both = futures_util::future::join(listen, write);
+    tokio::time::timeout(Duration::from_secs(60), both)
+        .await
+        .expect("in time");
+    drop((dead, quick));
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reads_too_late_is_told_to_ask_again() {
+    let (service, _stub) = Service::live(json!({"unread_seconds": 60})).await;
+    let ada = Person::outsider(&service, 7);
+    let mut late = raw(&service.api, &ada.token, "*/*", Some(4_096)).await;
+    wait_until("a stream", Duration::from_secs(5), async || {
+        (open_streams(&service).await == 1).then_some(())
+    })
+    .await;
+    // More than systems keep for a connection.
+    flood(&ada, 700).await;
+    let mut read = Vec::new();
+    let mut chunk = vec![0; 1 << 20];
+    let reset = "event: reset\ndata: {\"reason\":\"behind\"}\n\n".as_bytes();
+    while !read.windows(reset.len()).any(|text| text == reset) {
+        let more = tokio::time::timeout(Duration::from_secs(10), late.read(&mut chunk));
+        let length = more.await.expect("a reset").unwrap();
+        assert_ne!(length, 0, "the stream ended");
+        read.drain(..read.len().saturating_sub(reset.len()));
+        read.extend_from_slice(&chunk[..length]);
+    }
+    assert_eq!(open_streams(&service).await, 1, "and it goes on");
+    drop(late);
+    service.stop().await;
+}

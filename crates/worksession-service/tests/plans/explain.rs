@@ -1,0 +1,347 @@
+//! How a database would go about a statement: which tables it would read from end to end.
+
+use std::collections::BTreeSet;
+
+use chrono::{NaiveDate, NaiveDateTime};
+use db_kit::{Db, DbError, Pool};
+use diesel::connection::SimpleConnection;
+use diesel::prelude::*;
+use diesel::sql_types::Text;
+
+/// Everything that grows with users or sessions.
+pub const TABLES: [&str; 19] = [
+    "board",
+    "inbox",
+    "notifications",
+    "outbox",
+    "projects",
+    "session_flags",
+    "sessions",
+    "team_projects",
+    "user_badges",
+    "user_category",
+    "user_day",
+    "user_hour",
+    "user_month",
+    "user_settings",
+    "user_sync",
+    "user_totals",
+    "webhook_deliveries",
+    "webhooks",
+    "chat_integrations",
+];
+
+/// A statement with its values, in Rust's spelling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sent {
+    pub sql: String,
+    binds: Vec<String>,
+}
+
+impl Sent {
+    /// Reads what Diesel tells of a statement; none for those that read no table of ours.
+    pub fn read(told: &str) -> Option<Self> {
+        let (sql, binds) = told.split_once(" -- binds: ").unwrap_or((told, "[]"));
+        let inside = binds.strip_prefix('[')?.strip_suffix(']')?;
+        let sent = Self {
+            sql: sql.to_owned(),
+            binds: split(inside),
+        };
+        (!sent.tables().is_empty()).then_some(sent)
+    }
+
+    fn words(&self) -> Vec<&str> {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let words = self.sql.split(|c| !is_word(c));
+        words.filter(|word| !word.is_empty()).collect()
+    }
+
+    /// The tables that it names.
+    pub fn tables(&self) -> BTreeSet<&'static str> {
+        let words: BTreeSet<&str> = self.words().into_iter().collect();
+        TABLES
+            .into_iter()
+            .filter(|table| words.contains(table))
+            .collect()
+    }
+
+    /// Whether `name` in a plan is one of our tables, by its own name or by another that the statement gives it.
+    fn table(&self, name: &str) -> Option<&'static str> {
+        let words = self.words();
+        let named = |table: &str| {
+            words.windows(2).any(|pair| pair == [table, name])
+                || words.windows(3).any(|three| {
+                    three[0] == table && three[1].eq_ignore_ascii_case("as") && three[2] == name
+                })
+        };
+        TABLES
+            .into_iter()
+            .find(|table| *table == name || named(table))
+    }
+
+    /// Tells statements apart that a database may go about in different ways.
+    pub fn key(&self) -> (String, Vec<bool>) {
+        let is_null = self.binds.iter().map(|bind| bind == "None").collect();
+        (self.sql.clone(), is_null)
+    }
+}
+
+/// A place of a plan where much is read.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// `sessions`, or `sessions by INDEX` where an index is gone through from end to end.
+    pub what: String,
+    pub sql: String,
+    pub plan: String,
+}
+
+/// What the database would read too much of.
+pub fn findings(pool: &Pool, sent: &Sent) -> Vec<Finding> {
+    let plans = pool.read_blocking(|db| plans(db, sent).map_err(DbError::from));
+    let plans = plans.unwrap_or_else(|cause| panic!("{cause}: {sent:#?}"));
+    let mut findings = Vec::new();
+    for plan in plans {
+        // SQLite has nothing to say about a row that is only inserted.
+        assert!(
+            !plan.is_empty() || sent.sql.starts_with("INSERT INTO"),
+            "{sent:?}"
+        );
+        for (at, line) in plan.iter().enumerate() {
+            let next = plan.get(at + 1).map_or("", String::as_str);
+            let what = too_much(sent, line, next);
+            if let Some(what) = what.filter(|_| !is_of_subquery(&plan, line)) {
+                findings.push(Finding {
+                    what,
+                    sql: sent.sql.clone(),
+                    plan: plan.join("\n"),
+                });
+            }
+        }
+    }
+    findings
+}
+
+/// Whether this is SQLite reading what a subquery has found, which may be called as a table is.
+fn is_of_subquery(plan: &[String], line: &str) -> bool {
+    let Some(name) = line.strip_prefix("SCAN ") else {
+        return false;
+    };
+    let count = |line: &str| plan.iter().filter(|other| *other == line).count();
+    let subqueries = count(&format!("CO-ROUTINE {name}")) + count(&format!("MATERIALIZE {name}"));
+    count(line) <= subqueries
+}
+
+fn too_much(sent: &Sent, line: &str, next: &str) -> Option<String> {
+    let words: Vec<&str> = line
+        .trim_start_matches([' ', '-', '>'])
+        .split(' ')
+        .collect();
+    let after = |word: &str| {
+        let at = words.iter().position(|other| *other == word)?;
+        words.get(at + 1).copied()
+    };
+    let by_index = |index: &str, table: &str| Some(format!("{table} by {index}"));
+    match words.as_slice() {
+        // PostgreSQL.
+        ["Seq", "Scan", "on", table, ..] | ["Parallel", "Seq", "Scan", "on", table, ..] => {
+            Some((*table).to_owned())
+        }
+        ["Bitmap", "Index", "Scan", ..] | ["Index", "Scan" | "Only", ..]
+            if !next.contains("Index Cond:") =>
+        {
+            let index = after("using").or_else(|| after("on"))?;
+            by_index(index, after("on").unwrap_or_default())
+        }
+        // SQLite.
+        ["SCAN", name, ..] => {
+            let table = sent.table(name)?;
+            match after("INDEX") {
+                Some(index) => by_index(index, table),
+                None => Some(table.to_owned()),
+            }
+        }
+        _ => None,
+    }
+}
+
+#[derive(QueryableByName)]
+struct PgLine {
+    #[diesel(sql_type = Text, column_name = "QUERY PLAN")]
+    line: String,
+}
+
+#[derive(QueryableByName)]
+struct SqliteLine {
+    #[diesel(sql_type = Text)]
+    detail: String,
+}
+
+#[derive(QueryableByName)]
+struct Column {
+    #[diesel(sql_type = Text)]
+    name: String,
+    #[diesel(sql_type = Text)]
+    kind: String,
+}
+
+/// SQLite plans before it knows the values, PostgreSQL with them, and, after some calls, without.
+fn plans(db: &mut Db, sent: &Sent) -> QueryResult<Vec<Vec<String>>> {
+    if let Db::Sqlite(conn) = db {
+        let explain = format!("EXPLAIN QUERY PLAN {}", sent.sql);
+        let lines: Vec<SqliteLine> = diesel::sql_query(explain).load(conn)?;
+        return Ok(vec![lines.into_iter().map(|line| line.detail).collect()]);
+    }
+    let columns: Vec<Column> = diesel::sql_query(
+        "SELECT DISTINCT column_name::text AS name, data_type::text AS kind FROM information_schema.columns \
+         WHERE table_schema = 'public' ORDER BY 1, 2",
+    )
+    .load(db)?;
+    let (mut types, mut values) = (Vec::new(), Vec::new());
+    for (at, bind) in sent.binds.iter().enumerate() {
+        let (kind, value) = literal(bind);
+        let kind = kind.unwrap_or_else(|| kind_of_none(sent, at + 1, &columns));
+        types.push(kind);
+        values.push(value);
+    }
+    let list = |items: &[String]| {
+        if items.is_empty() {
+            String::new()
+        } else {
+            format!("({})", items.join(", "))
+        }
+    };
+    db.batch_execute(&format!(
+        "PREPARE looked_at{} AS {}",
+        list(&types),
+        sent.sql
+    ))?;
+    let mut plans = Vec::new();
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        db.batch_execute(&format!("SET plan_cache_mode = {mode}"))?;
+        let explain = format!("EXPLAIN (COSTS OFF) EXECUTE looked_at{}", list(&values));
+        let lines: Vec<PgLine> = diesel::sql_query(explain).load(db)?;
+        plans.push(lines.into_iter().map(|line| line.line).collect());
+    }
+    db.batch_execute("DEALLOCATE looked_at")?;
+    Ok(plans)
+}
+
+/// The type of the `n`th value where it is null: that of the column after which the argument is called.
+fn kind_of_none(sent: &Sent, n: usize, columns: &[Column]) -> String {
+    let argument = sent.sql.split_once(&format!("${n} AS p_"));
+    let Some((_, rest)) = argument else {
+        // Diesel's own queries say by the place of a value what it is.
+        return "unknown".to_owned();
+    };
+    let end = rest.find([',', ')']).unwrap();
+    let mut name = &rest[..end];
+    loop {
+        if let Some(column) = columns.iter().find(|column| column.name == name) {
+            return column.kind.clone();
+        }
+        match name.split_once('_') {
+            Some((_, shorter)) => name = shorter,
+            None => return "text".to_owned(),
+        }
+    }
+}
+
+/// The SQL type and the SQL spelling of a value; no type for null.
+fn literal(bind: &str) -> (Option<String>, String) {
+    let typed = |kind: &str, value: String| (Some(kind.to_owned()), value);
+    if bind == "None" {
+        return (None, "NULL".to_owned());
+    }
+    if let Some(items) = bind.strip_prefix('[').and_then(|b| b.strip_suffix(']')) {
+        let items: Vec<_> = split(items).iter().map(|item| literal(item)).collect();
+        let kind = items.first().and_then(|item| item.0.clone());
+        let kind = format!("{}[]", kind.unwrap_or_else(|| "text".to_owned()));
+        let values: Vec<String> = items.into_iter().map(|item| item.1).collect();
+        return typed(&kind, format!("ARRAY[{}]::{kind}", values.join(", ")));
+    }
+    if bind.starts_with('"') {
+        // Rust's spelling of a text is JSON's, but for characters that no test uses.
+        let text: String = serde_json::from_str(bind).unwrap_or_else(|_| "text".to_owned());
+        return typed("text", format!("'{}'", text.replace('\'', "''")));
+    }
+    if bind == "true" || bind == "false" {
+        return typed("boolean", bind.to_owned());
+    }
+    if bind.parse::<i64>().is_ok() {
+        return typed("bigint", bind.to_owned());
+    }
+    if bind.parse::<NaiveDate>().is_ok() {
+        return typed("date", format!("'{bind}'"));
+    }
+    if bind.parse::<NaiveDateTime>().is_ok() {
+        return typed("timestamp", format!("'{bind}'"));
+    }
+    // Some(…), UserId(…)
+    match bind.strip_suffix(')').and_then(|b| b.split_once('(')) {
+        Some((_, inside)) => literal(inside),
+        None => panic!("a value of an unknown shape: {bind}"),
+    }
+}
+
+/// The parts of a list in Rust's spelling.
+fn split(list: &str) -> Vec<String> {
+    let (mut parts, mut part, mut depth) = (Vec::new(), String::new(), 0);
+    let (mut quoted, mut escaped) = (false, false);
+    for c in list.chars() {
+        if quoted {
+            quoted = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+        } else {
+            match c {
+                '"' => quoted = true,
+                '[' | '(' | '{' => depth += 1,
+                ']' | ')' | '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    parts.push(std::mem::take(&mut part).trim().to_owned());
+                    continue;
+                }
+                _ => {}
+            }
+        }
+        part.push(c);
+    }
+    if !part.trim().is_empty() {
+        parts.push(part.trim().to_owned());
+    }
+    parts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_that_no_index_serves_is_found() {
+    let database = test_kit::TestDb::fresh("worksession", worksession_service::MIGRATIONS).await;
+    let found = |told: &str| -> Vec<String> {
+        let sent = Sent::read(told).unwrap();
+        let found = findings(&database.pool(1), &sent);
+        found.into_iter().map(|finding| finding.what).collect()
+    };
+    let all = found("SELECT s.note FROM sessions AS s WHERE s.note = 'x' -- binds: []");
+    assert!(
+        !all.is_empty() && all.iter().all(|what| what == "sessions"),
+        "{all:?}"
+    );
+    assert_eq!(Sent::read("SELECT 1"), None);
+}
+
+#[test]
+fn values_are_read_as_rust_writes_them() {
+    let list = r#"7, "a, \"b\" (c", Some("it's"), None, [UserId(1), UserId(2)], 2026-11-23T09:00:00, 2026-11-23, true"#;
+    let values: Vec<String> = split(list).iter().map(|bind| literal(bind).1).collect();
+    assert_eq!(
+        values,
+        [
+            "7",
+            "'a, \"b\" (c'",
+            "'it''s'",
+            "NULL",
+            "ARRAY[1, 2]::bigint[]",
+            "'2026-11-23T09:00:00'",
+            "'2026-11-23'",
+            "true"
+        ]
+    );
+}

@@ -1,0 +1,29 @@
+//! How the databases go about what the service asks of them. A program of its own, because it looks at every
+//! connection of its process.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+#![allow(
+    dead_code,
+    reason = "the helpers of the other tests, of which some are used"
+)]
+
+#[path = "../it/identity.rs"]
+mod identity;
+#[path = "../it/person.rs"]
+mod person;
+#[path = "../it/rows.rs"]
+mod rows;
+#[path = "../it/sign_in.rs"]
+mod sign_in;
+
+mod crowd;
+mod explain;
+mod recorder;
+mod walk;

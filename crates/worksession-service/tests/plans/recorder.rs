@@ -1,0 +1,62 @@
+//! What is sent to a database, as it is sent.
+
+use std::cell::RefCell;
+use std::sync::Mutex;
+
+use diesel::connection::{Instrumentation, InstrumentationEvent, set_default_instrumentation};
+
+thread_local! {
+    /// Where this thread connected last: whoever opens a connection asks for its instrumentation right after it.
+    static CONNECTED: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// The database that is looked at, and what was sent to it.
+static LOOKED_AT: Mutex<Option<(String, Vec<String>)>> = Mutex::new(None);
+
+struct Recorder {
+    url: String,
+}
+
+impl Instrumentation for Recorder {
+    fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
+        match event {
+            InstrumentationEvent::StartEstablishConnection { url, .. } => {
+                CONNECTED.set(url.to_owned());
+            }
+            InstrumentationEvent::StartQuery { query, .. } => {
+                if let Some((url, sent)) = LOOKED_AT.lock().unwrap().as_mut()
+                    && self.url.starts_with(url.as_str())
+                {
+                    sent.push(query.to_string());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Sees the connections that are opened from now on.
+pub fn install() {
+    let recorder = || -> Option<Box<dyn Instrumentation>> {
+        let url = CONNECTED.with_borrow(Clone::clone);
+        Some(Box::new(Recorder { url }))
+    };
+    set_default_instrumentation(recorder).unwrap();
+}
+
+/// Keeps what is sent to that database from now on.
+pub fn start(url: &str) {
+    let url = url.trim_start_matches("sqlite://").to_owned();
+    *LOOKED_AT.lock().unwrap() = Some((url, Vec::new()));
+}
+
+/// What was sent since it was last asked.
+pub fn take() -> Vec<String> {
+    let mut looked_at = LOOKED_AT.lock().unwrap();
+    std::mem::take(&mut looked_at.as_mut().unwrap().1)
+}
+
+/// Keeps nothing more.
+pub fn stop() {
+    *LOOKED_AT.lock().unwrap() = None;
+}

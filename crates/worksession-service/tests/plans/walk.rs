@@ -1,0 +1,334 @@
+//! A walk past what clients call all day, over a database in which a look at every row would be felt.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use broker::{Broker, ConsumeOptions, Message, Outcome, Queue, Verdict};
+use chrono::TimeDelta;
+use event_types::{Event, EventData, Exchange, NotificationDelivered};
+use serde_json::{Value, json};
+use test_kit::wait_until;
+use uuid::Uuid;
+
+use crate::crowd;
+use crate::explain::{Finding, Sent, TABLES, findings};
+use crate::identity::{Service, Stub};
+use crate::person::{Person, changed, honest};
+use crate::recorder;
+use crate::rows::execute;
+
+/// What may be read in whole: what, words of the statement, and why.
+const ALLOWED: [(&str, &str, &str); 6] = [
+    (
+        "outbox by outbox_due",
+        "",
+        "it holds what waits, which is to be sent",
+    ),
+    (
+        "outbox",
+        "COUNT(*)",
+        "counted once in five seconds for the metrics; what was sent is not in the table any more",
+    ),
+    (
+        "webhooks by webhooks_deleted",
+        "",
+        "it holds what is to be cleared away",
+    ),
+    (
+        "sessions by sessions_open",
+        "p_open_after",
+        "the sweeper looks at what is open once a minute; by the planned end each start would pay for one more index",
+    ),
+    (
+        "user_settings by user_settings_pkey",
+        "leaderboard_opt_in",
+        "the board of everybody is read whole, and with it the settings of those on it",
+    ),
+    (
+        "user_settings",
+        "leaderboard_opt_in",
+        "the same, where that is less to read",
+    ),
+];
+
+/// What the steps sent, each way of it once.
+#[derive(Default)]
+struct Walk {
+    sent: BTreeMap<(String, Vec<bool>), Sent>,
+}
+
+impl Walk {
+    /// Ends a step, which has asked for these tables.
+    fn passed(&mut self, step: &str, tables: &[&str]) {
+        let sent: Vec<Sent> = recorder::take()
+            .iter()
+            .filter_map(|told| Sent::read(told))
+            .collect();
+        let seen: BTreeSet<&str> = sent.iter().flat_map(Sent::tables).collect();
+        for table in tables {
+            assert!(
+                seen.contains(table),
+                "{step} asks nothing of {table}, but of {seen:?}"
+            );
+        }
+        self.sent
+            .extend(sent.into_iter().map(|sent| (sent.key(), sent)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_clients_call_all_day_goes_through_indexes() {
+    recorder::install();
+    let broker = Broker::memory();
+    let identity = format!("http://{}", Stub::default().start("127.0.0.1:0"));
+    let service = Service::with(json!({"identity_url": identity}), broker.clone()).await;
+    // A notifier that is content with everything.
+    let [_chat, _webhooks] = [Queue::NotifyChat, Queue::NotifyWebhooks]
+        .map(|queue| broker.consume(queue, ConsumeOptions::default(), |_| async { Verdict::Ack }));
+    let ada = Person::member(&service, 7);
+    let project = ada.team_project().await;
+    let webhook = ada
+        .post("/api/webhooks", json!({"url": "https://hooks.example/"}))
+        .await;
+    let webhook = webhook.expect(201).json()["webhook"]["id"].clone();
+    crowd::fill(&service);
+    // PostgreSQL does so by itself when many rows have changed; SQLite never does.
+    let by_itself = service.database.url().starts_with("postgres");
+    if by_itself {
+        execute(&service, "ANALYZE");
+    }
+    recorder::start(service.database.url());
+    let mut walk = Walk::default();
+    look(&ada, &mut walk).await;
+    work(&ada, &project, &mut walk).await;
+    hear_of_the_chat(&ada, &project, &broker, &mut walk).await;
+    look_at_the_team(&ada, &project, &webhook, &mut walk).await;
+    be_given_up(&ada, &mut walk).await;
+    recorder::stop();
+
+    let mut found = too_much(&service, &walk);
+    if !by_itself {
+        // Somebody may have done it by hand.
+        execute(&service, "ANALYZE");
+        found.extend(too_much(&service, &walk));
+    }
+    let seen: BTreeSet<&str> = walk.sent.values().flat_map(Sent::tables).collect();
+    assert_eq!(seen, TABLES.into_iter().collect(), "some are never asked");
+    for finding in &found {
+        eprintln!("{}\n{}\n{}\n", finding.what, finding.sql, finding.plan);
+    }
+    assert!(found.is_empty(), "{} places", found.len());
+    service.stop().await;
+}
+
+fn too_much(service: &Service, walk: &Walk) -> Vec<Finding> {
+    let pool = service.database.pool(1);
+    let all = walk.sent.values().flat_map(|sent| findings(&pool, sent));
+    all.filter(|found| {
+        let allowed = |(what, words, _): &(&str, &str, &str)| {
+            found.what == *what && found.sql.contains(words)
+        };
+        !ALLOWED.iter().any(allowed)
+    })
+    .collect()
+}
+
+/// What is asked for without anything being done.
+async fn look(ada: &Person<'_>, walk: &mut Walk) {
+    ada.data().await;
+    walk.passed(
+        "user/data",
+        &["user_totals", "user_day", "user_badges", "user_settings"],
+    );
+    for period in ["day", "week", "month", "all"] {
+        for of in ["", "&team=engines"] {
+            let path = format!("/api/leaderboard?period={period}{of}");
+            ada.get(&path).await.expect(200);
+            walk.passed(&path, &["board"]);
+        }
+    }
+    for group in ["day", "week", "hour", "category", "project"] {
+        let path = format!("/api/analytics/tracking?from=2025-11-24&to=2026-11-23&group={group}");
+        ada.get(&path).await.expect(200);
+        let days: &[&str] = match group {
+            "day" | "week" => &[],
+            _ => &["user_day"],
+        };
+        walk.passed(&path, &[&["user_month"], days].concat());
+    }
+    let news = ada.get("/api/sync/status").await.expect(200).json();
+    walk.passed(
+        "sync/status",
+        &["user_sync", "sessions", "projects", "user_settings"],
+    );
+    assert!(!news["changes"].as_array().unwrap().is_empty());
+    let cursor = news["cursor"].as_str().unwrap();
+    let path = format!("/api/sync/status?since={cursor}");
+    ada.get(&path).await.expect(200);
+    walk.passed("sync/status since", &["user_sync", "sessions"]);
+
+    let page = ada.get("/api/sessions").await.expect(200).json();
+    walk.passed("sessions", &["sessions", "session_flags"]);
+    let cursor = page["next_cursor"].as_str().unwrap();
+    for query in [
+        format!("cursor={cursor}"),
+        "from=2026-01-01&to=2026-02-01".to_owned(),
+        "category=coding".to_owned(),
+        "tag=deep".to_owned(),
+        "project_id=none".to_owned(),
+        "status=completed".to_owned(),
+        "status=running,awaiting_submit".to_owned(),
+        format!("category=coding&limit=200&cursor={cursor}"),
+    ] {
+        ada.get(&format!("/api/sessions?{query}")).await.expect(200);
+        walk.passed(&query, &["sessions"]);
+    }
+}
+
+/// A day's work: a start that ends another, the same again, submits with and without a name, an edit.
+async fn work(ada: &Person<'_>, project: &str, walk: &mut Walk) {
+    let service = ada.service;
+    let plan = json!({"category": "coding", "duration": 25, "note": "the plan"});
+    let on_project = changed(plan.clone(), &json!({"project_id": project}));
+    ada.start(on_project).await;
+    walk.passed(
+        "start on a project",
+        &["sessions", "user_sync", "outbox", "team_projects"],
+    );
+    service.clock.advance(TimeDelta::minutes(30));
+    for status in [201, 200] {
+        let start = service.api.post("/api/session/start").bearer(&ada.token);
+        let start = start.header("idempotency-key", "once").json(plan.clone());
+        start.send().await.expect(status);
+        walk.passed("start with a key", &["sessions"]);
+    }
+    let started = ada
+        .start(changed(plan, &json!({"category": "writing"})))
+        .await;
+    let id = started["session_id"].as_str().unwrap();
+    ada.get(&format!("/api/get_presession/{id}"))
+        .await
+        .expect(200);
+    walk.passed("get_presession", &["sessions"]);
+
+    service.clock.advance(TimeDelta::minutes(25));
+    let rollups = [
+        "sessions",
+        "user_totals",
+        "user_day",
+        "user_month",
+        "user_hour",
+        "user_category",
+        "user_badges",
+        "user_sync",
+        "board",
+        "outbox",
+    ];
+    let cheat = changed(honest(&started, service), &json!({"category": "study"}));
+    ada.submit(cheat).await.expect(422);
+    walk.passed(
+        "a submit that changes the plan",
+        &["sessions", "session_flags"],
+    );
+    let submit = honest(&started, service);
+    ada.submit(submit.clone()).await.expect(200);
+    walk.passed("submit", &rollups);
+    ada.submit(submit).await.expect(200);
+    walk.passed("submit again", &["sessions"]);
+    let unnamed = json!({
+        "session_id": null, "category": "coding", "start_time": "2026-11-23T09:30:00Z", "end_time": "2026-11-23T09:55:00Z",
+    });
+    let second = changed(honest(&started, service), &unnamed);
+    ada.submit(second).await.expect(200);
+    walk.passed("a submit without the session's name", &rollups);
+
+    let path = format!("/api/sessions/{id}");
+    ada.get(&path).await.expect(200);
+    walk.passed("a session", &["sessions", "session_flags"]);
+    let patch = service
+        .api
+        .call("PATCH".parse().unwrap(), &path)
+        .bearer(&ada.token);
+    let body = json!({"note": "better", "quality_rating": 4, "tags": ["deep"]});
+    patch.json(body).send().await.expect(200);
+    walk.passed("an edit", &["sessions", "user_sync"]);
+}
+
+/// The notifier says that the chat was told of the first start.
+async fn hear_of_the_chat(ada: &Person<'_>, project: &str, broker: &Broker, walk: &mut Walk) {
+    let path = format!(
+        "/api/team-projects/{}/activity",
+        project.trim_start_matches("team_")
+    );
+    let first = ada.get(&path).await.expect(200).json()["activity"][0].clone();
+    let at = ada.service.time.now();
+    let data = NotificationDelivered {
+        about: "session.started.v1".to_owned(),
+        event_id: Uuid::now_v7(),
+        session_id: first["session_id"].as_str().unwrap().parse().unwrap(),
+        project_id: project.trim_start_matches("team_").parse().ok(),
+        at,
+    };
+    let id = Uuid::now_v7();
+    let event = Event::new(id, "notifier", at, None, &data).unwrap();
+    let message = Message {
+        exchange: Exchange::Public,
+        routing_key: NotificationDelivered::TYPE.to_owned(),
+        id,
+        body: event.encode().unwrap().into_bytes().into(),
+    };
+    // Confirmed when it is taken in.
+    let outcome = broker.publisher().publish(message).await;
+    assert_eq!(outcome, Outcome::Confirmed);
+    walk.passed(
+        "a word of the notifier",
+        &["notifications", "sessions", "inbox"],
+    );
+}
+
+/// What the team sees of it, and what its webhook was told.
+async fn look_at_the_team(ada: &Person<'_>, project: &str, webhook: &Value, walk: &mut Walk) {
+    ada.get("/api/team-projects").await.expect(200);
+    walk.passed("team-projects", &["team_projects"]);
+    ada.get("/api/all-projects").await.expect(200);
+    walk.passed("all-projects", &["team_projects", "projects"]);
+    let id = project.trim_start_matches("team_");
+    let path = format!("/api/team-projects/{id}/activity");
+    let page = ada.get(&path).await.expect(200).json();
+    walk.passed("activity", &["sessions", "notifications"]);
+    let cursor = page["next_cursor"].as_str().unwrap();
+    ada.get(&format!("{path}?cursor={cursor}"))
+        .await
+        .expect(200);
+    walk.passed("activity, the second page", &["sessions", "notifications"]);
+
+    let path = format!("/api/webhooks/{webhook}/deliveries");
+    // Events of the first start have come back: four sessions' events at least wait for the notifier.
+    let page = wait_until("the webhook's log", Duration::from_secs(10), async || {
+        let page = ada.get(&path).await.expect(200).json();
+        let pending = |call: &Value| call["state"] == "pending";
+        let all = page["deliveries"].as_array().unwrap();
+        all.iter().any(pending).then_some(page)
+    });
+    let page = page.await;
+    walk.passed("deliveries", &["webhook_deliveries", "webhooks"]);
+    let cursor = page["next_cursor"].as_str().unwrap();
+    ada.get(&format!("{path}?cursor={cursor}"))
+        .await
+        .expect(200);
+    walk.passed("deliveries, the second page", &["webhook_deliveries"]);
+}
+
+/// The sweeper gives up what nobody submits.
+async fn be_given_up(ada: &Person<'_>, walk: &mut Walk) {
+    let started = ada.start_coding().await;
+    walk.passed("the last start", &["sessions"]);
+    ada.service.clock.advance(TimeDelta::hours(13));
+    let path = format!("/api/sessions/{}", started["session_id"].as_str().unwrap());
+    wait_until("the sweeper", Duration::from_secs(20), async || {
+        let session = ada.get(&path).await.expect(200).json()["session"].clone();
+        (session["status"] == "abandoned").then_some(())
+    })
+    .await;
+    walk.passed("the sweeper", &["sessions", "user_sync", "outbox"]);
+}

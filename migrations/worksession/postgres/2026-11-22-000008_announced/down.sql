@@ -1,0 +1,1 @@
+ALTER TABLE chat_integrations DROP COLUMN announce;

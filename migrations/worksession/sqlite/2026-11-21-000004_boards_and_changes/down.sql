@@ -1,0 +1,17 @@
+DROP TABLE board;
+ALTER TABLE user_day DROP COLUMN by_project;
+ALTER TABLE user_day DROP COLUMN by_category;
+ALTER TABLE user_day DROP COLUMN by_hour;
+DROP INDEX session_flags_open;
+ALTER TABLE session_flags DROP COLUMN decision;
+ALTER TABLE session_flags DROP COLUMN decided_at;
+ALTER TABLE session_flags DROP COLUMN state;
+ALTER TABLE session_flags DROP COLUMN amount;
+DROP INDEX sessions_changed;
+DROP INDEX sessions_changes;
+ALTER TABLE user_settings DROP COLUMN seq;
+ALTER TABLE projects DROP COLUMN seq;
+ALTER TABLE sessions DROP COLUMN on_boards;
+ALTER TABLE sessions DROP COLUMN changed_at;
+ALTER TABLE sessions DROP COLUMN seq;
+DROP TABLE user_sync;

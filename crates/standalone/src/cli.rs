@@ -45,6 +45,10 @@ enum Command {
 enum Admin {
     /// Accounts, signing keys and the audit log
     Identity(identity_service::AdminArgs),
+    /// Flags of sessions, and rollups
+    Worksession(worksession_service::AdminArgs),
+    /// What was parked, and what waits to be delivered
+    Notifier(notifier::AdminArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -95,6 +99,19 @@ fn run(args: Args) -> Result<ExitCode, Error> {
         Command::Admin(Admin::Identity(args)) => {
             let program = "holdfast admin identity";
             return Ok(identity_service::run_admin(args, &config.identity, program));
+        }
+        Command::Admin(Admin::Worksession(args)) => {
+            return Ok(worksession_service::run_admin(args, &config.worksession));
+        }
+        Command::Admin(Admin::Notifier(args)) => {
+            let caller = notifier::Caller {
+                program: "holdfast admin notifier",
+                others: &[
+                    ("identity", &config.identity.database),
+                    ("worksession", &config.worksession.database),
+                ],
+            };
+            return Ok(notifier::run_admin(args, &config.notifier, caller));
         }
         Command::CheckConfig | Command::Openapi { .. } => {}
     }

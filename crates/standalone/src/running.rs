@@ -98,6 +98,14 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
         broker: of_identity,
         has_consumers: true,
     };
+    if config.worksession.identity_url.is_none() {
+        // The work-session service passes sign-ins on from here, and says whose they are.
+        for here in ["127.0.0.0/8", "::1/128"] {
+            if let Ok(here) = here.parse() {
+                config.identity.trusted_proxies.0.push(here);
+            }
+        }
+    }
     let identity = identity_service::start(config.identity, deps).await?;
     if config.worksession.identity_url.is_none() {
         config.worksession.identity_url = Some(on_this_machine(identity.addr())?);

@@ -1,4 +1,7 @@
-//! The examples of `docs/oauth`, run to their end as they stand there, each with a user who consents.
+//! The examples of `docs/oauth`, run to their end as they stand there, each with a user who consents; and that of
+//! `docs/events`, with events that happen.
+
+mod events;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

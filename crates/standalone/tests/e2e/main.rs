@@ -1,4 +1,4 @@
-//! `holdfast` as people's browsers and other people's OAuth libraries meet it. `cargo xtask e2e` installs
+//! `holdfast` as people's browsers, other people's OAuth libraries and a real Matrix server meet it. `cargo xtask e2e` installs
 //! what these tests need, says where it is, and runs them.
 #![allow(
     clippy::unwrap_used,
@@ -11,6 +11,7 @@
 
 mod browser;
 mod browsers;
+mod chat;
 mod clients;
 mod forms;
 #[path = "../../../identity-service/tests/it/html.rs"]
@@ -18,4 +19,5 @@ mod forms;
 mod html;
 mod look;
 mod site;
+mod synapse;
 mod webdriver;

@@ -7,14 +7,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use test_kit::{Api, Process, TlsFront, wait_until};
+use test_kit::{Api, Process, TestBroker, TlsFront, wait_until};
 
 pub const PASSWORD: &str = "correct horse battery";
+
+/// Leave to call addresses of this machine.
+const LOCAL: [(&str, &str); 3] = [
+    ("WORKSESSION__HTTP__ALLOW_PLAIN", "true"),
+    ("NOTIFIER__HTTP__ALLOW_PLAIN", "true"),
+    ("NOTIFIER__HTTP__ALLOWED_CIDRS", "127.0.0.0/8"),
+];
 
 /// The product in one process on SQLite.
 pub struct Site {
     /// The identity area, past the proxy if there is one.
     pub api: Api,
+    /// The work-session area.
+    pub sessions: Api,
     /// The public address.
     pub base: String,
     /// The certificate authority's file, where the public address is https.
@@ -34,15 +43,33 @@ pub struct Client {
 impl Site {
     /// On plain http, as `cargo xtask up` starts it.
     pub async fn plain() -> Self {
-        Self::start(None)
+        Self::start(None, &[])
+    }
+
+    /// As [`Self::plain`], and with leave to call a chat on this machine.
+    pub async fn beside_its_chat() -> Self {
+        Self::start(None, &LOCAL)
     }
 
     /// Behind a proxy with TLS, as in production.
     pub async fn secure() -> Self {
-        Self::start(Some(TlsFront::start().await))
+        Self::start(Some(TlsFront::start().await), &[])
     }
 
-    fn start(front: Option<TlsFront>) -> Self {
+    /// As [`Self::beside_its_chat`], with its events on RabbitMQ.
+    pub fn on(broker: &TestBroker) -> Self {
+        let more = [
+            ("IDENTITY__BROKER__URL", broker.url()),
+            ("IDENTITY__BROKER__PREFIX", broker.prefix()),
+            ("WORKSESSION__BROKER__URL", broker.url()),
+            ("WORKSESSION__BROKER__PREFIX", broker.prefix()),
+            ("NOTIFIER__BROKER__URL", broker.url()),
+            ("NOTIFIER__BROKER__PREFIX", broker.prefix()),
+        ];
+        Self::start(None, &[&LOCAL[..], &more].concat())
+    }
+
+    fn start(front: Option<TlsFront>, more: &[(&str, &str)]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut env = BTreeMap::new();
         for part in ["IDENTITY", "WORKSESSION", "NOTIFIER"] {
@@ -52,8 +79,11 @@ impl Site {
         for (key, value) in [
             ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
             ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
-        ] {
-            env.insert(key.to_owned(), value.to_owned());
+        ]
+        .iter()
+        .chain(more)
+        {
+            env.insert((*key).to_owned(), (*value).to_owned());
         }
         if let Some(front) = &front {
             env.insert("IDENTITY__BASE_URL".to_owned(), front.url());
@@ -73,6 +103,7 @@ impl Site {
         Self {
             base: front.as_ref().map_or_else(|| inside.clone(), TlsFront::url),
             api: Api::new(inside),
+            sessions: Api::new(listening["worksession"].clone()),
             authority,
             env,
             data,

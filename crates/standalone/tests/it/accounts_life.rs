@@ -9,7 +9,7 @@ use test_kit::wait_until;
 use crate::harness::{PASSWORD, System, User, execution, plan};
 
 /// The last segment of the link in a mail.
-fn token_in(mail: &str) -> String {
+pub fn token_in(mail: &str) -> String {
     let link = mail
         .split_whitespace()
         .find(|word| word.starts_with("http"))

@@ -305,6 +305,7 @@ async fn unknown_paths_and_odd_queries_are_answered_in_the_areas_shape() {
                 .area
                 .api(&system)
                 .get(&path)
+                .header("accept", "application/json")
                 .bearer(&user.token)
                 .send()
                 .await;
@@ -504,6 +505,8 @@ impl Endpoint {
         self.area
             .api(system)
             .call(self.method.clone(), &self.filled("1"))
+            // What would be an endless answer is refused.
+            .header("accept", "application/json")
     }
 
     fn call(&self, system: &System, user: &User) -> Call {

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use broker::{Broker, BrokerUrl};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
 use test_kit::{Api, FakeChat, Reply, TestBroker, TestDb};
 
 use crate::line::Line;
+use crate::settings::merged;
 
 pub const PASSWORD: &str = "correct horse battery";
 
@@ -31,7 +31,8 @@ pub struct System {
         worksession_service::Running,
         notifier::Running,
     )>,
-    _databases: [TestDb; 3],
+    /// Of the identity and the work-session service and of the notifier.
+    pub databases: [TestDb; 3],
     _broker: TestBroker,
     data: TempDir,
 }
@@ -160,7 +161,7 @@ impl System {
             broker,
             lines,
             running: Some((identity, worksession, notifier)),
-            _databases: databases,
+            databases,
             _broker: test_broker,
             data,
         }
@@ -178,24 +179,29 @@ impl System {
 
     /// The text of the newest mail to this address whose subject has these words, once it is written.
     pub async fn mail(&self, to: &str, subject: &str) -> String {
-        let folder = self.data.path().join("mail");
-        let newest = || {
-            let mut files: Vec<_> = std::fs::read_dir(&folder)
-                .ok()?
-                .map(|file| file.unwrap().path())
-                .filter(|path| path.extension().is_some_and(|end| end == "eml"))
-                .collect();
-            files.sort();
-            files.into_iter().rev().find_map(|path| {
-                let raw = std::fs::read(path).unwrap();
-                let mail = mail_parser::MessageParser::default().parse(&raw)?;
-                let is_it = mail.to()?.first()?.address()? == to
-                    && mail.subject()?.to_lowercase().contains(subject);
-                is_it.then(|| mail.body_text(0).unwrap().into_owned())
-            })
-        };
         let what = format!("a mail to {to} about {subject:?}");
-        test_kit::wait_until(&what, Duration::from_secs(20), async || newest()).await
+        let newest = async || self.mails(to, subject).pop();
+        test_kit::wait_until(&what, Duration::from_secs(20), newest).await
+    }
+
+    /// The texts of all such mails that are written, oldest first.
+    pub fn mails(&self, to: &str, subject: &str) -> Vec<String> {
+        let Ok(folder) = std::fs::read_dir(self.data.path().join("mail")) else {
+            return Vec::new();
+        };
+        let mut files: Vec<_> = folder
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|end| end == "eml"))
+            .collect();
+        files.sort();
+        let texts = files.into_iter().filter_map(|path| {
+            let raw = std::fs::read(path).unwrap();
+            let mail = mail_parser::MessageParser::default().parse(&raw)?;
+            let is_it = mail.to()?.first()?.address()? == to
+                && mail.subject()?.to_lowercase().contains(subject);
+            is_it.then(|| mail.body_text(0).unwrap().into_owned())
+        });
+        texts.collect()
     }
 
     /// What the clock shows.
@@ -383,24 +389,4 @@ fn id_of(answer: &Value) -> i64 {
         .as_i64()
         .or_else(|| answer["id"].as_i64());
     id.unwrap_or_else(|| panic!("no id in {answer}"))
-}
-
-fn merged<T: DeserializeOwned>(layers: impl IntoIterator<Item = Value>) -> T {
-    let mut all = json!({});
-    for layer in layers {
-        merge(&mut all, layer);
-    }
-    serde_json::from_value(all).expect("the configuration fits")
-}
-
-fn merge(base: &mut Value, over: Value) {
-    match (base, over) {
-        (Value::Object(base), Value::Object(over)) => {
-            for (key, value) in over {
-                merge(base.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (_, Value::Null) => {}
-        (base, over) => *base = over,
-    }
 }

@@ -421,8 +421,15 @@ async fn the_chat_of_a_project_is_set_by_managers_seen_by_members_and_its_addres
     let (team, [owner, admin, member, stranger]) = team_of_three(&system).await;
     let path = format!("/api/team-projects/{}/chat", team.project);
     let state = |provider: Value, status: &str| {
-        let chat =
-            json!({"provider": provider, "channel": "#focus", "status": status, "reason": null});
+        let announce = if provider.is_null() {
+            json!([])
+        } else {
+            json!(["planned", "finished"])
+        };
+        let chat = json!({
+            "provider": provider, "channel": "#focus", "status": status, "reason": null, "announce": announce,
+            "last_test": null
+        });
         json!({"success": true, "chat": chat})
     };
     let (off, on) = (state(Value::Null, "off"), state(json!("slack"), "active"));

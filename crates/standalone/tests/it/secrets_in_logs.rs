@@ -69,32 +69,24 @@ async fn live(identity: &Api, work: &Api, chat: &FakeChat, name: &str) -> Vec<St
         .await
         .expect(201)
         .json();
-    let other = identity
-        .post("/api/auth/login")
-        .json(account)
-        .send()
-        .await
-        .expect(200)
-        .json();
-    let wrong = json!({"username": name, "password": WRONG});
-    identity
-        .post("/api/auth/login")
-        .json(wrong)
-        .send()
-        .await
-        .expect(401);
-    identity
-        .post("/api/auth/login")
-        .body("application/json", format!("{{\"password\":\"{WRONG}\""))
-        .send()
-        .await
-        .expect(400);
-    identity
-        .post("/api/auth/login")
-        .body("text/plain", format!("password={WRONG}"))
-        .send()
-        .await
-        .expect(400);
+    let mut pairs = vec![tokens.clone()];
+    for (api, path) in [(identity, "/api/auth/login"), (work, "/api/login")] {
+        let right = api.post(path).json(account.clone()).send().await;
+        pairs.push(right.expect(200).json());
+        let wrong = json!({"username": name, "password": WRONG, "totp_code": WRONG});
+        api.post(path).json(wrong).send().await.expect(401);
+        for (kind, body) in [
+            ("application/json", format!("{{\"password\":\"{WRONG}\"")),
+            (
+                "application/json",
+                format!("{{\"password\":\"{WRONG}\",\"username\":1}}"),
+            ),
+            ("text/plain", format!("password={WRONG}")),
+        ] {
+            api.post(path).body(kind, body).send().await.expect(400);
+        }
+    }
+    let other = pairs[1].clone();
 
     let presented = json!({"refresh_token": tokens["refresh_token"]});
     let renewed = identity
@@ -104,7 +96,8 @@ async fn live(identity: &Api, work: &Api, chat: &FakeChat, name: &str) -> Vec<St
         .await
         .expect(200)
         .json();
-    for pair in [&tokens, &other, &renewed] {
+    pairs.push(renewed.clone());
+    for pair in &pairs {
         for kind in ["access_token", "refresh_token"] {
             secrets.push(pair[kind].as_str().unwrap().to_owned());
         }
@@ -167,6 +160,7 @@ async fn live(identity: &Api, work: &Api, chat: &FakeChat, name: &str) -> Vec<St
         .await
         .expect(400);
 
+    secrets.push(webhook(work, chat, token).await);
     chat.script([ChatReply::Status(500), ChatReply::Status(410)]);
     let plan = json!({"category": "coding", "duration": 1, "project_id": format!("team_{id}")});
     work.post("/api/session/start")
@@ -189,6 +183,21 @@ async fn live(identity: &Api, work: &Api, chat: &FakeChat, name: &str) -> Vec<St
         .await
         .expect(200);
     secrets
+}
+
+/// Has a webhook called and its secret replaced, and gives the first one.
+async fn webhook(work: &Api, chat: &FakeChat, token: &str) -> String {
+    let body = json!({"url": chat.hook(HOOK), "events": ["session.abandoned.v1"]});
+    let call = work.post("/api/webhooks").bearer(token).json(body);
+    let made = call.send().await.expect(201).json();
+    let path = format!("/api/webhooks/{}", made["webhook"]["id"]);
+    let rotate = work.post(&format!("{path}/rotate-secret")).bearer(token);
+    rotate.json(json!({})).send().await.expect(200);
+    let test = work.post(&format!("{path}/test")).bearer(token);
+    test.json(json!({})).send().await.expect(202);
+    let secret = made["secret"].as_str().unwrap();
+    assert!(chat.next_message().await.is_signed_with(secret));
+    secret.to_owned()
 }
 
 /// The keys of the data folder, in the spellings that a log might use.

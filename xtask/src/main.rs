@@ -13,6 +13,8 @@ mod ci;
 mod cmd;
 mod e2e;
 mod envs;
+mod events;
+mod http;
 mod licences;
 mod openapi;
 mod servers;
@@ -50,7 +52,7 @@ enum Task {
     Tour(tour::Options),
     /// Print the chat messages that arrive at a local port
     ChatListener(chat_listener::Options),
-    /// fmt, clippy, tidy, doc, licences, docker-compose config, test, e2e
+    /// fmt, clippy, tidy, doc, licences, docker-compose config, test, e2e, a dozen faults
     Ci(ci::Options),
     /// Check what the compiler does not: directions, lengths, where SQL stands
     Tidy,
@@ -58,6 +60,8 @@ enum Task {
     Licences,
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
+    /// Compare docs/events with the types of the events
+    Events(events::Options),
     /// Measure the release build
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -76,6 +80,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::tidy(&envs::root()),
         Task::Licences => licences::licences(),
         Task::Bench(bench) => bench::bench(&bench),
+        Task::Events(options) => events::events(&options),
         Task::Openapi(options) => openapi::openapi(&options),
     });
     match done {
@@ -84,5 +89,15 @@ fn main() -> ExitCode {
             eprintln!("xtask: {failure}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn every_task_can_be_asked_for() {
+        super::Args::command().debug_assert();
     }
 }

@@ -132,6 +132,17 @@ pub(crate) fn build(release: bool, programs: &[&str]) -> Result {
     run(&mut command)
 }
 
+/// Megabytes that a process holds in memory.
+pub(crate) fn resident_mb(id: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: Option<u32> = line.and_then(|line| line.trim().split(' ').next()?.parse().ok());
+    match kib {
+        Some(kib) => Ok(f64::from(kib) * 1024.0 / 1_000_000.0),
+        None => fail("/proc does not tell the memory"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::listening;

@@ -2,15 +2,19 @@
 //!
 //! The load generator shares the machine with what it measures; the figures are upper bounds.
 
+mod backlog;
 mod chat;
-mod http;
+mod events;
+mod growth;
 mod load;
 mod login;
 mod login_timing;
+mod product;
 mod start;
 mod startup;
 
 use crate::cmd::Result;
+use crate::http;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Bench {
@@ -18,8 +22,14 @@ pub(crate) enum Bench {
     Startup(startup::Options),
     /// Timer starts while the chat hangs, and while RabbitMQ is down
     Start(start::Options),
+    /// Events from the outbox to the chat, beside what the broker can do by itself
+    Events(events::Options),
+    /// A hundred thousand starts while RabbitMQ is down, and how they arrive once it is back
+    Backlog(backlog::Options),
     /// A flood of sign-ins, and validations meanwhile
     Login(login::Options),
+    /// What a user reads, with a short history among few and a long one among many
+    Growth(growth::Options),
     /// Whether the time of a refused sign-in tells why
     LoginTiming(login_timing::Options),
 }
@@ -28,7 +38,10 @@ pub(crate) fn bench(bench: &Bench) -> Result {
     match bench {
         Bench::Startup(options) => startup::startup(options),
         Bench::Start(options) => start::start(options),
+        Bench::Events(options) => events::events(options),
+        Bench::Backlog(options) => backlog::backlog(options),
         Bench::Login(options) => login::login(options),
+        Bench::Growth(options) => growth::growth(options),
         Bench::LoginTiming(options) => login_timing::login_timing(options),
     }
 }

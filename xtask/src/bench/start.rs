@@ -1,20 +1,17 @@
 //! Timer starts at a steady rate while what stands behind them is broken: starting must not notice,
 //! and no notification may be lost.
 
-use super::chat::{Chat, DIGITS, MARK};
-use super::http::Client;
-use super::load::{self, Outcome, Shot};
+use super::chat::Chat;
+use super::load::{self, Outcome};
+use super::product::{Crowd, System};
 use crate::cmd::{Result, fail, nap};
-use crate::servers::{Postgres, PrivateRabbit};
-use crate::system::{self, LOCAL_HOOKS, PARTS, Program};
-use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
+use crate::system;
 use std::time::{Duration, Instant};
 
 const USERS: usize = 60;
 const PROJECTS: usize = 20;
+/// Between two messages to one hook, so that the hooks do not limit what is measured.
+const INTERVAL_MS: u32 = 10;
 /// What no start may take longer than, in milliseconds, for 99 of 100.
 const LIMIT_MS: f64 = 200.0;
 
@@ -118,12 +115,15 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
         .tempdir()?;
     let chat = Chat::start()?;
     let mut system = match scenario {
-        Scenario::Standalone | Scenario::StandaloneHanging => System::standalone(folder.path())?,
+        Scenario::Standalone | Scenario::StandaloneHanging => {
+            System::standalone(folder.path(), INTERVAL_MS)?
+        }
         Scenario::ServicesHanging | Scenario::ServicesBrokerDown => {
-            System::services(folder.path())?
+            System::services(folder.path(), INTERVAL_MS)?
         }
     };
-    let shots = prepare(&system, &chat, options)?;
+    let crowd = Crowd::gather(&system, &chat, USERS, PROJECTS)?;
+    let shots = crowd.starts(0, usize::try_from(options.rate * options.seconds)?);
     // The destinations travel as events of their own; they are to be there before all breaks.
     nap(Duration::from_secs(2))?;
 
@@ -167,151 +167,4 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
         twice,
         after,
     })
-}
-
-/// A running product, and what it stands on.
-struct System {
-    identity: String,
-    worksession: String,
-    // Dropped in this order: the product before its servers.
-    _programs: Vec<Program>,
-    _postgres: Option<Postgres>,
-    rabbit: Option<PrivateRabbit>,
-}
-
-/// No limits, passwords that cost nothing, and a chat that takes a hundred messages a second: none
-/// of them is what is measured.
-const SETTINGS: [(&str, &str); 5] = [
-    ("NOTIFIER__CHAT__INTERVAL_MS", "10"),
-    ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
-    ("WORKSESSION__RATE_LIMITS__ENABLED", "false"),
-    ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
-    ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
-];
-
-impl System {
-    fn standalone(folder: &Path) -> Result<Self> {
-        let mut command = system::holdfast(true, &folder.join("data"));
-        let program = Program::start(command.envs(SETTINGS), &PARTS, &folder.join("log"))?;
-        Ok(Self {
-            identity: program.address("identity")?.to_owned(),
-            worksession: program.address("worksession")?.to_owned(),
-            _programs: vec![program],
-            _postgres: None,
-            rabbit: None,
-        })
-    }
-
-    fn services(folder: &Path) -> Result<Self> {
-        let postgres = Postgres::durable()?;
-        let rabbit = PrivateRabbit::installed()?;
-        let mut programs = Vec::new();
-        let mut addresses = BTreeMap::new();
-        for (part, binary) in [
-            ("identity", "identity-service"),
-            ("worksession", "worksession-service"),
-            ("notifier", "notifier"),
-        ] {
-            let key = |name: &str| format!("{}__{name}", part.to_uppercase());
-            let mut command = Command::new(system::binary(true, binary));
-            command
-                .arg("serve")
-                .envs(LOCAL_HOOKS)
-                .envs(SETTINGS)
-                .env(key("LISTEN"), "127.0.0.1:0")
-                .env(key("DATABASE__URL"), postgres.make_database(part)?)
-                .env(key("BROKER__URL"), &rabbit.url)
-                // One folder: the keys that nobody configured are made there once, for all three.
-                .env(key("DATA_DIR"), folder.join("data"));
-            if let Some(identity) = addresses.get("identity") {
-                command.env("WORKSESSION__IDENTITY_URL", identity);
-            }
-            let program =
-                Program::start(&mut command, &[part], &folder.join(format!("{part}.log")))?;
-            addresses.insert(part, program.address(part)?.to_owned());
-            programs.push(program);
-        }
-        let address = |part: &str| addresses.get(part).cloned().unwrap_or_default();
-        Ok(Self {
-            identity: address("identity"),
-            worksession: address("worksession"),
-            _programs: programs,
-            _postgres: Some(postgres),
-            rabbit: Some(rabbit),
-        })
-    }
-
-    fn broker(&mut self) -> Result<&mut PrivateRabbit> {
-        match &mut self.rabbit {
-            Some(rabbit) => Ok(rabbit),
-            None => fail("no broker"),
-        }
-    }
-}
-
-/// Makes users, a team, projects with a hook each, and the starts to be fired.
-fn prepare(system: &System, chat: &Chat, options: &Options) -> Result<Vec<Shot>> {
-    let mut tokens = Vec::new();
-    let mut owner = Client::new(&system.identity, "");
-    let mut team = Value::Null;
-    for n in 0..USERS {
-        let name = format!("bench-user-{n}");
-        let login = json!({"username": name, "password": "correct horse"});
-        let pair = Client::new(&system.identity, "").call("POST", "/api/auth/register", &login)?;
-        let token = text(&pair, "/access_token")?;
-        if n == 0 {
-            owner.use_token(&token);
-            let made = json!({"name": "Bench", "slug": "bench"});
-            team = field(&owner.call("POST", "/api/teams", &made)?, "/team/id")?;
-        } else {
-            owner.call(
-                "POST",
-                "/api/teams/bench/members",
-                &json!({"username": name}),
-            )?;
-        }
-        tokens.push(token);
-    }
-    let mut planner = Client::new(
-        &system.worksession,
-        tokens.first().map_or("", String::as_str),
-    );
-    let mut projects = Vec::new();
-    for n in 0..PROJECTS {
-        let made =
-            json!({"team_id": team, "name": format!("Project {n}"), "chat_channel": "#bench"});
-        let project = field(&planner.call("POST", "/api/team-projects", &made)?, "/id")?;
-        let hook = json!({"provider": "slack", "webhook_url": format!("http://127.0.0.1:{}/hook/{n}", chat.port)});
-        planner.call("PUT", &format!("/api/team-projects/{project}/chat"), &hook)?;
-        projects.push(project);
-    }
-    let shots = (0..options.rate * options.seconds)
-        .zip(tokens.iter().cycle())
-        .zip(projects.iter().cycle());
-    let shots = shots.map(|((n, token), project)| Shot {
-        token: token.clone(),
-        path: "/api/clienta_timer_start",
-        body: json!({
-            "category": "coding",
-            "duration": 25,
-            "project_id": format!("team_{project}"),
-            "note": format!("{MARK}{n:0DIGITS$}"),
-        })
-        .to_string(),
-    });
-    Ok(shots.collect())
-}
-
-fn field(answer: &Value, pointer: &str) -> Result<Value> {
-    match answer.pointer(pointer) {
-        Some(value) => Ok(value.clone()),
-        None => fail(format!("an answer without {pointer}: {answer}")),
-    }
-}
-
-fn text(answer: &Value, pointer: &str) -> Result<String> {
-    Ok(field(answer, pointer)?
-        .as_str()
-        .unwrap_or_default()
-        .to_owned())
 }

@@ -51,7 +51,7 @@ pub(crate) fn startup(options: &Options) -> Result {
         times.push(time);
         if round == options.rounds {
             nap(Duration::from_secs(5))?;
-            resident = resident_mb(program.process().id())?;
+            resident = system::resident_mb(program.process().id())?;
         }
         // As a crash would: the next start finds what it left.
         program.process().signal("KILL");
@@ -70,16 +70,6 @@ fn wait_ready(port: u16, started: Instant) -> Result {
             return fail(format!("port {port} is not ready after 30 s"));
         }
         nap(Duration::from_micros(500))?;
-    }
-}
-
-fn resident_mb(id: u32) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: Option<u32> = line.and_then(|line| line.trim().split(' ').next()?.parse().ok());
-    match kib {
-        Some(kib) => Ok(f64::from(kib) * 1024.0 / 1_000_000.0),
-        None => fail("/proc does not tell the memory"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Other people's OAuth libraries, at the versions that docs/oauth pins, in folders below the target folder.
+//! Other people's libraries and a Matrix server, at the versions that are pinned beside their tests or in docs, in folders below the target folder.
 
 use super::folder;
 use super::programs::Runtimes;
@@ -7,6 +7,8 @@ use crate::envs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// What the tests need of Python's packages for the chat.
+const SYNAPSE: &str = "crates/standalone/tests/e2e/synapse.txt";
 /// The client that takes nothing that is not to the letter; no example, and so not in docs.
 const STRICT: &str = "crates/standalone/tests/e2e/strict.js";
 
@@ -14,7 +16,32 @@ const STRICT: &str = "crates/standalone/tests/e2e/strict.js";
 pub(super) fn name_in(command: &mut Command, runtimes: &Runtimes) -> Result {
     command
         .env("HOLDFAST_E2E_EXAMPLES", examples())
-        .env("HOLDFAST_E2E_PYTHON", python(runtimes)?)
+        .env(
+            "HOLDFAST_E2E_PYTHON",
+            venv(
+                &runtimes.python,
+                "python",
+                &examples().join("python/requirements.txt"),
+            )?,
+        )
+        .env("HOLDFAST_E2E_EVENTS", events())
+        .env(
+            "HOLDFAST_E2E_EVENTS_PYTHON",
+            venv(
+                &runtimes.python,
+                "events",
+                &events().join("requirements.txt"),
+            )?,
+        )
+        .env("HOLDFAST_E2E_SCHEMAS", schemas())
+        .env(
+            "HOLDFAST_E2E_SCHEMAS_PYTHON",
+            venv(
+                &runtimes.python,
+                "schemas",
+                &schemas().join("requirements.txt"),
+            )?,
+        )
         .env("HOLDFAST_E2E_NODE", &runtimes.node)
         .env("HOLDFAST_E2E_JAVASCRIPT", javascript(runtimes)?)
         .env("HOLDFAST_E2E_RUST", rust()?);
@@ -29,12 +56,28 @@ fn examples() -> PathBuf {
     envs::root().join("docs/oauth")
 }
 
-fn python(runtimes: &Runtimes) -> Result<PathBuf> {
-    let venv = folder().join("python");
-    let pins = examples().join("python/requirements.txt");
+fn events() -> PathBuf {
+    envs::root().join("docs/events")
+}
+
+/// The check of events against their schemas; no example either.
+fn schemas() -> PathBuf {
+    envs::root().join("crates/standalone/tests/e2e/schemas")
+}
+
+/// Installs the Matrix server unless it is there, and tells the tests where it is.
+pub(super) fn name_synapse_in(command: &mut Command, python: &Path) -> Result {
+    let pins = envs::root().join(SYNAPSE);
+    command.env("HOLDFAST_E2E_SYNAPSE", venv(python, "synapse", &pins)?);
+    Ok(())
+}
+
+/// A Python with the packages that `pins` lists; gives the program.
+fn venv(python: &Path, name: &str, pins: &Path) -> Result<PathBuf> {
+    let venv = folder().join(name);
     let program = venv.join("bin/python");
-    if !is_current(&venv, &pins)? {
-        let mut make = Command::new(&runtimes.python);
+    if !is_current(&venv, pins)? {
+        let mut make = Command::new(python);
         run(make.args(["-m", "venv", "--clear"]).arg(&venv))?;
         run(Command::new(&program)
             .args([
@@ -45,8 +88,8 @@ fn python(runtimes: &Runtimes) -> Result<PathBuf> {
                 "--disable-pip-version-check",
             ])
             .arg("--requirement")
-            .arg(&pins))?;
-        remember(&venv, &pins)?;
+            .arg(pins))?;
+        remember(&venv, pins)?;
     }
     Ok(program)
 }

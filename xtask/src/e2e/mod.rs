@@ -1,44 +1,54 @@
-//! `cargo xtask e2e`: the real `holdfast` before real browsers and other people's OAuth libraries.
+//! `cargo xtask e2e`: the real `holdfast` before real browsers, other people's OAuth libraries and a real chat.
 
+pub(crate) mod faults;
 mod libraries;
 mod programs;
 
 use crate::cmd::{Result, cargo, fail, interrupted, run, run_reading};
 use crate::envs;
+use crate::servers::{Rabbit, Source};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// One half only
-    only: Option<Half>,
+    /// One part only
+    only: Option<Part>,
+    #[command(flatten)]
+    faults: faults::FaultOptions,
     /// More arguments for the tests, such as a filter
     #[arg(last = true)]
     more: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Half {
+enum Part {
     /// The pages in headless Chromium, with a screenshot of each
     Browsers,
-    /// The examples of docs/oauth, and a stricter client
+    /// The examples of docs/oauth and docs/events, and a stricter client
     Clients,
+    /// A team's chat on a Matrix server
+    Chat,
+    /// Everything behind the services breaks, in turn and at once; only when asked for by name
+    Faults,
 }
 
-impl Half {
-    const ALL: [Self; 2] = [Self::Browsers, Self::Clients];
+impl Part {
+    const ALL: [Self; 3] = [Self::Browsers, Self::Clients, Self::Chat];
 
     /// The module of the tests.
     fn name(self) -> &'static str {
         match self {
             Self::Browsers => "browsers",
             Self::Clients => "clients",
+            Self::Chat => "chat",
+            Self::Faults => "faults",
         }
     }
 
-    /// Installs what its tests need, and tells them where it is.
-    fn name_tools_in(self, command: &mut Command) -> Result {
+    /// Installs or starts what its tests need, and tells them where it is.
+    fn name_tools_in(self, command: &mut Command) -> Result<Option<Rabbit>> {
         match self {
             Self::Browsers => {
                 let programs = programs::browsers()?;
@@ -46,24 +56,38 @@ impl Half {
                     .env("HOLDFAST_E2E_CHROMIUM", programs.chromium)
                     .env("HOLDFAST_E2E_CHROMEDRIVER", programs.driver)
                     .env("HOLDFAST_E2E_SCREENSHOTS", screenshots());
-                Ok(())
+                Ok(None)
             }
-            Self::Clients => libraries::name_in(command, &programs::runtimes()?),
+            Self::Clients => {
+                libraries::name_in(command, &programs::runtimes()?)?;
+                let rabbit = Rabbit::obtain(Source::Auto)?;
+                command.env("HOLDFAST_TEST_AMQP", &rabbit.url);
+                Ok(Some(rabbit))
+            }
+            Self::Chat => {
+                libraries::name_synapse_in(command, &programs::python()?)?;
+                Ok(None)
+            }
+            Self::Faults => fail("no tests of cargo's"),
         }
     }
 }
 
 impl Options {
-    /// Both halves.
+    /// All parts.
     pub(crate) fn whole() -> Self {
         Self {
             only: None,
+            faults: faults::FaultOptions::default(),
             more: Vec::new(),
         }
     }
 }
 
 pub(crate) fn e2e(options: &Options) -> Result {
+    if options.only == Some(Part::Faults) {
+        return faults::faults(&options.faults);
+    }
     // With `--workspace` cargo chooses the features that it chooses for the other tests.
     let tests = || {
         let mut command = cargo();
@@ -72,21 +96,21 @@ pub(crate) fn e2e(options: &Options) -> Result {
     };
     run(tests().arg("--no-run"))?;
     let mut report = Report::default();
-    for half in Half::ALL {
-        if options.only.is_some_and(|only| only != half) {
+    for part in Part::ALL {
+        if options.only.is_some_and(|only| only != part) {
             continue;
         }
         let mut command = tests();
-        half.name_tools_in(&mut command)?;
-        let module = format!("{}::", half.name());
+        let _rabbit = part.name_tools_in(&mut command)?;
+        let module = format!("{}::", part.name());
         command.args(["--", "--ignored", &module]);
         command.args(&options.more);
         let started = Instant::now();
-        let outcome = run_reading(&mut command, |line| report.add(half, line));
+        let outcome = run_reading(&mut command, |line| report.add(part, line));
         if interrupted() {
             return fail("interrupted");
         }
-        report.end(half, started.elapsed(), outcome.is_ok());
+        report.end(part, started.elapsed(), outcome.is_ok());
     }
     report.print();
     report.verdict()
@@ -105,40 +129,40 @@ fn screenshots() -> PathBuf {
 #[derive(Default)]
 struct Report {
     tests: Vec<(&'static str, String, bool)>,
-    halves: Vec<(Half, Duration, bool)>,
+    parts: Vec<(Part, Duration, bool)>,
 }
 
 impl Report {
     /// Takes a line of the test program.
-    fn add(&mut self, half: Half, line: &str) {
+    fn add(&mut self, part: Part, line: &str) {
         if let Some((test, passed)) = outcome(line) {
-            self.tests.push((half.name(), test, passed));
+            self.tests.push((part.name(), test, passed));
         }
     }
 
-    fn end(&mut self, half: Half, time: Duration, passed: bool) {
-        self.halves.push((half, time, passed));
+    fn end(&mut self, part: Part, time: Duration, passed: bool) {
+        self.parts.push((part, time, passed));
     }
 
     fn print(&self) {
-        println!("\n{:<9} {:<7} test", "half", "result");
-        for (half, test, passed) in &self.tests {
+        println!("\n{:<9} {:<7} test", "part", "result");
+        for (part, test, passed) in &self.tests {
             let result = if *passed { "ok" } else { "FAILED" };
-            println!("{half:<9} {result:<7} {test}");
+            println!("{part:<9} {result:<7} {test}");
         }
-        for (half, time, passed) in &self.halves {
+        for (part, time, passed) in &self.parts {
             let result = if *passed { "ok" } else { "FAILED" };
             let seconds = time.as_secs_f64();
-            println!("{:<9} {result:<7} all, in {seconds:.1} s", half.name());
-            if *half == Half::Browsers {
+            println!("{:<9} {result:<7} all, in {seconds:.1} s", part.name());
+            if *part == Part::Browsers {
                 println!("screenshots of the pages: {}", screenshots().display());
             }
         }
     }
 
     fn verdict(&self) -> Result {
-        let failed = self.halves.iter().filter(|(_, _, passed)| !passed);
-        let failed: Vec<&str> = failed.map(|(half, ..)| half.name()).collect();
+        let failed = self.parts.iter().filter(|(_, _, passed)| !passed);
+        let failed: Vec<&str> = failed.map(|(part, ..)| part.name()).collect();
         if !failed.is_empty() {
             return fail(format!("failed: {}", failed.join(", ")));
         }
@@ -182,11 +206,11 @@ mod tests {
     #[test]
     fn a_filter_that_fits_no_test_does_not_pass() {
         let mut report = Report::default();
-        report.end(Half::Clients, Duration::ZERO, true);
+        report.end(Part::Clients, Duration::ZERO, true);
         assert!(report.verdict().is_err());
-        report.add(Half::Clients, "test clients::authlib ... ok");
+        report.add(Part::Clients, "test clients::authlib ... ok");
         assert!(report.verdict().is_ok());
-        report.end(Half::Browsers, Duration::ZERO, false);
+        report.end(Part::Browsers, Duration::ZERO, false);
         assert!(report.verdict().is_err());
     }
 }

@@ -63,6 +63,14 @@ pub(super) fn browsers() -> Result<Browsers> {
     })
 }
 
+/// Python alone.
+pub(super) fn python() -> Result<PathBuf> {
+    let mut missing = vec![&PYTHON];
+    missing.retain(|wanted| wanted.find().is_none());
+    install(&missing, &[])?;
+    PYTHON.get()
+}
+
 pub(super) fn runtimes() -> Result<Runtimes> {
     let mut missing = vec![&PYTHON, &NODE, &NPM];
     missing.retain(|wanted| wanted.find().is_none());

@@ -23,14 +23,24 @@ pub(crate) fn install(packages: &[&str]) -> Result {
         ));
     }
     println!("not everything is here: installing {named} with apt-get");
+    // An installation that somebody interrupted makes every later one fail until it is finished.
+    run(quiet("dpkg").args(["--configure", "-a"]))?;
     run(apt().args(["update", "--quiet"]))?;
     run(apt()
         .args(["install", "--quiet", "--yes", "--no-install-recommends"])
         .args(packages))
 }
 
+/// Waits for another installation to end, as on a machine that is still setting itself up.
 fn apt() -> Command {
-    let mut command = Command::new("apt-get");
+    let mut command = quiet("apt-get");
+    command.args(["-o", "DPkg::Lock::Timeout=300"]);
+    command
+}
+
+/// A program of Debian's that asks no questions.
+fn quiet(program: &str) -> Command {
+    let mut command = Command::new(program);
     command.env("DEBIAN_FRONTEND", "noninteractive");
     command
 }

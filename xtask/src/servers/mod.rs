@@ -10,13 +10,17 @@ mod postgres;
 mod rabbitmq;
 
 use crate::cmd::{Result, fail};
-use rabbitmq::Rabbit;
 use std::net::TcpListener;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub(crate) use apt::install;
-pub(crate) use postgres::Postgres;
-pub(crate) use rabbitmq::PrivateRabbit;
+pub(crate) use postgres::{Postgres, Shutdown};
+pub(crate) use rabbitmq::{PrivateRabbit, Rabbit};
+
+/// Linux gives outgoing connections ports from 32768 on.
+const FIRST_PORT: u32 = 18_000;
+const PORTS: u32 = 12_000;
 
 /// Where servers come from. `Auto` tries the ways in the order in which they stand here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -61,9 +65,19 @@ impl Servers {
     }
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago, and below those that the system gives to outgoing connections:
+/// a server that is stopped and started again finds it still free.
 pub(crate) fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    for _ in 0..PORTS {
+        // Of tools that run at once each begins somewhere else.
+        let offset = std::process::id().wrapping_mul(97) + NEXT.fetch_add(1, Ordering::Relaxed);
+        let port = u16::try_from(FIRST_PORT + offset % PORTS)?;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    fail("there is no free port")
 }
 
 /// The host and port of an URL such as `scheme://user:password@host:port/path`, its user and

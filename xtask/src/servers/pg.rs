@@ -8,6 +8,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(2);
+/// What a statement may take.
+const LONG_PATIENCE: Duration = Duration::from_secs(120);
 /// No answer to our questions is longer.
 const LONGEST_MESSAGE: u32 = 64 * 1024;
 
@@ -22,10 +24,17 @@ pub(super) enum Answer {
     WantsPassword,
 }
 
-/// Runs one statement.
-pub(super) fn execute(place: &Place, sql: &str) -> Result {
+/// A row as text; NULL is empty.
+pub(super) type Row = Vec<String>;
+
+/// Runs one statement and gives its rows.
+pub(super) fn execute(place: &Place, sql: &str) -> Result<Vec<Row>> {
     match enter(place)? {
-        Some(mut stream) => query(&mut stream, sql).map(drop),
+        Some(mut stream) => {
+            // Making thousands of rows takes longer than a greeting.
+            stream.set_read_timeout(Some(LONG_PATIENCE))?;
+            query(&mut stream, sql)
+        }
         None => fail("the server wants a password"),
     }
 }
@@ -40,10 +49,10 @@ pub(super) fn ask(place: &Place) -> Result<Answer> {
         "SELECT 1 FROM pg_roles WHERE rolname = current_user AND (rolcreatedb OR rolsuper)",
     )?;
     stream.write_all(&framed(Some(b'X'), &[])?)?;
-    Ok(if rows > 0 {
-        Answer::MayCreate
-    } else {
+    Ok(if rows.is_empty() {
         Answer::MayNotCreate
+    } else {
+        Answer::MayCreate
     })
 }
 
@@ -67,20 +76,35 @@ fn enter(place: &Place) -> Result<Option<TcpStream>> {
     }
 }
 
-/// Sends a query and counts the rows of its answer.
-fn query(stream: &mut TcpStream, sql: &str) -> Result<usize> {
+/// Sends a query and reads the rows of its answer.
+fn query(stream: &mut TcpStream, sql: &str) -> Result<Vec<Row>> {
     let mut body = sql.as_bytes().to_vec();
     body.push(0);
     stream.write_all(&framed(Some(b'Q'), &body)?)?;
-    let mut rows = 0;
+    let mut rows = Vec::new();
     loop {
         match receive(stream)? {
-            (b'D', _) => rows += 1,
+            (b'D', body) => rows.push(row(&body)?),
             (b'E', body) => return fail(sentence(&body)),
             (b'Z', _) => return Ok(rows),
             _ => {}
         }
     }
+}
+
+/// Reads a DataRow: a count, then each value after its length, which is -1 for NULL.
+fn row(mut body: &[u8]) -> Result<Row> {
+    let mut count = [0_u8; 2];
+    body.read_exact(&mut count)?;
+    let mut values = Vec::new();
+    for _ in 0..u16::from_be_bytes(count) {
+        let mut length = [0_u8; 4];
+        body.read_exact(&mut length)?;
+        let mut value = vec![0_u8; usize::try_from(i32::from_be_bytes(length)).unwrap_or(0)];
+        body.read_exact(&mut value)?;
+        values.push(String::from_utf8_lossy(&value).into_owned());
+    }
+    Ok(values)
 }
 
 pub(super) fn connect(address: &str) -> Result<TcpStream> {
@@ -131,4 +155,16 @@ fn sentence(body: &[u8]) -> String {
         || "refused".to_owned(),
         |(_, text)| String::from_utf8_lossy(text).into_owned(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::row;
+
+    #[test]
+    fn a_row_is_read_value_by_value() {
+        let body = b"\0\x03\0\0\0\x02ab\xff\xff\xff\xff\0\0\0\x01c";
+        assert_eq!(row(body).unwrap(), ["ab", "", "c"]);
+        assert!(row(b"\0\x01\0\0\0\x09short").is_err());
+    }
 }

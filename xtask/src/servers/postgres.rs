@@ -18,13 +18,33 @@ pub(crate) struct Postgres {
     /// `postgres://USER@HOST:PORT/postgres`
     pub(super) url: String,
     // Dropped in this order: the process first, then its folder.
-    process: Option<Group>,
+    process: Option<Private>,
     _folder: Option<TempDir>,
+}
+
+/// A server that this tool started, and what started it.
+struct Private {
+    group: Group,
+    command: Command,
+    log: PathBuf,
+    place: Place,
+}
+
+/// How a server is told to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shutdown {
+    /// Ends every session first.
+    Fast,
+    /// At once; the next start replays the log.
+    Immediate,
 }
 
 impl Postgres {
     /// A private server that keeps what it acknowledged, as one in production does.
     pub(crate) fn durable() -> Result<Self> {
+        if programs().is_none() && apt::possible() {
+            apt::install(&["postgresql"])?;
+        }
         match programs() {
             Some(programs) => Self::private(&programs, &[]),
             None => fail("no PostgreSQL programs on this machine"),
@@ -119,7 +139,28 @@ impl Postgres {
 
     /// Runs one statement in a database that this tool made.
     pub(crate) fn execute(database: &str, sql: &str) -> Result {
+        Self::rows(database, sql).map(drop)
+    }
+
+    /// The rows of a query in a database that this tool made, as text; NULL is empty.
+    pub(crate) fn rows(database: &str, sql: &str) -> Result<Vec<Vec<String>>> {
         pg::execute(&Place::parse(database, &["postgres"], 5432)?, sql)
+    }
+
+    /// Ends a server that this tool started, and after `pause` starts it again.
+    pub(crate) fn restart(&mut self, how: Shutdown, pause: Duration) -> Result {
+        let Some(private) = &mut self.process else {
+            return fail("not our server");
+        };
+        // Sessions are groups of their own: only the postmaster gets it, and ends them.
+        private.group.signal(match how {
+            Shutdown::Fast => "INT",
+            Shutdown::Immediate => "QUIT",
+        });
+        private.group.wait()?;
+        nap(pause)?;
+        private.group = Group::spawn(&mut private.command)?;
+        private.wait()
     }
 
     fn private(programs: &Path, more_settings: &[&str]) -> Result<Self> {
@@ -153,25 +194,20 @@ impl Postgres {
         for setting in settings.iter().chain(more_settings) {
             command.args(["-c", setting]);
         }
-        let log = std::fs::File::create(folder.path().join("log"))?;
+        let log = folder.path().join("log");
+        let file = std::fs::File::create(&log)?;
         command
             .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log);
-        let mut process = Group::spawn(&mut command)?;
+            .stdout(file.try_clone()?)
+            .stderr(file);
         let url = format!("postgres://holdfast@127.0.0.1:{port}/postgres");
-        let place = Place::parse(&url, &["postgres"], port)?;
-        let until = Instant::now() + Duration::from_secs(30);
-        while !matches!(pg::ask(&place), Ok(pg::Answer::MayCreate)) {
-            if !process.is_alive() || Instant::now() > until {
-                let log = std::fs::read_to_string(folder.path().join("log")).unwrap_or_default();
-                return fail(format!(
-                    "the private PostgreSQL does not start: {}",
-                    log.trim()
-                ));
-            }
-            nap(Duration::from_millis(50))?;
-        }
+        let mut process = Private {
+            group: Group::spawn(&mut command)?,
+            command,
+            log,
+            place: Place::parse(&url, &["postgres"], port)?,
+        };
+        process.wait()?;
         println!(
             "PostgreSQL: private server from {} on port {port}, ready after {:.1} s",
             programs.display(),
@@ -182,6 +218,25 @@ impl Postgres {
             process: Some(process),
             _folder: Some(folder),
         })
+    }
+}
+
+impl Private {
+    /// Waits until it lets us in.
+    fn wait(&mut self) -> Result {
+        // Replaying the log takes a machine with much else to do longer than a minute.
+        let until = Instant::now() + Duration::from_secs(180);
+        while !matches!(pg::ask(&self.place), Ok(pg::Answer::MayCreate)) {
+            if !self.group.is_alive() || Instant::now() > until {
+                let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+                return fail(format!(
+                    "the private PostgreSQL does not start: {}",
+                    log.trim()
+                ));
+            }
+            nap(Duration::from_millis(50))?;
+        }
+        Ok(())
     }
 }
 

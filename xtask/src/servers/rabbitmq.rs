@@ -20,7 +20,7 @@ pub(crate) struct Rabbit {
 }
 
 impl Rabbit {
-    pub(super) fn obtain(source: Source) -> Result<Self> {
+    pub(crate) fn obtain(source: Source) -> Result<Self> {
         if source.includes(Source::Named)
             && let Some(url) = envs::var(VARIABLE)
         {
@@ -114,6 +114,9 @@ pub(crate) struct PrivateRabbit {
 impl PrivateRabbit {
     /// From the programs of this machine.
     pub(crate) fn installed() -> Result<Self> {
+        if program().is_none() && apt::possible() {
+            apt::install(&["rabbitmq-server"])?;
+        }
         match program() {
             Some(program) => Self::start(&program),
             None => fail("no RabbitMQ programs on this machine"),
@@ -157,6 +160,26 @@ impl PrivateRabbit {
         self.process = None;
     }
 
+    /// Asks the broker to stop; its queues stay in its folder.
+    pub(crate) fn stop(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.stop(Duration::from_secs(30));
+        }
+        self.process = None;
+    }
+
+    /// Every queue with the number of its messages, those that a consumer holds included.
+    pub(crate) fn queues(&self) -> Result<Vec<(String, u64)>> {
+        let program = self.program.with_file_name("rabbitmqctl");
+        let mut command = command(&program, self.folder.path(), &self.ports)?;
+        let listed = output(command.args(["--quiet", "list_queues", "name", "messages"]))?;
+        let queues = listed.lines().filter_map(|line| {
+            let (name, messages) = line.split_once('\t')?;
+            Some((name.to_owned(), messages.trim().parse().ok()?))
+        });
+        Ok(queues.collect())
+    }
+
     /// Starts the broker, for the first time or again.
     pub(crate) fn resume(&mut self) -> Result {
         let log = self.folder.path().join("log");
@@ -168,7 +191,8 @@ impl PrivateRabbit {
             .stderr(file);
         let process = self.process.insert(Group::spawn(&mut command)?);
         let place = Place::parse(&self.url, &["amqp"], self.ports.amqp)?;
-        let until = Instant::now() + Duration::from_secs(60);
+        // A machine with much else to do takes a minute.
+        let until = Instant::now() + Duration::from_secs(180);
         while amqp::ask(&place).is_err() {
             if !process.is_alive() || Instant::now() > until {
                 let log = std::fs::read_to_string(&log).unwrap_or_default();

@@ -7,15 +7,16 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// A connection to one address, opened again when it was closed.
-pub(super) struct Client {
+pub(crate) struct Client {
     host: String,
     token: String,
+    patience: Duration,
     connection: Option<BufReader<TcpStream>>,
 }
 
 impl Client {
     /// For an address `http://HOST:PORT`.
-    pub(super) fn new(address: &str, token: &str) -> Self {
+    pub(crate) fn new(address: &str, token: &str) -> Self {
         let host = address
             .trim_start_matches("http://")
             .trim_end_matches('/')
@@ -23,27 +24,45 @@ impl Client {
         Self {
             host,
             token: token.to_owned(),
+            patience: Duration::from_secs(30),
             connection: None,
         }
     }
 
+    /// Waits no longer than this for each piece of an answer; 30 s otherwise.
+    pub(crate) fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// Speaks for somebody else from now on, over the same connection.
-    pub(super) fn use_token(&mut self, token: &str) {
+    pub(crate) fn use_token(&mut self, token: &str) {
         token.clone_into(&mut self.token);
     }
 
     /// Sends a request and returns status and body. A kept connection that turns out to be closed
     /// before an answer began is opened again, once.
-    pub(super) fn send(&mut self, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
+    pub(crate) fn send(&mut self, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
+        self.send_with(method, path, "", body)
+    }
+
+    /// As [`Client::send`], with more header lines, each ended by `\r\n`.
+    pub(crate) fn send_with(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Result<(u16, String)> {
         let kept = self.connection.is_some();
-        match self.exchange(method, path, body) {
-            Err(_) if kept => self.exchange(method, path, body),
+        match self.exchange(method, path, headers, body) {
+            Err(_) if kept => self.exchange(method, path, headers, body),
             other => other,
         }
     }
 
     /// As [`Client::send`], for answers that must be good: the JSON of the body.
-    pub(super) fn call(&mut self, method: &str, path: &str, body: &Value) -> Result<Value> {
+    pub(crate) fn call(&mut self, method: &str, path: &str, body: &Value) -> Result<Value> {
         let (status, text) = self.send(method, path, &body.to_string())?;
         if !(200..300).contains(&status) {
             return fail(format!("{method} {path}: {status} {text}"));
@@ -51,18 +70,24 @@ impl Client {
         Ok(serde_json::from_str(&text)?)
     }
 
-    fn exchange(&mut self, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
+    fn exchange(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Result<(u16, String)> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
                 let stream = TcpStream::connect(&self.host)?;
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+                stream.set_read_timeout(Some(self.patience))?;
                 BufReader::new(stream)
             }
         };
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
             self.host,
             self.token,
             body.len()

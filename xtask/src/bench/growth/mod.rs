@@ -1,0 +1,345 @@
+//! Whether what a user reads costs the same with a short history among few as with a long one among many.
+
+mod fill;
+
+use super::http::Client;
+use super::per_mille;
+use crate::cmd::{Result, fail, run};
+use crate::servers::{Postgres, PrivateRabbit};
+use crate::system::{self, Program};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+/// What the larger may take of the smaller.
+const LIMIT: f64 = 1.5;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// One database only
+    #[arg(long)]
+    only: Option<Backend>,
+    /// Sessions of the large database on PostgreSQL
+    #[arg(long, default_value_t = 10_000_000)]
+    postgres_sessions: u64,
+    /// Sessions of the large database on SQLite
+    #[arg(long, default_value_t = 1_000_000)]
+    sqlite_sessions: u64,
+    /// Interleaved measurements of each
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// Requests of one measurement
+    #[arg(long, default_value_t = 100)]
+    requests: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Backend {
+    Postgres,
+    Sqlite,
+}
+
+/// How much there is.
+struct Size {
+    /// Sessions of the user who reads.
+    own: u64,
+    own_each_day: u64,
+    /// Sessions of everybody.
+    all: u64,
+    /// Sessions of each of the others.
+    each: u64,
+}
+
+/// Sessions of some users.
+struct Part {
+    first_user: u64,
+    users: u64,
+    sessions: u64,
+    each_day: u64,
+}
+
+const SMALL: Size = Size {
+    own: 100,
+    own_each_day: 1,
+    all: 10_000,
+    each: 100,
+};
+
+impl Size {
+    fn large(all: u64) -> Self {
+        Self {
+            own: 20_000,
+            own_each_day: 11,
+            all,
+            each: 500,
+        }
+    }
+
+    /// The reader, who is account 1 of the identity service.
+    fn own(&self) -> Part {
+        Part {
+            first_user: 1,
+            users: 1,
+            sessions: self.own,
+            each_day: self.own_each_day,
+        }
+    }
+
+    fn others(&self) -> Part {
+        Part {
+            first_user: 1_000,
+            users: (self.all - self.own) / self.each,
+            sessions: self.all - self.own,
+            each_day: 5,
+        }
+    }
+}
+
+pub(crate) fn growth(options: &Options) -> Result {
+    system::build(true, &["identity-service", "worksession-service"])?;
+    let mut rows = Vec::new();
+    for backend in [Backend::Postgres, Backend::Sqlite] {
+        if options.only.is_none_or(|only| only == backend) {
+            rows.extend(measure(backend, options)?);
+        }
+    }
+    println!(
+        "\n{:<10} {:<34} {:>9} {:>9} {:>9} {:>9} {:>6}",
+        "database", "request", "small ms", "large ms", "small p99", "large p99", "ratio"
+    );
+    for row in &rows {
+        println!(
+            "{:<10} {:<34} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>6.2}",
+            row.backend,
+            row.name,
+            row.small.0,
+            row.large.0,
+            row.small.1,
+            row.large.1,
+            row.ratio()
+        );
+    }
+    if rows.iter().all(|row| row.ratio() < LIMIT) {
+        Ok(())
+    } else {
+        fail(format!("some requests take {LIMIT} times as long and more"))
+    }
+}
+
+struct Row {
+    backend: &'static str,
+    name: &'static str,
+    /// Median and 99th percentile in milliseconds.
+    small: (f64, f64),
+    large: (f64, f64),
+}
+
+impl Row {
+    fn ratio(&self) -> f64 {
+        self.large.0 / self.small.0
+    }
+}
+
+/// The requests, `{from}`, `{to}` and `{since}` to be filled in.
+const REQUESTS: [(&str, &str); 9] = [
+    ("user/data", "/api/user/data"),
+    ("leaderboard, ever", "/api/leaderboard?period=all"),
+    (
+        "analytics of a year by day",
+        "/api/analytics/tracking?from={from}&to={to}&group=day",
+    ),
+    (
+        "analytics of a year by week",
+        "/api/analytics/tracking?from={from}&to={to}&group=week",
+    ),
+    (
+        "analytics of a year by hour",
+        "/api/analytics/tracking?from={from}&to={to}&group=hour",
+    ),
+    (
+        "analytics of a year by category",
+        "/api/analytics/tracking?from={from}&to={to}&group=category",
+    ),
+    ("sync/status, nothing new", "/api/sync/status?since={since}"),
+    ("sessions, first page", "/api/sessions"),
+    (
+        "sessions of a category",
+        "/api/sessions?category=category%203&limit=10",
+    ),
+];
+
+fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let folder = folder.path();
+    let postgres = match backend {
+        Backend::Postgres => Some(Postgres::durable()?),
+        Backend::Sqlite => None,
+    };
+    let rabbit = PrivateRabbit::installed()?;
+    let (name, all) = match backend {
+        Backend::Postgres => ("PostgreSQL", options.postgres_sessions),
+        Backend::Sqlite => ("SQLite", options.sqlite_sessions),
+    };
+    let identity = identity(folder, &rabbit)?;
+    let address = identity.address("identity")?;
+    let account = json!({"username": "reader", "password": "correct horse"});
+    let pair = Client::new(address, "").call("POST", "/api/auth/register", &account)?;
+    let token = pair
+        .pointer("/access_token")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    if pair.pointer("/user/id") != Some(&json!(1)) {
+        return fail("the reader is not account 1");
+    }
+    let mut services = Vec::new();
+    for (part, size) in [("small", &SMALL), ("large", &Size::large(all))] {
+        let url = match &postgres {
+            Some(server) => server.make_database(part)?,
+            None => format!("sqlite://{}", folder.join(format!("{part}.db")).display()),
+        };
+        let begun = Instant::now();
+        run(worksession(&url, folder, &rabbit, part).arg("migrate"))?;
+        fill::fill(&url, size)?;
+        println!(
+            "{name}: {} sessions after {:.0} s",
+            size.all,
+            begun.elapsed().as_secs_f64()
+        );
+        // The reader's own rollups as the service makes them, in each detail.
+        run(worksession(&url, folder, &rabbit, part).args([
+            "admin",
+            "rebuild-rollups",
+            "--user",
+            "1",
+        ]))?;
+        let mut command = worksession(&url, folder, &rabbit, part);
+        command
+            .arg("serve")
+            .env("WORKSESSION__IDENTITY_URL", address);
+        let log = folder.join(format!("{part}.log"));
+        services.push(Program::start(&mut command, &["worksession"], &log)?);
+    }
+    let mut clients = Vec::new();
+    for service in &services {
+        clients.push(Client::new(service.address("worksession")?, token));
+    }
+    for (client, own) in clients.iter_mut().zip([SMALL.own, Size::large(all).own]) {
+        let data = client.call("GET", "/api/user/data", &Value::Null)?;
+        if data.pointer("/session_stats/total_sessions") != Some(&json!(own)) {
+            return fail(format!("the reader should have {own} sessions: {data}"));
+        }
+    }
+    let mut rows = Vec::new();
+    for (request, path) in REQUESTS {
+        rows.push(compare(name, request, path, &mut clients, options)?);
+    }
+    Ok(rows)
+}
+
+/// The same request to both, in turns.
+fn compare(
+    backend: &'static str,
+    name: &'static str,
+    path: &str,
+    clients: &mut [Client],
+    options: &Options,
+) -> Result<Row> {
+    let mut times = vec![Vec::new(); clients.len()];
+    let mut paths = Vec::new();
+    for client in clients.iter_mut() {
+        paths.push(fill_in(path, client)?);
+    }
+    // The first round warms both up.
+    for round in 0..=options.rounds {
+        for ((client, path), times) in clients.iter_mut().zip(&paths).zip(&mut times) {
+            for _ in 0..options.requests {
+                let begun = Instant::now();
+                let (status, text) = client.send("GET", path, "")?;
+                if status != 200 {
+                    return fail(format!("{path}: {status} {text}"));
+                }
+                if round > 0 {
+                    times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+                }
+            }
+        }
+    }
+    let mut summaries = times.into_iter().map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        (per_mille(&times, 500), per_mille(&times, 990))
+    });
+    let mut next = || summaries.next().unwrap_or((f64::NAN, f64::NAN));
+    let row = Row {
+        backend,
+        name,
+        small: next(),
+        large: next(),
+    };
+    println!(
+        "{backend}: {name}: {:.2} and {:.2} ms",
+        row.small.0, row.large.0
+    );
+    Ok(row)
+}
+
+/// The path with a year that ends today, and with the cursor of now.
+fn fill_in(path: &str, client: &mut Client) -> Result<String> {
+    let day = client.call("GET", "/api/analytics/tracking", &Value::Null)?;
+    let to = day
+        .pointer("/to")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let (year, rest) = to.split_at(to.find('-').unwrap_or(0));
+    let from = format!("{}{rest}", year.parse::<u32>()? - 1);
+    // Follows the changes to their end, page by page.
+    let mut since = String::new();
+    if path.contains("{since}") {
+        loop {
+            let query = if since.is_empty() {
+                String::new()
+            } else {
+                format!("?since={since}")
+            };
+            let answer = client.call("GET", &format!("/api/sync/status{query}"), &Value::Null)?;
+            since = answer
+                .pointer("/cursor")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
+            if answer.pointer("/more") != Some(&Value::Bool(true)) {
+                break;
+            }
+        }
+    }
+    Ok(path
+        .replace("{from}", &from)
+        .replace("{to}", &to)
+        .replace("{since}", &since))
+}
+
+fn identity(folder: &Path, rabbit: &PrivateRabbit) -> Result<Program> {
+    let mut command = Command::new(system::binary(true, "identity-service"));
+    command
+        .arg("serve")
+        .env("IDENTITY__LISTEN", "127.0.0.1:0")
+        .env("IDENTITY__BROKER__URL", &rabbit.url)
+        .env("IDENTITY__DATA_DIR", folder.join("data"))
+        .env("IDENTITY__RATE_LIMITS__ENABLED", "false");
+    Program::start(&mut command, &["identity"], &folder.join("identity.log"))
+}
+
+fn worksession(url: &str, folder: &Path, rabbit: &PrivateRabbit, prefix: &str) -> Command {
+    let mut command = Command::new(system::binary(true, "worksession-service"));
+    command
+        .env("WORKSESSION__LISTEN", "127.0.0.1:0")
+        .env("WORKSESSION__DATABASE__URL", url)
+        .env("WORKSESSION__BROKER__URL", &rabbit.url)
+        .env("WORKSESSION__BROKER__PREFIX", format!("{prefix}-"))
+        .env("WORKSESSION__DATA_DIR", folder.join("data"))
+        .env("WORKSESSION__RATE_LIMITS__ENABLED", "false");
+    command
+}

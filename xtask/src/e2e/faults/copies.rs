@@ -1,0 +1,131 @@
+//! Which messages were shown twice, and whether the chat's ledger and the faults explain why.
+
+use super::chat::Call;
+use super::storm::Fault;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// A call that reached the notifier's socket before the kill may be read after it.
+const BEFORE_KILL: Duration = Duration::from_millis(500);
+/// What the chat has answered is written down within this.
+const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
+/// And within this while the database is in trouble: the notifier goes on trying for 16 s.
+const WRITTEN_IN_TROUBLE: Duration = Duration::from_secs(18);
+
+/// A planning note that was shown more than once.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Copy {
+    /// The chat hung up before or in its answer.
+    AnswerCut,
+    /// The notifier was killed between the answer and the row.
+    SenderKilled,
+    /// Nothing explains it.
+    Unexplained(u32),
+}
+
+/// How often each note was shown, and every copy.
+pub(super) fn count(calls: &[Call], faults: &[Fault]) -> (BTreeMap<u32, Vec<Instant>>, Vec<Copy>) {
+    let mut shown: BTreeMap<u32, Vec<&Call>> = BTreeMap::new();
+    for call in calls.iter().filter(|call| call.shown) {
+        for note in &call.notes {
+            shown.entry(*note).or_default().push(call);
+        }
+    }
+    let mut copies = Vec::new();
+    for (note, calls) in &shown {
+        // The last one is the one that counts.
+        for call in calls.iter().rev().skip(1) {
+            copies.push(explain(*note, call, faults));
+        }
+    }
+    let times = |calls: Vec<&Call>| calls.into_iter().map(|call| call.came).collect();
+    (
+        shown
+            .into_iter()
+            .map(|(note, calls)| (note, times(calls)))
+            .collect(),
+        copies,
+    )
+}
+
+fn explain(note: u32, call: &Call, faults: &[Fault]) -> Copy {
+    if !call.answered {
+        return Copy::AnswerCut;
+    }
+    let is_in_time = |fault: &Fault| {
+        let troubled = faults.iter().any(|trouble| {
+            trouble.kind.troubles_notes()
+                && trouble.from <= fault.from
+                && trouble.until + WRITTEN_WITHIN >= call.came
+        });
+        let window = if troubled {
+            WRITTEN_IN_TROUBLE
+        } else {
+            WRITTEN_WITHIN
+        };
+        fault.from + BEFORE_KILL >= call.came && fault.from <= call.came + window
+    };
+    if faults
+        .iter()
+        .any(|fault| fault.kind.kills_notifier() && is_in_time(fault))
+    {
+        Copy::SenderKilled
+    } else {
+        Copy::Unexplained(note)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::kinds::{Kind, Seen};
+    use super::super::stand::Part;
+    use super::*;
+
+    fn call(came: Instant, answered: bool) -> Call {
+        Call {
+            came,
+            project: 0,
+            notes: [7].into(),
+            shown: true,
+            answered,
+        }
+    }
+
+    fn fault(kind: Kind, from: Instant) -> Fault {
+        Fault {
+            kind,
+            from,
+            until: from + Duration::from_secs(1),
+            seen: Seen::default(),
+        }
+    }
+
+    #[test]
+    fn a_copy_is_explained_by_what_happened_to_the_call_before_it() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let copies = |first: Call, faults: &[Fault]| count(&[first, call(at(40), true)], faults).1;
+        let kill = |seconds| fault(Kind::Kill(Part::Notifier), at(seconds));
+
+        assert_eq!(count(&[call(at(10), true)], &[kill(10)]).1, []);
+        assert_eq!(copies(call(at(10), false), &[]), [Copy::AnswerCut]);
+        assert_eq!(copies(call(at(10), true), &[]), [Copy::Unexplained(7)]);
+        assert_eq!(
+            copies(call(at(10), true), &[kill(11)]),
+            [Copy::SenderKilled]
+        );
+        for too in [9, 15] {
+            assert_eq!(
+                copies(call(at(10), true), &[kill(too)]),
+                [Copy::Unexplained(7)]
+            );
+        }
+        let trouble = fault(Kind::DatabaseCut, at(12));
+        assert_eq!(
+            copies(call(at(10), true), &[trouble, kill(15)]),
+            [Copy::SenderKilled]
+        );
+        let other = fault(Kind::Kill(Part::Identity), at(11));
+        assert_eq!(copies(call(at(10), true), &[other]), [Copy::Unexplained(7)]);
+    }
+}

@@ -57,10 +57,14 @@ async fn what_stands_in_the_way_is_named_with_what_to_do_until_it_is_gone() {
         put(&channel, kit.prefix(), &obstacle).await;
         let broker = Broker::connect(&kit.url().parse().unwrap(), kit.prefix(), "test");
         let expected = format!("unusable: {}", sentence.replace("PREFIX", kit.prefix()));
-        wait_until(sentence, PATIENCE, async || {
+        let named = wait_until(sentence, PATIENCE, async || {
             broker.report().starts_with(&expected).then_some(())
-        })
-        .await;
+        });
+        // What it says instead is what one has to know.
+        tokio::select! {
+            () = named => {}
+            () = tokio::time::sleep(PATIENCE * 3 / 4) => panic!("not {expected:?} but {:?}", broker.report()),
+        }
         assert!(
             broker.report().contains("drain and delete it"),
             "{}",

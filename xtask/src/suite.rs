@@ -1,6 +1,8 @@
 //! `cargo xtask test`: all tests on both databases, then the README's tour.
 
-use crate::cmd::{Result, cargo, fail, run, run_reading};
+mod unsteady;
+
+use crate::cmd::{Result, cargo, fail, interrupted, run, run_reading};
 use crate::servers::{Servers, Source};
 use crate::tour;
 use std::fmt;
@@ -105,22 +107,29 @@ fn pass(
     servers: Option<&Servers>,
     counts: &mut Counts,
 ) -> Result<Option<String>> {
-    let mut command = cargo();
-    command
-        .args(["test", "--workspace", "--no-fail-fast"])
-        .args(&options.more);
     let backend = if servers.is_some() {
         "postgres"
     } else {
         "sqlite"
     };
-    match servers {
-        Some(servers) => servers.name_in(&mut command),
-        None => command.env("HOLDFAST_TEST_BACKEND", backend),
+    let tests = || {
+        let mut command = cargo();
+        command.args(["test", "--workspace", "--no-fail-fast"]);
+        match servers {
+            Some(servers) => servers.name_in(&mut command),
+            None => command.env("HOLDFAST_TEST_BACKEND", backend),
+        };
+        command
     };
-    match run_reading(&mut command, |line| counts.add(line)) {
+    let mut reading = unsteady::Reading::default();
+    let mut outcome = run_reading(tests().args(&options.more), |line| reading.add(line));
+    if outcome.is_err() && !interrupted() {
+        outcome = unsteady::try_alone(&mut reading, &mut tests());
+    }
+    *counts += reading.counts;
+    match outcome {
         Ok(()) => Ok(None),
-        Err(_) if crate::cmd::interrupted() => fail("interrupted"),
+        Err(_) if interrupted() => fail("interrupted"),
         Err(failure) => Ok(Some(format!("on {backend}: {failure}"))),
     }
 }
@@ -134,6 +143,17 @@ pub(crate) struct Counts {
     measured: u64,
     filtered: u64,
     time: Duration,
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+        self.measured += other.measured;
+        self.filtered += other.filtered;
+        self.time += other.time;
+    }
 }
 
 impl Counts {

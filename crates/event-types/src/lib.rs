@@ -20,7 +20,7 @@ pub use integration::{
     IntegrationDisabled,
 };
 pub use mail::{Mail, MailRequested, MailText};
-pub use notification::{NotificationDelivered, NotificationFailed, NotificationSkipped};
+pub use notification::{Notice, NotificationDelivered, NotificationFailed, NotificationSkipped};
 pub use session::{
     ChatTarget, SessionAbandoned, SessionProject, SessionStarted, SessionSubmitted, SessionUser,
 };

@@ -241,6 +241,7 @@ fn fields(root: &Value, schema: &Value, prefix: &str) -> Vec<(String, bool)> {
         all.push((name.clone(), field["description"].is_string()));
         let inner = field["anyOf"].get(0).unwrap_or(&field);
         all.extend(fields(root, inner, &format!("{name}.")));
+        all.extend(fields(root, &field["items"], &format!("{name}[].")));
     }
     all
 }

@@ -2,40 +2,71 @@ use chrono::{DateTime, Utc};
 use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 use event_types::{
-    ChatTested, EventData, NotificationDelivered, NotificationFailed, NotificationSkipped,
+    ChatTested, EventData, Notice, NotificationDelivered, NotificationFailed, NotificationSkipped,
     SessionAbandoned, SessionStarted, SessionSubmitted,
 };
 
 use super::model::{DeliveryRow, Ending, Kind};
 use crate::SOURCE;
 
-/// The event that tells how a delivery ended.
-pub(super) fn word(
-    row: &DeliveryRow,
+/// The most notices that one event tells of.
+const NOTICES: usize = 100;
+
+/// The events that tell how deliveries of one project ended: one of all of them, and one of each test.
+pub(super) fn words(
+    rows: &[&DeliveryRow],
+    ending: Ending,
+    reason: &str,
+    at: DateTime<Utc>,
+) -> QueryResult<Vec<NewOutboxRow>> {
+    let mut words = Vec::new();
+    let mut notices = Vec::new();
+    for row in rows {
+        let (Ok(event_id), Ok(session_id)) = (row.event_id.parse(), row.session_id.parse()) else {
+            // Never: written by us as ids.
+            continue;
+        };
+        let notice = match Kind::of(&row.kind) {
+            Kind::Plan => Notice::of::<SessionStarted>(event_id, session_id),
+            Kind::Finished => Notice::of::<SessionSubmitted>(event_id, session_id),
+            Kind::Abandoned => Notice::of::<SessionAbandoned>(event_id, session_id),
+            Kind::Test => {
+                let tested = ChatTested {
+                    test_id: session_id,
+                    project_id: row.project_id,
+                    outcome: ending.name().to_owned(),
+                    reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
+                    at,
+                };
+                words.push(told(&[row], at, &tested)?);
+                continue;
+            }
+        };
+        notices.push((*row, notice));
+    }
+    for some in notices.chunks(NOTICES) {
+        words.extend(ended(some, ending, reason, at)?);
+    }
+    Ok(words)
+}
+
+fn ended(
+    notices: &[(&DeliveryRow, Notice)],
     ending: Ending,
     reason: &str,
     at: DateTime<Utc>,
 ) -> QueryResult<Option<NewOutboxRow>> {
-    let (Ok(event_id), Ok(session_id)) = (row.event_id.parse(), row.session_id.parse()) else {
-        // Never: written by us as ids.
+    let (rows, notices): (Vec<&DeliveryRow>, Vec<Notice>) = notices.iter().cloned().unzip();
+    let mut also = notices.into_iter();
+    let (Some(row), Some(first)) = (rows.first(), also.next()) else {
         return Ok(None);
     };
-    let about = match Kind::of(&row.kind) {
-        Kind::Plan => SessionStarted::TYPE,
-        Kind::Finished => SessionSubmitted::TYPE,
-        Kind::Abandoned => SessionAbandoned::TYPE,
-        Kind::Test => {
-            let tested = ChatTested {
-                test_id: session_id,
-                project_id: row.project_id,
-                outcome: ending.name().to_owned(),
-                reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
-                at,
-            };
-            return told(row, at, &tested);
-        }
-    };
-    let (about, project_id, reason) = (about.to_owned(), Some(row.project_id), reason.to_owned());
+    let Notice {
+        event_id,
+        about,
+        session_id,
+    } = first;
+    let (project_id, also, reason) = (Some(row.project_id), also.collect(), reason.to_owned());
     match ending {
         Ending::Delivered => {
             let event = NotificationDelivered {
@@ -44,8 +75,9 @@ pub(super) fn word(
                 session_id,
                 project_id,
                 at,
+                also,
             };
-            told(row, at, &event)
+            told(&rows, at, &event)
         }
         Ending::Failed => {
             let event = NotificationFailed {
@@ -54,9 +86,10 @@ pub(super) fn word(
                 session_id,
                 project_id,
                 at,
+                also,
                 reason,
             };
-            told(row, at, &event)
+            told(&rows, at, &event)
         }
         Ending::Skipped => {
             let event = NotificationSkipped {
@@ -65,17 +98,24 @@ pub(super) fn word(
                 session_id,
                 project_id,
                 at,
+                also,
                 reason,
             };
-            told(row, at, &event)
+            told(&rows, at, &event)
         }
     }
+    .map(Some)
 }
 
+/// An event of several has no one request that led to it.
 fn told<T: EventData>(
-    row: &DeliveryRow,
+    rows: &[&DeliveryRow],
     at: DateTime<Utc>,
     event: &T,
-) -> QueryResult<Option<NewOutboxRow>> {
-    NewOutboxRow::of(SOURCE, at, row.request_id.clone(), event).map(Some)
+) -> QueryResult<NewOutboxRow> {
+    let request_id = match rows {
+        [row] => row.request_id.clone(),
+        _ => None,
+    };
+    NewOutboxRow::of(SOURCE, at, request_id, event)
 }

@@ -7,7 +7,7 @@ use test_kit::{TestBackend, wait_until};
 use uuid::Uuid;
 
 use crate::admin_kit::{command, json as ask, refusal, run, text};
-use crate::kit::{PATIENCE, Stage, destination};
+use crate::kit::{PATIENCE, Stage, destination, notices};
 
 async fn waiting(stage: &Stage, queue: &str) -> u32 {
     let connection = stage.kit.connect().await;
@@ -284,22 +284,14 @@ async fn thousands_are_replayed_by_two_at_once_with_one_killed_in_the_middle_and
         );
     }
     let told = async || {
-        let told = stage
-            .words()
-            .iter()
-            .filter(|word| word.data["project_id"] == 4)
-            .count();
+        let told = told_of(&stage, 4).len();
         (told >= usize::try_from(COUNT).unwrap()).then_some(())
     };
     wait_until("a word of each", Duration::from_secs(120), told).await;
     until_waiting(&stage, "notify.chat", 0).await;
     let mut words = HashMap::<String, u32>::new();
-    for word in stage.words() {
-        if word.data["project_id"] == 4 {
-            *words
-                .entry(word.data["event_id"].as_str().unwrap().to_owned())
-                .or_default() += 1;
-        }
+    for id in told_of(&stage, 4) {
+        *words.entry(id).or_default() += 1;
     }
     assert!(
         ids.iter().all(|id| words.get(id) == Some(&1)),
@@ -308,6 +300,16 @@ async fn thousands_are_replayed_by_two_at_once_with_one_killed_in_the_middle_and
     assert_eq!(words.len(), ids.len());
     assert_eq!(ask(&stage, &["parked", "list"])["parked"][0]["id"], "late");
     connection.close(200, "done".into()).await.unwrap();
+}
+
+/// The events that the notifier has told of, of one project; each as often as it did.
+fn told_of(stage: &Stage, project: i64) -> Vec<String> {
+    let words = stage.words().into_iter();
+    let words = words.filter(|word| word.data["project_id"] == project);
+    words
+        .flat_map(|word| notices(&word))
+        .map(|notice| notice["event_id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -87,6 +87,7 @@ async fn what_is_due_together_is_told_in_one_message_and_told_back_each() {
     let message = stage.chat.next_message().await;
     assert_eq!(notes(&message), ["a1", "a2", "a3", "a4", "a5"]);
     stage.all_delivered(&ids).await;
+    assert_eq!(stage.words().len(), 1, "told back in one event");
     assert_eq!(stage.chat.messages().len(), 1);
     assert_eq!(
         stage

@@ -264,11 +264,22 @@ impl Stage {
         }
     }
 
-    /// What the notifier tells of this event (or of this project, for a hook that was switched off).
+    /// What the notifier tells of this event: the type, and the data with the event's own notice in them.
     pub(crate) async fn word_of(&self, id: Uuid) -> (String, serde_json::Value) {
-        let id = id.to_string();
-        self.word(move |event| event.data["event_id"] == id.as_str())
-            .await
+        let wanted = id.to_string();
+        let its = |event: &Event| {
+            notices(event)
+                .iter()
+                .any(|notice| notice["event_id"] == *wanted)
+        };
+        let (event_type, mut data) = self.word(its).await;
+        let also = data["also"].as_array().cloned().unwrap_or_default();
+        if let Some(own) = also.iter().find(|notice| notice["event_id"] == *wanted) {
+            for (name, value) in own.as_object().unwrap() {
+                data[name] = value.clone();
+            }
+        }
+        (event_type, data)
     }
 
     pub(crate) async fn word(
@@ -288,6 +299,12 @@ impl Stage {
     pub(crate) fn words(&self) -> Vec<Event> {
         self.words.lock().unwrap().clone()
     }
+}
+
+/// Of what an event of the notifier tells the end.
+pub(crate) fn notices(event: &Event) -> Vec<serde_json::Value> {
+    let also = event.data["also"].as_array().cloned().unwrap_or_default();
+    [vec![event.data.clone()], also].concat()
 }
 
 pub(crate) fn destination(

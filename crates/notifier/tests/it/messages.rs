@@ -5,7 +5,7 @@ use event_types::Exchange;
 use test_kit::TestBackend;
 use uuid::Uuid;
 
-use crate::kit::Stage;
+use crate::kit::{Stage, notices};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_started_session_is_told_to_the_teams_chat_and_the_delivery_is_told_back() {
@@ -102,7 +102,8 @@ async fn without_a_chat_a_notification_is_skipped_and_a_personal_session_is_nobo
         stage
             .words()
             .iter()
-            .all(|word| word.data["event_id"] != personal.to_string().as_str())
+            .flat_map(notices)
+            .all(|notice| notice["event_id"] != personal.to_string().as_str())
     );
     assert!(stage.chat.messages().is_empty());
 }

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use db_kit::{Db, inbox};
 use uuid::Uuid;
 
-use super::queries;
+use super::queries::{self, Notification};
 use super::word::Word;
 use crate::error::Error;
 use crate::state::{AppState, State};
@@ -14,11 +14,14 @@ use crate::{chat_settings, webhooks};
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "worksession.feedback";
 
+/// Messages taken in together: each may tell of a hundred notices, and starts wait for the same database.
+const AT_ONCE: u16 = 20;
+
 /// Starts to listen to the notifier.
 pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
     broker.consume_batches(
         Queue::WorksessionFeedback,
-        BatchOptions::default(),
+        BatchOptions { most: AT_ONCE },
         move |deliveries| {
             let state = state.clone();
             async move { hear(&state, deliveries).await }
@@ -75,8 +78,9 @@ async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
         let mut settled = BTreeMap::new();
         for (_, word) in words.into_iter().filter(|(id, _)| new.remove(id)) {
             match word {
-                Word::Settled(notification) => {
-                    settled.insert(notification.event_id.clone(), notification);
+                Word::Settled(notifications) => {
+                    let by_event = |one: Notification| (one.event_id.clone(), one);
+                    settled.extend(notifications.into_iter().map(by_event));
                 }
                 other => note(db, &shared, other, now)?,
             }
@@ -94,7 +98,7 @@ async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
 /// Everything but notifications, of which many come at once.
 fn note(db: &mut Db, state: &AppState, word: Word, now: DateTime<Utc>) -> Result<(), Error> {
     match word {
-        Word::Settled(_) | Word::Nothing => {}
+        Word::Settled(_) => {}
         Word::Disabled {
             project,
             revision,

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
@@ -6,7 +6,8 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp};
 use diesel::upsert::excluded;
 
-use crate::schema::{notifications, sessions};
+use crate::schema::notifications;
+use crate::sessions;
 
 /// What became of a notification.
 #[derive(Debug, Clone, Insertable)]
@@ -31,27 +32,13 @@ pub(super) fn record_all(
         .values()
         .map(|notification| notification.session_id.as_str())
         .collect();
-    let held = hold_sessions(db, &sessions)?;
+    let held = sessions::queries::hold(db, &sessions)?;
     let mut rows: Vec<Notification> = notifications.into_values().collect();
     rows.retain(|row| held.contains(&row.session_id));
     match db {
         Db::Pg(conn) if rows.len() > 1 => record_many(conn, &rows),
         _ => rows.iter().try_for_each(|row| record(db, row)),
     }
-}
-
-/// Holds the sessions that notifications are about until the transaction ends, and gives those that are there.
-/// One that is being deleted thus either takes its notification along, or that is not recorded.
-fn hold_sessions(db: &mut Db, session_ids: &BTreeSet<&str>) -> QueryResult<HashSet<String>> {
-    let there = sessions::table
-        .filter(sessions::session_id.eq_any(session_ids.iter().copied()))
-        .order(sessions::session_id)
-        .select(sessions::session_id);
-    let held: Vec<String> = match db {
-        Db::Pg(conn) => there.for_key_share().load(conn)?,
-        Db::Sqlite(conn) => there.load(conn)?,
-    };
-    Ok(held.into_iter().collect())
 }
 
 fn record(db: &mut Db, notification: &Notification) -> QueryResult<()> {

@@ -1,5 +1,6 @@
+use chrono::{DateTime, Utc};
 use event_types::{
-    ChatTested, Event, EventData, EventError, IntegrationDisabled, NotificationDelivered,
+    ChatTested, Event, EventData, EventError, IntegrationDisabled, Notice, NotificationDelivered,
     NotificationFailed, NotificationSkipped, SessionStarted, WebhookAttempted, WebhookDisabled,
 };
 use uuid::Uuid;
@@ -10,8 +11,8 @@ use crate::projects::TeamProjectId;
 /// What the notifier has to say.
 #[derive(Debug, Clone)]
 pub(super) enum Word {
-    /// A notification is settled.
-    Settled(Notification),
+    /// Notifications of plans are settled.
+    Settled(Vec<Notification>),
     /// A destination refuses us for good.
     Disabled {
         project: TeamProjectId,
@@ -24,8 +25,6 @@ pub(super) enum Word {
     Attempted(WebhookAttempted),
     /// A webhook refuses us for good.
     WebhookDisabled(WebhookDisabled),
-    /// Of how a session's end was told; the team sees what became of its plan.
-    Nothing,
 }
 
 impl Word {
@@ -36,42 +35,20 @@ impl Word {
     pub(super) fn read(body: &[u8]) -> Result<(Uuid, Self), String> {
         let event = Event::decode(body).map_err(|cause| cause.to_string())?;
         let word = match event.event_type.as_str() {
-            NotificationDelivered::TYPE => {
-                Self::settled(&event, "delivered", |data: NotificationDelivered| {
-                    (
-                        data.about,
-                        data.event_id,
-                        data.session_id,
-                        data.project_id,
-                        None,
-                        data.at,
-                    )
-                })
-            }
-            NotificationFailed::TYPE => {
-                Self::settled(&event, "failed", |data: NotificationFailed| {
-                    (
-                        data.about,
-                        data.event_id,
-                        data.session_id,
-                        data.project_id,
-                        Some(data.reason),
-                        data.at,
-                    )
-                })
-            }
-            NotificationSkipped::TYPE => {
-                Self::settled(&event, "skipped", |data: NotificationSkipped| {
-                    (
-                        data.about,
-                        data.event_id,
-                        data.session_id,
-                        data.project_id,
-                        Some(data.reason),
-                        data.at,
-                    )
-                })
-            }
+            NotificationDelivered::TYPE => event.data_as().map(|data: NotificationDelivered| {
+                let (project, at) = (data.project_id, data.at);
+                settled(data.notices(), project, "delivered", None, at)
+            }),
+            NotificationFailed::TYPE => event.data_as().map(|data: NotificationFailed| {
+                let (project, at) = (data.project_id, data.at);
+                let reason = Some(data.reason.clone());
+                settled(data.notices(), project, "failed", reason, at)
+            }),
+            NotificationSkipped::TYPE => event.data_as().map(|data: NotificationSkipped| {
+                let (project, at) = (data.project_id, data.at);
+                let reason = Some(data.reason.clone());
+                settled(data.notices(), project, "skipped", reason, at)
+            }),
             IntegrationDisabled::TYPE => {
                 return Self::disabled(&event).map(|word| (event.id, word));
             }
@@ -81,34 +58,6 @@ impl Word {
             other => return Err(format!("unknown event type {other}")),
         };
         Ok((event.id, word.map_err(|cause| cause.to_string())?))
-    }
-
-    fn settled<T: EventData>(
-        event: &Event,
-        outcome: &'static str,
-        fields: impl FnOnce(
-            T,
-        ) -> (
-            String,
-            Uuid,
-            Uuid,
-            Option<i64>,
-            Option<String>,
-            chrono::DateTime<chrono::Utc>,
-        ),
-    ) -> Result<Self, EventError> {
-        let (about, event_id, session_id, team_project_id, reason, at) = fields(event.data_as()?);
-        if about != SessionStarted::TYPE {
-            return Ok(Self::Nothing);
-        }
-        Ok(Self::Settled(Notification {
-            event_id: event_id.to_string(),
-            session_id: session_id.to_string(),
-            team_project_id,
-            outcome,
-            reason,
-            settled_at: at.naive_utc(),
-        }))
     }
 
     fn tested(event: &Event) -> Result<Self, String> {
@@ -134,10 +83,28 @@ impl Word {
     }
 }
 
+/// What became of plans; how a session's end was told is no affair of the team's list.
+fn settled(
+    notices: impl Iterator<Item = Notice>,
+    team_project_id: Option<i64>,
+    outcome: &'static str,
+    reason: Option<String>,
+    at: DateTime<Utc>,
+) -> Word {
+    let plans = notices.filter(|notice| notice.about == SessionStarted::TYPE);
+    let of = |notice: Notice| Notification {
+        event_id: notice.event_id.to_string(),
+        session_id: notice.session_id.to_string(),
+        team_project_id,
+        outcome,
+        reason: reason.clone(),
+        settled_at: at.naive_utc(),
+    };
+    Word::Settled(plans.map(of).collect())
+}
+
 #[cfg(test)]
 mod tests {
-    use chrono::DateTime;
-
     use super::*;
 
     fn body<T: EventData>(data: &T) -> String {
@@ -150,52 +117,54 @@ mod tests {
     fn every_word_of_the_notifier_is_understood() {
         let (event_id, session_id, at) =
             (Uuid::from_u128(1), Uuid::from_u128(2), DateTime::UNIX_EPOCH);
-        let project_id = Some(7);
-        let about = || SessionStarted::TYPE.to_owned();
+        let (about, project_id) = (SessionStarted::TYPE.to_owned(), Some(7));
+        let notice = |event_id: u128, about: &str| Notice {
+            event_id: Uuid::from_u128(event_id),
+            about: about.to_owned(),
+            session_id,
+        };
+        let reason = "gone".to_owned();
         let delivered = body(&NotificationDelivered {
             event_id,
-            about: about(),
+            about: about.clone(),
             session_id,
             project_id,
             at,
+            also: vec![
+                notice(2, "session.submitted.v1"),
+                notice(3, SessionStarted::TYPE),
+            ],
         });
-        let reason = "gone".to_owned();
         let failed = body(&NotificationFailed {
             event_id,
-            about: about(),
+            about: about.clone(),
             session_id,
             project_id,
             at,
+            also: Vec::new(),
             reason: reason.clone(),
         });
         let skipped = body(&NotificationSkipped {
             event_id,
-            about: about(),
-            session_id,
-            project_id: None,
-            at,
-            reason: reason.clone(),
-        });
-        for (body, outcome) in [
-            (delivered, "delivered"),
-            (failed, "failed"),
-            (skipped, "skipped"),
-        ] {
-            let (_, word) = Word::read(body.as_bytes()).expect("reads");
-            assert!(
-                matches!(&word, Word::Settled(n) if n.outcome == outcome),
-                "{word:?}"
-            );
-        }
-        let of_an_end = body(&NotificationDelivered {
-            event_id,
-            about: "session.submitted.v1".to_owned(),
+            about,
             session_id,
             project_id,
             at,
+            also: Vec::new(),
+            reason: reason.clone(),
         });
-        let (_, word) = Word::read(of_an_end.as_bytes()).expect("reads");
-        assert!(matches!(word, Word::Nothing), "{word:?}");
+        for (body, outcome, plans) in [
+            (delivered, "delivered", 2),
+            (failed, "failed", 1),
+            (skipped, "skipped", 1),
+        ] {
+            let (_, word) = Word::read(body.as_bytes()).expect("reads");
+            let Word::Settled(settled) = &word else {
+                panic!("{word:?}")
+            };
+            assert_eq!(settled.len(), plans);
+            assert!(settled.iter().all(|plan| plan.outcome == outcome));
+        }
         let disabled = body(&IntegrationDisabled {
             project_id: 7,
             revision: 3,

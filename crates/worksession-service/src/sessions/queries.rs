@@ -1,3 +1,5 @@
+use std::collections::{BTreeSet, HashSet};
+
 use auth_types::UserId;
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
@@ -108,4 +110,18 @@ pub(super) fn insert_flag(db: &mut Db, flag: &NewFlag<'_>) -> QueryResult<()> {
         .values(flag)
         .execute(db)
         .map(drop)
+}
+
+/// Holds sessions until the transaction ends, and gives those that are there. One that is being deleted thus either
+/// takes along what is written about it, or that is not written.
+pub(crate) fn hold(db: &mut Db, session_ids: &BTreeSet<&str>) -> QueryResult<HashSet<String>> {
+    let there = sessions::table
+        .filter(sessions::session_id.eq_any(session_ids.iter().copied()))
+        .order(sessions::session_id)
+        .select(sessions::session_id);
+    let held: Vec<String> = match db {
+        Db::Pg(conn) => there.for_key_share().load(conn)?,
+        Db::Sqlite(conn) => there.load(conn)?,
+    };
+    Ok(held.into_iter().collect())
 }

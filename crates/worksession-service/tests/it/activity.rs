@@ -67,6 +67,7 @@ async fn members_see_each_others_sessions_and_whether_the_chat_was_told() {
         (of_start(&service, &first), "It answered 500".to_owned());
     let failed = NotificationFailed {
         about: "session.started.v1".to_owned(),
+        also: Vec::new(),
         event_id,
         session_id,
         project_id,
@@ -80,6 +81,7 @@ async fn members_see_each_others_sessions_and_whether_the_chat_was_told() {
         &broker,
         &NotificationSkipped {
             about: "session.started.v1".to_owned(),
+            also: Vec::new(),
             event_id,
             session_id,
             project_id,
@@ -146,6 +148,7 @@ async fn members_see_each_others_sessions_and_whether_the_chat_was_told() {
         &broker,
         &NotificationDelivered {
             about: "session.started.v1".to_owned(),
+            also: Vec::new(),
             event_id,
             session_id,
             project_id,

@@ -262,6 +262,7 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
     let project_id = Some(3);
     let failed = |reason: &str| NotificationFailed {
         about: "session.started.v1".to_owned(),
+        also: Vec::new(),
         event_id,
         session_id,
         project_id,
@@ -288,6 +289,7 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
     );
     let data = NotificationDelivered {
         about: "session.started.v1".to_owned(),
+        also: Vec::new(),
         event_id,
         session_id,
         project_id,
@@ -302,6 +304,7 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
     // The session of this one is gone, and nothing is kept about it.
     let of_gone = NotificationDelivered {
         about: "session.started.v1".to_owned(),
+        also: Vec::new(),
         event_id: Uuid::now_v7(),
         session_id: Uuid::now_v7(),
         project_id,

@@ -108,6 +108,7 @@ async fn live(world: &World, person: &Person<'_>) -> Vec<String> {
 async fn told_in_chat(world: &World, session: &str) {
     let data = NotificationDelivered {
         about: "session.started.v1".to_owned(),
+        also: Vec::new(),
         event_id: Uuid::now_v7(),
         session_id: session.parse().unwrap(),
         project_id: None,

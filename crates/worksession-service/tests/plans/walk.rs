@@ -264,6 +264,7 @@ async fn hear_of_the_chat(ada: &Person<'_>, project: &str, broker: &Broker, walk
     let at = ada.service.time.now();
     let data = NotificationDelivered {
         about: "session.started.v1".to_owned(),
+        also: Vec::new(),
         event_id: Uuid::now_v7(),
         session_id: first["session_id"].as_str().unwrap().parse().unwrap(),
         project_id: project.trim_start_matches("team_").parse().ok(),

@@ -33,13 +33,15 @@ impl DbError {
     #[must_use]
     pub fn is_lasting(&self) -> bool {
         use DatabaseErrorKind::{CheckViolation, NotNullViolation, UniqueViolation};
-        matches!(
-            self,
-            Self::Query(
-                DieselError::DatabaseError(CheckViolation | NotNullViolation | UniqueViolation, _)
-                    | DieselError::SerializationError(_)
-            )
-        )
+        match self {
+            Self::Query(DieselError::SerializationError(_)) => true,
+            Self::Query(DieselError::DatabaseError(kind, info)) => {
+                matches!(kind, CheckViolation | NotNullViolation | UniqueViolation)
+                    // PostgreSQL stores no NUL in a text, and has no kind for saying so.
+                    || info.message().contains("invalid byte sequence")
+            }
+            _ => false,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, Text, Timestamp};
+use diesel::sql_types::{Array, BigInt, Text, Timestamp};
 use uuid::Uuid;
 
 use crate::schema::inbox;
@@ -73,10 +73,27 @@ struct Recorded {
     event_id: String,
 }
 
-/// Forgets what was taken in before `until`; the broker does not deliver again after so long.
+/// When the oldest event was taken in that is still remembered.
 ///
 /// # Errors
 /// Any database error.
-pub fn forget_before(db: &mut Db, until: NaiveDateTime) -> QueryResult<usize> {
-    diesel::delete(inbox::table.filter(inbox::received_at.lt(until))).execute(db)
+pub fn oldest(db: &mut Db) -> QueryResult<Option<NaiveDateTime>> {
+    inbox::table
+        .select(diesel::dsl::min(inbox::received_at))
+        .first(db)
+}
+
+/// Forgets up to `most` of what was taken in before `until`, and says how many; the broker does not deliver again
+/// after so long.
+///
+/// # Errors
+/// Any database error.
+pub fn forget_before(db: &mut Db, until: NaiveDateTime, most: i64) -> QueryResult<usize> {
+    let oldest = diesel::sql_query(
+        "DELETE FROM inbox WHERE (consumer, event_id) IN \
+         (SELECT consumer, event_id FROM inbox WHERE received_at < $1 ORDER BY received_at LIMIT $2)",
+    )
+    .bind::<Timestamp, _>(until)
+    .bind::<BigInt, _>(most);
+    on_backend!(db, conn => oldest.execute(conn))
 }

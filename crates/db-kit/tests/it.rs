@@ -289,6 +289,24 @@ async fn an_event_is_taken_in_once_by_each_consumer() {
     assert!(record("mail").await.unwrap());
 }
 
+#[tokio::test]
+async fn what_was_taken_in_is_forgotten_oldest_first_and_a_few_at_a_time() {
+    let fresh = fresh(tables());
+    let change = fresh.pool.write_one::<_, DbError, _>(|db| {
+        for second in 1..=5_u8 {
+            let id = Uuid::from_u128(second.into());
+            inbox::record(db, "chat", id, at(second.into()))?;
+        }
+        assert_eq!(inbox::oldest(db)?, Some(at(1)));
+        assert_eq!(inbox::forget_before(db, at(5), 3)?, 3);
+        assert_eq!(inbox::oldest(db)?, Some(at(4)));
+        assert_eq!(inbox::forget_before(db, at(5), 3)?, 1);
+        assert_eq!(inbox::forget_before(db, at(5), 3)?, 0);
+        Ok(inbox::oldest(db)?)
+    });
+    assert_eq!(change.await.unwrap(), Some(at(5)));
+}
+
 const SAMPLE: diesel_migrations::EmbeddedMigrations =
     diesel_migrations::embed_migrations!("tests/migrations");
 

@@ -13,11 +13,15 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
 /// left some.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// How long what was due and could not be taken is left alone.
+const LOCKED: Duration = Duration::from_millis(10);
+
 /// How often what waits is counted.
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 
-/// How many counts make it worth forgetting old rows: an hour's.
-const COUNTS_BETWEEN_FORGETTING: u32 = 240;
+/// How many old rows of a table are forgotten then at most: more than come in the meantime, and little enough to
+/// hold nothing up.
+pub(crate) const FORGOTTEN: i64 = 10_000;
 
 /// Pauses before each try to write an outcome down. Together shorter than any lease; after it the job
 /// is done again and counted as a possible duplicate.
@@ -67,8 +71,8 @@ pub(crate) trait Work: Clone + Send + Sync + 'static {
         async { drop(line) }
     }
 
-    /// Counts what waits and, with `forget`, forgets what is long over.
-    fn keep_house(&self, forget: bool) -> impl Future<Output = Result<(), DbError>> + Send;
+    /// Counts what waits, and forgets some of what is long over.
+    fn keep_house(&self) -> impl Future<Output = Result<(), DbError>> + Send;
 }
 
 /// A running scheduler.
@@ -125,7 +129,7 @@ impl<W: Work> Worker<W> {
         let mut runs = JoinSet::new();
         let mut housekeeping = interval_at(Instant::now() + COUNT_EVERY, COUNT_EVERY);
         housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (mut counts, mut look_at) = (0_u32, Instant::now());
+        let mut look_at = Instant::now();
         loop {
             let room = self.work.room(runs.len());
             if room > 0 && Instant::now() >= look_at {
@@ -135,10 +139,7 @@ impl<W: Work> Worker<W> {
             tokio::select! {
                 biased;
                 () = self.stopping.wait() => break,
-                _ = housekeeping.tick() => {
-                    counts += 1;
-                    self.keep_house(counts % COUNTS_BETWEEN_FORGETTING == 1).await;
-                }
+                _ = housekeeping.tick() => self.keep_house().await,
                 Some(_) = runs.join_next(), if !runs.is_empty() => {
                     while runs.try_join_next().is_some() {}
                     look_at = Instant::now();
@@ -160,11 +161,12 @@ impl<W: Work> Worker<W> {
             }
         };
         match looked.await {
+            // Locked by somebody else, or let go: the row says when it is due next, and is asked again soon.
+            Ok(Ok(jobs)) if jobs.is_empty() => LOCKED,
             Ok(Ok(jobs)) => {
                 for job in jobs {
                     runs.spawn(self.clone().work_off(job));
                 }
-                // What was let go has told the next look when it is due.
                 Duration::ZERO
             }
             Ok(Err(due)) => due.unwrap_or(LOOK_EVERY).min(LOOK_EVERY),
@@ -201,8 +203,8 @@ impl<W: Work> Worker<W> {
         None
     }
 
-    async fn keep_house(&self, forget: bool) {
-        if let Err(error) = self.work.keep_house(forget).await {
+    async fn keep_house(&self) {
+        if let Err(error) = self.work.keep_house().await {
             log::debug!("housekeeping of the {} waits: {error}", W::NAME);
         }
     }

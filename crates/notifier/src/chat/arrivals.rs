@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use db_kit::inbox;
@@ -94,7 +94,8 @@ impl Moves<'_> {
             .iter()
             .map(|destination| destination.project_id);
         let projects: BTreeSet<i64> = told.chain(configured).collect();
-        queries::expect_all(self.db, &projects, at)?;
+        let give_ups = notices.iter().map(|row| row.give_up_at);
+        queries::expect_all(self.db, &projects, at, give_ups.min().unwrap_or(at))?;
         for destination in &destinations {
             let (project, revision) = (destination.project_id, destination.revision);
             let sealed = destination.sealed.as_deref();
@@ -127,12 +128,24 @@ impl Moves<'_> {
             .filter(|row| is(row, |kind| kind == Kind::Plan))
             .collect();
         if !plans.is_empty() {
-            queries::release_ends(self.db, &sessions(&plans), at)?;
+            // A hook whose chat is told of ends alone was to be looked at when they would have waited long enough.
+            let released = queries::release_ends(self.db, &sessions(&plans), at)?;
+            queries::expect_all(self.db, &released, at, at)?;
         }
+        self.tell_skipped(plans)
+    }
+
+    /// Tells of the plans that nobody is told, those of a project together.
+    fn tell_skipped(&mut self, plans: Vec<NewDelivery>) -> QueryResult<()> {
+        let mut skipped: BTreeMap<(i64, String), Vec<DeliveryRow>> = BTreeMap::new();
         for row in plans {
             if let Some(reason) = row.reason.clone() {
-                self.tell([&row.into()].into_iter(), Ending::Skipped, &reason)?;
+                let project = skipped.entry((row.project_id, reason)).or_default();
+                project.push(row.into());
             }
+        }
+        for ((_, reason), rows) in skipped {
+            self.tell(&rows.iter().collect::<Vec<_>>(), Ending::Skipped, &reason)?;
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use super::queries;
 use crate::REMEMBER;
 use crate::config::ChatConfig;
 use crate::metrics::Figures;
+use crate::scheduler::FORGOTTEN;
 
 /// The notifications and hooks in the database, and the only rules that move them. Cheap to clone.
 #[derive(Clone)]
@@ -114,22 +115,19 @@ impl Ledger {
         .await
     }
 
-    /// Counts what waits and forgets what is long over.
-    pub(super) async fn keep_house(&self, forget: bool) -> Result<(), DbError> {
+    /// Counts what waits and forgets some of what is long over.
+    pub(super) async fn keep_house(&self) -> Result<(), DbError> {
         let open = self
             .pool
             .read::<_, DbError, _>(|db| Ok(queries::count_open(db)?))
             .await?;
         self.figures.waiting.set(open);
-        if forget {
-            let until = self.clock.now_naive() - REMEMBER;
-            self.write(move |db, _| {
-                queries::forget_settled_before(db, until)?;
-                inbox::forget_before(db, until).map(drop)
-            })
-            .await?;
-        }
-        Ok(())
+        let until = self.clock.now_naive() - REMEMBER;
+        self.write(move |db, _| {
+            queries::forget_settled_before(db, until, FORGOTTEN)?;
+            inbox::forget_before(db, until, FORGOTTEN).map(drop)
+        })
+        .await
     }
 
     /// One transaction; what it did is counted, and its events are sent on their way, once it is committed.

@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
@@ -8,7 +9,7 @@ use event_types::IntegrationDisabled;
 
 use super::model::{Answer, DISABLED, DeliveryRow, DestinationRow, Ending, Job, Kind};
 use super::queries;
-use super::words::word;
+use super::words::words;
 use crate::{SOURCE, waits};
 
 /// How long a hook is held without a word: a send takes ten seconds at most.
@@ -24,6 +25,8 @@ const DIGEST: i64 = 20;
 /// Beyond this a date would overflow; whoever asks for more is given up long before.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 
+const NEVER_KNOWN: &str = "The project's chat settings did not arrive";
+const RESTS: &str = "The chat asked not to be called for longer than that";
 pub(super) const NO_CHAT: &str = "The project has no chat";
 
 /// What a transaction did, for figures and wakes once it is committed.
@@ -51,11 +54,7 @@ impl Moves<'_> {
         owner: &str,
     ) -> QueryResult<Option<Job>> {
         let (project_id, at) = (destination.project_id, self.now.naive_utc());
-        for row in queries::list_expired(self.db, project_id, at, SLICE)? {
-            let never_known = || "The project's chat settings did not arrive".to_owned();
-            let reason = row.reason.clone().unwrap_or_else(never_known);
-            self.end(&[row], Ending::Failed, &reason)?;
-        }
+        self.give_up(&destination)?;
         let Some(sealed) = destination.address() else {
             let off = destination.state == DISABLED;
             let reason = if off {
@@ -84,6 +83,22 @@ impl Moves<'_> {
             sealed,
             deliveries,
         }))
+    }
+
+    /// Ends what has run out, and tells of it; of what was never tried, why.
+    fn give_up(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+        let at = self.now.naive_utc();
+        let rests = destination.address().is_some() && destination.free_at > at;
+        let untried = if rests { RESTS } else { NEVER_KNOWN };
+        let mut expired: BTreeMap<String, Vec<DeliveryRow>> = BTreeMap::new();
+        for row in queries::list_expired(self.db, destination.project_id, at, SLICE)? {
+            let reason = row.reason.clone().unwrap_or_else(|| untried.to_owned());
+            expired.entry(reason).or_default().push(row);
+        }
+        for (reason, rows) in expired {
+            self.end(&rows, Ending::Failed, &reason)?;
+        }
+        Ok(())
     }
 
     /// The message whose turn it is, marked as being sent: one that was tried before as it was then, else
@@ -232,22 +247,18 @@ impl Moves<'_> {
         );
         let settled = queries::settle(self.db, &ids(rows), ending, noted, at)?;
         let rows = rows.iter().filter(|row| settled.contains(&row.event_id));
-        self.tell(rows, ending, reason)
+        self.tell(&rows.collect::<Vec<_>>(), ending, reason)
     }
 
-    /// Tells what became of deliveries.
-    pub(super) fn tell<'r>(
+    /// Tells what became of deliveries of one project.
+    pub(super) fn tell(
         &mut self,
-        rows: impl Iterator<Item = &'r DeliveryRow>,
+        rows: &[&DeliveryRow],
         ending: Ending,
         reason: &str,
     ) -> QueryResult<()> {
-        let mut words = Vec::new();
-        for row in rows {
-            self.tally.ended.push(ending);
-            words.extend(word(row, ending, reason, self.now)?);
-        }
-        outbox::insert_all(self.db, &words)
+        self.tally.ended.extend(rows.iter().map(|_| ending));
+        outbox::insert_all(self.db, &words(rows, ending, reason, self.now)?)
     }
 }
 

@@ -12,6 +12,7 @@ use super::model::{Answer, Ending, LOCKED, MailRow, NewMail, PENDING};
 use super::queries::{self, Return};
 use crate::REMEMBER;
 use crate::metrics::MailFigures;
+use crate::scheduler::FORGOTTEN;
 use crate::waits::message_wait;
 
 /// The consumer's name in the inbox.
@@ -132,18 +133,15 @@ impl Ledger {
 
     /// Counts what waits and forgets what is long over. The inbox is one for all consumers, and the
     /// chat's ledger forgets in it.
-    pub(super) async fn keep_house(&self, forget: bool) -> Result<(), DbError> {
+    pub(super) async fn keep_house(&self) -> Result<(), DbError> {
         let open = self
             .pool
             .read::<_, DbError, _>(|db| Ok(queries::count_open(db)?))
             .await?;
         self.figures.waiting.set(open);
-        if forget {
-            let until = self.clock.now_naive() - REMEMBER;
-            self.write(move |db, _| queries::forget_settled_before(db, until).map(drop))
-                .await?;
-        }
-        Ok(())
+        let until = self.clock.now_naive() - REMEMBER;
+        self.write(move |db, _| queries::forget_settled_before(db, until, FORGOTTEN).map(drop))
+            .await
     }
 
     fn holder(&self) -> Holder {

@@ -35,7 +35,7 @@ async fn what_is_settled_is_forgotten_after_a_month_and_what_is_open_never() {
         .await
         .unwrap();
     let left = async || {
-        ledger.keep_house(true).await.unwrap();
+        ledger.keep_house().await.unwrap();
         let count = |db: &mut Db| Ok(mails::table.count().get_result::<i64>(db)?);
         ledger.pool.read::<_, DbError, _>(count).await.unwrap()
     };

@@ -1,5 +1,5 @@
 use chrono::NaiveDateTime;
-use db_kit::Db;
+use db_kit::{Db, on_backend};
 use diesel::dsl::min;
 use diesel::prelude::*;
 
@@ -139,10 +139,20 @@ pub(super) fn count_open(db: &mut Db) -> QueryResult<i64> {
         .get_result(db)
 }
 
-/// Forgets mails that were settled before `until`.
-pub(super) fn forget_settled_before(db: &mut Db, until: NaiveDateTime) -> QueryResult<usize> {
+/// Forgets mails that were settled before `until`, at most `most`, and says how many.
+pub(super) fn forget_settled_before(
+    db: &mut Db,
+    until: NaiveDateTime,
+    most: i64,
+) -> QueryResult<usize> {
     let old = mails::settled_at
         .is_not_null()
         .and(mails::settled_at.lt(until));
-    diesel::delete(mails::table.filter(old)).execute(db)
+    let oldest = mails::table
+        .filter(old)
+        .order(mails::settled_at)
+        .limit(most)
+        .select(mails::event_id)
+        .load::<String>(db)?;
+    on_backend!(db, conn => diesel::delete(mails::table.filter(mails::event_id.eq_any(&oldest))).execute(conn))
 }

@@ -69,7 +69,7 @@ impl Work for Mailing {
         line.close().await;
     }
 
-    async fn keep_house(&self, forget: bool) -> Result<(), DbError> {
-        self.ledger.keep_house(forget).await
+    async fn keep_house(&self) -> Result<(), DbError> {
+        self.ledger.keep_house().await
     }
 }

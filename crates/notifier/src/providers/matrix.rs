@@ -94,10 +94,11 @@ fn digest(notices: &[Notice]) -> Value {
     let lines = Text.digest_lines(notices, "", DIGEST);
     let line = |(index, text): (usize, &String)| match notices.get(index) {
         // The last line may say what is missing instead.
-        Some(notice) if *text == Text.digest_line(&article(notice)) => {
-            format!("<li>{}</li>", Html.digest_line(&article(notice)))
-        }
-        _ => format!("<li>{}</li>", html(text)),
+        Some(notice) => match Text.room_of(text, &article(notice)) {
+            Some(room) => format!("<li>{}</li>", Html.digest_line(&article(notice), room)),
+            None => format!("<li>{}</li>", html(text)),
+        },
+        None => format!("<li>{}</li>", html(text)),
     };
     let items: String = lines.iter().enumerate().map(line).collect();
     let bullets: Vec<String> = lines.iter().map(|line| format!("• {line}")).collect();

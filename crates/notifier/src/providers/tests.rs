@@ -278,6 +278,43 @@ fn each_of_twenty_ordinary_notices_has_its_line_in_a_digest() {
     }
 }
 
+/// Names as long as they may be, of what each chat has to escape.
+#[test]
+fn each_of_twenty_notices_has_its_line_in_a_digest_whatever_people_typed() {
+    for sign in ["a", "*", "<", "`", "\u{1F345}", "_"] {
+        let words = Words {
+            user: "u".repeat(50),
+            project: sign.repeat(200),
+            team: Some(sign.repeat(100)),
+            category: sign.repeat(100),
+            note: sign.repeat(2_000),
+        };
+        let notices: Vec<Notice> = (0..20)
+            .map(|index| match index % 3 {
+                0 => words.planned(),
+                1 => words.finished("partial", 1_439),
+                _ => words.abandoned(),
+            })
+            .collect();
+        for provider in PROVIDERS {
+            let message = body(provider, &notices);
+            let text = match provider {
+                "discord" => &message["embeds"][0]["description"],
+                "matrix" => &message["body"],
+                "slack" => &message["blocks"],
+                _ => &message["text"],
+            };
+            let told = text.to_string().matches(" a focus session").count();
+            let told = told + text.to_string().matches(" part of a focus session").count();
+            let more = text.to_string().contains(" more");
+            assert!(
+                told >= 20 && !more,
+                "{provider} {sign:?}: {told} in {message}"
+            );
+        }
+    }
+}
+
 #[test]
 fn each_chat_is_called_where_and_as_it_wants_to_be() {
     let notices = [Words::ordinary().planned()];

@@ -6,11 +6,30 @@ use super::Notice;
 use super::article::{Article, Piece, Sentence, article};
 use super::escape::units;
 
-/// The longest name in a message of its own, and in a line of a digest.
+/// The longest name in a message of its own.
 const NAME: usize = 300;
-const SHORT_NAME: usize = 60;
-/// The longest first line of a note in a digest.
-const NOTE_LINE: usize = 100;
+
+/// How much of a notice a line of a digest shows.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// The longest name.
+    name: usize,
+    /// The longest first line of a note.
+    note: usize,
+}
+
+/// From the most to the least. With the last one twenty notices fit into every chat's message, whatever people
+/// have typed: a notice that is told of has a line.
+const ROOMS: [Room; 5] = [
+    Room {
+        name: 60,
+        note: 100,
+    },
+    Room { name: 60, note: 40 },
+    Room { name: 60, note: 0 },
+    Room { name: 20, note: 0 },
+    Room { name: 8, note: 0 },
+];
 
 /// A chat's way of putting things.
 pub(super) trait Tongue {
@@ -40,38 +59,33 @@ pub(super) trait Tongue {
         self.strong(&format!("{count} focus sessions"))
     }
 
-    /// A line for each notice, each after `mark`, as many as fit into `budget` with the line ends between them;
-    /// the last one says how many more there are.
+    /// A line for each notice, each after `mark`, within `budget` with the line ends between them: with as much
+    /// of each as there is room for. Of more notices than a digest ever has, the last line says how many are left.
     fn digest_lines(&self, notices: &[Notice], mark: &str, budget: usize) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::new();
-        let mut left = budget;
-        for (index, notice) in notices.iter().enumerate() {
-            let line = format!("{mark}{}", self.digest_line(&article(notice)));
-            let more = |count: usize| format!("… and {count} more");
-            let last = index + 1 == notices.len();
-            // Room stays for the line that says what is missing.
-            let reserve = if last {
-                0
-            } else {
-                units(&more(notices.len())) + 1
-            };
-            let cost = units(&line) + 1;
-            if cost + reserve > left {
-                lines.push(more(notices.len() - index));
-                break;
+        let mut lines = Vec::new();
+        for room in ROOMS {
+            let line = |notice| format!("{mark}{}", self.digest_line(&article(notice), room));
+            lines = notices.iter().map(line).collect();
+            if lines.iter().map(|line| units(line) + 1).sum::<usize>() <= budget {
+                return lines;
             }
-            left -= cost;
-            lines.push(line);
         }
-        lines
+        cut(lines, budget)
+    }
+
+    /// How much a line of a digest shows of its notice; None for one of another.
+    fn room_of(&self, line: &str, article: &Article<'_>) -> Option<Room> {
+        let mut rooms = ROOMS.into_iter();
+        rooms.find(|room| self.digest_line(article, *room) == line)
     }
 
     /// One notice in a digest.
-    fn digest_line(&self, article: &Article<'_>) -> String {
-        let mut line = self.sum_up(article, SHORT_NAME);
-        if let Some(first) = article.note.lines().next() {
+    fn digest_line(&self, article: &Article<'_>, room: Room) -> String {
+        let mut line = self.sum_up(article, room.name);
+        let first = article.note.lines().next().filter(|_| room.note > 0);
+        if let Some(first) = first {
             line.push_str(" – ");
-            line.push_str(&self.theirs(first, NOTE_LINE));
+            line.push_str(&self.theirs(first, room.note));
         }
         line
     }
@@ -104,4 +118,22 @@ fn some(shown: String) -> String {
     } else {
         shown
     }
+}
+
+/// The lines that fit into `budget`, and how many do not.
+fn cut(all: Vec<String>, budget: usize) -> Vec<String> {
+    let more = |count: usize| format!("… and {count} more");
+    let count = all.len();
+    let mut left = budget.saturating_sub(units(&more(count)) + 1);
+    let mut lines = Vec::new();
+    for line in all {
+        let cost = units(&line) + 1;
+        if cost > left {
+            break;
+        }
+        left -= cost;
+        lines.push(line);
+    }
+    lines.push(more(count - lines.len()));
+    lines
 }

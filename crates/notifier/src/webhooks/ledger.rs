@@ -17,6 +17,7 @@ use super::model::{Answer, Job, NewCall, PENDING, name};
 use super::moves::{Moves, Tally};
 use super::queries;
 use crate::metrics::WebhookFigures;
+use crate::scheduler::FORGOTTEN;
 use crate::{REMEMBER, SOURCE};
 
 /// The consumer's name in the inbox.
@@ -100,7 +101,7 @@ impl Ledger {
         self.write(move |db, _| {
             if inbox::record(db, CONSUMER, id, now)? {
                 queries::insert_call(db, &row)?;
-                queries::expect(db, row.webhook_id, now)?;
+                queries::expect(db, row.webhook_id, now, row.give_up_at)?;
             }
             Ok(())
         })
@@ -122,7 +123,7 @@ impl Ledger {
             }
             let (webhook, call) = (replayed.webhook_id, replayed.delivery_id.to_string());
             if queries::reopen(db, webhook, &call, now, now + GIVE_UP_AFTER)? {
-                return queries::expect(db, webhook, now);
+                return queries::expect(db, webhook, now, now + GIVE_UP_AFTER);
             }
             if queries::exists(db, &call)? {
                 return Ok(());
@@ -200,18 +201,15 @@ impl Ledger {
     }
 
     /// Counts what waits and forgets what is long over.
-    pub(super) async fn keep_house(&self, forget: bool) -> Result<(), DbError> {
+    pub(super) async fn keep_house(&self) -> Result<(), DbError> {
         let open = self
             .pool
             .read::<_, DbError, _>(|db| Ok(queries::count_open(db)?))
             .await?;
         self.figures.waiting.set(open);
-        if forget {
-            let until = self.clock.now_naive() - REMEMBER;
-            self.write(move |db, _| queries::forget_before(db, until))
-                .await?;
-        }
-        Ok(())
+        let until = self.clock.now_naive() - REMEMBER;
+        self.write(move |db, _| queries::forget_before(db, until, FORGOTTEN))
+            .await
     }
 
     /// One transaction; what it did is counted, and its events are sent on their way, once it is committed.

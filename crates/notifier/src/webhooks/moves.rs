@@ -24,6 +24,7 @@ const PATIENCE: TimeDelta = TimeDelta::days(5);
 
 const SWITCHED_OFF: &str = "The webhook is switched off";
 const NEVER_KNOWN: &str = "The webhook's settings did not arrive";
+const RESTS: &str = "The receiver asked not to be called for longer than that";
 
 /// What a transaction did, for figures and wakes once it is committed.
 #[derive(Default)]
@@ -49,9 +50,11 @@ impl Moves<'_> {
             let due = more.then_some(at);
             return queries::keep(self.db, &webhook, None, due).map(|()| None);
         }
+        let rests = webhook.target().is_some() && webhook.free_at > at;
+        let untried = if rests { RESTS } else { NEVER_KNOWN };
         for row in queries::list_expired(self.db, id, at, SLICE)? {
             let reason = row.reason.clone();
-            let reason = reason.unwrap_or_else(|| NEVER_KNOWN.to_owned());
+            let reason = reason.unwrap_or_else(|| untried.to_owned());
             self.end(&row, WebhookOutcome::Failed, None, Some(reason))?;
         }
         let Some(sealed) = webhook.target() else {

@@ -19,9 +19,14 @@ pub(super) fn insert_call(db: &mut Db, row: &NewCall) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Has a webhook looked at now, and makes its row if nothing is known of it yet. While somebody holds the
-/// webhook, the holder looks again before letting go.
-pub(super) fn expect(db: &mut Db, webhook_id: i64, now: NaiveDateTime) -> QueryResult<()> {
+/// Has a webhook looked at as soon as it may be called, at `give_up_at` at the latest, and makes its row if
+/// nothing is known of it yet. While somebody holds the webhook, the holder looks again before letting go.
+pub(super) fn expect(
+    db: &mut Db,
+    webhook_id: i64,
+    now: NaiveDateTime,
+    give_up_at: NaiveDateTime,
+) -> QueryResult<()> {
     let row = (
         webhooks::webhook_id.eq(webhook_id),
         webhooks::revision.eq(0),
@@ -31,11 +36,18 @@ pub(super) fn expect(db: &mut Db, webhook_id: i64, now: NaiveDateTime) -> QueryR
         webhooks::due_at.eq(Some(now)),
         webhooks::updated_at.eq(now),
     );
+    // The earliest of when it was to be looked at, when it may be called, and when somebody gives up.
     let sooner = sql::<Nullable<Timestamp>>(
-        "CASE WHEN webhooks.lease_owner IS NULL AND (webhooks.due_at IS NULL OR webhooks.due_at > excluded.due_at) \
-         THEN CASE WHEN webhooks.free_at > excluded.due_at THEN webhooks.free_at ELSE excluded.due_at END \
-         ELSE webhooks.due_at END",
-    );
+        "CASE WHEN webhooks.lease_owner IS NOT NULL OR webhooks.due_at <= excluded.due_at THEN webhooks.due_at \
+         WHEN webhooks.free_at <= excluded.due_at THEN excluded.due_at \
+         WHEN webhooks.free_at <= coalesce(webhooks.due_at, webhooks.free_at) AND webhooks.free_at <= ",
+    )
+    .bind::<Timestamp, _>(give_up_at)
+    .sql(" THEN webhooks.free_at WHEN webhooks.due_at <= ")
+    .bind::<Timestamp, _>(give_up_at)
+    .sql(" THEN webhooks.due_at ELSE ")
+    .bind::<Timestamp, _>(give_up_at)
+    .sql(" END");
     on_backend!(db, conn => diesel::insert_into(webhooks::table)
         .values(row)
         .on_conflict(webhooks::webhook_id)
@@ -175,7 +187,7 @@ pub(super) fn list_expired(
 ) -> QueryResult<Vec<CallRow>> {
     open(webhook_id)
         .filter(calls::give_up_at.le(now))
-        .order(calls::delivery_id)
+        .order((calls::give_up_at, calls::delivery_id))
         .limit(limit)
         .select(columns())
         .load(db)
@@ -190,7 +202,7 @@ pub(super) fn list_open(
 ) -> QueryResult<Vec<CallRow>> {
     open(webhook_id)
         .filter(calls::revision.le(revision))
-        .order(calls::delivery_id)
+        .order((calls::next_attempt_at, calls::delivery_id))
         .limit(limit)
         .select(columns())
         .load(db)
@@ -339,12 +351,18 @@ pub(super) fn delete_calls_about(db: &mut Db, user: UserId, limit: i64) -> Query
     diesel::delete(calls::table.filter(calls::delivery_id.eq_any(&ids))).execute(db)
 }
 
-/// Forgets calls that were settled, and webhooks that were taken away, before `until`.
-pub(super) fn forget_before(db: &mut Db, until: NaiveDateTime) -> QueryResult<()> {
+/// Forgets calls that were settled before `until`, at most `most`, and webhooks that were taken away then.
+pub(super) fn forget_before(db: &mut Db, until: NaiveDateTime, most: i64) -> QueryResult<()> {
     let old = calls::settled_at
         .is_not_null()
         .and(calls::settled_at.lt(until));
-    diesel::delete(calls::table.filter(old)).execute(db)?;
+    let oldest = calls::table
+        .filter(old)
+        .order(calls::settled_at)
+        .limit(most)
+        .select(calls::delivery_id)
+        .load::<String>(db)?;
+    on_backend!(db, conn => diesel::delete(calls::table.filter(calls::delivery_id.eq_any(&oldest))).execute(conn))?;
     let gone = webhooks::table
         .filter(webhooks::state.eq(REMOVED))
         .filter(webhooks::updated_at.lt(until))

@@ -51,7 +51,7 @@ impl Work for Calling {
         self.ledger.settle(job, answer, keep).await
     }
 
-    async fn keep_house(&self, forget: bool) -> Result<(), DbError> {
-        self.ledger.keep_house(forget).await
+    async fn keep_house(&self) -> Result<(), DbError> {
+        self.ledger.keep_house().await
     }
 }

@@ -77,3 +77,29 @@ async fn a_test_that_fails_is_given_up_within_a_minute() {
     assert_eq!(told.outcome, "failed");
     assert_eq!(told.reason.as_deref(), Some("The chat answered 500"));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_test_of_a_chat_that_wants_to_rest_for_an_hour_is_given_up_within_a_minute_all_the_same()
+{
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let stage = Stage::set_with(clock, |_| {}).await;
+    stage
+        .chat
+        .usually(ChatReply::RetryAfter(429, "3600".to_owned()));
+    stage.configure(3, 1, Some("a")).await;
+    stage.begin(3, Some(1), "waits").await;
+    stage.chat.next_message().await;
+    let noted = async || (stage.figure("notification_retries_total").await == 1).then_some(());
+    wait_until("the retry to be noted", PATIENCE, noted).await;
+    let test = stage.test(1).await;
+    let waits = async || (stage.figure("notifications_waiting").await == 2).then_some(());
+    wait_until("the test to be written down", PATIENCE, waits).await;
+    hand.advance(TimeDelta::seconds(60));
+    let told = stage.tested(test).await;
+    assert_eq!(told.outcome, "failed");
+    assert_eq!(
+        told.reason.as_deref(),
+        Some("The chat asked not to be called for longer than that")
+    );
+    assert_eq!(stage.chat.messages().len(), 1, "it is left alone");
+}

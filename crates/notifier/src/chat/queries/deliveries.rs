@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
@@ -64,22 +64,23 @@ pub(in crate::chat) fn plans_among(
     Ok(known.into_iter().collect())
 }
 
-/// Lets what came before its plan go as soon as that is told.
+/// Lets what came before its plan go as soon as that is told, and says of which projects there was some.
 pub(in crate::chat) fn release_ends(
     db: &mut Db,
     sessions: &[String],
     now: NaiveDateTime,
-) -> QueryResult<()> {
+) -> QueryResult<BTreeSet<i64>> {
     let waiting = deliveries::kind
         .eq_any([Kind::Finished.name(), Kind::Abandoned.name()])
         .and(deliveries::settled_at.is_null())
         .and(deliveries::attempts.eq(0));
-    on_backend!(db, conn => diesel::update(
+    let released: Vec<i64> = on_backend!(db, conn => diesel::update(
             deliveries::table.filter(deliveries::session_id.eq_any(sessions)).filter(waiting),
         )
         .set(deliveries::next_attempt_at.eq(now))
-        .execute(conn))
-    .map(drop)
+        .returning(deliveries::project_id)
+        .load(conn))?;
+    Ok(released.into_iter().collect())
 }
 
 /// Puts back what a holder that is gone was sending, and says how many those were.
@@ -98,7 +99,7 @@ pub(in crate::chat) fn list_expired(
 ) -> QueryResult<Vec<DeliveryRow>> {
     open(project_id)
         .filter(deliveries::give_up_at.le(now))
-        .order(deliveries::event_id)
+        .order((deliveries::give_up_at, deliveries::event_id))
         .limit(limit)
         .select(columns())
         .load(db)
@@ -113,7 +114,7 @@ pub(in crate::chat) fn list_open(
 ) -> QueryResult<Vec<DeliveryRow>> {
     open(project_id)
         .filter(deliveries::revision.le(revision))
-        .order(deliveries::event_id)
+        .order((deliveries::next_attempt_at, deliveries::event_id))
         .limit(limit)
         .select(columns())
         .load(db)
@@ -284,15 +285,22 @@ pub(in crate::chat) fn count_open(db: &mut Db) -> QueryResult<i64> {
         .get_result(db)
 }
 
-/// Forgets deliveries that were settled before `until`.
+/// Forgets deliveries that were settled before `until`, at most `most`, and says how many.
 pub(in crate::chat) fn forget_settled_before(
     db: &mut Db,
     until: NaiveDateTime,
+    most: i64,
 ) -> QueryResult<usize> {
     let old = deliveries::settled_at
         .is_not_null()
         .and(deliveries::settled_at.lt(until));
-    diesel::delete(deliveries::table.filter(old)).execute(db)
+    let oldest = deliveries::table
+        .filter(old)
+        .order(deliveries::settled_at)
+        .limit(most)
+        .select(deliveries::event_id)
+        .load::<String>(db)?;
+    on_backend!(db, conn => diesel::delete(deliveries::table.filter(deliveries::event_id.eq_any(&oldest))).execute(conn))
 }
 
 type Open = diesel::dsl::Filter<

@@ -10,8 +10,9 @@ use diesel::upsert::excluded;
 use crate::chat::model::{ACTIVE, DISABLED, DestinationRow, REMOVED, UNKNOWN};
 use crate::schema::destinations;
 
-/// Has the hooks of these projects looked at now, and makes their rows if nothing is known of them yet. While
-/// somebody holds a hook, the holder looks again before letting go.
+/// Has the hooks of these projects looked at as soon as they may be called, at `give_up_at` at the latest, and
+/// makes their rows if nothing is known of them yet. While somebody holds a hook, the holder looks again before
+/// letting go.
 ///
 /// The rows are locked in the order of the projects until the transaction ends, so that nothing is added
 /// behind the back of whoever decides when to look next, and two who add do not wait for each other in a ring.
@@ -19,23 +20,33 @@ pub(in crate::chat) fn expect_all(
     db: &mut Db,
     projects: &BTreeSet<i64>,
     now: NaiveDateTime,
+    give_up_at: NaiveDateTime,
 ) -> QueryResult<()> {
     match db {
         Db::Pg(conn) if projects.len() > 1 => diesel::sql_query(
             "INSERT INTO destinations (project_id, revision, state, failures, free_at, due_at, updated_at) \
              SELECT project_id, 0, 'unknown', 0, $2, $2, $2 FROM unnest($1) AS project_id \
-             ON CONFLICT (project_id) DO UPDATE SET due_at = greatest(destinations.free_at, excluded.due_at) \
+             ON CONFLICT (project_id) DO UPDATE \
+             SET due_at = least(destinations.due_at, greatest(destinations.free_at, excluded.due_at), $3) \
              WHERE destinations.lease_owner IS NULL AND (destinations.due_at IS NULL OR destinations.due_at > excluded.due_at)",
         )
         .bind::<Array<BigInt>, _>(projects.iter().copied().collect::<Vec<_>>())
         .bind::<Timestamp, _>(now)
+        .bind::<Timestamp, _>(give_up_at)
         .execute(conn)
         .map(drop),
-        _ => projects.iter().try_for_each(|project| expect(db, *project, now)),
+        _ => projects
+            .iter()
+            .try_for_each(|project| expect(db, *project, now, give_up_at)),
     }
 }
 
-fn expect(db: &mut Db, project_id: i64, now: NaiveDateTime) -> QueryResult<()> {
+fn expect(
+    db: &mut Db,
+    project_id: i64,
+    now: NaiveDateTime,
+    give_up_at: NaiveDateTime,
+) -> QueryResult<()> {
     let row = (
         destinations::project_id.eq(project_id),
         destinations::revision.eq(0),
@@ -45,11 +56,18 @@ fn expect(db: &mut Db, project_id: i64, now: NaiveDateTime) -> QueryResult<()> {
         destinations::due_at.eq(Some(now)),
         destinations::updated_at.eq(now),
     );
+    // The earliest of when it was to be looked at, when it may be called, and when somebody gives up.
     let sooner = sql::<Nullable<Timestamp>>(
-        "CASE WHEN destinations.lease_owner IS NULL AND (destinations.due_at IS NULL OR destinations.due_at > excluded.due_at) \
-         THEN CASE WHEN destinations.free_at > excluded.due_at THEN destinations.free_at ELSE excluded.due_at END \
-         ELSE destinations.due_at END",
-    );
+        "CASE WHEN destinations.lease_owner IS NOT NULL OR destinations.due_at <= excluded.due_at THEN destinations.due_at \
+         WHEN destinations.free_at <= excluded.due_at THEN excluded.due_at \
+         WHEN destinations.free_at <= coalesce(destinations.due_at, destinations.free_at) AND destinations.free_at <= ",
+    )
+    .bind::<Timestamp, _>(give_up_at)
+    .sql(" THEN destinations.free_at WHEN destinations.due_at <= ")
+    .bind::<Timestamp, _>(give_up_at)
+    .sql(" THEN destinations.due_at ELSE ")
+    .bind::<Timestamp, _>(give_up_at)
+    .sql(" END");
     on_backend!(db, conn => diesel::insert_into(destinations::table)
         .values(row)
         .on_conflict(destinations::project_id)

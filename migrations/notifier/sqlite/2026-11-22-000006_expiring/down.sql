@@ -1,0 +1,2 @@
+DROP INDEX webhook_calls_expiring;
+DROP INDEX deliveries_expiring;

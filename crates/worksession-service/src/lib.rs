@@ -19,6 +19,7 @@ mod feedback;
 mod flags;
 mod health;
 mod identity_events;
+mod inbox;
 mod leaderboard;
 mod live;
 mod login;

@@ -27,8 +27,8 @@ use crate::rollups::{self, auditor};
 use crate::sessions::sweeper;
 use crate::state::AppState;
 use crate::{
-    analytics, chat_settings, feedback, health, identity_events, leaderboard, live, login, openapi,
-    preferences, projects, sessions, sync, team_projects, user_data, webhooks,
+    analytics, chat_settings, feedback, health, identity_events, inbox, leaderboard, live, login,
+    openapi, preferences, projects, sessions, sync, team_projects, user_data, webhooks,
 };
 
 /// The name in `listening NAME http://…` and of the SQLite file.
@@ -71,7 +71,7 @@ pub struct Running {
     feedback: ConsumerHandle,
     identity_events: ConsumerHandle,
     webhooks: ConsumerHandle,
-    chores: [Chore; 4],
+    chores: [Chore; 5],
     live: Arc<Hub>,
     tail: Tail,
     relay: RelayHandle,
@@ -181,6 +181,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         auditor::spawn(state.clone(), audits, sweep_every),
         eraser::spawn(state.clone(), Arc::clone(&somebody_gone), sweep_every),
         webhooks::keeper::spawn(state.clone(), sweep_every),
+        inbox::spawn(state.clone(), sweep_every),
     ];
     let webhooks = webhooks::spawn(&deps.broker, state.clone());
     let feedback = feedback::spawn(&deps.broker, state.clone());

@@ -203,6 +203,7 @@ fn cors(origins: &[String]) -> Cors {
             header::AUTHORIZATION,
             header::CONTENT_TYPE,
             header::HeaderName::from_static("idempotency-key"),
+            header::HeaderName::from_static("last-event-id"),
         ])
         .allowed_header(header::HeaderName::from_static("x-request-id"))
         .expose_headers([

@@ -50,6 +50,7 @@ async fn hear(state: &AppState, eraser: &Notify, delivery: Delivery) -> Verdict 
             eraser.notify_one();
             Verdict::Ack
         }
+        Err(cause) if cause.is_lasting() => Verdict::Park(cause.to_string()),
         Err(cause) => {
             log::warn!("the identity area's event {id} is tried again: {cause}");
             Verdict::Retry

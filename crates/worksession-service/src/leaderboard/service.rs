@@ -2,9 +2,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use db_kit::Db;
+use db_kit::{Db, DbError};
 use moka::sync::Cache;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use super::board::Board;
 use super::queries;
@@ -14,8 +15,11 @@ use crate::error::Error;
 use crate::rules::time::Periods;
 use crate::state::AppState;
 
-/// Boards kept at once, counted by the users on them: some 20 MB.
-const KEPT_USERS: u64 = 200_000;
+/// Boards kept at once, counted by the users on them: some 50 MB, and four of the largest.
+const KEPT_USERS: u64 = 500_000;
+
+/// How long a request waits for those who read boards before it; as long as for a connection.
+const WAIT: Duration = Duration::from_secs(2);
 
 /// Which board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -121,7 +125,8 @@ pub(super) async fn board(
     if let Some(board) = state.boards.find(&key) {
         return Ok(board);
     }
-    let _reading = state.boards.reading.lock().await;
+    let reading = timeout(WAIT, state.boards.reading.lock()).await;
+    let _reading = reading.map_err(|_| DbError::Busy)?;
     if let Some(board) = state.boards.find(&key) {
         return Ok(board);
     }

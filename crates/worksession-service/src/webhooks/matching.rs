@@ -1,5 +1,7 @@
 //! Which webhooks hear of a session: the service's own events, taken in once each.
 
+use std::collections::BTreeSet;
+
 use auth_types::{TeamId, UserId};
 use broker::{BatchOptions, Broker, ConsumerHandle, Delivery, Queue, Verdict};
 use chrono::{DateTime, Utc};
@@ -13,6 +15,7 @@ use super::deliveries::{self, NewCall};
 use super::model::{EVENTS, Listener};
 use super::queries;
 use crate::error::Error;
+use crate::sessions;
 use crate::state::{AppState, State};
 
 /// The consumer's name in the inbox.
@@ -82,6 +85,8 @@ async fn tell(state: &AppState, event: Event, about: About) -> Verdict {
     let id = event.id;
     match take_in(state, event, about).await {
         Ok(()) => Verdict::Ack,
+        // A call that would be too long, say: it holds up no other event.
+        Err(cause) if cause.is_lasting() => Verdict::Park(cause.to_string()),
         Err(cause) => {
             log::warn!("webhooks hear of the event {id} later: {cause}");
             Verdict::Retry
@@ -104,7 +109,10 @@ async fn take_in(state: &AppState, event: Event, about: About) -> Result<(), Err
     state
         .pool
         .write_tx(move |db| {
-            if inbox::record(db, CONSUMER, event.id, now.naive_utc())? {
+            let session = about.session_id.to_string();
+            // Of a session that is gone, with its user, nobody hears any more.
+            let held = sessions::queries::hold(db, &BTreeSet::from([session.as_str()]))?;
+            if inbox::record(db, CONSUMER, event.id, now.naive_utc())? && !held.is_empty() {
                 let listeners = listeners(db, user, team, &event.event_type)?;
                 call(db, &listeners, &event, &about, now)?;
             }

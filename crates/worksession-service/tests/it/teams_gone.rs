@@ -196,6 +196,7 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
     service.clock.advance(TimeDelta::minutes(25));
     let submitted = person.submit(honest(&running, service)).await.expect(200);
     assert_eq!(submitted.json()["status"], "completed");
+    assert_eq!(rows::count(service, board), 0, "on no board of the team");
 
     // No later word brings it back.
     let later = service.time.now() + TimeDelta::hours(1);

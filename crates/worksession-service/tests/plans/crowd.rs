@@ -81,13 +81,14 @@ fn beside_sessions() -> String {
            'unroutable', {told} FROM n; \
          INSERT INTO inbox (consumer, event_id, received_at) \
           {many} SELECT 'somebody', 'heard-' || i, {told} FROM n; \
+         INSERT INTO teams (team_id, told_at, deleted) {many} SELECT 100000 + i, {told}, i % 2 = 0 FROM n; \
          INSERT INTO webhook_deliveries (delivery_id, webhook_id, user_id, event_id, event_type, state, step, \
           attempts, created_at) \
           {log} SELECT '00000000-0000-7000-8000-' || (100000000000 + i), 1 + i % 50, 7, 'e' || i, \
            'session.started.v1', 'delivered', 1, 1, {told} FROM n; \
          INSERT INTO webhooks (user_id, team_id, slot, description, origin, events, revision, status, \
           created_at, updated_at, secret_changed_at) \
-          {some} SELECT CASE i % 2 WHEN 0 THEN 1000 + i END, CASE i % 2 WHEN 1 THEN 1000 + i END, 1, '', \
+          {many} SELECT CASE i % 2 WHEN 0 THEN 1000 + i END, CASE i % 2 WHEN 1 THEN 1000 + i END, 1, '', \
            'https://a.example', 'session.abandoned.v1', 1, 'active', {told}, {told}, {told} FROM n;"
     )
 }

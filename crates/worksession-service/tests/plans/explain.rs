@@ -9,7 +9,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 
 /// Everything that grows with users or sessions.
-pub const TABLES: [&str; 19] = [
+pub const TABLES: [&str; 20] = [
     "board",
     "inbox",
     "notifications",
@@ -18,6 +18,7 @@ pub const TABLES: [&str; 19] = [
     "session_flags",
     "sessions",
     "team_projects",
+    "teams",
     "user_badges",
     "user_category",
     "user_day",

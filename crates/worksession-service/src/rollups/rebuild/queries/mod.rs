@@ -88,10 +88,11 @@ struct WorkedRow {
     suspect: bool,
 }
 
-/// The user's submitted sessions in the order of their submits.
+/// The user's submitted sessions in the order of their submits; a team that is gone is none.
 pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
     const TEXT: &str = "SELECT session_id, username, started_at, utc_offset, local_day, category, project_id, \
-         team_id, status, credited_minutes, points_centi, submitted_at, on_boards, \
+         CASE WHEN (SELECT deleted FROM teams g WHERE g.team_id = s.team_id) THEN NULL ELSE team_id END, \
+         status, credited_minutes, points_centi, submitted_at, on_boards, \
          EXISTS (SELECT 1 FROM session_flags f WHERE f.session_id = s.session_id \
           AND (f.state = 'upheld' OR (f.severity = 'suspect' AND f.state <> 'cleared'))) \
         FROM a JOIN sessions s ON user_id = (SELECT p_user_id FROM a) \

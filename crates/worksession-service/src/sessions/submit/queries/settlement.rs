@@ -176,7 +176,8 @@ macro_rules! upsert_boards {
             "INSERT INTO board AS t (scope, period, start, user_id, username, points_centi, minutes, sessions, reached_at) \
              SELECT scope, period, start, p_user_id, p_username, p_points, p_credited_minutes, 1, p_submitted_at ",
             $from,
-            " CROSS JOIN (SELECT 0 AS scope UNION ALL SELECT p_team_id FROM a WHERE p_team_id IS NOT NULL) AS scopes \
+            " CROSS JOIN (SELECT 0 AS scope UNION ALL SELECT p_team_id FROM a WHERE p_team_id IS NOT NULL \
+              AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false)) AS scopes \
              CROSS JOIN (SELECT 'day' AS period, p_utc_day AS start FROM a UNION ALL SELECT 'week', p_utc_week FROM a \
               UNION ALL SELECT 'month', p_utc_month FROM a UNION ALL SELECT 'all', p_board_epoch FROM a) AS periods \
              WHERE p_on_boards \

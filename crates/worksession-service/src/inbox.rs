@@ -1,0 +1,36 @@
+//! Forgets which events were taken in, once the broker delivers them no more.
+
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use db_kit::inbox;
+
+use crate::chore::Chore;
+use crate::error::Error;
+use crate::state::{AppState, State};
+
+/// The broker's longest memory and an operator's who has parked events taken in again.
+const REMEMBERED: TimeDelta = TimeDelta::days(30);
+/// Rows that are deleted in one transaction.
+const BATCH: i64 = 1_000;
+
+/// Forgets what is long over; now, and then each `every`.
+pub(crate) fn spawn(state: State, every: Duration) -> Chore {
+    let failure = "events taken in long ago could not be forgotten";
+    Chore::spawn(every, failure, move || {
+        let state = state.clone();
+        async move { look(&state).await }
+    })
+}
+
+async fn look(state: &AppState) -> Result<(), Error> {
+    let until = state.clock.now_naive() - REMEMBERED;
+    let read = |db: &mut _| Ok(inbox::oldest(db)?);
+    let oldest = state.pool.read::<_, Error, _>(read).await?;
+    let mut more = oldest.is_some_and(|oldest| oldest < until);
+    while more {
+        let forget = move |db: &mut _| Ok(inbox::forget_before(db, until, BATCH)?);
+        more = state.pool.write_tx::<_, Error, _>(forget).await? > 0;
+    }
+    Ok(())
+}

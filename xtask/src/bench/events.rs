@@ -25,6 +25,9 @@ pub(crate) struct Options {
     events: usize,
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// What the databases spent their time on, at the end
+    #[arg(long)]
+    statements: bool,
     /// Seconds that a round may take
     #[arg(long, default_value_t = 180)]
     patience: u64,
@@ -83,8 +86,31 @@ pub(crate) fn events(options: &Options) -> Result {
         system.resident_mb("worksession")?,
         system.resident_mb("notifier")?
     );
+    if options.statements {
+        show_statements(&database)?;
+    }
     if ratio < LEAST {
         return fail(format!("less than {LEAST} of what the broker can do"));
+    }
+    Ok(())
+}
+
+/// The costliest statements of all databases, in milliseconds each.
+fn show_statements(database: &str) -> Result {
+    let asked = "SELECT datname, calls, round((total_exec_time + total_plan_time)::numeric), \
+         round((total_exec_time / greatest(calls, 1))::numeric, 2), round((total_plan_time / greatest(calls, 1))::numeric, 2), rows / greatest(calls, 1), \
+         left(regexp_replace(query, '\\s+', ' ', 'g'), 150) \
+         FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid \
+         ORDER BY total_exec_time + total_plan_time DESC LIMIT 24";
+    Postgres::execute(database, "CREATE EXTENSION pg_stat_statements")?;
+    println!(
+        "\n{:<12} {:>7} {:>8} {:>8} {:>8} {:>6}  statement",
+        "database", "calls", "total ms", "ms each", "to plan", "rows"
+    );
+    for row in Postgres::rows(database, asked)? {
+        if let [name, calls, total, each, plan, rows, text] = row.as_slice() {
+            println!("{name:<12} {calls:>7} {total:>8} {each:>8} {plan:>8} {rows:>6}  {text}");
+        }
     }
     Ok(())
 }

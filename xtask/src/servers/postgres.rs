@@ -13,6 +13,12 @@ const VARIABLE: &str = "HOLDFAST_TEST_PG";
 /// The data of a test lives as long as its run: nothing is flushed.
 const FORGETFUL: [&str; 2] = ["fsync=off", "full_page_writes=off"];
 
+/// What statements cost can be asked for (`pg_stat_statements`, which comes with the server).
+const COUNTING: [&str; 2] = [
+    "shared_preload_libraries=pg_stat_statements",
+    "pg_stat_statements.track_planning=on",
+];
+
 /// A server and, when this tool started it, its process and folder.
 pub(crate) struct Postgres {
     /// `postgres://USER@HOST:PORT/postgres`
@@ -46,7 +52,7 @@ impl Postgres {
             apt::install(&["postgresql"])?;
         }
         match programs() {
-            Some(programs) => Self::private(&programs, &[]),
+            Some(programs) => Self::private(&programs, &COUNTING),
             None => fail("no PostgreSQL programs on this machine"),
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use db_kit::DbError;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 /// How long the database is left alone when nothing says that there is work: another process may have
 /// left some.
@@ -127,7 +127,8 @@ struct Worker<W> {
 impl<W: Work> Worker<W> {
     async fn run(self, wake: Arc<Notify>) {
         let mut runs = JoinSet::new();
-        let mut housekeeping = interval_at(Instant::now() + COUNT_EVERY, COUNT_EVERY);
+        // At once, too: what a process that died had not got to is found then.
+        let mut housekeeping = interval(COUNT_EVERY);
         housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut look_at = Instant::now();
         loop {

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use chrono::NaiveDateTime;
 use db_kit::inbox;
 use diesel::QueryResult;
 use event_types::IntegrationConfigured;
@@ -95,13 +96,23 @@ impl Moves<'_> {
             .map(|destination| destination.project_id);
         let projects: BTreeSet<i64> = told.chain(configured).collect();
         let give_ups = notices.iter().map(|row| row.give_up_at);
-        queries::expect_all(self.db, &projects, at, give_ups.min().unwrap_or(at))?;
+        self.expect(&projects, give_ups.min().unwrap_or(at))?;
         for destination in &destinations {
             let (project, revision) = (destination.project_id, destination.revision);
             let sealed = destination.sealed.as_deref();
             queries::configure(self.db, project, revision, sealed, at)?;
         }
         self.write_down(notices)
+    }
+
+    /// Has hooks looked at, at `give_up_at` at the latest.
+    fn expect(&mut self, projects: &BTreeSet<i64>, give_up_at: NaiveDateTime) -> QueryResult<()> {
+        let at = self.now.naive_utc();
+        for project in queries::expect_all(self.db, projects, at, give_up_at)? {
+            let earliest = self.tally.expected.entry(project).or_insert(give_up_at);
+            *earliest = give_up_at.min(*earliest);
+        }
+        Ok(())
     }
 
     /// Plans before ends, so that those who wait for each other meet, in whatever order they came.
@@ -130,7 +141,7 @@ impl Moves<'_> {
         if !plans.is_empty() {
             // A hook whose chat is told of ends alone was to be looked at when they would have waited long enough.
             let released = queries::release_ends(self.db, &sessions(&plans), at)?;
-            queries::expect_all(self.db, &released, at, at)?;
+            self.expect(&released, at)?;
         }
         self.tell_skipped(plans)
     }

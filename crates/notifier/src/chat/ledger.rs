@@ -1,7 +1,9 @@
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use broker::RelayHandle;
+use chrono::NaiveDateTime;
 use db_kit::{Db, DbError, Pool, inbox};
 use diesel::QueryResult;
 use service_kit::Clock;
@@ -16,6 +18,9 @@ use crate::config::ChatConfig;
 use crate::metrics::Figures;
 use crate::scheduler::FORGOTTEN;
 
+/// How soon a hook whose row was locked is asked for again.
+const AGAIN: Duration = Duration::from_millis(10);
+
 /// The notifications and hooks in the database, and the only rules that move them. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Ledger {
@@ -26,6 +31,9 @@ pub(crate) struct Ledger {
     relay: RelayHandle,
     /// Who holds hooks: this process, in this run.
     owner: Arc<str>,
+    /// Hooks for which something was committed that their holders may not have seen, with the first moment at which
+    /// some of it is given up.
+    expected: Arc<Mutex<BTreeMap<i64, NaiveDateTime>>>,
 }
 
 impl Ledger {
@@ -43,6 +51,7 @@ impl Ledger {
             figures,
             relay,
             owner: Uuid::now_v7().to_string().into(),
+            expected: Arc::default(),
         }
     }
 
@@ -53,13 +62,51 @@ impl Ledger {
             .await
     }
 
-    /// When there is something to do next; costs no write.
+    /// When there is something to do next; costs no write unless something has come.
     pub(super) async fn next_due(&self) -> Result<Option<Duration>, DbError> {
+        let some_left = self.look_at_expected().await?;
         let due = self
             .pool
             .read::<_, DbError, _>(|db| Ok(queries::next_due(db)?))
             .await?;
-        Ok(due.map(|due| (due - self.clock.now_naive()).to_std().unwrap_or_default()))
+        let due = due.map(|due| (due - self.clock.now_naive()).to_std().unwrap_or_default());
+        Ok(due.into_iter().chain(some_left.then_some(AGAIN)).min())
+    }
+
+    /// Has the hooks looked at for which something has come; true when some of them could not be asked yet.
+    async fn look_at_expected(&self) -> Result<bool, DbError> {
+        let asked = std::mem::take(&mut *self.expected());
+        let Some(give_up_at) = asked.values().min().copied() else {
+            return Ok(false);
+        };
+        let (now, projects) = (self.clock.now_naive(), asked.keys().copied().collect());
+        let look = move |db: &mut Db| {
+            let projects: Vec<i64> = projects;
+            Ok(queries::look(db, &projects, now, give_up_at)?)
+        };
+        let done = self.pool.write_tx::<_, DbError, _>(look).await;
+        let left = match &done {
+            Ok(done) => asked
+                .into_iter()
+                .filter(|(id, _)| !done.contains(id))
+                .collect(),
+            Err(_) => asked,
+        };
+        let some_left = !left.is_empty();
+        self.expect(left);
+        done.map(|_| some_left)
+    }
+
+    fn expect(&self, projects: BTreeMap<i64, NaiveDateTime>) {
+        let mut expected = self.expected();
+        for (project, give_up_at) in projects {
+            let earliest = expected.entry(project).or_insert(give_up_at);
+            *earliest = give_up_at.min(*earliest);
+        }
+    }
+
+    fn expected(&self) -> MutexGuard<'_, BTreeMap<i64, NaiveDateTime>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes up to `limit` hooks that are due, each with the message whose turn it is.
@@ -122,6 +169,10 @@ impl Ledger {
             .read::<_, DbError, _>(|db| Ok(queries::count_open(db)?))
             .await?;
         self.figures.waiting.set(open);
+        let now = self.clock.now_naive();
+        if open > 0 {
+            self.write(move |db, _| queries::recover(db, now)).await?;
+        }
         let until = self.clock.now_naive() - REMEMBER;
         self.write(move |db, _| {
             queries::forget_settled_before(db, until, FORGOTTEN)?;
@@ -146,6 +197,7 @@ impl Ledger {
         if !tally.ended.is_empty() {
             self.relay.wake();
         }
+        self.expect(tally.expected);
         for ending in tally.ended {
             self.figures.settled(ending.name(), 1);
         }

@@ -36,6 +36,8 @@ pub(super) struct Tally {
     pub(super) possible_duplicates: u64,
     pub(super) disabled: u64,
     pub(super) retries: u64,
+    /// Hooks to be looked at once it is committed, and when the first of what waits there is given up.
+    pub(super) expected: BTreeMap<i64, NaiveDateTime>,
 }
 
 /// The moves that a row can make, inside one transaction.

@@ -78,3 +78,21 @@ async fn no_address_lies_in_clear_and_no_note_is_kept_once_it_was_told() {
     );
     assert_eq!(kept, ("delivered".to_owned(), None));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_written_down_just_before_a_crash_is_found_although_nobody_was_told_of_it() {
+    let mut stage = Stage::set().await;
+    stage.chat.usually(ChatReply::Status(500));
+    stage.configure(3, 1, Some("a")).await;
+    let id = stage.begin(3, Some(1), "late").await;
+    stage.chat.next_message().await;
+    stage.stop().await;
+    // As kill -9 between the commit of what came and the look at its hook leaves it.
+    stage.execute(
+        "UPDATE deliveries SET next_attempt_at = created_at; \
+         UPDATE destinations SET lease_owner = NULL, due_at = NULL, free_at = updated_at",
+    );
+    stage.chat.usually(ChatReply::Status(200));
+    stage.start().await;
+    assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+}

@@ -1,2 +1,3 @@
+DROP INDEX deliveries_ends;
 DROP INDEX webhook_calls_expiring;
 DROP INDEX deliveries_expiring;

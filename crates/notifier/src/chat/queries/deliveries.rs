@@ -2,9 +2,10 @@ use std::collections::{BTreeSet, HashSet};
 
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
-use diesel::dsl::{exists, min, not};
+use diesel::dsl::{exists, min, not, sql};
+use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp};
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp};
 
 use crate::chat::model::{DeliveryRow, Ending, Kind, NewDelivery, PENDING, SENDING};
 use crate::schema::deliveries;
@@ -70,10 +71,11 @@ pub(in crate::chat) fn release_ends(
     sessions: &[String],
     now: NaiveDateTime,
 ) -> QueryResult<BTreeSet<i64>> {
-    let waiting = deliveries::kind
-        .eq_any([Kind::Finished.name(), Kind::Abandoned.name()])
-        .and(deliveries::settled_at.is_null())
-        .and(deliveries::attempts.eq(0));
+    // Written out rather than bound: only then is the index of such ends seen to serve it.
+    let waiting = sql::<Bool>(
+        "deliveries.kind IN ('finished', 'abandoned') AND deliveries.settled_at IS NULL",
+    )
+    .and(deliveries::attempts.eq(0));
     let released: Vec<i64> = on_backend!(db, conn => diesel::update(
             deliveries::table.filter(deliveries::session_id.eq_any(sessions)).filter(waiting),
         )
@@ -221,7 +223,7 @@ pub(in crate::chat) fn postpone(
     on_backend!(db, conn => diesel::update(
             deliveries::table
                 .filter(deliveries::event_id.eq_any(event_ids))
-                .filter(deliveries::settled_at.is_null()),
+                .filter(is_open()),
         )
         .set(back)
         .execute(conn))
@@ -244,7 +246,7 @@ pub(in crate::chat) fn part(
     on_backend!(db, conn => diesel::update(
             deliveries::table
                 .filter(deliveries::event_id.eq_any(event_ids))
-                .filter(deliveries::settled_at.is_null()),
+                .filter(is_open()),
         )
         .set(apart)
         .execute(conn))
@@ -269,7 +271,7 @@ pub(in crate::chat) fn settle(
     let settled: Vec<String> = on_backend!(db, conn => diesel::update(
             deliveries::table
                 .filter(deliveries::event_id.eq_any(event_ids))
-                .filter(deliveries::settled_at.is_null()),
+                .filter(is_open()),
         )
         .set(ended)
         .returning(deliveries::event_id)
@@ -307,6 +309,12 @@ type Open = diesel::dsl::Filter<
     diesel::dsl::Filter<deliveries::table, diesel::dsl::Eq<deliveries::project_id, i64>>,
     diesel::dsl::IsNull<deliveries::settled_at>,
 >;
+
+/// Says the same as that `settled_at` is null. Of rows that are known by their ids PostgreSQL would, told so, read
+/// all that are open.
+fn is_open() -> SqlLiteral<Bool> {
+    sql("deliveries.state IN ('pending', 'sending')")
+}
 
 fn open(project_id: i64) -> Open {
     deliveries::table

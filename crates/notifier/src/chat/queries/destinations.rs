@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
+use diesel::connection::SimpleConnection;
 use diesel::dsl::{min, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Nullable, Timestamp};
@@ -10,35 +11,84 @@ use diesel::upsert::excluded;
 use crate::chat::model::{ACTIVE, DISABLED, DestinationRow, REMOVED, UNKNOWN};
 use crate::schema::destinations;
 
-/// Has the hooks of these projects looked at as soon as they may be called, at `give_up_at` at the latest, and
-/// makes their rows if nothing is known of them yet. While somebody holds a hook, the holder looks again before
-/// letting go.
+/// Makes the rows of these projects' hooks if nothing is known of them yet, and has them looked at as soon as they
+/// may be called, at `give_up_at` at the latest. Gives those for whom [`look`] is to be called, as often as it takes,
+/// once the transaction is over.
 ///
-/// The rows are locked in the order of the projects until the transaction ends, so that nothing is added
-/// behind the back of whoever decides when to look next, and two who add do not wait for each other in a ring.
+/// On PostgreSQL that is all of them. Whoever holds a hook has its row locked while it is decided when to look
+/// next, many times a second; an intake that waited for each in turn would go no faster than all of them together.
 pub(in crate::chat) fn expect_all(
     db: &mut Db,
     projects: &BTreeSet<i64>,
     now: NaiveDateTime,
     give_up_at: NaiveDateTime,
-) -> QueryResult<()> {
-    match db {
-        Db::Pg(conn) if projects.len() > 1 => diesel::sql_query(
-            "INSERT INTO destinations (project_id, revision, state, failures, free_at, due_at, updated_at) \
-             SELECT project_id, 0, 'unknown', 0, $2, $2, $2 FROM unnest($1) AS project_id \
-             ON CONFLICT (project_id) DO UPDATE \
-             SET due_at = least(destinations.due_at, greatest(destinations.free_at, excluded.due_at), $3) \
-             WHERE destinations.lease_owner IS NULL AND (destinations.due_at IS NULL OR destinations.due_at > excluded.due_at)",
-        )
-        .bind::<Array<BigInt>, _>(projects.iter().copied().collect::<Vec<_>>())
-        .bind::<Timestamp, _>(now)
-        .bind::<Timestamp, _>(give_up_at)
-        .execute(conn)
-        .map(drop),
-        _ => projects
-            .iter()
-            .try_for_each(|project| expect(db, *project, now, give_up_at)),
+) -> QueryResult<BTreeSet<i64>> {
+    if projects.is_empty() {
+        return Ok(BTreeSet::new());
     }
+    let missing = match db {
+        Db::Pg(conn) => {
+            // Asked first: an insert that meets a row waits for whoever has it locked.
+            let known = destinations::table.filter(destinations::project_id.eq_any(projects));
+            let known: Vec<i64> = known.select(destinations::project_id).load(conn)?;
+            projects - &known.into_iter().collect()
+        }
+        Db::Sqlite(_) => projects.clone(),
+    };
+    for project in missing {
+        expect(db, project, now, give_up_at)?;
+    }
+    Ok(match db {
+        Db::Pg(_) => projects.clone(),
+        Db::Sqlite(_) => BTreeSet::new(),
+    })
+}
+
+/// Has those of these hooks that nobody holds looked at as soon as they may be called, at `give_up_at` at the latest,
+/// and gives those for whom nothing more is to be done. Whoever holds a hook, and had not locked its row by now to let
+/// it go, sees all that was committed before this; a row that is locked now is to be tried again.
+///
+/// In a transaction of its own, on PostgreSQL. It is not waited for until it is on disk: a crash loses no more than
+/// [`recover`] finds.
+pub(in crate::chat) fn look(
+    db: &mut Db,
+    projects: &[i64],
+    now: NaiveDateTime,
+    give_up_at: NaiveDateTime,
+) -> QueryResult<BTreeSet<i64>> {
+    let Db::Pg(conn) = db else {
+        return Ok(projects.iter().copied().collect());
+    };
+    conn.batch_execute("SET LOCAL synchronous_commit TO OFF")?;
+    let looked: Vec<Looked> = diesel::sql_query(
+        "WITH unlocked AS (SELECT project_id FROM destinations WHERE project_id = ANY($1) \
+           ORDER BY project_id FOR UPDATE SKIP LOCKED), \
+          free AS (UPDATE destinations AS d SET due_at = least(d.due_at, greatest(d.free_at, $2), $3) FROM unlocked \
+           WHERE d.project_id = unlocked.project_id AND d.lease_owner IS NULL AND (d.due_at IS NULL OR d.due_at > $2)) \
+         SELECT project_id FROM unlocked",
+    )
+    .bind::<Array<BigInt>, _>(projects)
+    .bind::<Timestamp, _>(now)
+    .bind::<Timestamp, _>(give_up_at)
+    .load(conn)?;
+    Ok(looked.into_iter().map(|row| row.project_id).collect())
+}
+
+#[derive(QueryableByName)]
+struct Looked {
+    #[diesel(sql_type = BigInt)]
+    project_id: i64,
+}
+
+/// Has hooks looked at that nobody is to look at although something waits for them, as after a crash between a commit
+/// and [`look`].
+pub(in crate::chat) fn recover(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
+    let forgotten = diesel::sql_query(
+        "UPDATE destinations SET due_at = $1 WHERE due_at IS NULL AND EXISTS (SELECT 1 FROM deliveries \
+         WHERE deliveries.project_id = destinations.project_id AND deliveries.settled_at IS NULL)",
+    )
+    .bind::<Timestamp, _>(now);
+    on_backend!(db, conn => forgotten.execute(conn))
 }
 
 fn expect(

@@ -9,5 +9,6 @@ pub(super) use deliveries::{
     reopen_abandoned, settle,
 };
 pub(super) use destinations::{
-    configure, disable, due_destinations, expect_all, hold, let_go, lock_destination, next_due,
+    configure, disable, due_destinations, expect_all, hold, let_go, lock_destination, look,
+    next_due, recover,
 };

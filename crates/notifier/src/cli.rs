@@ -100,7 +100,7 @@ async fn migrate(config: &Config) -> Result<(), Error> {
     cli::print(&match applied.as_slice() {
         [] => "nothing to apply".to_owned(),
         names => format!("applied {}", names.join(", ")),
-    });
+    })?;
     Ok(())
 }
 

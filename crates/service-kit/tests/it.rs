@@ -236,3 +236,35 @@ async fn headers_probes_and_cors_are_there() {
     );
     running.stop().await;
 }
+
+#[tokio::test]
+async fn pages_may_send_the_headers_that_the_areas_read() {
+    let (running, base) = start();
+    let client = reqwest::Client::new();
+    let asks_for = |headers: &'static str| {
+        client
+            .request(reqwest::Method::OPTIONS, format!("{base}/api/numbers/1"))
+            .header("origin", "https://app.example.com")
+            .header("access-control-request-method", "GET")
+            .header("access-control-request-headers", headers)
+            .send()
+    };
+    for headers in [
+        "authorization",
+        "content-type",
+        "idempotency-key",
+        "last-event-id",
+        "x-request-id",
+        "authorization,last-event-id",
+    ] {
+        let answer = asks_for(headers).await.unwrap();
+        assert_eq!(answer.status(), 200, "{headers}");
+        let allowed = answer.headers()["access-control-allow-headers"].to_str();
+        let allowed = allowed.unwrap().to_lowercase();
+        for header in headers.split(',') {
+            assert!(allowed.contains(header), "{header} in {allowed}");
+        }
+    }
+    assert_eq!(asks_for("x-other").await.unwrap().status(), 400);
+    running.stop().await;
+}

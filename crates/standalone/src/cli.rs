@@ -81,7 +81,7 @@ pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(args: Args) -> Result<ExitCode, Error> {
     let command = args.command.unwrap_or(Command::Serve { demo: false });
     if let Command::Openapi { area } = command {
-        cli::print(describe(area)?.trim_end());
+        cli::print(describe(area)?.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
     let load = match command {
@@ -150,7 +150,7 @@ fn migrate(config: &Config) -> Result<(), Error> {
     cli::print(&match applied.as_slice() {
         [] => "nothing to apply".to_owned(),
         names => format!("applied {}", names.join(", ")),
-    });
+    })?;
     Ok(())
 }
 

@@ -25,6 +25,7 @@ mod mail_talk;
 mod process;
 mod schema;
 mod tls;
+mod unread;
 mod wait;
 mod web;
 
@@ -38,5 +39,6 @@ pub use crate::mail::{MailFault, MailServer, MailStage, ReceivedMail};
 pub use crate::process::Process;
 pub use crate::schema::assert_same_schema;
 pub use crate::tls::TlsFront;
+pub use crate::unread::assert_ends_quietly_unread;
 pub use crate::wait::wait_until;
 pub use crate::web::{FakeWeb, Page};

@@ -86,11 +86,11 @@ impl Context {
         if self.json {
             let json = serde_json::to_string_pretty(outcome)
                 .map_err(|error| Error::internal("writing JSON", error))?;
-            print(&json);
+            print(&json)
         } else {
-            print(&text(outcome));
+            print(&text(outcome))
         }
-        Ok(())
+        .map_err(Failure::Refused)
     }
 }
 

@@ -70,7 +70,7 @@ pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn execute(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let command = args.command.unwrap_or(Command::Serve);
     if matches!(command, Command::Openapi) {
-        print(&crate::openapi().to_pretty_json()?);
+        print(&crate::openapi().to_pretty_json()?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let config = read_config(&args.common)?;

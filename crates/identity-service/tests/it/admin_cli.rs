@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use service_kit::Clock;
-use test_kit::{TestDb, wait_until};
+use test_kit::{TestDb, assert_ends_quietly_unread, wait_until};
 
 use crate::support::{ENCRYPTION_KEY, Identity, MAIL_KEY, PASSWORD, refused, signed_in};
 
@@ -17,9 +17,10 @@ pub(crate) struct Ran {
     pub(crate) err: String,
 }
 
-/// The program itself, on a database, with what is typed after `admin` and what stands on standard input.
-pub(crate) fn run(db: &TestDb, args: &[&str], input: &str, more: &[(&str, &str)]) -> Ran {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_identity-service"))
+/// The program itself, on a database, with what is typed after `admin`.
+fn command(db: &TestDb, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_identity-service"));
+    command
         .arg("admin")
         .args(args)
         .env_clear()
@@ -33,7 +34,13 @@ pub(crate) fn run(db: &TestDb, args: &[&str], input: &str, more: &[(&str, &str)]
             STANDARD.encode(MAIL_KEY),
         )
         .env("IDENTITY__PASSWORD__BCRYPT_COST", "4")
-        .env("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true")
+        .env("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true");
+    command
+}
+
+/// Runs it with what stands on standard input.
+pub(crate) fn run(db: &TestDb, args: &[&str], input: &str, more: &[(&str, &str)]) -> Ran {
+    let mut child = command(db, args)
         .envs(more.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -515,5 +522,13 @@ fn every_command_explains_itself() {
         ("help_keys", &["keys", "--help"]),
     ] {
         insta::assert_snapshot!(name, run(&db, args, "", &[]).good());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_whose_reader_has_seen_enough_ends_quietly() {
+    let identity = Identity::start().await;
+    for args in [["users", "list"], ["audit", "--json"], ["keys", "list"]] {
+        assert_ends_quietly_unread(&mut command(&identity.db, &args));
     }
 }

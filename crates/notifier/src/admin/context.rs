@@ -78,11 +78,11 @@ impl Context {
     ) -> Result<(), Failure> {
         if self.json {
             let json = serde_json::to_string_pretty(outcome);
-            print(&json.map_err(|cause| Failure(cause.to_string()))?);
+            print(&json.map_err(|cause| Failure(cause.to_string()))?)
         } else {
-            print(&text(outcome));
+            print(&text(outcome))
         }
-        Ok(())
+        .map_err(Failure)
     }
 }
 

@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use test_kit::{ChatReply, wait_until};
+use test_kit::{ChatReply, assert_ends_quietly_unread, wait_until};
 
-use crate::admin_kit::{json as ask, refusal, text};
+use crate::admin_kit::{command, json as ask, refusal, text};
 use crate::kit::{PATIENCE, Stage};
 
 fn of(listed: &Value, id: impl ToString) -> Value {
@@ -123,4 +123,12 @@ async fn a_retry_on_demand_is_not_before_the_chat_wants_it() {
     text(&stage, &["deliveries", "retry", &id.to_string()]);
     let early = stage.chat.next_message_within(Duration::from_secs(2)).await;
     assert!(early.is_none(), "{early:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_whose_reader_has_seen_enough_ends_quietly() {
+    let stage = Stage::set().await;
+    for args in [["deliveries", "--state=waiting"], ["deliveries", "--json"]] {
+        assert_ends_quietly_unread(&mut command(&stage, &args));
+    }
 }

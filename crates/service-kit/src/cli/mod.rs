@@ -2,6 +2,7 @@
 
 pub mod output;
 
+use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,14 +38,18 @@ pub fn finish<E: std::fmt::Display>(outcome: Result<(), E>) -> ExitCode {
     }
 }
 
-/// Prints what a command was asked for.
-pub fn print(text: &str) {
-    #[expect(
-        clippy::print_stdout,
-        reason = "the output of a command other than serve"
-    )]
-    {
-        println!("{text}");
+/// Prints what a command was asked for. That whoever reads it has seen enough, as `head` has, is no error.
+///
+/// # Errors
+/// A sentence when it cannot be written.
+pub fn print(text: &str) -> Result<(), String> {
+    let mut out = std::io::stdout().lock();
+    let written = writeln!(out, "{text}").and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("the output cannot be written: {error}"))
+        }
+        _ => Ok(()),
     }
 }
 

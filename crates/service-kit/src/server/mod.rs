@@ -23,6 +23,7 @@ use utoipa::openapi::OpenApi;
 
 pub use probes::{ReadyCheck, ReadyReport};
 
+use crate::cli::print;
 use crate::http::{Limits, TrustedProxies};
 use crate::metrics::Metrics;
 use crate::problem::{RenderPage, RenderProblem};
@@ -173,12 +174,10 @@ impl Running {
 
     /// Tells whoever started the process that the server answers: one line on standard output.
     pub fn announce(&self) {
-        #[expect(
-            clippy::print_stdout,
-            reason = "the launch contract: these lines and nothing else on standard output"
-        )]
-        {
-            println!("listening {} http://{}", self.name, self.addr);
+        // The launch contract: these lines and nothing else on standard output.
+        let line = format!("listening {} http://{}", self.name, self.addr);
+        if let Err(error) = print(&line) {
+            log::error!("nobody is told {line:?}: {error}");
         }
     }
 

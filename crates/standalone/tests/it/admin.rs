@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use test_kit::{Api, wait_until};
+use test_kit::{Api, assert_ends_quietly_unread, wait_until};
 
 use crate::processes::{holdfast, quick};
 
@@ -88,4 +88,10 @@ async fn an_account_made_and_shut_out_by_command_is_so_for_the_running_process()
         json(&admin(&data, &["users", "show", "mia", "--json"]))["user"]["is_active"],
         false
     );
+}
+
+#[test]
+fn a_command_whose_reader_has_seen_enough_ends_quietly() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_holdfast"));
+    assert_ends_quietly_unread(command.args(["openapi", "identity"]).env_clear());
 }

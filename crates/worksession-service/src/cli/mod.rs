@@ -63,7 +63,7 @@ fn run(args: Args) -> Result<ExitCode, String> {
     let command = args.command.unwrap_or(Command::Serve);
     if matches!(command, Command::Openapi) {
         let json = crate::openapi_json().map_err(|cause| cause.to_string())?;
-        cli::print(json.trim_end());
+        cli::print(json.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
     let config = Config::load(args.common.config.as_deref(), args.common.data_dir)
@@ -114,12 +114,12 @@ async fn serve(config: Config) -> Result<(), StartError> {
     Ok(())
 }
 
-async fn migrate(config: &Config) -> Result<(), start::StartError> {
+async fn migrate(config: &Config) -> Result<(), Box<dyn std::error::Error>> {
     let applied = start::migrate(&running::open_pool(config)?, running::MIGRATIONS).await?;
     cli::print(&match applied.len() {
         0 => "nothing to apply".to_owned(),
         _ => format!("applied {}", applied.join(", ")),
-    });
+    })?;
     Ok(())
 }
 

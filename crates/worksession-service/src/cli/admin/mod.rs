@@ -115,11 +115,11 @@ impl Context {
     ) -> Result<(), Failure> {
         if self.json {
             let json = serde_json::to_string_pretty(outcome).map_err(Error::internal)?;
-            print(&json);
+            print(&json)
         } else {
-            print(&text(outcome));
+            print(&text(outcome))
         }
-        Ok(())
+        .map_err(Failure)
     }
 }
 

@@ -1,0 +1,18 @@
+use std::process::{Command, Stdio};
+
+/// Runs a command whose output nobody reads to the end, as when `| head` has seen enough: that is no error, and nothing
+/// is said of it.
+pub fn assert_ends_quietly_unread(command: &mut Command) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = command
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{command:?}: {output:?}"
+    );
+}

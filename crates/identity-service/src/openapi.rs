@@ -1,11 +1,12 @@
 //! The description of the area, generated from the handlers.
 
+use service_kit::openapi::{may_answer, operations};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::{
-    accounts, admin, audit, credentials, deletion, export, invitations, oauth, photos, profiles,
-    sessions, sso, teams, tokens, totp,
+    access, accounts, admin, audit, credentials, deletion, export, invitations, oauth, photos,
+    profiles, sessions, sso, teams, tokens, totp,
 };
 
 #[derive(OpenApi)]
@@ -89,7 +90,7 @@ use crate::{
         oauth::consents::routes::list_applications,
         oauth::consents::routes::revoke_application,
     ),
-    modifiers(&Bearer)
+    modifiers(&Bearer, &Refusals)
 )]
 struct Description;
 
@@ -114,6 +115,19 @@ impl Modify for Bearer {
                 "client",
                 SecurityScheme::Http(Http::new(HttpAuthScheme::Basic)),
             );
+    }
+}
+
+/// Where a token may be used decides the table of endpoints, before any handler.
+struct Refusals;
+
+impl Modify for Refusals {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        for (method, path, operation) in operations(openapi) {
+            if access::refuses_some(method, path) {
+                may_answer(operation, "403", "`insufficient_scope`", "IdentityError");
+            }
+        }
     }
 }
 

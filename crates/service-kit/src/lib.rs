@@ -16,6 +16,7 @@ pub mod guard;
 pub mod http;
 pub mod logging;
 pub mod metrics;
+pub mod openapi;
 pub mod rate_limit;
 pub mod seal;
 pub mod server;

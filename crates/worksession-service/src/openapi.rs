@@ -1,6 +1,7 @@
 //! The API description, made from the code. Every handler is listed here once.
 
 use serde::Serialize;
+use service_kit::openapi::{may_answer, operations};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi, ToSchema};
 
@@ -67,7 +68,7 @@ pub(crate) struct ErrorBody {
         webhooks::deliveries::routes::test,
         health::routes::report,
     ),
-    modifiers(&Bearer)
+    modifiers(&Bearer, &Refusals)
 )]
 struct Description;
 
@@ -85,6 +86,22 @@ impl Modify for Bearer {
             .components
             .get_or_insert_default()
             .add_security_scheme("bearer", scheme);
+    }
+}
+
+/// Who asks is found out by the identity service, before anything else is done.
+struct Refusals;
+
+impl Modify for Refusals {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        const AWAY: &str = "Authentication service unavailable";
+        let protected =
+            operations(openapi).filter(|(_, _, operation)| operation.security.is_some());
+        for (_, _, operation) in protected {
+            may_answer(operation, "403", "Insufficient scope", "ErrorBody");
+            may_answer(operation, "503", AWAY, "ErrorBody");
+            may_answer(operation, "503", "Database unavailable", "ErrorBody");
+        }
     }
 }
 

@@ -6,4 +6,4 @@ mod grant;
 mod table;
 
 pub(crate) use grant::{ABSOLUTE_LIFE, Access, COOKIE_LIFE, Grant, GrantRow};
-pub(crate) use table::allows;
+pub(crate) use table::{allows, refuses_some};

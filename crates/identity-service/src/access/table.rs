@@ -154,6 +154,12 @@ static BY_ENDPOINT: LazyLock<HashMap<(&str, &str), Rule>> = LazyLock::new(|| {
         .collect()
 });
 
+/// Whether there are good tokens that an endpoint does not take.
+pub(crate) fn refuses_some(method: &str, pattern: &str) -> bool {
+    let rule = BY_ENDPOINT.get(&(method, pattern));
+    rule.is_some_and(|rule| *rule != ANY)
+}
+
 /// Whether a token may be used at an endpoint, which is named by its method and the pattern of its path.
 pub(crate) fn allows(access: &Access, method: &str, pattern: &str) -> bool {
     let (is_client, is_first_party, scopes) = match access {

@@ -63,6 +63,18 @@ fn every_described_endpoint_that_takes_a_token_has_its_row() {
     }
 }
 
+#[test]
+fn every_endpoint_that_refuses_some_tokens_is_described_so() {
+    let description = serde_json::to_value(identity_service::openapi()).unwrap();
+    for row in rows() {
+        let operation = &description["paths"][&row.path][row.method.to_lowercase()];
+        let forbidden = operation["responses"]["403"]["description"].as_str();
+        let described = forbidden.unwrap_or_default().contains("insufficient_scope");
+        let takes_all = row.client == "any token" && row.first_party && row.sso;
+        assert_eq!(described, !takes_all, "{} {}", row.method, row.path);
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn every_endpoint_takes_the_tokens_of_its_row_and_no_others() {
     let mut oauth = OAuth::start_with(|config| {

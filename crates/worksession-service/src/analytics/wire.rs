@@ -98,7 +98,8 @@ pub(crate) struct TrackingResponse {
     pub(super) group: Group,
     /// The user's time zone now; each session's day is that of the zone at its start.
     pub(super) timezone: String,
-    /// Days, weeks and hours in order, empty ones too; at most 200 categories or projects, most minutes first.
+    /// Days, weeks and hours in order, empty ones too; at most 200 categories or projects, most minutes first. Of one
+    /// day 200 are told apart, and what comes after them counts as `other`.
     pub(super) buckets: Vec<Bucket>,
     /// All of the range.
     pub(super) totals: Worked,

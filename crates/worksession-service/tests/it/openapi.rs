@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use serde_json::Value;
+
 #[test]
 fn the_committed_api_description_is_that_of_the_code() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi/worksession.json");
@@ -30,13 +32,30 @@ fn every_operation_names_its_answers_and_every_protected_one_its_scope() {
             let first_party = path == "/api/sessions/export";
             assert_eq!(scopes > 0, !open && !first_party, "{method} {path}");
             assert_eq!(operation["security"].is_array(), !open, "{method} {path}");
+            let answer = |statuses: [&str; 2]| {
+                let answers = &operation["responses"];
+                let described = statuses.iter().find_map(|status| answers.get(status));
+                let text =
+                    |described: &Value| described["description"].as_str().unwrap().to_owned();
+                described.map(text)
+            };
             if path != "/api/health" {
+                assert!(answer(["401", "4XX"]).is_some(), "{method} {path} says 401");
+                assert!(answer(["503", "5XX"]).is_some(), "{method} {path} says 503");
+            }
+            if !open {
+                let forbidden = answer(["403", "4XX"]).unwrap();
                 assert!(
-                    ["401", "4XX"]
-                        .iter()
-                        .any(|status| operation["responses"].get(status).is_some()),
-                    "{method} {path} says 401"
+                    forbidden.contains("Insufficient scope") || forbidden == "As for client A",
+                    "{method} {path} says 403: {forbidden}"
                 );
+                let unavailable = answer(["503", "5XX"]).unwrap();
+                for reason in ["Authentication service unavailable", "Database unavailable"] {
+                    assert!(
+                        unavailable.contains(reason),
+                        "{method} {path}: {unavailable}"
+                    );
+                }
             }
         }
     }

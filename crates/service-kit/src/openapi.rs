@@ -1,0 +1,51 @@
+//! What many endpoints of an area may answer, said in its description in one place.
+
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder};
+
+/// Every operation that is described, with its method and its path.
+pub fn operations(
+    openapi: &mut OpenApi,
+) -> impl Iterator<Item = (&'static str, &str, &mut Operation)> {
+    openapi.paths.paths.iter_mut().flat_map(|(path, item)| {
+        let methods = [
+            ("GET", &mut item.get),
+            ("POST", &mut item.post),
+            ("PUT", &mut item.put),
+            ("PATCH", &mut item.patch),
+            ("DELETE", &mut item.delete),
+        ];
+        let path = path.as_str();
+        methods
+            .into_iter()
+            .filter_map(move |(method, operation)| Some((method, path, operation.as_mut()?)))
+    })
+}
+
+/// Has an operation say that it may answer `status` for this reason too, with a body that is described by the schema
+/// `body`, unless it says so already, for all statuses of the kind at once perhaps.
+pub fn may_answer(operation: &mut Operation, status: &str, reason: &str, body: &str) {
+    let answers = &mut operation.responses.responses;
+    let kind = status.get(..1).unwrap_or_default();
+    if answers.contains_key(&format!("{kind}XX")) {
+        return;
+    }
+    match answers.get_mut(status) {
+        Some(RefOr::T(known)) if !known.description.contains(reason) => {
+            known.description.push_str(", or ");
+            known.description.push_str(reason);
+        }
+        Some(_) => {}
+        None => {
+            answers.insert(status.to_owned(), RefOr::T(answer(reason, body)));
+        }
+    }
+}
+
+fn answer(reason: &str, body: &str) -> Response {
+    let schema = Ref::from_schema_name(body);
+    ResponseBuilder::new()
+        .description(reason)
+        .content("application/json", Content::new(Some(schema)))
+        .build()
+}

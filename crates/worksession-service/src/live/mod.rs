@@ -13,6 +13,7 @@ mod frame;
 mod hub;
 mod queries;
 pub(crate) mod routes;
+mod standing;
 mod stream;
 mod tail;
 mod wire;

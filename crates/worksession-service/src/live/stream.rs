@@ -1,21 +1,22 @@
 use std::sync::Arc;
 
 use actix_web::web::Bytes;
-use auth_types::TeamId;
+use auth_types::UserId;
 use chrono::{NaiveDateTime, TimeDelta};
 use db_kit::DbError;
 use service_kit::http::RequestId;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{broadcast, mpsc};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::OVERLAP;
 use super::body::Frames;
 use super::change::{Batch, Change};
 use super::frame::{self, LastEvent};
 use super::queries::{self, MOST_MISSED, Span};
+use super::standing::{Recheck, Standing};
 use super::wire::{Because, Hello};
-use crate::auth::{CurrentUser, Refusal, Scope, SessionsRead};
+use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::state::State;
 
@@ -23,8 +24,6 @@ use crate::state::State;
 const FRAMES: usize = 32;
 /// How long a client may have been away and still be told what it missed.
 const MISSED: TimeDelta = TimeDelta::minutes(5);
-/// Times that the identity service may fail to vouch for the token before the stream ends: half a minute.
-const UNANSWERED: u32 = 6;
 
 /// Who asks for a stream, and from where on.
 pub(super) struct Asked {
@@ -43,17 +42,24 @@ pub(super) async fn open(state: State, asked: Asked) -> Result<Frames, Error> {
     let joined = state.live.join().await;
     let (batches, position) = joined.ok_or(DbError::Busy)?;
     let (frames, body) = mpsc::channel(FRAMES);
+    let (changes, standing) = watch::channel(Standing::of(&asked.user));
+    let recheck = Recheck {
+        state: state.clone(),
+        token: asked.token,
+        request_id: asked.request_id.clone(),
+        user: Arc::clone(&asked.user),
+    };
     let stream = Stream {
-        teams: teams(&asked.user),
-        sure: true,
+        user: asked.user.id,
+        request_id: asked.request_id,
+        last: asked.last,
+        standing,
         withheld: false,
-        vouched: Instant::now(),
         frames,
         state,
-        asked,
     };
     tokio::spawn(async move {
-        stream.run(batches, position).await;
+        stream.run(batches, position, recheck.run(changes)).await;
         drop(place);
     });
     Ok(Frames(body))
@@ -70,29 +76,47 @@ enum End {
 
 struct Stream {
     state: State,
-    asked: Asked,
+    user: UserId,
+    request_id: RequestId,
+    last: LastEvent,
     frames: mpsc::Sender<Bytes>,
-    /// Where the user is a member, as far as is known.
-    teams: Vec<TeamId>,
-    /// Whether the last question about token and memberships was answered.
-    sure: bool,
-    /// Whether something was not passed on because it was not.
+    standing: watch::Receiver<Standing>,
+    /// Whether something was not passed on because the standing was not known.
     withheld: bool,
-    /// When the identity service last vouched for the token.
-    vouched: Instant,
 }
 
 impl Stream {
-    async fn run(mut self, batches: broadcast::Receiver<Arc<Batch>>, position: NaiveDateTime) {
-        let began = self.begin(position).await;
-        let end = match began {
-            Ok(()) => self.pass_on(batches).await,
-            Err(end) => end,
+    /// Tells the client until there is a reason to end, such as `recheck` gives. It ends then, even in the middle of a
+    /// frame that the client does not take; what it has not taken of those before may still reach it.
+    async fn run(
+        mut self,
+        batches: broadcast::Receiver<Arc<Batch>>,
+        position: NaiveDateTime,
+        recheck: impl Future<Output = &'static str>,
+    ) {
+        let (frames, hub) = (self.frames.clone(), Arc::clone(&self.state.live));
+        let end = tokio::select! {
+            biased;
+            () = frames.closed() => End::Silent,
+            () = hub.stopped() => End::Told("shutdown"),
+            reason = recheck => End::Told(reason),
+            end = self.tell_all(batches, position) => end,
         };
         if let End::Told(reason) = end {
             let last = frame::end(&frame::data(&Because { reason }));
             // Who does not take it now sees the stream end all the same.
-            drop(self.frames.try_send(last));
+            drop(frames.try_send(last));
+        }
+    }
+
+    async fn tell_all(
+        &mut self,
+        batches: broadcast::Receiver<Arc<Batch>>,
+        position: NaiveDateTime,
+    ) -> End {
+        match self.begin(position).await {
+            Ok(()) => self.pass_on(batches).await,
+            Err(end) => end,
         }
     }
 
@@ -101,7 +125,7 @@ impl Stream {
         self.send(Bytes::from_static(frame::RETRY.as_bytes()))
             .await?;
         let now = self.state.clock.now();
-        match self.asked.last {
+        match self.last {
             LastEvent::None => {}
             LastEvent::At(at) if (now.naive_utc() - at).abs() <= MISSED => {
                 self.make_up(at, position).await?;
@@ -114,7 +138,8 @@ impl Stream {
 
     /// Tells what happened after `at` once more, since the client may have missed it.
     async fn make_up(&mut self, at: NaiveDateTime, position: NaiveDateTime) -> Result<(), End> {
-        let (user, teams, after) = (self.asked.user.id, self.teams.clone(), at - OVERLAP);
+        let (user, after) = (self.user, at - OVERLAP);
+        let teams = self.standing.borrow().teams.clone();
         let span = Span {
             after,
             now: self.state.clock.now_naive(),
@@ -128,7 +153,7 @@ impl Stream {
             Ok(Some(rows)) if rows.len() < MOST_MISSED => rows,
             Ok(_) => return self.reset("too_much", position).await,
             Err(cause) => {
-                log::warn!(request_id:% = self.asked.request_id; "missed events: {cause}");
+                log::warn!(request_id:% = self.request_id; "missed events: {cause}");
                 return self.reset("unknown", position).await;
             }
         };
@@ -138,7 +163,7 @@ impl Stream {
             let position = at.max(row.changed_at);
             match Change::new(row, None, after) {
                 Ok(change) => self.tell(&change, position).await?,
-                Err(cause) => log::error!(request_id:% = self.asked.request_id; "{cause}"),
+                Err(cause) => log::error!(request_id:% = self.request_id; "{cause}"),
             }
         }
         Ok(())
@@ -150,25 +175,10 @@ impl Stream {
         let mut heartbeats = interval(config.heartbeat());
         heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         heartbeats.reset();
-        // Beside the rest: the identity service may be slow, and the events are not to wait for it.
-        let (state, token) = (self.state.clone(), self.asked.token.clone());
-        let hub = Arc::clone(&self.state.live);
-        let request_id = self.asked.request_id.clone();
-        let ask = || async {
-            sleep(config.recheck()).await;
-            state.identity.validate(&token, &request_id).await
-        };
-        let answer = ask();
-        tokio::pin!(answer);
         loop {
             let step = tokio::select! {
                 biased;
-                () = self.frames.closed() => Err(End::Silent),
-                () = hub.stopped() => Err(End::Told("shutdown")),
-                answered = &mut answer => {
-                    answer.set(ask());
-                    self.heed(answered).await
-                }
+                Ok(()) = self.standing.changed() => self.make_known().await,
                 batch = batches.recv() => self.pass(batch).await,
                 _ = heartbeats.tick() => {
                     // In this order: a batch is there before the position that it leads to.
@@ -201,16 +211,20 @@ impl Stream {
 
     /// Tells the client what of this change is for it.
     async fn tell(&mut self, change: &Change, position: NaiveDateTime) -> Result<(), End> {
-        if change.user == self.asked.user.id {
+        if change.user == self.user {
             self.send(frame::event("timer", position, &change.timer))
                 .await?;
             if let Some(points) = &change.points {
                 self.send(frame::event("points", position, points)).await?;
             }
         }
-        let is_member = change.team.is_some_and(|team| self.teams.contains(&team));
+        let (is_member, sure) = {
+            let standing = self.standing.borrow();
+            let is_among = |team| standing.teams.contains(&team);
+            (change.team.is_some_and(is_among), standing.sure)
+        };
         match &change.news {
-            Some(news) if is_member && self.sure => {
+            Some(news) if is_member && sure => {
                 self.send(frame::event("team", position, news)).await
             }
             Some(_) if is_member => {
@@ -221,34 +235,13 @@ impl Stream {
         }
     }
 
-    /// Goes by what the identity service says now. Without an answer the user's own events go on for a while, others'
-    /// do not: they may be none of the user's business any more.
-    async fn heed(&mut self, answer: Result<Arc<CurrentUser>, Refusal>) -> Result<(), End> {
-        match answer {
-            Ok(user) if SessionsRead::is_held_by(&user) => {
-                self.teams = teams(&user);
-                self.asked.user = user;
-                self.vouched = Instant::now();
-                self.sure = true;
-                if std::mem::take(&mut self.withheld) {
-                    return self.ask_again("withheld").await;
-                }
-                Ok(())
-            }
-            Err(Refusal::Unavailable) => {
-                self.sure = false;
-                let patience = self.state.live.config().recheck() * UNANSWERED;
-                if self.vouched.elapsed() < patience {
-                    Ok(())
-                } else {
-                    Err(End::Told("unverified"))
-                }
-            }
-            Ok(_) | Err(Refusal::NoToken | Refusal::BadToken) => {
-                let expired = self.state.clock.now() >= self.asked.user.token_expires_at;
-                Err(End::Told(if expired { "expired" } else { "revoked" }))
-            }
+    /// Says that something was left out, once it is known again what the user may see.
+    async fn make_known(&mut self) -> Result<(), End> {
+        if self.withheld && self.standing.borrow().sure {
+            self.withheld = false;
+            return self.ask_again("withheld").await;
         }
+        Ok(())
     }
 
     /// What was left out is in `GET /api/sync/status`, and the present state everywhere.
@@ -270,8 +263,4 @@ impl Stream {
             Ok(Err(_)) | Err(_) => Err(End::Silent),
         }
     }
-}
-
-fn teams(user: &CurrentUser) -> Vec<TeamId> {
-    user.teams.iter().map(|team| team.id).collect()
 }

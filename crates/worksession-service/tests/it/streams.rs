@@ -224,3 +224,40 @@ async fn who_reads_too_late_is_told_to_ask_again() {
     drop(late);
     service.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stream_of_who_does_not_read_ends_with_its_token_all_the_same() {
+    let live = json!({"unread_seconds": 60, "recheck_seconds": 1});
+    let (service, stub) = Service::live(live).await;
+    let ada = Person::outsider(&service, 7);
+    // The same user by another token, which stays good.
+    let elsewhere = Person::member(&service, 7);
+    let mut slow = raw(&service.api, &ada.token, "*/*", Some(4_096)).await;
+    wait_until("a stream", Duration::from_secs(5), async || {
+        (open_streams(&service).await == 1).then_some(())
+    })
+    .await;
+    // More than systems keep for a connection.
+    flood(&elsewhere, 700).await;
+    assert_eq!(open_streams(&service).await, 1);
+    let began = Instant::now();
+    stub.count_as(&ada.token, "401");
+    none_is_open(&service).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        began.elapsed()
+    );
+
+    let plan = json!({"category": "afterwards", "duration": 25});
+    elsewhere.start(plan).await;
+    let mut read = Vec::new();
+    while !read.ends_with(b"\r\n0\r\n\r\n") {
+        let more = tokio::time::timeout(Duration::from_secs(10), slow.read_buf(&mut read));
+        assert_ne!(more.await.expect("the stream's end").unwrap(), 0);
+    }
+    let told = String::from_utf8_lossy(&read);
+    assert!(told.contains("event: timer"));
+    assert!(!told.contains("afterwards"), "nothing is read any more");
+    service.stop().await;
+}

@@ -56,14 +56,14 @@ impl AppState {
         format!("{}{path}", self.base_url)
     }
 
+    /// Counts a start against those of the hour.
+    pub(crate) fn limit_starts(&self, user: UserId) -> Result<(), Error> {
+        limit(self.start_limiter.as_ref(), user)
+    }
+
     /// Tests and replays go to an address of the asker's choice: not without end.
     pub(crate) fn limit_calls_by_hand(&self, user: UserId) -> Result<(), Error> {
-        let Some(limiter) = &self.hand_limiter else {
-            return Ok(());
-        };
-        limiter.check(&user).map_err(|wait| Error::RateLimited {
-            retry_after: wait.0,
-        })
+        limit(self.hand_limiter.as_ref(), user)
     }
 
     /// After a commit that changed sessions and told of it: what waits for such looks at once.
@@ -71,4 +71,13 @@ impl AppState {
         self.relay.wake();
         self.live.wake();
     }
+}
+
+fn limit(limiter: Option<&KeyedLimiter<UserId>>, user: UserId) -> Result<(), Error> {
+    let Some(limiter) = limiter else {
+        return Ok(());
+    };
+    limiter.check(&user).map_err(|wait| Error::RateLimited {
+        retry_after: wait.0,
+    })
 }

@@ -1,6 +1,6 @@
 use chrono::NaiveDateTime;
-use db_kit::Db;
 use db_kit::outbox::{self, NewOutboxRow};
+use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 use diesel::sqlite::SqliteConnection;
@@ -37,6 +37,18 @@ arguments! {
         event_exchange: String as Text,
         event_type: String as Text,
         event_body: String as Text,
+    }
+}
+
+arguments! {
+    /// What an earlier start is known by: see [`NewSession`].
+    pub(super) struct Repeated {
+        user_id: i64 as BigInt,
+        start_digest: String as Text,
+        idempotency_key: Option<String> as Nullable<Text>,
+        repeated_after: NaiveDateTime as Timestamp,
+        key_after: NaiveDateTime as Timestamp,
+        open_after: NaiveDateTime as Timestamp,
     }
 }
 
@@ -140,6 +152,12 @@ const INSERT_SESSION: &str = concat!(
     " RETURNING ",
     session_columns!()
 );
+
+/// The session of an earlier start that this one repeats.
+pub(super) fn earlier(db: &mut Db, repeated: &Repeated) -> QueryResult<Option<SessionRow>> {
+    on_backend!(db, conn => Statement::<_, SessionSql>::new(EARLIER, repeated).get_result(conn))
+        .optional()
+}
 
 /// Opens the session, unless an earlier start opened it, and ends the one that runs. A unique violation
 /// on `sessions (user_id)` means that another start of the user came first: do it again.

@@ -6,7 +6,7 @@ use db_kit::{Backend, Db, DbError, is_unique_violation};
 use service_kit::Clock;
 use service_kit::http::RequestId;
 
-use super::queries::{self, NewSession, Opened};
+use super::queries::{self, NewSession, Opened, Repeated};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::projects::{self, ProjectSnapshot};
@@ -50,13 +50,6 @@ pub(in crate::sessions) async fn start(
             categories.suggested.0.join(", ")
         )));
     }
-    if let Some(limiter) = &state.start_limiter {
-        limiter
-            .check(&caller.id)
-            .map_err(|wait| Error::RateLimited {
-                retry_after: wait.0,
-            })?;
-    }
     let plan_digest = digest(&(
         &order.plan.category,
         order.plan.duration,
@@ -65,10 +58,15 @@ pub(in crate::sessions) async fn start(
     ))?;
     let asked = plan_digest.clone();
     let clock = state.clock.clone();
-    let work = move |db: &mut Db| open(db, &clock, &caller, &order, asked);
-    let opened = match state.pool.backend() {
-        Backend::Postgres => state.pool.write_one(work).await?,
-        Backend::Sqlite => state.pool.write_tx(work).await?,
+    let opened = if let Err(refusal) = state.limit_starts(caller.id) {
+        let look = move |db: &mut Db| earlier_or(refusal, db, &clock, &caller, &order, asked);
+        state.pool.read(look).await?
+    } else {
+        let work = move |db: &mut Db| open(db, &clock, &caller, &order, asked);
+        match state.pool.backend() {
+            Backend::Postgres => state.pool.write_one(work).await?,
+            Backend::Sqlite => state.pool.write_tx(work).await?,
+        }
     };
     if opened.fresh {
         state.wake();
@@ -85,7 +83,11 @@ fn open(
     order: &Order,
     digest: String,
 ) -> Result<Opened, Error> {
-    let project = projects::resolve_for_start(db, &order.plan.project, caller)?;
+    let project = match projects::resolve_for_start(db, &order.plan.project, caller) {
+        Ok(project) => project,
+        Err(refusal @ Error::Db(_)) => return Err(refusal),
+        Err(refusal) => return earlier_or(refusal, db, clock, caller, order, digest),
+    };
     for _ in 0..ROUNDS {
         let row = planned(clock.now(), caller, order, &project, &digest)?;
         let event = events::started(&row, &order.request_id)?;
@@ -120,6 +122,29 @@ fn open(
         }
     }
     Err(DbError::Busy.into())
+}
+
+/// What a start that is to be refused repeats, since that was let in: looked for only then, so that no other start pays
+/// for it.
+fn earlier_or(
+    refusal: Error,
+    db: &mut Db,
+    clock: &Clock,
+    caller: &CurrentUser,
+    order: &Order,
+    digest: String,
+) -> Result<Opened, Error> {
+    let now = clock.now_naive();
+    let repeated = Repeated {
+        user_id: caller.id.get(),
+        start_digest: digest,
+        idempotency_key: order.idempotency_key.clone(),
+        repeated_after: now - SAME_START,
+        key_after: now - KEY_LIFE,
+        open_after: now - OPEN_AFTER_PLANNED_END,
+    };
+    let row = queries::earlier(db, &repeated)?.ok_or(refusal)?;
+    Ok(Opened { row, fresh: false })
 }
 
 fn planned(

@@ -1,0 +1,108 @@
+//! Starts that repeat an earlier one get its answer, also where a new one would be refused.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+use test_kit::Reply;
+
+use crate::identity::Service;
+use crate::person::{Person, changed, honest};
+
+impl Person<'_> {
+    async fn start_keyed(&self, key: &str, body: &Value) -> Reply {
+        let call = self.service.api.post("/api/session/start");
+        let call = call.bearer(&self.token).header("idempotency-key", key);
+        call.json(body.clone()).send().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_is_repeated_after_its_project_was_archived_finds_the_first_one() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::member(&service, 7);
+    let team = ada.team_project().await;
+    let made = ada.post("/api/projects", json!({"name": "Diary"})).await;
+    let own = format!("personal_{}", made.expect(201).json()["project"]["id"]);
+    for (project, path) in [
+        (
+            &team,
+            format!("/api/team-projects/{}", team.trim_start_matches("team_")),
+        ),
+        (
+            &own,
+            format!("/api/projects/{}", own.trim_start_matches("personal_")),
+        ),
+    ] {
+        let plan = json!({"category": "coding", "duration": 25, "project_id": project});
+        let first = ada.start_keyed(project, &plan).await.expect(201).json();
+        ada.delete(&path).await.expect(204);
+        let again = ada.start_keyed(project, &plan).await.expect(200).json();
+        assert_eq!(again, first);
+        // Without a key the same plan a moment later is the same start.
+        let again = ada.post("/api/session/start", plan.clone()).await;
+        assert_eq!(again.expect(200).json(), first);
+        let other = changed(plan.clone(), &json!({"duration": 30}));
+        let refused = ada.start_keyed(project, &other).await.expect(422).json();
+        let error = "Idempotency-Key was used with another request";
+        assert_eq!(refused, json!({ "error": error }));
+
+        // What is new is refused as ever.
+        service.clock.advance(TimeDelta::seconds(11));
+        let archived = json!({"error": "Project is archived"});
+        let refused = ada.start_keyed("another", &plan).await;
+        assert_eq!(refused.expect(409).json(), archived);
+        let refused = ada.post("/api/session/start", plan.clone()).await;
+        assert_eq!(refused.expect(409).json(), archived);
+        let bob = Person::member(&service, 8);
+        let others = bob.start_keyed(project, &plan).await;
+        let known = *project == team;
+        assert_eq!(others.status, if known { 409 } else { 404 });
+
+        // Once the session is over, the key would start a new one.
+        service.clock.advance(TimeDelta::minutes(25));
+        ada.submit(honest(&first, &service)).await.expect(200);
+        let refused = ada.start_keyed(project, &plan).await;
+        assert_eq!(refused.expect(409).json(), archived);
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_is_repeated_by_who_has_left_the_team_finds_the_first_one() {
+    let (service, stub) = Service::with_stub(0).await;
+    let ada = Person::member(&service, 7);
+    let project = ada.team_project().await;
+    let plan = json!({"category": "coding", "duration": 25, "project_id": project});
+    let first = ada.start_keyed("one", &plan).await.expect(201).json();
+    stub.count_as(&ada.token, "outsider-7");
+    let again = ada.start_keyed("one", &plan).await.expect(200).json();
+    assert_eq!(again, first);
+    ada.start_keyed("two", &changed(plan, &json!({"duration": 30})))
+        .await
+        .expect(403);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_is_repeated_when_there_have_been_too_many_finds_the_first_one() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::outsider(&service, 7);
+    let plan = json!({"category": "coding", "duration": 25});
+    let first = ada.start_keyed("one", &plan).await.expect(201).json();
+    let mut starts = 1;
+    let refused = loop {
+        let other = json!({"category": "study", "duration": 25, "note": starts.to_string()});
+        let reply = ada.post("/api/session/start", other).await;
+        if reply.status != 201 {
+            break reply.expect(429);
+        }
+        starts += 1;
+        assert!(starts <= 130, "there is a limit");
+    };
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
+    let again = ada.start_keyed("one", &plan).await.expect(200).json();
+    assert_eq!(again, first);
+    let other = changed(plan.clone(), &json!({"duration": 30}));
+    ada.start_keyed("one", &other).await.expect(422);
+    ada.start_keyed("two", &other).await.expect(429);
+    service.stop().await;
+}

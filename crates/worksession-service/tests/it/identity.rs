@@ -102,6 +102,11 @@ async fn validate(request: HttpRequest, stub: Data<Stub>) -> HttpResponse {
                 body["user"]["email"] = json!(format!("person{id}@example.com"));
                 body["user"]["email_verified"] = json!(true);
             }
+            // Of an OAuth client that was not given the scope `email`.
+            "nameless" => {
+                body["user"]["email"] = Value::Null;
+                body["scope"] = json!("sessions:read integrations:write teams:write");
+            }
             "outsider" => body["teams"] = json!([]),
             "colleague" => body["teams"][0]["role"] = json!("member"),
             _ => {}

@@ -135,6 +135,14 @@ impl World {
         .await;
     }
 
+    /// How many messages are parked; on RabbitMQ.
+    pub async fn parked(&self) -> u32 {
+        let connection = self.kit.connect().await;
+        let parked = self.kit.waiting(&connection, "work.parked").await;
+        connection.close(200, "done".into()).await.unwrap();
+        parked
+    }
+
     /// Takes the notifier's place, and gives what it is told of destinations.
     pub fn destinations(&self) -> Heard<IntegrationConfigured> {
         self.hear()

@@ -1,10 +1,11 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use test_kit::wait_until;
+use test_kit::{TestBackend, wait_until};
 
 use crate::identity::Service;
+use crate::locks::{Open, until_waiting};
 use crate::person::{Person, changed, honest};
 
 impl Person<'_> {
@@ -262,5 +263,30 @@ async fn a_board_is_at_most_ten_seconds_old() {
         async || (entries(&person.board("period=all").await) == [entry(1, 8, 25)]).then_some(()),
     )
     .await;
+    service.stop().await;
+}
+
+/// On PostgreSQL: in SQLite no reader ever waits for anybody.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_others_that_read_boards_is_told_so_after_two_seconds() {
+    if TestBackend::current() != TestBackend::Postgres {
+        return;
+    }
+    let (service, _stub) = Service::with_stub(0).await;
+    let person = Person::outsider(&service, 8);
+    let locked = Open::begin(&service, "LOCK TABLE board IN ACCESS EXCLUSIVE MODE");
+    let first = person.board("period=all");
+    let second = async {
+        until_waiting(&service, 1).await;
+        let began = Instant::now();
+        let refused = person.get("/api/leaderboard?period=day").await.expect(503);
+        let took = began.elapsed();
+        assert_eq!(refused.json(), json!({"error": "Database unavailable"}));
+        assert_eq!(refused.header("retry-after"), "2");
+        assert!((1_900..4_000).contains(&took.as_millis()), "{took:?}");
+        locked.commit();
+    };
+    let (board, ()) = tokio::join!(first, second);
+    assert_eq!(entries(&board), []);
     service.stop().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
-use test_kit::wait_until;
+use test_kit::{assert_ends_quietly_unread, wait_until};
 
 use crate::identity::Service;
 use crate::person::{Person, changed, honest};
@@ -19,14 +19,18 @@ struct Ran {
 }
 
 /// The program itself, on the service's database.
-fn admin(service: &Service, args: &[&str]) -> Ran {
-    let output = Command::new(env!("CARGO_BIN_EXE_worksession-service"))
+fn command(service: &Service, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_worksession-service"));
+    command
         .arg("admin")
         .args(args)
         .env_clear()
-        .env("WORKSESSION__DATABASE__URL", service.database.url())
-        .output()
-        .unwrap();
+        .env("WORKSESSION__DATABASE__URL", service.database.url());
+    command
+}
+
+fn admin(service: &Service, args: &[&str]) -> Ran {
+    let output = command(service, args).output().unwrap();
     Ran {
         code: output.status.code().unwrap(),
         out: String::from_utf8(output.stdout).unwrap(),
@@ -35,7 +39,7 @@ fn admin(service: &Service, args: &[&str]) -> Ran {
 }
 
 /// The JSON of a command that went well.
-fn told(service: &Service, args: &[&str]) -> Value {
+pub fn told(service: &Service, args: &[&str]) -> Value {
     let ran = admin(service, &[args, &["--json"]].concat());
     assert_eq!(
         (ran.code, ran.err.as_str()),
@@ -308,5 +312,20 @@ async fn the_nights_look_tells_of_a_difference_and_drops_old_boards() {
     };
     assert_eq!((count("day"), count("week")), (0, 0));
     assert_eq!((count("month"), count("all")), (4, 4));
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_whose_reader_has_seen_enough_ends_quietly() {
+    let (service, _stub) = Service::with_stub(0).await;
+    for args in [["flags", "list"], ["rebuild-rollups", "--json"]] {
+        assert_ends_quietly_unread(&mut command(&service, &args));
+        // A full disk is another matter.
+        let full = std::fs::File::create("/dev/full").unwrap();
+        let output = command(&service, &args).stdout(full).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), error.lines().count()), (Some(1), 1));
+        assert!(error.contains("cannot be written"), "{error}");
+    }
     service.stop().await;
 }

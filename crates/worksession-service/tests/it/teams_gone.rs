@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::identity::Service;
 use crate::identity_events::{PATIENCE, World, team_changed};
 use crate::person::{Person, honest};
+use crate::rollups::told;
 use crate::rows;
 use crate::webhook_calls::test;
 use crate::webhooks::{make, path_of};
@@ -170,6 +171,8 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
     assert_eq!(gone_from(&heard, told).unwrap().revision, 2);
     assert_eq!(gone_from(&heard, quiet), None, "it had no chat");
     assert_eq!(rows::count(service, board), 0);
+    // The same start once more within ten seconds would be the one that runs.
+    service.clock.advance(TimeDelta::seconds(10));
     for project in [told, quiet] {
         assert_eq!(
             seen(service, project).await["team_name"],
@@ -193,7 +196,9 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
     assert_eq!(rows::count(service, theirs), 1);
 
     // What runs may finish.
-    service.clock.advance(TimeDelta::minutes(25));
+    service
+        .clock
+        .advance(TimeDelta::minutes(25) - TimeDelta::seconds(10));
     let submitted = person.submit(honest(&running, service)).await.expect(200);
     assert_eq!(submitted.json()["status"], "completed");
     assert_eq!(rows::count(service, board), 0, "on no board of the team");
@@ -259,5 +264,44 @@ async fn a_team_that_is_gone_takes_its_webhooks_along_and_no_others() {
     })
     .await;
     ada.get(&path_of(&own)).await.expect(200);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_on_the_projects_of_a_team_that_is_gone_add_up_without_its_boards() {
+    let world = World::start().await;
+    let (service, person) = (&world.service, Person::member(&world.service, 8));
+    // The command's clock is the machine's: boards of now.
+    let now = service_kit::Clock::system().now();
+    service.clock.set(now - TimeDelta::hours(2));
+    let project = person.team_project().await;
+    let plan = json!({"category": "coding", "duration": 25, "project_id": project});
+    let done = person.start(plan.clone()).await;
+    service.clock.advance(TimeDelta::minutes(25));
+    person.submit(honest(&done, service)).await.expect(200);
+    let running = person.start(plan).await;
+    let boards = || {
+        rows::count(
+            service,
+            "SELECT count(*) AS number FROM board WHERE scope = 3",
+        )
+    };
+    assert!(boards() > 0);
+    world.tell(&team_changed(3, "Engines", true)).await;
+    wait_until("the team's boards to go", PATIENCE, async || {
+        (boards() == 0).then_some(())
+    })
+    .await;
+    service.clock.advance(TimeDelta::minutes(25));
+    person.submit(honest(&running, service)).await.expect(200);
+
+    let looked = told(service, &["rebuild-rollups", "--dry-run"]);
+    assert_eq!(
+        (&looked["users"], &looked["differed"]),
+        (&json!(1), &json!(0)),
+        "{looked}"
+    );
+    told(service, &["rebuild-rollups"]);
+    assert_eq!(boards(), 0, "and a rebuild brings none back");
     world.stop().await;
 }

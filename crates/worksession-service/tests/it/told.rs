@@ -163,6 +163,33 @@ async fn whoever_changed_a_webhook_last_is_told_that_it_was_switched_off() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_changes_a_hook_by_a_client_without_the_scope_email_does_not_change_whom_to_tell() {
+    let (service, broker) = service().await;
+    let project = service.team_project().await;
+    let path = format!("/api/team-projects/{project}/chat");
+    let ada = Person::verified(&service, 7);
+    ada.put(&path, hook()).await.expect(200);
+    let body = json!({"url": "https://hooks.example/x"});
+    let (webhook, _) = make(&ada, body.clone()).await;
+    let by_client = Person {
+        service: &service,
+        token: "nameless-7".to_owned(),
+    };
+    by_client.put(&path, hook()).await.expect(200);
+    let renamed = json!({"description": "renamed"});
+    by_client.put(&path_of(&webhook), renamed).await.expect(200);
+    // And of what it makes itself nobody is told.
+    make(&by_client, body).await;
+    assert_eq!(contacts(&service), 2);
+    chat_refuses(&broker, project, 2, "It answered 404").await;
+    receiver_refuses(&broker, &webhook, 2).await;
+    let mails = mails(&service).await;
+    let to: Vec<&str> = mails.iter().map(|mail| mail.to.as_str()).collect();
+    assert_eq!(to, ["person7@example.com"; 2]);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn with_a_hook_goes_whom_to_tell_of_it() {
     let (service, broker) = service().await;
     let project = service.team_project().await;

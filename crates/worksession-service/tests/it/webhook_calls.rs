@@ -236,6 +236,32 @@ async fn a_settled_call_is_made_again_once_however_many_ask() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_the_notifier_has_forgotten_ends_each_time_it_is_made_again() {
+    let world = World::start().await;
+    let ada = Person::member(&world.service, 7);
+    let (webhook, _) = make(&ada, json!({"url": URL})).await;
+    let call = test(&ada, &webhook).await;
+    let now = world.service.time.now();
+    world
+        .tell(&word(&call, 1, WebhookOutcome::Failed, now))
+        .await;
+    until(&ada, &webhook, "state", json!("failed")).await;
+    let id = call["id"].as_str().unwrap();
+    let path = format!("{}/deliveries/{id}/replay", path_of(&webhook));
+    for _ in 0..3 {
+        ada.post(&path, json!({})).await.expect(202);
+        let mut forgotten = word(&call, i64::MAX, WebhookOutcome::Failed, now);
+        (forgotten.attempts, forgotten.status_code) = (0, None);
+        forgotten.duration_ms = None;
+        forgotten.reason = Some("The call is not kept any more".to_owned());
+        world.tell(&forgotten).await;
+        let ended = until(&ada, &webhook, "state", json!("failed")).await;
+        assert_eq!(ended["reason"], "The call is not kept any more");
+    }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_that_is_switched_off_is_told_nothing_until_it_is_changed() {
     let world = World::start().await;
     let (_chat, _) = world.destinations();

@@ -93,7 +93,11 @@ pub(super) fn reopen(
         .optional()
 }
 
-/// Writes down how a call stands, unless a later word was heard before.
+/// The number of the notifier's word about a call that it has forgotten: no word comes after it.
+const FORGOTTEN: i64 = i64::MAX;
+
+/// Writes down how a call stands, unless a later word was heard before. One that was forgotten and is asked for again
+/// gets that word again.
 pub(crate) fn note(db: &mut Db, word: &WebhookAttempted) -> QueryResult<usize> {
     let state = match word.outcome {
         WebhookOutcome::Delivered => "delivered",
@@ -105,7 +109,11 @@ pub(crate) fn note(db: &mut Db, word: &WebhookAttempted) -> QueryResult<usize> {
     let next = word.next_attempt_at.map(|at| at.naive_utc());
     let older = log::table
         .filter(log::delivery_id.eq(word.delivery_id.to_string()))
-        .filter(log::step.lt(word.step));
+        .filter(
+            log::step
+                .lt(word.step)
+                .or(log::step.eq(FORGOTTEN).and(log::state.eq(PENDING))),
+        );
     let outcome = (
         log::state.eq(state),
         log::step.eq(word.step),

@@ -1,0 +1,30 @@
+//! What was taken in long ago is forgotten while the service runs.
+
+use test_kit::wait_until;
+
+use crate::identity::Service;
+use crate::identity_events::PATIENCE;
+use crate::rows;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_of_more_than_thirty_days_ago_are_forgotten_and_no_others() {
+    let (service, _stub) = Service::with_stub(0).await;
+    // The clock stands at 23 November 2026, 09:00. More than are deleted in one transaction.
+    rows::execute(
+        &service,
+        "INSERT INTO inbox (consumer, event_id, received_at) \
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500) \
+         SELECT 'somebody', 'old-' || i, '2026-10-24 08:59:59' FROM n; \
+         INSERT INTO inbox (consumer, event_id, received_at) VALUES ('somebody', 'young', '2026-10-24 09:00:01')",
+    );
+    let left = |which: &str| {
+        let sql = format!("SELECT count(*) AS number FROM inbox WHERE event_id LIKE '{which}%'");
+        rows::count(&service, &sql)
+    };
+    wait_until("the old ones to go", PATIENCE, async || {
+        (left("old") == 0).then_some(())
+    })
+    .await;
+    assert_eq!(left("young"), 1);
+    service.stop().await;
+}

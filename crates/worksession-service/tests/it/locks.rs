@@ -1,0 +1,35 @@
+//! Somebody else's transaction on PostgreSQL, that holds what it has locked until it is told to end.
+
+use db_kit::Db;
+use diesel::connection::SimpleConnection;
+use test_kit::wait_until;
+
+use crate::identity::Service;
+use crate::identity_events::PATIENCE;
+use crate::rows;
+
+/// A transaction that is open.
+pub struct Open(Db);
+
+impl Open {
+    /// Begins it with these statements.
+    pub fn begin(service: &Service, statements: &str) -> Self {
+        let mut db = service.database.pool(1).dedicated().unwrap();
+        db.batch_execute(&format!("BEGIN; {statements}")).unwrap();
+        Self(db)
+    }
+
+    pub fn commit(mut self) {
+        self.0.batch_execute("COMMIT").unwrap();
+    }
+}
+
+/// Waits until so many wait for a lock that somebody holds.
+pub async fn until_waiting(service: &Service, count: i64) {
+    let sql = "SELECT count(*) AS number FROM pg_stat_activity \
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    wait_until("somebody to wait for a lock", PATIENCE, async || {
+        (rows::count(service, sql) == count).then_some(())
+    })
+    .await;
+}

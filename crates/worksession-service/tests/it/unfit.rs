@@ -1,0 +1,96 @@
+//! Events that can be read and never be written down: they are set aside at once, and hold up nothing behind them.
+
+use broker::Outcome;
+use event_types::{EventData, NotificationFailed, SessionStarted, WebhookDue};
+use serde_json::json;
+use test_kit::{TestBackend, wait_until};
+use uuid::Uuid;
+
+use crate::identity_events::{PATIENCE, World, team_changed};
+use crate::person::Person;
+use crate::rows;
+use crate::webhooks::make;
+
+/// Sooner than a message that is tried again and again would be given up by the broker.
+async fn is_parked(world: &World) {
+    wait_until("the message to be parked", PATIENCE, async || {
+        (world.parked().await == 1).then_some(())
+    })
+    .await;
+}
+
+/// PostgreSQL keeps no NUL in a text; SQLite does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_word_of_the_notifier_with_a_nul_in_it_is_parked_and_what_comes_behind_it_is_shown() {
+    if TestBackend::current() != TestBackend::Postgres {
+        return;
+    }
+    let world = World::start().await;
+    let ada = Person::member(&world.service, 7);
+    let session = ada.start_coding().await;
+    let failed = |reason: &str| NotificationFailed {
+        event_id: Uuid::now_v7(),
+        about: SessionStarted::TYPE.to_owned(),
+        session_id: session["session_id"].as_str().unwrap().parse().unwrap(),
+        project_id: None,
+        at: world.service.time.now(),
+        also: Vec::new(),
+        reason: reason.to_owned(),
+    };
+    let words = [
+        failed("before"),
+        failed("The chat\u{0} is gone"),
+        failed("behind"),
+    ];
+    for word in &words {
+        world.tell(word).await;
+    }
+    is_parked(&world).await;
+    let shown = "SELECT count(*) AS number FROM notifications WHERE reason IN ('before', 'behind')";
+    wait_until("the others to be shown", PATIENCE, async || {
+        (rows::count(&world.service, shown) == 2).then_some(())
+    })
+    .await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_teams_name_with_a_nul_in_it_is_parked_and_what_comes_behind_it_is_heeded() {
+    if TestBackend::current() != TestBackend::Postgres {
+        return;
+    }
+    let world = World::start().await;
+    world.tell(&team_changed(3, "Eng\u{0}ines", false)).await;
+    is_parked(&world).await;
+    world.settle().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_makes_too_long_a_call_is_parked_and_the_next_one_is_told() {
+    let world = World::start().await;
+    let (_chat, _) = world.destinations();
+    let ada = Person::member(&world.service, 7);
+    make(&ada, json!({"url": "https://hooks.example/x"})).await;
+    ada.start_coding().await;
+    let due = world.told::<WebhookDue>(1).await.remove(0);
+    // As an event it is just short enough; with what a call adds it is not.
+    let (id, mut event) = (Uuid::now_v7(), json!(due.event));
+    event["id"] = json!(id);
+    event["data"]["padding"] = json!("");
+    let room = 64 * 1024 - event.to_string().len();
+    event["data"]["padding"] = json!("x".repeat(room));
+    let body = event.to_string().into_bytes();
+    let outcome = world.publish(id, SessionStarted::TYPE, body).await;
+    // RabbitMQ has it safe and parks it; the broker in memory has no place for that.
+    if TestBackend::current() == TestBackend::Sqlite {
+        assert!(matches!(outcome, Outcome::Parked(_)), "{outcome:?}");
+    } else {
+        is_parked(&world).await;
+    }
+    let plan = json!({"category": "study", "duration": 25});
+    ada.start(plan).await;
+    let due = world.told::<WebhookDue>(2).await;
+    assert_eq!(due[1].event.data["category"], "study");
+    world.stop().await;
+}

@@ -16,6 +16,7 @@ mod intake;
 mod mail;
 mod metrics;
 mod providers;
+mod reach;
 mod running;
 mod scheduler;
 mod schema;

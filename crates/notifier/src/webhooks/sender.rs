@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::model::{Answer, Job, Reply};
 use super::signature::sign;
+use crate::reach::forbidden;
 
 /// Opens a webhook's target, signs and posts. Address and secrets are in clear nowhere but here.
 #[derive(Debug, Clone)]
@@ -50,6 +51,9 @@ impl Sender {
             Ok(url) => self.guard.post(&url, body.clone(), &headers).await,
             Err(error) => Err(error),
         };
+        if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {
+            log::warn!("the webhook {} is not called: {why}", job.call.webhook_id);
+        }
         judge(answered, began.elapsed())
     }
 
@@ -75,17 +79,16 @@ fn judge(answered: Result<guard::Answer, GuardError>, took: Duration) -> Answer 
     let status = answered.as_ref().ok().map(|answer| answer.status);
     let reply = Reply { status, took };
     match answered {
-        Err(
-            error @ (GuardError::InvalidUrl
-            | GuardError::SchemeNotAllowed
-            | GuardError::ForbiddenAddress),
-        ) => Answer::Gone {
+        Err(error @ GuardError::InvalidUrl) => Answer::Gone {
             reply,
             reason: format!("The address cannot be called: {error}"),
         },
         Err(error) => Answer::Later {
             reply,
-            reason: format!("The receiver gave no answer: {error}"),
+            reason: match forbidden(error) {
+                Some(why) => format!("The address is not called: {why}"),
+                None => format!("The receiver gave no answer: {error}"),
+            },
             wait: None,
             maybe_taken: matches!(error, GuardError::Timeout | GuardError::Broken),
         },
@@ -156,7 +159,20 @@ mod tests {
                 "{error}"
             );
         }
-        let answer = judge(Err(GuardError::ForbiddenAddress), TOOK);
+        let answer = judge(Err(GuardError::InvalidUrl), TOOK);
         assert!(matches!(answer, Answer::Gone { .. }));
+        for (error, setting) in [
+            (
+                GuardError::ForbiddenAddress,
+                "NOTIFIER__HTTP__ALLOWED_CIDRS",
+            ),
+            (GuardError::SchemeNotAllowed, "NOTIFIER__HTTP__ALLOW_PLAIN"),
+        ] {
+            let answer = judge(Err(error), TOOK);
+            assert!(
+                matches!(&answer, Answer::Later { reason, maybe_taken: false, .. } if reason.contains(setting)),
+                "{answer:?}"
+            );
+        }
     }
 }

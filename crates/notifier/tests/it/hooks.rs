@@ -143,22 +143,37 @@ async fn one_hook_hears_one_message_in_an_interval() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_inside_our_own_network_is_never_called() {
-    let stage = Stage::set_with(Clock::system(), |config| {
-        config.http.allowed_cidrs.0.clear()
-    })
-    .await;
+async fn an_address_inside_our_own_network_is_not_called_and_kept_until_the_operator_allows_it() {
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let mut stage = Stage::set_with(clock, |config| config.http.allowed_cidrs.0.clear()).await;
     stage.configure(3, 1, Some("a")).await;
-    let id = stage.begin(3, Some(1), "knock").await;
-    assert_eq!(stage.word_of(id).await.0, "notification.failed.v1");
-    let (_, data) = stage
-        .word(|event| event.event_type == "integration.disabled.v1")
-        .await;
+    let retries = async |count: u64| {
+        let noted =
+            async || (stage.figure("notification_retries_total").await == count).then_some(());
+        wait_until("the retry to be noted", PATIENCE, noted).await;
+    };
+    let test = stage.test(1).await;
+    retries(1).await;
+    hand.advance(TimeDelta::seconds(60));
+    let told = stage.tested(test).await;
+    assert_eq!(told.outcome, "failed");
     assert_eq!(
-        data["reason"],
-        "The chat address cannot be called: the address is not a public one"
+        told.reason.as_deref(),
+        Some(
+            "The chat address is not called: it is not a public one, and NOTIFIER__HTTP__ALLOWED_CIDRS does not name it"
+        )
     );
+    let kept = stage.begin(3, Some(1), "knock").await;
+    retries(2).await;
     assert!(stage.chat.messages().is_empty());
+    assert_eq!(stage.figure("integrations_disabled_total").await, 0);
+
+    stage.stop().await;
+    stage.config.http.allowed_cidrs.0 = vec!["127.0.0.0/8".parse().unwrap()];
+    stage.start().await;
+    hand.advance(TimeDelta::minutes(30));
+    assert_eq!(stage.word_of(kept).await.0, "notification.delivered.v1");
+    assert!(stage.chat.next_message().await.text().contains("knock"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

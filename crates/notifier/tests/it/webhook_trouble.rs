@@ -169,25 +169,37 @@ async fn a_receiver_that_hangs_delays_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_inside_our_own_network_is_never_called() {
-    let stage = Stage::set_with(Clock::system(), |config| {
-        config.http.allowed_cidrs.0.clear();
-    })
-    .await;
+async fn an_address_inside_our_own_network_is_not_called_and_kept_until_the_operator_allows_it() {
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let mut stage = Stage::set_with(clock, |config| config.http.allowed_cidrs.0.clear()).await;
+    let mut calls = Vec::new();
     for (webhook, url) in [
         (5, stage.chat.hook("a")),
         (6, "http://[::1]:9/x".to_owned()),
     ] {
         stage.webhook_at(webhook, 1, &url).await;
         let (call, _) = stage.due(webhook, 1).await;
-        stage.ends(call, WebhookOutcome::Failed).await;
-        let off = stage.disabled(webhook).await;
+        let word = stage.ends(call, WebhookOutcome::Pending).await;
+        let reason = word.reason.unwrap();
         assert!(
-            off.reason.starts_with("The address cannot be called"),
-            "{off:?}"
+            reason.starts_with("The address is not called: it is not a public one")
+                && reason.contains("NOTIFIER__HTTP__ALLOWED_CIDRS"),
+            "{reason}"
         );
+        calls.push(call);
     }
     assert!(stage.chat.messages().is_empty());
+    assert_eq!(stage.figure("webhooks_disabled_total").await, 0);
+
+    stage.stop().await;
+    stage.config.http.allowed_cidrs.0 = vec!["127.0.0.0/8".parse().unwrap()];
+    stage.start().await;
+    hand.advance(TimeDelta::seconds(5));
+    let word = stage.attempted(calls[0], 2).await;
+    assert_eq!(word.outcome, WebhookOutcome::Delivered);
+    // The other is still not allowed.
+    let word = stage.attempted(calls[1], 2).await;
+    assert_eq!(word.outcome, WebhookOutcome::Pending);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,104 +1,16 @@
 //! What each chat insists on, and how it says no.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::Said;
 use crate::ChatMessage;
 
-/// The secret in every strict chat's address, or its token.
-const SECRET: &str = "x7hq9s2vtbd3zkfn5wmc8pjr4e";
 /// The only room of a strict Matrix, as it stands in a path.
-const ROOM: &str = "%21focus%3Amatrix%2Eexample";
+pub(super) const ROOM: &str = "%21focus%3Amatrix%2Eexample";
 
-/// A chat that takes only what the real one takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ChatKind {
-    /// Incoming webhooks with blocks.
-    Slack,
-    /// Webhooks with embeds.
-    Discord,
-    /// Incoming webhooks in Slack's shape.
-    Mattermost,
-    /// The client-server API.
-    Matrix,
-    /// Incoming integrations.
-    RocketChat,
-    /// The Slack-compatible incoming webhook.
-    Zulip,
-}
-
-/// A status and a body.
-pub(crate) type Said = (u16, String);
-
-impl ChatKind {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Slack,
-        Self::Discord,
-        Self::Mattermost,
-        Self::Matrix,
-        Self::RocketChat,
-        Self::Zulip,
-    ];
-
-    /// What a project's chat is set to for this one, at `server`.
-    pub fn settings(self, server: &str) -> Value {
-        let hook = |provider: &str, path: String| json!({"provider": provider, "webhook_url": format!("{server}{path}")});
-        match self {
-            Self::Slack => hook("slack", format!("/services/T024/B19/{SECRET}")),
-            Self::Discord => hook("discord", format!("/api/webhooks/8812/{SECRET}")),
-            Self::Mattermost => hook("mattermost", format!("/hooks/{SECRET}")),
-            Self::RocketChat => hook("rocketchat", format!("/hooks/65f1c0/{SECRET}")),
-            Self::Zulip => hook(
-                "zulip",
-                format!("/api/v1/external/slack_incoming?api_key={SECRET}&stream=focus"),
-            ),
-            Self::Matrix => json!({
-                "provider": "matrix", "homeserver_url": server, "room_id": "!focus:matrix.example",
-                "access_token": SECRET
-            }),
-        }
-    }
-
-    /// What this chat says to one who is to wait for so many milliseconds, and its `Retry-After` if it has one.
-    pub fn too_many(self, wait: u64) -> (String, Option<String>) {
-        let seconds = Duration::from_millis(wait).as_secs_f64();
-        match self {
-            Self::Discord => {
-                let said = json!({"message": "You are being rate limited.", "retry_after": seconds, "global": false});
-                (said.to_string(), None)
-            }
-            Self::Zulip => {
-                let said =
-                    json!({"result": "error", "code": "RATE_LIMIT_HIT", "retry-after": seconds});
-                (said.to_string(), None)
-            }
-            Self::Matrix => {
-                let said = json!({"errcode": "M_LIMIT_EXCEEDED", "retry_after_ms": wait});
-                (said.to_string(), None)
-            }
-            _ => (String::new(), Some(wait.div_ceil(1_000).to_string())),
-        }
-    }
-
-    /// What it says to a call; `known` is false once the address was taken back.
-    pub(crate) fn answer(self, call: &ChatMessage, known: bool) -> Said {
-        let secret = |secret: &str| known && secret == SECRET;
-        let said = match self {
-            Self::Slack => slack(call, secret),
-            Self::Discord => discord(call, secret),
-            Self::Mattermost => mattermost(call, secret),
-            Self::Matrix => matrix(call, secret),
-            Self::RocketChat => rocket_chat(call, secret),
-            Self::Zulip => zulip(call, secret),
-        };
-        said.unwrap_or_else(|no| no)
-    }
-}
-
-fn slack(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn slack(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
     let no = |status, word: &'static str| move || (status, word.to_owned());
     let path: Vec<&str> = call.path.split('/').collect();
     let ["", "services", _, _, given] = path[..] else {
@@ -123,7 +35,7 @@ fn slack(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said
     Ok((200, "ok".to_owned()))
 }
 
-fn discord(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn discord(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
     let no =
         |status, code: u32| move || (status, json!({"message": "No", "code": code}).to_string());
     let path: Vec<&str> = call.path.split('/').collect();
@@ -172,7 +84,7 @@ fn discord(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Sa
     Ok((204, String::new()))
 }
 
-fn mattermost(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn mattermost(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
     let no = |status: u16, id: &str| {
         let said =
             json!({"id": format!("web.incoming_webhook.{id}.app_error"), "status_code": status});
@@ -209,7 +121,7 @@ fn mattermost(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said,
     Ok((200, "ok".to_owned()))
 }
 
-fn matrix(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn matrix(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
     let no = |status, code: &str| {
         let said = json!({"errcode": code, "error": "No"}).to_string();
         move || (status, said)
@@ -238,7 +150,7 @@ fn matrix(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Sai
     ))
 }
 
-fn rocket_chat(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn rocket_chat(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
     let no = |status, word: &str| {
         let said = json!({"success": false, "error": word}).to_string();
         move || (status, said)
@@ -267,7 +179,7 @@ fn rocket_chat(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said
     Ok((200, json!({"success": true}).to_string()))
 }
 
-fn zulip(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+pub(super) fn zulip(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
     let no = |status, code: &str| {
         let said = json!({"result": "error", "msg": "No", "code": code}).to_string();
         move || (status, said)
@@ -322,90 +234,4 @@ fn within(text: &Value, least: usize, most: usize) -> bool {
 
 fn list(value: &Value) -> Vec<Value> {
     value.as_array().cloned().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Instant;
-
-    use super::*;
-    use crate::ChatReply;
-
-    fn call(kind: ChatKind, body: Value) -> ChatMessage {
-        let settings = kind.settings("");
-        let hook = settings["webhook_url"].as_str();
-        let room = format!("/_matrix/client/v3/rooms/{ROOM}/send/m.room.message/1");
-        let (path, query) = hook.map_or((room.as_str(), ""), |hook| {
-            hook.split_once('?').unwrap_or((hook, ""))
-        });
-        let header = |name: &str, value: String| (name.to_owned(), value);
-        ChatMessage {
-            method: if kind == ChatKind::Matrix {
-                "PUT"
-            } else {
-                "POST"
-            }
-            .to_owned(),
-            path: path.to_owned(),
-            query: query.to_owned(),
-            headers: vec![
-                header("content-type", "application/json".to_owned()),
-                header("authorization", format!("Bearer {SECRET}")),
-            ],
-            raw: body.to_string().into_bytes(),
-            body,
-            at: Instant::now(),
-            reply: ChatReply::Status(200),
-        }
-    }
-
-    fn good(kind: ChatKind) -> Value {
-        match kind {
-            ChatKind::Discord => json!({"content": "x", "allowed_mentions": {"parse": []}}),
-            ChatKind::Matrix => json!({
-                "msgtype": "m.notice", "body": "x", "format": "org.matrix.custom.html", "formatted_body": "x"
-            }),
-            _ => json!({"text": "x"}),
-        }
-    }
-
-    #[test]
-    fn a_strict_chat_takes_what_is_right_and_nothing_that_is_not() {
-        for kind in ChatKind::ALL {
-            let text = match kind {
-                ChatKind::Discord => "content",
-                ChatKind::Matrix => "body",
-                _ => "text",
-            };
-            let status = |change: fn(&mut ChatMessage)| {
-                let mut call = call(kind, good(kind));
-                change(&mut call);
-                kind.answer(&call, true).0
-            };
-            assert!((200..300).contains(&status(|_| ())), "{kind:?}");
-            assert!(
-                status(|call| call.method = "GET".to_owned()) >= 400,
-                "{kind:?}"
-            );
-            assert_eq!(
-                status(|call| call.path = "/other".to_owned()),
-                404,
-                "{kind:?}"
-            );
-            assert!(status(|call| call.body = Value::Null) >= 400, "{kind:?}");
-            let mut empty = call(kind, good(kind));
-            empty.body[text] = "".into();
-            assert!(kind.answer(&empty, true).0 >= 400, "{kind:?}");
-            let mut long = call(kind, good(kind));
-            long.body[text] = "x".repeat(70_000).into();
-            assert!(kind.answer(&long, true).0 >= 400, "{kind:?}");
-            let gone = kind.answer(&call(kind, good(kind)), false).0;
-            let expected: &[u16] = if kind == ChatKind::Mattermost {
-                &[400]
-            } else {
-                &[401, 404]
-            };
-            assert!(expected.contains(&gone), "{kind:?} {gone}");
-        }
-    }
 }

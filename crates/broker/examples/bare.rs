@@ -22,7 +22,7 @@ use lapin::{BasicProperties, Connection, ConnectionProperties, ExchangeKind};
 const BATCH: usize = 500;
 const BATCHES: usize = 2;
 /// As a consumer of batches is sent ahead.
-const PREFETCH: u16 = 400;
+const PREFETCH: u16 = 1_000;
 /// About what an event of a started session takes.
 const BODY: [u8; 1_000] = [b'x'; 1_000];
 /// The queues that such an event reaches.

@@ -95,7 +95,7 @@ pub struct BatchOptions {
 
 impl Default for BatchOptions {
     fn default() -> Self {
-        Self { most: 200 }
+        Self { most: 500 }
     }
 }
 

@@ -8,9 +8,11 @@ CREATE TABLE outbox (
     state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'unroutable')),
     available_at TIMESTAMP NOT NULL,
     lease_owner TEXT,
+    -- Leases since it was last given back: the second one says that the first ran out.
     attempts BIGINT NOT NULL DEFAULT 0
 );
-CREATE INDEX outbox_due ON outbox (available_at, id) WHERE state = 'pending';
+-- By age alone: a lease then changes nothing that is indexed.
+CREATE INDEX outbox_waiting ON outbox (id) WHERE state = 'pending';
 -- So that looking for what no queue wanted costs nothing while there is none.
 CREATE INDEX outbox_unroutable ON outbox (id) WHERE state = 'unroutable';
 

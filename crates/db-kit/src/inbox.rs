@@ -8,7 +8,7 @@ use diesel::sql_types::{Array, BigInt, Text, Timestamp};
 use uuid::Uuid;
 
 use crate::schema::inbox;
-use crate::{Db, on_backend};
+use crate::{Db, on_backend, prepared};
 
 /// Records an event for a consumer; false when it was there before and must change nothing again.
 ///
@@ -44,15 +44,16 @@ pub fn record_all(
     match db {
         Db::Pg(conn) if event_ids.len() > 1 => {
             let ids: Vec<String> = event_ids.iter().map(Uuid::to_string).collect();
-            let inserted: Vec<Recorded> = diesel::sql_query(
-                "INSERT INTO inbox (consumer, event_id, received_at) \
-                 SELECT $1, event_id, $2 FROM unnest($3) AS event_id ON CONFLICT DO NOTHING RETURNING event_id",
-            )
-            .bind::<Text, _>(consumer)
-            .bind::<Timestamp, _>(now)
-            .bind::<Array<Text>, _>(ids)
-            .load(conn)?;
-            let ids = inserted.iter().map(|row| row.event_id.parse());
+            let inserted: Vec<String> =
+                prepared::<Text>("INSERT INTO inbox (consumer, event_id, received_at) SELECT ")
+                    .bind::<Text, _>(consumer)
+                    .sql(", event_id, ")
+                    .bind::<Timestamp, _>(now)
+                    .sql(" FROM unnest(")
+                    .bind::<Array<Text>, _>(ids)
+                    .sql(") AS event_id ON CONFLICT DO NOTHING RETURNING event_id")
+                    .load(conn)?;
+            let ids = inserted.iter().map(|id| id.parse());
             Ok(ids.filter_map(Result::ok).collect())
         }
         _ => {
@@ -65,12 +66,6 @@ pub fn record_all(
             Ok(recorded)
         }
     }
-}
-
-#[derive(QueryableByName)]
-struct Recorded {
-    #[diesel(sql_type = Text)]
-    event_id: String,
 }
 
 /// When the oldest event was taken in that is still remembered.

@@ -10,18 +10,22 @@ use openssl_sys as _;
 use pq_sys as _;
 
 mod connection;
+mod count;
 mod error;
 pub mod inbox;
 pub mod migrations;
 pub mod outbox;
 mod pool;
+mod prepared;
 mod schema;
 mod url;
 
 pub use connection::{Backend, Db};
+pub use count::{COUNTED, count_some};
 pub use error::{DbError, is_unique_violation};
 pub use migrations::Migrations;
 pub use pool::{Pool, PoolOptions};
+pub use prepared::prepared;
 pub use url::{DatabaseUrl, InvalidDatabaseUrl};
 
 /// The Diesel backend of [`Db`], for `Queryable` bounds and boxed queries.

@@ -3,17 +3,18 @@
 
 mod aside;
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
+use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Text, Timestamp};
+use diesel::sql_types::{Array, BigInt, Bool, Text, Timestamp};
 use event_types::{Event, EventData};
 use uuid::{NoContext, Uuid};
 
+use crate::count::count_some;
 use crate::schema::outbox;
-use crate::{Db, on_backend};
+use crate::{Db, on_backend, prepared};
 
 pub use aside::{
     UnroutableRow, count_unroutable, drop_unroutable, list_unroutable, retry_unroutable,
@@ -38,7 +39,7 @@ pub struct NewOutboxRow {
 }
 
 /// An event that was leased to a relay.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Queryable)]
 pub struct OutboxRow {
     /// The event's id.
     pub id: String,
@@ -48,19 +49,14 @@ pub struct OutboxRow {
     pub routing_key: String,
     /// The encoded event.
     pub body: String,
-    /// How often it was leased, this time included.
-    pub attempts: i64,
     /// Another lease ran out before its relay said what became of it: a copy may be out already.
     pub reclaimed: bool,
 }
 
-/// The most waiting rows that are counted: a backlog of any length costs the same to look at.
-pub const COUNTED: i64 = 10_000;
-
 /// How much waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutboxStats {
-    /// Rows that wait or are under way, [`COUNTED`] at most.
+    /// Rows that wait or are under way, [`crate::COUNTED`] at most.
     pub pending: i64,
     /// When the oldest of them was written.
     pub oldest: Option<NaiveDateTime>,
@@ -150,16 +146,20 @@ pub fn insert_all(db: &mut Db, rows: &[NewOutboxRow]) -> QueryResult<()> {
             let keys: Vec<&str> = rows.iter().map(|row| row.routing_key).collect();
             let bodies: Vec<&str> = rows.iter().map(|row| row.body.as_str()).collect();
             let times: Vec<NaiveDateTime> = rows.iter().map(|row| row.created_at).collect();
-            diesel::sql_query(
+            prepared::<Bool>(
                 "INSERT INTO outbox (id, exchange, routing_key, body, created_at, available_at) \
-                 SELECT id, exchange, routing_key, body, at, at \
-                 FROM unnest($1, $2, $3, $4, $5) AS new (id, exchange, routing_key, body, at)",
+                 SELECT id, exchange, routing_key, body, at, at FROM unnest(",
             )
             .bind::<Array<Text>, _>(ids)
+            .sql(", ")
             .bind::<Array<Text>, _>(exchanges)
+            .sql(", ")
             .bind::<Array<Text>, _>(keys)
+            .sql(", ")
             .bind::<Array<Text>, _>(bodies)
+            .sql(", ")
             .bind::<Array<Timestamp>, _>(times)
+            .sql(") AS new (id, exchange, routing_key, body, at)")
             .execute(conn)
             .map(drop)
         }
@@ -167,10 +167,10 @@ pub fn insert_all(db: &mut Db, rows: &[NewOutboxRow]) -> QueryResult<()> {
     }
 }
 
-/// Leases up to `limit` rows that nobody holds, the oldest first.
+/// Leases up to `limit` rows that nobody holds, the oldest first, those behind the id `after`, in one statement.
 ///
-/// Call it in a write transaction of its own: of several relays each then gets rows of its own. A lease
-/// that runs out makes its rows free again.
+/// Of several relays each gets rows of its own. A lease that runs out makes its rows free again. No column changes that
+/// is indexed: on PostgreSQL the new version of a row then stays on its page and costs no entry in any index.
 ///
 /// # Errors
 /// Any database error.
@@ -180,58 +180,28 @@ pub fn lease(
     now: NaiveDateTime,
     lease: Duration,
     limit: i64,
+    after: &str,
 ) -> QueryResult<Vec<OutboxRow>> {
-    let columns = (
-        outbox::id,
-        outbox::exchange,
-        outbox::routing_key,
-        outbox::body,
-        outbox::attempts,
-    );
-    let due = outbox::table
-        .filter(is_pending().and(outbox::available_at.le(now)))
-        .order((outbox::available_at, outbox::id))
-        .limit(limit)
-        .select((outbox::id, outbox::lease_owner));
-    let due: Vec<(String, Option<String>)> = match db {
-        // The lock is skipped, not waited for: other relays' rows are none of ours.
-        Db::Pg(conn) => due.for_update().skip_locked().load(conn)?,
-        Db::Sqlite(conn) => due.load(conn)?,
+    // The lock is skipped, not waited for: other relays' rows are none of ours.
+    let (these, end) = match db {
+        Db::Pg(_) => ("= ANY(ARRAY(", " FOR UPDATE SKIP LOCKED))"),
+        Db::Sqlite(_) => ("IN (", ")"),
     };
-    if due.is_empty() {
-        return Ok(Vec::new());
-    }
-    let ids: Vec<&str> = due.iter().map(|(id, _)| id.as_str()).collect();
-    let reclaimed: HashSet<&str> = due
-        .iter()
-        .filter(|(_, owner)| owner.is_some())
-        .map(|(id, _)| id.as_str())
-        .collect();
-    let changes = (
-        outbox::available_at.eq(now + lease),
-        outbox::lease_owner.eq(owner),
-        outbox::attempts.eq(outbox::attempts + 1),
-    );
-    let leased: Vec<(String, String, String, String, i64)> = on_backend!(db, conn => {
-        diesel::update(outbox::table.filter(outbox::id.eq_any(&ids)).filter(outbox::available_at.le(now)))
-            .set(changes)
-            .returning(columns)
-            .load(conn)
-    })?;
-    let mut rows: Vec<OutboxRow> = leased
-        .into_iter()
-        .map(|(id, exchange, routing_key, body, attempts)| {
-            let reclaimed = reclaimed.contains(id.as_str());
-            OutboxRow {
-                id,
-                exchange,
-                routing_key,
-                body,
-                attempts,
-                reclaimed,
-            }
-        })
-        .collect();
+    let leased = prepared::<(Text, Text, Text, Text, Bool)>("UPDATE outbox SET available_at = ")
+        .bind::<Timestamp, _>(now + lease)
+        .sql(", lease_owner = ")
+        .bind::<Text, _>(owner)
+        .sql(", attempts = attempts + 1 WHERE id ")
+        .sql(these)
+        .sql("SELECT id FROM outbox WHERE state = 'pending' AND available_at <= ")
+        .bind::<Timestamp, _>(now)
+        .sql(" AND id > ")
+        .bind::<Text, _>(after)
+        .sql(" ORDER BY id LIMIT ")
+        .bind::<BigInt, _>(limit)
+        .sql(end)
+        .sql(" RETURNING id, exchange, routing_key, body, attempts > 1");
+    let mut rows: Vec<OutboxRow> = on_backend!(db, conn => leased.load(conn))?;
     rows.sort_by(|a, b| a.id.cmp(&b.id));
     Ok(rows)
 }
@@ -258,6 +228,7 @@ pub fn release(
     let free = (
         outbox::available_at.eq(available_at),
         outbox::lease_owner.eq(None::<String>),
+        outbox::attempts.eq(0),
     );
     on_backend!(db, conn => diesel::update(outbox::table.filter(outbox::id.eq_any(ids)).filter(ours))
         .set(free)
@@ -279,10 +250,7 @@ pub fn mark_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
 /// # Errors
 /// Any database error.
 pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
-    let counted = diesel::sql_query(format!(
-        "SELECT count(*) AS count FROM (SELECT 1 AS one FROM outbox WHERE state = 'pending' LIMIT {COUNTED}) AS counted"
-    ));
-    let Count { count: pending } = on_backend!(db, conn => counted.get_result(conn))?;
+    let pending = count_some(db, "outbox WHERE state = 'pending'")?;
     // Ids sort by time, and only they are indexed.
     let oldest = outbox::table
         .filter(is_pending())
@@ -298,24 +266,21 @@ pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
     })
 }
 
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
-
-/// The earliest moment at which a waiting row can be leased.
+/// Whether a row can be leased. Looks past those that are under way, of which there are few.
 ///
 /// # Errors
 /// Any database error.
-pub fn next_due(db: &mut Db) -> QueryResult<Option<NaiveDateTime>> {
-    outbox::table
-        .filter(is_pending())
-        .select(diesel::dsl::min(outbox::available_at))
-        .first(db)
+pub fn is_any_due(db: &mut Db, now: NaiveDateTime) -> QueryResult<bool> {
+    let due = outbox::table
+        .filter(is_pending().and(outbox::available_at.le(now)))
+        .order(outbox::id)
+        .select(outbox::id)
+        .first::<String>(db)
+        .optional()?;
+    Ok(due.is_some())
 }
 
 /// Written out rather than bound: only then does SQLite see that the index of what waits serves it.
 fn is_pending() -> diesel::expression::SqlLiteral<diesel::sql_types::Bool> {
-    diesel::dsl::sql("outbox.state = 'pending'")
+    sql("outbox.state = 'pending'")
 }

@@ -10,12 +10,14 @@
 )]
 #![allow(missing_docs, reason = "code of the table macro")]
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use chrono::{NaiveDateTime, TimeDelta};
 use db_kit::outbox::{self, NewOutboxRow};
-use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions, inbox, is_unique_violation};
-use diesel::connection::SimpleConnection;
+use db_kit::{DatabaseUrl, Db, DbError, Pool, PoolOptions, inbox, is_unique_violation};
+use diesel::connection::{InstrumentationEvent, SimpleConnection};
 use diesel::prelude::*;
 use uuid::Uuid;
 
@@ -223,6 +225,7 @@ async fn relays_that_lease_at_once_get_different_rows() {
                     at(1),
                     Duration::from_secs(30),
                     60,
+                    "",
                 )?)
             })
             .await
@@ -269,11 +272,36 @@ async fn relays_that_lease_at_once_get_different_rows() {
                 at(31),
                 Duration::from_secs(30),
                 200,
+                "",
             )?)
         })
         .await
         .unwrap();
-    assert!(again.len() == b.len() && again.iter().all(|row| row.attempts == 2));
+    assert!(again.len() == b.len() && again.iter().all(|row| row.reclaimed));
+}
+
+#[test]
+fn a_statement_kept_as_text_is_prepared_once_a_connection() {
+    let fresh = fresh(tables());
+    let lease = |db: &mut Db, after: &str| {
+        outbox::lease(db, "a", at(1), Duration::from_secs(30), 60, after).unwrap();
+    };
+    let (counted, kept) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (count, keep) = (counted.clone(), kept.clone());
+    fresh
+        .pool
+        .read_blocking::<_, DbError>(|db| {
+            db.set_instrumentation(move |event: InstrumentationEvent<'_>| match event {
+                InstrumentationEvent::StartQuery { .. } => drop(count.fetch_add(1, SeqCst)),
+                InstrumentationEvent::CacheQuery { .. } => drop(keep.fetch_add(1, SeqCst)),
+                _ => {}
+            });
+            lease(db, "");
+            lease(db, "0");
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!((counted.load(SeqCst), kept.load(SeqCst)), (2, 1));
 }
 
 #[tokio::test]
@@ -305,6 +333,24 @@ async fn what_was_taken_in_is_forgotten_oldest_first_and_a_few_at_a_time() {
         Ok(inbox::oldest(db)?)
     });
     assert_eq!(change.await.unwrap(), Some(at(5)));
+}
+
+#[tokio::test]
+async fn a_text_with_a_nul_is_refused_for_good_or_kept_as_it_is() {
+    let fresh = fresh("CREATE TABLE notes (text TEXT NOT NULL)");
+    let write = fresh.pool.write_one::<_, DbError, _>(|db| {
+        let text = diesel::sql_query("INSERT INTO notes (text) VALUES ($1)")
+            .bind::<diesel::sql_types::Text, _>("before\0after");
+        Ok(db_kit::on_backend!(db, conn => text.execute(conn))?)
+    });
+    match fresh.pool.backend() {
+        db_kit::Backend::Postgres => {
+            let refused = write.await.unwrap_err();
+            assert!(refused.is_lasting(), "{refused}");
+            assert!(refused.to_string().contains("invalid byte sequence"));
+        }
+        db_kit::Backend::Sqlite => assert_eq!(write.await.unwrap(), 1),
+    }
 }
 
 const SAMPLE: diesel_migrations::EmbeddedMigrations =

@@ -34,7 +34,7 @@ impl Figures {
             )?,
             waiting: IntGauge::new(
                 "notifications_waiting",
-                "Notifications that are not settled yet",
+                "Notifications that are not settled yet, counted up to 10,000",
             )?,
         };
         registry.register(Box::new(figures.settled.clone()))?;
@@ -74,7 +74,10 @@ impl MailFigures {
                 "mail_possible_duplicates_total",
                 "Mails of which nobody knows whether the server took them: it did not answer in time, or the sender died",
             )?,
-            waiting: IntGauge::new("mails_waiting", "Mails that are not settled yet")?,
+            waiting: IntGauge::new(
+                "mails_waiting",
+                "Mails that are not settled yet, counted up to 10,000",
+            )?,
         };
         registry.register(Box::new(figures.settled.clone()))?;
         registry.register(Box::new(figures.retries.clone()))?;
@@ -117,7 +120,7 @@ impl WebhookFigures {
             )?,
             waiting: IntGauge::new(
                 "webhook_calls_waiting",
-                "Calls of webhooks that are not settled yet",
+                "Calls of webhooks that are not settled yet, counted up to 10,000",
             )?,
         };
         registry.register(Box::new(figures.told.clone()))?;

@@ -13,6 +13,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 /// left some.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
+/// How long after a look the next one is put off at most, so that hooks that come due in the meantime are taken together.
+const GATHER: Duration = Duration::from_millis(5);
+
 /// How long what was due and could not be taken is left alone.
 const LOCKED: Duration = Duration::from_millis(10);
 
@@ -130,10 +133,11 @@ impl<W: Work> Worker<W> {
         // At once, too: what a process that died had not got to is found then.
         let mut housekeeping = interval(COUNT_EVERY);
         housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut look_at = Instant::now();
+        let (mut look_at, mut gathered_at) = (Instant::now(), Instant::now());
         loop {
             let room = self.work.room(runs.len());
             if room > 0 && Instant::now() >= look_at {
+                gathered_at = Instant::now() + GATHER;
                 look_at = Instant::now() + self.look(room, &mut runs).await;
             }
             let room = self.work.room(runs.len()) > 0;
@@ -143,13 +147,17 @@ impl<W: Work> Worker<W> {
                 _ = housekeeping.tick() => self.keep_house().await,
                 Some(_) = runs.join_next(), if !runs.is_empty() => {
                     while runs.try_join_next().is_some() {}
-                    look_at = Instant::now();
+                    look_at = look_at.min(gathered_at);
                 }
-                () = wake.notified() => look_at = Instant::now(),
+                () = wake.notified() => look_at = look_at.min(gathered_at),
                 () = sleep_until(look_at), if room => {}
             }
         }
         while runs.join_next().await.is_some() {}
+        // What has come and was not looked at would wait for the next process to find it.
+        if let Err(error) = self.work.next_due().await {
+            log::debug!("the {} are left as they are: {error}", W::NAME);
+        }
     }
 
     /// Takes what is due and says how long to wait before the next look.
@@ -165,10 +173,11 @@ impl<W: Work> Worker<W> {
             // Locked by somebody else, or let go: the row says when it is due next, and is asked again soon.
             Ok(Ok(jobs)) if jobs.is_empty() => LOCKED,
             Ok(Ok(jobs)) => {
+                let some_left = jobs.len() >= room.min(W::AT_A_TIME);
                 for job in jobs {
                     runs.spawn(self.clone().work_off(job));
                 }
-                Duration::ZERO
+                if some_left { Duration::ZERO } else { GATHER }
             }
             Ok(Err(due)) => due.unwrap_or(LOOK_EVERY).min(LOOK_EVERY),
             Err(error) => {

@@ -13,6 +13,7 @@ diesel::table! {
         due_at -> Nullable<Timestamp>,
         lease_owner -> Nullable<Text>,
         updated_at -> Timestamp,
+        sending -> Nullable<Text>,
     }
 }
 

@@ -1,8 +1,8 @@
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use db_kit::outbox::{self, OutboxRow};
-use db_kit::{DbError, Pool};
+use db_kit::{Db, DbError, Pool};
 use event_types::Exchange;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -19,6 +19,8 @@ pub(super) struct Outbox {
     metrics: Option<Metrics>,
     /// Who holds the leases: this relay, in this run of its process.
     owner: String,
+    /// The last row that a queue refused: it is free again at once, and older than all that other queues wait for.
+    refused: Mutex<String>,
 }
 
 /// Rows that were leased together.
@@ -58,6 +60,7 @@ impl Outbox {
             options,
             metrics,
             owner,
+            refused: Mutex::default(),
         }
     }
 
@@ -66,11 +69,10 @@ impl Outbox {
     pub(super) async fn lease(&self, woken: bool) -> Result<Batch, DbError> {
         let now = (self.options.now)();
         if !woken
-            && self
+            && !self
                 .pool
-                .read::<_, DbError, _>(|db| Ok(outbox::next_due(db)?))
+                .read::<_, DbError, _>(move |db| Ok(outbox::is_any_due(db, now)?))
                 .await?
-                .is_none_or(|due| due > now)
         {
             return Ok(Batch {
                 rows: Vec::new(),
@@ -78,11 +80,17 @@ impl Outbox {
             });
         }
         let (owner, lease, limit) = (self.owner.clone(), self.options.lease, self.options.batch);
+        let after = std::mem::take(&mut *self.refused());
+        let from_start = after.is_empty();
         let rows: Vec<OutboxRow> = self
             .pool
-            .write_tx::<_, DbError, _>(move |db| Ok(outbox::lease(db, &owner, now, lease, limit)?))
+            .write_one::<_, DbError, _>(move |db| {
+                Ok(outbox::lease(db, &owner, now, lease, limit, &after)?)
+            })
             .await?;
-        let more = i64::try_from(rows.len()).is_ok_and(|leased| leased >= limit);
+        let full = i64::try_from(rows.len()).is_ok_and(|leased| leased >= limit);
+        // Every other time it begins at the start, with what was refused.
+        let more = full || !from_start;
         if let Some(metrics) = &self.metrics {
             metrics
                 .duplicates
@@ -129,8 +137,23 @@ impl Outbox {
             some_kept: !sorted.kept.is_empty(),
             connected: sorted.connected,
         };
+        if let Some(last) = sorted.kept.iter().max() {
+            self.pass_by(last.clone());
+        }
         self.write_down(Arc::new(sorted), until).await;
         settled
+    }
+
+    fn refused(&self) -> MutexGuard<'_, String> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has what lies behind this row leased before it.
+    fn pass_by(&self, id: String) {
+        let mut refused = self.refused();
+        if *refused < id {
+            *refused = id;
+        }
     }
 
     fn sort(&self, sorted: &mut Sorted, id: Uuid, key: &str, outcome: Outcome) {
@@ -191,21 +214,13 @@ impl Outbox {
                 self.owner.clone(),
                 (self.options.now)(),
             );
-            let written = self
-                .pool
-                .write_tx::<_, DbError, _>(move |db| {
-                    if !rows.out.is_empty() {
-                        outbox::delete(db, &rows.out)?;
-                    }
-                    if !rows.aside.is_empty() {
-                        outbox::mark_unroutable(db, &rows.aside)?;
-                    }
-                    if !rows.kept.is_empty() {
-                        outbox::release(db, &owner, &rows.kept, now)?;
-                    }
-                    Ok(())
-                })
-                .await;
+            let work = move |db: &mut Db| write_down(db, &owner, &rows, now);
+            // Nearly always all of them are out, which is one statement and needs no transaction around it.
+            let written = if sorted.aside.is_empty() && sorted.kept.is_empty() {
+                self.pool.write_one(work).await
+            } else {
+                self.pool.write_tx(work).await
+            };
             let Err(error) = written else { return };
             if Instant::now() >= until {
                 log::error!(
@@ -232,6 +247,24 @@ impl Outbox {
             ),
         }
     }
+}
+
+fn write_down(
+    db: &mut Db,
+    owner: &str,
+    rows: &Sorted,
+    now: chrono::NaiveDateTime,
+) -> Result<(), DbError> {
+    if !rows.out.is_empty() {
+        outbox::delete(db, &rows.out)?;
+    }
+    if !rows.aside.is_empty() {
+        outbox::mark_unroutable(db, &rows.aside)?;
+    }
+    if !rows.kept.is_empty() {
+        outbox::release(db, owner, &rows.kept, now)?;
+    }
+    Ok(())
 }
 
 fn message(row: &OutboxRow) -> Option<Message> {

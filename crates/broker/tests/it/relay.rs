@@ -200,6 +200,7 @@ async fn what_a_dead_relay_held_is_published_after_its_lease_and_counted_as_a_po
                 at,
                 Duration::from_millis(600),
                 2,
+                "",
             )?)
         })
         .await
@@ -232,6 +233,32 @@ async fn stopping_a_relay_settles_what_is_under_way() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     relay.stop().await;
     assert_eq!(stats(&pool).await.pending, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_one_queue_refuses_does_not_keep_back_what_others_wait_for() {
+    let (db, now) = (TestDb::empty("relay"), clock());
+    let pool = outbox_of(&db);
+    // In memory a queue refuses while nobody consumes it.
+    let broker = Broker::memory();
+    let (counts, consumer) = count(&broker);
+    put(&pool, "session.started.v1", 1_300, now()).await;
+    let ids = put(&pool, "notification.delivered.v1", 700, now()).await;
+    let (relay, _registry) = relay(&pool, &broker, now.clone());
+    let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
+    wait_until("what is not refused", PATIENCE, all).await;
+    assert_eq!(stats(&pool).await.pending, 1_300);
+    // And it is tried again.
+    let chats = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
+        Verdict::Ack
+    });
+    let webhooks = broker.consume(
+        Queue::WorksessionWebhooks,
+        ConsumeOptions::default(),
+        |_| async { Verdict::Ack },
+    );
+    emptied(&pool).await;
+    tokio::join!(relay.stop(), consumer.stop(), chats.stop(), webhooks.stop());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -62,6 +62,7 @@ pub fn retry_unroutable(db: &mut Db, ids: &[&str], now: NaiveDateTime) -> QueryR
             outbox::state.eq(PENDING),
             outbox::available_at.eq(now),
             outbox::lease_owner.eq(None::<String>),
+            outbox::attempts.eq(0),
         ))
         .execute(db)
 }

@@ -2,7 +2,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use db_kit::inbox;
 use diesel::QueryResult;
 use event_types::IntegrationConfigured;
 use uuid::Uuid;
@@ -11,9 +10,6 @@ use super::model::{DeliveryRow, Ending, Kind, NewDelivery, PENDING};
 use super::moves::Moves;
 use super::queries;
 use crate::config::ChatConfig;
-
-/// The consumer's name in the inbox.
-const CONSUMER: &str = "notify.chat";
 
 /// After this nobody waits for a test any more.
 const TEST_GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
@@ -66,20 +62,19 @@ impl std::fmt::Debug for Notice {
 }
 
 impl Moves<'_> {
-    /// Writes down what came, each event once however often it comes.
+    /// Writes down what came, each event once however often it comes: a notice's row stays as long as any event may come
+    /// again, and of what a hook's row says the newest holds.
     pub(super) fn take_in(
         &mut self,
         arrivals: Vec<Arrival>,
         config: ChatConfig,
     ) -> QueryResult<()> {
         let at = self.now.naive_utc();
-        let ids = arrivals.iter().map(|arrival| arrival.id);
-        let mut new = inbox::record_all(self.db, CONSUMER, ids, at)?;
+        // In the order of their ids: two processes that take the same events in then wait for each other, no more.
+        let by_id = |arrival: Arrival| (arrival.id, arrival);
+        let arrivals: BTreeMap<Uuid, Arrival> = arrivals.into_iter().map(by_id).collect();
         let (mut notices, mut destinations) = (Vec::new(), Vec::new());
-        for arrival in arrivals
-            .into_iter()
-            .filter(|arrival| new.remove(&arrival.id))
-        {
+        for arrival in arrivals.into_values() {
             match arrival.word {
                 Word::Notice(notice) => {
                     notices.push(self.delivery(arrival.id, arrival.request_id, notice, config));
@@ -97,6 +92,8 @@ impl Moves<'_> {
         let projects: BTreeSet<i64> = told.chain(configured).collect();
         let give_ups = notices.iter().map(|row| row.give_up_at);
         self.expect(&projects, give_ups.min().unwrap_or(at))?;
+        // In the order in which all who wait for several hooks lock them.
+        destinations.sort_by_key(|destination| (destination.project_id, destination.revision));
         for destination in &destinations {
             let (project, revision) = (destination.project_id, destination.revision);
             let sealed = destination.sealed.as_deref();
@@ -120,7 +117,7 @@ impl Moves<'_> {
         let at = self.now.naive_utc();
         let (mut ends, others): (Vec<_>, Vec<_>) =
             notices.into_iter().partition(|row| is(row, Kind::is_end));
-        queries::insert_deliveries(self.db, &others)?;
+        let new = queries::insert_deliveries(self.db, &others)?;
         let sessions = |rows: &[NewDelivery]| -> Vec<String> {
             rows.iter().map(|row| row.session_id.clone()).collect()
         };
@@ -136,7 +133,7 @@ impl Moves<'_> {
         }
         let plans: Vec<NewDelivery> = others
             .into_iter()
-            .filter(|row| is(row, |kind| kind == Kind::Plan))
+            .filter(|row| new.contains(&row.event_id) && is(row, |kind| kind == Kind::Plan))
             .collect();
         if !plans.is_empty() {
             // A hook whose chat is told of ends alone was to be looked at when they would have waited long enough.
@@ -146,17 +143,16 @@ impl Moves<'_> {
         self.tell_skipped(plans)
     }
 
-    /// Tells of the plans that nobody is told, those of a project together.
+    /// Tells of the plans that nobody is told.
     fn tell_skipped(&mut self, plans: Vec<NewDelivery>) -> QueryResult<()> {
-        let mut skipped: BTreeMap<(i64, String), Vec<DeliveryRow>> = BTreeMap::new();
+        let mut skipped: BTreeMap<String, Vec<DeliveryRow>> = BTreeMap::new();
         for row in plans {
             if let Some(reason) = row.reason.clone() {
-                let project = skipped.entry((row.project_id, reason)).or_default();
-                project.push(row.into());
+                skipped.entry(reason).or_default().push(row.into());
             }
         }
-        for ((_, reason), rows) in skipped {
-            self.tell(&rows.iter().collect::<Vec<_>>(), Ending::Skipped, &reason)?;
+        for (reason, rows) in skipped {
+            self.tell(rows.iter(), Ending::Skipped, &reason)?;
         }
         Ok(())
     }

@@ -10,9 +10,10 @@ use service_kit::Clock;
 use uuid::Uuid;
 
 use super::arrivals::Arrival;
-use super::model::{Answer, Job};
+use super::model::{Answer, Job, Outcome};
 use super::moves::{Moves, Tally};
 use super::queries;
+use super::together::Together;
 use crate::REMEMBER;
 use crate::config::ChatConfig;
 use crate::metrics::Figures;
@@ -34,6 +35,7 @@ pub(crate) struct Ledger {
     /// Hooks for which something was committed that their holders may not have seen, with the first moment at which
     /// some of it is given up.
     expected: Arc<Mutex<BTreeMap<i64, NaiveDateTime>>>,
+    settling: Arc<Together<Outcome, Option<Job>>>,
 }
 
 impl Ledger {
@@ -52,6 +54,7 @@ impl Ledger {
             relay,
             owner: Uuid::now_v7().to_string().into(),
             expected: Arc::default(),
+            settling: Arc::default(),
         }
     }
 
@@ -114,52 +117,52 @@ impl Ledger {
         let (now, owner) = (self.clock.now(), Arc::clone(&self.owner));
         self.write(move |db, tally| {
             let due = queries::due_destinations(db, now.naive_utc(), limit)?;
-            let mut jobs = Vec::new();
-            for destination in due {
-                if destination.lease_owner.is_some() {
-                    // Its holder died, perhaps between the chat's answer and the row.
-                    let abandoned = queries::reopen_abandoned(db, destination.project_id)?;
-                    tally.possible_duplicates += u64::try_from(abandoned).unwrap_or_default();
-                }
-                jobs.extend(Moves { db, tally, now }.proceed(destination, &owner)?);
+            let mut moves = Moves { db, tally, now };
+            for destination in &due {
+                moves.take_over(destination)?;
             }
-            Ok(jobs)
+            moves.proceed(due, &owner)
         })
         .await
     }
 
-    /// Writes down what came of a job and, with `keep`, gives the hook's next one, if it is its turn.
+    /// Writes down what came of a job, together with what came of others, and, with `keep`, gives the hook's next one,
+    /// if it is its turn.
     pub(super) async fn settle(
         &self,
         job: &Job,
         answer: &Answer,
         keep: bool,
     ) -> Result<Option<Job>, DbError> {
+        let outcome = Outcome {
+            job: job.clone(),
+            answer: answer.clone(),
+            keep,
+        };
+        let commit = |outcomes| self.settle_all(outcomes);
+        self.settling.commit(outcome, commit).await
+    }
+
+    /// The next job of each, in one transaction.
+    async fn settle_all(&self, outcomes: Vec<Outcome>) -> Result<Vec<Option<Job>>, DbError> {
         let (now, owner, interval) = (
             self.clock.now(),
             Arc::clone(&self.owner),
             self.config.interval(),
         );
-        let (job, answer) = (job.clone(), answer.clone());
-        self.write(move |db, tally| {
-            let Some(mut destination) = queries::lock_destination(db, job.project_id)? else {
-                return Ok(None);
-            };
-            let mut moves = Moves { db, tally, now };
-            let wait = moves.conclude(&mut destination, &job, &answer)?;
-            if destination.lease_owner.as_deref() != Some(&*owner) {
-                // Ours no longer: whoever has it decides what comes next.
-                return Ok(None);
-            }
-            let free_at = now.naive_utc() + wait.max(interval);
-            destination.free_at = destination.free_at.max(free_at);
-            if keep {
-                moves.proceed(destination, &owner)
-            } else {
-                moves.let_go(&destination).map(|()| None)
-            }
-        })
-        .await
+        let projects: Vec<i64> = outcomes
+            .iter()
+            .map(|outcome| outcome.job.project_id)
+            .collect();
+        let next = self
+            .write(move |db, tally| Moves { db, tally, now }.conclude(&outcomes, &owner, interval))
+            .await?;
+        let mut next: BTreeMap<i64, Job> =
+            next.into_iter().map(|job| (job.project_id, job)).collect();
+        Ok(projects
+            .iter()
+            .map(|project| next.remove(project))
+            .collect())
     }
 
     /// Counts what waits and forgets some of what is long over.

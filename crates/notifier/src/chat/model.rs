@@ -14,6 +14,10 @@ pub(super) struct DestinationRow {
     pub(super) failures: i64,
     pub(super) free_at: NaiveDateTime,
     pub(super) lease_owner: Option<String>,
+    /// When to look; the end of the lease while somebody holds it.
+    pub(super) due_at: Option<NaiveDateTime>,
+    /// The message that its holder is sending: its id and those of what it tells of, with spaces between.
+    pub(super) sending: Option<String>,
 }
 
 impl DestinationRow {
@@ -30,8 +34,7 @@ pub(super) const REMOVED: &str = "removed";
 pub(super) const DISABLED: &str = "disabled";
 
 /// A notification as stored, while it is open.
-#[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = deliveries)]
+#[derive(Debug, Clone, Queryable)]
 pub(super) struct DeliveryRow {
     pub(super) event_id: String,
     pub(super) session_id: String,
@@ -42,7 +45,7 @@ pub(super) struct DeliveryRow {
     pub(super) give_up_at: NaiveDateTime,
     pub(super) reason: Option<String>,
     pub(super) kind: String,
-    /// The message it is told in, once that is composed.
+    /// The message it is told in, once that has to be sent again.
     pub(super) batch_id: Option<String>,
 }
 
@@ -104,9 +107,8 @@ pub(super) struct NewDelivery {
     pub(super) kind: &'static str,
 }
 
-/// States of a delivery that is open.
+/// The state of a delivery that is open.
 pub(super) const PENDING: &str = "pending";
-pub(super) const SENDING: &str = "sending";
 
 /// How a delivery ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +129,26 @@ impl Ending {
     }
 }
 
+/// Who holds a hook from now on, and when it is next to be looked at.
+#[derive(Debug, Clone)]
+pub(super) struct Placed {
+    pub(super) destination: DestinationRow,
+    pub(super) lease_owner: Option<String>,
+    /// The end of the lease while somebody holds it.
+    pub(super) due_at: Option<NaiveDateTime>,
+    /// See [`Job::sending`].
+    pub(super) sending: Option<String>,
+}
+
+/// What a job came to, for whoever writes it down.
+#[derive(Debug, Clone)]
+pub(super) struct Outcome {
+    pub(super) job: Job,
+    pub(super) answer: Answer,
+    /// Whether the hook's next message is wanted, if it is its turn.
+    pub(super) keep: bool,
+}
+
 /// A message to be posted, by whoever holds the hook.
 #[derive(Debug, Clone)]
 pub(super) struct Job {
@@ -138,6 +160,31 @@ pub(super) struct Job {
     pub(super) sealed: String,
     /// What it tells of, in this order; several in a digest.
     pub(super) deliveries: Vec<DeliveryRow>,
+    /// When it is given up: all of it at once, so that it stays the same message to the last try.
+    pub(super) give_up_at: NaiveDateTime,
+    /// The end of the lease under which it is sent. Who holds the hook now, and was given it later, has another.
+    pub(super) held_until: NaiveDateTime,
+}
+
+impl Job {
+    /// The ids of what it tells of.
+    pub(super) fn event_ids(&self) -> Vec<&str> {
+        let ids = self.deliveries.iter().map(|row| row.event_id.as_str());
+        ids.collect()
+    }
+
+    /// What the hook's row says while it is being sent, see [`composition`].
+    pub(super) fn sending(&self) -> String {
+        let mut words = vec![self.batch_id.as_str()];
+        words.extend(self.event_ids());
+        words.join(" ")
+    }
+}
+
+/// The message that a hook's row says is being sent, and what it tells of.
+pub(super) fn composition(sending: &str) -> (&str, Vec<&str>) {
+    let mut words = sending.split(' ');
+    (words.next().unwrap_or_default(), words.collect())
 }
 
 /// What came of posting.

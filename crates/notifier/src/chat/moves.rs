@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
@@ -7,7 +7,10 @@ use db_kit::outbox::{self, enqueue};
 use diesel::QueryResult;
 use event_types::IntegrationDisabled;
 
-use super::model::{Answer, DISABLED, DeliveryRow, DestinationRow, Ending, Job, Kind};
+use super::digest::compose_new;
+use super::model::{
+    Answer, DISABLED, DeliveryRow, DestinationRow, Ending, Job, Outcome, Placed, composition,
+};
 use super::queries;
 use super::words::words;
 use crate::{SOURCE, waits};
@@ -48,109 +51,202 @@ pub(super) struct Moves<'a> {
 }
 
 impl Moves<'_> {
-    /// Ends what needs no sending, then either holds the hook for the message whose turn it is, or lets
-    /// it go.
+    /// Ends what needs no sending, then holds each of these hooks for the message whose turn it is, or lets it go.
     pub(super) fn proceed(
         &mut self,
-        destination: DestinationRow,
+        destinations: Vec<DestinationRow>,
         owner: &str,
-    ) -> QueryResult<Option<Job>> {
-        let (project_id, at) = (destination.project_id, self.now.naive_utc());
-        self.give_up(&destination)?;
-        let Some(sealed) = destination.address() else {
-            let off = destination.state == DISABLED;
-            let reason = if off {
-                "The project's chat is switched off"
-            } else {
-                NO_CHAT
-            };
-            let open = queries::list_open(self.db, project_id, destination.revision, SLICE)?;
-            self.end(&open, Ending::Skipped, reason)?;
-            return self.let_go(&destination).map(|()| None);
-        };
-        let next = if destination.free_at <= at {
-            self.compose(&destination)?
+    ) -> QueryResult<Vec<Job>> {
+        let at = self.now.naive_utc();
+        self.give_up(&destinations)?;
+        for destination in destinations.iter().filter(|hook| hook.address().is_none()) {
+            self.skip(destination)?;
+        }
+        let callable = |hook: &&DestinationRow| hook.address().is_some() && hook.free_at <= at;
+        let callable: Vec<&DestinationRow> = destinations.iter().filter(callable).collect();
+        let jobs = self.compose(&callable)?;
+        let (mut held, mut idle) = (Vec::new(), Vec::new());
+        for destination in destinations {
+            match jobs.get(&destination.project_id) {
+                Some(job) => held.push(Placed {
+                    destination,
+                    lease_owner: Some(owner.to_owned()),
+                    due_at: Some(job.held_until),
+                    sending: Some(job.sending()),
+                }),
+                None => idle.push(destination),
+            }
+        }
+        self.let_go(idle, held)?;
+        Ok(jobs.into_values().collect())
+    }
+
+    /// Ends what waits for a hook that is not there, some of it at a time.
+    fn skip(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+        let off = destination.state == DISABLED;
+        let reason = if off {
+            "The project's chat is switched off"
         } else {
-            None
+            NO_CHAT
         };
-        let Some((batch_id, deliveries)) = next else {
-            return self.let_go(&destination).map(|()| None);
-        };
-        queries::hold(self.db, &destination, owner, at + LEASE)?;
-        let (revision, sealed) = (destination.revision, sealed.to_owned());
-        Ok(Some(Job {
-            batch_id,
-            project_id,
-            revision,
-            sealed,
-            deliveries,
-        }))
+        let (project_id, revision) = (destination.project_id, destination.revision);
+        let open = queries::list_open(self.db, project_id, revision, SLICE)?;
+        self.end(open.iter(), 0, Ending::Skipped, reason)
     }
 
     /// Ends what has run out, and tells of it; of what was never tried, why.
-    fn give_up(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+    fn give_up(&mut self, destinations: &[DestinationRow]) -> QueryResult<()> {
         let at = self.now.naive_utc();
-        let rests = destination.address().is_some() && destination.free_at > at;
-        let untried = if rests { RESTS } else { NEVER_KNOWN };
+        let rests = |hook: &&DestinationRow| hook.address().is_some() && hook.free_at > at;
+        let resting = destinations
+            .iter()
+            .filter(rests)
+            .map(|hook| hook.project_id);
+        let resting: BTreeSet<i64> = resting.collect();
+        let projects: Vec<i64> = destinations.iter().map(|hook| hook.project_id).collect();
         let mut expired: BTreeMap<String, Vec<DeliveryRow>> = BTreeMap::new();
-        for row in queries::list_expired(self.db, destination.project_id, at, SLICE)? {
+        for row in queries::list_expired(self.db, &projects, at, SLICE)? {
+            let untried = if resting.contains(&row.project_id) {
+                RESTS
+            } else {
+                NEVER_KNOWN
+            };
             let reason = row.reason.clone().unwrap_or_else(|| untried.to_owned());
             expired.entry(reason).or_default().push(row);
         }
         for (reason, rows) in expired {
-            self.end(&rows, Ending::Failed, &reason)?;
+            self.end(rows.iter(), 0, Ending::Failed, &reason)?;
         }
         Ok(())
     }
 
-    /// The message whose turn it is, marked as being sent: one that was tried before as it was then, else
-    /// what is due, joined into one.
-    fn compose(
-        &mut self,
-        destination: &DestinationRow,
-    ) -> QueryResult<Option<(String, Vec<DeliveryRow>)>> {
-        let (project_id, at) = (destination.project_id, self.now.naive_utc());
-        let ready = queries::list_ready(self.db, project_id, destination.revision, at, DIGEST)?;
-        let Some(first) = ready.first() else {
-            return Ok(None);
-        };
-        let (batch_id, mut rows) = match first.batch_id.clone() {
-            Some(tried) => {
-                let rows = queries::list_batch(self.db, project_id, &tried)?;
-                (tried, rows)
+    /// The message of each hook whose turn it is: one that was tried before as it was then, else what is due, joined
+    /// into one.
+    fn compose(&mut self, hooks: &[&DestinationRow]) -> QueryResult<BTreeMap<i64, Job>> {
+        let at = self.now.naive_utc();
+        let mut ready: BTreeMap<i64, Vec<DeliveryRow>> = BTreeMap::new();
+        if !hooks.is_empty() {
+            for row in queries::list_ready(self.db, hooks, at, DIGEST)? {
+                ready.entry(row.project_id).or_default().push(row);
             }
-            None => compose_new(ready),
-        };
-        let Some(give_up_at) = rows.iter().map(|row| row.give_up_at).max() else {
-            return Ok(None);
-        };
-        queries::compose(self.db, &batch_id, &ids(&rows), give_up_at)?;
-        for row in &mut rows {
-            row.attempts += 1;
-            row.give_up_at = give_up_at;
         }
-        Ok(Some((batch_id, rows)))
+        let mut jobs = BTreeMap::new();
+        for hook in hooks {
+            let ready = ready.remove(&hook.project_id).unwrap_or_default();
+            let tried = ready.first().and_then(|first| first.batch_id.clone());
+            let (batch_id, deliveries) = match tried {
+                Some(tried) => {
+                    let rows = queries::list_batch(self.db, hook.project_id, &tried)?;
+                    (tried, rows)
+                }
+                None => compose_new(ready),
+            };
+            let give_up_at = deliveries.iter().map(|row| row.give_up_at).max();
+            let (Some(sealed), Some(give_up_at)) = (hook.address(), give_up_at) else {
+                continue;
+            };
+            let job = Job {
+                batch_id,
+                project_id: hook.project_id,
+                revision: hook.revision,
+                sealed: sealed.to_owned(),
+                deliveries,
+                give_up_at,
+                held_until: at + LEASE,
+            };
+            jobs.insert(hook.project_id, job);
+        }
+        Ok(jobs)
     }
 
-    /// Lets a hook go until there is something to do for it again.
-    pub(super) fn let_go(&mut self, destination: &DestinationRow) -> QueryResult<()> {
-        let due = self.next_look(destination)?;
-        queries::let_go(self.db, destination, due)
+    /// Lets the `idle` hooks go until there is something to do for them again, and places those that are `held`.
+    fn let_go(&mut self, idle: Vec<DestinationRow>, held: Vec<Placed>) -> QueryResult<()> {
+        let mut placed = held;
+        if !idle.is_empty() {
+            let projects: Vec<i64> = idle.iter().map(|hook| hook.project_id).collect();
+            let moments = queries::next_moments(self.db, &projects)?;
+            let moments: BTreeMap<i64, _> = moments
+                .into_iter()
+                .map(|(project, attempt, given_up)| (project, (attempt, given_up)))
+                .collect();
+            for destination in idle {
+                let moments = moments.get(&destination.project_id).copied();
+                let (attempt, given_up) = moments.unwrap_or_default();
+                let attempt = attempt.map(|attempt| match destination.address() {
+                    Some(_) => attempt.max(destination.free_at),
+                    // More than a slice is to be skipped.
+                    None => self.now.naive_utc(),
+                });
+                placed.push(Placed {
+                    destination,
+                    lease_owner: None,
+                    due_at: attempt.into_iter().chain(given_up).min(),
+                    sending: None,
+                });
+            }
+        }
+        queries::place(self.db, &placed)
     }
 
-    fn next_look(&mut self, destination: &DestinationRow) -> QueryResult<Option<NaiveDateTime>> {
-        let (project_id, revision) = (destination.project_id, destination.revision);
-        let (next_attempt, given_up) = queries::next_moments(self.db, project_id, revision)?;
-        let attempt = next_attempt.map(|attempt| match destination.address() {
-            Some(_) => attempt.max(destination.free_at),
-            // More than a slice is to be skipped.
-            None => self.now.naive_utc(),
-        });
-        Ok(attempt.into_iter().chain(given_up).min())
+    /// Has what a holder who is gone was sending sent again as it was, and counts it: he died perhaps between the chat's
+    /// answer and the row.
+    pub(super) fn take_over(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+        let Some(sending) = &destination.sending else {
+            return Ok(());
+        };
+        let (batch_id, event_ids) = composition(sending);
+        let abandoned = queries::record_abandoned(self.db, batch_id, &event_ids)?;
+        self.tally.possible_duplicates += u64::try_from(abandoned).unwrap_or_default();
+        Ok(())
     }
 
-    /// Writes down what came of a job and says how long the hook is to be left alone.
+    /// Writes down what came of jobs, lets their hooks go for `interval` or as long as they ask for, and gives the next
+    /// jobs of those whose turn it is. A hook whose lease ran out is left to whoever has it now, with what is not told.
     pub(super) fn conclude(
+        &mut self,
+        outcomes: &[Outcome],
+        owner: &str,
+        interval: Duration,
+    ) -> QueryResult<Vec<Job>> {
+        let at = self.now.naive_utc();
+        let projects = outcomes.iter().map(|outcome| outcome.job.project_id);
+        let hooks = queries::lock_destinations(self.db, &projects.collect())?;
+        let by_project = |hook: DestinationRow| (hook.project_id, hook);
+        let mut hooks: BTreeMap<i64, DestinationRow> = hooks.into_iter().map(by_project).collect();
+        let delivered = outcomes
+            .iter()
+            .filter(|outcome| outcome.answer == Answer::Delivered)
+            .flat_map(|outcome| &outcome.job.deliveries);
+        self.end(delivered, 1, Ending::Delivered, "")?;
+        let (mut ours, mut kept) = (BTreeSet::new(), BTreeSet::new());
+        for outcome in outcomes {
+            let held = |hook: &&mut DestinationRow| {
+                hook.lease_owner.as_deref() == Some(owner)
+                    && hook.due_at == Some(outcome.job.held_until)
+            };
+            let Some(hook) = hooks.get_mut(&outcome.job.project_id).filter(held) else {
+                continue;
+            };
+            ours.insert(hook.project_id);
+            let wait = self.take_answer(hook, &outcome.job, &outcome.answer)?;
+            hook.free_at = hook.free_at.max(at + wait.max(interval));
+            if outcome.keep {
+                kept.insert(hook.project_id);
+            }
+        }
+        let ours = hooks
+            .into_values()
+            .filter(|hook| ours.contains(&hook.project_id));
+        let (next, idle) = ours.partition(|hook| {
+            let wanted = kept.contains(&hook.project_id);
+            wanted && (hook.free_at <= at || hook.address().is_none())
+        });
+        self.let_go(idle, Vec::new())?;
+        self.proceed(next, owner)
+    }
+
+    /// Writes down what came of a job, unless it was delivered, and says how long the hook is to be left alone.
+    fn take_answer(
         &mut self,
         destination: &mut DestinationRow,
         job: &Job,
@@ -161,16 +257,15 @@ impl Moves<'_> {
         match answer {
             Answer::Delivered => {
                 destination.failures = 0;
-                self.end(rows, Ending::Delivered, "")
-                    .map(|()| Duration::ZERO)
+                Ok(Duration::ZERO)
             }
             Answer::Refused(reason) if rows.len() > 1 => {
                 // One of them may be what the chat does not take; the others are to be told all the same.
-                queries::part(self.db, &ids(rows), self.now.naive_utc(), reason)?;
+                queries::part(self.db, &job.event_ids(), self.now.naive_utc(), reason)?;
                 Ok(Duration::ZERO)
             }
             Answer::Refused(reason) => self
-                .end(rows, Ending::Failed, reason)
+                .end(rows.iter(), 1, Ending::Failed, reason)
                 .map(|()| Duration::ZERO),
             Answer::Later {
                 reason,
@@ -185,12 +280,12 @@ impl Moves<'_> {
                 }
                 destination.failures += 1;
                 let asked = wait.unwrap_or_default().min(LONGEST_WAIT);
-                self.postpone(rows, asked, reason)?;
+                self.postpone(job, asked, reason)?;
                 Ok(asked.max(waits::partner_wait(destination.failures)))
             }
             Answer::Gone(reason) if !same_hook => self.try_successor(job, reason),
             Answer::Gone(reason) => {
-                self.end(rows, Ending::Failed, reason)?;
+                self.end(rows.iter(), 1, Ending::Failed, reason)?;
                 self.disable(destination, reason).map(|()| Duration::ZERO)
             }
         }
@@ -199,19 +294,20 @@ impl Moves<'_> {
     /// What a hook that was replaced meanwhile answered says nothing of the one in its place.
     fn try_successor(&mut self, job: &Job, reason: &str) -> QueryResult<Duration> {
         let now = self.now.naive_utc();
-        queries::postpone(self.db, &ids(&job.deliveries), now, Some(reason))?;
+        queries::postpone(self.db, job, now, Some(reason))?;
         Ok(Duration::ZERO)
     }
 
     /// Tries a message again later, or gives it up when that would be too late.
-    fn postpone(&mut self, rows: &[DeliveryRow], asked: Duration, reason: &str) -> QueryResult<()> {
-        let attempts = rows.iter().map(|row| row.attempts).max().unwrap_or(1);
-        let next = self.now.naive_utc() + asked.max(waits::message_wait(attempts));
-        if rows.iter().any(|row| next >= row.give_up_at) {
-            return self.end(rows, Ending::Failed, reason);
+    fn postpone(&mut self, job: &Job, asked: Duration, reason: &str) -> QueryResult<()> {
+        let before = job.deliveries.iter().map(|row| row.attempts).max();
+        let wait = waits::message_wait(before.unwrap_or_default() + 1);
+        let next = self.now.naive_utc() + asked.max(wait);
+        if next >= job.give_up_at {
+            return self.end(job.deliveries.iter(), 1, Ending::Failed, reason);
         }
         self.tally.retries += 1;
-        queries::postpone(self.db, &ids(rows), next, Some(reason))
+        queries::postpone(self.db, job, next, Some(reason))
     }
 
     /// Switches a hook off and has its owner told.
@@ -233,106 +329,43 @@ impl Moves<'_> {
         enqueue(self.db, SOURCE, self.now, None, &event)
     }
 
-    /// Ends deliveries and tells of them, unless they had ended before.
-    pub(super) fn end(
+    /// Ends deliveries after so many more tries, and tells of them, unless they had ended before.
+    fn end<'r>(
         &mut self,
-        rows: &[DeliveryRow],
+        rows: impl Iterator<Item = &'r DeliveryRow> + Clone,
+        tries: i64,
         ending: Ending,
         reason: &str,
     ) -> QueryResult<()> {
-        if rows.is_empty() {
+        let ids: Vec<&str> = rows.clone().map(|row| row.event_id.as_str()).collect();
+        if ids.is_empty() {
             return Ok(());
         }
         let (noted, at) = (
             Some(reason).filter(|reason| !reason.is_empty()),
             self.now.naive_utc(),
         );
-        let settled = queries::settle(self.db, &ids(rows), ending, noted, at)?;
-        let rows = rows.iter().filter(|row| settled.contains(&row.event_id));
-        self.tell(&rows.collect::<Vec<_>>(), ending, reason)
+        let settled = queries::settle(self.db, &ids, tries, ending, noted, at)?;
+        let rows = rows.filter(|row| settled.contains(&row.event_id));
+        self.tell(rows, ending, reason)
     }
 
-    /// Tells what became of deliveries of one project.
-    pub(super) fn tell(
+    /// Tells what became of deliveries.
+    pub(super) fn tell<'r>(
         &mut self,
-        rows: &[&DeliveryRow],
+        rows: impl Iterator<Item = &'r DeliveryRow>,
         ending: Ending,
         reason: &str,
     ) -> QueryResult<()> {
-        self.tally.ended.extend(rows.iter().map(|_| ending));
-        outbox::insert_all(self.db, &words(rows, ending, reason, self.now)?)
-    }
-}
-
-/// A new message of what is due: a digest, unless only one is. A test is a message of its own, and nothing is
-/// told before what was due earlier.
-fn compose_new(ready: Vec<DeliveryRow>) -> (String, Vec<DeliveryRow>) {
-    let is_test = |row: &DeliveryRow| Kind::of(&row.kind) == Kind::Test;
-    let alone = ready.first().is_some_and(is_test);
-    let rows: Vec<DeliveryRow> = ready
-        .into_iter()
-        .enumerate()
-        .take_while(|(n, row)| *n == 0 || !(alone || is_test(row) || row.batch_id.is_some()))
-        .map(|(_, row)| row)
-        .collect();
-    let first = rows.first().map(|row| row.event_id.clone());
-    let first = first.unwrap_or_default();
-    let batch_id = match rows.len() {
-        // Another id than that of the first by itself, which is told so when the digest is refused.
-        several @ 2.. => format!("{first}.{several}"),
-        _ => first,
-    };
-    (batch_id, rows)
-}
-
-fn ids(rows: &[DeliveryRow]) -> Vec<&str> {
-    rows.iter().map(|row| row.event_id.as_str()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn row(id: &str, kind: Kind, batch_id: Option<&str>) -> DeliveryRow {
-        DeliveryRow {
-            event_id: id.to_owned(),
-            session_id: String::new(),
-            project_id: 1,
-            request_id: None,
-            payload: None,
-            attempts: 0,
-            give_up_at: DateTime::UNIX_EPOCH.naive_utc(),
-            reason: None,
-            kind: kind.name().to_owned(),
-            batch_id: batch_id.map(str::to_owned),
+        let mut by_project: BTreeMap<i64, Vec<&DeliveryRow>> = BTreeMap::new();
+        for row in rows {
+            self.tally.ended.push(ending);
+            by_project.entry(row.project_id).or_default().push(row);
         }
-    }
-
-    #[test]
-    fn a_digest_joins_what_is_due_up_to_a_test_or_a_message_that_was_tried() {
-        let (plan, end) = (
-            |id| row(id, Kind::Plan, None),
-            |id| row(id, Kind::Finished, None),
-        );
-        let composed = |ready| {
-            let (batch_id, rows) = compose_new(ready);
-            (batch_id, rows.len())
-        };
-        assert_eq!(composed(vec![plan("a")]), ("a".to_owned(), 1));
-        assert_eq!(
-            composed(vec![plan("a"), end("b"), plan("c")]),
-            ("a.3".to_owned(), 3)
-        );
-        let test = || row("t", Kind::Test, None);
-        assert_eq!(
-            composed(vec![plan("a"), end("b"), test(), plan("c")]),
-            ("a.2".to_owned(), 2)
-        );
-        assert_eq!(composed(vec![test(), plan("a")]), ("t".to_owned(), 1));
-        let tried = row("b", Kind::Plan, Some("b"));
-        assert_eq!(
-            composed(vec![plan("a"), tried, plan("c")]),
-            ("a".to_owned(), 1)
-        );
+        let mut events = Vec::new();
+        for rows in by_project.values() {
+            events.extend(words(rows, ending, reason, self.now)?);
+        }
+        outbox::insert_all(self.db, &events)
     }
 }

@@ -4,7 +4,8 @@ use service_kit::guard::{self, GuardError, GuardedClient};
 use service_kit::seal::Sealer;
 
 use super::model::{Answer, DeliveryRow, Job, Kind};
-use crate::providers::{self, Method, Notice, Sense};
+use crate::providers::{self, Call, Method, Notice, Sense};
+use crate::reach::forbidden;
 
 /// Opens a hook's address and posts to it. The address is in clear nowhere but here.
 #[derive(Debug, Clone)]
@@ -39,18 +40,23 @@ impl Sender {
         let Some(call) = call else {
             return not_now("this version of the notifier does not know the chat".to_owned());
         };
-        let url = match self.guard.check_url(&call.url) {
-            Ok(url) => url,
-            Err(error) => {
-                return Answer::Gone(format!("The chat address cannot be called: {error}"));
-            }
-        };
+        let answered = self.make(&call).await;
+        if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {
+            log::warn!(
+                "the chat address of project {} is not called: {why}",
+                job.project_id
+            );
+        }
+        judge(&destination.provider, answered)
+    }
+
+    async fn make(&self, call: &Call) -> Result<guard::Answer, GuardError> {
+        let url = self.guard.check_url(&call.url)?;
         let bearer = call.bearer.as_ref();
-        let answered = match call.method {
+        match call.method {
             Method::Post => self.guard.post_json(&url, &call.body, bearer).await,
             Method::Put => self.guard.put_json(&url, &call.body, bearer).await,
-        };
-        judge(&destination.provider, answered)
+        }
     }
 
     fn open(&self, job: &Job) -> Result<ChatDestination, String> {
@@ -76,7 +82,7 @@ fn read(row: &DeliveryRow) -> serde_json::Result<Notice> {
     }
 }
 
-/// For what the operator can mend: a missing key, an older version.
+/// For what the operator can mend: a missing key, a setting, an older version.
 fn not_now(reason: String) -> Answer {
     Answer::Later {
         reason,
@@ -88,14 +94,13 @@ fn not_now(reason: String) -> Answer {
 fn judge(provider: &str, answered: Result<guard::Answer, GuardError>) -> Answer {
     let answer = match answered {
         Ok(answer) => answer,
-        Err(
-            error @ (GuardError::InvalidUrl
-            | GuardError::SchemeNotAllowed
-            | GuardError::ForbiddenAddress),
-        ) => {
+        Err(error @ GuardError::InvalidUrl) => {
             return Answer::Gone(format!("The chat address cannot be called: {error}"));
         }
         Err(error) => {
+            if let Some(why) = forbidden(error) {
+                return not_now(format!("The chat address is not called: {why}"));
+            }
             let unsure = matches!(error, GuardError::Timeout | GuardError::Broken);
             let maybe_taken = unsure && !providers::shows_once(provider);
             return Answer::Later {
@@ -162,8 +167,21 @@ mod tests {
             ));
         }
         assert!(matches!(
-            judge("slack", Err(GuardError::ForbiddenAddress)),
+            judge("slack", Err(GuardError::InvalidUrl)),
             Answer::Gone(_)
         ));
+        for (error, setting) in [
+            (
+                GuardError::ForbiddenAddress,
+                "NOTIFIER__HTTP__ALLOWED_CIDRS",
+            ),
+            (GuardError::SchemeNotAllowed, "NOTIFIER__HTTP__ALLOW_PLAIN"),
+        ] {
+            let answer = judge("slack", Err(error));
+            assert!(
+                matches!(&answer, Answer::Later { reason, maybe_taken: false, .. } if reason.contains(setting)),
+                "{answer:?}"
+            );
+        }
     }
 }

@@ -119,3 +119,7 @@ fn told<T: EventData>(
     };
     NewOutboxRow::of(SOURCE, at, request_id, event)
 }
+
+#[cfg(test)]
+#[path = "words_tests.rs"]
+mod tests;

@@ -1,5 +1,5 @@
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::{Db, count_some, on_backend};
 use diesel::dsl::min;
 use diesel::prelude::*;
 
@@ -131,12 +131,9 @@ pub(super) fn try_locked(
         .execute(db)
 }
 
-/// How many mails are open.
+/// How many mails are open, counted up to 10,000.
 pub(super) fn count_open(db: &mut Db) -> QueryResult<i64> {
-    mails::table
-        .filter(mails::settled_at.is_null())
-        .count()
-        .get_result(db)
+    count_some(db, "mails WHERE settled_at IS NULL")
 }
 
 /// Forgets mails that were settled before `until`, at most `most`, and says how many.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use broker::Outcome;
+use chrono::NaiveDateTime;
 use db_kit::DbError;
 use diesel::prelude::*;
 use event_types::{ChatTestRequested, SessionAbandoned, SessionStarted, SessionSubmitted};
@@ -13,6 +14,9 @@ use crate::kit::{PATIENCE, Stage};
 
 diesel::table! {
     deliveries (event_id) { event_id -> Text, }
+}
+diesel::table! {
+    destinations (project_id) { project_id -> BigInt, due_at -> Nullable<Timestamp>, }
 }
 
 fn submitted(started: &SessionStarted, announce: &[&str]) -> SessionSubmitted {
@@ -70,6 +74,17 @@ impl Stage {
             },
         )
         .await;
+    }
+
+    /// When a project's hook is to be looked at next; long ago when it is not.
+    fn next_look(&self, project: i64) -> NaiveDateTime {
+        let due = self.pool().read_blocking(|db| {
+            let due = destinations::table
+                .find(project)
+                .select(destinations::due_at);
+            Ok::<_, DbError>(due.first::<Option<NaiveDateTime>>(db)?)
+        });
+        due.unwrap().unwrap_or_default()
     }
 
     async fn all_delivered(&self, ids: &[Uuid]) {
@@ -157,11 +172,11 @@ async fn a_digest_that_a_dead_process_was_sending_is_sent_again_as_it_was() {
     stage.rows(3).await;
     stage.stop().await;
     // As kill -9 between the chat's answer and the row leaves it, once the lease is over.
-    stage.execute(
-        "UPDATE deliveries SET state = 'sending', next_attempt_at = created_at WHERE batch_id IS NOT NULL; \
-         UPDATE deliveries SET next_attempt_at = created_at; \
-         UPDATE destinations SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at",
-    );
+    let (a1, a2) = (ids[0], ids[1]);
+    stage.execute(&format!(
+        "UPDATE deliveries SET next_attempt_at = created_at, attempts = 0, batch_id = NULL; \
+         UPDATE destinations SET sending = '{a1}.2 {a1} {a2}', lease_owner = 'dead', due_at = updated_at, free_at = updated_at"
+    ));
     let before = stage.chat.messages().len();
     stage.chat.usually(ChatReply::Status(200));
     stage.start().await;
@@ -288,15 +303,34 @@ async fn a_chat_that_is_not_told_of_plans_is_told_how_they_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_is_told_to_nobody_frees_its_end_at_once() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    let mut started = stage.started(3, Some(1), "note-a1");
+    started.chat.as_mut().unwrap().announce = vec!["finished".to_owned()];
+    let end = stage.tell(&submitted(&started, &["finished"])).await;
+    stage.rows(1).await;
+    // The end is looked at, and waits for its plan.
+    let waits = async || (stage.next_look(3) > stage.clock.now().naive_utc()).then_some(());
+    wait_until("the hook to be let go", PATIENCE, waits).await;
+    stage.tell(&started).await;
+    // Sooner than what a crash leaves behind is looked for.
+    let told = stage.chat.next_message_within(Duration::from_secs(8)).await;
+    assert!(tells_the_end(&told.expect("the end")));
+    stage.all_delivered(&[end]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_written_down_is_set_aside_alone() {
     let stage = Stage::set().await;
     stage.configure(3, 1, Some("a")).await;
     let event = |note: &str| (Uuid::now_v7(), stage.started(3, Some(1), note));
-    let poison = event("note-a1");
-    stage.tell_as(poison.0, &poison.1).await;
-    stage.all_delivered(&[poison.0]).await;
-    // Now it cannot be taken in, and not be dropped as a copy.
-    stage.execute("DELETE FROM inbox");
+    let first = event("note-a1");
+    stage.tell_as(first.0, &first.1).await;
+    stage.all_delivered(&[first.0]).await;
+    // Now another event of its session cannot be taken in, and is no copy.
+    stage.execute("CREATE UNIQUE INDEX of_a_session ON deliveries (session_id)");
+    let poison = (Uuid::now_v7(), first.1);
     let events = [event("note-b1"), poison, event("note-b2")];
     let outcomes = stage.publish_all(&events).await;
     match TestBackend::current() {

@@ -122,6 +122,27 @@ async fn poison_of_every_kind_is_set_aside_at_once_and_what_comes_behind_it_is_t
     }
 }
 
+/// PostgreSQL keeps no NUL in a text.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_nul_in_what_somebody_wrote_or_in_a_request_id_is_no_reason_to_tell_nobody() {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("a")).await;
+    let data = stage.started(3, Some(1), "no\u{0}te");
+    let id = Uuid::now_v7();
+    let body = event(|event| {
+        event["id"] = json!(id);
+        event["requestid"] = json!("one\u{0}two");
+        event["data"] = json!(data);
+    });
+    let key = "session.started.v1";
+    let outcome = stage.publish(id, Exchange::Public, key, &body).await;
+    assert_eq!(outcome, Outcome::Confirmed);
+    let (kind, _) = stage.word_of(id).await;
+    assert_eq!(kind, "notification.delivered.v1");
+    let words = stage.words();
+    assert!(words.iter().all(|word| word.requestid.is_none()));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_without_an_id_of_ours_is_parked_and_what_comes_behind_it_is_told() {
     if TestBackend::current() != TestBackend::Postgres {

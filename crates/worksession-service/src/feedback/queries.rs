@@ -1,9 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::{Db, on_backend, prepared};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp};
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp};
 use diesel::upsert::excluded;
 
 use crate::schema::notifications;
@@ -60,19 +60,26 @@ fn record_many(conn: &mut PgConnection, rows: &[Notification]) -> QueryResult<()
     fn column<'a, T>(rows: &'a [Notification], of: impl Fn(&'a Notification) -> T) -> Vec<T> {
         rows.iter().map(of).collect()
     }
-    diesel::sql_query(
+    prepared::<Bool>(
         "INSERT INTO notifications (event_id, session_id, team_project_id, outcome, reason, settled_at) \
-         SELECT event_id, session_id, team_project_id, outcome, reason, settled_at \
-         FROM unnest($1, $2, $3, $4, $5, $6) AS new (event_id, session_id, team_project_id, outcome, reason, settled_at) \
+         SELECT event_id, session_id, team_project_id, outcome, reason, settled_at FROM unnest(",
+    )
+    .bind::<Array<Text>, _>(column(rows, |row| row.event_id.as_str()))
+    .sql(", ")
+    .bind::<Array<Text>, _>(column(rows, |row| row.session_id.as_str()))
+    .sql(", ")
+    .bind::<Array<Nullable<BigInt>>, _>(column(rows, |row| row.team_project_id))
+    .sql(", ")
+    .bind::<Array<Text>, _>(column(rows, |row| row.outcome))
+    .sql(", ")
+    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.reason.as_deref()))
+    .sql(", ")
+    .bind::<Array<Timestamp>, _>(column(rows, |row| row.settled_at))
+    .sql(
+        ") AS new (event_id, session_id, team_project_id, outcome, reason, settled_at) \
          ON CONFLICT (event_id) DO UPDATE \
          SET outcome = excluded.outcome, reason = excluded.reason, settled_at = excluded.settled_at",
     )
-    .bind::<Array<Text>, _>(column(rows, |row| row.event_id.as_str()))
-    .bind::<Array<Text>, _>(column(rows, |row| row.session_id.as_str()))
-    .bind::<Array<Nullable<BigInt>>, _>(column(rows, |row| row.team_project_id))
-    .bind::<Array<Text>, _>(column(rows, |row| row.outcome))
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.reason.as_deref()))
-    .bind::<Array<Timestamp>, _>(column(rows, |row| row.settled_at))
     .execute(conn)
     .map(drop)
 }

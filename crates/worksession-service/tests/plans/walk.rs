@@ -20,7 +20,7 @@ use crate::rows::execute;
 /// What may be read in whole: what, words of the statement, and why.
 const ALLOWED: [(&str, &str, &str); 6] = [
     (
-        "outbox by outbox_due",
+        "outbox by outbox_waiting",
         "",
         "it holds what waits, which is to be sent",
     ),
@@ -202,6 +202,12 @@ async fn work(ada: &Person<'_>, project: &str, walk: &mut Walk) {
         start.send().await.expect(status);
         walk.passed("start with a key", &["sessions"]);
     }
+    // What is refused is first looked for.
+    let nowhere = changed(plan.clone(), &json!({"project_id": "personal_999999"}));
+    let start = service.api.post("/api/session/start").bearer(&ada.token);
+    let start = start.header("idempotency-key", "twice").json(nowhere);
+    start.send().await.expect(404);
+    walk.passed("a start on no project", &["projects", "sessions"]);
     let started = ada
         .start(changed(plan, &json!({"category": "writing"})))
         .await;

@@ -1,55 +1,77 @@
 use std::collections::{BTreeSet, HashSet};
 
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
-use diesel::dsl::{exists, min, not, sql};
+use db_kit::{Db, count_some, on_backend, prepared};
+use diesel::dsl::{SqlTypeOf, max, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp};
 
-use crate::chat::model::{DeliveryRow, Ending, Kind, NewDelivery, PENDING, SENDING};
-use crate::schema::deliveries;
+use crate::chat::model::{DeliveryRow, DestinationRow, Ending, Job, Kind, NewDelivery, PENDING};
+use crate::schema::{deliveries, destinations};
 
-/// Writes notifications down, as many as there are in one statement where the database can.
-pub(in crate::chat) fn insert_deliveries(db: &mut Db, rows: &[NewDelivery]) -> QueryResult<()> {
+/// Writes notifications down, as many as there are in one statement where the database can, and gives the ids of those
+/// that were not there before.
+pub(in crate::chat) fn insert_deliveries(
+    db: &mut Db,
+    rows: &[NewDelivery],
+) -> QueryResult<HashSet<String>> {
     let conn = match db {
         Db::Pg(conn) if rows.len() > 1 => conn,
         _ => {
-            return rows.iter().try_for_each(|row| {
-                diesel::insert_into(deliveries::table)
+            let mut new = HashSet::new();
+            for row in rows {
+                let inserted = on_backend!(db, conn => diesel::insert_into(deliveries::table)
                     .values(row)
-                    .execute(db)
-                    .map(drop)
-            });
+                    .on_conflict(deliveries::event_id)
+                    .do_nothing()
+                    .execute(conn))?;
+                new.extend((inserted == 1).then(|| row.event_id.clone()));
+            }
+            return Ok(new);
         }
     };
     fn column<'a, T>(rows: &'a [NewDelivery], of: impl Fn(&'a NewDelivery) -> T) -> Vec<T> {
         rows.iter().map(of).collect()
     }
     // As arrays: one value a column, however many rows, spares the server thousands of parameters.
-    diesel::sql_query(
+    let new: Vec<String> = prepared::<Text>(
         "INSERT INTO deliveries (event_id, session_id, project_id, revision, request_id, payload, state, attempts, \
              next_attempt_at, give_up_at, reason, created_at, settled_at, kind) \
          SELECT event_id, session_id, project_id, revision, request_id, payload, state, 0, \
-             next_attempt_at, give_up_at, reason, created_at, settled_at, kind \
-         FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) AS new (event_id, session_id, project_id, \
-             revision, request_id, payload, state, next_attempt_at, give_up_at, reason, created_at, settled_at, kind)",
+             next_attempt_at, give_up_at, reason, created_at, settled_at, kind FROM unnest(",
     )
     .bind::<Array<Text>, _>(column(rows, |row| row.event_id.as_str()))
+    .sql(", ")
     .bind::<Array<Text>, _>(column(rows, |row| row.session_id.as_str()))
+    .sql(", ")
     .bind::<Array<BigInt>, _>(column(rows, |row| row.project_id))
+    .sql(", ")
     .bind::<Array<BigInt>, _>(column(rows, |row| row.revision))
+    .sql(", ")
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.request_id.as_deref()))
+    .sql(", ")
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.payload.as_deref()))
+    .sql(", ")
     .bind::<Array<Text>, _>(column(rows, |row| row.state))
+    .sql(", ")
     .bind::<Array<Timestamp>, _>(column(rows, |row| row.next_attempt_at))
+    .sql(", ")
     .bind::<Array<Timestamp>, _>(column(rows, |row| row.give_up_at))
+    .sql(", ")
     .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.reason.as_deref()))
+    .sql(", ")
     .bind::<Array<Timestamp>, _>(column(rows, |row| row.created_at))
+    .sql(", ")
     .bind::<Array<Nullable<Timestamp>>, _>(column(rows, |row| row.settled_at))
+    .sql(", ")
     .bind::<Array<Text>, _>(column(rows, |row| row.kind))
-    .execute(conn)
-    .map(drop)
+    .sql(
+        ") AS new (event_id, session_id, project_id, revision, request_id, payload, state, next_attempt_at, give_up_at, \
+             reason, created_at, settled_at, kind) ON CONFLICT (event_id) DO NOTHING RETURNING event_id",
+    )
+    .load(conn)?;
+    Ok(new.into_iter().collect())
 }
 
 /// Those of these sessions whose plan is written down, told or not.
@@ -85,26 +107,48 @@ pub(in crate::chat) fn release_ends(
     Ok(released.into_iter().collect())
 }
 
-/// Puts back what a holder that is gone was sending, and says how many those were.
-pub(in crate::chat) fn reopen_abandoned(db: &mut Db, project_id: i64) -> QueryResult<usize> {
-    diesel::update(open(project_id).filter(deliveries::state.eq(SENDING)))
-        .set(deliveries::state.eq(PENDING))
-        .execute(db)
+/// Writes down that a message was tried that a holder who is gone was sending, and what it is composed of: it is sent
+/// again as it was. Says how many of its deliveries are open.
+pub(in crate::chat) fn record_abandoned(
+    db: &mut Db,
+    batch_id: &str,
+    event_ids: &[&str],
+) -> QueryResult<usize> {
+    let still_open = || {
+        deliveries::table
+            .filter(deliveries::event_id.eq_any(event_ids.to_vec()))
+            .filter(is_open())
+    };
+    let give_up_at: Option<NaiveDateTime> = on_backend!(db, conn => still_open()
+        .select(max(deliveries::give_up_at))
+        .first(conn))?;
+    let Some(give_up_at) = give_up_at else {
+        return Ok(0);
+    };
+    on_backend!(db, conn => diesel::update(still_open())
+        .set((
+            deliveries::attempts.eq(deliveries::attempts + 1),
+            deliveries::batch_id.eq(batch_id),
+            deliveries::give_up_at.eq(give_up_at),
+        ))
+        .execute(conn))
 }
 
-/// Open deliveries whose time is over.
+/// Open deliveries of these projects whose time is over.
 pub(in crate::chat) fn list_expired(
     db: &mut Db,
-    project_id: i64,
+    projects: &[i64],
     now: NaiveDateTime,
     limit: i64,
 ) -> QueryResult<Vec<DeliveryRow>> {
-    open(project_id)
+    on_backend!(db, conn => deliveries::table
+        .filter(deliveries::project_id.eq_any(projects))
+        .filter(deliveries::settled_at.is_null())
         .filter(deliveries::give_up_at.le(now))
         .order((deliveries::give_up_at, deliveries::event_id))
         .limit(limit)
         .select(columns())
-        .load(db)
+        .load(conn))
 }
 
 /// Open deliveries that this revision of the hook, or an older one, was meant for.
@@ -122,42 +166,57 @@ pub(in crate::chat) fn list_open(
         .load(db)
 }
 
-/// Open deliveries that this revision of the hook, or an older one, was meant for, without ends of sessions
-/// whose plan waits. A macro, because the type has no name that one could write.
-macro_rules! tellable {
-    ($project_id:expr, $revision:expr) => {{
-        let plans = diesel::alias!(deliveries as plans);
-        let its_plan_waits = plans
-            .filter(
-                plans
-                    .field(deliveries::session_id)
-                    .eq(deliveries::session_id),
-            )
-            .filter(plans.field(deliveries::kind).eq(Kind::Plan.name()))
-            .filter(plans.field(deliveries::settled_at).is_null());
-        let is_end = deliveries::kind.eq_any([Kind::Finished.name(), Kind::Abandoned.name()]);
-        open($project_id)
-            .filter(deliveries::revision.le($revision))
-            .filter(not(is_end.and(exists(its_plan_waits))))
-    }};
-}
+/// Not how a session ended whose plan waits.
+pub(super) const TELLABLE: &str = "NOT (deliveries.kind IN ('finished', 'abandoned') AND EXISTS (SELECT 1 FROM deliveries AS plans \
+     WHERE plans.session_id = deliveries.session_id AND plans.kind = 'plan' AND plans.settled_at IS NULL))";
 
-/// Open deliveries whose turn it is: the next message, or what it is composed of. How a session ended is not
-/// told while its plan waits.
+/// Open deliveries whose turn it is, up to `limit` of each hook in their order: the next message, or what it is composed
+/// of. They were meant for the hook's revision, or an older one.
 pub(in crate::chat) fn list_ready(
     db: &mut Db,
-    project_id: i64,
-    revision: i64,
+    hooks: &[&DestinationRow],
     now: NaiveDateTime,
     limit: i64,
 ) -> QueryResult<Vec<DeliveryRow>> {
-    tellable!(project_id, revision)
-        .filter(deliveries::next_attempt_at.le(now))
-        .filter(deliveries::give_up_at.gt(now))
-        .order((deliveries::next_attempt_at, deliveries::event_id))
-        .limit(limit)
-        .select(columns())
-        .load(db)
+    match db {
+        Db::Pg(conn) => {
+            let projects: Vec<i64> = hooks.iter().map(|hook| hook.project_id).collect();
+            prepared::<SqlTypeOf<Columns>>(
+                "SELECT event_id, session_id, ready.project_id, request_id, payload, attempts, give_up_at, ready.reason, \
+                   kind, batch_id \
+                 FROM destinations AS hook CROSS JOIN LATERAL (SELECT * FROM deliveries \
+                   WHERE project_id = hook.project_id AND settled_at IS NULL AND revision <= hook.revision \
+                   AND next_attempt_at <= ",
+            )
+            .bind::<Timestamp, _>(now)
+            .sql(" AND give_up_at > ")
+            .bind::<Timestamp, _>(now)
+            .sql(" AND ")
+            .sql(TELLABLE)
+            .sql(" ORDER BY next_attempt_at, event_id LIMIT ")
+            .bind::<BigInt, _>(limit)
+            .sql(") AS ready WHERE hook.project_id = ANY(")
+            .bind::<Array<BigInt>, _>(projects)
+            .sql(") ORDER BY ready.project_id, ready.next_attempt_at, ready.event_id")
+            .load(conn)
+        }
+        Db::Sqlite(conn) => {
+            let mut ready = Vec::new();
+            for hook in hooks {
+                let of_hook: Vec<DeliveryRow> = open(hook.project_id)
+                    .filter(deliveries::revision.le(hook.revision))
+                    .filter(deliveries::next_attempt_at.le(now))
+                    .filter(deliveries::give_up_at.gt(now))
+                    .filter(sql::<Bool>(TELLABLE))
+                    .order((deliveries::next_attempt_at, deliveries::event_id))
+                    .limit(limit)
+                    .select(columns())
+                    .load(conn)?;
+                ready.extend(of_hook);
+            }
+            Ok(ready)
+        }
+    }
 }
 
 /// What a message that was tried before is composed of.
@@ -173,56 +232,41 @@ pub(in crate::chat) fn list_batch(
         .load(db)
 }
 
-/// When a delivery for this revision is next to be tried, and when one for a later revision is given up.
-pub(in crate::chat) fn next_moments(
-    db: &mut Db,
-    project_id: i64,
-    revision: i64,
-) -> QueryResult<(Option<NaiveDateTime>, Option<NaiveDateTime>)> {
-    let next_attempt = tellable!(project_id, revision)
-        .select(min(deliveries::next_attempt_at))
-        .first(db)?;
-    let first_given_up = open(project_id)
-        .select(min(deliveries::give_up_at))
-        .first(db)?;
-    Ok((next_attempt, first_given_up))
+/// Of each hook, its project, and when a delivery for its revision is next to be tried and when one is given up.
+pub(in crate::chat) type Moments = (i64, Option<NaiveDateTime>, Option<NaiveDateTime>);
+
+/// What is next of these hooks.
+pub(in crate::chat) fn next_moments(db: &mut Db, projects: &[i64]) -> QueryResult<Vec<Moments>> {
+    let of_hook = "FROM deliveries WHERE deliveries.project_id = destinations.project_id AND deliveries.settled_at IS NULL";
+    let next_attempt = sql::<Nullable<Timestamp>>(&format!(
+        "(SELECT min(deliveries.next_attempt_at) {of_hook} AND deliveries.revision <= destinations.revision AND {TELLABLE})"
+    ));
+    let first_given_up =
+        sql::<Nullable<Timestamp>>(&format!("(SELECT min(deliveries.give_up_at) {of_hook})"));
+    on_backend!(db, conn => destinations::table
+        .filter(destinations::project_id.eq_any(projects))
+        .select((destinations::project_id, next_attempt, first_given_up))
+        .load(conn))
 }
 
-/// Writes down what a message is composed of, and that it is being sent. All of it is given up at once, so
-/// that it stays the same message to the last try.
-pub(in crate::chat) fn compose(
-    db: &mut Db,
-    batch_id: &str,
-    event_ids: &[&str],
-    give_up_at: NaiveDateTime,
-) -> QueryResult<()> {
-    let sent = (
-        deliveries::state.eq(SENDING),
-        deliveries::attempts.eq(deliveries::attempts + 1),
-        deliveries::batch_id.eq(batch_id),
-        deliveries::give_up_at.eq(give_up_at),
-    );
-    on_backend!(db, conn => diesel::update(deliveries::table.filter(deliveries::event_id.eq_any(event_ids)))
-        .set(sent)
-        .execute(conn))
-    .map(drop)
-}
-
-/// Puts a message back until `at`.
+/// Puts a message that was tried back until `at`, and writes down what it is composed of.
 pub(in crate::chat) fn postpone(
     db: &mut Db,
-    event_ids: &[&str],
+    job: &Job,
     at: NaiveDateTime,
     reason: Option<&str>,
 ) -> QueryResult<()> {
     let back = (
         deliveries::state.eq(PENDING),
+        deliveries::attempts.eq(deliveries::attempts + 1),
+        deliveries::batch_id.eq(&job.batch_id),
+        deliveries::give_up_at.eq(job.give_up_at),
         deliveries::next_attempt_at.eq(at),
         deliveries::reason.eq(reason),
     );
     on_backend!(db, conn => diesel::update(
             deliveries::table
-                .filter(deliveries::event_id.eq_any(event_ids))
+                .filter(deliveries::event_id.eq_any(job.event_ids()))
                 .filter(is_open()),
         )
         .set(back)
@@ -230,7 +274,7 @@ pub(in crate::chat) fn postpone(
     .map(drop)
 }
 
-/// Takes a message apart: each notification is one of its own from now on.
+/// Takes a message that was tried apart: each notification is one of its own from now on.
 pub(in crate::chat) fn part(
     db: &mut Db,
     event_ids: &[&str],
@@ -239,6 +283,7 @@ pub(in crate::chat) fn part(
 ) -> QueryResult<()> {
     let apart = (
         deliveries::state.eq(PENDING),
+        deliveries::attempts.eq(deliveries::attempts + 1),
         deliveries::next_attempt_at.eq(at),
         deliveries::reason.eq(reason),
         deliveries::batch_id.eq(deliveries::event_id.nullable()),
@@ -253,17 +298,19 @@ pub(in crate::chat) fn part(
     .map(drop)
 }
 
-/// Ends deliveries, and gives those that had not ended before. What people wrote is not kept longer than
-/// needed.
+/// Ends deliveries, after so many more tries, and gives those that had not ended before. What people wrote is not kept
+/// longer than needed.
 pub(in crate::chat) fn settle(
     db: &mut Db,
     event_ids: &[&str],
+    tries: i64,
     ending: Ending,
     reason: Option<&str>,
     now: NaiveDateTime,
 ) -> QueryResult<HashSet<String>> {
     let ended = (
         deliveries::state.eq(ending.name()),
+        deliveries::attempts.eq(deliveries::attempts + tries),
         deliveries::payload.eq(None::<String>),
         deliveries::reason.eq(reason),
         deliveries::settled_at.eq(Some(now)),
@@ -279,12 +326,9 @@ pub(in crate::chat) fn settle(
     Ok(settled.into_iter().collect())
 }
 
-/// How many deliveries are open.
+/// How many deliveries are open, counted up to 10,000.
 pub(in crate::chat) fn count_open(db: &mut Db) -> QueryResult<i64> {
-    deliveries::table
-        .filter(deliveries::settled_at.is_null())
-        .count()
-        .get_result(db)
+    count_some(db, "deliveries WHERE settled_at IS NULL")
 }
 
 /// Forgets deliveries that were settled before `until`, at most `most`, and says how many.

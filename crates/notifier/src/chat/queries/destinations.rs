@@ -1,14 +1,15 @@
 use std::collections::BTreeSet;
 
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::{Db, on_backend, prepared};
 use diesel::connection::SimpleConnection;
 use diesel::dsl::{min, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Nullable, Timestamp};
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp};
 use diesel::upsert::excluded;
 
-use crate::chat::model::{ACTIVE, DISABLED, DestinationRow, REMOVED, UNKNOWN};
+use super::deliveries::TELLABLE;
+use crate::chat::model::{ACTIVE, DISABLED, DestinationRow, Placed, REMOVED, UNKNOWN};
 use crate::schema::destinations;
 
 /// Makes the rows of these projects' hooks if nothing is known of them yet, and has them looked at as soon as they
@@ -60,33 +61,45 @@ pub(in crate::chat) fn look(
         return Ok(projects.iter().copied().collect());
     };
     conn.batch_execute("SET LOCAL synchronous_commit TO OFF")?;
-    let looked: Vec<Looked> = diesel::sql_query(
-        "WITH unlocked AS (SELECT project_id FROM destinations WHERE project_id = ANY($1) \
-           ORDER BY project_id FOR UPDATE SKIP LOCKED), \
-          free AS (UPDATE destinations AS d SET due_at = least(d.due_at, greatest(d.free_at, $2), $3) FROM unlocked \
-           WHERE d.project_id = unlocked.project_id AND d.lease_owner IS NULL AND (d.due_at IS NULL OR d.due_at > $2)) \
-         SELECT project_id FROM unlocked",
+    let looked: Vec<i64> = prepared::<BigInt>(
+        "WITH unlocked AS (SELECT project_id FROM destinations WHERE project_id = ANY(",
     )
     .bind::<Array<BigInt>, _>(projects)
-    .bind::<Timestamp, _>(now)
-    .bind::<Timestamp, _>(give_up_at)
-    .load(conn)?;
-    Ok(looked.into_iter().map(|row| row.project_id).collect())
-}
-
-#[derive(QueryableByName)]
-struct Looked {
-    #[diesel(sql_type = BigInt)]
-    project_id: i64,
-}
-
-/// Has hooks looked at that nobody is to look at although something waits for them, as after a crash between a commit
-/// and [`look`].
-pub(in crate::chat) fn recover(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
-    let forgotten = diesel::sql_query(
-        "UPDATE destinations SET due_at = $1 WHERE due_at IS NULL AND EXISTS (SELECT 1 FROM deliveries \
-         WHERE deliveries.project_id = destinations.project_id AND deliveries.settled_at IS NULL)",
+    .sql(
+        ") ORDER BY project_id FOR UPDATE SKIP LOCKED), \
+          free AS (UPDATE destinations AS d SET due_at = least(d.due_at, greatest(d.free_at, ",
     )
+    .bind::<Timestamp, _>(now)
+    .sql("), ")
+    .bind::<Timestamp, _>(give_up_at)
+    .sql(
+        ") FROM unlocked WHERE d.project_id = unlocked.project_id AND d.lease_owner IS NULL \
+           AND (d.due_at IS NULL OR d.due_at > ",
+    )
+    .bind::<Timestamp, _>(now)
+    .sql(")) SELECT project_id FROM unlocked")
+    .load(conn)?;
+    Ok(looked.into_iter().collect())
+}
+
+/// Has hooks looked at that nobody holds and that are to be looked at too late, or never, for what waits for them, as
+/// after a crash between a commit and [`look`].
+pub(in crate::chat) fn recover(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
+    // A hook that is locked is being looked at.
+    let unlocked = match db {
+        Db::Pg(_) => "FOR UPDATE OF destinations SKIP LOCKED",
+        Db::Sqlite(_) => "",
+    };
+    let forgotten = diesel::sql_query(format!(
+        "UPDATE destinations SET due_at = $1 WHERE project_id IN (SELECT project_id FROM destinations \
+         WHERE lease_owner IS NULL AND (due_at IS NULL OR due_at > $2 AND free_at <= $3) \
+         AND EXISTS (SELECT 1 FROM deliveries WHERE deliveries.project_id = destinations.project_id \
+         AND deliveries.settled_at IS NULL AND (destinations.due_at IS NULL OR deliveries.next_attempt_at <= $4 \
+         AND deliveries.revision <= destinations.revision AND {TELLABLE})) {unlocked})"
+    ))
+    .bind::<Timestamp, _>(now)
+    .bind::<Timestamp, _>(now)
+    .bind::<Timestamp, _>(now)
     .bind::<Timestamp, _>(now);
     on_backend!(db, conn => forgotten.execute(conn))
 }
@@ -200,56 +213,67 @@ pub(in crate::chat) fn due_destinations(
     }
 }
 
-/// A hook, locked until the transaction ends: whoever adds a delivery meanwhile waits, so that its row is
-/// not overlooked when the next look is decided.
-pub(in crate::chat) fn lock_destination(
+/// These hooks, locked until the transaction ends: whoever changes one meanwhile waits.
+pub(in crate::chat) fn lock_destinations(
     db: &mut Db,
-    project_id: i64,
-) -> QueryResult<Option<DestinationRow>> {
-    let one = destinations::table.find(project_id);
+    projects: &BTreeSet<i64>,
+) -> QueryResult<Vec<DestinationRow>> {
+    // In the same order by all who wait for several.
     match db {
-        Db::Pg(conn) => one
+        Db::Pg(conn) => destinations::table
+            .filter(destinations::project_id.eq_any(projects))
+            .order(destinations::project_id)
             .select(DestinationRow::as_select())
             .for_update()
-            .first(conn)
-            .optional(),
-        Db::Sqlite(conn) => one
+            .load(conn),
+        Db::Sqlite(conn) => destinations::table
+            .filter(destinations::project_id.eq_any(projects))
             .select(DestinationRow::as_select())
-            .first(conn)
-            .optional(),
+            .load(conn),
     }
 }
 
-/// Holds a hook until `until`.
-pub(in crate::chat) fn hold(
-    db: &mut Db,
-    destination: &DestinationRow,
-    owner: &str,
-    until: NaiveDateTime,
-) -> QueryResult<()> {
-    diesel::update(destinations::table.find(destination.project_id))
-        .set((
-            destinations::lease_owner.eq(Some(owner)),
-            destinations::due_at.eq(Some(until)),
-            destinations::failures.eq(destination.failures),
-            destinations::free_at.eq(destination.free_at),
-        ))
-        .execute(db)
-        .map(drop)
+/// Holds hooks or lets them go, as is said of each.
+pub(in crate::chat) fn place(db: &mut Db, placed: &[Placed]) -> QueryResult<()> {
+    let conn = match db {
+        _ if placed.is_empty() => return Ok(()),
+        Db::Pg(conn) => conn,
+        Db::Sqlite(_) => return placed.iter().try_for_each(|placed| place_one(db, placed)),
+    };
+    fn column<'a, T>(placed: &'a [Placed], of: impl Fn(&'a Placed) -> T) -> Vec<T> {
+        placed.iter().map(of).collect()
+    }
+    prepared::<Bool>(
+        "UPDATE destinations AS hook SET lease_owner = new.lease_owner, due_at = new.due_at, failures = new.failures, \
+             free_at = new.free_at, sending = new.sending FROM unnest(",
+    )
+    .bind::<Array<BigInt>, _>(column(placed, |one| one.destination.project_id))
+    .sql(", ")
+    .bind::<Array<Nullable<Text>>, _>(column(placed, |one| one.lease_owner.as_deref()))
+    .sql(", ")
+    .bind::<Array<Nullable<Timestamp>>, _>(column(placed, |one| one.due_at))
+    .sql(", ")
+    .bind::<Array<BigInt>, _>(column(placed, |one| one.destination.failures))
+    .sql(", ")
+    .bind::<Array<Timestamp>, _>(column(placed, |one| one.destination.free_at))
+    .sql(", ")
+    .bind::<Array<Nullable<Text>>, _>(column(placed, |one| one.sending.as_deref()))
+    .sql(
+        ") AS new (project_id, lease_owner, due_at, failures, free_at, sending) \
+         WHERE hook.project_id = new.project_id",
+    )
+    .execute(conn)
+    .map(drop)
 }
 
-/// Lets a hook go, to be looked at again at `due_at`.
-pub(in crate::chat) fn let_go(
-    db: &mut Db,
-    destination: &DestinationRow,
-    due_at: Option<NaiveDateTime>,
-) -> QueryResult<()> {
-    diesel::update(destinations::table.find(destination.project_id))
+fn place_one(db: &mut Db, placed: &Placed) -> QueryResult<()> {
+    diesel::update(destinations::table.find(placed.destination.project_id))
         .set((
-            destinations::lease_owner.eq(None::<String>),
-            destinations::due_at.eq(due_at),
-            destinations::failures.eq(destination.failures),
-            destinations::free_at.eq(destination.free_at),
+            destinations::lease_owner.eq(&placed.lease_owner),
+            destinations::due_at.eq(placed.due_at),
+            destinations::failures.eq(placed.destination.failures),
+            destinations::free_at.eq(placed.destination.free_at),
+            destinations::sending.eq(&placed.sending),
         ))
         .execute(db)
         .map(drop)

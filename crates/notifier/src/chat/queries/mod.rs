@@ -4,11 +4,10 @@ mod deliveries;
 mod destinations;
 
 pub(super) use deliveries::{
-    compose, count_open, forget_settled_before, insert_deliveries, list_batch, list_expired,
-    list_open, list_ready, next_moments, part, plans_among, postpone, release_ends,
-    reopen_abandoned, settle,
+    count_open, forget_settled_before, insert_deliveries, list_batch, list_expired, list_open,
+    list_ready, next_moments, part, plans_among, postpone, record_abandoned, release_ends, settle,
 };
 pub(super) use destinations::{
-    configure, disable, due_destinations, expect_all, hold, let_go, lock_destination, look,
-    next_due, recover,
+    configure, disable, due_destinations, expect_all, lock_destinations, look, next_due, place,
+    recover,
 };

@@ -1,0 +1,59 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use event_types::Event;
+use uuid::Uuid;
+
+use super::*;
+
+fn row(number: u128, kind: Kind) -> DeliveryRow {
+    let id = Uuid::from_u128(number).to_string();
+    DeliveryRow {
+        event_id: id.clone(),
+        session_id: id,
+        project_id: 3,
+        request_id: None,
+        payload: None,
+        attempts: 1,
+        give_up_at: DateTime::UNIX_EPOCH.naive_utc(),
+        reason: None,
+        kind: kind.name().to_owned(),
+        batch_id: None,
+    }
+}
+
+/// What one event tells of: the numbers of the notices, or that of a test.
+fn numbers(row: &NewOutboxRow) -> Vec<u128> {
+    let event = Event::decode(row.body.as_bytes()).unwrap();
+    if row.routing_key == ChatTested::TYPE {
+        let tested: ChatTested = event.data_as().unwrap();
+        return vec![tested.test_id.as_u128()];
+    }
+    let delivered: NotificationDelivered = event.data_as().unwrap();
+    let number = |notice: Notice| notice.event_id.as_u128();
+    delivered.notices().map(number).collect()
+}
+
+#[test]
+fn an_event_tells_of_a_hundred_notices_at_most_and_each_test_has_its_own() {
+    let kind = |number| match number {
+        // Among the notices of the first event, at its end, and last of all.
+        7 | 101 | 253 => Kind::Test,
+        _ if number % 2 == 0 => Kind::Finished,
+        _ => Kind::Plan,
+    };
+    let rows: Vec<DeliveryRow> = (1..=253).map(|number| row(number, kind(number))).collect();
+    let rows: Vec<&DeliveryRow> = rows.iter().collect();
+    let words = words(&rows, Ending::Delivered, "", DateTime::UNIX_EPOCH).unwrap();
+    let (tests, notices): (Vec<_>, Vec<_>) = words
+        .iter()
+        .partition(|word| word.routing_key == ChatTested::TYPE);
+    let told = |words: Vec<&NewOutboxRow>| words.into_iter().map(numbers).collect::<Vec<_>>();
+    assert_eq!(told(tests), [[7], [101], [253]]);
+    let notices = told(notices);
+    let lengths: Vec<usize> = notices.iter().map(Vec::len).collect();
+    assert_eq!(lengths, [100, 100, 50]);
+    let others: Vec<u128> = (1..=252)
+        .filter(|number| ![7, 101].contains(number))
+        .collect();
+    assert_eq!(notices.concat(), others, "each once, in their order");
+}

@@ -1,0 +1,2 @@
+DROP INDEX outbox_waiting;
+CREATE INDEX outbox_due ON outbox (available_at, id) WHERE state = 'pending';

@@ -1,7 +1,7 @@
 //! A chat that hangs as long as it is told to, and counts what reaches it.
 
 use crate::cmd::Result;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ struct Shared {
     hanging: AtomicBool,
     requests: AtomicUsize,
     /// How often each planning note was accepted.
-    notes: Mutex<BTreeMap<String, usize>>,
+    notes: Mutex<HashMap<usize, usize>>,
 }
 
 impl Chat {
@@ -109,13 +109,13 @@ fn request(stream: &mut BufReader<TcpStream>) -> Option<String> {
 }
 
 /// The marked numbers in a message. It may say the same note twice, for clients that show less.
-fn marked(text: &str) -> BTreeSet<String> {
-    let after = text.split(MARK).skip(1);
-    after
-        .filter_map(|rest| rest.get(..DIGITS))
+fn marked(text: &str) -> BTreeSet<usize> {
+    // What it costs to look is part of no product.
+    memchr::memmem::find_iter(text.as_bytes(), MARK)
+        .filter_map(|at| text.get(at + MARK.len()..at + MARK.len() + DIGITS))
         // Names of users and projects may begin with the same word.
         .filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-        .map(str::to_owned)
+        .filter_map(|number| number.parse().ok())
         .collect()
 }
 
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn a_message_counts_once_for_each_note_in_it() {
         let notes = marked("a bench-000001 b bench-000002, again bench-000001");
-        assert_eq!(notes.into_iter().collect::<Vec<_>>(), ["000001", "000002"]);
+        assert_eq!(notes.into_iter().collect::<Vec<_>>(), [1, 2]);
         assert!(marked("bench-12 bench-user-1").is_empty());
     }
 }

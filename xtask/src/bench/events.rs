@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const PROJECTS: usize = 100;
 /// Between two messages to one hook, so that the hooks do not limit what is measured.
-const INTERVAL_MS: u32 = 100;
+const INTERVAL_MS: u32 = 250;
 /// The least part of the broker's own rate.
 const LEAST: f64 = 0.5;
 

@@ -170,14 +170,37 @@ impl PrivateRabbit {
 
     /// Every queue with the number of its messages, those that a consumer holds included.
     pub(crate) fn queues(&self) -> Result<Vec<(String, u64)>> {
-        let program = self.program.with_file_name("rabbitmqctl");
-        let mut command = command(&program, self.folder.path(), &self.ports)?;
-        let listed = output(command.args(["--quiet", "list_queues", "name", "messages"]))?;
+        let listed = self.control(&["list_queues", "name", "messages"])?;
         let queues = listed.lines().filter_map(|line| {
             let (name, messages) = line.split_once('\t')?;
             Some((name.to_owned(), messages.trim().parse().ok()?))
         });
         Ok(queues.collect())
+    }
+
+    /// Has the broker find that it uses more memory than it may, or less again. It takes no message meanwhile.
+    pub(crate) fn set_memory_alarm(&self, on: bool) -> Result {
+        let limit: &[&str] = if on { &["absolute", "1"] } else { &["0.6"] };
+        self.control(&[&["set_vm_memory_high_watermark"], limit].concat())?;
+        let until = Instant::now() + Duration::from_secs(30);
+        while (self
+            .control(&["eval", "rabbit_alarm:get_alarms()."])?
+            .trim()
+            != "[]")
+            != on
+        {
+            if Instant::now() > until {
+                return fail("the broker's memory alarm does not change");
+            }
+            nap(Duration::from_millis(200))?;
+        }
+        Ok(())
+    }
+
+    fn control(&self, args: &[&str]) -> Result<String> {
+        let program = self.program.with_file_name("rabbitmqctl");
+        let mut command = command(&program, self.folder.path(), &self.ports)?;
+        output(command.arg("--quiet").args(args))
     }
 
     /// Starts the broker, for the first time or again.

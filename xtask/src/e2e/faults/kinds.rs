@@ -32,6 +32,7 @@ pub(super) enum Kind {
     BrokerCut,
     BrokerStalled,
     BrokerHalfOpen,
+    BrokerAlarmed,
     DatabaseRestarted,
     DatabaseCrashed,
     DatabaseCut,
@@ -50,7 +51,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// In the order of the table.
-    pub(super) const ALL: [Self; 23] = [
+    pub(super) const ALL: [Self; 24] = [
         Self::Kill(Part::Identity),
         Self::Kill(Part::Worksession),
         Self::Kill(Part::Notifier),
@@ -60,6 +61,7 @@ impl Kind {
         Self::BrokerCut,
         Self::BrokerStalled,
         Self::BrokerHalfOpen,
+        Self::BrokerAlarmed,
         Self::DatabaseRestarted,
         Self::DatabaseCrashed,
         Self::DatabaseCut,
@@ -87,6 +89,7 @@ impl Kind {
             Self::BrokerCut => "connections to RabbitMQ cut",
             Self::BrokerStalled => "connections to RabbitMQ stalled one way",
             Self::BrokerHalfOpen => "connections to RabbitMQ half-open",
+            Self::BrokerAlarmed => "RabbitMQ short of memory",
             Self::DatabaseRestarted => "PostgreSQL restarted (fast)",
             Self::DatabaseCrashed => "PostgreSQL restarted (immediate)",
             Self::DatabaseCut => "connections to PostgreSQL cut",
@@ -118,7 +121,8 @@ impl Kind {
             | Self::BrokerStopped
             | Self::BrokerCut
             | Self::BrokerStalled
-            | Self::BrokerHalfOpen => &[Component::Broker],
+            | Self::BrokerHalfOpen
+            | Self::BrokerAlarmed => &[Component::Broker],
             Self::DatabaseRestarted | Self::DatabaseCrashed => &[Component::Database],
             Self::DatabaseCut | Self::DatabaseStalled => &[Component::LinesToDatabase],
             Self::ChatThrottles
@@ -197,15 +201,12 @@ impl Scene<'_> {
         match kind {
             Kind::Kill(part) => self.kill(&[part], dice)?,
             Kind::KillBoth => self.kill(&[Part::Notifier, Part::Worksession], dice)?,
-            Kind::BrokerKilled => {
+            Kind::BrokerKilled | Kind::BrokerStopped => {
                 let mut rabbit = lock(&stand.rabbit);
-                rabbit.kill();
-                nap(dice.millis(100, 2_000))?;
-                start(&mut rabbit)?;
-            }
-            Kind::BrokerStopped => {
-                let mut rabbit = lock(&stand.rabbit);
-                rabbit.stop();
+                match kind {
+                    Kind::BrokerKilled => rabbit.kill(),
+                    _ => rabbit.stop(),
+                }
                 nap(dice.millis(100, 2_000))?;
                 start(&mut rabbit)?;
             }
@@ -215,6 +216,12 @@ impl Scene<'_> {
                 for line in one(dice, |part| stand.to_broker(part))? {
                     line.lose();
                 }
+            }
+            Kind::BrokerAlarmed => {
+                let rabbit = lock(&stand.rabbit);
+                rabbit.set_memory_alarm(true)?;
+                nap(dice.millis(0, 3_000))?;
+                rabbit.set_memory_alarm(false)?;
             }
             Kind::DatabaseRestarted => {
                 lock(&stand.postgres).restart(Shutdown::Fast, dice.millis(0, 1_500))?;

@@ -144,19 +144,20 @@ mod tests {
 
     #[tokio::test]
     async fn what_one_is_to_blame_for_fails_that_one_and_what_passes_fails_all() {
-        for (error, answered, called) in [
-            (lasting as fn() -> DbError, [true, true, false, true], 5),
-            (|| DbError::Busy, [true, false, false, false], 2),
+        for (lasts, answered, called) in [
+            (true, [true, true, false, true], 5),
+            (false, [true, false, false, false], 2),
         ] {
             let (together, calls) = (Together::default(), AtomicUsize::new(0));
             let commit = |numbers: Vec<usize>| async {
                 calls.fetch_add(1, Ordering::SeqCst);
                 // The others come while the first one is committed.
                 yield_now().await;
-                if numbers.contains(&13) {
-                    return Err(error());
+                match numbers.contains(&13) {
+                    true if lasts => Err(lasting()),
+                    true => Err(DbError::Busy),
+                    false => Ok(numbers),
                 }
-                Ok(numbers)
             };
             let commit = |number| together.commit(number, commit);
             let (a, b, c, d) = tokio::join!(commit(1), commit(12), commit(13), commit(14));

@@ -126,6 +126,17 @@ async fn a_retry_on_demand_is_not_before_the_chat_wants_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_being_sent_is_not_to_be_sent_beside_itself() {
+    let stage = Stage::set().await;
+    stage.chat.usually(ChatReply::Hang);
+    stage.configure(3, 1, Some("a")).await;
+    let id = stage.begin(3, Some(1), "slow").await.to_string();
+    stage.chat.next_message().await;
+    let refused = refusal(&stage, &["deliveries", "retry", &id]);
+    assert!(refused.contains("is being sent just now"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_command_whose_reader_has_seen_enough_ends_quietly() {
     let stage = Stage::set().await;
     for args in [["deliveries", "--state=waiting"], ["deliveries", "--json"]] {

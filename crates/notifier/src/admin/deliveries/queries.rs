@@ -76,18 +76,25 @@ pub(super) fn make_due(
     };
     let moved = match medium {
         Medium::Chat => {
-            let one = deliveries::table
-                .find(id)
-                .filter(deliveries::state.eq("pending"));
-            let moved = diesel::update(one).set(deliveries::next_attempt_at.eq(now));
-            let moved = moved.execute(db)?;
-            let hook = destinations::table
-                .filter(destinations::project_id.nullable().eq(receiver))
-                .filter(destinations::lease_owner.is_null());
-            diesel::update(hook)
+            // The hook first, as everybody locks them.
+            let hook = destinations::table.filter(destinations::project_id.nullable().eq(receiver));
+            let idle = hook.filter(destinations::lease_owner.is_null());
+            diesel::update(idle)
                 .set(destinations::due_at.eq(sooner()))
                 .execute(db)?;
-            moved
+            let sent_now = hook
+                .filter(destinations::lease_owner.is_not_null())
+                .filter(destinations::sending.like(format!("%{id}%")))
+                .count()
+                .get_result::<i64>(db)?;
+            let one = deliveries::table
+                .find(id)
+                .filter(deliveries::settled_at.is_null());
+            let moved = diesel::update(one).set(deliveries::next_attempt_at.eq(now));
+            match sent_now {
+                0 => moved.execute(db)?,
+                _ => 0,
+            }
         }
         Medium::Mail => {
             let one = mails::table
@@ -98,16 +105,15 @@ pub(super) fn make_due(
             moved.execute(db)?
         }
         Medium::Webhook => {
-            let one = calls::table.find(id).filter(calls::state.eq("pending"));
-            let moved = diesel::update(one).set(calls::next_attempt_at.eq(now));
-            let moved = moved.execute(db)?;
-            let webhook = webhooks::table
+            let idle = webhooks::table
                 .filter(webhooks::webhook_id.nullable().eq(receiver))
                 .filter(webhooks::lease_owner.is_null());
-            diesel::update(webhook)
+            diesel::update(idle)
                 .set(webhooks::due_at.eq(sooner()))
                 .execute(db)?;
-            moved
+            let one = calls::table.find(id).filter(calls::state.eq("pending"));
+            let moved = diesel::update(one).set(calls::next_attempt_at.eq(now));
+            moved.execute(db)?
         }
     };
     Ok(moved == 1)

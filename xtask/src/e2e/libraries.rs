@@ -12,6 +12,9 @@ const SYNAPSE: &str = "crates/standalone/tests/e2e/synapse.txt";
 /// The client that takes nothing that is not to the letter; no example, and so not in docs.
 const STRICT: &str = "crates/standalone/tests/e2e/strict.js";
 
+/// The checker of pages' accessibility.
+const AXE: &str = "crates/standalone/tests/e2e/axe";
+
 /// Installs what is not there yet, and tells the tests where it is.
 pub(super) fn name_in(command: &mut Command, runtimes: &Runtimes) -> Result {
     command
@@ -72,6 +75,21 @@ pub(super) fn name_synapse_in(command: &mut Command, python: &Path) -> Result {
     Ok(())
 }
 
+/// Installs the checker of pages' accessibility unless it is there, and tells the tests where it is.
+pub(super) fn name_axe_in(command: &mut Command, npm: &Path) -> Result {
+    let (copy, source) = (folder().join("axe"), envs::root().join(AXE));
+    std::fs::create_dir_all(&copy)?;
+    for file in ["package.json", "package-lock.json"] {
+        std::fs::copy(source.join(file), copy.join(file))?;
+    }
+    install(npm, &copy)?;
+    command.env(
+        "HOLDFAST_E2E_AXE",
+        copy.join("node_modules/axe-core/axe.min.js"),
+    );
+    Ok(())
+}
+
 /// A Python with the packages that `pins` lists; gives the program.
 fn venv(python: &Path, name: &str, pins: &Path) -> Result<PathBuf> {
     let venv = folder().join(name);
@@ -105,14 +123,20 @@ fn javascript(runtimes: &Runtimes) -> Result<PathBuf> {
         }
     }
     std::fs::copy(envs::root().join(STRICT), copy.join("strict.js"))?;
-    let pins = source.join("package-lock.json");
-    if !is_current(&copy, &pins)? {
-        let mut install = Command::new(&runtimes.npm);
-        install.args(["ci", "--no-audit", "--no-fund"]);
-        run(install.current_dir(&copy))?;
-        remember(&copy, &pins)?;
-    }
+    install(&runtimes.npm, &copy)?;
     Ok(copy)
+}
+
+/// Installs what the lock file in a folder names, unless it is there.
+fn install(npm: &Path, folder: &Path) -> Result {
+    let pins = folder.join("package-lock.json");
+    if !is_current(folder, &pins)? {
+        let mut install = Command::new(npm);
+        install.args(["ci", "--no-audit", "--no-fund"]);
+        run(install.current_dir(folder))?;
+        remember(folder, &pins)?;
+    }
+    Ok(())
 }
 
 /// A workspace of its own, as somebody would build it who had copied the folder.

@@ -52,6 +52,7 @@ impl Part {
         match self {
             Self::Browsers => {
                 let programs = programs::browsers()?;
+                libraries::name_axe_in(command, &programs.npm)?;
                 command
                     .env("HOLDFAST_E2E_CHROMIUM", programs.chromium)
                     .env("HOLDFAST_E2E_CHROMEDRIVER", programs.driver)

@@ -6,10 +6,11 @@ use crate::servers;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A browser and what drives it.
+/// A browser, what drives it, and what installs the checker of its pages.
 pub(super) struct Browsers {
     pub(super) chromium: PathBuf,
     pub(super) driver: PathBuf,
+    pub(super) npm: PathBuf,
 }
 
 /// The languages of the client libraries.
@@ -54,12 +55,13 @@ const NPM: Wanted = Wanted {
 };
 
 pub(super) fn browsers() -> Result<Browsers> {
-    let mut missing = vec![&CHROMIUM, &DRIVER];
+    let mut missing = vec![&CHROMIUM, &DRIVER, &NODE, &NPM];
     missing.retain(|wanted| wanted.find().is_none());
     install(&missing, &["fonts-dejavu-core"])?;
     Ok(Browsers {
         chromium: CHROMIUM.get()?,
         driver: DRIVER.get()?,
+        npm: NPM.get()?,
     })
 }
 

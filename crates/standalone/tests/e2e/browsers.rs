@@ -156,7 +156,7 @@ async fn a_third_party_is_allowed_what_it_asks_for() {
     browser.open("/account/applications").await;
     browser.sees("Applications").await;
     browser.look("applications").await;
-    browser.press("Take the access of Lighthouse back").await;
+    browser.press("Take access back from Lighthouse").await;
     browser
         .arrives(&format!("{}/account/applications?", site.base))
         .await;

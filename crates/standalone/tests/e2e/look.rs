@@ -4,18 +4,22 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 use test_kit::setting;
 
 use crate::browser::Browser;
 
 /// What is wrong with the page that is shown, by a script that reads it.
 const WRONG: &str = include_str!("look.js");
+/// What is wrong with it by axe-core, whose text comes before it: the page's policy lets no script load another.
+const INACCESSIBLE: &str = include_str!("axe/run.js");
 
 impl Browser {
     /// Takes a picture of the page in each size and scheme under this name, and checks what can be checked
-    /// without eyes: nothing from other hosts, names of fields and buttons, contrast, width.
+    /// without eyes: nothing from other hosts, names of fields and buttons, contrast, width, and what axe-core knows.
     pub async fn look(&self, name: &str) {
+        // Of one page it stays.
+        let mut axe = axe();
         for (width, is_phone) in [(360, true), (1280, false)] {
             for scheme in ["light", "dark"] {
                 self.show_in(scheme, width, 800, is_phone).await;
@@ -23,8 +27,9 @@ impl Browser {
                 let height = height.await.as_u64().unwrap().clamp(600, 6_000);
                 self.show_in(scheme, width, height, is_phone).await;
                 let found = self.script(WRONG, &[json!(width)]).await;
-                for sentence in found.as_array().unwrap() {
-                    let sentence = sentence.as_str().unwrap();
+                let inaccessible = self.script(&(axe + INACCESSIBLE), &[]).await;
+                axe = String::new();
+                for sentence in sentences(&found).chain(sentences(&inaccessible)) {
                     let sentence = format!("at {width} px in {scheme}, {name} {sentence}");
                     eprintln!("{sentence}");
                     self.wrong.lock().unwrap().push(sentence);
@@ -62,6 +67,17 @@ impl Browser {
             .await
             .unwrap();
     }
+}
+
+fn sentences(found: &Value) -> impl Iterator<Item = &str> {
+    let sentences = found.as_array().unwrap().iter();
+    sentences.map(|sentence| sentence.as_str().unwrap())
+}
+
+fn axe() -> String {
+    let file = setting("HOLDFAST_E2E_AXE");
+    let file = file.expect("`cargo xtask e2e` sets HOLDFAST_E2E_AXE");
+    std::fs::read_to_string(file).unwrap()
 }
 
 fn screenshots() -> PathBuf {

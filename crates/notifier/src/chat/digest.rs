@@ -1,16 +1,17 @@
 use super::model::{DeliveryRow, Kind};
 
 /// A new message of what is due: a digest, unless only one is. A test is a message of its own, and nothing is
-/// told before what was due earlier.
+/// told before what was due earlier. In it they stand by their ids, however they came: as they will when it is sent again.
 pub(super) fn compose_new(ready: Vec<DeliveryRow>) -> (String, Vec<DeliveryRow>) {
     let is_test = |row: &DeliveryRow| Kind::of(&row.kind) == Kind::Test;
     let alone = ready.first().is_some_and(is_test);
-    let rows: Vec<DeliveryRow> = ready
+    let mut rows: Vec<DeliveryRow> = ready
         .into_iter()
         .enumerate()
         .take_while(|(n, row)| *n == 0 || !(alone || is_test(row) || row.batch_id.is_some()))
         .map(|(_, row)| row)
         .collect();
+    rows.sort_by(|a, b| a.event_id.cmp(&b.event_id));
     let first = rows.first().map(|row| row.event_id.clone());
     let first = first.unwrap_or_default();
     let batch_id = match rows.len() {
@@ -53,6 +54,8 @@ mod tests {
             (batch_id, rows.len())
         };
         assert_eq!(composed(vec![plan("a")]), ("a".to_owned(), 1));
+        let (id, rows) = compose_new(vec![plan("b"), end("a")]);
+        assert_eq!((id.as_str(), rows[0].event_id.as_str()), ("a.2", "a"));
         assert_eq!(
             composed(vec![plan("a"), end("b"), plan("c")]),
             ("a.3".to_owned(), 3)

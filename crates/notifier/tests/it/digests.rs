@@ -143,6 +143,11 @@ async fn a_digest_has_twenty_notices_at_most_and_a_test_is_never_in_one() {
 async fn a_digest_that_nobody_answered_for_is_sent_again_as_it_was() {
     let stage = Stage::set().await;
     let mut ids = stage.await_hook(&["a1", "a2", "a3"]).await;
+    // As when it came first, out of turn.
+    stage.execute(&format!(
+        "UPDATE deliveries SET next_attempt_at = '2020-01-01 00:00:00' WHERE event_id = '{}'",
+        ids[2]
+    ));
     stage.chat.script([ChatReply::Hang]);
     stage.configure(3, 1, Some("a")).await;
     let first = stage.chat.next_message().await;

@@ -6,13 +6,14 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Each crate and the crates of this workspace it may use. A crate that is not listed may use none,
 /// and no crate may use it.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 13] = [
     ("auth-types", &[]),
     ("event-types", &["auth-types"]),
     ("db-kit", &["auth-types", "event-types"]),
     ("broker", &["auth-types", "event-types", "db-kit"]),
     ("service-kit", &["auth-types", "event-types", "db-kit"]),
     ("image-kit", &[]),
+    ("web-kit", &["service-kit"]),
     (
         "identity-service",
         &[
@@ -22,6 +23,7 @@ const ALLOWED: [(&str, &[&str]); 12] = [
             "broker",
             "service-kit",
             "image-kit",
+            "web-kit",
         ],
     ),
     ("worksession-service", KITS),

@@ -1,21 +1,18 @@
 //! What all pages have in common: the frame around them, their headers, and how errors look.
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{
-    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_FRAME_OPTIONS,
-};
-use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
+use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use service_kit::Problem;
 use url::Url;
+use web_kit::ReturnTo;
+use web_kit::assets::STYLESHEET;
+use web_kit::html::{self, WITHOUT_SCRIPTS};
 
-use super::assets;
-use super::return_to::ReturnTo;
 use super::visitor::Visitor;
 
-/// Nothing but our own style sheet and images; no script at all; nobody's frame. There is no `form-action`:
-/// browsers hold it against the redirects that follow a form too, and those lead to other sites here.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'";
+/// Where somebody goes who came from nowhere in particular.
+pub(crate) const HOME: &str = "/account";
 
 /// What surrounds a page; `templates/frame.html` shows it.
 pub(crate) struct Frame {
@@ -47,7 +44,7 @@ impl Frame {
             csrf: String::new(),
             username: None,
             is_superadmin: false,
-            stylesheet: assets::stylesheet_path(),
+            stylesheet: STYLESHEET.path(),
             path: String::new(),
         }
     }
@@ -55,21 +52,7 @@ impl Frame {
 
 /// The answer with a page in it.
 pub(crate) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
-    match page.render() {
-        Ok(text) => HttpResponse::build(status)
-            .content_type("text/html; charset=utf-8")
-            .insert_header((CACHE_CONTROL, "no-store"))
-            .insert_header((CONTENT_SECURITY_POLICY, POLICY))
-            .insert_header((REFERRER_POLICY, "no-referrer"))
-            .insert_header((X_FRAME_OPTIONS, "DENY"))
-            .insert_header((HeaderName::from_static("x-robots-tag"), "noindex, nofollow"))
-            .insert_header((
-                HeaderName::from_static("cross-origin-opener-policy"),
-                "same-origin",
-            ))
-            .body(text),
-        Err(error) => Problem::internal(error).error_response(),
-    }
+    html::html(status, page, WITHOUT_SCRIPTS)
 }
 
 #[derive(Template)]
@@ -82,7 +65,7 @@ struct ProblemPage<'a> {
 
 /// How an error looks to who came with a browser to one of our pages; programs are answered with JSON.
 pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpResponse> {
-    if !is_for_browsers(request.path()) || !accepts_html(request) {
+    if !is_for_browsers(request.path()) || !html::accepts_html(request) {
         return None;
     }
     let (title, what_next) = match (problem.status, problem.retry_after) {
@@ -126,23 +109,7 @@ fn is_for_browsers(path: &str) -> bool {
 
 /// Whether who is not signed in is to be sent to the sign-in page: all but those that ask for JSON alone.
 pub(crate) fn wants_page(request: &HttpRequest) -> bool {
-    let names = |kind: &str| {
-        request
-            .headers()
-            .get_all(ACCEPT)
-            .filter_map(|value| value.to_str().ok())
-            .any(|value| value.to_ascii_lowercase().contains(kind))
-    };
-    names("text/html") || !names("application/json")
-}
-
-/// Whether the request is a browser's that navigates.
-fn accepts_html(request: &HttpRequest) -> bool {
-    request
-        .headers()
-        .get_all(ACCEPT)
-        .filter_map(|value| value.to_str().ok())
-        .any(|value| value.contains("text/html"))
+    html::accepts_html(request) || !html::names(request, "application/json")
 }
 
 #[derive(Template)]

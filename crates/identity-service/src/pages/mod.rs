@@ -11,7 +11,6 @@ pub(crate) mod layout;
 mod mailed;
 mod notices;
 mod register;
-pub(crate) mod return_to;
 mod said;
 mod sign_in;
 mod teams;

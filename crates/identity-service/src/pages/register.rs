@@ -5,10 +5,10 @@ use actix_web::http::StatusCode;
 use askama::Template;
 use serde::Deserialize;
 use service_kit::http::Query;
+use web_kit::ReturnTo;
 
 use super::form::Form;
-use super::layout::Frame;
-use super::return_to::ReturnTo;
+use super::layout::{Frame, HOME};
 use super::sign_in::{ReturnQuery, check_cookies, signed_in};
 use super::visitor::{Visitor, sign_in_path};
 use crate::access::Grant;
@@ -52,7 +52,7 @@ pub(super) async fn register_page(
     visitor: Visitor,
     query: Query<ReturnQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let return_to = ReturnTo::parse(query.0.return_to.as_deref());
+    let return_to = ReturnTo::parse(query.0.return_to.as_deref(), HOME);
     if visitor.user.is_some() {
         return Ok(visitor.see_other(return_to.as_str()));
     }
@@ -76,7 +76,7 @@ pub(super) async fn register(
     let Form { visitor, fields } = form;
     check_cookies(&visitor)?;
     visitor.app.limits.check_register(origin.address)?;
-    let return_to = ReturnTo::parse(Some(&fields.return_to));
+    let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
     let mut problems = fields.problems();
     if problems.is_empty() {
         let request = fields.request();

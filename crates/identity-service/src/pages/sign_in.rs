@@ -6,11 +6,12 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::http::Query;
+use web_kit::ReturnTo;
+use web_kit::cookies::set_cookie;
 
 use super::form::{Empty, Form};
-use super::layout::{self, Frame};
-use super::return_to::ReturnTo;
-use super::visitor::{Member, Visitor, path_with_return, set_cookie, sign_in_path};
+use super::layout::{self, Frame, HOME};
+use super::visitor::{Member, Visitor, path_with_return, sign_in_path};
 use crate::access::Grant;
 use crate::error::{Error, sentence};
 use crate::origin::Origin;
@@ -76,7 +77,7 @@ pub(super) async fn sign_in_page(
     visitor: Visitor,
     query: Query<SignInQuery>,
 ) -> actix_web::Result<HttpResponse> {
-    let return_to = ReturnTo::parse(query.0.return_to.as_deref());
+    let return_to = ReturnTo::parse(query.0.return_to.as_deref(), HOME);
     if visitor.user.is_some() && query.0.again.is_none() {
         return Ok(visitor.see_other(return_to.as_str()));
     }
@@ -98,7 +99,7 @@ pub(super) async fn sign_in(
 ) -> actix_web::Result<HttpResponse> {
     let Form { visitor, fields } = form;
     check_cookies(&visitor)?;
-    let return_to = ReturnTo::parse(Some(&fields.return_to));
+    let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
     let (username, password) = (fields.username.as_str(), fields.password.as_str());
     let known = match login::show_password(&visitor.app, username, password, &origin).await {
         Ok(known) => known,
@@ -133,7 +134,7 @@ pub(super) async fn sign_in_with_code(
 ) -> actix_web::Result<HttpResponse> {
     let Form { visitor, fields } = form;
     check_cookies(&visitor)?;
-    let return_to = ReturnTo::parse(Some(&fields.return_to));
+    let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
     let step = second_step::take_up(&visitor.app, &fields.step, visitor.browser(), &origin);
     let Some(known) = step.await? else {
         let problem = Some("That took too long. Please sign in again".to_owned());
@@ -168,7 +169,7 @@ pub(super) async fn sign_out(form: Form<Empty>, origin: Origin) -> actix_web::Re
 
 /// Refuses to sign anybody in where the cookie could be read on its way.
 pub(super) fn check_cookies(visitor: &Visitor) -> Result<(), Problem> {
-    if visitor.app.cookies.allowed {
+    if visitor.app.cookies.allowed() {
         return Ok(());
     }
     Err(Problem::new(

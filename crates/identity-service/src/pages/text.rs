@@ -1,7 +1,7 @@
-//! How pages write moments, devices and long lists.
+//! How pages write moments and devices, beside what the pages of all services write alike.
 
 use chrono::{DateTime, Utc};
-use url::form_urlencoded;
+pub(crate) use web_kit::text::{Pager, given, initial, with_query};
 
 /// A moment, to the minute. The server does not know the reader's time zone, so it names its own.
 pub(crate) fn moment(at: &DateTime<Utc>) -> String {
@@ -57,55 +57,6 @@ const SYSTEMS: [(&str, &str); 7] = [
     ("Linux", "Linux"),
 ];
 
-/// The letter that stands for somebody without a photo.
-pub(crate) fn initial(username: &str) -> char {
-    let first = username.chars().next();
-    first.map_or('?', |c| c.to_ascii_uppercase())
-}
-
-/// Links to the pages before and after the one of a long list.
-pub(crate) struct Pager {
-    pub(crate) previous: Option<String>,
-    pub(crate) next: Option<String>,
-}
-
-impl Pager {
-    /// Of a list that is cut by position.
-    pub(crate) fn by_offset(path: &str, offset: i64, page: i64, total: i64) -> Self {
-        let link = |offset: i64| with_query(path, &[("offset", &offset.to_string())]);
-        Self {
-            previous: (offset > 0).then(|| link((offset - page).max(0))),
-            next: Some(offset.saturating_add(page))
-                .filter(|next| *next < total)
-                .map(link),
-        }
-    }
-
-    /// Whether the list has more than this page.
-    pub(crate) fn is_needed(&self) -> bool {
-        self.previous.is_some() || self.next.is_some()
-    }
-}
-
-/// A path with a query; empty values are left out.
-pub(crate) fn with_query(path: &str, pairs: &[(&str, &str)]) -> String {
-    let mut query = form_urlencoded::Serializer::new(String::new());
-    for (name, value) in pairs.iter().filter(|(_, value)| !value.is_empty()) {
-        query.append_pair(name, value);
-    }
-    match query.finish() {
-        query if query.is_empty() => path.to_owned(),
-        query => format!("{path}?{query}"),
-    }
-}
-
-/// What was typed, or nothing: forms send empty text for what was left out.
-pub(crate) fn given(text: String) -> Option<String> {
-    Some(text.trim())
-        .filter(|text| !text.is_empty())
-        .map(ToOwned::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,18 +87,5 @@ mod tests {
             assert_eq!(device(Some(agent)), name, "{agent}");
         }
         assert_eq!(device(None), "Unknown device");
-    }
-
-    #[test]
-    fn a_long_list_has_a_way_on_and_back() {
-        let pager = Pager::by_offset("/account/sessions", 50, 50, 120);
-        assert_eq!(
-            pager.previous.as_deref(),
-            Some("/account/sessions?offset=0")
-        );
-        assert_eq!(pager.next.as_deref(), Some("/account/sessions?offset=100"));
-        let pager = Pager::by_offset("/account/sessions", 0, 50, 50);
-        assert!(!pager.is_needed());
-        assert_eq!(with_query("/a", &[("q", "x&y"), ("z", "")]), "/a?q=x%26y");
     }
 }

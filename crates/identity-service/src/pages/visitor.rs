@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use actix_web::cookie::Cookie;
 use actix_web::dev::Payload;
 use actix_web::error::InternalError;
 use actix_web::http::StatusCode;
@@ -15,10 +14,12 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::ExposeSecret as _;
 use service_kit::crypto::{hmac_sha256, random_token};
-use url::form_urlencoded;
+use web_kit::assets::STYLESHEET;
+use web_kit::cookies::set_cookie;
 
 use super::cookies::Name;
-use super::layout::{self, Frame};
+use super::layout::{self, Frame, HOME};
+use super::text::with_query;
 use crate::app::App;
 use crate::auth::{CurrentUser, Extraction};
 use crate::error::Error;
@@ -107,7 +108,7 @@ impl Visitor {
             username: user.map(|user| user.account.username.clone()),
             is_superadmin: user
                 .is_some_and(|user| matches!(user.account.role(), Ok(AccountRole::Superadmin))),
-            stylesheet: super::assets::stylesheet_path(),
+            stylesheet: STYLESHEET.path(),
             path: self.path.split('?').next().unwrap_or_default().to_owned(),
         }
     }
@@ -147,18 +148,7 @@ pub(crate) fn sign_in_path(path: &str) -> String {
 
 /// A page of ours that leads on to `path` in the end.
 pub(crate) fn path_with_return(page: &str, path: &str) -> String {
-    let query = form_urlencoded::Serializer::new(String::new())
-        .append_pair("return_to", path)
-        .finish();
-    format!("{page}?{query}")
-}
-
-/// Adds a cookie to an answer.
-pub(crate) fn set_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) {
-    // What we write ourselves is always a header's text.
-    if answer.add_cookie(cookie).is_err() {
-        log::error!("a cookie could not be written");
-    }
+    with_query(page, &[("return_to", path)])
 }
 
 impl FromRequest for Member {
@@ -171,7 +161,7 @@ impl FromRequest for Member {
             let mut visitor = Visitor::of(&req).await?;
             if req.method() != actix_web::http::Method::GET {
                 // A form cannot be sent again by a link.
-                visitor.path = "/account".to_owned();
+                visitor.path = HOME.to_owned();
             }
             Self::new(visitor)
         })

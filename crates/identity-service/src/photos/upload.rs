@@ -9,10 +9,10 @@ use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use service_kit::Problem;
 use service_kit::http::Unread;
+use web_kit::form::CSRF_FIELD;
 
 use super::darkroom::too_many_bytes;
 use crate::error::Error;
-use crate::pages::form::CSRF_FIELD;
 
 const FIELD: &str = "photo";
 /// The token of a page's form; a longer one is none of ours.

@@ -3,12 +3,13 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use service_kit::http::{Query, Unread};
+use web_kit::form::{check_site, check_token};
 
 use super::DoneQuery;
 use crate::accounts::model::AccountRow;
 use crate::error::Error;
 use crate::origin::Origin;
-use crate::pages::form::{Empty, Form, check_site, check_token};
+use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
 use crate::pages::notices::Notices;
 use crate::pages::text;
@@ -61,7 +62,7 @@ pub(super) async fn upload(
         }
         Err(problem) => return Err(problem.into()),
     };
-    check_token(&member.visitor, sent.csrf.as_deref())?;
+    check_token(&member.visitor.form_token(), sent.csrf.as_deref())?;
     let stored = match sent.photo {
         Some(file) if !file.is_empty() => {
             service::put(app, user.account.id, file, &origin.of(user)).await

@@ -6,13 +6,14 @@ use actix_web::web::ServiceConfig;
 use askama::Template;
 use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
+use web_kit::cookies::set_cookie;
 
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
 use crate::pages::notices::Notices;
 use crate::pages::text::{self, Pager};
-use crate::pages::visitor::{Member, set_cookie};
+use crate::pages::visitor::Member;
 use crate::sessions::wire::{SessionEntry, SessionsQuery};
 use crate::sessions::{ending, list};
 

@@ -10,9 +10,10 @@ mod users;
 use actix_web::HttpResponse;
 use actix_web::web::ServiceConfig;
 use service_kit::http::endpoint;
+use web_kit::cookies::set_cookie;
 
 use super::form::{Empty, Form};
-use super::visitor::{Administrator, set_cookie, sign_in_path};
+use super::visitor::{Administrator, sign_in_path};
 use crate::origin::Origin;
 use crate::sessions::ending;
 

@@ -1,0 +1,128 @@
+//! How cookies are named and sent.
+
+use std::borrow::Cow;
+
+use actix_web::cookie::time::Duration;
+use actix_web::cookie::{Cookie, SameSite};
+use actix_web::{HttpRequest, HttpResponse};
+use url::{Host, Url};
+
+/// The rules for a service's cookies, which go by its public address. Scripts see none of them, and other
+/// sites' forms and pictures send none of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Cookies {
+    /// Over https: the prefix keeps other hosts and plain http from setting ours (RFC 6265bis section 4.1.3.2).
+    secure: bool,
+    /// Whether a sign-in may be put in a cookie at all: over plain http only on this machine, unless told.
+    pub allowed: bool,
+}
+
+impl Cookies {
+    /// The rules for a public address; `insecure` allows plain http beyond this machine.
+    #[must_use]
+    pub fn new(base_url: &str, insecure: bool) -> Self {
+        let url = Url::parse(base_url).ok();
+        let secure = url.as_ref().is_some_and(|url| url.scheme() == "https");
+        let local = url.is_some_and(|url| match url.host() {
+            Some(Host::Domain(name)) => name == "localhost",
+            Some(Host::Ipv4(address)) => address.is_loopback(),
+            Some(Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        });
+        Self {
+            secure,
+            allowed: secure || local || insecure,
+        }
+    }
+
+    /// The value that a request carries, if it carries it once: two could be read differently elsewhere.
+    #[must_use]
+    pub fn read(self, req: &HttpRequest, name: &'static str) -> Option<String> {
+        let cookies = req.cookies().ok()?;
+        let name = self.full(name);
+        let mut found = cookies.iter().filter(|cookie| cookie.name() == name);
+        match (found.next(), found.next()) {
+            (Some(cookie), None) => Some(cookie.value().to_owned()),
+            _ => None,
+        }
+    }
+
+    /// A cookie for so many seconds.
+    #[must_use]
+    pub fn lasting(self, name: &'static str, value: String, seconds: i64) -> Cookie<'static> {
+        let mut cookie = self.until_closed(name, value);
+        cookie.set_max_age(Duration::seconds(seconds));
+        cookie
+    }
+
+    /// A cookie until the browser is closed.
+    #[must_use]
+    pub fn until_closed(self, name: &'static str, value: String) -> Cookie<'static> {
+        Cookie::build(self.full(name), value)
+            .path("/")
+            .http_only(true)
+            .secure(self.secure)
+            .same_site(SameSite::Lax)
+            .finish()
+    }
+
+    /// What makes a browser forget a cookie.
+    #[must_use]
+    pub fn forgotten(self, name: &'static str) -> Cookie<'static> {
+        self.lasting(name, String::new(), 0)
+    }
+
+    fn full(self, name: &'static str) -> Cow<'static, str> {
+        match self.secure {
+            true => format!("__Host-{name}").into(),
+            false => name.into(),
+        }
+    }
+}
+
+/// Adds a cookie to an answer.
+pub fn set_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) {
+    // What is made here is always a header's text.
+    drop(answer.add_cookie(cookie));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_http_is_for_this_machine_unless_it_was_allowed() {
+        for (address, insecure, allowed, secure) in [
+            ("https://id.example.com", false, true, true),
+            ("http://127.0.0.1:8080", false, true, false),
+            ("http://[::1]:8080", false, true, false),
+            ("http://localhost:8080", false, true, false),
+            ("http://localhost.example.com", false, false, false),
+            ("http://id.example.com", false, false, false),
+            ("http://id.example.com", true, true, false),
+        ] {
+            let cookies = Cookies::new(address, insecure);
+            assert_eq!(
+                (cookies.allowed, cookies.secure),
+                (allowed, secure),
+                "{address}"
+            );
+        }
+    }
+
+    #[test]
+    fn over_https_a_cookie_is_bound_to_its_host() {
+        let https = Cookies::new("https://id.example.com", false);
+        assert_eq!(
+            https.forgotten("holdfast_id").to_string(),
+            "__Host-holdfast_id=; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=0"
+        );
+        let plain = Cookies::new("http://localhost:8080", false);
+        assert_eq!(
+            plain
+                .until_closed("holdfast_id", "x".to_owned())
+                .to_string(),
+            "holdfast_id=x; HttpOnly; SameSite=Lax; Path=/"
+        );
+    }
+}

@@ -3,16 +3,30 @@
 # under /keys, one for each part. What is there stays as it is.
 set -eu
 
+secret() { head -c 32 /dev/urandom | base64 | tr -d '\n'; }
+password() { head -c 24 /dev/urandom | base64 | tr '+/' '-_' | tr -d '\n'; }
+# The volume, not the mode, decides who reads a file: the parts run under users of their own.
+write() { rm -f "$1"; printf '%s\n' "$2" > "$1"; chmod 444 "$1"; }
+
+# The dashboard's OAuth client. It follows the dashboard's address, to which sign-ins are sent over https or on
+# this machine only; at any other the dashboard says that it takes https.
+[ -e /keys/worksession/dashboard-secret ] || write /keys/worksession/dashboard-secret "$(password)"
+case "$WORKSESSION_BASE_URL" in
+    https://* | http://127.0.0.1* | http://localhost*)
+        write /keys/identity/clients.toml "[[identity.oauth_clients]]
+client_id = \"holdfast-dashboard\"
+name = \"Dashboard\"
+client_secret = \"$(cat /keys/worksession/dashboard-secret)\"
+redirect_uris = [\"${WORKSESSION_BASE_URL%/}/sign-in/callback\"]
+first_party = true" ;;
+    *) write /keys/identity/clients.toml "[identity]" ;;
+esac
+
 done_file=/keys/identity/.complete
 if [ -e "$done_file" ]; then
     echo "keys: already made"
     exit 0
 fi
-
-secret() { head -c 32 /dev/urandom | base64 | tr -d '\n'; }
-password() { head -c 24 /dev/urandom | base64 | tr '+/' '-_' | tr -d '\n'; }
-# The volume, not the mode, decides who reads a file: the parts run under users of their own.
-write() { printf '%s\n' "$2" > "$1"; chmod 444 "$1"; }
 
 shared=$(secret)
 write /keys/identity/signing-key "$(secret)"

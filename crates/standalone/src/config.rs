@@ -8,6 +8,7 @@ use service_kit::config::{
 };
 use service_kit::data_dir;
 
+use crate::dashboard;
 use crate::running::StartError;
 
 /// The file of the key that the parts seal for each other with, when none is configured.
@@ -68,8 +69,8 @@ impl Config {
     }
 
     /// Fills what the parts leave open with what makes them one: one data folder, one key for what
-    /// they seal for each other, each other's address, and no rate limits while only this machine
-    /// can call.
+    /// they seal for each other, each other's address, the dashboard's client, and no rate limits while
+    /// only this machine can call.
     ///
     /// # Errors
     /// As [`Config::load`].
@@ -91,7 +92,8 @@ impl Config {
             &mut worksession.secrets,
             &mut notifier.secrets,
         ];
-        share_key(secrets, &folder)?;
+        let key = share_key(secrets, &folder)?;
+        dashboard::register(&mut identity, &mut worksession, &key);
         for (database, name) in [
             (&mut identity.database, "identity"),
             (&mut worksession.database, "worksession"),
@@ -183,7 +185,7 @@ fn broker_url(part: &str, url: Option<&SecretText>) -> Result<BrokerUrl, ConfigE
 
 /// The work-session area seals hook addresses and the notifier opens them: two keys would lose every
 /// notification.
-fn share_key(parts: [&mut SecretsConfig; 3], folder: &Path) -> Result<(), StartError> {
+fn share_key(parts: [&mut SecretsConfig; 3], folder: &Path) -> Result<SecretKey, StartError> {
     let configured = parts.iter().find_map(|part| part.encryption_key.clone());
     let key = match configured {
         Some(key) => key,
@@ -198,7 +200,7 @@ fn share_key(parts: [&mut SecretsConfig; 3], folder: &Path) -> Result<(), StartE
             .into());
         }
     }
-    Ok(())
+    Ok(key)
 }
 
 fn lay_into(database: &mut DatabaseConfig, folder: &Path, name: &str) {

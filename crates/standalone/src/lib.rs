@@ -8,6 +8,7 @@
 
 mod cli;
 mod config;
+mod dashboard;
 mod demo;
 mod running;
 

@@ -110,6 +110,10 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
     if config.worksession.identity_url.is_none() {
         config.worksession.identity_url = Some(on_this_machine(identity.addr())?);
     }
+    if config.worksession.identity_public_url.is_none() {
+        // As it names itself in its answers to the dashboard.
+        config.worksession.identity_public_url = identity.base_url().parse().ok();
+    }
     let deps = notifier::Deps {
         clock: clock.clone(),
         broker: of_notifier,

@@ -45,7 +45,7 @@ pub struct Config {
     pub auth: AuthConfig,
     /// The dashboard's OAuth client.
     pub dashboard: DashboardConfig,
-    /// Cookies over plain http beyond loopback.
+    /// The dashboard's cookies over plain http beyond loopback.
     pub allow_insecure_cookies: bool,
     /// The key that seals hook addresses; the notifier's own.
     pub secrets: SecretsConfig,
@@ -129,13 +129,13 @@ pub struct CorsConfig {
     pub allowed_origins: CommaList<String>,
 }
 
-/// `[worksession.dashboard]`
+/// `[worksession.dashboard]`: with both the dashboard at `/` signs people in, without them it says how to register it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DashboardConfig {
-    /// The client's id.
+    /// The client's id at the identity service.
     pub client_id: Option<String>,
-    /// The client's secret.
+    /// The client's secret there.
     pub client_secret: Option<SecretText>,
 }
 
@@ -246,6 +246,12 @@ impl Config {
             return refuse("AUDIT__HOUR", "at most 23");
         }
         self.live.check()?;
+        if self.dashboard.client_id.is_some() != self.dashboard.client_secret.is_some() {
+            return refuse(
+                "DASHBOARD__CLIENT_ID",
+                "goes together with DASHBOARD__CLIENT_SECRET",
+            );
+        }
         if self.categories.strict && self.categories.suggested.0.is_empty() {
             return refuse(
                 "CATEGORIES__SUGGESTED",
@@ -340,6 +346,7 @@ mod tests {
             ("WORKSESSION__LIVE__HEARTBEAT_SECONDS", "0"),
             ("WORKSESSION__LIVE__RECHECK_SECONDS", "6"),
             ("WORKSESSION__LIVE__UNREAD_SECONDS", "0"),
+            ("WORKSESSION__DASHBOARD__CLIENT_ID", "dashboard"),
             ("WORKSESSION__ODD", "1"),
         ] {
             let message = read(None, &[(key, value)])

@@ -25,6 +25,7 @@ mod live;
 mod login;
 mod openapi;
 mod page;
+mod pages;
 mod preferences;
 mod projects;
 mod rollups;

@@ -28,7 +28,7 @@ use crate::sessions::sweeper;
 use crate::state::AppState;
 use crate::{
     analytics, chat_settings, feedback, health, identity_events, inbox, leaderboard, live, login,
-    openapi, preferences, projects, sessions, sync, team_projects, user_data, webhooks,
+    openapi, pages, preferences, projects, sessions, sync, team_projects, user_data, webhooks,
 };
 
 /// The name in `listening NAME http://…` and of the SQLite file.
@@ -62,6 +62,9 @@ pub enum StartError {
     /// The client of the identity service.
     #[error(transparent)]
     Identity(#[from] IdentityClientError),
+    /// The dashboard's client of both services.
+    #[error("dashboard: {0}")]
+    Dashboard(#[from] dashboard::ClientError),
 }
 
 /// The service while it answers.
@@ -140,6 +143,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     )?;
     let base_url = config.public_url(addr).into();
     let sealer = config.home().open_sealer(&config.secrets)?;
+    let dashboard = pages::dashboard(&config, addr, &sealer, &deps.clock)?;
     let guard = GuardedClient::new(start::guard_options(&config.http));
     let guard = guard.map_err(start::StartError::from)?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
@@ -172,7 +176,11 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     });
     let sweep_every = Duration::from_secs(state.config.sweep_seconds.max(1));
     let shared = state.clone();
-    let server = server::start_on(listener, options, move |routes| configure(routes, &shared))
+    let mount = move |routes: &mut ServiceConfig| {
+        configure(routes, &shared);
+        pages::configure(routes, &dashboard);
+    };
+    let server = server::start_on(listener, options, mount)
         .map_err(|cause| start::StartError::Listen(listen, cause))?;
     let tail = Tail::spawn(state.clone());
     let somebody_gone = Arc::new(Notify::new());
@@ -241,7 +249,7 @@ fn server_options(
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
-        render_page: None,
+        render_page: Some(pages::render_problem),
         metrics: metrics.clone(),
         ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.report()),
         openapi: Some(openapi::openapi()),

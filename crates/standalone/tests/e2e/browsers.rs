@@ -1,5 +1,7 @@
 //! What people do with their browsers, from the first page to the last.
 
+mod dashboard;
+
 use serde_json::Value;
 use service_kit::Clock;
 use test_kit::{Api, FakeWeb, Page, images};

@@ -30,7 +30,7 @@ pub struct Site {
     pub authority: Option<String>,
     env: BTreeMap<String, String>,
     data: TempDir,
-    _process: Process,
+    process: Process,
     _front: Option<TlsFront>,
 }
 
@@ -44,6 +44,21 @@ impl Site {
     /// On plain http, as `cargo xtask up` starts it.
     pub async fn plain() -> Self {
         Self::start(None, &[])
+    }
+
+    /// As [`Self::plain`], with the demonstration's ninety days.
+    pub async fn with_demo() -> Self {
+        Self::serve(None, &[], &["serve", "--demo"])
+    }
+
+    /// How to sign in as the user of the demonstration.
+    pub fn demo(&self) -> (String, String) {
+        let said = self.process.stderr();
+        let line = said
+            .lines()
+            .find_map(|line| line.strip_prefix("demo sign-in: "));
+        let (name, password) = line.unwrap().split_once(" / ").unwrap();
+        (name.to_owned(), password.to_owned())
     }
 
     /// As [`Self::plain`], and with leave to call a chat on this machine.
@@ -70,6 +85,10 @@ impl Site {
     }
 
     fn start(front: Option<TlsFront>, more: &[(&str, &str)]) -> Self {
+        Self::serve(front, more, &["serve"])
+    }
+
+    fn serve(front: Option<TlsFront>, more: &[(&str, &str)], command: &[&str]) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut env = BTreeMap::new();
         for part in ["IDENTITY", "WORKSESSION", "NOTIFIER"] {
@@ -90,7 +109,7 @@ impl Site {
         }
         let folder = data.path().to_str().unwrap().to_owned();
         let program = Path::new(env!("CARGO_BIN_EXE_holdfast"));
-        let process = Process::start(program, &["--data-dir", &folder, "serve"], &env);
+        let process = Process::start(program, &[&["--data-dir", &folder], command].concat(), &env);
         let listening = process.wait_listening(&["identity", "worksession", "notifier"]);
         let inside = listening["identity"].clone();
         let authority = front.as_ref().map(|front| {
@@ -107,7 +126,7 @@ impl Site {
             authority,
             env,
             data,
-            _process: process,
+            process,
             _front: front,
         }
     }

@@ -11,8 +11,12 @@
 mod accounts_life;
 mod admin;
 mod bad_input;
+mod dashboard;
 mod harness;
 mod health;
+#[path = "../../../identity-service/tests/it/html.rs"]
+#[allow(dead_code, reason = "the tests of the pages use more of it")]
+mod html;
 mod kill;
 mod line;
 mod live;

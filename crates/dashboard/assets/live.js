@@ -1,0 +1,76 @@
+// Keeps a page up to date with what happens on other devices and in other tabs. Only a tab that is looked at
+// listens: browsers open few connections to one site, and the services few streams for one user.
+const page = document.querySelector('[data-live]')
+// Up to where the page shows what happened.
+let after = page.dataset.after
+let source
+let next
+let pause = 2_000
+
+// A form that came back with what is wrong in it was typed, too.
+const isBusy = () =>
+  document.querySelector('.error') ||
+  [...document.querySelectorAll('textarea, input:not([type=hidden])')].some((field) => field.value !== field.defaultValue)
+
+// What was typed is not thrown away, and no form is sent once more.
+const again = () => {
+  const stale = document.getElementById('stale')
+  if (stale && isBusy()) stale.hidden = false
+  else location.replace(page.dataset.path)
+}
+
+const time = (text) =>
+  new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', timeZone: page.dataset.timezone }).format(new Date(text))
+
+const listeners = {
+  // Somebody of the team began or ended.
+  team: ({ session_id, user, project, category, status, expected_end_at }) => {
+    if (String(project.team_id) !== page.dataset.team) return
+    page.querySelector(`[data-session="${CSS.escape(session_id)}"]`)?.remove()
+    if (status === 'running') {
+      const row = document.getElementById('working').content.firstElementChild.cloneNode(true)
+      row.dataset.session = session_id
+      row.querySelector('strong').textContent = user.username
+      row.querySelector('.small').textContent = `${category}, ${project.name}`
+      row.querySelector('.until').textContent = `until ${time(expected_end_at)}`
+      page.append(row)
+    }
+    document.querySelector('.nobody').hidden = page.children.length > 0
+  },
+  // One of one's own sessions changed: whichever runs now is to be shown.
+  timer: ({ session }) => {
+    const shown = page.dataset.session
+    const isShown = session.session_id === shown
+    if (session.status === 'running' ? !isShown : isShown) again()
+  },
+}
+
+const listen = () => {
+  source = new EventSource(`/live?after=${after}`)
+  const on = (kind, listener) =>
+    source.addEventListener(kind, (event) => {
+      after = event.lastEventId || after
+      listener(JSON.parse(event.data))
+    })
+  for (const kind of page.dataset.live.split(' ')) on(kind, listeners[kind])
+  on('hello', () => {
+    pause = 2_000
+    document.documentElement.setAttribute('data-connected', '')
+  })
+  on('reset', again)
+  // A browser comes back by itself to what was cut, and never to what was refused.
+  source.addEventListener('error', () => {
+    document.documentElement.removeAttribute('data-connected')
+    if (source.readyState !== EventSource.CLOSED) return
+    next = setTimeout(watch, pause)
+    pause = Math.min(2 * pause, 300_000)
+  })
+}
+
+const watch = () => {
+  clearTimeout(next)
+  source?.close()
+  if (!document.hidden) listen()
+}
+document.addEventListener('visibilitychange', watch)
+watch()

@@ -1,0 +1,69 @@
+// Counts down, in the page and in its title. The page is right without this at the moment it was made; the time
+// is the server's, of which the page says how late it was then.
+const timer = document.querySelector('.timer')
+const left = timer.querySelector('.left')
+const until = timer.querySelector('.until')
+const gone = timer.querySelector('.gone')
+const finish = document.getElementById('finish')
+const heading = timer.closest('section').querySelector('h1, h2')
+const [starts, ends, now] = ['starts', 'ends', 'now'].map((name) => Date.parse(timer.dataset[name]))
+const ahead = Date.now() - now
+const site = document.title.split(' · ').pop()
+let isOver = Date.now() - ahead >= ends
+let next
+
+const two = (number) => String(number).padStart(2, '0')
+const written = (seconds) => {
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60]
+  return `${hours ? `${hours}:` : ''}${two(minutes)}:${two(seconds % 60)}`
+}
+
+const show = () => {
+  const time = Date.now() - ahead
+  const seconds = Math.max(0, Math.ceil((ends - time) / 1000))
+  left.textContent = written(seconds)
+  const percent = Math.min(100, (100 * (time - starts)) / (ends - starts))
+  gone.setAttribute('stroke-dasharray', `${percent} 100`)
+  if (seconds === 0) return end()
+  document.title = `${written(seconds)} · ${timer.dataset.name} · ${site}`
+  // Shortly after the next whole second, when there is something else to show.
+  clearTimeout(next)
+  next = setTimeout(show, ((ends - time) % 1000 || 1000) + 5)
+}
+
+const end = () => {
+  document.title = `${timer.dataset.over} · ${timer.dataset.name} · ${site}`
+  timer.closest('section').classList.add('over')
+  if (isOver) return
+  isOver = true
+  heading.textContent = timer.dataset.over
+  until.textContent = until.textContent.replace('until', 'since')
+  finish.classList.remove('secondary')
+  document.getElementById('timer-said').textContent = timer.dataset.over
+  sound(timer.dataset.sound)
+}
+
+// Made of tones, so that there is no file to load. Each: pitch in Hz, its beginning, its length.
+const SOUNDS = {
+  bell: [[880, 0, 1.6], [1760, 0, 0.9], [880, 0.9, 1.6]],
+  chime: [[523, 0, 0.5], [659, 0.25, 0.5], [784, 0.5, 0.9]],
+  digital: [[1000, 0, 0.12], [1000, 0.2, 0.12], [1000, 0.4, 0.12]],
+}
+
+const sound = (name) => {
+  if (name === 'none') return
+  const audio = new AudioContext()
+  for (const [pitch, begin, length] of SOUNDS[name] ?? SOUNDS.bell) {
+    const [tone, volume] = [audio.createOscillator(), audio.createGain()]
+    tone.frequency.value = pitch
+    volume.gain.setValueAtTime(0.25, audio.currentTime + begin)
+    volume.gain.exponentialRampToValueAtTime(0.001, audio.currentTime + begin + length)
+    tone.connect(volume).connect(audio.destination)
+    tone.start(audio.currentTime + begin)
+    tone.stop(audio.currentTime + begin + length)
+  }
+}
+
+show()
+// A tab that slept shows the right time at once.
+document.addEventListener('visibilitychange', () => document.hidden || isOver || show())

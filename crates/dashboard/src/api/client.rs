@@ -1,0 +1,201 @@
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::web::Bytes;
+use futures_util::stream::{self, Stream};
+use reqwest::header::{ACCEPT, RETRY_AFTER};
+use reqwest::redirect::Policy;
+use reqwest::{ClientBuilder, Method, RequestBuilder, Response};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use service_kit::http::RequestId;
+use thiserror::Error;
+use url::Url;
+
+use super::error::{ApiError, Refused};
+use crate::settings::Settings;
+
+/// How long a call may take; its slowest part is a sign-in's token under load.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long until somebody takes the connection.
+const CONNECT: Duration = Duration::from_secs(2);
+/// Shorter than the five seconds for which services keep an idle connection, so that we close first.
+const IDLE: Duration = Duration::from_secs(3);
+/// No answer that a page is made of is longer.
+const MAX_BODY: usize = 4 * 1024 * 1024;
+
+/// Calls both services over kept connections. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Http {
+    client: reqwest::Client,
+    identity: Url,
+    worksession: Url,
+}
+
+/// Why the dashboard can call nobody.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// A configured address is no base for others.
+    #[error("{0}")]
+    Address(#[from] url::ParseError),
+    /// TLS or the like.
+    #[error("HTTP client: {0}")]
+    Http(#[from] reqwest::Error),
+}
+
+impl Http {
+    pub(crate) fn new(settings: &Settings) -> Result<Self, ClientError> {
+        // The addresses are the operator's and not a user's: the guarded client is for those.
+        let client = ClientBuilder::new()
+            .tls_backend_preconfigured(service_kit::tls::client_config())
+            .connect_timeout(CONNECT)
+            .pool_idle_timeout(IDLE)
+            .redirect(Policy::none())
+            .no_proxy()
+            .build()?;
+        Ok(Self {
+            client,
+            identity: settings.identity_url.clone(),
+            worksession: settings.worksession_url.clone(),
+        })
+    }
+
+    /// A call of the identity service that carries no access token.
+    pub(crate) fn post_identity(&self, path: &str) -> Result<RequestBuilder, url::ParseError> {
+        let address = self.identity.join(path)?;
+        Ok(self.client.post(address).timeout(PATIENCE))
+    }
+
+    /// Calls as the holder of this token, on behalf of this request.
+    pub(crate) fn caller<'a>(&'a self, token: &'a str, request_id: &'a RequestId) -> Caller<'a> {
+        Caller {
+            http: self,
+            token,
+            request_id,
+        }
+    }
+}
+
+/// Somebody's calls.
+#[derive(Clone, Copy)]
+pub(crate) struct Caller<'a> {
+    http: &'a Http,
+    token: &'a str,
+    request_id: &'a RequestId,
+}
+
+impl Caller<'_> {
+    /// Reads from the work-session service.
+    pub(crate) async fn get<T: DeserializeOwned>(self, path: &str) -> Result<T, ApiError> {
+        self.read(&self.http.worksession, path).await
+    }
+
+    /// Reads from the identity service.
+    pub(crate) async fn identity<T: DeserializeOwned>(self, path: &str) -> Result<T, ApiError> {
+        self.read(&self.http.identity, path).await
+    }
+
+    /// Changes something in the work-session service.
+    pub(crate) async fn send<T: DeserializeOwned>(
+        self,
+        method: Method,
+        path: &str,
+        body: Value,
+    ) -> Result<T, ApiError> {
+        let request = self.request(method, &self.http.worksession, path)?;
+        answer(request.json(&body).timeout(PATIENCE).send().await).await
+    }
+
+    /// As [`Caller::send`]; the same key again changes nothing more.
+    pub(crate) async fn send_once<T: DeserializeOwned>(
+        self,
+        path: &str,
+        key: &str,
+        body: Value,
+    ) -> Result<T, ApiError> {
+        let request = self.request(Method::POST, &self.http.worksession, path)?;
+        let request = request.header("idempotency-key", key).json(&body);
+        answer(request.timeout(PATIENCE).send().await).await
+    }
+
+    /// A file of the work-session service, to be passed on as it comes; its body may take long.
+    pub(crate) async fn open(self, path: &str) -> Result<Response, ApiError> {
+        let request = self.request(Method::GET, &self.http.worksession, path)?;
+        good(request.send().await).await
+    }
+
+    /// Its live events.
+    pub(crate) async fn stream(
+        self,
+        path: &str,
+        last_event: Option<&[u8]>,
+    ) -> Result<Response, ApiError> {
+        let mut request = self.request(Method::GET, &self.http.worksession, path)?;
+        request = request.header(ACCEPT, "text/event-stream");
+        if let Some(id) = last_event {
+            request = request.header("last-event-id", id);
+        }
+        good(request.send().await).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, base: &Url, path: &str) -> Result<T, ApiError> {
+        let send = async || {
+            let request = self.request(Method::GET, base, path)?;
+            Ok::<_, ApiError>(request.timeout(PATIENCE).send().await)
+        };
+        match send().await? {
+            // A kept connection may have been closed under us; asking again is harmless.
+            Err(cause) if cause.is_request() && !cause.is_timeout() => answer(send().await?).await,
+            response => answer(response).await,
+        }
+    }
+
+    fn request(&self, method: Method, base: &Url, path: &str) -> Result<RequestBuilder, ApiError> {
+        let address = base.join(path).map_err(ApiError::unavailable)?;
+        let request = self.http.client.request(method, address);
+        let request = request.bearer_auth(self.token);
+        Ok(request.header("x-request-id", self.request_id.as_str()))
+    }
+}
+
+/// What comes of a body, as it comes.
+pub(crate) fn chunks(response: Response) -> impl Stream<Item = reqwest::Result<Bytes>> {
+    stream::try_unfold(response, async |mut response| {
+        let chunk: Option<Bytes> = response.chunk().await?;
+        Ok::<_, reqwest::Error>(chunk.map(|chunk| (chunk, response)))
+    })
+}
+
+/// The body of a good answer.
+async fn answer<T: DeserializeOwned>(response: reqwest::Result<Response>) -> Result<T, ApiError> {
+    let response = good(response).await?;
+    let body = bounded(response).await?;
+    // A 204 says nothing, which reads as null.
+    let body = if body.is_empty() { b"null" } else { &body[..] };
+    serde_json::from_slice(body).map_err(ApiError::unavailable)
+}
+
+/// An answer that is good, its body unread.
+async fn good(response: reqwest::Result<Response>) -> Result<Response, ApiError> {
+    let response = response.map_err(ApiError::unavailable)?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let retry_after = response.headers().get(RETRY_AFTER);
+    let retry_after = retry_after.and_then(|value| value.to_str().ok()?.parse().ok());
+    let body = bounded(response).await.unwrap_or_default();
+    let status = StatusCode::from_u16(status.as_u16()).unwrap_or(StatusCode::BAD_GATEWAY);
+    Err(Refused::read(status, retry_after, &body).into())
+}
+
+async fn bounded(mut response: Response) -> Result<Vec<u8>, ApiError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(ApiError::unavailable)? {
+        if body.len() + chunk.len() > MAX_BODY {
+            return Err(ApiError::unavailable("an answer is too long"));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}

@@ -1,0 +1,145 @@
+use std::fmt::Display;
+
+use actix_web::http::StatusCode;
+use serde::Deserialize;
+use service_kit::Problem;
+
+/// Why a call gave no good answer.
+#[derive(Debug)]
+pub(crate) enum ApiError {
+    /// The token is good no more: whoever looks has to sign in again.
+    SignedOut,
+    /// The service says no, and why.
+    Refused(Refused),
+    /// There was no answer, or none that can be read; the text is for the log.
+    Unavailable(String),
+}
+
+/// A service's no.
+#[derive(Debug, Clone)]
+pub(crate) struct Refused {
+    pub(crate) status: StatusCode,
+    /// A sentence for people.
+    pub(crate) message: String,
+    /// Seconds.
+    pub(crate) retry_after: Option<u64>,
+}
+
+/// The error body of either area: a sentence, or a code and a sentence.
+#[derive(Deserialize, Default)]
+struct Body {
+    #[serde(default)]
+    error: String,
+    error_description: Option<String>,
+}
+
+impl Refused {
+    pub(super) fn read(status: StatusCode, retry_after: Option<u64>, body: &[u8]) -> Self {
+        let body: Body = serde_json::from_slice(body).unwrap_or_default();
+        let message = body.error_description.unwrap_or(body.error);
+        Self {
+            status,
+            message: match message.is_empty() {
+                true => status.canonical_reason().unwrap_or("Refused").to_owned(),
+                false => message,
+            },
+            retry_after,
+        }
+    }
+
+    /// Whether who typed the form can put it right.
+    pub(crate) fn is_about_the_form(&self) -> bool {
+        matches!(
+            self.status,
+            StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY
+        )
+    }
+}
+
+impl ApiError {
+    pub(super) fn unavailable(cause: impl Display) -> Self {
+        Self::Unavailable(cause.to_string())
+    }
+
+    /// The refusal, if it is one that typing can put right.
+    ///
+    /// # Errors
+    /// Any other error.
+    pub(crate) fn about_the_form(self) -> Result<Refused, Self> {
+        match self {
+            Self::Refused(refused) if refused.is_about_the_form() => Ok(refused),
+            other => Err(other),
+        }
+    }
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        match refused.status {
+            StatusCode::UNAUTHORIZED => Self::SignedOut,
+            status if status.is_server_error() && status != StatusCode::SERVICE_UNAVAILABLE => {
+                Self::Unavailable(format!("answered {status}: {}", refused.message))
+            }
+            _ => Self::Refused(refused),
+        }
+    }
+}
+
+impl From<ApiError> for Problem {
+    fn from(error: ApiError) -> Self {
+        match error {
+            ApiError::SignedOut => Self::new(
+                StatusCode::UNAUTHORIZED,
+                "authentication_required",
+                "You are signed out",
+            ),
+            ApiError::Refused(refused) => {
+                let problem = Self::new(refused.status, "refused", refused.message);
+                match refused.retry_after {
+                    Some(seconds) => problem.with_retry_after(seconds),
+                    None => problem,
+                }
+            }
+            ApiError::Unavailable(cause) => {
+                Self::unavailable("A part of the product does not answer", 2).caused_by(cause)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_areas_errors_are_read() {
+        let read = |body: &str| Refused::read(StatusCode::CONFLICT, None, body.as_bytes()).message;
+        assert_eq!(
+            read(r#"{"error": "Project is archived"}"#),
+            "Project is archived"
+        );
+        assert_eq!(
+            read(r#"{"error": "slug_taken", "error_description": "There is one"}"#),
+            "There is one"
+        );
+        assert_eq!(read("<html>"), "Conflict");
+    }
+
+    #[test]
+    fn a_refused_token_is_no_broken_service() {
+        let of = |status| ApiError::from(Refused::read(status, None, b""));
+        assert!(matches!(of(StatusCode::UNAUTHORIZED), ApiError::SignedOut));
+        assert!(matches!(
+            of(StatusCode::BAD_GATEWAY),
+            ApiError::Unavailable(_)
+        ));
+        let busy = of(StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(Problem::from(busy).status, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(
+            of(StatusCode::UNPROCESSABLE_ENTITY)
+                .about_the_form()
+                .is_ok()
+        );
+        assert!(of(StatusCode::TOO_MANY_REQUESTS).about_the_form().is_err());
+    }
+}

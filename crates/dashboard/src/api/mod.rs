@@ -1,0 +1,15 @@
+//! The product's own HTTP interface, called as any client calls it.
+
+mod bodies;
+mod client;
+mod error;
+mod ids;
+
+pub(crate) use bodies::{
+    Bucket, PlannedSession, Preferences, Project, Projects, Session, Started, Submitted, Team,
+    Teams, Tracking, UserData,
+};
+pub use client::ClientError;
+pub(crate) use client::{Caller, Http, chunks};
+pub(crate) use error::{ApiError, Refused};
+pub(crate) use ids::{SessionId, Slug};

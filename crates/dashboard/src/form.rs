@@ -1,0 +1,89 @@
+//! What a form of our pages sends, once it is sure that it came from one.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::error::InternalError;
+use actix_web::http::StatusCode;
+use actix_web::{FromRequest, HttpRequest};
+use askama::Template;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use service_kit::http::Unread;
+use url::form_urlencoded;
+use web_kit::cookies::set_cookie;
+use web_kit::form;
+use web_kit::html::{WITH_MODULES, html};
+
+use crate::frame::Frame;
+use crate::sign_in::{NAME, sign_in_path};
+use crate::visitor::{Known, Member, Visitor};
+
+/// Fields that somebody may have thought about.
+const WRITTEN: [&str; 4] = ["note", "tags", "name", "description"];
+
+/// A form of one of our pages, and who sent it.
+pub(crate) struct Form<T> {
+    pub(crate) member: Member,
+    pub(crate) fields: T,
+}
+
+/// A form without fields of its own.
+#[derive(Deserialize)]
+pub(crate) struct Empty {}
+
+/// What was typed by somebody who had been signed out meanwhile: nothing of it is lost.
+#[derive(Template)]
+#[template(path = "signed_out.html")]
+struct SignedOutPage {
+    frame: Frame,
+    typed: Vec<String>,
+    sign_in: String,
+}
+
+impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
+    type Error = actix_web::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Self::Error>>>>;
+
+    fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let req = req.clone();
+        let body = Unread::from_request(&req, payload);
+        Box::pin(async move {
+            let visitor = Visitor::of(&req)?;
+            form::check_site(req.headers())?;
+            let Ok(body) = body.await;
+            let bytes = form::read(body).await?;
+            let member = match visitor.known().await? {
+                Known::Member(member) => member,
+                Known::Nobody(visitor) => return Err(signed_out(&visitor, &bytes)),
+            };
+            form::check_token(
+                &member.sign_in.form_token,
+                form::token_in(&bytes).as_deref(),
+            )?;
+            let fields = form::fields(&bytes)?;
+            Ok(Self { member, fields })
+        })
+    }
+}
+
+/// Gives back what was typed. Another site's form never comes so far.
+fn signed_out(visitor: &Visitor, body: &[u8]) -> actix_web::Error {
+    let typed = form_urlencoded::parse(body)
+        .filter(|(name, value)| WRITTEN.contains(&&**name) && !value.trim().is_empty())
+        .map(|(_, value)| value.into_owned());
+    let page = SignedOutPage {
+        frame: Frame::of_nobody(&visitor.dashboard, "You are signed out"),
+        typed: typed.collect(),
+        sign_in: sign_in_path(crate::sign_in::HOME),
+    };
+    let mut answer = html(StatusCode::UNAUTHORIZED, &page, WITH_MODULES);
+    set_cookie(&mut answer, &visitor.dashboard.cookies.forgotten(NAME));
+    InternalError::from_response("signed out", answer).into()
+}
+
+/// Text of a form as it is stored: browsers end lines as networks do.
+pub(crate) fn lines(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}

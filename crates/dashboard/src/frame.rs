@@ -1,0 +1,113 @@
+//! What all pages have in common, and how errors look.
+
+use actix_web::http::StatusCode;
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use service_kit::Problem;
+use web_kit::assets::STYLESHEET;
+use web_kit::html::{WITH_MODULES, accepts_html, html};
+
+use crate::Dashboard;
+use crate::assets::OWN_STYLESHEET;
+use crate::text;
+use crate::visitor::Member;
+
+/// Paths of the service that mounts the dashboard, which programs call.
+const NOT_OURS: [&str; 5] = ["/api/", "/health", "/metrics", "/openapi.json", "/docs"];
+
+/// What surrounds a page; `templates/frame.html` shows it.
+pub(crate) struct Frame {
+    pub(crate) title: String,
+    /// For the hidden field of every form.
+    pub(crate) csrf: String,
+    /// Of who is signed in.
+    pub(crate) username: Option<String>,
+    /// `light`, `dark`, or empty for what the system says.
+    pub(crate) theme: &'static str,
+    /// The identity service's page of one's account.
+    pub(crate) account: String,
+    pub(crate) stylesheets: [&'static str; 2],
+    /// Without its query; marks where one is.
+    path: String,
+}
+
+impl Frame {
+    /// Around a page of somebody who is signed in.
+    pub(crate) fn of_member(member: &Member, title: &str, path: &str, theme: &str) -> Self {
+        Self {
+            csrf: member.sign_in.form_token.clone(),
+            username: Some(member.sign_in.username.clone()),
+            theme: match theme {
+                "light" => "light",
+                "dark" => "dark",
+                _ => "",
+            },
+            path: path.to_owned(),
+            ..Self::of_nobody(&member.visitor.dashboard, title)
+        }
+    }
+
+    /// Around a page that is shown without asking who looks.
+    pub(crate) fn of_nobody(dashboard: &Dashboard, title: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            csrf: String::new(),
+            username: None,
+            theme: "",
+            account: dashboard.settings.account("/account"),
+            stylesheets: [STYLESHEET.path(), OWN_STYLESHEET.path()],
+            path: String::new(),
+        }
+    }
+
+    /// Whether it is this page.
+    pub(crate) fn is_at(&self, path: &str) -> bool {
+        self.path == path
+    }
+
+    /// Whether the page is in this part of the dashboard.
+    pub(crate) fn is_in(&self, part: &str) -> bool {
+        let rest = self.path.strip_prefix(part);
+        rest.is_some_and(|rest| rest.is_empty() || (part != "/" && rest.starts_with('/')))
+    }
+}
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct ProblemPage<'a> {
+    frame: Frame,
+    message: &'a str,
+    what_next: String,
+}
+
+/// How an error looks to who came with a browser to one of our pages; programs are answered with JSON.
+#[must_use]
+pub fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpResponse> {
+    let path = request.path();
+    if NOT_OURS.iter().any(|start| path.starts_with(start)) || !accepts_html(request) {
+        return None;
+    }
+    let dashboard = request.app_data::<Data<Dashboard>>()?;
+    let (title, what_next) = match (problem.status, problem.retry_after) {
+        (StatusCode::NOT_FOUND, _) => (
+            "Not found",
+            "Check the address, or start from today.".to_owned(),
+        ),
+        (StatusCode::TOO_MANY_REQUESTS, seconds) => (
+            "Too many tries",
+            format!("Try again in {}.", text::wait(seconds.unwrap_or(1))),
+        ),
+        (status, _) if status.is_server_error() => (
+            "This did not work",
+            "Go back and try again in a moment: what you typed is still there.".to_owned(),
+        ),
+        _ => ("This did not work", "Go back and try again.".to_owned()),
+    };
+    let page = ProblemPage {
+        frame: Frame::of_nobody(dashboard, title),
+        message: &problem.message,
+        what_next,
+    };
+    Some(html(problem.status, &page, WITH_MODULES))
+}

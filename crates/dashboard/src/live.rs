@@ -1,0 +1,45 @@
+//! The services' live events under the dashboard's cookie: a browser's `EventSource` sends no token.
+
+use actix_web::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use actix_web::{HttpRequest, HttpResponse};
+use service_kit::Problem;
+use web_kit::form::check_site;
+
+use crate::api::{ApiError, chunks};
+use crate::visitor::{Known, Visitor};
+
+/// Passes on what the work-session service tells, as it comes, until either side ends.
+pub(crate) async fn live(visitor: Visitor, req: HttpRequest) -> actix_web::Result<HttpResponse> {
+    check_site(req.headers())?;
+    let accept = req
+        .headers()
+        .get(ACCEPT)
+        .and_then(|accept| accept.to_str().ok());
+    if !accept.is_some_and(|accept| accept.contains("text/event-stream")) {
+        return Err(Problem::bad_request("This is a stream: accept text/event-stream").into());
+    }
+    let Known::Member(member) = visitor.known().await? else {
+        return Ok(nothing_more());
+    };
+    let last = req.headers().get("last-event-id");
+    let stream = member
+        .call()
+        .stream("/api/events", last.map(|id| id.as_bytes()));
+    let source = match stream.await {
+        Ok(source) => source,
+        Err(ApiError::SignedOut) => return Ok(nothing_more()),
+        Err(error) => return Err(Problem::from(error).into()),
+    };
+    let answer = HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "text/event-stream"))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        // A proxy that collects what it passes on would keep it.
+        .insert_header(("x-accel-buffering", "no"))
+        .streaming(chunks(source));
+    Ok(member.remember(answer))
+}
+
+/// What keeps an `EventSource` from coming back (204).
+fn nothing_more() -> HttpResponse {
+    HttpResponse::NoContent().finish()
+}

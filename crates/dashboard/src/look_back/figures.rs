@@ -1,0 +1,204 @@
+//! The figures as charts, each with the same numbers as a table.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use chrono::NaiveDate;
+use serde::Deserialize;
+use service_kit::http::Query;
+
+use super::charts::{Bars, Column, Heatmap, Share, shares};
+use super::range::Ranges;
+use crate::api::{ApiError, Bucket, Project, Projects, Tracking, UserData};
+use crate::frame::Frame;
+use crate::text::{self, Clockface};
+use crate::visitor::Member;
+
+/// Days of the chart by day.
+const DAYS: usize = 30;
+/// Columns that have room for a name.
+const LABELS: usize = 6;
+
+#[derive(Deserialize)]
+pub(super) struct FiguresQuery {
+    /// How far back the splits go.
+    days: Option<u64>,
+}
+
+#[derive(Template)]
+#[template(path = "look_back/figures.html")]
+struct FiguresPage<'a> {
+    frame: Frame,
+    data: &'a UserData,
+    total: String,
+    average: String,
+    points: [(&'static str, String); 4],
+    badges: Vec<(&'a str, &'static str)>,
+    goal: String,
+    calendar: Heatmap,
+    /// Those with work, the newest first.
+    worked_days: Vec<Column>,
+    days: Chart,
+    weeks: Chart,
+    range: u64,
+    hours: Chart,
+    categories: Vec<Share>,
+    projects: Vec<Share>,
+}
+
+/// Columns, drawn and as a table.
+struct Chart {
+    drawn: Bars,
+    columns: Vec<Column>,
+}
+
+/// What the services tell.
+struct Told {
+    year: Tracking,
+    weeks: Tracking,
+    hours: Tracking,
+    categories: Tracking,
+    projects: Tracking,
+    named: Projects,
+}
+
+/// Shows them.
+pub(super) async fn page(
+    member: Member,
+    query: Query<FiguresQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let data: UserData = member.on(member.call().get("/api/user/data").await)?;
+    let now = member.visitor.dashboard.clock.now();
+    let ranges = Ranges::new(now, Clockface::of(&data.timezone), query.0.days);
+    let told = member.on(told(&member, &ranges).await)?;
+    let page = draw(&member, &data, &ranges, &told);
+    Ok(member.show(StatusCode::OK, &page))
+}
+
+async fn told(member: &Member, ranges: &Ranges) -> Result<Told, ApiError> {
+    let call = member.call();
+    let (year, weeks) = (ranges.year(), ranges.weeks());
+    let splits = ["hour", "category", "project"].map(|group| ranges.split(group));
+    let [hours, categories, projects] = &splits;
+    let (year, weeks, hours, categories, projects, named) = tokio::try_join!(
+        call.get(&year),
+        call.get(&weeks),
+        call.get(hours),
+        call.get(categories),
+        call.get(projects),
+        call.get("/api/all-projects?archived=true"),
+    )?;
+    Ok(Told {
+        year,
+        weeks,
+        hours,
+        categories,
+        projects,
+        named,
+    })
+}
+
+fn draw<'a>(member: &Member, data: &'a UserData, ranges: &Ranges, told: &Told) -> FiguresPage<'a> {
+    let preferences = &data.preferences;
+    let goal = preferences.daily_goal * preferences.default_duration;
+    let days = told.year.buckets.iter().filter_map(day);
+    let days: Vec<Column> = days.collect();
+    let calendar: Vec<_> = told.year.buckets.iter().filter_map(calendar_day).collect();
+    let skipped = days.len().saturating_sub(DAYS);
+    let month: Vec<Column> = told
+        .year
+        .buckets
+        .iter()
+        .filter_map(day)
+        .skip(skipped)
+        .collect();
+    let weeks = told.weeks.buckets.iter().map(week).collect();
+    let hours = told.hours.buckets.iter().map(hour).collect();
+    let named = &told.named.projects;
+    FiguresPage {
+        frame: member.frame("Look back", data),
+        total: text::minutes(data.session_stats.total_minutes),
+        average: text::points(data.session_stats.average_session_length),
+        points: [
+            ("Today", text::points(data.points.today)),
+            ("This week", text::points(data.points.this_week)),
+            ("This month", text::points(data.points.this_month)),
+            ("Ever", text::points(data.points.total)),
+        ],
+        badges: data.badges.iter().map(|badge| text::badge(badge)).collect(),
+        goal: text::minutes(goal),
+        calendar: Heatmap::draw(&calendar, goal),
+        worked_days: days
+            .into_iter()
+            .rev()
+            .filter(|day| day.sessions > 0)
+            .collect(),
+        days: Chart::new(month, Some(goal)),
+        weeks: Chart::new(weeks, Some(7 * goal)),
+        range: ranges.days,
+        hours: Chart::new(hours, None),
+        categories: shares(&told.categories.buckets, str::to_owned),
+        projects: shares(&told.projects.buckets, |key| project(named, key)),
+        data,
+    }
+}
+
+impl Chart {
+    fn new(columns: Vec<Column>, goal: Option<i64>) -> Self {
+        Self {
+            drawn: Bars::draw(&columns, LABELS, goal),
+            columns,
+        }
+    }
+}
+
+fn day(bucket: &Bucket) -> Option<Column> {
+    let date: NaiveDate = bucket.key.parse().ok()?;
+    Some(Column {
+        name: date.format("%-d %B %Y").to_string(),
+        label: date.format("%-d.%-m.").to_string(),
+        minutes: bucket.worked.minutes,
+        sessions: bucket.worked.sessions,
+    })
+}
+
+fn calendar_day(bucket: &Bucket) -> Option<super::charts::Day> {
+    Some(super::charts::Day {
+        date: bucket.key.parse().ok()?,
+        minutes: bucket.worked.minutes,
+        sessions: bucket.worked.sessions,
+    })
+}
+
+fn week(bucket: &Bucket) -> Column {
+    let (year, week) = bucket.key.split_once("-W").unwrap_or(("", &bucket.key));
+    Column {
+        name: format!("Week {} of {year}", week.trim_start_matches('0')),
+        label: format!("W{week}"),
+        minutes: bucket.worked.minutes,
+        sessions: bucket.worked.sessions,
+    }
+}
+
+fn hour(bucket: &Bucket) -> Column {
+    Column {
+        name: format!("From {}:00", bucket.key),
+        label: bucket.key.clone(),
+        minutes: bucket.worked.minutes,
+        sessions: bucket.worked.sessions,
+    }
+}
+
+fn project(named: &[Project], key: &str) -> String {
+    let known = named.iter().find(|project| project.id == key);
+    match (known, key) {
+        (Some(project), _) => match &project.team_name {
+            Some(team) => format!("{} ({team})", project.name),
+            None => project.name.clone(),
+        },
+        (None, "none") => "No project".to_owned(),
+        (None, "other") => "Others".to_owned(),
+        // Of a team that was left, or deleted.
+        (None, _) => "A project that you do not see any more".to_owned(),
+    }
+}

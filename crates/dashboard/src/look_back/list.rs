@@ -1,0 +1,167 @@
+//! All sessions, with filters, page by page.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::Query;
+use web_kit::text::{Pager, with_query};
+
+use crate::api::{ApiError, Project, Projects, Session, UserData};
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::text::{self, Clockface};
+use crate::visitor::Member;
+
+const PATH: &str = "/look-back/sessions";
+/// Sessions on a page.
+const PAGE: &str = "25";
+
+/// What is looked for. An empty field is none.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Filter {
+    status: String,
+    project_id: String,
+    category: String,
+    tag: String,
+    from: String,
+    to: String,
+    cursor: String,
+}
+
+#[derive(Deserialize)]
+struct Sessions {
+    sessions: Vec<Session>,
+    next_cursor: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "look_back/list.html")]
+struct ListPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    filter: &'a Filter,
+    is_filtered: bool,
+    projects: &'a [Project],
+    rows: Vec<Row>,
+    pager: Pager,
+}
+
+struct Row {
+    id: String,
+    when: String,
+    category: String,
+    project: String,
+    status: String,
+    is_good: bool,
+    credited: String,
+    points: String,
+    note: String,
+}
+
+impl ListPage<'_> {
+    const STATUSES: [&'static str; 5] = [
+        "completed",
+        "partial",
+        "running",
+        "awaiting_submit",
+        "abandoned",
+    ];
+}
+
+/// Shows a page of them.
+pub(super) async fn page(member: Member, query: Query<Filter>) -> actix_web::Result<HttpResponse> {
+    let filter = query.0;
+    let (call, path) = (member.call(), filter.request());
+    let (data, projects, found) = tokio::join!(
+        call.get::<UserData>("/api/user/data"),
+        call.get::<Projects>("/api/all-projects?archived=true"),
+        call.get::<Sessions>(&path),
+    );
+    let (data, projects) = (member.on(data)?, member.on(projects)?);
+    let (notices, found) = match found.map_err(ApiError::about_the_form) {
+        Ok(found) => (Notices::none(), found),
+        Err(Ok(refused)) => (
+            Notices::of(&refused, &["from", "to", "tag"]),
+            Sessions::none(),
+        ),
+        Err(Err(error)) => return member.on(Err(error)),
+    };
+    let face = Clockface::of(&data.timezone);
+    let page = ListPage {
+        frame: member.frame("Sessions", &data),
+        is_filtered: filter.is_filtered(),
+        projects: &projects.projects,
+        rows: found.sessions.iter().map(|it| Row::new(it, face)).collect(),
+        pager: filter.pager(found.next_cursor.as_deref()),
+        filter: &filter,
+        notices,
+    };
+    Ok(member.show(page.notices.status(), &page))
+}
+
+impl Sessions {
+    fn none() -> Self {
+        Self {
+            sessions: Vec::new(),
+            next_cursor: None,
+        }
+    }
+}
+
+impl Filter {
+    fn pairs<'a>(&'a self, cursor: &'a str) -> [(&'static str, &'a str); 7] {
+        [
+            ("status", &self.status),
+            ("project_id", &self.project_id),
+            ("category", &self.category),
+            ("tag", &self.tag),
+            ("from", &self.from),
+            ("to", &self.to),
+            ("cursor", cursor),
+        ]
+    }
+
+    fn request(&self) -> String {
+        let [status, project, category, tag, from, to, cursor] = self.pairs(&self.cursor);
+        let limit = ("limit", PAGE);
+        let pairs = [status, project, category, tag, from, to, cursor, limit];
+        with_query("/api/sessions", &pairs)
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.pairs("").iter().any(|(_, value)| !value.is_empty())
+    }
+
+    /// Cursors lead on only; back is to the beginning.
+    fn pager(&self, next: Option<&str>) -> Pager {
+        Pager {
+            previous: (!self.cursor.is_empty()).then(|| with_query(PATH, &self.pairs(""))),
+            next: next.map(|cursor| with_query(PATH, &self.pairs(cursor))),
+        }
+    }
+}
+
+impl Row {
+    fn new(session: &Session, face: Clockface) -> Self {
+        let has_note = !session.note.is_empty();
+        Self {
+            id: session.session_id.clone(),
+            when: face.moment(&session.started_at),
+            category: session.category.clone(),
+            project: session.project.name.clone(),
+            status: text::status(&session.status).to_owned(),
+            is_good: session.status == "completed",
+            credited: format!(
+                "{} of {}",
+                session.credited_minutes,
+                text::minutes(session.planned_duration)
+            ),
+            points: text::points(session.points_awarded),
+            note: match has_note {
+                true => session.note.clone(),
+                false => session.planning_note.clone(),
+            },
+        }
+    }
+}

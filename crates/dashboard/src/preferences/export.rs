@@ -1,0 +1,37 @@
+use actix_web::HttpResponse;
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
+use serde::Deserialize;
+use service_kit::http::Query;
+use web_kit::text::with_query;
+
+use crate::api::chunks;
+use crate::visitor::Member;
+
+#[derive(Deserialize)]
+pub(super) struct ExportQuery {
+    #[serde(default)]
+    format: String,
+    #[serde(default)]
+    from: String,
+    #[serde(default)]
+    to: String,
+}
+
+/// One's sessions as a file, passed on as the service makes it.
+pub(super) async fn download(
+    member: Member,
+    query: Query<ExportQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let ExportQuery { format, from, to } = query.0;
+    let pairs = [("format", &*format), ("from", &from), ("to", &to)];
+    let path = with_query("/api/sessions/export", &pairs);
+    let file = member.on(member.call().open(&path).await)?;
+    let mut answer = HttpResponse::Ok();
+    answer.insert_header((CACHE_CONTROL, "no-store"));
+    for name in [CONTENT_TYPE, CONTENT_DISPOSITION] {
+        if let Some(value) = file.headers().get(name.as_str()) {
+            answer.insert_header((name, value.as_bytes()));
+        }
+    }
+    Ok(member.remember(answer.streaming(chunks(file))))
+}

@@ -1,0 +1,172 @@
+use actix_web::HttpResponse;
+use actix_web::web::ServiceConfig;
+use askama::Template;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use service_kit::http::{Query, endpoint};
+
+use super::{export, timezone};
+use crate::api::{Preferences, UserData};
+use crate::form::Form;
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::visitor::Member;
+
+const PATH: &str = "/settings";
+/// Fields that are numbers, with their limits.
+const NUMBERS: [(&str, &str); 4] = [
+    ("daily_goal", "1 to 24"),
+    ("default_duration", "1 to 480"),
+    ("short_break_duration", "1 to 60"),
+    ("long_break_duration", "1 to 60"),
+];
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint(PATH).get(page))
+        .service(endpoint("/settings/preferences").post(save))
+        .service(endpoint("/settings/timezone").post(timezone::save))
+        .service(endpoint("/settings/export").get(export::download));
+}
+
+#[derive(Deserialize)]
+struct SettingsQuery {
+    done: Option<String>,
+}
+
+/// The form as it is sent: numbers are text, and a box that is not ticked is absent.
+#[derive(Debug, Clone, Deserialize)]
+struct Typed {
+    daily_goal: String,
+    default_duration: String,
+    short_break_duration: String,
+    long_break_duration: String,
+    notification_sound: String,
+    theme_preference: String,
+    leaderboard_opt_in: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "preferences/page.html")]
+struct SettingsPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    typed: Typed,
+    timezone: &'a str,
+    /// The choices beside the one that is set.
+    timezones: Vec<&'static str>,
+}
+
+impl SettingsPage<'_> {
+    const SOUNDS: [(&'static str, &'static str); 4] = [
+        ("bell", "Bell"),
+        ("chime", "Chime"),
+        ("digital", "Digital"),
+        ("none", "No sound"),
+    ];
+    const THEMES: [(&'static str, &'static str); 3] = [
+        ("system", "As the system"),
+        ("light", "Light"),
+        ("dark", "Dark"),
+    ];
+
+    /// Whether another client has set one that we do not have.
+    fn has_own_sound(&self) -> bool {
+        let sounds = Self::SOUNDS.iter();
+        !sounds
+            .map(|(name, _)| *name)
+            .any(|name| name == self.typed.notification_sound)
+    }
+
+    /// Likewise.
+    fn has_own_theme(&self) -> bool {
+        let themes = Self::THEMES.iter();
+        !themes
+            .map(|(name, _)| *name)
+            .any(|name| name == self.typed.theme_preference)
+    }
+}
+
+/// Shows them.
+async fn page(member: Member, query: Query<SettingsQuery>) -> actix_web::Result<HttpResponse> {
+    show(&member, Notices::done(query.0.done.as_deref()), None).await
+}
+
+/// Saves how somebody likes to work.
+async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
+    let Form { member, fields } = form;
+    let body = match fields.body() {
+        Ok(body) => body,
+        Err(notices) => return show(&member, notices, Some(fields)).await,
+    };
+    let path = "/api/user/preferences";
+    match member.call().send::<Value>(Method::PUT, path, body).await {
+        Ok(_) => Ok(member.see_other("/settings?done=preferences")),
+        Err(error) => {
+            let refused = member.on(error.about_the_form())?;
+            let names = NUMBERS.map(|(name, _)| name);
+            show(&member, Notices::of(&refused, &names), Some(fields)).await
+        }
+    }
+}
+
+pub(super) async fn again(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
+    show(member, notices, None).await
+}
+
+async fn show(
+    member: &Member,
+    notices: Notices,
+    typed: Option<Typed>,
+) -> actix_web::Result<HttpResponse> {
+    let data: UserData = member.on(member.call().get("/api/user/data").await)?;
+    let page = SettingsPage {
+        frame: member.frame("Settings", &data),
+        typed: typed.unwrap_or_else(|| Typed::of(&data.preferences)),
+        timezones: timezone::all(&data.timezone),
+        timezone: &data.timezone,
+        notices,
+    };
+    Ok(member.show(page.notices.status(), &page))
+}
+
+impl Typed {
+    fn of(preferences: &Preferences) -> Self {
+        Self {
+            daily_goal: preferences.daily_goal.to_string(),
+            default_duration: preferences.default_duration.to_string(),
+            short_break_duration: preferences.short_break_duration.to_string(),
+            long_break_duration: preferences.long_break_duration.to_string(),
+            notification_sound: preferences.notification_sound.clone(),
+            theme_preference: preferences.theme_preference.clone(),
+            leaderboard_opt_in: preferences.leaderboard_opt_in.then(|| "yes".to_owned()),
+        }
+    }
+
+    /// As the service reads it.
+    fn body(&self) -> Result<Value, Notices> {
+        let given = [
+            &self.daily_goal,
+            &self.default_duration,
+            &self.short_break_duration,
+            &self.long_break_duration,
+        ];
+        let mut body = Map::new();
+        for ((name, limits), text) in NUMBERS.into_iter().zip(given) {
+            let number = text.trim().parse::<i64>();
+            let number = number.map_err(|_| {
+                Notices::wrong(name, &format!("Must be a whole number from {limits}"))
+            })?;
+            body.insert(name.to_owned(), number.into());
+        }
+        for (name, text) in [
+            ("notification_sound", &self.notification_sound),
+            ("theme_preference", &self.theme_preference),
+        ] {
+            body.insert(name.to_owned(), text.as_str().into());
+        }
+        let opts_in = self.leaderboard_opt_in.is_some();
+        body.insert("leaderboard_opt_in".to_owned(), opts_in.into());
+        Ok(body.into())
+    }
+}

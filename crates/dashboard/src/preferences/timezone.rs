@@ -1,0 +1,46 @@
+use actix_web::HttpResponse;
+use chrono_tz::TZ_VARIANTS;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::routes::again;
+use crate::form::Form;
+use crate::notices::Notices;
+use crate::text;
+use crate::visitor::Member;
+
+#[derive(Deserialize)]
+pub(super) struct Typed {
+    timezone: String,
+}
+
+/// All zones but one, by name.
+pub(super) fn all(but: &str) -> Vec<&'static str> {
+    let names = TZ_VARIANTS.iter().map(|zone| zone.name());
+    names.filter(|name| *name != but).collect()
+}
+
+/// Changes the zone that days are counted in.
+pub(super) async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
+    let Form { member, fields } = form;
+    let body = json!({ "timezone": fields.timezone });
+    let path = "/api/user/preferences";
+    match member.call().send::<Value>(Method::PUT, path, body).await {
+        Ok(_) => Ok(member.see_other("/settings?done=timezone")),
+        Err(error) => refused(&member, error).await,
+    }
+}
+
+async fn refused(member: &Member, error: crate::api::ApiError) -> actix_web::Result<HttpResponse> {
+    let refused = member.on(error.about_the_form())?;
+    let notices = match refused.retry_after {
+        Some(seconds) => {
+            let when = text::wait(seconds);
+            let message = format!("{}. Try again in {when}.", refused.message);
+            Notices::flawed(Some("timezone"), refused.status, message)
+        }
+        None => Notices::of(&refused, &["timezone"]),
+    };
+    again(member, notices).await
+}

@@ -1,0 +1,85 @@
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::form::lines;
+use crate::notices::Notices;
+
+/// What can be said of a session afterwards; nothing of the plan is in it.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Account {
+    #[serde(default)]
+    pub(super) note: String,
+    /// Empty, or 1 to 5.
+    #[serde(default)]
+    pub(super) quality_rating: String,
+    /// With commas between them.
+    #[serde(default)]
+    pub(super) tags: String,
+}
+
+/// The fields of the form, for what is said beside them.
+pub(super) const FIELDS: [&str; 3] = ["note", "quality_rating", "tags"];
+
+impl Account {
+    /// What can be chosen.
+    pub(super) const RATINGS: [(&'static str, &'static str); 5] = [
+        ("5", "5, could not be better"),
+        ("4", "4, good"),
+        ("3", "3, all right"),
+        ("2", "2, not much came of it"),
+        ("1", "1, nothing worked"),
+    ];
+
+    /// As the service reads it.
+    ///
+    /// # Errors
+    /// What is wrong with a field.
+    pub(super) fn body(&self) -> Result<Value, Notices> {
+        let rating = match self.quality_rating.as_str() {
+            "" => None,
+            text => {
+                let number = text.parse::<i64>();
+                Some(number.map_err(|_| Notices::wrong("quality_rating", "Must be 1 to 5"))?)
+            }
+        };
+        let tags = self.tags.split(',').map(str::trim);
+        let tags: Vec<&str> = tags.filter(|tag| !tag.is_empty()).collect();
+        Ok(json!({
+            "note": lines(&self.note),
+            "quality_rating": rating,
+            "tags": tags,
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_empty_is_left_out() {
+        let account = Account {
+            note: "a\r\nb".to_owned(),
+            quality_rating: String::new(),
+            tags: " deep, ,work,".to_owned(),
+        };
+        let body = account.body().map_err(|_| ()).expect("fits");
+        assert_eq!(
+            body,
+            json!({"note": "a\nb", "quality_rating": null, "tags": ["deep", "work"]})
+        );
+    }
+
+    #[test]
+    fn a_rating_is_a_number() {
+        let account = Account {
+            quality_rating: "good".to_owned(),
+            ..Account::default()
+        };
+        assert!(
+            account
+                .body()
+                .is_err_and(|it| it.at("quality_rating").is_some())
+        );
+    }
+}

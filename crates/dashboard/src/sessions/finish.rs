@@ -1,0 +1,172 @@
+//! The form after a session: the plan stands there to be read, and what came of it is written.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use chrono::TimeDelta;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use service_kit::http::Path;
+use web_kit::text::with_query;
+
+use super::account::{Account, FIELDS};
+use crate::api::{ApiError, PlannedSession, Refused, SessionId, Submitted, UserData};
+use crate::form::Form;
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::text::{self, Clockface};
+use crate::visitor::Member;
+
+/// Whoever ends so little early has worked all that was planned.
+const NEARLY: TimeDelta = TimeDelta::seconds(5);
+
+#[derive(Template)]
+#[template(path = "sessions/finish.html")]
+struct FinishPage {
+    frame: Frame,
+    notices: Notices,
+    id: String,
+    plan: Plan,
+    /// When the work began and ended, local and for the service.
+    from: String,
+    to: String,
+    end_time: String,
+    /// Minutes that were worked, where that is less than planned.
+    worked: Option<i64>,
+    is_given_up: bool,
+    account: Account,
+}
+
+/// The locked fields, as they are shown and as they are sent back.
+struct Plan {
+    category: String,
+    duration: i64,
+    project_id: String,
+    project: String,
+    note: String,
+}
+
+/// What the form sends: the locked fields as the page had them, and the account.
+#[derive(Deserialize)]
+pub(super) struct FinishForm {
+    category: String,
+    duration: String,
+    project_id: String,
+    end_time: String,
+    #[serde(flatten)]
+    account: Account,
+}
+
+/// Asks what came of a session.
+pub(super) async fn page(
+    member: Member,
+    Path((id,)): Path<(SessionId,)>,
+) -> actix_web::Result<HttpResponse> {
+    show(&member, &id, Notices::none(), Account::default(), None).await
+}
+
+/// Takes what came of it.
+pub(super) async fn submit(
+    form: Form<FinishForm>,
+    Path((id,)): Path<(SessionId,)>,
+) -> actix_web::Result<HttpResponse> {
+    let Form { member, fields } = form;
+    let (account, end_time) = (fields.account.clone(), fields.end_time.clone());
+    let body = match fields.account.body() {
+        Ok(account) => account,
+        Err(notices) => return show(&member, &id, notices, account, Some(end_time)).await,
+    };
+    match send(&member, &id, fields, body).await {
+        Ok(submitted) => {
+            let badges = submitted.new_badges.join(",");
+            let path = format!("/sessions/{id}/finished");
+            Ok(member.see_other(&with_query(&path, &[("badges", &badges)])))
+        }
+        Err(error) => {
+            let refused = member.on(error.about_the_form())?;
+            show(&member, &id, said(&refused), account, Some(end_time)).await
+        }
+    }
+}
+
+/// Submits it. What is locked goes along, so that the service can see that nobody changed it.
+async fn send(
+    member: &Member,
+    id: &SessionId,
+    fields: FinishForm,
+    mut body: Value,
+) -> Result<Submitted, ApiError> {
+    let call = member.call();
+    let planned: PlannedSession = call.get(&format!("/api/get_presession/{id}")).await?;
+    // A number that is none differs from every plan.
+    let duration = fields.duration.parse::<i64>().unwrap_or_default();
+    let locked = json!({
+        "session_id": planned.session_id,
+        "category": fields.category,
+        "project_id": fields.project_id,
+        "duration": duration,
+        "start_time": text::exact(&planned.started_at),
+        "end_time": fields.end_time,
+    });
+    if let (Some(body), Value::Object(locked)) = (body.as_object_mut(), locked) {
+        body.extend(locked);
+    }
+    call.send(Method::POST, "/api/pomodoro/submit", body).await
+}
+
+async fn show(
+    member: &Member,
+    id: &SessionId,
+    notices: Notices,
+    account: Account,
+    end_time: Option<String>,
+) -> actix_web::Result<HttpResponse> {
+    let (call, path) = (member.call(), format!("/api/get_presession/{id}"));
+    let (data, planned) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.get::<PlannedSession>(&path),
+    ))?;
+    if matches!(planned.status.as_str(), "completed" | "partial") {
+        return Ok(member.see_other(&format!("/sessions/{id}")));
+    }
+    let face = Clockface::of(&data.timezone);
+    // Pressing "finish" ends the work; what is typed afterwards counts for nothing.
+    let now = member.visitor.dashboard.clock.now();
+    let given = end_time.and_then(|text| text.parse().ok());
+    let ended = given.unwrap_or(now).min(planned.expected_end_at);
+    let is_whole = ended + NEARLY >= planned.expected_end_at;
+    let worked = (ended - planned.started_at).num_minutes().max(0);
+    let plan = planned.presession;
+    let page = FinishPage {
+        frame: member.frame("What came of it?", &data),
+        id: id.to_string(),
+        from: face.time(&planned.started_at),
+        to: face.time(&ended),
+        end_time: text::exact(&ended),
+        worked: (!is_whole).then_some(worked),
+        is_given_up: planned.status == "abandoned",
+        plan: Plan {
+            category: plan.category,
+            duration: plan.planned_duration,
+            project_id: plan.project.id,
+            project: plan.project.name,
+            note: plan.planning_note,
+        },
+        account,
+        notices,
+    };
+    Ok(member.show(page.notices.status(), &page))
+}
+
+/// What is wrong, in words for who did not write a client.
+fn said(refused: &Refused) -> Notices {
+    let message = &refused.message;
+    if refused.status == StatusCode::UNPROCESSABLE_ENTITY {
+        let message = format!(
+            "The plan was locked when the timer started and cannot be changed any more. {message}. Nothing was saved, and the session is still open: below is the plan as it is, with what you wrote"
+        );
+        return Notices::flawed(None, refused.status, message);
+    }
+    Notices::of(refused, &FIELDS)
+}

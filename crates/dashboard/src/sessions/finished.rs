@@ -1,0 +1,74 @@
+//! What a session earned, right after it.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::{Path, Query};
+
+use crate::api::{Session, SessionId, UserData};
+use crate::frame::Frame;
+use crate::text;
+use crate::visitor::Member;
+
+/// After so many sessions of a day the long break comes.
+const LONG_BREAK_EVERY: i64 = 4;
+
+#[derive(Deserialize)]
+pub(super) struct FinishedQuery {
+    /// Names of badges that the session earned, with commas between them. Only those that the user has are shown.
+    #[serde(default)]
+    badges: String,
+}
+
+#[derive(Deserialize)]
+struct One {
+    session: Session,
+}
+
+#[derive(Template)]
+#[template(path = "sessions/finished.html")]
+struct FinishedPage<'a> {
+    frame: Frame,
+    session: &'a Session,
+    points: String,
+    today: String,
+    total: String,
+    streak: String,
+    badges: Vec<(&'a str, &'static str)>,
+    short_break: i64,
+    long_break: i64,
+    takes_long: bool,
+    is_flagged: bool,
+}
+
+/// Shows it.
+pub(super) async fn page(
+    member: Member,
+    Path((id,)): Path<(SessionId,)>,
+    query: Query<FinishedQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let (call, path) = (member.call(), format!("/api/sessions/{id}"));
+    let (data, One { session }, today) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.get::<One>(&path),
+        call.get::<crate::api::Tracking>("/api/analytics/tracking?group=day"),
+    ))?;
+    let earned = query.0.badges.split(',');
+    let badges = earned.filter_map(|name| data.badges.iter().find(|badge| *badge == name));
+    let sessions = today.buckets.last().map_or(0, |day| day.worked.sessions);
+    let page = FinishedPage {
+        frame: member.frame("Well done", &data),
+        points: text::points(session.points_awarded),
+        today: text::points(data.points.today),
+        total: text::points(data.points.total),
+        streak: text::count(data.streaks.current, "day"),
+        badges: badges.map(|badge| text::badge(badge)).collect(),
+        short_break: data.preferences.short_break_duration,
+        long_break: data.preferences.long_break_duration,
+        takes_long: sessions > 0 && sessions % LONG_BREAK_EVERY == 0,
+        is_flagged: session.flags.iter().any(|flag| flag.severity == "suspect"),
+        session: &session,
+    };
+    Ok(member.show(StatusCode::OK, &page))
+}

@@ -1,0 +1,23 @@
+//! A session after it was planned: what came of it is written down, shown, and put right later.
+
+mod account;
+mod finish;
+mod finished;
+mod record;
+
+use actix_web::web::ServiceConfig;
+use service_kit::http::endpoint;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(
+        endpoint("/sessions/{id}/finish")
+            .get(finish::page)
+            .post(finish::submit),
+    )
+    .service(endpoint("/sessions/{id}/finished").get(finished::page))
+    .service(
+        endpoint("/sessions/{id}")
+            .get(record::page)
+            .post(record::save),
+    );
+}

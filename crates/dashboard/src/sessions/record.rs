@@ -1,0 +1,107 @@
+//! One session, with what was planned and what came of it, which can be put right.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::Value;
+use service_kit::http::{Path, Query};
+
+use super::account::{Account, FIELDS};
+use crate::api::{Session, SessionId, UserData};
+use crate::form::Form;
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::text::{self, Clockface};
+use crate::visitor::Member;
+
+#[derive(Deserialize)]
+pub(super) struct RecordQuery {
+    done: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct One {
+    session: Session,
+}
+
+#[derive(Template)]
+#[template(path = "sessions/record.html")]
+struct RecordPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    session: &'a Session,
+    planned: String,
+    from: String,
+    to: Option<String>,
+    credited: String,
+    points: String,
+    /// None before the submit.
+    submitted: Option<String>,
+    account: Account,
+}
+
+/// Shows a session.
+pub(super) async fn page(
+    member: Member,
+    Path((id,)): Path<(SessionId,)>,
+    query: Query<RecordQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let notices = Notices::done(query.0.done.as_deref());
+    show(&member, &id, notices, None).await
+}
+
+/// Changes what can be changed of it.
+pub(super) async fn save(
+    form: Form<Account>,
+    Path((id,)): Path<(SessionId,)>,
+) -> actix_web::Result<HttpResponse> {
+    let Form { member, fields } = form;
+    let body = match fields.body() {
+        Ok(body) => body,
+        Err(notices) => return show(&member, &id, notices, Some(fields)).await,
+    };
+    let path = format!("/api/sessions/{id}");
+    let sent = member.call().send::<Value>(Method::PATCH, &path, body);
+    match sent.await {
+        Ok(_) => Ok(member.see_other(&format!("/sessions/{id}?done=saved"))),
+        Err(error) => {
+            let refused = member.on(error.about_the_form())?;
+            show(&member, &id, Notices::of(&refused, &FIELDS), Some(fields)).await
+        }
+    }
+}
+
+async fn show(
+    member: &Member,
+    id: &SessionId,
+    notices: Notices,
+    typed: Option<Account>,
+) -> actix_web::Result<HttpResponse> {
+    let (call, path) = (member.call(), format!("/api/sessions/{id}"));
+    let (data, One { session }) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.get::<One>(&path),
+    ))?;
+    let face = Clockface::of(&data.timezone);
+    let ended = session.end_time.or(session.ended_at);
+    let page = RecordPage {
+        frame: member.frame("Session", &data),
+        planned: text::minutes(session.planned_duration),
+        from: face.moment(&session.started_at),
+        to: ended.map(|at| face.time(&at)),
+        credited: text::minutes(session.credited_minutes),
+        points: text::points(session.points_awarded),
+        submitted: session.submitted_at.map(|at| face.moment(&at)),
+        account: typed.unwrap_or_else(|| Account {
+            note: session.note.clone(),
+            quality_rating: session
+                .quality_rating
+                .map_or_else(String::new, |it| it.to_string()),
+            tags: session.tags.join(", "),
+        }),
+        session: &session,
+        notices,
+    };
+    Ok(member.show(page.notices.status(), &page))
+}

@@ -1,0 +1,45 @@
+use service_kit::config::SecretText;
+use url::Url;
+
+/// Where the dashboard is, whom it calls, and as whom.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where browsers reach the dashboard, without a slash at the end.
+    pub base_url: String,
+    /// Where browsers reach the identity service, without a slash at the end; also the issuer of its answers.
+    pub identity_public_url: String,
+    /// Where the identity service is called.
+    pub identity_url: Url,
+    /// Where the work-session service is called.
+    pub worksession_url: Url,
+    /// The OAuth client that the dashboard is; without one it says how to register it.
+    pub client: Option<OAuthClient>,
+    /// Whether cookies may go over plain http beyond this machine.
+    pub allow_insecure_cookies: bool,
+    /// Categories that are offered.
+    pub categories: Vec<String>,
+    /// Whether a start with any other category is refused.
+    pub strict_categories: bool,
+}
+
+/// The dashboard as a confidential client of the identity service.
+#[derive(Debug, Clone)]
+pub struct OAuthClient {
+    /// Its id.
+    pub id: String,
+    /// Its secret.
+    pub secret: SecretText,
+}
+
+impl Settings {
+    /// Where the identity service sends browsers back to; what the client has to be registered with.
+    #[must_use]
+    pub fn redirect_uri(&self) -> String {
+        format!("{}{}", self.base_url, crate::sign_in::CALLBACK)
+    }
+
+    /// A page of the identity service.
+    pub(crate) fn account(&self, path: &str) -> String {
+        format!("{}{path}", self.identity_public_url)
+    }
+}

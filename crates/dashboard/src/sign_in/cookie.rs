@@ -1,0 +1,165 @@
+use std::borrow::Cow;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use service_kit::crypto::random_token;
+use service_kit::seal::{SealError, Sealer};
+
+use super::oauth::Tokens;
+
+/// The cookie of the sign-in; over https with the prefix `__Host-`.
+pub(crate) const NAME: &str = "holdfast_ws";
+/// What a sealed sign-in is bound to.
+const PLACE: &str = "dashboard sign-in";
+/// Seconds; a refresh token that nobody uses is good for as long.
+pub(crate) const LIFE: i64 = 90 * 24 * 3_600;
+/// An access token is not used in the last seconds of its life: it would end on its way.
+const MARGIN: TimeDelta = TimeDelta::seconds(10);
+/// Browsers keep no larger cookie (RFC 6265 section 6.1), name and attributes included.
+const MAX_COOKIE: usize = 3_900;
+
+/// Somebody's sign-in at this browser.
+#[derive(Clone)]
+pub(crate) struct SignIn {
+    pub(crate) username: String,
+    pub(super) access_token: SecretString,
+    pub(super) refresh_token: SecretString,
+    /// Of the access token.
+    expires_at: DateTime<Utc>,
+    /// When the person came from the identity service.
+    pub(crate) since: DateTime<Utc>,
+    /// What the forms of this sign-in carry. Other sites cannot read it, nor can they open the cookie.
+    pub(crate) form_token: String,
+}
+
+/// As it is sealed. Short names: cookies are small.
+#[derive(Serialize, Deserialize)]
+struct Stored<'a> {
+    u: Cow<'a, str>,
+    a: Cow<'a, str>,
+    r: Cow<'a, str>,
+    e: i64,
+    s: i64,
+    f: Cow<'a, str>,
+}
+
+impl SignIn {
+    /// A new one.
+    pub(super) fn new(tokens: Tokens, now: DateTime<Utc>) -> Self {
+        Self {
+            username: tokens.user.username,
+            access_token: tokens.access_token.into(),
+            refresh_token: tokens.refresh_token.into(),
+            expires_at: end(now, tokens.expires_in),
+            since: now,
+            form_token: random_token().expose_secret().to_owned(),
+        }
+    }
+
+    /// The same sign-in with new tokens; forms that are open stay good.
+    pub(super) fn with(self, tokens: Tokens, now: DateTime<Utc>) -> Self {
+        Self {
+            since: self.since,
+            form_token: self.form_token,
+            ..Self::new(tokens, now)
+        }
+    }
+
+    /// Whether the access token can still be used.
+    pub(super) fn is_fresh(&self, now: DateTime<Utc>) -> bool {
+        now + MARGIN < self.expires_at
+    }
+
+    /// The token that services are called with.
+    pub(crate) fn token(&self) -> &str {
+        self.access_token.expose_secret()
+    }
+
+    /// The value of the cookie.
+    ///
+    /// # Errors
+    /// [`SealError`] when the cipher fails, or no browser would keep it.
+    pub(crate) fn seal(&self, sealer: &Sealer) -> Result<String, SealError> {
+        let stored = Stored {
+            u: self.username.as_str().into(),
+            a: self.access_token.expose_secret().into(),
+            r: self.refresh_token.expose_secret().into(),
+            e: self.expires_at.timestamp(),
+            s: self.since.timestamp(),
+            f: self.form_token.as_str().into(),
+        };
+        let text = serde_json::to_vec(&stored).map_err(|_| SealError::Malformed)?;
+        let sealed = sealer.seal(PLACE, &text)?;
+        match sealed.len() {
+            0..=MAX_COOKIE => Ok(sealed),
+            _ => Err(SealError::Malformed),
+        }
+    }
+
+    /// Reads the value of a cookie; whatever was not sealed here is none.
+    pub(crate) fn open(sealer: &Sealer, value: &str) -> Option<Self> {
+        let text = sealer.open_text(PLACE, value).ok()?;
+        let stored: Stored<'_> = serde_json::from_str(text.expose_secret()).ok()?;
+        Some(Self {
+            username: stored.u.into_owned(),
+            access_token: stored.a.into_owned().into(),
+            refresh_token: stored.r.into_owned().into(),
+            expires_at: DateTime::from_timestamp(stored.e, 0)?,
+            since: DateTime::from_timestamp(stored.s, 0)?,
+            form_token: stored.f.into_owned(),
+        })
+    }
+}
+
+fn end(now: DateTime<Utc>, seconds: i64) -> DateTime<Utc> {
+    let life = TimeDelta::try_seconds(seconds).unwrap_or_default();
+    now.checked_add_signed(life).unwrap_or(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sign_in::oauth::User;
+
+    fn signed_in(token: &str) -> SignIn {
+        let tokens = Tokens {
+            access_token: token.to_owned(),
+            refresh_token: "refresh".to_owned(),
+            expires_in: 60,
+            user: User {
+                username: "ada".to_owned(),
+            },
+        };
+        SignIn::new(tokens, DateTime::UNIX_EPOCH)
+    }
+
+    #[test]
+    fn a_sign_in_opens_with_the_key_that_sealed_it_and_no_other() {
+        let sealer = Sealer::new(&[7; 32], []).expect("a key");
+        let sealed = signed_in("access").seal(&sealer).expect("sealed");
+        assert!(!sealed.contains("access") && sealed.is_ascii());
+        let opened = SignIn::open(&sealer, &sealed).expect("opens");
+        assert_eq!(
+            (opened.token(), opened.username.as_str()),
+            ("access", "ada")
+        );
+        let other = Sealer::new(&[8; 32], []).expect("a key");
+        assert!(SignIn::open(&other, &sealed).is_none());
+        let elsewhere = sealer.seal("integration:1", b"{}").expect("sealed");
+        assert!(SignIn::open(&sealer, &elsewhere).is_none());
+    }
+
+    #[test]
+    fn an_access_token_is_not_used_to_its_last_second() {
+        let sign_in = signed_in("access");
+        let at = |seconds| DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds);
+        assert!(sign_in.is_fresh(at(49)) && !sign_in.is_fresh(at(50)));
+    }
+
+    #[test]
+    fn what_no_browser_keeps_is_not_sent() {
+        let sealer = Sealer::new(&[7; 32], []).expect("a key");
+        assert!(signed_in(&"x".repeat(4_000)).seal(&sealer).is_err());
+    }
+}

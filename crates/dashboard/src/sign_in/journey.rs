@@ -1,0 +1,118 @@
+//! What is remembered while somebody is at the identity service: it travels sealed in `state`, so that several
+//! tabs can be on their way at once, and counts only in the browser that set out.
+
+use std::borrow::Cow;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::{Deserialize, Serialize};
+use service_kit::crypto::random_token;
+use service_kit::seal::{SealError, Sealer};
+use web_kit::ReturnTo;
+
+use super::routes::HOME;
+
+/// The cookie that tells this browser from others, until it is closed.
+pub(super) const BROWSER: &str = "holdfast_ws_browser";
+/// What a sealed journey is bound to.
+const PLACE: &str = "dashboard journey";
+/// Who takes longer begins again.
+const PATIENCE: TimeDelta = TimeDelta::minutes(30);
+/// A longer way back makes an address that is too long.
+const MAX_RETURN: usize = 512;
+
+/// One way to the identity service and back.
+pub(super) struct Journey {
+    browser: String,
+    /// PKCE's secret half (RFC 7636).
+    pub(super) verifier: SecretString,
+    pub(super) return_to: ReturnTo,
+    began: DateTime<Utc>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored<'a> {
+    b: Cow<'a, str>,
+    v: Cow<'a, str>,
+    r: Cow<'a, str>,
+    t: i64,
+}
+
+impl Journey {
+    /// Sets out from this browser.
+    pub(super) fn begin(browser: String, return_to: ReturnTo, now: DateTime<Utc>) -> Self {
+        let is_short = return_to.as_str().len() <= MAX_RETURN;
+        Self {
+            browser,
+            verifier: random_token(),
+            return_to: match is_short {
+                true => return_to,
+                false => ReturnTo::parse(None, HOME),
+            },
+            began: now,
+        }
+    }
+
+    /// The value of `state`.
+    pub(super) fn seal(&self, sealer: &Sealer) -> Result<String, SealError> {
+        let stored = Stored {
+            b: self.browser.as_str().into(),
+            v: self.verifier.expose_secret().into(),
+            r: self.return_to.as_str().into(),
+            t: self.began.timestamp(),
+        };
+        let text = serde_json::to_vec(&stored).map_err(|_| SealError::Malformed)?;
+        sealer.seal(PLACE, &text)
+    }
+
+    /// Reads a `state` that came back to this browser; none for one that set out elsewhere, or too long ago.
+    pub(super) fn arrive(
+        sealer: &Sealer,
+        state: &str,
+        browser: Option<&str>,
+        now: DateTime<Utc>,
+    ) -> Option<Self> {
+        let text = sealer.open_text(PLACE, state).ok()?;
+        let stored: Stored<'_> = serde_json::from_str(text.expose_secret()).ok()?;
+        let began = DateTime::from_timestamp(stored.t, 0)?;
+        let is_ours = browser == Some(&*stored.b) && now - began < PATIENCE;
+        is_ours.then(|| Self {
+            browser: stored.b.into_owned(),
+            verifier: stored.v.into_owned().into(),
+            return_to: ReturnTo::parse(Some(&stored.r), HOME),
+            began,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_back_counts_in_its_own_browser_and_for_a_while() {
+        let sealer = Sealer::new(&[7; 32], []).expect("a key");
+        let now = DateTime::UNIX_EPOCH;
+        let to = ReturnTo::parse(Some("/team?x=1"), HOME);
+        let journey = Journey::begin("mine".to_owned(), to, now);
+        let state = journey.seal(&sealer).expect("sealed");
+        assert!(!state.contains(journey.verifier.expose_secret()));
+        let arrive = |browser, now| Journey::arrive(&sealer, &state, browser, now);
+        let back = arrive(Some("mine"), now).expect("arrives");
+        assert_eq!(back.return_to.as_str(), "/team?x=1");
+        assert_eq!(
+            back.verifier.expose_secret(),
+            journey.verifier.expose_secret()
+        );
+        assert!(arrive(Some("other"), now).is_none() && arrive(None, now).is_none());
+        assert!(arrive(Some("mine"), now + PATIENCE).is_none());
+    }
+
+    #[test]
+    fn a_long_way_back_leads_home() {
+        let to = format!("/{}", "x".repeat(MAX_RETURN));
+        let to = ReturnTo::parse(Some(&to), HOME);
+        let journey = Journey::begin(String::new(), to, DateTime::UNIX_EPOCH);
+        assert_eq!(journey.return_to.as_str(), HOME);
+    }
+}

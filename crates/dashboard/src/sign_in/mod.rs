@@ -1,0 +1,16 @@
+//! Signing in through the identity service: the authorization code flow with PKCE, as a confidential client. The
+//! tokens never reach a script or a page: they are kept in a cookie that only this service can open.
+
+mod cookie;
+mod journey;
+mod oauth;
+mod renewal;
+mod routes;
+
+pub(crate) use cookie::{LIFE, NAME, SignIn};
+pub(crate) use oauth::{OAuth, Origin, TokenError};
+pub(crate) use renewal::{Renewals, renewed};
+pub(crate) use routes::{HOME, keep, routes, sign_in_path};
+
+/// Where the identity service sends browsers back to.
+pub(crate) const CALLBACK: &str = "/sign-in/callback";

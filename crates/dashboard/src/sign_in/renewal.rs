@@ -1,0 +1,83 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use moka::sync::Cache;
+use secrecy::ExposeSecret as _;
+use service_kit::crypto::sha256;
+use tokio::sync::OnceCell;
+
+use super::cookie::SignIn;
+use super::oauth::{OAuth, Origin, TokenError};
+use crate::Dashboard;
+
+/// For how long it is known what became of a refresh token.
+const KNOWN_FOR: Duration = Duration::from_secs(600);
+/// Renewals that are known at once.
+const KNOWN: u64 = 10_000;
+/// A cookie older than so many renewals is not followed.
+const STEPS: usize = 4;
+
+/// What refresh tokens were renewed to, lately and here. A browser sends several requests with one cookie at once,
+/// and may never see the answer that had the next one: each refresh token is used once all the same, as the
+/// identity service, which ends a session whose token comes twice, asks of its clients. Replicas do not share
+/// this; between them its grace of thirty seconds has to do.
+pub(crate) struct Renewals(Cache<[u8; 32], Arc<OnceCell<SignIn>>>);
+
+impl Default for Renewals {
+    fn default() -> Self {
+        let cache = Cache::builder();
+        Self(cache.max_capacity(KNOWN).time_to_live(KNOWN_FOR).build())
+    }
+}
+
+impl fmt::Debug for Renewals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Renewals").finish_non_exhaustive()
+    }
+}
+
+impl Renewals {
+    async fn renew(
+        &self,
+        oauth: &OAuth,
+        sign_in: SignIn,
+        dashboard: &Dashboard,
+        origin: &Origin,
+    ) -> Result<SignIn, TokenError> {
+        let key = sha256(sign_in.refresh_token.expose_secret().as_bytes());
+        let renewal = self.0.get_with(key, Arc::default);
+        let renew = || async move {
+            let tokens = oauth.refresh(&sign_in.refresh_token, origin).await?;
+            Ok::<_, TokenError>(sign_in.with(tokens, dashboard.clock.now()))
+        };
+        renewal.get_or_try_init(renew).await.cloned()
+    }
+}
+
+/// The sign-in with an access token that can be used; whether it is another one than before.
+///
+/// # Errors
+/// [`TokenError`] when there is none to be had.
+pub(crate) async fn renewed(
+    dashboard: &Dashboard,
+    mut sign_in: SignIn,
+    origin: &Origin,
+) -> Result<(SignIn, bool), TokenError> {
+    let oauth = dashboard.oauth.as_ref().ok_or(TokenError::Ended)?;
+    let mut is_new = false;
+    for _ in 0..STEPS {
+        if sign_in.is_fresh(dashboard.clock.now()) {
+            return Ok((sign_in, is_new));
+        }
+        sign_in = dashboard
+            .renewals
+            .renew(oauth, sign_in, dashboard, origin)
+            .await?;
+        is_new = true;
+    }
+    match sign_in.is_fresh(dashboard.clock.now()) {
+        true => Ok((sign_in, is_new)),
+        false => Err(TokenError::Ended),
+    }
+}

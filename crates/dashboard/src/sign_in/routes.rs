@@ -1,0 +1,221 @@
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, HOST, LOCATION, REFERRER_POLICY};
+use actix_web::web::ServiceConfig;
+use actix_web::{HttpRequest, HttpResponse};
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use service_kit::Problem;
+use service_kit::crypto::random_token;
+use service_kit::http::{Query, endpoint};
+use url::Url;
+use web_kit::ReturnTo;
+use web_kit::cookies::set_cookie;
+use web_kit::text::with_query;
+
+use super::journey::{BROWSER, Journey};
+use super::{CALLBACK, LIFE, NAME, OAuth, SignIn, TokenError};
+use crate::Dashboard;
+use crate::form::{Empty, Form};
+use crate::visitor::Visitor;
+
+/// Where somebody goes who came from nowhere in particular.
+pub(crate) const HOME: &str = "/";
+const SIGN_IN: &str = "/sign-in";
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint(SIGN_IN).get(begin))
+        .service(endpoint(CALLBACK).get(arrive))
+        .service(endpoint("/sign-out").post(sign_out));
+}
+
+/// Where somebody signs in and comes back to `path`.
+pub(crate) fn sign_in_path(path: &str) -> String {
+    with_query(SIGN_IN, &[("return_to", path)])
+}
+
+#[derive(Deserialize)]
+struct BeginQuery {
+    return_to: Option<String>,
+    /// Whether the browser was sent to the public address already.
+    here: Option<String>,
+}
+
+/// Sends the browser to the identity service.
+async fn begin(
+    visitor: Visitor,
+    query: Query<BeginQuery>,
+    req: HttpRequest,
+) -> Result<HttpResponse, Problem> {
+    let dashboard = &visitor.dashboard;
+    let oauth = oauth(dashboard)?;
+    check_cookies(dashboard)?;
+    let return_to = ReturnTo::parse(query.0.return_to.as_deref(), HOME);
+    if query.0.here.is_none() && !is_at(&dashboard.settings.base_url, &req) {
+        let pairs = [("return_to", return_to.as_str()), ("here", "1")];
+        let path = with_query(SIGN_IN, &pairs);
+        return Ok(found(&format!("{}{path}", dashboard.settings.base_url)));
+    }
+    let known = dashboard.cookies.read(&req, BROWSER);
+    let browser = known.unwrap_or_else(|| random_token().expose_secret().to_owned());
+    let journey = Journey::begin(browser.clone(), return_to, dashboard.clock.now());
+    let state = journey.seal(&dashboard.sealer).map_err(Problem::internal)?;
+    let mut answer = found(oauth.authorize(&state, &journey.verifier).as_str());
+    let cookie = dashboard.cookies.until_closed(BROWSER, browser);
+    set_cookie(&mut answer, &cookie);
+    Ok(answer)
+}
+
+/// What the identity service sends along (RFC 6749 section 4.1.2).
+#[derive(Deserialize)]
+struct ArriveQuery {
+    #[serde(default)]
+    state: String,
+    code: Option<String>,
+    iss: Option<String>,
+    error_description: Option<String>,
+}
+
+/// Takes the browser back, with a code.
+async fn arrive(
+    visitor: Visitor,
+    query: Query<ArriveQuery>,
+    req: HttpRequest,
+) -> actix_web::Result<HttpResponse> {
+    let dashboard = &visitor.dashboard;
+    let oauth = oauth(dashboard)?;
+    let ArriveQuery {
+        state,
+        code,
+        iss,
+        error_description,
+    } = query.0;
+    let (browser, now) = (dashboard.cookies.read(&req, BROWSER), dashboard.clock.now());
+    let journey = Journey::arrive(&dashboard.sealer, &state, browser.as_deref(), now);
+    let Some(journey) = journey else {
+        return Err(lost(&visitor).into());
+    };
+    check_issuer(oauth, iss.as_deref())?;
+    let code = code.ok_or_else(|| refused(error_description))?;
+    let tokens = oauth
+        .redeem(&code, &journey.verifier, &visitor.origin)
+        .await;
+    let sign_in = SignIn::new(tokens.map_err(not_signed_in)?, dashboard.clock.now());
+    let mut answer = found(journey.return_to.as_str());
+    keep(dashboard, &sign_in, &mut answer)?;
+    Ok(answer)
+}
+
+/// Ends the sign-in here and at the identity service.
+async fn sign_out(form: Form<Empty>) -> actix_web::Result<HttpResponse> {
+    let member = form.member;
+    let dashboard = &member.visitor.dashboard;
+    if let Some(oauth) = &dashboard.oauth {
+        let revoked = oauth.revoke(&member.sign_in.refresh_token, &member.visitor.origin);
+        // The browser is to forget it in any case.
+        if let Err(cause) = revoked.await {
+            log::warn!("a sign-in was not revoked: {cause}");
+        }
+    }
+    let mut answer = HttpResponse::SeeOther()
+        .insert_header((LOCATION, "/?done=signed-out"))
+        .finish();
+    set_cookie(&mut answer, &dashboard.cookies.forgotten(NAME));
+    Ok(answer)
+}
+
+/// Puts a sign-in into the browser.
+pub(crate) fn keep(
+    dashboard: &Dashboard,
+    sign_in: &SignIn,
+    answer: &mut HttpResponse,
+) -> Result<(), Problem> {
+    let sealed = sign_in.seal(&dashboard.sealer).map_err(Problem::internal)?;
+    set_cookie(answer, &dashboard.cookies.lasting(NAME, sealed, LIFE));
+    Ok(())
+}
+
+fn oauth(dashboard: &Dashboard) -> Result<&OAuth, Problem> {
+    dashboard.oauth.as_ref().ok_or_else(Problem::not_found)
+}
+
+/// Refuses to sign anybody in where the cookie could be read on its way.
+fn check_cookies(dashboard: &Dashboard) -> Result<(), Problem> {
+    match dashboard.cookies.allowed {
+        true => Ok(()),
+        false => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "forbidden",
+            "Signing in with a browser takes https here. The operator can put a proxy with TLS before the service, or allow plain http with WORKSESSION__ALLOW_INSECURE_COOKIES=true",
+        )),
+    }
+}
+
+/// Whether the browser is at the public address: cookies that are set elsewhere would not be there afterwards.
+fn is_at(base_url: &str, req: &HttpRequest) -> bool {
+    let host = req.headers().get(HOST).and_then(|host| host.to_str().ok());
+    let public = Url::parse(base_url);
+    let public = public
+        .as_ref()
+        .map(|url| url.host_str().unwrap_or_default());
+    let named = host.map(|host| match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    });
+    public.ok() == named
+}
+
+/// Who answers must be who was asked (RFC 9207): another issuer's code is none for us.
+fn check_issuer(oauth: &OAuth, iss: Option<&str>) -> Result<(), Problem> {
+    match iss.map(|iss| iss.trim_end_matches('/')) == Some(oauth.issuer.as_str()) {
+        true => Ok(()),
+        false => Err(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_issuer",
+            format!(
+                "This answer is not from {}, where you were sent to sign in. The operator may have to set WORKSESSION__IDENTITY_PUBLIC_URL",
+                oauth.issuer
+            ),
+        )),
+    }
+}
+
+fn lost(visitor: &Visitor) -> Problem {
+    let message = match visitor.sign_in {
+        Some(_) => "You are signed in already, and this way to sign in was used or is too old",
+        None => {
+            "This way to sign in was begun in another browser, or too long ago. Please sign in again"
+        }
+    };
+    Problem::new(StatusCode::BAD_REQUEST, "invalid_state", message)
+}
+
+fn refused(description: Option<String>) -> Problem {
+    let message = description.unwrap_or_else(|| "Nobody was signed in".to_owned());
+    Problem::new(StatusCode::FORBIDDEN, "access_denied", message)
+}
+
+fn not_signed_in(error: TokenError) -> Problem {
+    match error {
+        TokenError::Ended => Problem::new(
+            StatusCode::BAD_REQUEST,
+            "invalid_grant",
+            "This way to sign in was used before, or took too long. Please sign in again",
+        ),
+        TokenError::UnknownClient => Problem::unavailable(
+            "The identity service does not know this dashboard. The operator has to set WORKSESSION__DASHBOARD__CLIENT_ID and WORKSESSION__DASHBOARD__CLIENT_SECRET to those of a registered client",
+            60,
+        ),
+        TokenError::Unavailable(cause) => {
+            Problem::unavailable("The identity service does not answer", 2).caused_by(cause)
+        }
+    }
+}
+
+/// The code in the address is nobody else's business (RFC 9700 section 4.2.4).
+fn found(address: &str) -> HttpResponse {
+    HttpResponse::Found()
+        .insert_header((LOCATION, address))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .insert_header((REFERRER_POLICY, "no-referrer"))
+        .finish()
+}

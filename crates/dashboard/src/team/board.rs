@@ -1,0 +1,61 @@
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::Query;
+use web_kit::text::{Pager, with_query};
+
+use super::bodies::{Board, PERIODS, period};
+use crate::api::UserData;
+use crate::frame::Frame;
+use crate::text;
+use crate::visitor::Member;
+
+const PATH: &str = "/leaderboard";
+
+#[derive(Deserialize)]
+pub(super) struct BoardQuery {
+    period: Option<String>,
+    #[serde(default)]
+    cursor: String,
+}
+
+#[derive(Template)]
+#[template(path = "team/leaderboard.html")]
+struct BoardPage {
+    frame: Frame,
+    period: &'static str,
+    /// What the links of periods begin with.
+    board_path: &'static str,
+    board: Board,
+    pager: Pager,
+    opted_in: bool,
+}
+
+/// The board of everybody who wants to be on it.
+pub(super) async fn page(
+    member: Member,
+    query: Query<BoardQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let (call, period) = (member.call(), period(query.0.period.as_deref()));
+    let pairs = [("period", period), ("cursor", &*query.0.cursor)];
+    let path = with_query("/api/leaderboard", &pairs);
+    let (data, board) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.get::<Board>(&path),
+    ))?;
+    let first = with_query(PATH, &[("period", period)]);
+    let next = board.next_cursor.as_deref();
+    let page = BoardPage {
+        frame: member.frame("Leaderboard", &data),
+        pager: Pager {
+            previous: (!query.0.cursor.is_empty()).then_some(first),
+            next: next.map(|next| with_query(PATH, &[("period", period), ("cursor", next)])),
+        },
+        opted_in: data.preferences.leaderboard_opt_in,
+        board_path: PATH,
+        period,
+        board,
+    };
+    Ok(member.show(StatusCode::OK, &page))
+}

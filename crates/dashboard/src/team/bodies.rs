@@ -1,0 +1,155 @@
+//! What the pages of teams read of the services' answers.
+
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+
+use crate::api::Team;
+
+/// `GET /api/teams/{slug}` of the identity service.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct TeamDetail {
+    pub(super) team: Team,
+    /// `owner`, `admin` or `member`.
+    my_role: String,
+}
+
+impl TeamDetail {
+    /// Whether the user may change what belongs to the team.
+    pub(super) fn manages(&self) -> bool {
+        matches!(self.my_role.as_str(), "owner" | "admin")
+    }
+}
+
+/// `GET /api/team-projects`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct TeamProjects {
+    pub(super) team_projects: Vec<TeamProject>,
+}
+
+/// A team's project, in a list and in full.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct TeamProject {
+    pub(super) id: i64,
+    pub(super) name: String,
+    pub(super) team_id: i64,
+    #[serde(default)]
+    pub(super) description: String,
+    #[serde(default)]
+    pub(super) is_public: bool,
+    #[serde(default)]
+    pub(super) chat_channel: String,
+    #[serde(default)]
+    pub(super) archived: bool,
+}
+
+/// A page of `GET /api/team-projects/{id}/activity`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Activity {
+    pub(super) activity: Vec<Entry>,
+    pub(super) next_cursor: Option<String>,
+}
+
+/// A member's session on a project.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Entry {
+    pub(super) session_id: String,
+    pub(super) user: Person,
+    pub(super) category: String,
+    /// Minutes.
+    pub(super) planned_duration: i64,
+    pub(super) planning_note: String,
+    pub(super) status: String,
+    pub(super) started_at: DateTime<Utc>,
+    pub(super) expected_end_at: DateTime<Utc>,
+    pub(super) credited_minutes: i64,
+    /// None while it is open.
+    pub(super) notification: Option<Notification>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Person {
+    pub(super) username: String,
+}
+
+/// What became of telling the team's chat.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Notification {
+    /// `delivered`, `failed` or `skipped`.
+    pub(super) outcome: String,
+    pub(super) reason: Option<String>,
+}
+
+/// `GET /api/team-projects/{id}/chat`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct ChatAnswer {
+    pub(super) chat: Chat,
+}
+
+/// The state of a project's chat.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Chat {
+    /// None without a hook.
+    pub(super) provider: Option<String>,
+    /// `active` or `off`.
+    pub(super) status: String,
+    pub(super) reason: Option<String>,
+    pub(super) announce: Vec<String>,
+    pub(super) last_test: Option<Test>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Test {
+    /// `pending`, `delivered`, `failed` or `skipped`.
+    pub(super) outcome: String,
+    pub(super) reason: Option<String>,
+    pub(super) at: DateTime<Utc>,
+}
+
+/// `GET /api/leaderboard`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Board {
+    pub(super) entries: Vec<Place>,
+    /// The user's own place, on whatever page it is.
+    pub(super) me: Option<Place>,
+    pub(super) next_cursor: Option<String>,
+}
+
+impl Board {
+    /// Whether this place is the user's.
+    pub(super) fn is_me(&self, place: &Place) -> bool {
+        self.me
+            .as_ref()
+            .is_some_and(|me| me.user_id == place.user_id)
+    }
+
+    /// The user's place, where it is not among those that are shown.
+    pub(super) fn me_elsewhere(&self) -> Option<&Place> {
+        let me = self.me.as_ref()?;
+        (!self.entries.iter().any(|place| self.is_me(place))).then_some(me)
+    }
+}
+
+/// Somebody's place on a board.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Place {
+    pub(super) rank: i64,
+    pub(super) user_id: i64,
+    pub(super) username: String,
+    pub(super) points: f64,
+    /// Credited.
+    pub(super) minutes: i64,
+}
+
+/// The periods of boards, by the names of the interface.
+pub(super) const PERIODS: [(&str, &str); 4] = [
+    ("day", "Today"),
+    ("week", "This week"),
+    ("month", "This month"),
+    ("all", "Ever"),
+];
+
+/// The period asked for, or the week.
+pub(super) fn period(asked: Option<&str>) -> &'static str {
+    let known = PERIODS.iter().find(|(name, _)| Some(*name) == asked);
+    known.map_or("week", |(name, _)| name)
+}

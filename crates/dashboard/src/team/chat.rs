@@ -1,0 +1,166 @@
+//! Where a project's team is told of its sessions.
+
+use actix_web::HttpResponse;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use service_kit::http::Path;
+
+use super::bodies::{Chat, Test};
+use super::settings::{self, Place, show};
+use crate::form::{Empty, Form};
+use crate::notices::Notices;
+use crate::text::Clockface;
+use crate::visitor::Member;
+
+/// The fields, for what is said beside them.
+const FIELDS: [&str; 6] = [
+    "provider",
+    "webhook_url",
+    "homeserver_url",
+    "room_id",
+    "access_token",
+    "announce",
+];
+
+/// A chat as it is typed; no answer tells an address or a token again.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Typed {
+    pub(super) provider: String,
+    pub(super) webhook_url: String,
+    pub(super) homeserver_url: String,
+    pub(super) room_id: String,
+    /// Not shown again, whatever is wrong with the form.
+    access_token: String,
+    planned: Option<String>,
+    finished: Option<String>,
+    abandoned: Option<String>,
+}
+
+impl Typed {
+    pub(super) const PROVIDERS: [(&'static str, &'static str); 6] = [
+        ("slack", "Slack"),
+        ("discord", "Discord"),
+        ("mattermost", "Mattermost"),
+        ("rocketchat", "Rocket.Chat"),
+        ("zulip", "Zulip"),
+        ("matrix", "Matrix"),
+    ];
+    pub(super) const ANNOUNCED: [(&'static str, &'static str); 3] = [
+        ("planned", "What somebody plans, at the start"),
+        ("finished", "How it ended"),
+        ("abandoned", "That it was given up"),
+    ];
+
+    /// The form as the chat is now; without one as most want it.
+    pub(super) fn of(chat: &Chat) -> Self {
+        let is_new = chat.provider.is_none();
+        let told = |what: &str| chat.announce.iter().any(|it| it == what);
+        let yes = |is: bool| is.then(|| "yes".to_owned());
+        Self {
+            provider: chat.provider.clone().unwrap_or_default(),
+            planned: yes(is_new || told("planned")),
+            finished: yes(is_new || told("finished")),
+            abandoned: yes(told("abandoned")),
+            ..Self::default()
+        }
+    }
+
+    /// Whether this box is ticked.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match name {
+            "planned" => self.planned.is_some(),
+            "finished" => self.finished.is_some(),
+            _ => self.abandoned.is_some(),
+        }
+    }
+
+    fn body(&self) -> Value {
+        let announced = Self::ANNOUNCED.iter().map(|(name, _)| *name);
+        let announced: Vec<&str> = announced.filter(|name| self.has(name)).collect();
+        let mut body = Map::new();
+        body.insert("provider".to_owned(), self.provider.as_str().into());
+        body.insert("announce".to_owned(), announced.into());
+        for (name, text) in [
+            ("webhook_url", &self.webhook_url),
+            ("homeserver_url", &self.homeserver_url),
+            ("room_id", &self.room_id),
+            ("access_token", &self.access_token),
+        ] {
+            if !text.trim().is_empty() {
+                body.insert(name.to_owned(), text.trim().into());
+            }
+        }
+        body.into()
+    }
+}
+
+/// What became of the last test.
+pub(super) fn outcome(test: &Test, face: Clockface) -> String {
+    let at = face.moment(&test.at);
+    match (test.outcome.as_str(), &test.reason) {
+        ("pending", _) => format!("A test message is on its way since {at}."),
+        ("delivered", _) => format!("The test message of {at} arrived."),
+        (_, Some(reason)) => format!("The test message of {at} did not arrive: {reason}."),
+        (_, None) => format!("The test message of {at} did not arrive."),
+    }
+}
+
+/// Sets it.
+pub(super) async fn save(
+    form: Form<Typed>,
+    Path(place): Path<Place>,
+) -> actix_web::Result<HttpResponse> {
+    let Form { member, fields } = form;
+    let api = format!("/api/team-projects/{}/chat", place.1);
+    let sent = member
+        .call()
+        .send::<Value>(Method::PUT, &api, fields.body());
+    match sent.await {
+        Ok(_) => Ok(done(&member, &place, "chat")),
+        Err(error) => {
+            let refused = member.on(error.about_the_form())?;
+            let typed = settings::Typed {
+                chat: Some(fields),
+                ..settings::Typed::default()
+            };
+            show(&member, &place, Notices::of(&refused, &FIELDS), typed).await
+        }
+    }
+}
+
+/// Sends a message to see whether it arrives.
+pub(super) async fn test(
+    form: Form<Empty>,
+    Path(place): Path<Place>,
+) -> actix_web::Result<HttpResponse> {
+    let (member, api) = (
+        form.member,
+        format!("/api/team-projects/{}/chat/test", place.1),
+    );
+    let sent = member.call().send::<Value>(Method::POST, &api, json!({}));
+    match sent.await {
+        Ok(_) => Ok(done(&member, &place, "chat-test")),
+        Err(error) => {
+            let refused = member.on(error.about_the_form())?;
+            let notices = Notices::of(&refused, &[]);
+            show(&member, &place, notices, settings::Typed::default()).await
+        }
+    }
+}
+
+/// Tells the chat nothing more.
+pub(super) async fn switch_off(
+    form: Form<Empty>,
+    Path(place): Path<Place>,
+) -> actix_web::Result<HttpResponse> {
+    let (member, api) = (form.member, format!("/api/team-projects/{}/chat", place.1));
+    let sent = member.call().send::<Value>(Method::DELETE, &api, json!({}));
+    member.on(sent.await)?;
+    Ok(done(&member, &place, "chat-off"))
+}
+
+fn done(member: &Member, (slug, id): &Place, name: &str) -> HttpResponse {
+    member.see_other(&format!("/team/{slug}/projects/{id}/settings?done={name}"))
+}

@@ -1,0 +1,37 @@
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+
+use crate::api::{Team, Teams, UserData};
+use crate::frame::Frame;
+use crate::visitor::Member;
+
+#[derive(Template)]
+#[template(path = "team/choose.html")]
+struct ChoosePage {
+    frame: Frame,
+    teams: Vec<Team>,
+    /// Pages of the identity service.
+    all: String,
+    new: String,
+}
+
+/// One's teams; who has a single one is taken there.
+pub(super) async fn page(member: Member) -> actix_web::Result<HttpResponse> {
+    let call = member.call();
+    let (data, found) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.identity::<Teams>("/api/teams"),
+    ))?;
+    if let [team] = found.teams.as_slice() {
+        return Ok(member.see_other(&format!("/team/{}", team.slug)));
+    }
+    let settings = &member.visitor.dashboard.settings;
+    let page = ChoosePage {
+        frame: member.frame("Teams", &data),
+        teams: found.teams,
+        all: settings.account("/teams"),
+        new: settings.account("/teams/new"),
+    };
+    Ok(member.show(StatusCode::OK, &page))
+}

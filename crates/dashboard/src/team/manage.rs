@@ -1,0 +1,150 @@
+//! Making, changing and archiving a team's project, by its owner and admins.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use service_kit::Problem;
+use service_kit::http::Path;
+
+use super::bodies::{TeamDetail, TeamProject};
+use super::settings::{self, Place, show};
+use crate::api::{Slug, UserData};
+use crate::form::{Empty, Form, lines};
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::visitor::Member;
+
+/// The fields, for what is said beside them.
+const FIELDS: [&str; 3] = ["name", "description", "chat_channel"];
+
+/// A project as it is typed.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Typed {
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) chat_channel: String,
+    pub(super) is_public: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "team/new_project.html")]
+struct NewProjectPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    detail: &'a TeamDetail,
+    typed: Typed,
+}
+
+impl Typed {
+    pub(super) fn of(project: &TeamProject) -> Self {
+        Self {
+            name: project.name.clone(),
+            description: project.description.clone(),
+            chat_channel: project.chat_channel.clone(),
+            is_public: project.is_public.then(|| "yes".to_owned()),
+        }
+    }
+
+    /// As the service reads it; a new one needs its team, too.
+    fn body(&self, team: Option<i64>) -> Value {
+        json!({
+            "team_id": team,
+            "name": self.name,
+            "description": lines(&self.description),
+            "chat_channel": self.chat_channel,
+            "is_public": self.is_public.is_some(),
+        })
+    }
+}
+
+/// Asks what the new project is.
+pub(super) async fn new_page(
+    member: Member,
+    Path((slug,)): Path<(Slug,)>,
+) -> actix_web::Result<HttpResponse> {
+    ask(&member, &slug, Notices::none(), Typed::default()).await
+}
+
+/// Makes it.
+pub(super) async fn create(
+    form: Form<Typed>,
+    Path((slug,)): Path<(Slug,)>,
+) -> actix_web::Result<HttpResponse> {
+    let Form { member, fields } = form;
+    let call = member.call();
+    let team = format!("/api/teams/{slug}");
+    let team = member.on(call.identity::<TeamDetail>(&team).await)?.team;
+    let body = fields.body(Some(team.id));
+    let made = call.send::<TeamProject>(Method::POST, "/api/team-projects", body);
+    match made.await {
+        Ok(made) => {
+            let path = format!("/team/{slug}/projects/{}?done=project", made.id);
+            Ok(member.see_other(&path))
+        }
+        Err(error) => {
+            let refused = member.on(error.about_the_form())?;
+            ask(&member, &slug, Notices::of(&refused, &FIELDS), fields).await
+        }
+    }
+}
+
+/// Changes it.
+pub(super) async fn save(
+    form: Form<Typed>,
+    Path(place): Path<Place>,
+) -> actix_web::Result<HttpResponse> {
+    let Form { member, fields } = form;
+    let (slug, id) = &place;
+    let api = format!("/api/team-projects/{id}");
+    let sent = member
+        .call()
+        .send::<Value>(Method::PUT, &api, fields.body(None));
+    match sent.await {
+        Ok(_) => Ok(member.see_other(&format!("/team/{slug}/projects/{id}?done=project"))),
+        Err(error) => {
+            let refused = member.on(error.about_the_form())?;
+            let typed = settings::Typed {
+                project: Some(fields),
+                ..settings::Typed::default()
+            };
+            show(&member, &place, Notices::of(&refused, &FIELDS), typed).await
+        }
+    }
+}
+
+/// Archives it: what was done on it stays, nothing new is started.
+pub(super) async fn archive(
+    form: Form<Empty>,
+    Path((slug, id)): Path<Place>,
+) -> actix_web::Result<HttpResponse> {
+    let (member, api) = (form.member, format!("/api/team-projects/{id}"));
+    let sent = member.call().send::<Value>(Method::DELETE, &api, json!({}));
+    member.on(sent.await)?;
+    Ok(member.see_other(&format!("/team/{slug}?done=archived")))
+}
+
+async fn ask(
+    member: &Member,
+    slug: &Slug,
+    notices: Notices,
+    typed: Typed,
+) -> actix_web::Result<HttpResponse> {
+    let (call, team) = (member.call(), format!("/api/teams/{slug}"));
+    let (data, detail) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.identity::<TeamDetail>(&team),
+    ))?;
+    if !detail.manages() {
+        return Err(Problem::not_found().into());
+    }
+    let page = NewProjectPage {
+        frame: member.frame("New project", &data),
+        detail: &detail,
+        notices,
+        typed,
+    };
+    Ok(member.show(page.notices.status(), &page))
+}

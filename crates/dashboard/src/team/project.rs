@@ -1,0 +1,120 @@
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::{Path, Query};
+use web_kit::text::{Pager, with_query};
+
+use super::bodies::{Activity, ChatAnswer, Entry, TeamDetail, TeamProject};
+use crate::api::{Slug, UserData};
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::text::{self, Clockface};
+use crate::visitor::Member;
+
+#[derive(Deserialize)]
+pub(super) struct ProjectQuery {
+    done: Option<String>,
+    #[serde(default)]
+    cursor: String,
+}
+
+#[derive(Template)]
+#[template(path = "team/project.html")]
+struct ProjectPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    detail: &'a TeamDetail,
+    project: &'a TeamProject,
+    path: &'a str,
+    chat: String,
+    chat_is_on: bool,
+    rows: Vec<Row>,
+    pager: Pager,
+}
+
+/// A session of the activity.
+struct Row {
+    username: String,
+    category: String,
+    when: String,
+    note: String,
+    minutes: String,
+    status: String,
+    is_good: bool,
+    /// What became of telling the chat.
+    told: String,
+}
+
+/// A project, with what was done on it and whether the chat heard of it.
+pub(super) async fn page(
+    member: Member,
+    Path((slug, id)): Path<(Slug, i64)>,
+    query: Query<ProjectQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let (call, api) = (member.call(), format!("/api/team-projects/{id}"));
+    let (team, chat) = (format!("/api/teams/{slug}"), format!("{api}/chat"));
+    let pairs = [("limit", "25"), ("cursor", query.0.cursor.as_str())];
+    let activity = with_query(&format!("{api}/activity"), &pairs);
+    let (data, detail, project, chat, activity) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.identity::<TeamDetail>(&team),
+        call.get::<TeamProject>(&api),
+        call.get::<ChatAnswer>(&chat),
+        call.get::<Activity>(&activity),
+    ))?;
+    let (face, path) = (
+        Clockface::of(&data.timezone),
+        format!("/team/{slug}/projects/{id}"),
+    );
+    let page = ProjectPage {
+        frame: member.frame(&project.name, &data),
+        notices: Notices::done(query.0.done.as_deref()),
+        chat: chat.chat.provider.clone().unwrap_or_default(),
+        chat_is_on: chat.chat.status == "active",
+        rows: activity
+            .activity
+            .iter()
+            .map(|it| Row::new(it, face))
+            .collect(),
+        pager: Pager {
+            previous: (!query.0.cursor.is_empty()).then(|| path.clone()),
+            next: activity
+                .next_cursor
+                .map(|next| with_query(&path, &[("cursor", &next)])),
+        },
+        detail: &detail,
+        project: &project,
+        path: &path,
+    };
+    Ok(member.show(StatusCode::OK, &page))
+}
+
+impl Row {
+    fn new(entry: &Entry, face: Clockface) -> Self {
+        let told = match &entry.notification {
+            None => "Not told yet".to_owned(),
+            Some(told) => match (told.outcome.as_str(), &told.reason) {
+                ("delivered", _) => "Told in the chat".to_owned(),
+                ("skipped", None) => "Not told".to_owned(),
+                ("skipped", Some(reason)) => format!("Not told: {reason}"),
+                (_, None) => "The chat was not reached".to_owned(),
+                (_, Some(reason)) => format!("The chat was not reached: {reason}"),
+            },
+        };
+        Self {
+            username: entry.user.username.clone(),
+            category: entry.category.clone(),
+            when: face.moment(&entry.started_at),
+            note: entry.planning_note.clone(),
+            minutes: format!(
+                "{} of {}",
+                entry.credited_minutes,
+                text::minutes(entry.planned_duration)
+            ),
+            status: text::status(&entry.status).to_owned(),
+            is_good: entry.status == "completed",
+            told,
+        }
+    }
+}

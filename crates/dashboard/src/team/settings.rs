@@ -1,0 +1,86 @@
+use actix_web::HttpResponse;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::Problem;
+use service_kit::http::{Path, Query};
+
+use super::bodies::{Chat, ChatAnswer, TeamDetail, TeamProject};
+use super::chat;
+use super::manage;
+use crate::api::{Slug, UserData};
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::text::Clockface;
+use crate::visitor::Member;
+
+#[derive(Deserialize)]
+pub(super) struct SettingsQuery {
+    done: Option<String>,
+}
+
+/// Where somebody is: a project of a team.
+pub(super) type Place = (Slug, i64);
+
+#[derive(Template)]
+#[template(path = "team/settings.html")]
+struct SettingsPage<'a> {
+    frame: Frame,
+    notices: Notices,
+    project: &'a TeamProject,
+    path: String,
+    typed: manage::Typed,
+    chat: &'a Chat,
+    chat_typed: chat::Typed,
+    last_test: Option<String>,
+}
+
+/// What was typed into either form.
+#[derive(Default)]
+pub(super) struct Typed {
+    pub(super) project: Option<manage::Typed>,
+    pub(super) chat: Option<chat::Typed>,
+}
+
+/// Shows what can be changed of a project.
+pub(super) async fn page(
+    member: Member,
+    Path(place): Path<Place>,
+    query: Query<SettingsQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let notices = Notices::done(query.0.done.as_deref());
+    show(&member, &place, notices, Typed::default()).await
+}
+
+pub(super) async fn show(
+    member: &Member,
+    (slug, id): &Place,
+    notices: Notices,
+    typed: Typed,
+) -> actix_web::Result<HttpResponse> {
+    let (call, api) = (member.call(), format!("/api/team-projects/{id}"));
+    let (team, chat) = (format!("/api/teams/{slug}"), format!("{api}/chat"));
+    let (data, detail, project, answer) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.identity::<TeamDetail>(&team),
+        call.get::<TeamProject>(&api),
+        call.get::<ChatAnswer>(&chat),
+    ))?;
+    if !detail.manages() || project.team_id != detail.team.id {
+        return Err(Problem::not_found().into());
+    }
+    let (face, chat) = (Clockface::of(&data.timezone), &answer.chat);
+    let page = SettingsPage {
+        frame: member.frame("Settings of the project", &data),
+        path: format!("/team/{slug}/projects/{id}"),
+        typed: typed.project.unwrap_or_else(|| manage::Typed::of(&project)),
+        chat_typed: typed.chat.unwrap_or_else(|| chat::Typed::of(chat)),
+        last_test: chat
+            .last_test
+            .as_ref()
+            .map(|test| chat::outcome(test, face)),
+        project: &project,
+        notices,
+        chat,
+    };
+    Ok(member.show(page.notices.status(), &page))
+}

@@ -1,0 +1,188 @@
+//! How pages write times, durations and points. Templates pass references, handlers values: both will do.
+
+use std::borrow::Borrow;
+
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, TimeZone as _, Utc};
+use chrono_tz::Tz;
+
+/// How somebody sees times: in the zone of the preferences.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clockface(Tz);
+
+impl Clockface {
+    /// The zone of this name; UTC for a name that is not known here.
+    pub(crate) fn of(timezone: &str) -> Self {
+        Self(timezone.parse().unwrap_or(Tz::UTC))
+    }
+
+    /// Such as `14:05`.
+    pub(crate) fn time(self, at: &DateTime<Utc>) -> String {
+        at.with_timezone(&self.0).format("%H:%M").to_string()
+    }
+
+    /// The local date.
+    pub(crate) fn date(self, at: &DateTime<Utc>) -> NaiveDate {
+        at.with_timezone(&self.0).date_naive()
+    }
+
+    /// The first moment of a local date; where the clocks skip it, the first that there is.
+    pub(crate) fn midnight(self, date: NaiveDate) -> DateTime<Utc> {
+        let midnight = date.and_time(NaiveTime::MIN);
+        let hours = (0..24).filter_map(|hour| {
+            let at = midnight + TimeDelta::hours(hour);
+            self.0.from_local_datetime(&at).earliest()
+        });
+        let first = hours.map(|at| at.with_timezone(&Utc)).next();
+        first.unwrap_or_else(|| midnight.and_utc())
+    }
+
+    /// Such as `Monday, 23 November`.
+    pub(crate) fn day(self, at: &DateTime<Utc>) -> String {
+        at.with_timezone(&self.0).format("%A, %-d %B").to_string()
+    }
+
+    /// Such as `23 November 2026, 14:05`.
+    pub(crate) fn moment(self, at: &DateTime<Utc>) -> String {
+        let local = at.with_timezone(&self.0);
+        local.format("%-d %B %Y, %H:%M").to_string()
+    }
+}
+
+/// As scripts read it.
+pub(crate) fn machine(at: &DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+/// As the services write it, to the microsecond.
+pub(crate) fn exact(at: &DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+}
+
+/// Minutes and seconds, such as `24:05`; hours, too, when there are any.
+pub(crate) fn countdown(seconds: i64) -> String {
+    let seconds = seconds.max(0);
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes:02}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+/// Such as `45 min` or `3 h 20 min`.
+pub(crate) fn minutes(minutes: impl Borrow<i64>) -> String {
+    let minutes = *minutes.borrow();
+    match (minutes / 60, minutes % 60) {
+        (0, rest) => format!("{rest} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, rest) => format!("{hours} h {rest} min"),
+    }
+}
+
+/// At most two decimals, as points are counted.
+pub(crate) fn points(points: impl Borrow<f64>) -> String {
+    let text = format!("{:.2}", points.borrow());
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A number with its noun, such as `1 session` and `2 sessions`.
+pub(crate) fn count(number: impl Borrow<i64>, noun: &str) -> String {
+    match *number.borrow() {
+        1 => format!("1 {noun}"),
+        number => format!("{number} {noun}s"),
+    }
+}
+
+/// A time to wait as people say it.
+pub(crate) fn wait(seconds: u64) -> String {
+    match (seconds, seconds.div_ceil(60), seconds.div_ceil(3_600)) {
+        (1, ..) => "one second".to_owned(),
+        (2..=90, ..) => format!("{seconds} seconds"),
+        (91..=7_200, minutes, _) => format!("{minutes} minutes"),
+        (_, _, hours) => format!("{hours} hours"),
+    }
+}
+
+/// What a badge is called, and what it is for.
+pub(crate) fn badge(id: &str) -> (&str, &'static str) {
+    let known = BADGES.iter().find(|(known, ..)| *known == id);
+    known.map_or((id, ""), |(_, name, what)| (*name, *what))
+}
+
+const BADGES: [(&str, &str, &str); 10] = [
+    (
+        "first_session",
+        "First session",
+        "the first one that was completed",
+    ),
+    ("streak_7", "A week in a row", "seven days of work in a row"),
+    (
+        "streak_30",
+        "A month in a row",
+        "thirty days of work in a row",
+    ),
+    (
+        "streak_100",
+        "A hundred days",
+        "a hundred days of work in a row",
+    ),
+    ("sessions_100", "A hundred sessions", "a hundred sessions"),
+    (
+        "sessions_1000",
+        "A thousand sessions",
+        "a thousand sessions",
+    ),
+    ("hours_100", "A hundred hours", "a hundred credited hours"),
+    (
+        "early_bird",
+        "Early bird",
+        "a session completed that began before seven in the morning",
+    ),
+    (
+        "night_owl",
+        "Night owl",
+        "a session completed that began after ten in the evening",
+    ),
+    (
+        "perfect_week",
+        "Perfect week",
+        "work on all seven days of a week",
+    ),
+];
+
+/// What the states of a session are called.
+pub(crate) fn status(name: &str) -> &str {
+    match name {
+        "running" => "Running",
+        "awaiting_submit" => "Waits for your note",
+        "completed" => "Completed",
+        "partial" => "Partial",
+        "abandoned" => "Given up",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_points_read_as_people_write_them() {
+        assert_eq!(countdown(1_445), "24:05");
+        assert_eq!(countdown(-3), "00:00");
+        assert_eq!(countdown(3_661), "1:01:01");
+        assert_eq!([45, 60, 200].map(minutes), ["45 min", "1 h", "3 h 20 min"]);
+        assert_eq!([2.5, 0.1, 10.0, 0.0].map(points), ["2.5", "0.1", "10", "0"]);
+        assert_eq!(count(1, "session"), "1 session");
+        assert_eq!(wait(86_000), "24 hours");
+    }
+
+    #[test]
+    fn times_are_those_of_the_readers_zone() {
+        let at = "2026-11-23T23:30:00Z".parse().expect("a time");
+        assert_eq!(
+            Clockface::of("Europe/Berlin").moment(&at),
+            "24 November 2026, 00:30"
+        );
+        assert_eq!(Clockface::of("nowhere").time(&at), "23:30");
+    }
+}

@@ -1,0 +1,179 @@
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::ServiceConfig;
+use askama::Template;
+use chrono::{DateTime, TimeDelta};
+use serde::Deserialize;
+use serde_json::json;
+use service_kit::http::{Query, endpoint};
+use web_kit::html::{WITH_MODULES, html};
+use web_kit::text::with_query;
+
+use super::page::{Day, Start};
+use super::timer::Timer;
+use crate::Dashboard;
+use crate::api::{Refused, Started, UserData};
+use crate::assets::TIMER;
+use crate::form::{Form, lines};
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::sign_in::HOME;
+use crate::text::{self, Clockface};
+use crate::visitor::{Known, Member, Visitor};
+
+/// No break is longer.
+const LONGEST_BREAK: TimeDelta = TimeDelta::minutes(60);
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint(HOME).get(today))
+        .service(endpoint("/start").post(start))
+        .service(endpoint("/break").get(take_break));
+}
+
+#[derive(Deserialize)]
+struct TodayQuery {
+    done: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "today/landing.html")]
+struct LandingPage {
+    frame: Frame,
+    notices: Notices,
+    register: String,
+}
+
+#[derive(Template)]
+#[template(path = "today/setup.html")]
+struct SetupPage<'a> {
+    frame: Frame,
+    redirect_uri: String,
+    base_url: &'a str,
+    /// Whether sign-ins may be put into cookies at this address.
+    allowed: bool,
+}
+
+/// The first page, for whoever comes.
+async fn today(visitor: Visitor, query: Query<TodayQuery>) -> actix_web::Result<HttpResponse> {
+    if visitor.dashboard.oauth.is_none() {
+        return Ok(set_up(&visitor.dashboard));
+    }
+    let notices = Notices::done(query.0.done.as_deref());
+    let member = match visitor.known().await? {
+        Known::Member(member) => member,
+        Known::Nobody(visitor) if visitor.sign_in.is_some() => return Ok(visitor.to_sign_in()),
+        Known::Nobody(visitor) => return Ok(land(&visitor.dashboard, notices)),
+    };
+    let day = member.on(Day::load(&member).await)?;
+    Ok(day.show(&member, notices, day.likely_start()))
+}
+
+/// Starts a session.
+async fn start(form: Form<Start>) -> actix_web::Result<HttpResponse> {
+    let Form { member, fields } = form;
+    let Ok(duration) = fields.duration.trim().parse::<i64>() else {
+        let notices = Notices::wrong("duration", "Must be a whole number");
+        return again(&member, notices, fields).await;
+    };
+    let body = json!({
+        "category": fields.category,
+        "duration": duration,
+        "project_id": fields.project_id,
+        "note": lines(&fields.note),
+    });
+    let sent = member
+        .call()
+        .send_once::<Started>("/api/session/start", &fields.once, body);
+    match sent.await {
+        Ok(_) => Ok(member.see_other("/?done=started")),
+        Err(error) => {
+            let refused = member.on(error.about_the_form())?;
+            again(&member, said(&refused), fields).await
+        }
+    }
+}
+
+/// The page again, with what was typed and what is wrong with it.
+async fn again(member: &Member, notices: Notices, typed: Start) -> actix_web::Result<HttpResponse> {
+    let day = member.on(Day::load(member).await)?;
+    let start = Start {
+        once: day.likely_start().once,
+        ..typed
+    };
+    Ok(day.show(member, notices, start))
+}
+
+fn said(refused: &Refused) -> Notices {
+    if refused.status == StatusCode::UNPROCESSABLE_ENTITY {
+        let message = "This form was sent before with another plan. If what runs now is not what you want, send it once more";
+        return Notices::flawed(None, refused.status, message.to_owned());
+    }
+    Notices::of(refused, &["category", "duration", "project_id", "note"])
+}
+
+#[derive(Deserialize)]
+struct BreakQuery {
+    kind: Option<String>,
+    /// Seconds since the epoch.
+    until: Option<i64>,
+}
+
+#[derive(Template)]
+#[template(path = "today/break.html")]
+struct BreakPage<'a> {
+    frame: Frame,
+    running: Timer,
+    now: String,
+    sound: &'a str,
+    timer: &'static str,
+}
+
+/// A break. Its end stands in the address, so that it survives a reload; the services know no breaks.
+async fn take_break(member: Member, query: Query<BreakQuery>) -> actix_web::Result<HttpResponse> {
+    let data: UserData = member.on(member.call().get("/api/user/data").await)?;
+    let now = member.visitor.dashboard.clock.now();
+    let kind = query.0.kind.unwrap_or_default();
+    let (title, minutes) = match kind.as_str() {
+        "long" => ("Long break", data.preferences.long_break_duration),
+        _ => ("Short break", data.preferences.short_break_duration),
+    };
+    let length = TimeDelta::try_minutes(minutes).unwrap_or(LONGEST_BREAK);
+    let until = query
+        .0
+        .until
+        .and_then(|until| DateTime::from_timestamp(until, 0));
+    let Some(until) = until.filter(|until| (*until - now).abs() <= LONGEST_BREAK) else {
+        let until = (now + length).timestamp().to_string();
+        return Ok(member.see_other(&with_query("/break", &[("kind", &kind), ("until", &until)])));
+    };
+    let face = Clockface::of(&data.timezone);
+    let (span, name) = ((until - length, until), title.to_owned());
+    let running = Timer::new(span, now, face, name, "The break is over");
+    let page = BreakPage {
+        frame: member.frame(title, &data),
+        running,
+        now: text::machine(&now),
+        sound: &data.preferences.notification_sound,
+        timer: TIMER.path(),
+    };
+    Ok(member.show(StatusCode::OK, &page))
+}
+
+fn land(dashboard: &Dashboard, notices: Notices) -> HttpResponse {
+    let page = LandingPage {
+        frame: Frame::of_nobody(dashboard, "Plan, focus, finish, look back"),
+        notices,
+        register: dashboard.settings.account("/register"),
+    };
+    html(StatusCode::OK, &page, WITH_MODULES)
+}
+
+fn set_up(dashboard: &Dashboard) -> HttpResponse {
+    let page = SetupPage {
+        frame: Frame::of_nobody(dashboard, "Not set up yet"),
+        redirect_uri: dashboard.settings.redirect_uri(),
+        base_url: &dashboard.settings.base_url,
+        allowed: dashboard.cookies.allowed,
+    };
+    html(StatusCode::OK, &page, WITH_MODULES)
+}

@@ -1,0 +1,79 @@
+use chrono::{DateTime, Utc};
+
+use crate::text::{self, Clockface};
+
+/// What counts down, as `templates/today/timer.html` shows it: right without a script at the moment it was made,
+/// and kept right by one.
+pub(crate) struct Timer {
+    pub(super) starts: String,
+    pub(super) ends: String,
+    /// Local.
+    pub(super) from: String,
+    /// Local.
+    pub(super) to: String,
+    /// Minutes and seconds.
+    pub(super) left: String,
+    pub(super) is_over: bool,
+    /// Of the time that is gone.
+    pub(super) percent: i64,
+    /// For the title of the page.
+    pub(super) name: String,
+    /// What is said at the end.
+    pub(super) over: &'static str,
+}
+
+impl Timer {
+    /// A stretch of time as it is now.
+    pub(super) fn new(
+        span: (DateTime<Utc>, DateTime<Utc>),
+        now: DateTime<Utc>,
+        face: Clockface,
+        name: String,
+        over: &'static str,
+    ) -> Self {
+        let (starts, ends) = span;
+        let whole = (ends - starts).num_seconds().max(1);
+        let left = (ends - now).num_milliseconds();
+        // A second that has begun is not over yet.
+        let left = (left + 999).div_euclid(1_000);
+        Self {
+            starts: text::machine(&starts),
+            ends: text::machine(&ends),
+            from: face.time(&starts),
+            to: face.time(&ends),
+            left: text::countdown(left),
+            is_over: left <= 0,
+            percent: (100 - 100 * left / whole).clamp(0, 100),
+            name,
+            over,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_rounded_up_and_never_below_nothing() {
+        let start = DateTime::UNIX_EPOCH;
+        let end = start + TimeDelta::minutes(25);
+        let at = |millis| {
+            let now = start + TimeDelta::milliseconds(millis);
+            let face = Clockface::of("UTC");
+            Timer::new((start, end), now, face, String::new(), "")
+        };
+        assert_eq!((at(0).left.as_str(), at(0).percent), ("25:00", 0));
+        assert_eq!(at(1).left, "25:00");
+        assert_eq!(at(750_000).percent, 50);
+        let last = at(1_499_999);
+        assert_eq!((last.left.as_str(), last.is_over), ("00:01", false));
+        assert!(at(1_500_000).is_over);
+        assert_eq!(
+            (at(9_999_999).left.as_str(), at(9_999_999).percent),
+            ("00:00", 100)
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! Who looks at a page.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::error::InternalError;
+use actix_web::http::header::{LOCATION, USER_AGENT};
+use actix_web::http::{Method, StatusCode};
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpRequest, HttpResponse};
+use askama::Template;
+use chrono::TimeDelta;
+use service_kit::Problem;
+use service_kit::http::{ClientIp, RequestId};
+use web_kit::cookies::set_cookie;
+use web_kit::html::{WITH_MODULES, html};
+
+use crate::Dashboard;
+use crate::api::{ApiError, Caller, UserData};
+use crate::frame::Frame;
+use crate::sign_in::{self, HOME, NAME, Origin, SignIn, TokenError, sign_in_path};
+
+type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, actix_web::Error>>>>;
+
+/// Whose token is refused right after it was given would be sent to sign in for ever.
+const JUST_NOW: TimeDelta = TimeDelta::seconds(10);
+
+/// Somebody with a browser, signed in or not.
+pub(crate) struct Visitor {
+    pub(crate) dashboard: Data<Dashboard>,
+    /// What the browser has, as it has it: the access token may have expired.
+    pub(crate) sign_in: Option<SignIn>,
+    pub(crate) origin: Origin,
+    request_id: RequestId,
+    /// With its query.
+    path: String,
+}
+
+/// Somebody who has signed in with this browser, with an access token that can be used. Others are sent to the
+/// sign-in page.
+pub(crate) struct Member {
+    pub(crate) visitor: Visitor,
+    pub(crate) sign_in: SignIn,
+    /// Whether the browser has to be given it anew.
+    is_renewed: bool,
+}
+
+/// Whether a visitor is signed in, once that is known.
+pub(crate) enum Known {
+    /// With an access token that can be used.
+    Member(Member),
+    /// Never was, or no longer is.
+    Nobody(Visitor),
+}
+
+impl FromRequest for Visitor {
+    type Error = actix_web::Error;
+    type Future = Extraction<Self>;
+
+    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let visitor = Self::of(req);
+        Box::pin(async move { Ok(visitor?) })
+    }
+}
+
+impl Visitor {
+    /// Reads the request's cookie. One that was not made here counts as none.
+    pub(crate) fn of(req: &HttpRequest) -> Result<Self, Problem> {
+        let dashboard = req.app_data::<Data<Dashboard>>();
+        let dashboard = dashboard.ok_or_else(Problem::not_found)?.clone();
+        let cookie = dashboard.cookies.read(req, NAME);
+        let user_agent = req.headers().get(USER_AGENT);
+        let Ok(address) = ClientIp::extract(req).into_inner();
+        let Ok(request_id) = RequestId::extract(req).into_inner();
+        let path = req.uri().path_and_query();
+        Ok(Self {
+            sign_in: cookie.and_then(|value| SignIn::open(&dashboard.sealer, &value)),
+            origin: Origin {
+                user_agent: user_agent.and_then(|value| value.to_str().ok().map(str::to_owned)),
+                address: Some(address.to_string()),
+            },
+            request_id,
+            // What a form did cannot be done again by a link.
+            path: match *req.method() {
+                Method::GET | Method::HEAD => path.map_or_else(String::new, ToString::to_string),
+                _ => HOME.to_owned(),
+            },
+            dashboard,
+        })
+    }
+
+    /// Whether the visitor is signed in. The access token is replaced if it has expired.
+    ///
+    /// # Errors
+    /// 503 when that cannot be found out now.
+    pub(crate) async fn known(self) -> Result<Known, Problem> {
+        let Some(sign_in) = self.sign_in.clone() else {
+            return Ok(Known::Nobody(self));
+        };
+        match sign_in::renewed(&self.dashboard, sign_in, &self.origin).await {
+            Ok((sign_in, is_renewed)) => Ok(Known::Member(Member {
+                visitor: self,
+                sign_in,
+                is_renewed,
+            })),
+            Err(TokenError::Ended) => Ok(Known::Nobody(self)),
+            Err(cause) => {
+                let problem = "The identity service does not answer as it should";
+                Err(Problem::unavailable(problem, 2).caused_by(cause))
+            }
+        }
+    }
+
+    /// Sends the browser to sign in, to come back here afterwards. What cookie it has is of no use any more.
+    pub(crate) fn to_sign_in(&self) -> HttpResponse {
+        let mut answer = see_other(&sign_in_path(&self.path));
+        set_cookie(&mut answer, &self.dashboard.cookies.forgotten(NAME));
+        answer
+    }
+}
+
+impl FromRequest for Member {
+    type Error = actix_web::Error;
+    type Future = Extraction<Self>;
+
+    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let visitor = Visitor::of(req);
+        Box::pin(async move {
+            match visitor?.known().await? {
+                Known::Member(member) => Ok(member),
+                Known::Nobody(visitor) if visitor.dashboard.oauth.is_none() => {
+                    Err(response(see_other(HOME)))
+                }
+                Known::Nobody(visitor) => Err(response(visitor.to_sign_in())),
+            }
+        })
+    }
+}
+
+impl Member {
+    /// Calls the services as this person.
+    pub(crate) fn call(&self) -> Caller<'_> {
+        let visitor = &self.visitor;
+        let http = &visitor.dashboard.http;
+        http.caller(self.sign_in.token(), &visitor.request_id)
+    }
+
+    /// What surrounds each page, under this title, as this person likes it.
+    pub(crate) fn frame(&self, title: &str, data: &UserData) -> Frame {
+        let path = self.visitor.path.split('?').next().unwrap_or_default();
+        Frame::of_member(self, title, path, &data.preferences.theme_preference)
+    }
+
+    /// The answer that shows a page.
+    pub(crate) fn show(&self, status: StatusCode, page: &impl Template) -> HttpResponse {
+        self.remember(html(status, page, WITH_MODULES))
+    }
+
+    /// Sends the browser to a path of the dashboard, with what a form has done behind it (303).
+    pub(crate) fn see_other(&self, path: &str) -> HttpResponse {
+        self.remember(see_other(path))
+    }
+
+    /// An answer with the new sign-in, if there is one.
+    pub(crate) fn remember(&self, mut answer: HttpResponse) -> HttpResponse {
+        let dashboard = &self.visitor.dashboard;
+        if self.is_renewed
+            && let Err(problem) = sign_in::keep(dashboard, &self.sign_in, &mut answer)
+        {
+            log::error!("{problem}");
+        }
+        answer
+    }
+
+    /// What a call answered. Whose token is refused is sent to sign in again; other errors are shown.
+    pub(crate) fn on<T>(&self, answer: Result<T, ApiError>) -> actix_web::Result<T> {
+        answer.map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: ApiError) -> actix_web::Error {
+        let now = self.visitor.dashboard.clock.now();
+        match error {
+            ApiError::SignedOut if now - self.sign_in.since > JUST_NOW => {
+                response(self.visitor.to_sign_in())
+            }
+            ApiError::SignedOut => Problem::unavailable(
+                "You are signed in, and the work-session service does not believe it. The operator may have to set WORKSESSION__IDENTITY_URL",
+                10,
+            )
+            .into(),
+            error => Problem::from(error).into(),
+        }
+    }
+}
+
+fn see_other(path: &str) -> HttpResponse {
+    HttpResponse::SeeOther()
+        .insert_header((LOCATION, path.to_owned()))
+        .finish()
+}
+
+fn response(answer: HttpResponse) -> actix_web::Error {
+    InternalError::from_response("not signed in", answer).into()
+}

@@ -1,0 +1,147 @@
+use chrono::{DateTime, Utc};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::api::Refused;
+use crate::notices::Notices;
+
+/// A webhook, without its address and secret, which nobody is told.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Webhook {
+    pub(super) id: i64,
+    /// None for one of one's own.
+    pub(super) team_id: Option<i64>,
+    /// Such as `https://hooks.example.com`.
+    pub(super) origin: String,
+    pub(super) events: Vec<String>,
+    pub(super) description: String,
+    /// `active` or `off`.
+    pub(super) status: String,
+    pub(super) reason: Option<String>,
+    pub(super) secret_changed_at: DateTime<Utc>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Webhooks {
+    pub(super) webhooks: Vec<Webhook>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct One {
+    pub(super) webhook: Webhook,
+}
+
+/// A webhook with its secret, which is told this once.
+#[derive(Deserialize)]
+pub(super) struct WithSecret {
+    pub(super) webhook: Webhook,
+    pub(super) secret: String,
+}
+
+/// A call of a webhook.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Delivery {
+    pub(super) id: String,
+    pub(super) event_type: String,
+    /// `pending`, `delivered`, `failed` or `skipped`.
+    pub(super) state: String,
+    pub(super) attempts: i64,
+    pub(super) status_code: Option<i64>,
+    pub(super) reason: Option<String>,
+    pub(super) created_at: DateTime<Utc>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Deliveries {
+    pub(super) deliveries: Vec<Delivery>,
+    pub(super) next_cursor: Option<String>,
+}
+
+/// What a webhook may be told of, and how that is called.
+pub(super) const EVENTS: [(&str, &str, &str); 3] = [
+    ("started", "session.started.v1", "A session started"),
+    (
+        "submitted",
+        "session.submitted.v1",
+        "A session was submitted",
+    ),
+    (
+        "abandoned",
+        "session.abandoned.v1",
+        "A session was given up",
+    ),
+];
+
+/// A form with a webhook in it. A box that is not ticked is absent.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Typed {
+    pub(super) url: String,
+    pub(super) description: String,
+    /// Empty for one's own.
+    pub(super) team_id: String,
+    started: Option<String>,
+    submitted: Option<String>,
+    abandoned: Option<String>,
+}
+
+/// What is wrong with the form. Events have other names here than in the interface.
+pub(super) fn said(refused: &Refused) -> Notices {
+    let notices = Notices::of(refused, &["url", "events", "description", "team_id"]);
+    match notices.at("events") {
+        Some(_) => Notices::wrong("events", "Tick at least one"),
+        None => notices,
+    }
+}
+
+impl Typed {
+    /// An empty form that asks for everything.
+    pub(super) fn new() -> Self {
+        let yes = || Some("yes".to_owned());
+        Self {
+            started: yes(),
+            submitted: yes(),
+            abandoned: yes(),
+            ..Self::default()
+        }
+    }
+
+    /// The form as a webhook is now.
+    pub(super) fn of(webhook: &Webhook) -> Self {
+        let told = |event: &str| webhook.events.iter().any(|it| it == event);
+        let [started, submitted, abandoned] =
+            EVENTS.map(|(_, event, _)| told(event).then(|| "yes".to_owned()));
+        Self {
+            description: webhook.description.clone(),
+            started,
+            submitted,
+            abandoned,
+            ..Self::default()
+        }
+    }
+
+    /// Whether this box is ticked.
+    pub(super) fn has(&self, name: &str) -> bool {
+        match name {
+            "started" => self.started.is_some(),
+            "submitted" => self.submitted.is_some(),
+            _ => self.abandoned.is_some(),
+        }
+    }
+
+    /// As the service reads it; an empty address is one that stays.
+    pub(super) fn body(&self) -> Value {
+        let events = EVENTS.iter().filter(|(name, ..)| self.has(name));
+        let events: Vec<&str> = events.map(|(_, event, _)| *event).collect();
+        let mut body = Map::new();
+        body.insert("events".to_owned(), events.into());
+        body.insert("description".to_owned(), self.description.as_str().into());
+        if !self.url.trim().is_empty() {
+            body.insert("url".to_owned(), self.url.trim().into());
+        }
+        if let Ok(team) = self.team_id.parse::<i64>() {
+            body.insert("team_id".to_owned(), team.into());
+        }
+        body.into()
+    }
+}

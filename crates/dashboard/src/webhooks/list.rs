@@ -1,0 +1,105 @@
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use reqwest::Method;
+use serde::Deserialize;
+use service_kit::http::Query;
+
+use super::bodies::{EVENTS, Typed, Webhook, Webhooks, WithSecret, said};
+use crate::api::{Teams, UserData};
+use crate::form::Form;
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::visitor::Member;
+
+const API: &str = "/api/webhooks";
+
+#[derive(Deserialize)]
+pub(super) struct ListQuery {
+    done: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "webhooks/list.html")]
+struct ListPage {
+    frame: Frame,
+    notices: Notices,
+    webhooks: Vec<(Webhook, String)>,
+    teams: Teams,
+    typed: Typed,
+}
+
+/// A secret is told once.
+#[derive(Template)]
+#[template(path = "webhooks/secret.html")]
+pub(super) struct SecretPage<'a> {
+    pub(super) frame: Frame,
+    pub(super) webhook: &'a Webhook,
+    pub(super) secret: &'a str,
+    pub(super) is_new: bool,
+}
+
+/// Shows them all.
+pub(super) async fn page(
+    member: Member,
+    query: Query<ListQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let notices = Notices::done(query.0.done.as_deref());
+    show(&member, notices, Typed::new()).await
+}
+
+/// Makes one.
+pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
+    let Form { member, fields } = form;
+    let call = member.call();
+    let made = call.send::<WithSecret>(Method::POST, API, fields.body());
+    match made.await {
+        Ok(made) => show_secret(&member, &made, true).await,
+        Err(error) => {
+            let refused = member.on(error.about_the_form())?;
+            show(&member, said(&refused), fields).await
+        }
+    }
+}
+
+/// Tells a new secret, which nobody is told again.
+pub(super) async fn show_secret(
+    member: &Member,
+    made: &WithSecret,
+    is_new: bool,
+) -> actix_web::Result<HttpResponse> {
+    let data: UserData = member.on(member.call().get("/api/user/data").await)?;
+    let page = SecretPage {
+        frame: member.frame("The webhook's secret", &data),
+        webhook: &made.webhook,
+        secret: &made.secret,
+        is_new,
+    };
+    Ok(member.show(StatusCode::OK, &page))
+}
+
+async fn show(member: &Member, notices: Notices, typed: Typed) -> actix_web::Result<HttpResponse> {
+    let call = member.call();
+    let (data, found, teams) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.get::<Webhooks>(API),
+        call.identity::<Teams>("/api/teams"),
+    ))?;
+    let whose = |webhook: &Webhook| match webhook.team_id {
+        None => "Your own sessions".to_owned(),
+        Some(id) => teams.name(id),
+    };
+    let webhooks = found.webhooks.into_iter();
+    let webhooks = webhooks.map(|webhook| {
+        let whose = whose(&webhook);
+        (webhook, whose)
+    });
+    let page = ListPage {
+        frame: member.frame("Webhooks", &data),
+        webhooks: webhooks.collect(),
+        teams,
+        typed,
+        notices,
+    };
+    Ok(member.show(page.notices.status(), &page))
+}

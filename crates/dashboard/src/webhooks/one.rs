@@ -1,0 +1,82 @@
+use actix_web::HttpResponse;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::{Path, Query};
+use web_kit::text::{Pager, with_query};
+
+use super::bodies::{Deliveries, Delivery, EVENTS, One, Typed, Webhook};
+use crate::api::UserData;
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::text::{self, Clockface};
+use crate::visitor::Member;
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct OneQuery {
+    done: Option<String>,
+    #[serde(default)]
+    cursor: String,
+}
+
+#[derive(Template)]
+#[template(path = "webhooks/one.html")]
+struct OnePage<'a> {
+    frame: Frame,
+    notices: Notices,
+    webhook: &'a Webhook,
+    typed: Typed,
+    secret_since: String,
+    deliveries: Vec<(&'a Delivery, String)>,
+    pager: Pager,
+}
+
+/// Shows one, with the calls that were made of it.
+pub(super) async fn page(
+    member: Member,
+    Path((id,)): Path<(i64,)>,
+    query: Query<OneQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let notices = Notices::done(query.0.done.as_deref());
+    show(&member, id, notices, None, &query.0.cursor).await
+}
+
+pub(super) async fn show(
+    member: &Member,
+    id: i64,
+    notices: Notices,
+    typed: Option<Typed>,
+    cursor: &str,
+) -> actix_web::Result<HttpResponse> {
+    let (call, path) = (member.call(), format!("/api/webhooks/{id}"));
+    let log = with_query(
+        &format!("{path}/deliveries"),
+        &[("limit", "20"), ("cursor", cursor)],
+    );
+    let (data, One { webhook }, log) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.get::<One>(&path),
+        call.get::<Deliveries>(&log),
+    ))?;
+    let (face, here) = (
+        Clockface::of(&data.timezone),
+        format!("/settings/webhooks/{id}"),
+    );
+    let calls = log.deliveries.iter();
+    let page = OnePage {
+        frame: member.frame("Webhook", &data),
+        typed: typed.unwrap_or_else(|| Typed::of(&webhook)),
+        secret_since: face.moment(&webhook.secret_changed_at),
+        deliveries: calls
+            .map(|call| (call, face.moment(&call.created_at)))
+            .collect(),
+        pager: Pager {
+            previous: (!cursor.is_empty()).then(|| here.clone()),
+            next: log
+                .next_cursor
+                .map(|next| with_query(&here, &[("cursor", &next)])),
+        },
+        webhook: &webhook,
+        notices,
+    };
+    Ok(member.show(page.notices.status(), &page))
+}

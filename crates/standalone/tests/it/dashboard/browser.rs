@@ -1,0 +1,326 @@
+//! A browser without scripts on both sites: it keeps each site's cookies, follows redirects from one to the other,
+//! and sends forms as they stand on the page.
+
+use std::collections::BTreeMap;
+
+use test_kit::{Api, Call, Reply};
+use url::Url;
+use url::form_urlencoded::Serializer;
+
+use crate::harness::{PASSWORD, System};
+use crate::html::{all_elements, decode, elements, text_of};
+
+/// Cookies of one browser; a browser goes by host and not by port, so that the two sites' names differ.
+#[derive(Clone)]
+pub struct Browser<'a> {
+    system: &'a System,
+    pub cookies: BTreeMap<String, String>,
+}
+
+/// What it shows.
+pub struct Page {
+    pub reply: Reply,
+    pub address: Url,
+    pub html: String,
+}
+
+/// A form, as it stands there and was filled in.
+#[derive(Clone, Debug)]
+pub struct Form {
+    pub action: String,
+    pub fields: Vec<(String, String)>,
+}
+
+impl<'a> Browser<'a> {
+    pub fn new(system: &'a System) -> Self {
+        Self {
+            system,
+            cookies: BTreeMap::new(),
+        }
+    }
+
+    /// One in which somebody has signed in at the dashboard.
+    pub async fn of(system: &'a System, username: &str) -> Self {
+        let mut browser = Self::new(system);
+        let page = browser.sign_in(username).await;
+        assert_eq!(page.address.path(), "/", "{}", page.text());
+        browser
+    }
+
+    /// Signs in from the dashboard's first page.
+    pub async fn sign_in(&mut self, username: &str) -> Page {
+        let page = self.get("/sign-in").await;
+        let form = page.form("/login").set("username", username);
+        self.submit(&page, form.set("password", PASSWORD)).await
+    }
+
+    /// Goes to a path of the dashboard or to an address, and on where redirects lead.
+    pub async fn get(&mut self, place: &str) -> Page {
+        let address = Url::parse(self.system.work.base()).unwrap();
+        self.go(address.join(place).unwrap()).await
+    }
+
+    /// Sends a form of a page, and goes on where redirects lead.
+    pub async fn submit(&mut self, page: &Page, form: Form) -> Page {
+        let reply = self.post(page, &form).await;
+        match leads_to(&reply) {
+            Some(target) => self.go(page.address.join(&target).unwrap()).await,
+            None => Page::new(reply, page.address.join(&form.action).unwrap()),
+        }
+    }
+
+    /// Sends a form, and goes no further.
+    pub async fn post(&mut self, page: &Page, form: &Form) -> Reply {
+        let address = page.address.join(&form.action).unwrap();
+        let body = Serializer::new(String::new())
+            .extend_pairs(&form.fields)
+            .finish();
+        let (api, path) = self.site(&address);
+        let call = api.post(&path);
+        let call = call.header("sec-fetch-site", "same-origin");
+        self.send(call.body("application/x-www-form-urlencoded", body))
+            .await
+    }
+
+    /// Fetches one address of the dashboard, and goes no further.
+    pub async fn fetch(&mut self, path: &str) -> Reply {
+        let call = self.system.work.get(path);
+        self.send(call.header("sec-fetch-site", "none")).await
+    }
+
+    async fn go(&mut self, mut address: Url) -> Page {
+        for _ in 0..12 {
+            let (api, path) = self.site(&address);
+            let reply = self.send(api.get(&path)).await;
+            match leads_to(&reply) {
+                Some(target) => address = address.join(&target).unwrap(),
+                None => return Page::new(reply, address),
+            }
+        }
+        panic!("redirects in a circle at {address}");
+    }
+
+    /// The site of an address, and its path there.
+    fn site(&self, address: &Url) -> (Api, String) {
+        let sites = [&self.system.work, &self.system.identity];
+        let is_its = |api: &&&Api| Url::parse(api.base()).unwrap().origin() == address.origin();
+        let api = sites.iter().find(is_its);
+        let api = (**api.unwrap_or_else(|| panic!("{address} is nobody's"))).clone();
+        let path = &address[url::Position::BeforePath..url::Position::AfterQuery];
+        (api, path.to_owned())
+    }
+
+    pub async fn send(&mut self, call: Call) -> Reply {
+        let cookies = self.cookies.iter().map(|(k, v)| format!("{k}={v}"));
+        let cookies = cookies.collect::<Vec<_>>().join("; ");
+        let call = match cookies.is_empty() {
+            true => call,
+            false => call.header("cookie", cookies),
+        };
+        let reply = call.header("accept", "text/html").send().await;
+        for cookie in reply.headers.get_all("set-cookie") {
+            let (pair, attributes) = cookie.to_str().unwrap().split_once(';').unwrap();
+            let (name, value) = pair.split_once('=').unwrap();
+            if attributes.contains("Max-Age=0") {
+                self.cookies.remove(name);
+            } else {
+                self.cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        reply
+    }
+}
+
+impl Page {
+    fn new(reply: Reply, address: Url) -> Self {
+        Self {
+            html: reply.text(),
+            address,
+            reply,
+        }
+    }
+
+    /// Checks the status, and that the page is one that anybody may be shown.
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        let text = self.text();
+        assert_eq!(self.reply.status, status, "{}: {text}", self.reply.call);
+        if self.reply.call.contains("/api/") {
+            return self;
+        }
+        self.is_good();
+        self
+    }
+
+    /// What must hold of every page of the dashboard.
+    #[track_caller]
+    fn is_good(&self) {
+        let (reply, call) = (&self.reply, &self.reply.call);
+        let policy = reply.header("content-security-policy");
+        assert!(
+            policy.starts_with("default-src 'none';"),
+            "{call}: {policy}"
+        );
+        assert!(!policy.contains("unsafe"), "{call}: {policy}");
+        for (header, value) in [
+            ("content-type", "text/html; charset=utf-8"),
+            ("cache-control", "no-store"),
+            ("x-content-type-options", "nosniff"),
+            ("x-frame-options", "DENY"),
+            ("referrer-policy", "no-referrer"),
+        ] {
+            assert_eq!(reply.header(header), value, "{call}: {header}");
+        }
+        let all = all_elements(&self.html);
+        let mut ids: Vec<&str> = Vec::new();
+        for element in &all {
+            for (name, value) in element.attributes() {
+                assert!(!name.starts_with("on") && name != "style", "{call}: {name}");
+                assert!(!value.starts_with("javascript:"), "{call}: {value}");
+            }
+            let has_source = element.has("src") && element.text.trim().is_empty();
+            assert!(element.name != "script" || has_source, "{call}: inline");
+            assert!(element.name != "style", "{call}: inline");
+            if let Some(id) = element.attribute("id") {
+                assert!(!ids.contains(&id), "{call}: {id} is there twice");
+                ids.push(id);
+            }
+        }
+        let labels = elements(&self.html, &["label"]);
+        for field in elements(&self.html, &["input", "select", "textarea"]) {
+            let id = field.attribute("id");
+            let is_named = || labels.iter().any(|label| label.attribute("for") == id);
+            assert!(
+                field.attribute("type") == Some("hidden") || (id.is_some() && is_named()),
+                "{call}: {field:?}"
+            );
+        }
+        assert_eq!(elements(&self.html, &["h1"]).len(), 1, "{call}");
+    }
+
+    /// What people read on it, in one line.
+    pub fn text(&self) -> String {
+        text_of(&self.html)
+    }
+
+    pub fn title(&self) -> String {
+        decode(&elements(&self.html, &["title"])[0].text)
+    }
+
+    /// Checks that it says something, in these words.
+    #[track_caller]
+    pub fn says(self, words: &str) -> Self {
+        let text = self.text();
+        assert!(
+            text.contains(words),
+            "{}: no {words:?} in {text}",
+            self.address
+        );
+        self
+    }
+
+    /// Where the link of this name leads.
+    #[track_caller]
+    pub fn link(&self, name: &str) -> String {
+        let links = elements(&self.html, &["a"]);
+        let found = links.iter().find(|link| decode(link.text.trim()) == name);
+        let found = found.unwrap_or_else(|| panic!("no link {name:?} in {}", self.text()));
+        found.attribute("href").unwrap().to_owned()
+    }
+
+    /// The form that sends to this path.
+    #[track_caller]
+    pub fn form(&self, action: &str) -> Form {
+        let forms = forms(&self.html).into_iter();
+        let mut forms: Vec<Form> = forms.filter(|form| form.action == action).collect();
+        assert_eq!(forms.len(), 1, "forms to {action}: {}", self.text());
+        forms.remove(0)
+    }
+}
+
+impl Form {
+    /// Fills a field in.
+    #[track_caller]
+    pub fn set(mut self, name: &str, value: &str) -> Self {
+        let field = self.fields.iter_mut().find(|(known, _)| known == name);
+        value.clone_into(&mut field.unwrap_or_else(|| panic!("no field {name}")).1);
+        self
+    }
+
+    pub fn without(mut self, name: &str) -> Self {
+        self.fields.retain(|(known, _)| known != name);
+        self
+    }
+
+    #[track_caller]
+    pub fn value(&self, name: &str) -> &str {
+        let field = self.fields.iter().find(|(known, _)| known == name);
+        &field
+            .unwrap_or_else(|| panic!("no field {name} in {:?}", self.fields))
+            .1
+    }
+}
+
+/// Where a redirect or a page that leads on goes.
+fn leads_to(reply: &Reply) -> Option<String> {
+    if (300..400).contains(&reply.status) {
+        return Some(reply.header("location").to_owned());
+    }
+    let metas = elements(&reply.text(), &["meta"]);
+    let refresh = metas
+        .iter()
+        .find(|meta| meta.attribute("http-equiv") == Some("refresh"))?;
+    let target = refresh.attribute("content")?.strip_prefix("0;url=")?;
+    Some(target.to_owned())
+}
+
+/// The forms that are posted. Checkboxes count when they are checked.
+fn forms(html: &str) -> Vec<Form> {
+    let mut forms: Vec<Form> = Vec::new();
+    let (mut is_open, mut select) = (false, None::<String>);
+    let parts = [
+        "form", "/form", "input", "textarea", "select", "/select", "option",
+    ];
+    for element in elements(html, &parts) {
+        let name = element.attribute("name").map(str::to_owned);
+        match element.name.as_str() {
+            "form" => {
+                is_open = element.attribute("method") == Some("post");
+                let action = element.attribute("action").unwrap_or_default().to_owned();
+                if is_open {
+                    forms.push(Form {
+                        action,
+                        fields: Vec::new(),
+                    });
+                }
+            }
+            "/form" => is_open = false,
+            _ if !is_open => {}
+            "input" | "textarea" => {
+                let is_box = matches!(element.attribute("type"), Some("checkbox" | "radio"));
+                let Some(name) = name.filter(|_| !is_box || element.has("checked")) else {
+                    continue;
+                };
+                let value = match element.name.as_str() {
+                    "input" => element.attribute("value").unwrap_or_default().to_owned(),
+                    _ => decode(element.text.strip_prefix('\n').unwrap_or(&element.text)),
+                };
+                forms.last_mut().unwrap().fields.push((name, value));
+            }
+            "select" => select = name,
+            "/select" => select = None,
+            _ => {
+                let Some(name) = select.clone() else { continue };
+                let text = decode(element.text.trim());
+                let value = element.attribute("value").map_or(text, str::to_owned);
+                let fields = &mut forms.last_mut().unwrap().fields;
+                match fields.iter_mut().find(|(known, _)| *known == name) {
+                    None => fields.push((name, value)),
+                    Some(field) if element.has("selected") => field.1 = value,
+                    Some(_) => {}
+                }
+            }
+        }
+    }
+    forms
+}

@@ -1,0 +1,67 @@
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::browser::Browser;
+use super::system;
+
+/// Reads a stream until it has said this; panics when it does not.
+async fn until(stream: &mut TcpStream, words: &str) -> String {
+    let mut said = String::new();
+    let reading = async {
+        let mut chunk = [0; 4096];
+        while !said.contains(words) {
+            let length = stream.read(&mut chunk).await.unwrap();
+            assert!(length > 0, "it ended: {said}");
+            said.push_str(&String::from_utf8_lossy(&chunk[..length]));
+        }
+    };
+    let outcome = timeout(Duration::from_secs(10), reading).await;
+    assert!(outcome.is_ok(), "no {words:?} in {said}");
+    said
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_happens_elsewhere_reaches_the_page_under_its_cookie() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    let browser = Browser::of(&system, "ada").await;
+    let host = system.work.base().strip_prefix("http://").unwrap();
+    let request = format!(
+        "GET /live HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\nSec-Fetch-Site: same-origin\r\nCookie: holdfast_ws={}\r\n\r\n",
+        browser.cookies["holdfast_ws"]
+    );
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let head = until(&mut stream, "event: hello").await;
+    assert!(head.starts_with("HTTP/1.1 200") && head.contains("content-type: text/event-stream"));
+    let session = system.started(&ada, "none").await;
+    let told = until(&mut stream, &session).await;
+    assert!(told.contains("event: timer"), "{told}");
+    // Whoever signs out hears nothing more.
+    let mut browser = browser;
+    let page = browser.get("/").await;
+    let form = page.form("/sign-out");
+    browser.submit(&page, form).await.expect(200);
+    until(&mut stream, "event: end").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_is_for_who_is_signed_in_and_for_our_own_pages() {
+    let system = system().await;
+    system.register_user("ada").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    let ask = |site| {
+        let call = system.work.get("/live").header("sec-fetch-site", site);
+        call.header("accept", "text/event-stream")
+    };
+    browser.send(ask("cross-site")).await.expect(403);
+    browser.fetch("/live").await.expect(400);
+    // 204 keeps a browser from trying again and again.
+    Browser::new(&system)
+        .send(ask("same-origin"))
+        .await
+        .expect(204);
+}

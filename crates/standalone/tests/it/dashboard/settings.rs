@@ -1,0 +1,179 @@
+use test_kit::{FakeWeb, wait_until};
+
+use super::browser::Browser;
+use super::system;
+use crate::harness::System;
+
+async fn preferences(system: &System, token: &str) -> serde_json::Value {
+    let call = system.work.get("/api/user/data").bearer(token);
+    call.send().await.expect(200).json()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn preferences_are_saved_and_hold_at_once() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/settings").await.expect(200);
+    let form = page.form("/settings/preferences");
+    assert_eq!(
+        (form.value("daily_goal"), form.value("theme_preference")),
+        ("8", "system")
+    );
+    let mut form = form.set("daily_goal", "4").set("default_duration", "50");
+    form = form
+        .set("theme_preference", "light")
+        .set("notification_sound", "none");
+    form.fields
+        .push(("leaderboard_opt_in".to_owned(), "yes".to_owned()));
+    let page = browser.submit(&page, form.clone()).await.expect(200);
+    let page = page.says("Your preferences are saved.");
+    assert!(page.html.contains("data-theme=\"light\""));
+    let data = preferences(&system, &ada.token).await;
+    assert_eq!(data["preferences"]["leaderboard_opt_in"], true);
+    let today = browser.get("/").await.says("0 of 4 sessions");
+    assert_eq!(today.form("/start").value("duration"), "50");
+    // A box that is not ticked is a no.
+    let form = page
+        .form("/settings/preferences")
+        .without("leaderboard_opt_in");
+    let page = browser.submit(&page, form).await.expect(200);
+    assert_eq!(
+        preferences(&system, &ada.token).await["preferences"]["leaderboard_opt_in"],
+        false
+    );
+    for (field, value, words) in [
+        ("daily_goal", "25", "Must be a whole number from 1 to 24"),
+        (
+            "short_break_duration",
+            "x",
+            "Must be a whole number from 1 to 60",
+        ),
+    ] {
+        let form = page.form("/settings/preferences").set(field, value);
+        let page = browser.submit(&page, form).await.expect(400).says(words);
+        assert_eq!(page.form("/settings/preferences").value(field), value);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_time_zone_changes_once_a_day_and_it_is_said_when_again() {
+    let system = system().await;
+    system.register_user("ada").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/settings").await;
+    let form = page.form("/settings/timezone");
+    assert_eq!(form.value("timezone"), "UTC");
+    let page = browser
+        .submit(&page, form.set("timezone", "Asia/Tokyo"))
+        .await
+        .expect(200);
+    let page = page.says("The time zone is changed.");
+    browser.get("/").await.says("Monday, 23 November");
+    // The first change from the default is free.
+    let form = page
+        .form("/settings/timezone")
+        .set("timezone", "Europe/Paris");
+    let page = browser.submit(&page, form).await.expect(200);
+    let form = page
+        .form("/settings/timezone")
+        .set("timezone", "Europe/Berlin");
+    let page = browser.submit(&page, form).await.expect(409);
+    let page = page.says("The time zone can be changed once a day. Try again in 24 hours.");
+    let form = page
+        .form("/settings/timezone")
+        .set("timezone", "Mars/Olympus");
+    browser
+        .submit(&page, form)
+        .await
+        .expect(400)
+        .says("Must be an IANA time zone name");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_are_exported_as_the_service_makes_the_file() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    system.started(&ada, "none").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    for (format, kind, words) in [
+        ("csv", "text/csv", "coding"),
+        ("json", "application/json", "Write the parser"),
+        ("ics", "text/calendar", "BEGIN:VCALENDAR"),
+    ] {
+        let reply = browser
+            .fetch(&format!("/settings/export?format={format}"))
+            .await
+            .expect(200);
+        assert!(reply.header("content-type").starts_with(kind), "{format}");
+        let name = reply.header("content-disposition");
+        assert!(name.ends_with(&format!(".{format}\"")), "{name}");
+        assert!(reply.text().contains(words), "{}", reply.text());
+    }
+    browser
+        .fetch("/settings/export?format=exe")
+        .await
+        .expect(400);
+    Browser::new(&system)
+        .fetch("/settings/export?format=csv")
+        .await
+        .expect(303);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_is_made_called_and_deleted() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    system.team_with_project(&ada, "lighthouse").await;
+    let web = FakeWeb::start([]).await;
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/settings/webhooks").await.expect(200);
+    let form = page.form("/settings/webhooks");
+    let page = browser
+        .submit(&page, form.clone().set("url", "nonsense"))
+        .await
+        .expect(400);
+    let form = page
+        .form("/settings/webhooks")
+        .set("url", &web.url("/hook?key=secret"));
+    let page = browser
+        .submit(&page, form.set("description", "The lamp"))
+        .await
+        .expect(200);
+    let page = page.says("it is not shown again").says("whsec_");
+    let path = page.link("I have put it there");
+    let page = browser.get(&path).await.expect(200).says("None yet.");
+    assert!(!page.html.contains("key=secret") && !page.html.contains("whsec_"));
+    let form = page.form(&format!("{path}/test"));
+    browser
+        .submit(&page, form)
+        .await
+        .expect(200)
+        .says("The call is on its way.");
+    let told = wait_until(
+        "the call's outcome",
+        std::time::Duration::from_secs(20),
+        async || {
+            let page = browser.get(&path).await;
+            page.text().contains("answered 404").then_some(page)
+        },
+    );
+    let page = told.await;
+    assert!(web.calls().iter().any(|call| call == "POST /hook"));
+    let form = page
+        .form(&path)
+        .without("abandoned")
+        .without("submitted")
+        .without("started");
+    let page = browser.submit(&page, form).await.expect(400);
+    let page = page
+        .says("Tick at least one")
+        .form(&format!("{path}/delete"));
+    let shown = browser.get(&path).await;
+    browser
+        .submit(&shown, page)
+        .await
+        .expect(200)
+        .says("The webhook is deleted.");
+    browser.get(&path).await.expect(404);
+}

@@ -1,0 +1,223 @@
+use chrono::TimeDelta;
+use futures_util::future::join_all;
+use serde_json::json;
+
+use super::browser::Browser;
+use super::{system, with};
+use crate::harness::System;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_signs_in_through_the_identity_service_and_out_again() {
+    let system = system().await;
+    system.register_user("ada").await;
+    let mut browser = Browser::new(&system);
+    let page = browser
+        .get("/")
+        .await
+        .expect(200)
+        .says("Plan, focus, finish, look back");
+    assert_eq!(page.link("Sign in"), "/sign-in");
+    let page = browser
+        .sign_in("ada")
+        .await
+        .expect(200)
+        .says("Start a session");
+    assert!(page.text().contains("ada"));
+    let cookie = browser.cookies["holdfast_ws"].clone();
+    assert!(cookie.starts_with("v1.") && !page.html.contains(&cookie));
+
+    let before = browser.clone();
+    let form = page.form("/sign-out");
+    let page = browser.submit(&page, form).await.expect(200);
+    page.says("You are signed out of the dashboard.");
+    assert!(!browser.cookies.contains_key("holdfast_ws"));
+    // What somebody kept of it is of no use.
+    system.minutes_pass(1);
+    let reply = before.clone().fetch("/").await.expect(303);
+    assert_eq!(reply.header("location"), "/sign-in?return_to=%2F");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sign_in_is_in_a_cookie_that_no_script_and_no_other_site_gets() {
+    let system = system().await;
+    system.register_user("ada").await;
+    let mut browser = Browser::new(&system);
+    let page = browser.get("/sign-in?return_to=/break").await;
+    let form = page.form("/login").set("username", "ada");
+    let form = form.set("password", crate::harness::PASSWORD);
+    let reply = browser.post(&page, &form).await.expect(200);
+    let html = reply.text();
+    let (_, path) = html.split_once("0;url=").unwrap();
+    let path = crate::html::decode(path.split('"').next().unwrap());
+    let reply = browser
+        .send(system.identity.get(&path[system.identity.base().len()..]))
+        .await;
+    let callback = reply.expect(302).header("location").to_owned();
+    let callback = callback.strip_prefix(system.work.base()).unwrap();
+    let reply = browser.fetch(callback).await.expect(302);
+    assert_eq!(reply.header("location"), "/break");
+    assert_eq!(reply.header("cache-control"), "no-store");
+    assert_eq!(reply.header("referrer-policy"), "no-referrer");
+    let set = reply.header("set-cookie").to_owned();
+    assert!(set.starts_with("holdfast_ws=v1."), "{set}");
+    for part in ["HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=7776000"] {
+        assert!(set.contains(part), "{set}");
+    }
+    // A code is good once.
+    let again = browser.get(callback).await.expect(400);
+    again.says("This way to sign in was used before");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_way_begun_in_another_browser_signs_nobody_in() {
+    let system = system().await;
+    system.register_user("ada").await;
+    let mut eve = Browser::of(&system, "ada").await;
+    let reply = eve.fetch("/sign-in").await.expect(302);
+    let address = reply.header("location").to_owned();
+    let path = address.strip_prefix(system.identity.base()).unwrap();
+    let reply = eve.send(system.identity.get(path)).await.expect(302);
+    let callback = reply.header("location").to_owned();
+
+    let mut victim = Browser::new(&system);
+    let page = victim.get(&callback).await.expect(400);
+    page.says("was begun in another browser");
+    assert!(!victim.cookies.contains_key("holdfast_ws"));
+    for bad in ["/sign-in/callback", "/sign-in/callback?code=x&state=v1.a.b"] {
+        victim.get(bad).await.expect(400);
+    }
+    // And an answer from elsewhere is none, even in the right browser.
+    let elsewhere = callback.replace("iss=", "iss=x");
+    eve.get(&elsewhere).await.expect(400).says("is not from");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_access_token_that_expires_is_renewed_once_for_all_requests_that_meet_it() {
+    let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
+    system.register_user("ada").await;
+    let browser = Browser::of(&system, "ada").await;
+    system.clock.advance(TimeDelta::minutes(2));
+    let requests = (0..8).map(|_| {
+        let mut tab = browser.clone();
+        async move {
+            let reply = tab.fetch("/").await.expect(200);
+            (reply.header("set-cookie").to_owned(), tab)
+        }
+    });
+    let answers = join_all(requests).await;
+    assert!(
+        answers
+            .iter()
+            .all(|(set, _)| set.starts_with("holdfast_ws=v1."))
+    );
+    // The browser never saw those answers, and comes back later with what it had.
+    system.clock.advance(TimeDelta::minutes(2));
+    let mut late = browser.clone();
+    late.fetch("/").await.expect(200);
+    // And so does each of the tabs that did see one.
+    for (_, mut tab) in answers {
+        tab.fetch("/").await.expect(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forms_stay_good_when_the_access_token_is_renewed() {
+    let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
+    system.register_user("ada").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/").await;
+    system.clock.advance(TimeDelta::minutes(2));
+    let form = page.form("/start").set("category", "coding");
+    browser
+        .submit(&page, form)
+        .await
+        .expect(200)
+        .says("The timer runs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_that_is_not_this_sign_ins_own_is_refused() {
+    let system = system().await;
+    for name in ["ada", "eve"] {
+        system.register_user(name).await;
+    }
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/").await;
+    let form = page.form("/start").set("category", "coding");
+    let mut eve = Browser::of(&system, "eve").await;
+    let foreign = eve.get("/").await.form("/start");
+    for bad in [
+        form.clone().without("csrf"),
+        form.clone().set("csrf", "x"),
+        form.clone().set("csrf", foreign.value("csrf")),
+    ] {
+        browser.submit(&page, bad).await.expect(403);
+    }
+    let body = "category=coding&duration=25&project_id=none&note=&csrf=";
+    let body = format!("{body}{}", form.value("csrf"));
+    let call = system
+        .work
+        .post("/start")
+        .header("sec-fetch-site", "cross-site");
+    let call = call.body("application/x-www-form-urlencoded", body);
+    browser.send(call).await.expect(403);
+    let page = browser.get("/").await;
+    assert!(!page.text().contains("In focus"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_interface_takes_no_cookie_and_pages_take_no_token() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    browser.fetch("/api/sessions").await.expect(401);
+    browser.fetch("/api/user/data").await.expect(403);
+    let page = system
+        .work
+        .get("/")
+        .bearer(&ada.token)
+        .header("accept", "text/html");
+    let page = page.send().await.expect(200).text();
+    assert!(page.contains("href=\"/sign-in\"") && !page.contains("ada"));
+    // A cookie that was not made here is none.
+    let sealed = browser.cookies["holdfast_ws"].clone();
+    let flipped = if sealed.ends_with('A') { "B" } else { "A" };
+    let forged = format!("{}{flipped}", &sealed[..sealed.len() - 1]);
+    browser.cookies.insert("holdfast_ws".to_owned(), forged);
+    let reply = browser
+        .fetch("/sessions/019a0000-0000-7000-8000-000000000000")
+        .await;
+    assert_eq!(
+        reply.expect(303).header("location").split('?').next(),
+        Some("/sign-in")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_typed_by_somebody_signed_out_meanwhile_is_given_back() {
+    let system = system().await;
+    system.register_user("ada").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/").await;
+    let form = page.form("/start").set("note", "Describe the lamp room");
+    browser.cookies.remove("holdfast_ws");
+    let page = browser.submit(&page, form.clone()).await.expect(401);
+    let page = page
+        .says("You are signed out")
+        .says("Describe the lamp room");
+    assert!(!page.html.contains(form.value("csrf")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_client_the_dashboard_says_how_to_set_it_up() {
+    let system = System::start().await;
+    let mut browser = Browser::new(&system);
+    let page = browser.get("/").await.expect(200);
+    let page = page.says("The dashboard is not set up yet");
+    let callback = format!("--redirect-uri {}/sign-in/callback", system.work.base());
+    assert!(page.text().contains(&callback), "{}", page.text());
+    browser.get("/sign-in").await.expect(404);
+    // Programs are answered as before.
+    let reply = system.work.get("/nowhere").send().await.expect(404);
+    assert_eq!(reply.json(), json!({"error": "Not found"}));
+}

@@ -10,9 +10,9 @@ write() { rm -f "$1"; printf '%s\n' "$2" > "$1"; chmod 444 "$1"; }
 
 # The dashboard's OAuth client. It follows the dashboard's address, to which sign-ins are sent over https or on
 # this machine only; at any other the dashboard says that it takes https.
-[ -e /keys/worksession/dashboard-secret ] || write /keys/worksession/dashboard-secret "$(password)"
+[ -s /keys/worksession/dashboard-secret ] || write /keys/worksession/dashboard-secret "$(password)"
 case "$WORKSESSION_BASE_URL" in
-    https://* | http://127.0.0.1* | http://localhost*)
+    https://* | http://127.0.0.1 | http://127.0.0.1[:/]* | http://localhost | http://localhost[:/]*)
         write /keys/identity/clients.toml "[[identity.oauth_clients]]
 client_id = \"holdfast-dashboard\"
 name = \"Dashboard\"

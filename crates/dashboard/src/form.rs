@@ -6,7 +6,7 @@ use std::pin::Pin;
 use actix_web::dev::Payload;
 use actix_web::error::InternalError;
 use actix_web::http::StatusCode;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest};
 use askama::Template;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -20,8 +20,16 @@ use crate::frame::Frame;
 use crate::sign_in::{NAME, sign_in_path};
 use crate::visitor::{Known, Member, Visitor};
 
-/// Fields that somebody may have thought about.
-const WRITTEN: [&str; 4] = ["note", "tags", "name", "description"];
+/// Fields that somebody may have thought about, or has at no other place.
+const WRITTEN: [&str; 7] = [
+    "note",
+    "tags",
+    "name",
+    "description",
+    "url",
+    "category",
+    "duration",
+];
 
 /// A form of one of our pages, and who sent it.
 pub(crate) struct Form<T> {
@@ -32,6 +40,25 @@ pub(crate) struct Form<T> {
 /// A form without fields of its own.
 #[derive(Deserialize)]
 pub(crate) struct Empty {}
+
+/// What was typed into the form of a request, in its extensions: an error's page gives it back.
+#[derive(Clone, Default)]
+pub(crate) struct Typed(Vec<String>);
+
+impl Typed {
+    fn in_body(body: &[u8]) -> Self {
+        let typed = form_urlencoded::parse(body)
+            .filter(|(name, value)| WRITTEN.contains(&&**name) && !value.trim().is_empty())
+            .map(|(_, value)| value.into_owned());
+        Self(typed.collect())
+    }
+
+    /// Of this request.
+    pub(crate) fn of(request: &HttpRequest) -> Vec<String> {
+        let typed = request.extensions().get::<Self>().cloned();
+        typed.unwrap_or_default().0
+    }
+}
 
 /// What was typed by somebody who had been signed out meanwhile: nothing of it is lost.
 #[derive(Template)]
@@ -54,9 +81,10 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
             form::check_site(req.headers())?;
             let Ok(body) = body.await;
             let bytes = form::read(body).await?;
+            req.extensions_mut().insert(Typed::in_body(&bytes));
             let member = match visitor.known().await? {
                 Known::Member(member) => member,
-                Known::Nobody(visitor) => return Err(signed_out(&visitor, &bytes)),
+                Known::Nobody(visitor) => return Err(signed_out(&visitor)),
             };
             form::check_token(
                 &member.sign_in.form_token,
@@ -69,13 +97,10 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
 }
 
 /// Gives back what was typed. Another site's form never comes so far.
-fn signed_out(visitor: &Visitor, body: &[u8]) -> actix_web::Error {
-    let typed = form_urlencoded::parse(body)
-        .filter(|(name, value)| WRITTEN.contains(&&**name) && !value.trim().is_empty())
-        .map(|(_, value)| value.into_owned());
+pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
     let page = SignedOutPage {
         frame: Frame::of_nobody(&visitor.dashboard, "You are signed out"),
-        typed: typed.collect(),
+        typed: Typed::of(&visitor.request),
         sign_in: sign_in_path(crate::sign_in::HOME),
     };
     let mut answer = html(StatusCode::UNAUTHORIZED, &page, WITH_MODULES);

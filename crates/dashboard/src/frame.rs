@@ -10,8 +10,9 @@ use web_kit::html::{WITH_MODULES, accepts_html, html};
 
 use crate::Dashboard;
 use crate::assets::OWN_STYLESHEET;
+use crate::form::Typed;
 use crate::text;
-use crate::visitor::Member;
+use crate::visitor::{Member, remember};
 
 /// Paths of the service that mounts the dashboard, which programs call.
 const NOT_OURS: [&str; 5] = ["/api/", "/health", "/metrics", "/openapi.json", "/docs"];
@@ -28,6 +29,8 @@ pub(crate) struct Frame {
     /// The identity service's page of one's account.
     pub(crate) account: String,
     pub(crate) stylesheets: [&'static str; 2],
+    /// The place in the live events up to which the page shows what happened; they go back a while before it.
+    pub(crate) position: i64,
     /// Without its query; marks where one is.
     path: String,
 }
@@ -57,6 +60,7 @@ impl Frame {
             theme: "",
             account: dashboard.settings.account("/account"),
             stylesheets: [STYLESHEET.path(), OWN_STYLESHEET.path()],
+            position: dashboard.clock.now().timestamp_micros(),
             path: String::new(),
         }
     }
@@ -79,6 +83,7 @@ struct ProblemPage<'a> {
     frame: Frame,
     message: &'a str,
     what_next: String,
+    typed: Vec<String>,
 }
 
 /// How an error looks to who came with a browser to one of our pages; programs are answered with JSON.
@@ -98,16 +103,18 @@ pub fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpRe
             "Too many tries",
             format!("Try again in {}.", text::wait(seconds.unwrap_or(1))),
         ),
-        (status, _) if status.is_server_error() => (
-            "This did not work",
-            "Go back and try again in a moment: what you typed is still there.".to_owned(),
-        ),
+        (status, _) if status.is_server_error() => {
+            ("This did not work", "Try again in a moment.".to_owned())
+        }
         _ => ("This did not work", "Go back and try again.".to_owned()),
     };
     let page = ProblemPage {
         frame: Frame::of_nobody(dashboard, title),
         message: &problem.message,
         what_next,
+        typed: Typed::of(request),
     };
-    Some(html(problem.status, &page, WITH_MODULES))
+    let mut answer = html(problem.status, &page, WITH_MODULES);
+    remember(request, dashboard, &mut answer);
+    Some(answer)
 }

@@ -1,15 +1,27 @@
 //! The services' live events under the dashboard's cookie: a browser's `EventSource` sends no token.
 
 use actix_web::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
+use serde::Deserialize;
 use service_kit::Problem;
+use service_kit::http::Query;
 use web_kit::form::check_site;
 
 use crate::api::{ApiError, chunks};
 use crate::visitor::{Known, Visitor};
 
+/// Where a page goes on that was made a while ago, or was not looked at: it cannot send `Last-Event-ID` then.
+#[derive(Deserialize)]
+pub(crate) struct LiveQuery {
+    after: Option<String>,
+}
+
 /// Passes on what the work-session service tells, as it comes, until either side ends.
-pub(crate) async fn live(visitor: Visitor, req: HttpRequest) -> actix_web::Result<HttpResponse> {
+pub(crate) async fn live(
+    visitor: Visitor,
+    query: Query<LiveQuery>,
+    req: HttpRequest,
+) -> actix_web::Result<HttpResponse> {
     check_site(req.headers())?;
     let accept = req
         .headers()
@@ -22,13 +34,15 @@ pub(crate) async fn live(visitor: Visitor, req: HttpRequest) -> actix_web::Resul
         return Ok(nothing_more());
     };
     let last = req.headers().get("last-event-id");
-    let stream = member
-        .call()
-        .stream("/api/events", last.map(|id| id.as_bytes()));
+    let last = last.map(|id| id.as_bytes());
+    let after = query.0.after.as_deref().map(str::as_bytes);
+    let is_place = |id: &&[u8]| id.iter().all(u8::is_ascii_digit);
+    let last = last.or(after).filter(is_place);
+    let stream = member.call().stream("/api/events", last);
     let source = match stream.await {
         Ok(source) => source,
         Err(ApiError::SignedOut) => return Ok(nothing_more()),
-        Err(error) => return Err(Problem::from(error).into()),
+        Err(error) => return Ok(member.remember(Problem::from(error).error_response())),
     };
     let answer = HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))

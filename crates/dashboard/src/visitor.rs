@@ -8,7 +8,7 @@ use actix_web::error::InternalError;
 use actix_web::http::header::{LOCATION, USER_AGENT};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Data;
-use actix_web::{FromRequest, HttpRequest, HttpResponse};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use askama::Template;
 use chrono::TimeDelta;
 use service_kit::Problem;
@@ -18,6 +18,7 @@ use web_kit::html::{WITH_MODULES, html};
 
 use crate::Dashboard;
 use crate::api::{ApiError, Caller, UserData};
+use crate::form::signed_out;
 use crate::frame::Frame;
 use crate::sign_in::{self, HOME, NAME, Origin, SignIn, TokenError, sign_in_path};
 
@@ -32,6 +33,7 @@ pub(crate) struct Visitor {
     /// What the browser has, as it has it: the access token may have expired.
     pub(crate) sign_in: Option<SignIn>,
     pub(crate) origin: Origin,
+    pub(crate) request: HttpRequest,
     request_id: RequestId,
     /// With its query.
     path: String,
@@ -42,8 +44,18 @@ pub(crate) struct Visitor {
 pub(crate) struct Member {
     pub(crate) visitor: Visitor,
     pub(crate) sign_in: SignIn,
-    /// Whether the browser has to be given it anew.
-    is_renewed: bool,
+}
+
+/// What the browser has to be given anew, in the extensions of its request.
+struct Renewed(SignIn);
+
+/// Adds the new sign-in to an answer, if there is one.
+pub(crate) fn remember(request: &HttpRequest, dashboard: &Dashboard, answer: &mut HttpResponse) {
+    if let Some(Renewed(sign_in)) = request.extensions().get()
+        && let Err(problem) = sign_in::keep(dashboard, sign_in, answer)
+    {
+        log::error!("{problem}");
+    }
 }
 
 /// Whether a visitor is signed in, once that is known.
@@ -81,6 +93,7 @@ impl Visitor {
                 address: Some(address.to_string()),
             },
             request_id,
+            request: req.clone(),
             // What a form did cannot be done again by a link.
             path: match *req.method() {
                 Method::GET | Method::HEAD => path.map_or_else(String::new, ToString::to_string),
@@ -99,11 +112,17 @@ impl Visitor {
             return Ok(Known::Nobody(self));
         };
         match sign_in::renewed(&self.dashboard, sign_in, &self.origin).await {
-            Ok((sign_in, is_renewed)) => Ok(Known::Member(Member {
-                visitor: self,
-                sign_in,
-                is_renewed,
-            })),
+            Ok((sign_in, is_renewed)) => {
+                if is_renewed {
+                    // For the answer, whatever it is: a token that was replaced must not come again.
+                    let mut extensions = self.request.extensions_mut();
+                    extensions.insert(Renewed(sign_in.clone()));
+                }
+                Ok(Known::Member(Member {
+                    visitor: self,
+                    sign_in,
+                }))
+            }
             Err(TokenError::Ended) => Ok(Known::Nobody(self)),
             Err(cause) => {
                 let problem = "The identity service does not answer as it should";
@@ -164,12 +183,8 @@ impl Member {
 
     /// An answer with the new sign-in, if there is one.
     pub(crate) fn remember(&self, mut answer: HttpResponse) -> HttpResponse {
-        let dashboard = &self.visitor.dashboard;
-        if self.is_renewed
-            && let Err(problem) = sign_in::keep(dashboard, &self.sign_in, &mut answer)
-        {
-            log::error!("{problem}");
-        }
+        let visitor = &self.visitor;
+        remember(&visitor.request, &visitor.dashboard, &mut answer);
         answer
     }
 
@@ -182,7 +197,10 @@ impl Member {
         let now = self.visitor.dashboard.clock.now();
         match error {
             ApiError::SignedOut if now - self.sign_in.since > JUST_NOW => {
-                response(self.visitor.to_sign_in())
+                match *self.visitor.request.method() {
+                    Method::POST => signed_out(&self.visitor),
+                    _ => response(self.visitor.to_sign_in()),
+                }
             }
             ApiError::SignedOut => Problem::unavailable(
                 "You are signed in, and the work-session service does not believe it. The operator may have to set WORKSESSION__IDENTITY_URL",

@@ -47,11 +47,16 @@ impl Refused {
         }
     }
 
-    /// Whether who typed the form can put it right.
+    /// Whether who typed the form can put it right, now or later; the form comes back then.
     pub(crate) fn is_about_the_form(&self) -> bool {
         matches!(
             self.status,
-            StatusCode::BAD_REQUEST | StatusCode::CONFLICT | StatusCode::UNPROCESSABLE_ENTITY
+            StatusCode::BAD_REQUEST
+                | StatusCode::FORBIDDEN
+                | StatusCode::NOT_FOUND
+                | StatusCode::CONFLICT
+                | StatusCode::UNPROCESSABLE_ENTITY
+                | StatusCode::TOO_MANY_REQUESTS
         )
     }
 }
@@ -140,6 +145,7 @@ mod tests {
                 .about_the_form()
                 .is_ok()
         );
-        assert!(of(StatusCode::TOO_MANY_REQUESTS).about_the_form().is_err());
+        let busy = of(StatusCode::SERVICE_UNAVAILABLE);
+        assert!(busy.about_the_form().is_err());
     }
 }

@@ -2,6 +2,7 @@ use actix_web::HttpResponse;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE};
 use serde::Deserialize;
 use service_kit::http::Query;
+use web_kit::form::check_site;
 use web_kit::text::with_query;
 
 use crate::api::chunks;
@@ -22,6 +23,8 @@ pub(super) async fn download(
     member: Member,
     query: Query<ExportQuery>,
 ) -> actix_web::Result<HttpResponse> {
+    // Another site's page is not to make anybody save a file.
+    check_site(member.visitor.request.headers())?;
     let ExportQuery { format, from, to } = query.0;
     let pairs = [("format", &*format), ("from", &from), ("to", &to)];
     let path = with_query("/api/sessions/export", &pairs);

@@ -2,6 +2,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use serde::Deserialize;
+use service_kit::Problem;
 use service_kit::http::{Path, Query};
 use web_kit::text::{Pager, with_query};
 
@@ -63,6 +64,9 @@ pub(super) async fn page(
         call.get::<ChatAnswer>(&chat),
         call.get::<Activity>(&activity),
     ))?;
+    if project.team_id != detail.team.id {
+        return Err(Problem::not_found().into());
+    }
     let (face, path) = (
         Clockface::of(&data.timezone),
         format!("/team/{slug}/projects/{id}"),

@@ -73,10 +73,13 @@ pub(super) async fn rotate_secret(
 ) -> actix_web::Result<HttpResponse> {
     let path = format!("/api/webhooks/{id}/rotate-secret");
     let call = form.member.call();
+    // Before the secret is made: nothing must fail between it and its only page.
+    let data = form.member.on(call.get("/api/user/data").await)?;
     let made = call
         .send::<WithSecret>(Method::POST, &path, json!({}))
         .await;
-    show_secret(&form.member, &form.member.on(made)?, false).await
+    let made = form.member.on(made)?;
+    Ok(show_secret(&form.member, &data, &made, false))
 }
 
 /// Removes it.

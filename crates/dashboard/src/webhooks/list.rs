@@ -52,9 +52,11 @@ pub(super) async fn page(
 pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     let call = member.call();
+    // Before the secret is made: nothing must fail between it and its only page.
+    let data = member.on(call.get("/api/user/data").await)?;
     let made = call.send::<WithSecret>(Method::POST, API, fields.body());
     match made.await {
-        Ok(made) => show_secret(&member, &made, true).await,
+        Ok(made) => Ok(show_secret(&member, &data, &made, true)),
         Err(error) => {
             let refused = member.on(error.about_the_form())?;
             show(&member, said(&refused), fields).await
@@ -63,19 +65,19 @@ pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse>
 }
 
 /// Tells a new secret, which nobody is told again.
-pub(super) async fn show_secret(
+pub(super) fn show_secret(
     member: &Member,
+    data: &UserData,
     made: &WithSecret,
     is_new: bool,
-) -> actix_web::Result<HttpResponse> {
-    let data: UserData = member.on(member.call().get("/api/user/data").await)?;
+) -> HttpResponse {
     let page = SecretPage {
-        frame: member.frame("The webhook's secret", &data),
+        frame: member.frame("The webhook's secret", data),
         webhook: &made.webhook,
         secret: &made.secret,
         is_new,
     };
-    Ok(member.show(StatusCode::OK, &page))
+    member.show(StatusCode::OK, &page)
 }
 
 async fn show(member: &Member, notices: Notices, typed: Typed) -> actix_web::Result<HttpResponse> {

@@ -6,6 +6,7 @@ use tokio::time::timeout;
 
 use super::browser::Browser;
 use super::system;
+use crate::harness::System;
 
 /// Reads a stream until it has said this; panics when it does not.
 async fn until(stream: &mut TcpStream, words: &str) -> String {
@@ -23,18 +24,41 @@ async fn until(stream: &mut TcpStream, words: &str) -> String {
     said
 }
 
+/// Listens as a page of ours does.
+async fn listen(system: &System, browser: &Browser<'_>, path: &str) -> TcpStream {
+    let host = system.work.base().strip_prefix("http://").unwrap();
+    let request = format!(
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\nSec-Fetch-Site: same-origin\r\nCookie: holdfast_ws={}\r\n\r\n",
+        browser.cookies["holdfast_ws"]
+    );
+    let mut stream = TcpStream::connect(host).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_that_was_not_looked_at_for_a_while_hears_what_it_missed() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/").await;
+    let (_, after) = page.html.split_once("data-after=\"").unwrap();
+    let after: String = after.chars().take_while(char::is_ascii_digit).collect();
+    let session = system.started(&ada, "none").await;
+    let mut stream = listen(&system, &browser, &format!("/live?after={after}")).await;
+    let told = until(&mut stream, &session).await;
+    assert!(told.contains("event: timer"), "{told}");
+    // What is no place in the stream is none to go on from.
+    let mut stream = listen(&system, &browser, "/live?after=undefined").await;
+    until(&mut stream, "event: hello").await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_happens_elsewhere_reaches_the_page_under_its_cookie() {
     let system = system().await;
     let ada = system.register_user("ada").await;
     let browser = Browser::of(&system, "ada").await;
-    let host = system.work.base().strip_prefix("http://").unwrap();
-    let request = format!(
-        "GET /live HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\nSec-Fetch-Site: same-origin\r\nCookie: holdfast_ws={}\r\n\r\n",
-        browser.cookies["holdfast_ws"]
-    );
-    let mut stream = TcpStream::connect(host).await.unwrap();
-    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut stream = listen(&system, &browser, "/live").await;
     let head = until(&mut stream, "event: hello").await;
     assert!(head.starts_with("HTTP/1.1 200") && head.contains("content-type: text/event-stream"));
     let session = system.started(&ada, "none").await;

@@ -121,6 +121,22 @@ async fn an_access_token_that_expires_is_renewed_once_for_all_requests_that_meet
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_renewed_sign_in_is_kept_whatever_the_answer_is() {
+    let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
+    system.register_user("ada").await;
+    let browser = Browser::of(&system, "ada").await;
+    let gone = "/sessions/01a20313-b930-7dcf-8318-09c42e343938";
+    for (path, status) in [(gone, 404), ("/settings/export?format=nonsense", 400)] {
+        system.clock.advance(TimeDelta::minutes(2));
+        let mut tab = browser.clone();
+        let call = system.work.get(path).header("accept", "text/html");
+        let reply = tab.send(call).await.expect(status);
+        let set = reply.header("set-cookie");
+        assert!(set.starts_with("holdfast_ws=v1."), "{path}: {set:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn forms_stay_good_when_the_access_token_is_renewed() {
     let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
     system.register_user("ada").await;
@@ -206,6 +222,22 @@ async fn what_was_typed_by_somebody_signed_out_meanwhile_is_given_back() {
         .says("You are signed out")
         .says("Describe the lamp room");
     assert!(!page.html.contains(form.value("csrf")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_typed_by_somebody_whose_sign_in_was_ended_elsewhere_is_given_back() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/").await;
+    let form = page.form("/start").set("note", "Describe the lamp room");
+    system.clock.advance(TimeDelta::minutes(1));
+    let sessions = "/api/auth/sessions";
+    let others = system.identity.delete(sessions).bearer(&ada.token);
+    others.send().await.expect(204);
+    let page = browser.submit(&page, form).await.expect(401);
+    page.says("You are signed out")
+        .says("Describe the lamp room");
 }
 
 #[tokio::test(flavor = "multi_thread")]

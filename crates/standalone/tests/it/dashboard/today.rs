@@ -233,8 +233,9 @@ async fn somebody_elses_session_and_no_session_are_not_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn files_are_there_for_ever_under_the_names_that_pages_give() {
     let system = system().await;
-    system.register_user("ada").await;
+    let ada = system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
+    system.started(&ada, "none").await;
     let page = browser.get("/").await;
     let mut bytes = page.html.len();
     let files = crate::html::elements(&page.html, &["link", "script"]);

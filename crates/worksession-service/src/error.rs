@@ -50,6 +50,9 @@ pub(crate) enum Error {
     /// Not a member of the team whose board is asked for, or no such team.
     #[error("Not authorized to access this team's leaderboard")]
     LeaderboardForbidden,
+    /// Not a member of the team whose activity is asked for, or no such team.
+    #[error("Not authorized to access this team's activity")]
+    TeamActivityForbidden,
     /// No such team project.
     #[error("Team project not found")]
     TeamProjectNotFound,
@@ -187,6 +190,7 @@ impl From<&Error> for Problem {
             Error::TokenRequired
             | Error::TeamProjectForbidden
             | Error::LeaderboardForbidden
+            | Error::TeamActivityForbidden
             | Error::TeamProjectChangeForbidden
             | Error::WebhookForbidden => (StatusCode::FORBIDDEN, "forbidden"),
             Error::TeamProjectNotFound

@@ -36,6 +36,7 @@ mod sessions;
 mod state;
 mod statement;
 mod sync;
+mod team_activity;
 mod team_projects;
 mod user_data;
 mod webhooks;

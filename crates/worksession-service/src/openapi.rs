@@ -7,7 +7,7 @@ use utoipa::{Modify, OpenApi, ToSchema};
 
 use crate::{
     analytics, chat_settings, health, leaderboard, live, login, preferences, projects, sessions,
-    sync, team_projects, user_data, webhooks,
+    sync, team_activity, team_projects, user_data, webhooks,
 };
 
 /// The error body of the work-session area.
@@ -37,6 +37,7 @@ pub(crate) struct ErrorBody {
         team_projects::routes::update,
         team_projects::routes::archive,
         team_projects::activity::routes::list,
+        team_activity::routes::show,
         chat_settings::routes::get,
         chat_settings::routes::put,
         chat_settings::routes::delete,

@@ -28,7 +28,8 @@ use crate::sessions::sweeper;
 use crate::state::AppState;
 use crate::{
     analytics, chat_settings, feedback, health, identity_events, inbox, leaderboard, live, login,
-    openapi, pages, preferences, projects, sessions, sync, team_projects, user_data, webhooks,
+    openapi, pages, preferences, projects, sessions, sync, team_activity, team_projects, user_data,
+    webhooks,
 };
 
 /// The name in `listening NAME http://…` and of the SQLite file.
@@ -221,6 +222,7 @@ fn configure(routes: &mut ServiceConfig, state: &Data<AppState>) {
         .configure(projects::configure)
         .configure(chat_settings::configure)
         .configure(team_projects::configure)
+        .configure(team_activity::configure)
         .configure(preferences::configure)
         .configure(sessions::configure)
         .configure(sync::configure)

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
-use crate::api::Team;
+use crate::api::{Project, Team};
 
 /// `GET /api/teams/{slug}` of the identity service.
 #[derive(Debug, Clone, Deserialize)]
@@ -18,6 +18,34 @@ impl TeamDetail {
     pub(super) fn manages(&self) -> bool {
         matches!(self.my_role.as_str(), "owner" | "admin")
     }
+}
+
+/// `GET /api/team-activity`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct TeamActivity {
+    /// The most credited minutes first.
+    pub(super) members: Vec<Member>,
+    /// The oldest first.
+    pub(super) running: Vec<Running>,
+}
+
+/// What somebody planned and finished.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Member {
+    pub(super) user: Person,
+    pub(super) sessions: i64,
+    pub(super) planned_minutes: i64,
+    pub(super) credited_minutes: i64,
+}
+
+/// A session that runs.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Running {
+    pub(super) session_id: String,
+    pub(super) user: Person,
+    pub(super) project: Project,
+    pub(super) category: String,
+    pub(super) expected_end_at: DateTime<Utc>,
 }
 
 /// `GET /api/team-projects`.
@@ -52,7 +80,6 @@ pub(super) struct Activity {
 /// A member's session on a project.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Entry {
-    pub(super) session_id: String,
     pub(super) user: Person,
     pub(super) category: String,
     /// Minutes.
@@ -60,7 +87,6 @@ pub(super) struct Entry {
     pub(super) planning_note: String,
     pub(super) status: String,
     pub(super) started_at: DateTime<Utc>,
-    pub(super) expected_end_at: DateTime<Utc>,
     pub(super) credited_minutes: i64,
     /// None while it is open.
     pub(super) notification: Option<Notification>,

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use service_kit::http::{Path, Query};
 use web_kit::text::with_query;
 
-use super::bodies::{Board, PERIODS, TeamDetail, TeamProject, TeamProjects, period};
-use super::week::{Sums, Week, monday};
+use super::bodies::{Board, PERIODS, TeamActivity, TeamDetail, TeamProject, TeamProjects, period};
+use super::week::{Sums, monday};
 use crate::api::{Slug, UserData};
 use crate::assets::LIVE;
 use crate::frame::Frame;
@@ -34,7 +34,7 @@ struct OverviewPage<'a> {
     people: String,
     running: Vec<Working>,
     timezone: &'a str,
-    week: &'a Week,
+    activity: &'a TeamActivity,
     total: Sums,
     period: &'static str,
     /// What the links of periods begin with.
@@ -58,15 +58,15 @@ pub(super) async fn page(
     query: Query<OverviewQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, period) = (member.call(), period(query.0.period.as_deref()));
-    let pairs = [
-        ("period", period),
-        ("team", slug.as_str()),
-        ("limit", PLACES),
-    ];
-    let (board, team) = (
-        with_query("/api/leaderboard", &pairs),
+    let (team, pairs) = (
         format!("/api/teams/{slug}"),
+        [
+            ("period", period),
+            ("team", slug.as_str()),
+            ("limit", PLACES),
+        ],
     );
+    let board = with_query("/api/leaderboard", &pairs);
     let (data, detail, all, board) = member.on(tokio::try_join!(
         call.get::<UserData>("/api/user/data"),
         call.identity::<TeamDetail>(&team),
@@ -79,18 +79,21 @@ pub(super) async fn page(
         Clockface::of(&data.timezone),
         member.visitor.dashboard.clock.now(),
     );
-    let week = Week::load(call, &projects, monday(now, face), now);
-    let week = member.on(week.await)?;
+    // The week is the reader's own, which the preferences say.
+    let since = text::exact(&monday(now, face));
+    let pairs = [("team", slug.as_str()), ("since", &since)];
+    let activity = with_query("/api/team-activity", &pairs);
+    let activity = member.on(call.get::<TeamActivity>(&activity).await)?;
     let settings = &member.visitor.dashboard.settings;
     let page = OverviewPage {
         frame: member.frame(&detail.team.name, &data),
         notices: Notices::done(query.0.done.as_deref()),
         live: LIVE.path(),
         people: settings.account(&format!("/teams/{slug}")),
-        running: working(&week, face),
+        running: working(&activity, face),
         timezone: &data.timezone,
-        total: week.total(),
-        week: &week,
+        total: Sums::of(&activity),
+        activity: &activity,
         period,
         board_path: format!("/team/{slug}"),
         board: &board,
@@ -100,12 +103,12 @@ pub(super) async fn page(
     Ok(member.show(StatusCode::OK, &page))
 }
 
-fn working(week: &Week, face: Clockface) -> Vec<Working> {
-    let working = week.running.iter().map(|(entry, project)| Working {
-        session: entry.session_id.clone(),
-        username: entry.user.username.clone(),
-        what: format!("{}, {project}", entry.category),
-        until: face.time(&entry.expected_end_at),
+fn working(activity: &TeamActivity, face: Clockface) -> Vec<Working> {
+    let working = activity.running.iter().map(|session| Working {
+        session: session.session_id.clone(),
+        username: session.user.username.clone(),
+        what: format!("{}, {}", session.category, session.project.name),
+        until: face.time(&session.expected_end_at),
     });
     working.collect()
 }

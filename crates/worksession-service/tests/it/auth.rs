@@ -68,6 +68,7 @@ const PROTECTED: &[(&str, &str, &str)] = &[
     ("PATCH", "/api/sessions/1", "sessions:write"),
     ("GET", "/api/analytics/tracking", "sessions:read"),
     ("GET", "/api/leaderboard", "sessions:read"),
+    ("GET", "/api/team-activity?team=engines", "sessions:read"),
 ];
 
 const SCOPES: [&str; 4] = [

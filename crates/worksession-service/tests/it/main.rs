@@ -48,6 +48,7 @@ mod sessions;
 mod sign_in;
 mod streams;
 mod sync;
+mod team_activity;
 mod teams_gone;
 mod told;
 mod totals;

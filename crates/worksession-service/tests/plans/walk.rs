@@ -309,6 +309,9 @@ async fn look_at_the_team(ada: &Person<'_>, project: &str, webhook: &Value, walk
         .expect(200);
     walk.passed("activity, the second page", &["sessions", "notifications"]);
 
+    ada.get("/api/team-activity?team=engines").await.expect(200);
+    walk.passed("team-activity", &["sessions", "team_projects"]);
+
     let path = format!("/api/webhooks/{webhook}/deliveries");
     // Events of the first start have come back: four sessions' events at least wait for the notifier.
     let page = wait_until("the webhook's log", Duration::from_secs(10), async || {

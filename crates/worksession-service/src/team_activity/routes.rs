@@ -1,0 +1,35 @@
+use actix_web::web;
+use service_kit::Problem;
+use service_kit::http::{Query, endpoint};
+
+use super::service;
+use super::wire::{TeamActivityQuery, TeamActivityResponse};
+use crate::auth::{Caller, SessionsRead};
+use crate::error::Error;
+use crate::openapi::ErrorBody;
+use crate::state::State;
+
+pub(crate) fn configure(config: &mut web::ServiceConfig) {
+    config.service(endpoint("/api/team-activity").get(show));
+}
+
+/// Shows who of a team is in a session now, and what each has planned and finished on its projects lately; for members.
+#[utoipa::path(
+    get, path = "/api/team-activity", tag = "team projects", params(TeamActivityQuery),
+    security(("bearer" = ["sessions:read"])),
+    responses(
+        (status = 200, description = "The team at a glance", body = TeamActivityResponse),
+        (status = 400, description = "A parameter does not fit", body = ErrorBody),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to access this team's activity", body = ErrorBody),
+        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
+    )
+)]
+pub(crate) async fn show(
+    state: State,
+    caller: Caller<SessionsRead>,
+    query: Result<Query<TeamActivityQuery>, Problem>,
+) -> Result<web::Json<TeamActivityResponse>, Error> {
+    let answer = service::show(&state, caller.into(), query?.0).await?;
+    Ok(web::Json(answer))
+}

@@ -1,0 +1,46 @@
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use db_kit::Db;
+
+use super::queries;
+use super::wire::{TeamActivityQuery, TeamActivityResponse};
+use crate::auth::CurrentUser;
+use crate::error::Error;
+use crate::rules::time::parse_instant;
+use crate::state::AppState;
+
+/// How far back sums are made.
+const FURTHEST: TimeDelta = TimeDelta::days(31);
+/// No session runs longer.
+const LONGEST_SESSION: TimeDelta = TimeDelta::minutes(480);
+
+/// What the team does now and did from then on, for its members.
+///
+/// # Errors
+/// 403 for a team that the caller is not in, whether or not there is one; 400 for a time that is none, or too long ago.
+pub(super) async fn show(
+    state: &AppState,
+    caller: Arc<CurrentUser>,
+    query: TeamActivityQuery,
+) -> Result<TeamActivityResponse, Error> {
+    let team = caller.team(query.team.as_deref().unwrap_or_default());
+    let team = team.ok_or(Error::TeamActivityForbidden)?.clone();
+    let now = state.clock.now_naive();
+    let since = match query.since.as_deref().filter(|text| !text.is_empty()) {
+        None => Some(now - TimeDelta::days(7)),
+        // A moment more than the limit, for requests that were on their way.
+        Some(text) => parse_instant(text)
+            .filter(|since| (now - FURTHEST - TimeDelta::minutes(1)..=now).contains(since)),
+    };
+    let since =
+        since.ok_or_else(|| Error::invalid("since must be a time within the last 31 days"))?;
+    let id = team.id;
+    let read = move |db: &mut Db| {
+        let sums = queries::sums(db, id, since)?;
+        let running = queries::running(db, id, now - LONGEST_SESSION, now)?;
+        Ok::<_, Error>((sums, running))
+    };
+    let (sums, running) = state.pool.read(read).await?;
+    Ok(TeamActivityResponse::new(&team, since, sums, running))
+}

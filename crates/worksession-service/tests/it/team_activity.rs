@@ -1,0 +1,121 @@
+//! A team at a glance, as its members see it.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::identity::Service;
+use crate::person::{Person, honest};
+
+const TEAM: &str = "/api/team-activity?team=engines";
+
+async fn glance(person: &Person<'_>, query: &str) -> Value {
+    person
+        .get(&format!("{TEAM}{query}"))
+        .await
+        .expect(200)
+        .json()
+}
+
+fn plan(project: &str, minutes: i64) -> Value {
+    json!({"category": "coding", "duration": minutes, "note": "not told here", "project_id": project})
+}
+
+/// Works as long as planned, and says so.
+async fn work_on(person: &Person<'_>, service: &Service, project: &str, minutes: i64) {
+    let started = person.start(plan(project, minutes)).await;
+    service.clock.advance(TimeDelta::minutes(minutes));
+    person.submit(honest(&started, service)).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_see_who_works_and_what_each_planned_and_finished() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let (ada, bob) = (Person::member(&service, 7), Person::colleague(&service, 8));
+    let (first, second) = (ada.team_project().await, ada.team_project().await);
+    let empty = glance(&bob, "").await;
+    assert_eq!(
+        (&empty["members"], &empty["running"]),
+        (&json!([]), &json!([]))
+    );
+
+    work_on(&ada, &service, &first, 30).await;
+    work_on(&bob, &service, &second, 60).await;
+    // Neither on no project nor on one's own.
+    work_on(&bob, &service, "none", 45).await;
+    let open = ada.start(plan(&second, 25)).await;
+    bob.start(plan("none", 25)).await;
+    service.clock.advance(TimeDelta::minutes(1));
+
+    let seen = glance(&bob, "").await;
+    let member = |id: i64, sessions: i64, planned: i64, credited: i64| {
+        json!({
+            "user": {"id": id, "username": format!("person{id}")}, "sessions": sessions,
+            "planned_minutes": planned, "credited_minutes": credited,
+        })
+    };
+    assert_eq!(
+        seen["members"],
+        json!([member(8, 1, 60, 60), member(7, 2, 55, 30)])
+    );
+    let name = ada
+        .get(&format!(
+            "/api/team-projects/{}",
+            second.trim_start_matches("team_")
+        ))
+        .await
+        .expect(200)
+        .json()["name"]
+        .clone();
+    assert_eq!(
+        seen["running"],
+        json!([{
+            "session_id": open["session_id"], "user": {"id": 7, "username": "person7"},
+            "project": {"id": second, "name": name}, "category": "coding", "planned_duration": 25,
+            "started_at": open["started_at"], "expected_end_at": open["expected_end_at"],
+        }])
+    );
+    assert_eq!(seen["team"]["slug"], "engines");
+    assert_eq!(seen["since"], "2026-11-16T11:16:00Z");
+    assert!(!seen.to_string().contains("not told here"));
+
+    // What began before does not count; what is over does not run, whether or not it was submitted.
+    let since = open["started_at"].as_str().unwrap();
+    let seen = glance(&bob, &format!("&since={since}")).await;
+    assert_eq!(seen["members"], json!([member(7, 1, 25, 0)]));
+    service.clock.advance(TimeDelta::minutes(24));
+    assert_eq!(glance(&bob, "").await["running"], json!([]));
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whose_team_it_is_not_is_refused_and_times_are_bounded() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::member(&service, 7);
+    let outsider = Person::outsider(&service, 10);
+    let foreign = json!({"error": "Not authorized to access this team's activity"});
+    for (who, path) in [
+        (&outsider, TEAM),
+        (&outsider, "/api/team-activity?team=engines&since=never"),
+        (&ada, "/api/team-activity?team=nowhere"),
+        (&ada, "/api/team-activity"),
+    ] {
+        let refused = who.get(path).await.expect(403);
+        assert_eq!(refused.json(), foreign, "{path}");
+    }
+    let flawed = json!({"error": "since must be a time within the last 31 days"});
+    for (since, status) in [
+        ("2026-10-23T09:00:00Z", 200),
+        ("2026-11-23T09:00:00Z", 200),
+        ("2026-10-23T08:58:00Z", 400),
+        ("2026-11-23T09:00:01Z", 400),
+        ("", 200),
+        ("2026-11-20", 400),
+    ] {
+        let reply = ada.get(&format!("{TEAM}&since={since}")).await;
+        let reply = reply.expect(status);
+        if status == 400 {
+            assert_eq!(reply.json(), flawed, "{since}");
+        }
+    }
+    service.stop().await;
+}

@@ -190,10 +190,6 @@ impl Limits {
         })
     }
 
-    pub(crate) fn client_succeeded(&self, address: Option<IpAddr>, client_id: &str) {
-        self.login_succeeded(address, &client_key(client_id));
-    }
-
     pub(crate) fn login_succeeded(&self, address: Option<IpAddr>, username: &str) {
         if let Some(limits) = &self.0 {
             limits

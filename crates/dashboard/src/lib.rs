@@ -63,7 +63,7 @@ impl Dashboard {
             http,
             oauth,
             renewals: Renewals::default(),
-            cookies: Cookies::new(&settings.base_url, settings.allow_insecure_cookies),
+            cookies: Cookies::new(&settings.base_url, false),
             sealer,
             clock,
             settings,

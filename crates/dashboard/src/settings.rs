@@ -14,8 +14,6 @@ pub struct Settings {
     pub worksession_url: Url,
     /// The OAuth client that the dashboard is; without one it says how to register it.
     pub client: Option<OAuthClient>,
-    /// Whether cookies may go over plain http beyond this machine.
-    pub allow_insecure_cookies: bool,
     /// Categories that are offered.
     pub categories: Vec<String>,
     /// Whether a start with any other category is refused.

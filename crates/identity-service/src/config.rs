@@ -13,6 +13,7 @@ use service_kit::config::{
     SecretKey, SecretsConfig,
 };
 use service_kit::http::Limits;
+use service_kit::server::on_this_machine;
 use url::Url;
 
 use crate::oauth::clients::config::{ConfiguredClient, OAuthClientConfig, read};
@@ -367,7 +368,7 @@ impl Config {
     pub(crate) fn public_url(&self, listen: SocketAddr) -> String {
         match &self.base_url {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
-            None => format!("http://{listen}"),
+            None => format!("http://{}", on_this_machine(listen)),
         }
     }
 }

@@ -1,4 +1,4 @@
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use broker::Broker;
@@ -6,6 +6,7 @@ use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions};
 use service_kit::Clock;
 use service_kit::config::ConfigError;
 use service_kit::data_dir::DataDirError;
+use service_kit::server::on_this_machine;
 use thiserror::Error;
 use url::Url;
 
@@ -108,7 +109,7 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
     }
     let identity = identity_service::start(config.identity, deps).await?;
     if config.worksession.identity_url.is_none() {
-        config.worksession.identity_url = Some(on_this_machine(identity.addr())?);
+        config.worksession.identity_url = Some(from_inside(identity.addr())?);
     }
     if config.worksession.identity_public_url.is_none() {
         // As it names itself in its answers to the dashboard.
@@ -181,13 +182,8 @@ fn connect(config: &Config) -> Result<[Broker; 3], StartError> {
     ])
 }
 
-/// How a part that listens there is reached from inside: "all addresses" is none to call.
-fn on_this_machine(listen: SocketAddr) -> Result<Url, ConfigError> {
-    let ip = match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-        ip => ip,
-    };
-    Url::parse(&format!("http://{}", SocketAddr::new(ip, listen.port())))
+/// How a part that listens there is reached from inside.
+fn from_inside(listen: SocketAddr) -> Result<Url, ConfigError> {
+    Url::parse(&format!("http://{}", on_this_machine(listen)))
         .map_err(|cause| ConfigError::rule(format!("IDENTITY__LISTEN: {cause}")))
 }

@@ -9,6 +9,7 @@ use service_kit::config::{
     SecretText, SecretsConfig,
 };
 use service_kit::http::Limits;
+use service_kit::server::on_this_machine;
 use service_kit::start::Home;
 use url::Url;
 
@@ -45,8 +46,6 @@ pub struct Config {
     pub auth: AuthConfig,
     /// The dashboard's OAuth client.
     pub dashboard: DashboardConfig,
-    /// The dashboard's cookies over plain http beyond loopback.
-    pub allow_insecure_cookies: bool,
     /// The key that seals hook addresses; the notifier's own.
     pub secrets: SecretsConfig,
     /// What users may give as a hook's address.
@@ -87,7 +86,6 @@ impl Default for Config {
             identity_public_url: None,
             auth: AuthConfig::default(),
             dashboard: DashboardConfig::default(),
-            allow_insecure_cookies: false,
             secrets: SecretsConfig::default(),
             http: HttpGuardConfig::default(),
             rate_limits: RateLimitsConfig::default(),
@@ -214,7 +212,7 @@ impl Config {
     pub(crate) fn public_url(&self, listen: SocketAddr) -> String {
         match &self.base_url {
             Some(url) => url.as_str().trim_end_matches('/').to_owned(),
-            None => format!("http://{listen}"),
+            None => format!("http://{}", on_this_machine(listen)),
         }
     }
 
@@ -315,7 +313,6 @@ mod tests {
                 ("WORKSESSION__DASHBOARD__CLIENT_ID", "dashboard"),
                 ("WORKSESSION__DASHBOARD__CLIENT_SECRET", "hunter2"),
                 ("WORKSESSION__AUTH__REMEMBER_MS", "1000"),
-                ("WORKSESSION__ALLOW_INSECURE_COOKIES", "true"),
                 ("WORKSESSION__SECRETS__ENCRYPTION_KEY", "BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc="),
                 ("WORKSESSION__RATE_LIMITS__ENABLED", "false"),
                 ("WORKSESSION__TRUSTED_PROXIES", "10.0.0.0/8, ::1/128"),

@@ -1,12 +1,13 @@
 //! The web dashboard, mounted at `/`. It is a crate of its own that calls this service over HTTP like any other
 //! client; taking it out is taking this module out.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use actix_web::web::Data;
 use dashboard::{ClientError, Dashboard, OAuthClient, Settings};
 use service_kit::Clock;
 use service_kit::seal::Sealer;
+use service_kit::server::on_this_machine;
 use url::Url;
 
 use crate::config::{Config, default_identity_url};
@@ -33,28 +34,20 @@ pub(crate) fn dashboard(
         .client_id
         .clone()
         .zip(configured.client_secret.clone());
+    if client.is_some() && config.base_url.is_none() && !addr.ip().is_loopback() {
+        log::warn!(
+            "browsers on other machines cannot sign in at the dashboard: set WORKSESSION__BASE_URL and \
+             IDENTITY__BASE_URL to where they find the services"
+        );
+    }
     let settings = Settings {
-        base_url: config
-            .base_url
-            .as_ref()
-            .map_or_else(|| here.clone(), without_slash),
+        base_url: config.public_url(addr),
         identity_public_url: without_slash(identity_public_url),
         identity_url,
         worksession_url: here.parse()?,
         client: client.map(|(id, secret)| OAuthClient { id, secret }),
-        allow_insecure_cookies: config.allow_insecure_cookies,
         categories: config.categories.suggested.0.clone(),
         strict_categories: config.categories.strict,
     };
     Dashboard::new(settings, sealer.clone(), clock.clone()).map(Data::new)
-}
-
-/// How a service that listens there is called from here: "all addresses" is none to call.
-fn on_this_machine(addr: SocketAddr) -> SocketAddr {
-    let ip = match addr.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, addr.port())
 }

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::server::on_this_machine;
+
 /// Options that stand before or after any command.
 #[derive(Debug, Clone, Default, Args)]
 pub struct CommonArgs {
@@ -58,14 +60,7 @@ pub fn print(text: &str) -> Result<(), String> {
 /// # Errors
 /// A sentence when it is not.
 pub async fn healthcheck(listen: SocketAddr) -> Result<(), String> {
-    let mut addr = listen;
-    if addr.ip().is_unspecified() {
-        addr.set_ip(if addr.is_ipv4() {
-            [127, 0, 0, 1].into()
-        } else {
-            std::net::Ipv6Addr::LOCALHOST.into()
-        });
-    }
+    let addr = on_this_machine(listen);
     #[expect(clippy::disallowed_methods, reason = "calls this machine only")]
     let client = reqwest::Client::builder()
         .tls_backend_preconfigured(crate::tls::client_config())

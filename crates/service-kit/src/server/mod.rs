@@ -3,6 +3,7 @@
 
 mod layer;
 mod probes;
+mod reach;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -22,6 +23,7 @@ use tokio::task::JoinHandle;
 use utoipa::openapi::OpenApi;
 
 pub use probes::{ReadyCheck, ReadyReport};
+pub use reach::on_this_machine;
 
 use crate::cli::print;
 use crate::http::{Limits, TrustedProxies};

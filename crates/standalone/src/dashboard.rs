@@ -23,7 +23,18 @@ pub(crate) fn register(
 ) {
     let uris = redirect_uris(worksession);
     let is_other = worksession.identity_url.is_some() || worksession.dashboard.client_id.is_some();
-    if is_other || uris.is_empty() {
+    if is_other {
+        return;
+    }
+    let mut own = identity.oauth_clients.iter();
+    if let Some(own) = own.find(|client| client.client_id == CLIENT_ID) {
+        // Somebody has registered it already, with more places perhaps.
+        let id = own.client_secret.as_ref().map(|_| CLIENT_ID.to_owned());
+        worksession.dashboard.client_id = id;
+        worksession.dashboard.client_secret = own.client_secret.clone();
+        return;
+    }
+    if uris.is_empty() {
         return;
     }
     let secret = URL_SAFE_NO_PAD.encode(hmac_sha256(key.expose(), b"holdfast dashboard client"));
@@ -106,6 +117,27 @@ mod tests {
         }
         let (uris, _) = registered("[worksession]\nlisten = '192.0.2.1:8090'");
         assert!(uris.is_empty());
+    }
+
+    #[test]
+    fn a_client_that_the_identity_area_knows_is_used_as_it_is() {
+        let mut identity = identity_service::Config::default();
+        let mut known = OAuthClientConfig {
+            client_id: CLIENT_ID.to_owned(),
+            client_secret: Some(SecretText::from("known")),
+            ..OAuthClientConfig::default()
+        };
+        known.redirect_uris.0 = vec!["https://elsewhere.example/sign-in/callback".to_owned()];
+        identity.oauth_clients.push(known);
+        let mut worksession = worksession_service::Config::default();
+        register(&mut identity, &mut worksession, &SecretKey::new([7; 32]));
+        assert_eq!(identity.oauth_clients.len(), 1);
+        let secret = worksession.dashboard.client_secret;
+        assert_eq!(
+            secret.map(|it| it.expose().to_owned()).as_deref(),
+            Some("known")
+        );
+        assert_eq!(worksession.dashboard.client_id.as_deref(), Some(CLIENT_ID));
     }
 
     #[test]

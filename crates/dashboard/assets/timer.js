@@ -10,7 +10,10 @@ const [starts, ends, now] = ['starts', 'ends', 'now'].map((name) => Date.parse(t
 const ahead = Date.now() - now
 const site = document.title.split(' · ').pop()
 let isOver = Date.now() - ahead >= ends
-let next
+
+// Beside the page, because a page that nobody looks at is woken too late to tell that time is up.
+const clock = new Worker(timer.dataset.clock)
+clock.onmessage = () => show()
 
 const two = (number) => String(number).padStart(2, '0')
 const written = (seconds) => {
@@ -27,8 +30,7 @@ const show = () => {
   if (seconds === 0) return end()
   document.title = `${written(seconds)} · ${timer.dataset.name} · ${site}`
   // Shortly after the next whole second, when there is something else to show.
-  clearTimeout(next)
-  next = setTimeout(show, ((ends - time) % 1000 || 1000) + 5)
+  clock.postMessage(((ends - time) % 1000 || 1000) + 5)
 }
 
 const end = () => {
@@ -50,9 +52,18 @@ const SOUNDS = {
   digital: [[1000, 0, 0.12], [1000, 0.2, 0.12], [1000, 0.4, 0.12]],
 }
 
+// Browsers let a page sound that somebody has touched, here or on the page before.
+let audio
+const tune = () => {
+  audio ??= new AudioContext()
+  // Refused for ever where nobody touched anything.
+  audio.resume().catch(() => {})
+}
+for (const kind of ['pointerdown', 'keydown']) document.addEventListener(kind, tune, { once: true })
+
 const sound = (name) => {
   if (name === 'none') return
-  const audio = new AudioContext()
+  tune()
   for (const [pitch, begin, length] of SOUNDS[name] ?? SOUNDS.bell) {
     const [tone, volume] = [audio.createOscillator(), audio.createGain()]
     tone.frequency.value = pitch
@@ -62,8 +73,8 @@ const sound = (name) => {
     tone.start(audio.currentTime + begin)
     tone.stop(audio.currentTime + begin + length)
   }
+  // What could not be heard in time is not to be heard by whoever comes back an hour later.
+  setTimeout(() => audio.state === 'running' || audio.close(), 3_000)
 }
 
 show()
-// A tab that slept shows the right time at once.
-document.addEventListener('visibilitychange', () => document.hidden || isOver || show())

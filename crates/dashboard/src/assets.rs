@@ -16,11 +16,16 @@ pub(crate) static OWN_STYLESHEET: LazyLock<Asset> =
 pub(crate) static TIMER: LazyLock<Asset> =
     LazyLock::new(|| Asset::module("timer", include_str!("../assets/timer.js")));
 
+/// Wakes the timer in a tab that nobody looks at.
+pub(crate) static CLOCK: LazyLock<Asset> =
+    LazyLock::new(|| Asset::module("clock", include_str!("../assets/clock.js")));
+
 /// Keeps a page up to date with what happens elsewhere.
 pub(crate) static LIVE: LazyLock<Asset> =
     LazyLock::new(|| Asset::module("live", include_str!("../assets/live.js")));
 
 /// Serves one of them.
 pub(crate) async fn asset(name: Path<(String,)>) -> Result<HttpResponse, Problem> {
-    assets::serve(&name.0.0, &[&STYLESHEET, &OWN_STYLESHEET, &TIMER, &LIVE])
+    let ours: [&Asset; 5] = [&STYLESHEET, &OWN_STYLESHEET, &TIMER, &CLOCK, &LIVE];
+    assets::serve(&name.0.0, &ours)
 }

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use actix_web::dev::Payload;
 use actix_web::error::InternalError;
 use actix_web::http::StatusCode;
-use actix_web::{FromRequest, HttpMessage as _, HttpRequest};
+use actix_web::http::header::LOCATION;
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use askama::Template;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -17,7 +18,7 @@ use web_kit::form;
 use web_kit::html::{WITH_MODULES, html};
 
 use crate::frame::Frame;
-use crate::sign_in::{NAME, sign_in_path};
+use crate::sign_in::{HOME, NAME, sign_in_path};
 use crate::visitor::{Known, Member, Visitor};
 
 /// Fields that somebody may have thought about, or has at no other place.
@@ -81,15 +82,16 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
             form::check_site(req.headers())?;
             let Ok(body) = body.await;
             let bytes = form::read(body).await?;
+            let token = form::token_in(&bytes);
+            if let Some(sign_in) = &visitor.sign_in {
+                // Before anything is given back, or taken from the browser.
+                form::check_token(&sign_in.form_token, token.as_deref())?;
+            }
             req.extensions_mut().insert(Typed::in_body(&bytes));
             let member = match visitor.known().await? {
                 Known::Member(member) => member,
                 Known::Nobody(visitor) => return Err(signed_out(&visitor)),
             };
-            form::check_token(
-                &member.sign_in.form_token,
-                form::token_in(&bytes).as_deref(),
-            )?;
             let fields = form::fields(&bytes)?;
             Ok(Self { member, fields })
         })
@@ -101,11 +103,21 @@ pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
     let page = SignedOutPage {
         frame: Frame::of_nobody(&visitor.dashboard, "You are signed out"),
         typed: Typed::of(&visitor.request),
-        sign_in: sign_in_path(crate::sign_in::HOME),
+        sign_in: sign_in_path(HOME),
     };
     let mut answer = html(StatusCode::UNAUTHORIZED, &page, WITH_MODULES);
     set_cookie(&mut answer, &visitor.dashboard.cookies.forgotten(NAME));
     InternalError::from_response("signed out", answer).into()
+}
+
+/// Where only a form leads: who comes without one, by the address of a page that said what was wrong with it, is sent a
+/// step up (303).
+pub(crate) async fn step_up(request: HttpRequest) -> HttpResponse {
+    let path = request.path().trim_end_matches('/');
+    let parent = path.rfind('/').map_or("", |at| &path[..at]);
+    HttpResponse::SeeOther()
+        .insert_header((LOCATION, if parent.is_empty() { HOME } else { parent }))
+        .finish()
 }
 
 /// Text of a form as it is stored: browsers end lines as networks do.

@@ -107,8 +107,12 @@ impl Notices {
 }
 
 /// What is said where a form was done. Sentences of our own: an address cannot put words into our mouth.
-const DONE: [(&str, &str); 13] = [
+const DONE: [(&str, &str); 14] = [
     ("signed-out", "You are signed out of the dashboard."),
+    (
+        "signed-out-here",
+        "You are signed out in this browser. The identity service did not answer, so the sign-in itself has not ended: end it on your account's page, under Sign-ins.",
+    ),
     ("started", "The timer runs, and the plan is locked."),
     ("saved", "The session is saved."),
     ("preferences", "Your preferences are saved."),

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use service_kit::http::RequestId;
 use thiserror::Error;
+use tokio::time::timeout;
 use url::Url;
 
 use super::error::{ApiError, Refused};
@@ -121,7 +122,7 @@ impl Caller<'_> {
     /// A file of the work-session service, to be passed on as it comes; its body may take long.
     pub(crate) async fn open(self, path: &str) -> Result<Response, ApiError> {
         let request = self.request(Method::GET, &self.http.worksession, path)?;
-        good(request.send().await).await
+        begun(request).await
     }
 
     /// Its live events.
@@ -135,7 +136,7 @@ impl Caller<'_> {
         if let Some(id) = last_event {
             request = request.header("last-event-id", id);
         }
-        good(request.send().await).await
+        begun(request).await
     }
 
     async fn read<T: DeserializeOwned>(&self, base: &Url, path: &str) -> Result<T, ApiError> {
@@ -173,6 +174,12 @@ async fn answer<T: DeserializeOwned>(response: reqwest::Result<Response>) -> Res
     // A 204 says nothing, which reads as null.
     let body = if body.is_empty() { b"null" } else { &body[..] };
     serde_json::from_slice(body).map_err(ApiError::unavailable)
+}
+
+/// An answer that begins in time; its body may take as long as it likes.
+async fn begun(request: RequestBuilder) -> Result<Response, ApiError> {
+    let answered = timeout(PATIENCE, request.send()).await;
+    good(answered.map_err(ApiError::unavailable)?).await
 }
 
 /// An answer that is good, its body unread.

@@ -8,7 +8,7 @@ use service_kit::http::{Query, endpoint};
 
 use super::{export, timezone};
 use crate::api::{Preferences, UserData};
-use crate::form::Form;
+use crate::form::{Form, step_up};
 use crate::frame::Frame;
 use crate::notices::Notices;
 use crate::visitor::Member;
@@ -24,8 +24,12 @@ const NUMBERS: [(&str, &str); 4] = [
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint(PATH).get(page))
-        .service(endpoint("/settings/preferences").post(save))
-        .service(endpoint("/settings/timezone").post(timezone::save))
+        .service(endpoint("/settings/preferences").get(step_up).post(save))
+        .service(
+            endpoint("/settings/timezone")
+                .get(step_up)
+                .post(timezone::save),
+        )
         .service(endpoint("/settings/export").get(export::download));
 }
 

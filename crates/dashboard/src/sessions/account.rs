@@ -30,6 +30,12 @@ impl Account {
         ("1", "1, nothing worked"),
     ];
 
+    /// Whether nobody has typed anything.
+    pub(super) fn is_empty(&self) -> bool {
+        let fields = [&self.note, &self.quality_rating, &self.tags];
+        fields.iter().all(|field| field.trim().is_empty())
+    }
+
     /// As the service reads it.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use service_kit::http::Path;
 use web_kit::text::with_query;
 
 use super::account::{Account, FIELDS};
+use super::record::{self, One};
 use crate::api::{ApiError, PlannedSession, Refused, SessionId, Submitted, UserData};
 use crate::form::Form;
 use crate::frame::Frame;
@@ -122,19 +123,30 @@ async fn show(
     account: Account,
     end_time: Option<String>,
 ) -> actix_web::Result<HttpResponse> {
-    let (call, path) = (member.call(), format!("/api/get_presession/{id}"));
-    let (data, planned) = member.on(tokio::try_join!(
+    let call = member.call();
+    let (plan, state) = (
+        format!("/api/get_presession/{id}"),
+        format!("/api/sessions/{id}"),
+    );
+    let (data, planned, One { session }) = member.on(tokio::try_join!(
         call.get::<UserData>("/api/user/data"),
-        call.get::<PlannedSession>(&path),
+        call.get::<PlannedSession>(&plan),
+        call.get::<One>(&state),
     ))?;
     if matches!(planned.status.as_str(), "completed" | "partial") {
-        return Ok(member.see_other(&format!("/sessions/{id}")));
+        return match account.is_empty() {
+            true => Ok(member.see_other(&format!("/sessions/{id}"))),
+            // Another tab was faster. What was typed here may be the better account.
+            false => record::show(member, id, notices, Some(account)).await,
+        };
     }
     let face = Clockface::of(&data.timezone);
-    // Pressing "finish" ends the work; what is typed afterwards counts for nothing.
+    // Pressing "finish" ends the work, or the next start did; what is typed afterwards counts for nothing.
     let now = member.visitor.dashboard.clock.now();
     let given = end_time.and_then(|text| text.parse().ok());
-    let ended = given.unwrap_or(now).min(planned.expected_end_at);
+    let last = planned.expected_end_at;
+    let last = session.ended_at.map_or(last, |ended| ended.min(last));
+    let ended = given.unwrap_or(now).min(last);
     let is_whole = ended + NEARLY >= planned.expected_end_at;
     let worked = (ended - planned.started_at).num_minutes().max(0);
     let plan = planned.presession;
@@ -162,6 +174,12 @@ async fn show(
 /// What is wrong, in words for who did not write a client.
 fn said(refused: &Refused) -> Notices {
     let message = &refused.message;
+    if refused.status == StatusCode::CONFLICT {
+        let message = format!(
+            "{message}, in another tab or by another client. Nothing of this form was saved yet: what you wrote stands below, and can still be put in the place of what is there"
+        );
+        return Notices::flawed(None, refused.status, message);
+    }
     if refused.status == StatusCode::UNPROCESSABLE_ENTITY {
         let message = format!(
             "The plan was locked when the timer started and cannot be changed any more. {message}. Nothing was saved, and the session is still open: below is the plan as it is, with what you wrote"

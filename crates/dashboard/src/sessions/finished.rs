@@ -6,6 +6,7 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::http::{Path, Query};
 
+use super::record::One;
 use crate::api::{Session, SessionId, UserData};
 use crate::frame::Frame;
 use crate::text;
@@ -19,11 +20,6 @@ pub(super) struct FinishedQuery {
     /// Names of badges that the session earned, with commas between them. Only those that the user has are shown.
     #[serde(default)]
     badges: String,
-}
-
-#[derive(Deserialize)]
-struct One {
-    session: Session,
 }
 
 #[derive(Template)]

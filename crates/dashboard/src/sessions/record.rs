@@ -20,9 +20,10 @@ pub(super) struct RecordQuery {
     done: Option<String>,
 }
 
+/// `GET /api/sessions/{id}`.
 #[derive(Deserialize)]
-struct One {
-    session: Session,
+pub(super) struct One {
+    pub(super) session: Session,
 }
 
 #[derive(Template)]
@@ -72,7 +73,8 @@ pub(super) async fn save(
     }
 }
 
-async fn show(
+/// Shows it with what was typed, or with what is stored.
+pub(super) async fn show(
     member: &Member,
     id: &SessionId,
     notices: Notices,

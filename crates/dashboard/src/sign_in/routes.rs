@@ -13,9 +13,9 @@ use web_kit::cookies::set_cookie;
 use web_kit::text::with_query;
 
 use super::journey::{BROWSER, Journey};
-use super::{CALLBACK, LIFE, NAME, OAuth, SignIn, TokenError};
+use super::{CALLBACK, LIFE, NAME, OAuth, Origin, SignIn, TokenError};
 use crate::Dashboard;
-use crate::form::{Empty, Form};
+use crate::form::{Empty, Form, step_up};
 use crate::visitor::Visitor;
 
 /// Where somebody goes who came from nowhere in particular.
@@ -25,7 +25,7 @@ const SIGN_IN: &str = "/sign-in";
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint(SIGN_IN).get(begin))
         .service(endpoint(CALLBACK).get(arrive))
-        .service(endpoint("/sign-out").post(sign_out));
+        .service(endpoint("/sign-out").get(step_up).post(sign_out));
 }
 
 /// Where somebody signs in and comes back to `path`.
@@ -83,23 +83,22 @@ async fn arrive(
 ) -> actix_web::Result<HttpResponse> {
     let dashboard = &visitor.dashboard;
     let oauth = oauth(dashboard)?;
-    let ArriveQuery {
-        state,
-        code,
-        iss,
-        error_description,
-    } = query.0;
+    let came = query.0;
     let (browser, now) = (dashboard.cookies.read(&req, BROWSER), dashboard.clock.now());
-    let journey = Journey::arrive(&dashboard.sealer, &state, browser.as_deref(), now);
+    let journey = Journey::arrive(&dashboard.sealer, &came.state, browser.as_deref(), now);
     let Some(journey) = journey else {
         return Err(lost(&visitor).into());
     };
-    check_issuer(oauth, iss.as_deref())?;
-    let code = code.ok_or_else(|| refused(error_description))?;
+    check_issuer(oauth, came.iss.as_deref())?;
+    let code = came.code.ok_or_else(|| refused(came.error_description))?;
     let tokens = oauth
         .redeem(&code, &journey.verifier, &visitor.origin)
         .await;
     let sign_in = SignIn::new(tokens.map_err(not_signed_in)?, dashboard.clock.now());
+    if let Some(before) = &visitor.sign_in {
+        // Its cookie is replaced: nobody could end it any more but in the list of sign-ins.
+        end(oauth, before, &visitor.origin).await;
+    }
     let mut answer = found(journey.return_to.as_str());
     keep(dashboard, &sign_in, &mut answer)?;
     Ok(answer)
@@ -109,18 +108,30 @@ async fn arrive(
 async fn sign_out(form: Form<Empty>) -> actix_web::Result<HttpResponse> {
     let member = form.member;
     let dashboard = &member.visitor.dashboard;
-    if let Some(oauth) = &dashboard.oauth {
-        let revoked = oauth.revoke(&member.sign_in.refresh_token, &member.visitor.origin);
-        // The browser is to forget it in any case.
-        if let Err(cause) = revoked.await {
-            log::warn!("a sign-in was not revoked: {cause}");
-        }
-    }
+    let has_ended = match &dashboard.oauth {
+        Some(oauth) => end(oauth, &member.sign_in, &member.visitor.origin).await,
+        None => false,
+    };
+    // The browser is to forget it in any case.
+    let done = if has_ended {
+        "/?done=signed-out"
+    } else {
+        "/?done=signed-out-here"
+    };
     let mut answer = HttpResponse::SeeOther()
-        .insert_header((LOCATION, "/?done=signed-out"))
+        .insert_header((LOCATION, done))
         .finish();
     set_cookie(&mut answer, &dashboard.cookies.forgotten(NAME));
     Ok(answer)
+}
+
+/// Has the identity service end a sign-in, and says whether it did.
+async fn end(oauth: &OAuth, sign_in: &SignIn, origin: &Origin) -> bool {
+    let revoked = oauth.revoke(&sign_in.refresh_token, origin).await;
+    if let Err(cause) = &revoked {
+        log::warn!("a sign-in was not revoked: {cause}");
+    }
+    revoked.is_ok()
 }
 
 /// Puts a sign-in into the browser.
@@ -145,7 +156,7 @@ fn check_cookies(dashboard: &Dashboard) -> Result<(), Problem> {
         false => Err(Problem::new(
             StatusCode::FORBIDDEN,
             "forbidden",
-            "Signing in with a browser takes https here. The operator can put a proxy with TLS before the service, or allow plain http with WORKSESSION__ALLOW_INSECURE_COOKIES=true",
+            "Signing in with a browser takes https beyond this machine. The operator can put a proxy with TLS before the services, and say so with WORKSESSION__BASE_URL and IDENTITY__BASE_URL",
         )),
     }
 }

@@ -13,6 +13,8 @@ mod week;
 use actix_web::web::ServiceConfig;
 use service_kit::http::endpoint;
 
+use crate::form::step_up;
+
 const PROJECT: &str = "/team/{slug}/projects/{id}";
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
@@ -31,8 +33,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
                 .get(settings::page)
                 .post(manage::save),
         )
-        .service(of_project("/archive").post(manage::archive))
-        .service(of_project("/chat").post(chat::save))
-        .service(of_project("/chat/test").post(chat::test))
-        .service(of_project("/chat/off").post(chat::switch_off));
+        .service(of_project("/archive").get(step_up).post(manage::archive))
+        .service(of_project("/chat").get(step_up).post(chat::save))
+        .service(of_project("/chat/test").get(step_up).post(chat::test))
+        .service(of_project("/chat/off").get(step_up).post(chat::switch_off));
 }

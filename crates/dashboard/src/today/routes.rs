@@ -14,7 +14,7 @@ use super::timer::Timer;
 use crate::Dashboard;
 use crate::api::{Refused, Started, UserData};
 use crate::assets::TIMER;
-use crate::form::{Form, lines};
+use crate::form::{Form, lines, step_up};
 use crate::frame::Frame;
 use crate::notices::Notices;
 use crate::sign_in::HOME;
@@ -26,7 +26,7 @@ const LONGEST_BREAK: TimeDelta = TimeDelta::minutes(60);
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint(HOME).get(today))
-        .service(endpoint("/start").post(start))
+        .service(endpoint("/start").get(step_up).post(start))
         .service(endpoint("/break").get(take_break));
 }
 

@@ -1,5 +1,6 @@
 use chrono::{DateTime, Utc};
 
+use crate::assets::CLOCK;
 use crate::text::{self, Clockface};
 
 /// What counts down, as `templates/today/timer.html` shows it: right without a script at the moment it was made,
@@ -20,6 +21,8 @@ pub(crate) struct Timer {
     pub(super) name: String,
     /// What is said at the end.
     pub(super) over: &'static str,
+    /// What wakes the script.
+    pub(super) clock: &'static str,
 }
 
 impl Timer {
@@ -46,6 +49,7 @@ impl Timer {
             percent: (100 - 100 * left / whole).clamp(0, 100),
             name,
             over,
+            clock: CLOCK.path(),
         }
     }
 }

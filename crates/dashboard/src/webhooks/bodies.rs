@@ -139,8 +139,11 @@ impl Typed {
         if !self.url.trim().is_empty() {
             body.insert("url".to_owned(), self.url.trim().into());
         }
-        if let Ok(team) = self.team_id.parse::<i64>() {
-            body.insert("team_id".to_owned(), team.into());
+        if !self.team_id.is_empty() {
+            // What is no number goes as it is, to be refused: left out, it would stand for oneself.
+            let team = self.team_id.parse::<i64>().map(Value::from);
+            let team = team.unwrap_or_else(|_| self.team_id.as_str().into());
+            body.insert("team_id".to_owned(), team);
         }
         body.into()
     }

@@ -8,7 +8,10 @@ mod one;
 use actix_web::web::ServiceConfig;
 use service_kit::http::endpoint;
 
+use crate::form::step_up;
+
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    let of_one = |rest: &str| endpoint(&format!("/settings/webhooks/{{id}}{rest}")).get(step_up);
     cfg.service(
         endpoint("/settings/webhooks")
             .get(list::page)
@@ -19,8 +22,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
             .get(one::page)
             .post(changes::save),
     )
-    .service(endpoint("/settings/webhooks/{id}/test").post(changes::test))
-    .service(endpoint("/settings/webhooks/{id}/replay").post(changes::replay))
-    .service(endpoint("/settings/webhooks/{id}/secret").post(changes::rotate_secret))
-    .service(endpoint("/settings/webhooks/{id}/delete").post(changes::delete));
+    .service(of_one("/test").post(changes::test))
+    .service(of_one("/replay").post(changes::replay))
+    .service(of_one("/secret").post(changes::rotate_secret))
+    .service(of_one("/delete").post(changes::delete));
 }

@@ -1,10 +1,13 @@
 //! The system under test, in this process, with a clock that the test moves.
 
+mod bodies;
+
 use std::str::FromStr;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use broker::{Broker, BrokerUrl};
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
@@ -12,6 +15,8 @@ use test_kit::{Api, FakeChat, Reply, TestBroker, TestDb};
 
 use crate::line::Line;
 use crate::settings::merged;
+
+pub use bodies::{execution, iso, plan};
 
 pub const PASSWORD: &str = "correct horse battery";
 
@@ -27,7 +32,7 @@ pub struct System {
     broker: Broker,
     lines: Option<[Line; 2]>,
     running: Option<(
-        identity_service::Running,
+        Mutex<Option<identity_service::Running>>,
         worksession_service::Running,
         notifier::Running,
     )>,
@@ -160,10 +165,17 @@ impl System {
             time,
             broker,
             lines,
-            running: Some((identity, worksession, notifier)),
+            running: Some((Mutex::new(Some(identity)), worksession, notifier)),
             databases,
             _broker: test_broker,
             data,
+        }
+    }
+
+    /// Stops the identity service for good.
+    pub async fn stop_identity(&self) {
+        if let Some((identity, ..)) = &self.running {
+            stop(identity).await;
         }
     }
 
@@ -338,6 +350,14 @@ impl System {
     }
 }
 
+/// Stops the identity service, if it runs.
+async fn stop(identity: &Mutex<Option<identity_service::Running>>) {
+    let running = identity.lock().unwrap().take();
+    if let Some(running) = running {
+        running.stop().await;
+    }
+}
+
 impl Drop for System {
     fn drop(&mut self) {
         let Some((identity, worksession, notifier)) = self.running.take() else {
@@ -348,39 +368,12 @@ impl Drop for System {
         }
         // Without this the servers' threads would live as long as the test binary.
         let stopped = async {
-            tokio::join!(identity.stop(), worksession.stop(), notifier.stop());
+            stop(&identity).await;
+            tokio::join!(worksession.stop(), notifier.stop());
             self.broker.close().await;
         };
         tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(stopped));
     }
-}
-
-/// A plan of 25 minutes of coding.
-pub fn plan(project_id: &str) -> Value {
-    json!({"category": "coding", "duration": 25, "project_id": project_id, "note": "Write the parser"})
-}
-
-/// The submit that fits [`plan`].
-pub fn execution(
-    session: &str,
-    project_id: &str,
-    start: DateTime<Utc>,
-    end: DateTime<Utc>,
-) -> Value {
-    json!({
-        "session_id": session,
-        "category": "coding",
-        "project_id": project_id,
-        "duration": 25,
-        "note": "It parses",
-        "start_time": iso(start),
-        "end_time": iso(end),
-    })
-}
-
-/// A time as clients write it.
-pub fn iso(time: DateTime<Utc>) -> String {
-    time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// The `id` of a project that was just made.

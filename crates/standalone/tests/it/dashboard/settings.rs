@@ -133,9 +133,13 @@ async fn a_webhook_is_made_called_and_deleted() {
         .submit(&page, form.clone().set("url", "nonsense"))
         .await
         .expect(400);
+    // What names no team is not taken for oneself.
+    let forged = form.set("url", &web.url("/hook")).set("team_id", "5x");
+    let page = browser.submit(&page, forged).await.expect(400);
     let form = page
         .form("/settings/webhooks")
-        .set("url", &web.url("/hook?key=secret"));
+        .set("url", &web.url("/hook?key=secret"))
+        .set("team_id", "");
     let page = browser
         .submit(&page, form.set("description", "The lamp"))
         .await

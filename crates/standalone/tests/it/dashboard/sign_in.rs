@@ -241,6 +241,52 @@ async fn what_was_typed_by_somebody_whose_sign_in_was_ended_elsewhere_is_given_b
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_that_another_one_replaces_ends() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    let count = async || {
+        let call = system.identity.get("/api/auth/sessions").bearer(&ada.token);
+        let list = call.send().await.expect(200).json();
+        list["sessions"].as_array().unwrap().len()
+    };
+    let mut browser = Browser::of(&system, "ada").await;
+    let signed_in = count().await;
+    browser.get("/sign-in").await.expect(200).says("ada");
+    assert_eq!(count().await, signed_in);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_signs_out_while_the_identity_service_is_away_is_told_what_is_left_to_do() {
+    let system = system().await;
+    system.register_user("ada").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/").await;
+    system.stop_identity().await;
+    let form = page.form("/sign-out");
+    let page = browser.submit(&page, form).await.expect(200);
+    page.says("You are signed out in this browser.")
+        .says("the sign-in itself has not ended");
+    assert!(!browser.cookies.contains_key("holdfast_ws"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_only_a_form_leads_a_link_leads_a_step_up() {
+    let system = system().await;
+    let browser = &mut Browser::new(&system);
+    for (path, up) in [
+        ("/start", "/"),
+        ("/sign-out", "/"),
+        ("/settings/preferences", "/settings"),
+        ("/settings/webhooks/5/test", "/settings/webhooks/5"),
+        ("/team/a/projects/3/chat/", "/team/a/projects/3"),
+    ] {
+        let path = path.trim_end_matches('/');
+        let reply = browser.fetch(path).await.expect(303);
+        assert_eq!(reply.header("location"), up, "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn without_a_client_the_dashboard_says_how_to_set_it_up() {
     let system = System::start().await;
     let mut browser = Browser::new(&system);

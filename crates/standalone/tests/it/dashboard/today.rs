@@ -129,6 +129,49 @@ async fn finishing_ends_the_work_and_not_the_typing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_two_tabs_wrote_is_both_kept() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    let session = system.started(&ada, "none").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    system.minutes_pass(25);
+    let path = format!("/sessions/{session}/finish");
+    let page = browser.get(&path).await.expect(200);
+    let form = page.form(&path).set("note", "The short account");
+    let late = page.form(&path).set("note", "The long account");
+    browser.submit(&page, form).await.expect(200);
+    let wrong = late.clone().set("quality_rating", "9");
+    for (form, status) in [(wrong, 400), (late, 409)] {
+        let page = browser.submit(&page, form).await.expect(status);
+        let record = format!("/sessions/{session}");
+        assert_eq!(page.form(&record).value("note"), "The long account");
+        if status == 409 {
+            let page = page.says("Session already submitted, in another tab");
+            let form = page.form(&record);
+            let page = browser.submit(&page, form).await.expect(200);
+            page.says("The session is saved.").says("The long account");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_the_next_one_ended_ends_where_that_began() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    let session = system.started(&ada, "none").await;
+    system.minutes_pass(20);
+    system.started(&ada, "none").await;
+    system.minutes_pass(10);
+    let mut browser = Browser::of(&system, "ada").await;
+    let path = format!("/sessions/{session}/finish");
+    let page = browser.get(&path).await.expect(200);
+    let page = page.says("09:00 to 09:20: 20 of 25 minutes");
+    let form = page.form(&path);
+    let page = browser.submit(&page, form).await.expect(200);
+    page.says("20 of 25 minutes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_fit_is_said_beside_its_field_and_stays_typed() {
     let system = system().await;
     system.register_user("ada").await;

@@ -1,0 +1,2 @@
+// Says when so many milliseconds are over. Pages that nobody looks at are woken once a minute at most; this is not.
+onmessage = ({ data }) => setTimeout(postMessage, data, 'over')

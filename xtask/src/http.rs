@@ -6,6 +6,28 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+/// An answer, read to its end.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    /// Names in lower case.
+    headers: Vec<(String, String)>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// The values of a header.
+    pub(crate) fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.headers.iter().filter(move |(known, _)| known == name);
+        named.map(|(_, value)| value.as_str())
+    }
+
+    fn keeps_connection(&self) -> bool {
+        !self
+            .all("connection")
+            .any(|value| value.eq_ignore_ascii_case("close"))
+    }
+}
+
 /// A connection to one address, opened again when it was closed.
 pub(crate) struct Client {
     host: String,
@@ -54,6 +76,18 @@ impl Client {
         headers: &str,
         body: &str,
     ) -> Result<(u16, String)> {
+        let answer = self.ask(method, path, headers, body)?;
+        Ok((answer.status, answer.body))
+    }
+
+    /// As [`Client::send_with`], with the whole answer. A content type other than JSON stands among the headers.
+    pub(crate) fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Result<Answer> {
         let kept = self.connection.is_some();
         match self.exchange(method, path, headers, body) {
             Err(_) if kept => self.exchange(method, path, headers, body),
@@ -70,13 +104,7 @@ impl Client {
         Ok(serde_json::from_str(&text)?)
     }
 
-    fn exchange(
-        &mut self,
-        method: &str,
-        path: &str,
-        headers: &str,
-        body: &str,
-    ) -> Result<(u16, String)> {
+    fn exchange(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Result<Answer> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => {
@@ -86,22 +114,30 @@ impl Client {
                 BufReader::new(stream)
             }
         };
+        let content_type = if headers.starts_with("Content-Type:") {
+            ""
+        } else {
+            "Content-Type: application/json\r\n"
+        };
+        let authorization = match self.token.as_str() {
+            "" => String::new(),
+            token => format!("Authorization: Bearer {token}\r\n"),
+        };
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n{headers}Content-Length: {}\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\n{authorization}{content_type}{headers}Content-Length: {}\r\n\r\n{body}",
             self.host,
-            self.token,
             body.len()
         );
         connection.get_mut().write_all(request.as_bytes())?;
-        let (status, body, keep) = answer(&mut connection)?;
-        if keep {
+        let answer = answer(&mut connection)?;
+        if answer.keeps_connection() {
             self.connection = Some(connection);
         }
-        Ok((status, body))
+        Ok(answer)
     }
 }
 
-fn answer(connection: &mut impl BufRead) -> Result<(u16, String, bool)> {
+fn answer(connection: &mut impl BufRead) -> Result<Answer> {
     let mut line = String::new();
     connection.read_line(&mut line)?;
     let Some(status) = line
@@ -111,23 +147,27 @@ fn answer(connection: &mut impl BufRead) -> Result<(u16, String, bool)> {
     else {
         return fail("the connection was closed");
     };
-    let (mut length, mut keep) = (0_usize, true);
+    let (mut length, mut headers) = (0_usize, Vec::new());
     loop {
         line.clear();
         connection.read_line(&mut line)?;
         let Some((name, value)) = line.trim_end().split_once(':') else {
             break;
         };
-        match name.to_ascii_lowercase().as_str() {
-            "content-length" => length = value.trim().parse()?,
-            "connection" => keep = !value.trim().eq_ignore_ascii_case("close"),
+        let (name, value) = (name.to_ascii_lowercase(), value.trim().to_owned());
+        match name.as_str() {
+            "content-length" => length = value.parse()?,
             "transfer-encoding" => return fail("a chunked answer, which nobody expected"),
-            _ => {}
+            _ => headers.push((name, value)),
         }
     }
     let mut body = vec![0; length];
     connection.read_exact(&mut body)?;
-    Ok((status, String::from_utf8_lossy(&body).into_owned(), keep))
+    Ok(Answer {
+        status,
+        headers,
+        body: String::from_utf8_lossy(&body).into_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -136,11 +176,23 @@ mod tests {
 
     #[test]
     fn an_answer_is_read_to_its_end_and_no_further() {
+        let read = |bytes: &mut &[u8]| {
+            let answer = answer(bytes).unwrap();
+            let keeps = answer.keeps_connection();
+            (answer.status, answer.body, keeps)
+        };
         let mut bytes: &[u8] = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nokrest";
-        assert_eq!(answer(&mut bytes).unwrap(), (201, "ok".to_owned(), true));
+        assert_eq!(read(&mut bytes), (201, "ok".to_owned(), true));
         assert_eq!(bytes, b"rest");
         let mut closed: &[u8] = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
-        assert_eq!(answer(&mut closed).unwrap(), (204, String::new(), false));
+        assert_eq!(read(&mut closed), (204, String::new(), false));
         assert!(answer(&mut &b""[..]).is_err());
+    }
+
+    #[test]
+    fn a_header_may_come_more_than_once() {
+        let mut bytes: &[u8] = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nset-cookie: b=2\r\n\r\n";
+        let answer = answer(&mut bytes).unwrap();
+        assert_eq!(answer.all("set-cookie").collect::<Vec<_>>(), ["a=1", "b=2"]);
     }
 }

@@ -30,6 +30,8 @@ pub(crate) enum Bench {
     Login(login::Options),
     /// What a user reads, with a short history among few and a long one among many
     Growth(growth::Options),
+    /// How long the dashboard's pages take among a million sessions
+    Today(growth::TodayOptions),
     /// Whether the time of a refused sign-in tells why
     LoginTiming(login_timing::Options),
 }
@@ -42,6 +44,7 @@ pub(crate) fn bench(bench: &Bench) -> Result {
         Bench::Backlog(options) => backlog::backlog(options),
         Bench::Login(options) => login::login(options),
         Bench::Growth(options) => growth::growth(options),
+        Bench::Today(options) => growth::today(options),
         Bench::LoginTiming(options) => login_timing::login_timing(options),
     }
 }

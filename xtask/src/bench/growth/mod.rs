@@ -1,6 +1,10 @@
 //! Whether what a user reads costs the same with a short history among few as with a long one among many.
 
 mod fill;
+mod today;
+mod visitor;
+
+pub(super) use today::{Options as TodayOptions, today};
 
 use super::http::Client;
 use super::per_mille;
@@ -12,6 +16,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
+const READER: &str = "reader";
+const PASSWORD: &str = "correct horse";
 /// What the larger may take of the smaller.
 const LIMIT: f64 = 1.5;
 
@@ -183,17 +189,9 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
         Backend::Postgres => ("PostgreSQL", options.postgres_sessions),
         Backend::Sqlite => ("SQLite", options.sqlite_sessions),
     };
-    let identity = identity(folder, &rabbit)?;
+    let identity = identity(folder, &rabbit, None)?;
     let address = identity.address("identity")?;
-    let account = json!({"username": "reader", "password": "correct horse"});
-    let pair = Client::new(address, "").call("POST", "/api/auth/register", &account)?;
-    let token = pair
-        .pointer("/access_token")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    if pair.pointer("/user/id") != Some(&json!(1)) {
-        return fail("the reader is not account 1");
-    }
+    let token = &register(address)?;
     let mut services = Vec::new();
     for (part, size) in [("small", &SMALL), ("large", &Size::large(all))] {
         let url = match &postgres {
@@ -321,10 +319,24 @@ fn fill_in(path: &str, client: &mut Client) -> Result<String> {
         .replace("{since}", &since))
 }
 
-fn identity(folder: &Path, rabbit: &PrivateRabbit) -> Result<Program> {
+/// Makes the account of whoever reads, which is number 1, and gives its token.
+fn register(identity: &str) -> Result<String> {
+    let account = json!({"username": READER, "password": PASSWORD});
+    let pair = Client::new(identity, "").call("POST", "/api/auth/register", &account)?;
+    if pair.pointer("/user/id") != Some(&json!(1)) {
+        return fail("the reader is not account 1");
+    }
+    let token = pair.pointer("/access_token").and_then(Value::as_str);
+    Ok(token.unwrap_or_default().to_owned())
+}
+
+fn identity(folder: &Path, rabbit: &PrivateRabbit, settings: Option<&Path>) -> Result<Program> {
     let mut command = Command::new(system::binary(true, "identity-service"));
+    command.arg("serve");
+    if let Some(settings) = settings {
+        command.arg("--config").arg(settings);
+    }
     command
-        .arg("serve")
         .env("IDENTITY__LISTEN", "127.0.0.1:0")
         .env("IDENTITY__BROKER__URL", &rabbit.url)
         .env("IDENTITY__DATA_DIR", folder.join("data"))

@@ -1,0 +1,176 @@
+//! How long the dashboard's pages take while there are many sessions: Today is to be there at once.
+
+use super::visitor::Visitor;
+use super::{Backend, PASSWORD, READER, Size, fill, identity, register, worksession};
+use crate::bench::per_mille;
+use crate::cmd::{Result, fail, run};
+use crate::servers::{Postgres, PrivateRabbit};
+use crate::system::{self, Program};
+use std::time::Instant;
+
+/// Milliseconds until the page is there, from the request on.
+const LIMIT: f64 = 30.0;
+const CLIENT: (&str, &str) = ("bench-dashboard", "a-secret-of-at-least-32-characters");
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// One database only
+    #[arg(long)]
+    only: Option<Backend>,
+    /// Sessions of everybody
+    #[arg(long, default_value_t = 1_000_000)]
+    sessions: u64,
+    /// Sessions of whoever looks
+    #[arg(long, default_value_t = 5_000)]
+    own: u64,
+    /// Requests of each page
+    #[arg(long, default_value_t = 500)]
+    requests: usize,
+}
+
+/// What is asked for, and whether the limit holds for it.
+const PAGES: [(&str, &str, bool); 4] = [
+    ("Today", "/", true),
+    ("Look back", "/look-back", false),
+    ("Look back, the list", "/look-back/sessions", false),
+    ("Leaderboard", "/leaderboard", false),
+];
+
+pub(crate) fn today(options: &Options) -> Result {
+    system::build(true, &["identity-service", "worksession-service"])?;
+    let mut rows = Vec::new();
+    for backend in [Backend::Postgres, Backend::Sqlite] {
+        if options.only.is_none_or(|only| only == backend) {
+            rows.extend(measure(backend, options)?);
+        }
+    }
+    println!(
+        "\n{:<10} {:<22} {:>8} {:>8} {:>8} {:>8}",
+        "database", "page", "p50 ms", "p99 ms", "most ms", "limit"
+    );
+    for row in &rows {
+        let limit = if row.is_limited { "30" } else { "" };
+        println!(
+            "{:<10} {:<22} {:>8.2} {:>8.2} {:>8.2} {limit:>8}",
+            row.database, row.page, row.median, row.slowest_of_100, row.slowest
+        );
+    }
+    match rows.iter().all(Row::is_good) {
+        true => Ok(()),
+        false => fail(format!("one page in a hundred takes {LIMIT} ms and more")),
+    }
+}
+
+struct Row {
+    database: &'static str,
+    page: &'static str,
+    is_limited: bool,
+    /// Milliseconds, as those below.
+    median: f64,
+    slowest_of_100: f64,
+    slowest: f64,
+}
+
+impl Row {
+    fn is_good(&self) -> bool {
+        !self.is_limited || self.slowest_of_100 < LIMIT
+    }
+}
+
+fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let folder = folder.path();
+    let rabbit = PrivateRabbit::installed()?;
+    let postgres = match backend {
+        Backend::Postgres => Some(Postgres::durable()?),
+        Backend::Sqlite => None,
+    };
+    let (database, url) = match &postgres {
+        Some(server) => ("PostgreSQL", server.make_database("today")?),
+        None => (
+            "SQLite",
+            format!("sqlite://{}", folder.join("today.db").display()),
+        ),
+    };
+    let settings = folder.join("identity.toml");
+    std::fs::write(
+        &settings,
+        format!(
+            "[[identity.oauth_clients]]\nclient_id = '{}'\nname = 'Dashboard'\nclient_secret = '{}'\n\
+             redirect_uris = ['http://127.0.0.1/sign-in/callback']\nfirst_party = true\n",
+            CLIENT.0, CLIENT.1
+        ),
+    )?;
+    let identity = identity(folder, &rabbit, Some(&settings))?;
+    let address = identity.address("identity")?;
+    register(address)?;
+    let size = Size {
+        own: options.own,
+        own_each_day: 8,
+        all: options.sessions,
+        each: 500,
+    };
+    let service = worksession_with(&url, &size, (folder, &rabbit, address))?;
+    let dashboard = service.address("worksession")?;
+    let mut visitor = Visitor::sign_in(dashboard, READER, PASSWORD)?;
+    println!(
+        "{database}: {} sessions, of them {} of who looks",
+        size.all, size.own
+    );
+    let mut rows = Vec::new();
+    for (page, path, is_limited) in PAGES {
+        let times = times(
+            &mut visitor,
+            &format!("{dashboard}{path}"),
+            options.requests,
+        )?;
+        rows.push(Row {
+            database,
+            page,
+            is_limited,
+            median: per_mille(&times, 500),
+            slowest_of_100: per_mille(&times, 990),
+            slowest: per_mille(&times, 1000),
+        });
+    }
+    Ok(rows)
+}
+
+/// A service on a database of this size.
+fn worksession_with(
+    url: &str,
+    size: &Size,
+    (folder, rabbit, identity): (&std::path::Path, &PrivateRabbit, &str),
+) -> Result<Program> {
+    let command = || worksession(url, folder, rabbit, "today");
+    run(command().arg("migrate"))?;
+    fill::fill(url, size)?;
+    run(command().args(["admin", "rebuild-rollups", "--user", "1"]))?;
+    let mut serve = command();
+    serve
+        .arg("serve")
+        .env("WORKSESSION__IDENTITY_URL", identity)
+        .env("WORKSESSION__DASHBOARD__CLIENT_ID", CLIENT.0)
+        .env("WORKSESSION__DASHBOARD__CLIENT_SECRET", CLIENT.1);
+    Program::start(&mut serve, &["worksession"], &folder.join("today.log"))
+}
+
+/// How long each of so many requests takes, in milliseconds, sorted.
+fn times(visitor: &mut Visitor, address: &str, requests: usize) -> Result<Vec<f64>> {
+    let mut times = Vec::new();
+    // The first tenth warms up.
+    for number in 0..requests + requests / 10 {
+        let begun = Instant::now();
+        let answer = visitor.ask("GET", address, "")?;
+        if answer.status != 200 {
+            return fail(format!("{address} answers {}", answer.status));
+        }
+        if number >= requests / 10 {
+            times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+        }
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times)
+}

@@ -183,15 +183,11 @@ async fn what_one_does_the_other_sees_within_a_second() {
     browser.sees("Night shift").await;
     connected(&browser).await;
     assert!(browser.text().await.contains("Nobody at the moment."));
-    let plan =
-        json!({"category": "writing", "duration": 25, "project_id": format!("team_{project}")});
+    let other = dashboard(&site, "mia").await;
+    choose(&other, "Project", &format!("team_{project}")).await;
+    start(&other, "writing", "25").await;
+    // It began a moment before.
     let begin = Instant::now();
-    let call = site
-        .sessions
-        .post("/api/session/start")
-        .bearer(&mia)
-        .json(plan);
-    call.send().await.expect(201);
     says(&browser, "writing, Lighthouse", Duration::from_secs(1)).await;
     eprintln!("seen after {} ms", begin.elapsed().as_millis());
     browser.look("team").await;
@@ -207,13 +203,10 @@ async fn what_one_does_the_other_sees_within_a_second() {
         .bearer(&sam)
         .json(plan);
     call.send().await.expect(201);
-    says(&browser, "In focus", Duration::from_secs(5)).await;
-    go(&site, &browser, "/leaderboard").await;
-    browser.sees("Leaderboard").await;
-    browser.look("leaderboard").await;
+    says(&browser, "In focus", Duration::from_secs(1)).await;
     browser.close().await;
 
-    let browser = dashboard(&site, "mia").await;
+    let browser = other;
     go(&site, &browser, "/team/night-shift/new-project").await;
     browser.sees("New project").await;
     browser.look("team-project-new").await;
@@ -318,15 +311,61 @@ async fn ninety_days_can_be_looked_back_at() {
     browser.sees("Sessions").await;
     browser.follow("Team").await;
     browser.sees("Lighthouse").await;
-    assert!(browser.text().await.contains("Leaderboard"));
     browser.look("team-demo").await;
+    browser.follow("Ever").await;
+    browser.sees("Lighthouse").await;
+    stands_on_board(&browser, &username).await;
     browser.follow("Beacon").await;
     browser.sees("Beacon").await;
     browser.look("team-project-demo").await;
     browser.follow("Settings of Beacon").await;
     browser.sees("Settings of the project").await;
     browser.look("team-project-settings").await;
-    go(&site, &browser, "/leaderboard").await;
+    go(&site, &browser, "/leaderboard?period=all").await;
     browser.sees("Leaderboard").await;
+    let text = browser.text().await;
+    assert!(text.contains("You are not on this board."), "{text}");
+    browser.follow("Settings").await;
+    browser.sees("Settings").await;
+    let tick = "document.getElementById('leaderboard_opt_in').click()";
+    browser.script(tick, &[]).await;
+    browser.press("Save").await;
+    let saved = "Your preferences are saved.";
+    says(&browser, saved, Duration::from_secs(20)).await;
+    // Boards are ten seconds old at most.
+    wait_until(
+        "a place on the board",
+        Duration::from_secs(20),
+        async || {
+            go(&site, &browser, "/leaderboard?period=all").await;
+            let text = browser.text().await;
+            text.contains(&format!("{username} (you)")).then_some(())
+        },
+    )
+    .await;
+    stands_on_board(&browser, &username).await;
+    browser.look("leaderboard").await;
     browser.close().await;
+}
+
+/// Checks that the board in sight has a place with points for whoever looks.
+async fn stands_on_board(browser: &Browser, username: &str) {
+    let cells =
+        "return [...document.querySelectorAll('#board tr.me td')].map(cell => cell.textContent)";
+    let cells = browser.script(cells, &[]).await;
+    let cells: Vec<&str> = cells
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let [place, who, points, _] = cells[..] else {
+        panic!("no place of one's own: {}", browser.text().await);
+    };
+    assert!(place.parse::<u32>().unwrap() >= 1);
+    assert_eq!(who, format!("{username} (you)"));
+    assert!(
+        points.replace(',', "").parse::<f64>().unwrap() > 0.0,
+        "{points}"
+    );
 }

@@ -70,6 +70,12 @@ impl Frame {
         self.path == path
     }
 
+    /// Whether the page is part of a session or a break of now.
+    pub(crate) fn is_of_today(&self) -> bool {
+        let ends = |end: &str| self.is_in("/sessions") && self.path.ends_with(end);
+        self.is_in("/") || self.is_in("/break") || ends("/finish") || ends("/finished")
+    }
+
     /// Whether the page is in this part of the dashboard.
     pub(crate) fn is_in(&self, part: &str) -> bool {
         let rest = self.path.strip_prefix(part);

@@ -169,8 +169,8 @@ pub(super) struct Place {
 /// The periods of boards, by the names of the interface.
 pub(super) const PERIODS: [(&str, &str); 4] = [
     ("day", "Today"),
-    ("week", "This week"),
-    ("month", "This month"),
+    ("week", "Week"),
+    ("month", "Month"),
     ("all", "Ever"),
 ];
 

@@ -72,6 +72,7 @@ async fn somebody_plans_focuses_and_writes_down_what_came_of_it() {
     browser.look("today").await;
     start(&browser, "writing", "1").await;
     browser.look("today-running").await;
+    is_light(&site, &browser).await;
 
     // The time left is in the page and in its title, goes down, and survives a reload.
     let left = async || {
@@ -138,6 +139,35 @@ async fn somebody_plans_focuses_and_writes_down_what_came_of_it() {
     browser.press("Sign out").await;
     browser.sees("Plan, focus, finish, look back").await;
     browser.close().await;
+}
+
+/// Checks what a first view of Today loads, with a timer that runs.
+async fn is_light(site: &Site, browser: &Browser) {
+    let no_cache = async |is: bool| {
+        let set = ("Network.setCacheDisabled", json!({"cacheDisabled": is}));
+        browser
+            .client
+            .devtools("Network.enable", json!({}))
+            .await
+            .unwrap();
+        browser.client.devtools(set.0, set.1).await.unwrap();
+    };
+    no_cache(true).await;
+    go(site, browser, "/").await;
+    connected(browser).await;
+    let script = "return performance.getEntries().filter(entry => entry.transferSize !== undefined) \
+        .map(entry => [entry.name, entry.transferSize])";
+    let loaded = browser.script(script, &[]).await;
+    let loaded: Vec<(String, u64)> = serde_json::from_value(loaded).unwrap();
+    let bytes: u64 = loaded.iter().map(|(_, size)| size).sum();
+    eprintln!(
+        "a first view of Today: {} requests, {bytes} bytes",
+        loaded.len()
+    );
+    // The page and its files at least; the stream of events is not among them while it lasts.
+    assert!((6..10).contains(&loaded.len()) && bytes > 0, "{loaded:?}");
+    assert!(bytes <= 100 * 1024, "{loaded:?}");
+    no_cache(false).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -32,7 +32,7 @@ const listeners = {
       row.dataset.session = session_id
       row.querySelector('strong').textContent = user.username
       row.querySelector('.small').textContent = `${category}, ${project.name}`
-      row.querySelector('.until').textContent = `until ${time(expected_end_at)}`
+      row.querySelector('time').textContent = time(expected_end_at)
       page.append(row)
     }
     document.querySelector('.nobody').hidden = page.children.length > 0

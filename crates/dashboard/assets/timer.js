@@ -39,7 +39,7 @@ const end = () => {
   if (isOver) return
   isOver = true
   heading.textContent = timer.dataset.over
-  until.textContent = until.textContent.replace('until', 'since')
+  until.textContent = until.dataset.since
   finish.classList.remove('secondary')
   document.getElementById('timer-said').textContent = timer.dataset.over
   sound(timer.dataset.sound)

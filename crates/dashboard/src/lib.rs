@@ -12,6 +12,7 @@ mod live;
 mod look_back;
 mod notices;
 mod preferences;
+mod projects;
 mod sessions;
 mod settings;
 mod sign_in;
@@ -81,6 +82,7 @@ pub fn configure(cfg: &mut ServiceConfig, dashboard: &Data<Dashboard>) {
     sessions::routes(cfg);
     look_back::routes(cfg);
     preferences::routes(cfg);
+    projects::routes(cfg);
     webhooks::routes(cfg);
     team::routes(cfg);
 }

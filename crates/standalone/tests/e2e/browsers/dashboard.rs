@@ -297,6 +297,17 @@ async fn somebody_changes_how_the_dashboard_is() {
     .await;
     let scheme = "return getComputedStyle(document.documentElement).colorScheme";
     assert_eq!(browser.script(scheme, &[]).await, "dark");
+    browser.follow("Projects").await;
+    browser.sees("Your projects").await;
+    browser.fill("Name", "Memoirs").await;
+    browser.press("Make the project").await;
+    says(&browser, "The project is saved.", Duration::from_secs(20)).await;
+    browser.look("projects").await;
+    browser.follow("Memoirs").await;
+    browser.sees("Memoirs").await;
+    browser.look("project").await;
+    browser.follow("Your projects").await;
+    browser.sees("Your projects").await;
     browser.follow("Webhooks").await;
     browser.sees("Webhooks").await;
     browser.look("webhooks").await;

@@ -121,6 +121,54 @@ async fn sessions_are_exported_as_the_service_makes_the_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn ones_own_project_is_made_worked_on_changed_and_archived() {
+    let system = system().await;
+    system.register_user("ada").await;
+    let eve = system.register_user("eve").await;
+    let hers = system.personal_project(&eve, "Hers").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/settings/projects").await.expect(200);
+    let page = page.says("None yet.");
+    let form = page.form("/settings/projects").set("description", "a\r\nb");
+    let page = browser
+        .submit(&page, form.clone().set("name", " "))
+        .await
+        .expect(400);
+    let page = page.says("Must not be empty");
+    let form = page.form("/settings/projects").set("name", "Memoirs <1>");
+    let page = browser.submit(&page, form).await.expect(200);
+    let page = page.says("The project is saved.");
+    let path = page.link("Memoirs <1>");
+
+    let today = browser.get("/").await;
+    assert!(today.text().contains("Memoirs <1>"));
+    let page = browser.get(&path).await.expect(200);
+    let form = page.form(&path);
+    assert_eq!(form.value("description"), "a\nb");
+    let page = browser
+        .submit(&page, form.set("name", "Memoirs"))
+        .await
+        .expect(200);
+    browser.get(&page.link("Memoirs")).await.expect(200);
+    let page = browser.get(&path).await;
+    let form = page.form(&format!("{path}/archive"));
+    let page = browser.submit(&page, form).await.expect(200);
+    page.says("The project is archived.")
+        .says("Memoirs Archived");
+    assert!(!browser.get("/").await.text().contains("Memoirs"));
+
+    let not_hers = format!("/settings/projects/{hers}");
+    browser.get(&not_hers).await.expect(404);
+    let page = browser.get(&path).await;
+    let form = page.form(&path);
+    let forged = super::browser::Form {
+        action: not_hers,
+        ..form
+    };
+    browser.submit(&page, forged).await.expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_is_made_called_and_deleted() {
     let system = system().await;
     let ada = system.register_user("ada").await;

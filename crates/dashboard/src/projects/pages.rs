@@ -1,0 +1,96 @@
+use actix_web::HttpResponse;
+use askama::Template;
+use serde::Deserialize;
+use service_kit::http::{Path, Query};
+
+use super::{API, One, OwnProject, OwnProjects, Typed};
+use crate::api::UserData;
+use crate::frame::Frame;
+use crate::notices::Notices;
+use crate::visitor::Member;
+
+#[derive(Deserialize)]
+pub(super) struct ProjectQuery {
+    done: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "projects/list.html")]
+struct ListPage {
+    frame: Frame,
+    notices: Notices,
+    projects: Vec<OwnProject>,
+    typed: Typed,
+}
+
+#[derive(Template)]
+#[template(path = "projects/one.html")]
+struct OnePage<'a> {
+    frame: Frame,
+    notices: Notices,
+    project: &'a OwnProject,
+    typed: Typed,
+}
+
+/// Shows them all, the archived ones last.
+pub(super) async fn list(
+    member: Member,
+    query: Query<ProjectQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let notices = Notices::done(query.0.done.as_deref());
+    show_list(&member, notices, Typed::default()).await
+}
+
+/// Shows one.
+pub(super) async fn one(
+    member: Member,
+    Path((id,)): Path<(i64,)>,
+    query: Query<ProjectQuery>,
+) -> actix_web::Result<HttpResponse> {
+    let notices = Notices::done(query.0.done.as_deref());
+    show_one(&member, id, notices, None).await
+}
+
+pub(super) async fn show_list(
+    member: &Member,
+    notices: Notices,
+    typed: Typed,
+) -> actix_web::Result<HttpResponse> {
+    let (call, path) = (member.call(), format!("{API}?archived=true"));
+    let (data, mut found) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.get::<OwnProjects>(&path),
+    ))?;
+    found.projects.sort_by_key(|project| project.archived);
+    let page = ListPage {
+        frame: member.frame("Your projects", &data),
+        projects: found.projects,
+        typed,
+        notices,
+    };
+    Ok(member.show(page.notices.status(), &page))
+}
+
+pub(super) async fn show_one(
+    member: &Member,
+    id: i64,
+    notices: Notices,
+    typed: Option<Typed>,
+) -> actix_web::Result<HttpResponse> {
+    let (call, path) = (member.call(), format!("{API}/{id}"));
+    let (data, One { project }) = member.on(tokio::try_join!(
+        call.get::<UserData>("/api/user/data"),
+        call.get::<One>(&path),
+    ))?;
+    let stored = || Typed {
+        name: project.name.clone(),
+        description: project.description.clone(),
+    };
+    let page = OnePage {
+        frame: member.frame("Project", &data),
+        typed: typed.unwrap_or_else(stored),
+        project: &project,
+        notices,
+    };
+    Ok(member.show(page.notices.status(), &page))
+}

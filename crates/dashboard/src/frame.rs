@@ -1,17 +1,16 @@
 //! What all pages have in common, and how errors look.
 
-use actix_web::http::StatusCode;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use service_kit::Problem;
 use web_kit::assets::STYLESHEET;
 use web_kit::html::{WITH_MODULES, accepts_html, html};
+use web_kit::text::in_words;
 
 use crate::Dashboard;
 use crate::assets::OWN_STYLESHEET;
 use crate::form::Typed;
-use crate::text;
 use crate::visitor::{Member, remember};
 
 /// Paths of the service that mounts the dashboard, which programs call.
@@ -100,20 +99,7 @@ pub fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpRe
         return None;
     }
     let dashboard = request.app_data::<Data<Dashboard>>()?;
-    let (title, what_next) = match (problem.status, problem.retry_after) {
-        (StatusCode::NOT_FOUND, _) => (
-            "Not found",
-            "Check the address, or start from today.".to_owned(),
-        ),
-        (StatusCode::TOO_MANY_REQUESTS, seconds) => (
-            "Too many tries",
-            format!("Try again in {}.", text::wait(seconds.unwrap_or(1))),
-        ),
-        (status, _) if status.is_server_error() => {
-            ("This did not work", "Try again in a moment.".to_owned())
-        }
-        _ => ("This did not work", "Go back and try again.".to_owned()),
-    };
+    let (title, what_next) = in_words(problem, "today");
     let page = ProblemPage {
         frame: Frame::of_nobody(dashboard, title),
         message: &problem.message,

@@ -1,21 +1,21 @@
 //! What a page says of the form that was sent: that it is done, or what is wrong with which field.
 
+use std::ops::Deref;
+
 use actix_web::http::StatusCode;
 
 use crate::api::Refused;
 
-/// The sentence at the top of a page and the one beside a field.
+/// The notices of our pages.
 #[derive(Default)]
-pub(crate) struct Notices {
-    done: Option<&'static str>,
-    flaw: Option<Flaw>,
-}
+pub(crate) struct Notices(web_kit::Notices);
 
-struct Flaw {
-    status: StatusCode,
-    /// The field that it stands beside; at the top when there is none.
-    field: Option<&'static str>,
-    message: String,
+impl Deref for Notices {
+    type Target = web_kit::Notices;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Notices {
@@ -24,14 +24,9 @@ impl Notices {
         Self::default()
     }
 
-    /// That something is done, by the name in the address the browser was sent to; any other name says
-    /// nothing.
+    /// That something is done, by the name in the address the browser was sent to.
     pub(crate) fn done(name: Option<&str>) -> Self {
-        let found = name.and_then(|name| DONE.iter().find(|(known, _)| *known == name));
-        Self {
-            done: found.map(|(_, sentence)| *sentence),
-            flaw: None,
-        }
+        Self(web_kit::Notices::done(name, &DONE))
     }
 
     /// What a service says against a form with these fields. Its sentences begin with the field's name.
@@ -48,65 +43,16 @@ impl Notices {
 
     /// What is wrong with one field.
     pub(crate) fn wrong(field: &'static str, message: &str) -> Self {
-        Self::flawed(Some(field), StatusCode::BAD_REQUEST, message.to_owned())
+        Self(web_kit::Notices::wrong(field, message))
     }
 
-    /// What is wrong with the form as a whole.
+    /// What is wrong with a field, or with the form as a whole.
     pub(crate) fn flawed(field: Option<&'static str>, status: StatusCode, message: String) -> Self {
-        Self {
-            done: None,
-            flaw: Some(Flaw {
-                status,
-                field,
-                message,
-            }),
-        }
-    }
-
-    /// Whether something is wrong.
-    pub(crate) fn is_flawed(&self) -> bool {
-        self.flaw.is_some()
-    }
-
-    /// The status of a page that says this.
-    pub(crate) fn status(&self) -> StatusCode {
-        self.flaw
-            .as_ref()
-            .map_or(StatusCode::OK, |flaw| flaw.status)
-    }
-
-    /// For the top of the page: what is done.
-    pub(crate) fn good(&self) -> Option<&'static str> {
-        self.done
-    }
-
-    /// For the top of the page: what is wrong and belongs to no field, without its full stop.
-    pub(crate) fn bad(&self) -> Option<&str> {
-        let flaw = self.flaw.as_ref().filter(|flaw| flaw.field.is_none())?;
-        Some(flaw.message.trim_end_matches('.'))
-    }
-
-    /// For the side of a field.
-    pub(crate) fn at(&self, field: &str) -> Option<&str> {
-        let flaw = self.flaw.as_ref()?;
-        (flaw.field == Some(field)).then_some(&flaw.message)
-    }
-
-    /// The attributes that tie a field to what is said beside it; `hint` when it has one of those, too. The
-    /// field's name is ours: nothing in here wants escaping.
-    pub(crate) fn marks(&self, field: &'static str, hint: bool) -> String {
-        match (self.at(field).is_some(), hint) {
-            (true, true) => {
-                format!(" aria-invalid=\"true\" aria-describedby=\"{field}-error {field}-hint\"")
-            }
-            (true, false) => format!(" aria-invalid=\"true\" aria-describedby=\"{field}-error\""),
-            (false, true) => format!(" aria-describedby=\"{field}-hint\""),
-            (false, false) => String::new(),
-        }
+        Self(web_kit::Notices::flawed(field, status, message))
     }
 }
 
-/// What is said where a form was done. Sentences of our own: an address cannot put words into our mouth.
+/// What is said where a form was done.
 const DONE: [(&str, &str); 14] = [
     ("signed-out", "You are signed out of the dashboard."),
     (
@@ -159,11 +105,5 @@ mod tests {
         assert_eq!((notices.at("note"), notices.bad()), (None, None));
         assert_eq!(of("note is required").at("note"), Some("This is required"));
         assert_eq!(of("Project is archived").bad(), Some("Project is archived"));
-    }
-
-    #[test]
-    fn an_address_says_only_what_we_would_say() {
-        assert_eq!(Notices::done(Some("evil words")).good(), None);
-        assert!(Notices::done(Some("started")).good().is_some());
     }
 }

@@ -92,16 +92,6 @@ pub(crate) fn count(number: impl Borrow<i64>, noun: &str) -> String {
     }
 }
 
-/// A time to wait as people say it.
-pub(crate) fn wait(seconds: u64) -> String {
-    match (seconds, seconds.div_ceil(60), seconds.div_ceil(3_600)) {
-        (1, ..) => "one second".to_owned(),
-        (2..=90, ..) => format!("{seconds} seconds"),
-        (91..=7_200, minutes, _) => format!("{minutes} minutes"),
-        (_, _, hours) => format!("{hours} hours"),
-    }
-}
-
 /// What a badge is called, and what it is for.
 pub(crate) fn badge(id: &str) -> (&str, &'static str) {
     let known = BADGES.iter().find(|(known, ..)| *known == id);
@@ -173,7 +163,6 @@ mod tests {
         assert_eq!([45, 60, 200].map(minutes), ["45 min", "1 h", "3 h 20 min"]);
         assert_eq!([2.5, 0.1, 10.0, 0.0].map(points), ["2.5", "0.1", "10", "0"]);
         assert_eq!(count(1, "session"), "1 session");
-        assert_eq!(wait(86_000), "24 hours");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! How pages write what people typed, names, addresses and long lists.
 
+use actix_web::http::StatusCode;
+use service_kit::Problem;
 use url::form_urlencoded;
 
 /// The letter that stands for somebody without a photo.
@@ -51,6 +53,36 @@ pub fn with_query(path: &str, pairs: &[(&str, &str)]) -> String {
     }
 }
 
+/// A time to wait as people say it.
+#[must_use]
+pub fn wait(seconds: u64) -> String {
+    match (seconds, seconds.div_ceil(60), seconds.div_ceil(3_600)) {
+        (1, ..) => "one second".to_owned(),
+        (2..=90, ..) => format!("{seconds} seconds"),
+        (91..=7_200, minutes, _) => format!("{minutes} minutes"),
+        (_, _, hours) => format!("{hours} hours"),
+    }
+}
+
+/// The heading of an error's page, and what to do next; `start` is where one may begin again.
+#[must_use]
+pub fn in_words(problem: &Problem, start: &str) -> (&'static str, String) {
+    match (problem.status, problem.retry_after) {
+        (StatusCode::NOT_FOUND, _) => (
+            "Not found",
+            format!("Check the address, or start from {start}."),
+        ),
+        (StatusCode::TOO_MANY_REQUESTS, seconds) => (
+            "Too many tries",
+            format!("Try again in {}.", wait(seconds.unwrap_or(1))),
+        ),
+        (status, _) if status.is_server_error() => {
+            ("This did not work", "Try again in a moment.".to_owned())
+        }
+        _ => ("This did not work", "Go back and try again.".to_owned()),
+    }
+}
+
 /// What was typed, or nothing: forms send empty text for what was left out.
 #[must_use]
 pub fn given(text: String) -> Option<String> {
@@ -73,6 +105,10 @@ mod tests {
         assert_eq!(pager.next.as_deref(), Some("/account/sessions?offset=100"));
         let pager = Pager::by_offset("/account/sessions", 0, 50, 50);
         assert!(!pager.is_needed());
+        assert_eq!(
+            [1, 90, 91, 86_000].map(wait),
+            ["one second", "90 seconds", "2 minutes", "24 hours"]
+        );
         assert_eq!(with_query("/a", &[("q", "x&y"), ("z", "")]), "/a?q=x%26y");
     }
 }

@@ -3,11 +3,11 @@ use chrono_tz::TZ_VARIANTS;
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use web_kit::text::wait;
 
 use super::routes::again;
 use crate::form::Form;
 use crate::notices::Notices;
-use crate::text;
 use crate::visitor::Member;
 
 #[derive(Deserialize)]
@@ -36,7 +36,7 @@ async fn refused(member: &Member, error: crate::api::ApiError) -> actix_web::Res
     let refused = member.on(error.about_the_form())?;
     let notices = match refused.retry_after {
         Some(seconds) => {
-            let when = text::wait(seconds);
+            let when = wait(seconds);
             let message = format!("{}. Try again in {when}.", refused.message);
             Notices::flawed(Some("timezone"), refused.status, message)
         }

@@ -8,6 +8,7 @@ use url::Url;
 use web_kit::ReturnTo;
 use web_kit::assets::STYLESHEET;
 use web_kit::html::{self, WITHOUT_SCRIPTS};
+use web_kit::text::in_words;
 
 use super::visitor::Visitor;
 
@@ -68,36 +69,13 @@ pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option
     if !is_for_browsers(request.path()) || !html::accepts_html(request) {
         return None;
     }
-    let (title, what_next) = match (problem.status, problem.retry_after) {
-        (StatusCode::NOT_FOUND, _) => (
-            "Not found",
-            "Check the address, or start from your account.".to_owned(),
-        ),
-        (StatusCode::TOO_MANY_REQUESTS, seconds) => (
-            "Too many tries",
-            format!("Try again in {}.", wait(seconds.unwrap_or(1))),
-        ),
-        (status, _) if status.is_server_error() => (
-            "This did not work",
-            "Nothing was lost. Try again in a moment.".to_owned(),
-        ),
-        _ => ("This did not work", "Go back and try again.".to_owned()),
-    };
+    let (title, what_next) = in_words(problem, "your account");
     let page = ProblemPage {
         frame: Frame::anonymous(title.to_owned()),
         message: &problem.message,
         what_next,
     };
     Some(html(problem.status, &page))
-}
-
-/// A time to wait as people say it.
-fn wait(seconds: u64) -> String {
-    match (seconds, seconds.div_ceil(60)) {
-        (1, _) => "one second".to_owned(),
-        (2..=90, _) => format!("{seconds} seconds"),
-        (_, minutes) => format!("{minutes} minutes"),
-    }
 }
 
 /// Whether people come to this path: all that is no API, and the two endpoints of it that browsers are sent to.

@@ -1,41 +1,32 @@
 //! What a page says of the form that was sent: that it is done, or what is wrong with which field.
 
-use actix_web::http::StatusCode;
+use std::ops::Deref;
+
 use service_kit::Problem;
 
 use crate::error::Error;
 
-/// The sentence at the top of a page and those beside its fields.
-pub(crate) struct Notices {
-    done: Option<&'static str>,
-    flaw: Option<Flaw>,
-}
+/// The notices of our pages.
+#[derive(Default)]
+pub(crate) struct Notices(web_kit::Notices);
 
-/// What is wrong with a form.
-struct Flaw {
-    status: StatusCode,
-    /// The field that it stands beside; at the top when there is none.
-    field: Option<&'static str>,
-    message: String,
+impl Deref for Notices {
+    type Target = web_kit::Notices;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
 }
 
 impl Notices {
     /// Nothing to say.
     pub(crate) fn none() -> Self {
-        Self {
-            done: None,
-            flaw: None,
-        }
+        Self::default()
     }
 
-    /// That something is done, by the name in the address the browser was sent to; any other name says
-    /// nothing.
+    /// That something is done, by the name in the address the browser was sent to.
     pub(crate) fn done(name: Option<&str>) -> Self {
-        let found = name.and_then(|name| DONE.iter().find(|(known, _)| *known == name));
-        Self {
-            done: found.map(|(_, sentence)| *sentence),
-            flaw: None,
-        }
+        Self(web_kit::Notices::done(name, &DONE))
     }
 
     /// What somebody can put right who sent a form with these fields.
@@ -57,69 +48,23 @@ impl Notices {
             Error::InvalidCredentials => "This code is not right".to_owned(),
             _ => shortened(&problem.message, field),
         };
-        Ok(Self::flawed(field, problem.status, message))
+        let flawed = web_kit::Notices::flawed(field, problem.status, message);
+        Ok(Self(flawed))
     }
 
     /// The same of a file that was not to be had from the request.
     pub(crate) fn of_problem(problem: &Problem, field: &'static str) -> Self {
-        Self::flawed(Some(field), problem.status, problem.message.to_string())
+        let message = problem.message.to_string();
+        Self(web_kit::Notices::flawed(
+            Some(field),
+            problem.status,
+            message,
+        ))
     }
 
     /// What is wrong with one field.
     pub(crate) fn wrong(field: &'static str, message: &str) -> Self {
-        Self::flawed(Some(field), StatusCode::BAD_REQUEST, message.to_owned())
-    }
-
-    fn flawed(field: Option<&'static str>, status: StatusCode, message: String) -> Self {
-        let flaw = Flaw {
-            status,
-            field,
-            message,
-        };
-        Self {
-            done: None,
-            flaw: Some(flaw),
-        }
-    }
-
-    /// The status of a page that says this.
-    pub(crate) fn status(&self) -> StatusCode {
-        self.flaw
-            .as_ref()
-            .map_or(StatusCode::OK, |flaw| flaw.status)
-    }
-
-    /// For the top of the page: what is done.
-    pub(crate) fn good(&self) -> Option<&'static str> {
-        self.done
-    }
-
-    /// For the top of the page: what is wrong and belongs to no field.
-    pub(crate) fn bad(&self) -> Option<&str> {
-        let flaw = self.flaw.as_ref().filter(|flaw| flaw.field.is_none())?;
-        Some(&flaw.message)
-    }
-
-    /// For the side of a field.
-    pub(crate) fn at(&self, field: &str) -> Option<&str> {
-        let flaw = self.flaw.as_ref()?;
-        (flaw.field == Some(field)).then_some(&flaw.message)
-    }
-
-    /// The attributes that tie a field to what is said beside it; `hint` when it has one of those, too.
-    /// The field's name is ours: nothing in here wants escaping.
-    pub(crate) fn marks(&self, field: &'static str, hint: bool) -> String {
-        let is_wrong = self.at(field).is_some();
-        match (is_wrong, hint) {
-            (true, true) => {
-                format!(" aria-invalid=\"true\" aria-describedby=\"{field}-error {field}-hint\"")
-            }
-            (true, false) => {
-                format!(" aria-invalid=\"true\" aria-describedby=\"{field}-error\"")
-            }
-            (false, true) => format!(" aria-describedby=\"{field}-hint\""),
-            (false, false) => String::new(),
-        }
+        Self(web_kit::Notices::wrong(field, message))
     }
 }
 
@@ -164,7 +109,7 @@ fn shortened(sentence: &str, field: Option<&str>) -> String {
     }
 }
 
-/// What is said where a form was done. Sentences of our own: an address cannot put words into our mouth.
+/// What is said where a form was done.
 const DONE: [(&str, &str); 30] = [
     ("profile", "Your profile is saved."),
     ("photo", "Your photo is saved."),
@@ -225,6 +170,8 @@ mod tests {
 
     use std::collections::BTreeSet;
 
+    use actix_web::http::StatusCode;
+
     use super::*;
 
     #[test]
@@ -233,10 +180,6 @@ mod tests {
         let notices = Notices::of(error, &["bio", "website_url"]).unwrap();
         assert_eq!(notices.at("bio"), Some("Must have at most 2000 characters"));
         assert_eq!((notices.at("website_url"), notices.bad()), (None, None));
-        assert_eq!(
-            notices.marks("bio", true),
-            " aria-invalid=\"true\" aria-describedby=\"bio-error bio-hint\""
-        );
         let notices = Notices::of(Error::LastOwner, &["role"]).unwrap();
         assert!(notices.bad().is_some());
         assert_eq!(notices.status(), StatusCode::CONFLICT);
@@ -255,9 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_says_only_what_we_would_say() {
-        assert_eq!(Notices::done(Some("evil words")).good(), None);
-        assert!(Notices::done(Some("photo")).good().is_some());
+    fn each_name_stands_for_one_sentence() {
         let names: BTreeSet<_> = DONE.iter().map(|(name, _)| name).collect();
         assert_eq!(names.len(), DONE.len());
     }

@@ -1,0 +1,129 @@
+//! What a page says of the form that was sent: that it is done, or what is wrong with which field.
+
+use actix_web::http::StatusCode;
+
+/// The sentence at the top of a page, or the one beside a field.
+#[derive(Debug, Default)]
+pub struct Notices {
+    done: Option<&'static str>,
+    flaw: Option<Flaw>,
+}
+
+#[derive(Debug)]
+struct Flaw {
+    status: StatusCode,
+    /// The field that it stands beside; at the top when there is none.
+    field: Option<&'static str>,
+    message: String,
+}
+
+impl Notices {
+    /// That something is done, by the name in the address the browser was sent to. Only `sentences`, by their names, are
+    /// said: an address cannot put words into our mouth.
+    #[must_use]
+    pub fn done(name: Option<&str>, sentences: &[(&str, &'static str)]) -> Self {
+        let found = name.and_then(|name| sentences.iter().find(|(known, _)| *known == name));
+        Self {
+            done: found.map(|(_, sentence)| *sentence),
+            flaw: None,
+        }
+    }
+
+    /// What is wrong with a field, or with the form as a whole.
+    #[must_use]
+    pub fn flawed(field: Option<&'static str>, status: StatusCode, message: String) -> Self {
+        Self {
+            done: None,
+            flaw: Some(Flaw {
+                status,
+                field,
+                message,
+            }),
+        }
+    }
+
+    /// What is wrong with one field (400).
+    #[must_use]
+    pub fn wrong(field: &'static str, message: &str) -> Self {
+        Self::flawed(Some(field), StatusCode::BAD_REQUEST, message.to_owned())
+    }
+
+    /// Whether something is wrong.
+    #[must_use]
+    pub fn is_flawed(&self) -> bool {
+        self.flaw.is_some()
+    }
+
+    /// The status of a page that says this.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        let flaw = self.flaw.as_ref();
+        flaw.map_or(StatusCode::OK, |flaw| flaw.status)
+    }
+
+    /// For the top of the page: what is done.
+    #[must_use]
+    pub fn good(&self) -> Option<&'static str> {
+        self.done
+    }
+
+    /// For the top of the page: what is wrong and belongs to no field, without its full stop.
+    #[must_use]
+    pub fn bad(&self) -> Option<&str> {
+        let flaw = self.flaw.as_ref().filter(|flaw| flaw.field.is_none())?;
+        Some(flaw.message.trim_end_matches('.'))
+    }
+
+    /// For the side of a field.
+    #[must_use]
+    pub fn at(&self, field: &str) -> Option<&str> {
+        let flaw = self.flaw.as_ref()?;
+        (flaw.field == Some(field)).then_some(&flaw.message)
+    }
+
+    /// The attributes that tie a field to what is said beside it; `hint` when it has one of those, too. The field's name
+    /// is ours: nothing in here wants escaping.
+    #[must_use]
+    pub fn marks(&self, field: &'static str, hint: bool) -> String {
+        match (self.at(field).is_some(), hint) {
+            (true, true) => {
+                format!(" aria-invalid=\"true\" aria-describedby=\"{field}-error {field}-hint\"")
+            }
+            (true, false) => format!(" aria-invalid=\"true\" aria-describedby=\"{field}-error\""),
+            (false, true) => format!(" aria-describedby=\"{field}-hint\""),
+            (false, false) => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_stands_beside_its_field_and_what_belongs_to_none_at_the_top() {
+        let beside = Notices::wrong("bio", "Must be shorter");
+        assert_eq!(beside.at("bio"), Some("Must be shorter"));
+        assert_eq!((beside.at("name"), beside.bad()), (None, None));
+        assert_eq!(
+            beside.marks("bio", true),
+            " aria-invalid=\"true\" aria-describedby=\"bio-error bio-hint\""
+        );
+        assert_eq!(beside.marks("name", false), "");
+        let above = Notices::flawed(None, StatusCode::CONFLICT, "It is gone.".to_owned());
+        assert_eq!(
+            (above.bad(), above.status()),
+            (Some("It is gone"), StatusCode::CONFLICT)
+        );
+    }
+
+    #[test]
+    fn an_address_says_only_what_we_would_say() {
+        let sentences = [("saved", "It is saved.")];
+        assert_eq!(Notices::done(Some("evil words"), &sentences).good(), None);
+        assert_eq!(
+            Notices::done(Some("saved"), &sentences).good(),
+            Some("It is saved.")
+        );
+    }
+}

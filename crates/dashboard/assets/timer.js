@@ -12,8 +12,19 @@ const site = document.title.split(' · ').pop()
 let isOver = Date.now() - ahead >= ends
 
 // Beside the page, because a page that nobody looks at is woken too late to tell that time is up.
-const clock = new Worker(timer.dataset.clock)
-clock.onmessage = () => show()
+let wake = (delay) => setTimeout(show, delay)
+try {
+  const clock = new Worker(timer.dataset.clock)
+  const plain = wake
+  wake = (delay) => clock.postMessage(delay)
+  clock.onmessage = () => show()
+  clock.onerror = () => {
+    wake = plain
+    show()
+  }
+} catch {
+  // Then as it can be done without.
+}
 
 const two = (number) => String(number).padStart(2, '0')
 const written = (seconds) => {
@@ -30,7 +41,7 @@ const show = () => {
   if (seconds === 0) return end()
   document.title = `${written(seconds)} · ${timer.dataset.name} · ${site}`
   // Shortly after the next whole second, when there is something else to show.
-  clock.postMessage(((ends - time) % 1000 || 1000) + 5)
+  wake(((ends - time) % 1000 || 1000) + 5)
 }
 
 const end = () => {

@@ -82,12 +82,12 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
             form::check_site(req.headers())?;
             let Ok(body) = body.await;
             let bytes = form::read(body).await?;
-            let token = form::token_in(&bytes);
+            req.extensions_mut().insert(Typed::in_body(&bytes));
             if let Some(sign_in) = &visitor.sign_in {
-                // Before anything is given back, or taken from the browser.
+                // Before anything is taken from the browser. It stays the same when the sign-in is renewed.
+                let token = form::token_in(&bytes);
                 form::check_token(&sign_in.form_token, token.as_deref())?;
             }
-            req.extensions_mut().insert(Typed::in_body(&bytes));
             let member = match visitor.known().await? {
                 Known::Member(member) => member,
                 Known::Nobody(visitor) => return Err(signed_out(&visitor)),
@@ -106,7 +106,9 @@ pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
         sign_in: sign_in_path(HOME),
     };
     let mut answer = html(StatusCode::UNAUTHORIZED, &page, WITH_MODULES);
-    set_cookie(&mut answer, &visitor.dashboard.cookies.forgotten(NAME));
+    if visitor.sign_in.is_some() {
+        set_cookie(&mut answer, &visitor.dashboard.cookies.forgotten(NAME));
+    }
     InternalError::from_response("signed out", answer).into()
 }
 

@@ -72,7 +72,10 @@ impl Frame {
     /// Whether the page is part of a session or a break of now.
     pub(crate) fn is_of_today(&self) -> bool {
         let ends = |end: &str| self.is_in("/sessions") && self.path.ends_with(end);
-        self.is_in("/") || self.is_in("/break") || ends("/finish") || ends("/finished")
+        let is_here = ["/", "/start", "/break"]
+            .iter()
+            .any(|part| self.is_in(part));
+        is_here || ends("/finish") || ends("/finished")
     }
 
     /// Whether the page is in this part of the dashboard.

@@ -167,7 +167,7 @@ impl Member {
 
     /// What surrounds each page, under this title, as this person likes it.
     pub(crate) fn frame(&self, title: &str, data: &UserData) -> Frame {
-        let path = self.visitor.path.split('?').next().unwrap_or_default();
+        let path = self.visitor.request.path();
         Frame::of_member(self, title, path, &data.preferences.theme_preference)
     }
 

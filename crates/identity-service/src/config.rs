@@ -26,7 +26,8 @@ use crate::sso::origins::OriginAllowList;
 pub struct Config {
     /// Where to listen; port 0 picks one.
     pub listen: SocketAddr,
-    /// The public address, which is also the issuer of tokens; `http://` + `listen` when not set.
+    /// The public address, which is also the issuer of tokens; `http://` + `listen` when not set
+    /// (and the loopback address where it listens on all of them).
     #[serde(deserialize_with = "read_url")]
     pub base_url: Option<Url>,
     /// Where the SQLite file and keys that were not configured go.

@@ -30,6 +30,12 @@ pub(crate) fn register(
     if let Some(own) = own.find(|client| client.client_id == CLIENT_ID) {
         // Somebody has registered it already, with more places perhaps.
         let id = own.client_secret.as_ref().map(|_| CLIENT_ID.to_owned());
+        if id.is_none() {
+            log::warn!(
+                "the dashboard is not set up: WORKSESSION__DASHBOARD__CLIENT_ID and WORKSESSION__DASHBOARD__CLIENT_SECRET \
+                 must be those of {CLIENT_ID}, whose secret does not stand in the configuration"
+            );
+        }
         worksession.dashboard.client_id = id;
         worksession.dashboard.client_secret = own.client_secret.clone();
         return;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use actix_web::cookie::time::Duration;
 use actix_web::cookie::{Cookie, SameSite};
+use actix_web::http::header::HOST;
 use actix_web::{HttpRequest, HttpResponse};
 use url::{Host, Url};
 
@@ -13,8 +14,16 @@ use url::{Host, Url};
 pub struct Cookies {
     /// Over https: the prefix keeps other hosts and plain http from setting ours (RFC 6265bis section 4.1.3.2).
     secure: bool,
-    /// Whether a sign-in may be put in a cookie at all: over plain http only on this machine, unless told.
-    pub allowed: bool,
+    /// Where a sign-in may be put in a cookie.
+    sign_ins: SignIns,
+}
+
+/// Over plain http only on this machine, unless the operator says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SignIns {
+    Anywhere,
+    OnThisMachine,
+    Nowhere,
 }
 
 impl Cookies {
@@ -23,15 +32,27 @@ impl Cookies {
     pub fn new(base_url: &str, insecure: bool) -> Self {
         let url = Url::parse(base_url).ok();
         let secure = url.as_ref().is_some_and(|url| url.scheme() == "https");
-        let local = url.is_some_and(|url| match url.host() {
-            Some(Host::Domain(name)) => name == "localhost",
-            Some(Host::Ipv4(address)) => address.is_loopback(),
-            Some(Host::Ipv6(address)) => address.is_loopback(),
-            None => false,
-        });
-        Self {
-            secure,
-            allowed: secure || local || insecure,
+        let is_local = url.as_ref().and_then(Url::host).is_some_and(is_loopback);
+        let sign_ins = match (secure || insecure, is_local) {
+            (true, _) => SignIns::Anywhere,
+            (false, true) => SignIns::OnThisMachine,
+            (false, false) => SignIns::Nowhere,
+        };
+        Self { secure, sign_ins }
+    }
+
+    /// Whether a sign-in may be put in a cookie of whoever sends this request. A service that is meant for this machine
+    /// may well be reached from others: the host that the browser was told says so.
+    #[must_use]
+    pub fn allow(self, req: &HttpRequest) -> bool {
+        match self.sign_ins {
+            SignIns::Anywhere => true,
+            SignIns::Nowhere => false,
+            SignIns::OnThisMachine => {
+                let host = req.headers().get(HOST).and_then(|host| host.to_str().ok());
+                let url = host.and_then(|host| Url::parse(&format!("http://{host}")).ok());
+                url.as_ref().and_then(Url::host).is_some_and(is_loopback)
+            }
         }
     }
 
@@ -80,6 +101,14 @@ impl Cookies {
     }
 }
 
+fn is_loopback(host: Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    }
+}
+
 /// Adds a cookie to an answer.
 pub fn set_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) {
     // What is made here is always a header's text.
@@ -88,25 +117,36 @@ pub fn set_cookie(answer: &mut HttpResponse, cookie: &Cookie<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::test::TestRequest;
+
     use super::*;
 
     #[test]
     fn plain_http_is_for_this_machine_unless_it_was_allowed() {
+        let everywhere = [
+            "id.example.com",
+            "192.0.2.5:8080",
+            "localhost:8080",
+            "[::1]",
+            "127.0.0.1:8080",
+        ];
+        let here = ["localhost:8080", "[::1]", "127.0.0.1:8080"];
         for (address, insecure, allowed, secure) in [
-            ("https://id.example.com", false, true, true),
-            ("http://127.0.0.1:8080", false, true, false),
-            ("http://[::1]:8080", false, true, false),
-            ("http://localhost:8080", false, true, false),
-            ("http://localhost.example.com", false, false, false),
-            ("http://id.example.com", false, false, false),
-            ("http://id.example.com", true, true, false),
+            ("https://id.example.com", false, &everywhere[..], true),
+            ("http://127.0.0.1:8080", false, &here, false),
+            ("http://[::1]:8080", false, &here, false),
+            ("http://localhost:8080", false, &here, false),
+            ("http://localhost.example.com", false, &[], false),
+            ("http://id.example.com", false, &[], false),
+            ("http://id.example.com", true, &everywhere, false),
         ] {
             let cookies = Cookies::new(address, insecure);
-            assert_eq!(
-                (cookies.allowed, cookies.secure),
-                (allowed, secure),
-                "{address}"
-            );
+            let at = |host: &&str| {
+                let request = TestRequest::default().insert_header((HOST, *host));
+                cookies.allow(&request.to_http_request())
+            };
+            let found: Vec<&str> = everywhere.into_iter().filter(at).collect();
+            assert_eq!((&found[..], cookies.secure), (allowed, secure), "{address}");
         }
     }
 

@@ -133,7 +133,7 @@ async fn show(
         call.get::<PlannedSession>(&plan),
         call.get::<One>(&state),
     ))?;
-    if matches!(planned.status.as_str(), "completed" | "partial") {
+    if session.submitted_at.is_some() {
         return match account.is_empty() {
             true => Ok(member.see_other(&format!("/sessions/{id}"))),
             // Another tab was faster. What was typed here may be the better account.

@@ -6,16 +6,17 @@ use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::crypto::random_token;
-use service_kit::http::{Query, endpoint};
+use service_kit::http::{Query, Unread, endpoint};
 use url::Url;
 use web_kit::ReturnTo;
 use web_kit::cookies::set_cookie;
+use web_kit::form;
 use web_kit::text::with_query;
 
 use super::journey::{BROWSER, Journey};
 use super::{CALLBACK, LIFE, NAME, OAuth, Origin, SignIn, TokenError};
 use crate::Dashboard;
-use crate::form::{Empty, Form, step_up};
+use crate::form::step_up;
 use crate::visitor::Visitor;
 
 /// Where somebody goes who came from nowhere in particular.
@@ -48,13 +49,13 @@ async fn begin(
 ) -> Result<HttpResponse, Problem> {
     let dashboard = &visitor.dashboard;
     let oauth = oauth(dashboard)?;
-    check_cookies(dashboard)?;
     let return_to = ReturnTo::parse(query.0.return_to.as_deref(), HOME);
     if query.0.here.is_none() && !is_at(&dashboard.settings.base_url, &req) {
         let pairs = [("return_to", return_to.as_str()), ("here", "1")];
         let path = with_query(SIGN_IN, &pairs);
         return Ok(found(&format!("{}{path}", dashboard.settings.base_url)));
     }
+    check_cookies(&visitor)?;
     let known = dashboard.cookies.read(&req, BROWSER);
     let browser = known.unwrap_or_else(|| random_token().expose_secret().to_owned());
     let journey = Journey::begin(browser.clone(), return_to, dashboard.clock.now());
@@ -104,23 +105,30 @@ async fn arrive(
     Ok(answer)
 }
 
-/// Ends the sign-in here and at the identity service.
-async fn sign_out(form: Form<Empty>) -> actix_web::Result<HttpResponse> {
-    let member = form.member;
-    let dashboard = &member.visitor.dashboard;
-    let has_ended = match &dashboard.oauth {
-        Some(oauth) => end(oauth, &member.sign_in, &member.visitor.origin).await,
-        None => false,
+/// Ends the sign-in here and at the identity service. It needs no token that can still be used.
+async fn sign_out(
+    visitor: Visitor,
+    req: HttpRequest,
+    body: Unread,
+) -> actix_web::Result<HttpResponse> {
+    let dashboard = &visitor.dashboard;
+    form::check_site(req.headers())?;
+    let body = form::read(body).await?;
+    let has_ended = match (&visitor.sign_in, &dashboard.oauth) {
+        (Some(sign_in), Some(oauth)) => {
+            form::check_token(&sign_in.form_token, form::token_in(&body).as_deref())?;
+            end(oauth, sign_in, &visitor.origin).await
+        }
+        (sign_in, _) => sign_in.is_none(),
     };
-    // The browser is to forget it in any case.
-    let done = if has_ended {
-        "/?done=signed-out"
-    } else {
-        "/?done=signed-out-here"
+    let done = match has_ended {
+        true => "/?done=signed-out",
+        false => "/?done=signed-out-here",
     };
     let mut answer = HttpResponse::SeeOther()
         .insert_header((LOCATION, done))
         .finish();
+    // In any case.
     set_cookie(&mut answer, &dashboard.cookies.forgotten(NAME));
     Ok(answer)
 }
@@ -150,8 +158,8 @@ fn oauth(dashboard: &Dashboard) -> Result<&OAuth, Problem> {
 }
 
 /// Refuses to sign anybody in where the cookie could be read on its way.
-fn check_cookies(dashboard: &Dashboard) -> Result<(), Problem> {
-    match dashboard.cookies.allowed {
+fn check_cookies(visitor: &Visitor) -> Result<(), Problem> {
+    match visitor.dashboard.cookies.allow(&visitor.request) {
         true => Ok(()),
         false => Err(Problem::new(
             StatusCode::FORBIDDEN,

@@ -49,6 +49,8 @@ struct Working {
     username: String,
     what: String,
     until: String,
+    /// The same for programs.
+    leaves: String,
 }
 
 /// Shows a team.
@@ -109,6 +111,7 @@ fn working(activity: &TeamActivity, face: Clockface) -> Vec<Working> {
         username: session.user.username.clone(),
         what: format!("{}, {}", session.category, session.project.name),
         until: face.time(&session.expected_end_at),
+        leaves: text::machine(&session.expected_end_at),
     });
     working.collect()
 }

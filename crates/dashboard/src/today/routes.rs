@@ -56,7 +56,7 @@ struct SetupPage<'a> {
 /// The first page, for whoever comes.
 async fn today(visitor: Visitor, query: Query<TodayQuery>) -> actix_web::Result<HttpResponse> {
     if visitor.dashboard.oauth.is_none() {
-        return Ok(set_up(&visitor.dashboard));
+        return Ok(set_up(&visitor));
     }
     let notices = Notices::done(query.0.done.as_deref());
     let member = match visitor.known().await? {
@@ -168,12 +168,13 @@ fn land(dashboard: &Dashboard, notices: Notices) -> HttpResponse {
     html(StatusCode::OK, &page, WITH_MODULES)
 }
 
-fn set_up(dashboard: &Dashboard) -> HttpResponse {
+fn set_up(visitor: &Visitor) -> HttpResponse {
+    let dashboard = &visitor.dashboard;
     let page = SetupPage {
         frame: Frame::of_nobody(dashboard, "Not set up yet"),
         redirect_uri: dashboard.settings.redirect_uri(),
         base_url: &dashboard.settings.base_url,
-        allowed: dashboard.cookies.allowed,
+        allowed: dashboard.cookies.allow(&visitor.request),
     };
     html(StatusCode::OK, &page, WITH_MODULES)
 }

@@ -33,9 +33,9 @@ impl Cookies {
         Self(web_kit::Cookies::new(base_url, insecure))
     }
 
-    /// Whether a sign-in may be put in a cookie at all.
-    pub(super) fn allowed(self) -> bool {
-        self.0.allowed
+    /// Whether a sign-in may be put in a cookie of whoever sends this request.
+    pub(super) fn allow(self, req: &HttpRequest) -> bool {
+        self.0.allow(req)
     }
 
     /// The value that a request carries, if it carries it once.

@@ -169,7 +169,7 @@ pub(super) async fn sign_out(form: Form<Empty>, origin: Origin) -> actix_web::Re
 
 /// Refuses to sign anybody in where the cookie could be read on its way.
 pub(super) fn check_cookies(visitor: &Visitor) -> Result<(), Problem> {
-    if visitor.app.cookies.allowed() {
+    if visitor.may_sign_in {
         return Ok(());
     }
     Err(Problem::new(

@@ -36,6 +36,8 @@ pub(crate) struct Visitor {
     forms: String,
     /// Whether the browser has to be given that first.
     is_new: bool,
+    /// Whether a sign-in may be put in a cookie where this browser came to.
+    pub(super) may_sign_in: bool,
     path: String,
 }
 
@@ -73,6 +75,7 @@ impl Visitor {
         let known = known.filter(|value| value.len() == 43);
         Ok(Self {
             is_new: known.is_none(),
+            may_sign_in: app.cookies.allow(req),
             forms: known.unwrap_or_else(|| random_token().expose_secret().to_owned()),
             path: req
                 .uri()

@@ -1,4 +1,6 @@
 // What is wrong with the page as it stands, in sentences. Called with the width it is shown at.
+// What fades over is looked at when it has.
+for (const animation of document.getAnimations()) animation.finish()
 const width = arguments[0]
 const wrong = []
 const all = (selector) => [...document.querySelectorAll(selector)]

@@ -61,6 +61,14 @@ impl Site {
         (name.to_owned(), password.to_owned())
     }
 
+    /// As [`Self::plain`], with a public address that no sign-in may be sent to.
+    pub async fn elsewhere() -> Self {
+        Self::start(
+            None,
+            &[("WORKSESSION__BASE_URL", "http://work.example.com")],
+        )
+    }
+
     /// As [`Self::plain`], and with leave to call a chat on this machine.
     pub async fn beside_its_chat() -> Self {
         Self::start(None, &LOCAL)

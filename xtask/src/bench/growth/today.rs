@@ -4,8 +4,10 @@ use super::visitor::Visitor;
 use super::{Backend, PASSWORD, READER, Size, fill, identity, register, worksession};
 use crate::bench::per_mille;
 use crate::cmd::{Result, fail, run};
+use crate::http::Client;
 use crate::servers::{Postgres, PrivateRabbit};
 use crate::system::{self, Program};
+use serde_json::{Value, json};
 use std::time::Instant;
 
 /// Milliseconds until the page is there, from the request on.
@@ -29,11 +31,12 @@ pub(crate) struct Options {
 }
 
 /// What is asked for, and whether the limit holds for it.
-const PAGES: [(&str, &str, bool); 4] = [
+const PAGES: [(&str, &str, bool); 5] = [
     ("Today", "/", true),
     ("Look back", "/look-back", false),
     ("Look back, the list", "/look-back/sessions", false),
     ("Leaderboard", "/leaderboard", false),
+    ("Team", "/team/{team}", false),
 ];
 
 pub(crate) fn today(options: &Options) -> Result {
@@ -105,7 +108,7 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
     )?;
     let identity = identity(folder, &rabbit, Some(&settings))?;
     let address = identity.address("identity")?;
-    register(address)?;
+    let token = register(address)?;
     let size = Size {
         own: options.own,
         own_each_day: 8,
@@ -114,6 +117,7 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
     };
     let service = worksession_with(&url, &size, (folder, &rabbit, address))?;
     let dashboard = service.address("worksession")?;
+    let team = begin(address, dashboard, &token)?;
     let mut visitor = Visitor::sign_in(dashboard, READER, PASSWORD)?;
     println!(
         "{database}: {} sessions, of them {} of who looks",
@@ -121,6 +125,7 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
     );
     let mut rows = Vec::new();
     for (page, path, is_limited) in PAGES {
+        let path = path.replace("{team}", &team);
         let times = times(
             &mut visitor,
             &format!("{dashboard}{path}"),
@@ -136,6 +141,24 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
         });
     }
     Ok(rows)
+}
+
+/// Has the reader make a team with a project and start a session on it, and gives the team's slug.
+fn begin(identity: &str, worksession: &str, token: &str) -> Result<String> {
+    let slug = "bench".to_owned();
+    let team = json!({"name": "Bench", "slug": slug});
+    let team = Client::new(identity, token).call("POST", "/api/teams", &team)?;
+    let project = json!({"team_id": team.pointer("/team/id"), "name": "Bench"});
+    let mut client = Client::new(worksession, token);
+    let project = client.call("POST", "/api/team-projects", &project)?;
+    let project = project
+        .pointer("/id")
+        .and_then(Value::as_i64)
+        .unwrap_or_default();
+    let plan =
+        json!({"category": "category 1", "duration": 480, "project_id": format!("team_{project}")});
+    client.call("POST", "/api/session/start", &plan)?;
+    Ok(slug)
 }
 
 /// A service on a database of this size.

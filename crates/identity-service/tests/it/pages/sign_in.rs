@@ -61,6 +61,11 @@ async fn a_sign_in_over_plain_http_is_for_this_machine_unless_it_was_allowed() {
     let page = browser.get("/login").await.expect(403);
     let page = page.says("Signing in with a browser takes https here");
     assert!(page.forms("/login").is_empty());
+    // One that is meant for this machine, and reached from another.
+    let identity = Identity::start().await;
+    let call = identity.api.get("/login").header("host", "192.0.2.5:8080");
+    let call = call.header("accept", "text/html");
+    assert_eq!(call.send().await.status, 403);
     let identity = Identity::start_with(|config| {
         config.allow_insecure_cookies = true;
         public("http://id.example.com")(config);

@@ -27,7 +27,10 @@ pub async fn with(mut identity: Value) -> System {
     }]);
     System::with(Options {
         identity,
-        worksession: json!({"dashboard": {"client_id": "dashboard", "client_secret": SECRET}}),
+        worksession: json!({
+            "dashboard": {"client_id": "dashboard", "client_secret": SECRET},
+            "sweep_seconds": 1,
+        }),
         ..Options::default()
     })
     .await

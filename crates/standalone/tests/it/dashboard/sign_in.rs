@@ -261,6 +261,8 @@ async fn who_signs_out_while_the_identity_service_is_away_is_told_what_is_left_t
     system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
     let page = browser.get("/").await;
+    // Not even a sign-in whose token would have to be renewed first.
+    system.minutes_pass(24 * 60);
     system.stop_identity().await;
     let form = page.form("/sign-out");
     let page = browser.submit(&page, form).await.expect(200);

@@ -155,6 +155,42 @@ async fn what_two_tabs_wrote_is_both_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_two_tabs_wrote_of_a_session_that_was_given_up_is_both_kept() {
+    let system = system().await;
+    let ada = system.register_user("ada").await;
+    let session = system.started(&ada, "none").await;
+    let mut browser = Browser::of(&system, "ada").await;
+    system.minutes_pass(14 * 60);
+    let path = format!("/sessions/{session}/finish");
+    let given_up = test_kit::wait_until(
+        "the sweeper",
+        std::time::Duration::from_secs(20),
+        async || {
+            let page = browser.get(&path).await;
+            page.text()
+                .contains("This session was given up")
+                .then_some(page)
+        },
+    );
+    let page = given_up.await;
+    let form = page.form(&path).set("note", "The short account");
+    let late = page.form(&path).set("note", "The long account");
+    browser
+        .submit(&page, form)
+        .await
+        .expect(200)
+        .says("Your note is kept");
+    let page = browser.submit(&page, late).await.expect(409);
+    let record = page.form(&format!("/sessions/{session}"));
+    assert_eq!(record.value("note"), "The long account");
+    browser
+        .submit(&page, record)
+        .await
+        .expect(200)
+        .says("The session is saved.");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_session_that_the_next_one_ended_ends_where_that_began() {
     let system = system().await;
     let ada = system.register_user("ada").await;

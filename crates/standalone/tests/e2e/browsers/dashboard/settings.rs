@@ -1,0 +1,83 @@
+use std::time::Duration;
+
+use super::{choose, dashboard, go, says};
+use crate::browser::Browser;
+use crate::site::Site;
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
+async fn somebody_changes_how_the_dashboard_is() {
+    let site = Site::plain().await;
+    site.register("mia").await;
+    let browser = dashboard(&site, "mia").await;
+    browser.follow("Settings").await;
+    browser.sees("Settings").await;
+    browser.look("settings").await;
+    choose(&browser, "Time zone", "Asia/Tokyo").await;
+    browser.press("Change the time zone").await;
+    says(
+        &browser,
+        "The time zone is changed.",
+        Duration::from_secs(20),
+    )
+    .await;
+    // The first change from the default is free.
+    choose(&browser, "Time zone", "Europe/Paris").await;
+    browser.press("Change the time zone").await;
+    says(&browser, "Europe/Paris", Duration::from_secs(20)).await;
+    choose(&browser, "Time zone", "Europe/Berlin").await;
+    browser.press("Change the time zone").await;
+    says(
+        &browser,
+        "can be changed once a day",
+        Duration::from_secs(20),
+    )
+    .await;
+    choose(&browser, "Colours", "dark").await;
+    browser.fill("Minutes of a session", "50").await;
+    browser.press("Save").await;
+    says(
+        &browser,
+        "Your preferences are saved.",
+        Duration::from_secs(20),
+    )
+    .await;
+    let scheme = "return getComputedStyle(document.documentElement).colorScheme";
+    assert_eq!(browser.script(scheme, &[]).await, "dark");
+    browser.follow("Projects").await;
+    browser.sees("Your projects").await;
+    browser.fill("Name", "Memoirs").await;
+    browser.press("Make the project").await;
+    says(&browser, "The project is saved.", Duration::from_secs(20)).await;
+    browser.look("projects").await;
+    browser.follow("Memoirs").await;
+    browser.sees("Memoirs").await;
+    browser.look("project").await;
+    browser.follow("Your projects").await;
+    browser.sees("Your projects").await;
+    browser.follow("Webhooks").await;
+    browser.sees("Webhooks").await;
+    browser.look("webhooks").await;
+    browser.fill("Address", "https://hooks.example.com/x").await;
+    browser.press("Make it").await;
+    browser.sees("The webhook's secret").await;
+    browser.look("webhook-secret").await;
+    browser.follow("I have put it there").await;
+    browser.sees("Webhook").await;
+    browser.look("webhook").await;
+    browser.press("Delete").await;
+    browser.sees("Webhooks").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
+async fn whoever_runs_it_is_told_how_to_set_the_dashboard_up() {
+    // Nobody can be signed in there: the client is not registered.
+    let site = Site::elsewhere().await;
+    let browser = Browser::start(&site).await;
+    go(&site, &browser, "/").await;
+    browser.sees("The dashboard is not set up yet").await;
+    browser.look("dashboard-setup").await;
+    browser.close().await;
+}

@@ -1,20 +1,23 @@
 -- Events that wait for the broker, written in the transaction of the change they tell of.
 CREATE TABLE outbox (
-    id TEXT PRIMARY KEY,
+    id TEXT NOT NULL,
     exchange TEXT NOT NULL,
     routing_key TEXT NOT NULL,
     body TEXT NOT NULL,
     created_at TIMESTAMP NOT NULL,
     state TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'unroutable')),
-    available_at TIMESTAMP NOT NULL,
-    lease_owner TEXT,
-    -- Leases since it was last given back: the second one says that the first ran out.
-    attempts BIGINT NOT NULL DEFAULT 0
+    -- One index serves what waits, by age, and what no queue wanted.
+    PRIMARY KEY (state, id)
 );
--- By age alone: a lease then changes nothing that is indexed.
-CREATE INDEX outbox_waiting ON outbox (id) WHERE state = 'pending';
--- So that looking for what no queue wanted costs nothing while there is none.
-CREATE INDEX outbox_unroutable ON outbox (id) WHERE state = 'unroutable';
+
+-- Events that are being published, as ranges of ids with both ends: holding rows and letting them go changes none.
+CREATE TABLE outbox_leases (
+    first_id TEXT PRIMARY KEY,
+    last_id TEXT NOT NULL,
+    -- What was taken at once, and is let go at once.
+    batch_id TEXT NOT NULL,
+    expires_at TIMESTAMP NOT NULL
+);
 
 -- Events that a consumer has taken in, so that a second delivery changes nothing.
 CREATE TABLE inbox (

@@ -2,23 +2,22 @@
 //! the relay leases rows, publishes them outside any transaction, and deletes what was confirmed.
 
 mod aside;
-
-use std::time::Duration;
+mod leases;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use diesel::dsl::sql;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Text, Timestamp};
+use diesel::sql_types::{Array, Bool, Text, Timestamp};
 use event_types::{Event, EventData};
 use uuid::{NoContext, Uuid};
 
 use crate::count::count_some;
 use crate::schema::outbox;
-use crate::{Db, on_backend, prepared};
+use crate::{Db, prepared};
 
 pub use aside::{
     UnroutableRow, count_unroutable, drop_unroutable, list_unroutable, retry_unroutable,
 };
+pub use leases::{end_lease, is_any_due, lease};
 
 const PENDING: &str = "pending";
 const UNROUTABLE: &str = "unroutable";
@@ -39,7 +38,7 @@ pub struct NewOutboxRow {
 }
 
 /// An event that was leased to a relay.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone)]
 pub struct OutboxRow {
     /// The event's id.
     pub id: String,
@@ -126,8 +125,6 @@ pub fn insert(db: &mut Db, row: &NewOutboxRow) -> QueryResult<()> {
             outbox::body.eq(&row.body),
             outbox::created_at.eq(row.created_at),
             outbox::state.eq(PENDING),
-            outbox::available_at.eq(row.created_at),
-            outbox::attempts.eq(0),
         ))
         .execute(db)
         .map(drop)
@@ -147,8 +144,8 @@ pub fn insert_all(db: &mut Db, rows: &[NewOutboxRow]) -> QueryResult<()> {
             let bodies: Vec<&str> = rows.iter().map(|row| row.body.as_str()).collect();
             let times: Vec<NaiveDateTime> = rows.iter().map(|row| row.created_at).collect();
             prepared::<Bool>(
-                "INSERT INTO outbox (id, exchange, routing_key, body, created_at, available_at) \
-                 SELECT id, exchange, routing_key, body, at, at FROM unnest(",
+                "INSERT INTO outbox (id, exchange, routing_key, body, created_at) \
+                 SELECT id, exchange, routing_key, body, at FROM unnest(",
             )
             .bind::<Array<Text>, _>(ids)
             .sql(", ")
@@ -167,72 +164,28 @@ pub fn insert_all(db: &mut Db, rows: &[NewOutboxRow]) -> QueryResult<()> {
     }
 }
 
-/// Leases up to `limit` rows that nobody holds, the oldest first, those behind the id `after`, in one statement.
-///
-/// Of several relays each gets rows of its own. A lease that runs out makes its rows free again. No column changes that
-/// is indexed: on PostgreSQL the new version of a row then stays on its page and costs no entry in any index.
-///
-/// # Errors
-/// Any database error.
-pub fn lease(
-    db: &mut Db,
-    owner: &str,
-    now: NaiveDateTime,
-    lease: Duration,
-    limit: i64,
-    after: &str,
-) -> QueryResult<Vec<OutboxRow>> {
-    // The lock is skipped, not waited for: other relays' rows are none of ours.
-    let (these, end) = match db {
-        Db::Pg(_) => ("= ANY(ARRAY(", " FOR UPDATE SKIP LOCKED))"),
-        Db::Sqlite(_) => ("IN (", ")"),
-    };
-    let leased = prepared::<(Text, Text, Text, Text, Bool)>("UPDATE outbox SET available_at = ")
-        .bind::<Timestamp, _>(now + lease)
-        .sql(", lease_owner = ")
-        .bind::<Text, _>(owner)
-        .sql(", attempts = attempts + 1 WHERE id ")
-        .sql(these)
-        .sql("SELECT id FROM outbox WHERE state = 'pending' AND available_at <= ")
-        .bind::<Timestamp, _>(now)
-        .sql(" AND id > ")
-        .bind::<Text, _>(after)
-        .sql(" ORDER BY id LIMIT ")
-        .bind::<BigInt, _>(limit)
-        .sql(end)
-        .sql(" RETURNING id, exchange, routing_key, body, attempts > 1");
-    let mut rows: Vec<OutboxRow> = on_backend!(db, conn => leased.load(conn))?;
-    rows.sort_by(|a, b| a.id.cmp(&b.id));
-    Ok(rows)
-}
-
 /// Deletes rows that the broker confirmed. A row that another relay leased meanwhile goes too: it is out.
 ///
 /// # Errors
 /// Any database error.
 pub fn delete(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
-    on_backend!(db, conn => diesel::delete(outbox::table.filter(outbox::id.eq_any(ids))).execute(conn))
-}
-
-/// Gives rows back that could not be published, to be tried again at `available_at`; only those that `owner` still holds.
-///
-/// # Errors
-/// Any database error.
-pub fn release(
-    db: &mut Db,
-    owner: &str,
-    ids: &[String],
-    available_at: NaiveDateTime,
-) -> QueryResult<usize> {
-    let ours = outbox::lease_owner.eq(owner);
-    let free = (
-        outbox::available_at.eq(available_at),
-        outbox::lease_owner.eq(None::<String>),
-        outbox::attempts.eq(0),
-    );
-    on_backend!(db, conn => diesel::update(outbox::table.filter(outbox::id.eq_any(ids)).filter(ours))
-        .set(free)
-        .execute(conn))
+    let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
+        return Ok(0);
+    };
+    match db {
+        // Told so, PostgreSQL walks through the range once; it would look each id up by itself.
+        Db::Pg(conn) => {
+            prepared::<Bool>("DELETE FROM outbox WHERE state = 'pending' AND id BETWEEN ")
+                .bind::<Text, _>(first)
+                .sql(" AND ")
+                .bind::<Text, _>(last)
+                .sql(" AND id || '' = ANY(")
+                .bind::<Array<Text>, _>(ids)
+                .sql(")")
+                .execute(conn)
+        }
+        Db::Sqlite(conn) => diesel::delete(pending(ids)).execute(conn),
+    }
 }
 
 /// Sets rows aside that no queue wanted; they are kept for whoever mends the topology.
@@ -240,7 +193,7 @@ pub fn release(
 /// # Errors
 /// Any database error.
 pub fn mark_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
-    diesel::update(outbox::table.filter(outbox::id.eq_any(ids)))
+    diesel::update(pending(ids))
         .set(outbox::state.eq(UNROUTABLE))
         .execute(db)
 }
@@ -251,9 +204,9 @@ pub fn mark_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
 /// Any database error.
 pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
     let pending = count_some(db, "outbox WHERE state = 'pending'")?;
-    // Ids sort by time, and only they are indexed.
+    // Ids sort by time.
     let oldest = outbox::table
-        .filter(is_pending())
+        .filter(outbox::state.eq(PENDING))
         .order(outbox::id)
         .select(outbox::created_at)
         .first(db)
@@ -266,21 +219,13 @@ pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
     })
 }
 
-/// Whether a row can be leased. Looks past those that are under way, of which there are few.
-///
-/// # Errors
-/// Any database error.
-pub fn is_any_due(db: &mut Db, now: NaiveDateTime) -> QueryResult<bool> {
-    let due = outbox::table
-        .filter(is_pending().and(outbox::available_at.le(now)))
-        .order(outbox::id)
-        .select(outbox::id)
-        .first::<String>(db)
-        .optional()?;
-    Ok(due.is_some())
-}
+type Pending<'a> = diesel::dsl::Filter<
+    diesel::dsl::Filter<outbox::table, diesel::dsl::Eq<outbox::state, &'static str>>,
+    diesel::dsl::EqAny<outbox::id, &'a [String]>,
+>;
 
-/// Written out rather than bound: only then does SQLite see that the index of what waits serves it.
-fn is_pending() -> diesel::expression::SqlLiteral<diesel::sql_types::Bool> {
-    sql("outbox.state = 'pending'")
+fn pending(ids: &[String]) -> Pending<'_> {
+    outbox::table
+        .filter(outbox::state.eq(PENDING))
+        .filter(outbox::id.eq_any(ids))
 }

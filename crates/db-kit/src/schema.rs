@@ -1,4 +1,4 @@
-// The two tables that every service with events has; the same definition stands in `sql/`.
+// The tables that every service with events has; the same definition stands in `sql/`.
 #![allow(missing_docs, reason = "columns are documented in sql/")]
 
 diesel::table! {
@@ -10,15 +10,21 @@ diesel::table! {
 }
 
 diesel::table! {
-    outbox (id) {
+    outbox (state, id) {
         id -> Text,
         exchange -> Text,
         routing_key -> Text,
         body -> Text,
         created_at -> Timestamp,
         state -> Text,
-        available_at -> Timestamp,
-        lease_owner -> Nullable<Text>,
-        attempts -> BigInt,
+    }
+}
+
+diesel::table! {
+    outbox_leases (first_id) {
+        first_id -> Text,
+        last_id -> Text,
+        batch_id -> Text,
+        expires_at -> Timestamp,
     }
 }

@@ -181,8 +181,8 @@ fn tell(options: &Options, chat: &Chat, database: &str, round: usize) -> Result<
     // One statement, one transaction: all of it is there at once.
     Postgres::execute(
         database,
-        "INSERT INTO outbox (id, exchange, routing_key, body, created_at, available_at) \
-         SELECT event_id, 'work.events', 'session.started.v1', body, now() AT TIME ZONE 'utc', now() AT TIME ZONE 'utc' FROM round",
+        "INSERT INTO outbox (id, exchange, routing_key, body, created_at) \
+         SELECT event_id, 'work.events', 'session.started.v1', body, now() AT TIME ZONE 'utc' FROM round",
     )?;
     let committed = Instant::now();
     while chat.accepted().0 < wanted {

@@ -19,7 +19,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep, sleep_
 use crate::Publisher;
 use crate::pause::Pause;
 use metrics::Metrics;
-use outbox::{Batch, Outbox, Settled};
+use outbox::{Outbox, Settled};
 
 /// How long after a wake the relay waits for more to come, so that a burst is one transaction.
 const GATHER: Duration = Duration::from_millis(5);
@@ -132,10 +132,10 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
             let leased = outbox.lease(woken).await;
             next_poll = Instant::now() + outbox.options.poll;
             match leased {
-                Ok(Batch { rows, more }) => {
-                    woken = more;
-                    if !rows.is_empty() {
-                        under_way.spawn(Arc::clone(&outbox).publish(rows));
+                Ok(batch) => {
+                    woken = batch.more;
+                    if !batch.rows.is_empty() {
+                        under_way.spawn(Arc::clone(&outbox).publish(batch));
                     }
                 }
                 Err(error) => {
@@ -159,9 +159,12 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
             _ = observe.tick() => outbox.observe().await,
             Some(settled) = under_way.join_next() => {
                 // A panic there leaves its rows to their lease.
-                let Ok(Settled { some_confirmed, some_kept, connected }) = settled else { continue };
+                let Ok(Settled { some_confirmed, some_kept, some_late, connected }) = settled else { continue };
                 if some_confirmed {
                     pause.reset();
+                }
+                if some_late {
+                    next_poll = Instant::now();
                 }
                 if some_kept {
                     // Those rows are free again at once; what has to wait is this relay.

@@ -17,14 +17,14 @@ pub(super) struct Outbox {
     pub(super) publisher: Publisher,
     pub(super) options: RelayOptions,
     metrics: Option<Metrics>,
-    /// Who holds the leases: this relay, in this run of its process.
-    owner: String,
     /// The last row that a queue refused: it is free again at once, and older than all that other queues wait for.
     refused: Mutex<String>,
 }
 
 /// Rows that were leased together.
 pub(super) struct Batch {
+    /// What the lease goes by.
+    id: String,
     pub(super) rows: Vec<OutboxRow>,
     /// There is probably more.
     pub(super) more: bool,
@@ -35,11 +35,14 @@ pub(super) struct Settled {
     pub(super) some_confirmed: bool,
     /// Rows stay in the outbox to be tried again.
     pub(super) some_kept: bool,
+    /// Rows may have been committed meanwhile that the lease kept from everybody.
+    pub(super) some_late: bool,
     pub(super) connected: bool,
 }
 
 #[derive(Default)]
 struct Sorted {
+    batch_id: String,
     out: Vec<String>,
     aside: Vec<String>,
     kept: Vec<String>,
@@ -53,13 +56,11 @@ impl Outbox {
         options: RelayOptions,
         metrics: Option<Metrics>,
     ) -> Self {
-        let owner = Uuid::now_v7().to_string();
         Self {
             pool,
             publisher,
             options,
             metrics,
-            owner,
             refused: Mutex::default(),
         }
     }
@@ -75,17 +76,19 @@ impl Outbox {
                 .await?
         {
             return Ok(Batch {
+                id: String::new(),
                 rows: Vec::new(),
                 more: false,
             });
         }
-        let (owner, lease, limit) = (self.owner.clone(), self.options.lease, self.options.batch);
+        let id = Uuid::now_v7().to_string();
+        let (batch_id, lease, limit) = (id.clone(), self.options.lease, self.options.batch);
         let after = std::mem::take(&mut *self.refused());
         let from_start = after.is_empty();
         let rows: Vec<OutboxRow> = self
             .pool
-            .write_one::<_, DbError, _>(move |db| {
-                Ok(outbox::lease(db, &owner, now, lease, limit, &after)?)
+            .write_tx::<_, DbError, _>(move |db| {
+                Ok(outbox::lease(db, &batch_id, now, lease, limit, &after)?)
             })
             .await?;
         let full = i64::try_from(rows.len()).is_ok_and(|leased| leased >= limit);
@@ -96,16 +99,17 @@ impl Outbox {
                 .duplicates
                 .inc_by(count(rows.iter().filter(|row| row.reclaimed)));
         }
-        Ok(Batch { rows, more })
+        Ok(Batch { id, rows, more })
     }
 
     /// Publishes leased rows and writes down what became of them.
-    pub(super) async fn publish(self: Arc<Self>, rows: Vec<OutboxRow>) -> Settled {
+    pub(super) async fn publish(self: Arc<Self>, batch: Batch) -> Settled {
         // What outlives its lease belongs to whoever takes it next.
         let until = Instant::now() + self.options.lease;
-        let (messages, mut aside): (Vec<_>, Vec<_>) = (Vec::with_capacity(rows.len()), Vec::new());
-        let mut messages = messages;
-        for row in rows {
+        // The lease of one row covers no other.
+        let some_late = batch.rows.len() > 1;
+        let (mut messages, mut aside) = (Vec::with_capacity(batch.rows.len()), Vec::new());
+        for row in batch.rows {
             match message(&row) {
                 Some(message) => messages.push(message),
                 None => {
@@ -125,6 +129,7 @@ impl Outbox {
             .collect();
         let outcomes = self.publisher.publish_batch(messages).await;
         let mut sorted = Sorted {
+            batch_id: batch.id,
             aside,
             connected: true,
             ..Sorted::default()
@@ -135,6 +140,7 @@ impl Outbox {
         let settled = Settled {
             some_confirmed: !sorted.out.is_empty(),
             some_kept: !sorted.kept.is_empty(),
+            some_late,
             connected: sorted.connected,
         };
         if let Some(last) = sorted.kept.iter().max() {
@@ -209,18 +215,8 @@ impl Outbox {
     async fn write_down(&self, sorted: Arc<Sorted>, until: Instant) {
         let mut pause = Pause::new(Duration::from_millis(50), Duration::from_secs(2));
         loop {
-            let (rows, owner, now) = (
-                Arc::clone(&sorted),
-                self.owner.clone(),
-                (self.options.now)(),
-            );
-            let work = move |db: &mut Db| write_down(db, &owner, &rows, now);
-            // Nearly always all of them are out, which is one statement and needs no transaction around it.
-            let written = if sorted.aside.is_empty() && sorted.kept.is_empty() {
-                self.pool.write_one(work).await
-            } else {
-                self.pool.write_tx(work).await
-            };
+            let rows = Arc::clone(&sorted);
+            let written = self.pool.write_tx(move |db| write_down(db, &rows)).await;
             let Err(error) = written else { return };
             if Instant::now() >= until {
                 log::error!(
@@ -249,21 +245,13 @@ impl Outbox {
     }
 }
 
-fn write_down(
-    db: &mut Db,
-    owner: &str,
-    rows: &Sorted,
-    now: chrono::NaiveDateTime,
-) -> Result<(), DbError> {
-    if !rows.out.is_empty() {
-        outbox::delete(db, &rows.out)?;
+/// What is neither out nor set aside is free with the end of the lease.
+fn write_down(db: &mut Db, sorted: &Sorted) -> Result<(), DbError> {
+    outbox::delete(db, &sorted.out)?;
+    if !sorted.aside.is_empty() {
+        outbox::mark_unroutable(db, &sorted.aside)?;
     }
-    if !rows.aside.is_empty() {
-        outbox::mark_unroutable(db, &rows.aside)?;
-    }
-    if !rows.kept.is_empty() {
-        outbox::release(db, owner, &rows.kept, now)?;
-    }
+    outbox::end_lease(db, &sorted.batch_id)?;
     Ok(())
 }
 

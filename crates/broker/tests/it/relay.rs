@@ -34,7 +34,12 @@ fn outbox_of(db: &TestDb) -> Pool {
 
 async fn put(pool: &Pool, routing_key: &'static str, rows: usize, now: NaiveDateTime) -> Vec<Uuid> {
     let ids: Vec<Uuid> = (0..rows).map(|_| Uuid::now_v7()).collect();
-    let written = ids.clone();
+    put_these(pool, routing_key, &ids, now).await;
+    ids
+}
+
+async fn put_these(pool: &Pool, routing_key: &'static str, ids: &[Uuid], now: NaiveDateTime) {
+    let written = ids.to_vec();
     pool.write_tx::<_, DbError, _>(move |db| {
         for id in written {
             let row = NewOutboxRow {
@@ -50,7 +55,6 @@ async fn put(pool: &Pool, routing_key: &'static str, rows: usize, now: NaiveDate
     })
     .await
     .unwrap();
-    ids
 }
 
 async fn stats(pool: &Pool) -> OutboxStats {
@@ -233,6 +237,40 @@ async fn stopping_a_relay_settles_what_is_under_way() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     relay.stop().await;
     assert_eq!(stats(&pool).await.pending, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_commits_late_inside_a_lease_is_published_as_soon_as_that_ends() {
+    let (db, now) = (TestDb::empty("relay"), clock());
+    let pool = outbox_of(&db);
+    let broker = Broker::memory();
+    let counts = Counts::default();
+    let counting = Arc::clone(&counts);
+    let consumer = broker.consume(
+        Queue::WorksessionFeedback,
+        ConsumeOptions::default(),
+        move |delivery| {
+            *counting.lock().unwrap().entry(delivery.id).or_default() += 1;
+            async {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                Verdict::Ack
+            }
+        },
+    );
+    let [first, late, last] = [(); 3].map(|()| Uuid::now_v7());
+    put_these(&pool, "notification.delivered.v1", &[first, last], now()).await;
+    let options = RelayOptions {
+        poll: 2 * PATIENCE,
+        ..RelayOptions::new("test", now.clone())
+    };
+    let relay = Relay::spawn(pool.clone(), broker.publisher(), options, &Registry::new());
+    let under_way = async || (counts.lock().unwrap().len() == 2).then_some(());
+    wait_until("the first ones to be under way", PATIENCE, under_way).await;
+    // By another process: nobody wakes the relay.
+    put_these(&pool, "notification.delivered.v1", &[late], now()).await;
+    emptied(&pool).await;
+    assert!(counts.lock().unwrap().values().all(|&copies| copies == 1));
+    tokio::join!(relay.stop(), consumer.stop());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

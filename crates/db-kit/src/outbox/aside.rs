@@ -25,7 +25,10 @@ pub struct UnroutableRow {
 /// # Errors
 /// Any database error.
 pub fn count_unroutable(db: &mut Db) -> QueryResult<i64> {
-    outbox::table.filter(is_unroutable()).count().get_result(db)
+    outbox::table
+        .filter(outbox::state.eq(UNROUTABLE))
+        .count()
+        .get_result(db)
 }
 
 /// Rows that were set aside, in the order of their ids, which is that of time; those behind `after`.
@@ -38,7 +41,7 @@ pub fn list_unroutable(
     limit: i64,
 ) -> QueryResult<Vec<UnroutableRow>> {
     outbox::table
-        .filter(is_unroutable())
+        .filter(outbox::state.eq(UNROUTABLE))
         .filter(outbox::id.gt(after.unwrap_or_default()))
         .order(outbox::id)
         .limit(limit)
@@ -56,14 +59,9 @@ pub fn list_unroutable(
 ///
 /// # Errors
 /// Any database error.
-pub fn retry_unroutable(db: &mut Db, ids: &[&str], now: NaiveDateTime) -> QueryResult<usize> {
+pub fn retry_unroutable(db: &mut Db, ids: &[&str]) -> QueryResult<usize> {
     diesel::update(unroutable(ids))
-        .set((
-            outbox::state.eq(PENDING),
-            outbox::available_at.eq(now),
-            outbox::lease_owner.eq(None::<String>),
-            outbox::attempts.eq(0),
-        ))
+        .set(outbox::state.eq(PENDING))
         .execute(db)
 }
 
@@ -84,9 +82,4 @@ fn unroutable<'a>(ids: &[&'a str]) -> Unroutable<'a> {
     outbox::table
         .filter(outbox::state.eq(UNROUTABLE))
         .filter(outbox::id.eq_any(ids.to_vec()))
-}
-
-/// Written out rather than bound, so that SQLite sees the index that serves it.
-fn is_unroutable() -> diesel::expression::SqlLiteral<diesel::sql_types::Bool> {
-    diesel::dsl::sql("outbox.state = 'unroutable'")
 }

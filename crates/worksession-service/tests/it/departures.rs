@@ -31,7 +31,7 @@ fn about<'a>(rows: &'a [Row], sessions: &[String]) -> Vec<&'a Row> {
 
 /// What lies there apart from what is on its way from one part to the other.
 fn lasting(rows: Vec<Row>) -> Vec<Row> {
-    let passing = ["inbox", "outbox", "teams", "departures"];
+    let passing = ["inbox", "outbox", "outbox_leases", "teams", "departures"];
     rows.into_iter()
         .filter(|row| !passing.contains(&row.table.as_str()))
         .collect()

@@ -76,9 +76,9 @@ fn beside_sessions() -> String {
            'suspect', {told}, 'cleared' FROM n; \
          INSERT INTO notifications (event_id, session_id, outcome, settled_at) \
           {many} SELECT 'told-' || i, '00000000-0000-7000-a000-' || (100000000000 + i), 'delivered', {told} FROM n; \
-         INSERT INTO outbox (id, exchange, routing_key, body, created_at, state, available_at) \
+         INSERT INTO outbox (id, exchange, routing_key, body, created_at, state) \
           {many} SELECT 'aside-' || i, 'work.events', 'session.started.v1', '{{}}', {told}, \
-           'unroutable', {told} FROM n; \
+           'unroutable' FROM n; \
          INSERT INTO inbox (consumer, event_id, received_at) \
           {many} SELECT 'somebody', 'heard-' || i, {told} FROM n; \
          INSERT INTO teams (team_id, told_at, deleted) {many} SELECT 100000 + i, {told}, i % 2 = 0 FROM n; \

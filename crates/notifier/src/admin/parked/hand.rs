@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use broker::{InHand, ParkedMessage};
 use db_kit::{DbError, Pool, outbox};
 
-use super::super::context::{Context, Failure};
+use super::super::context::Failure;
 use super::WINDOW;
 use super::entry::{Entry, Origin};
 
@@ -92,17 +92,16 @@ impl Walk {
     /// Sends these back; of each why it could not be.
     pub(super) async fn send_back(
         &self,
-        context: &Context,
         entries: &[&Entry],
     ) -> Result<Vec<Result<(), String>>, Failure> {
         match &self.hand {
             _ if entries.is_empty() => Ok(Vec::new()),
             Hand::Queue(hand) => Ok(hand.send_back(&messages(entries)).await?),
             Hand::Outbox { pool, .. } => {
-                let (ids, now) = (ids(entries), context.clock.now_naive());
+                let ids = ids(entries);
                 let set = pool.write_tx::<_, DbError, _>(move |db| {
                     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-                    Ok(outbox::retry_unroutable(db, &ids, now)?)
+                    Ok(outbox::retry_unroutable(db, &ids)?)
                 });
                 set.await?;
                 Ok(entries.iter().map(|_| Ok(())).collect())

@@ -169,7 +169,7 @@ async fn replay(
                 break;
             }
             let chosen: Vec<&Entry> = window.iter().filter(|entry| chosen.has(entry)).collect();
-            let outcomes = walk.send_back(context, &chosen).await?;
+            let outcomes = walk.send_back(&chosen).await?;
             moved.note(&chosen, outcomes);
         }
         walk.end().await?;

@@ -133,8 +133,8 @@ const OPEN_PG: &str = concat!(
       AND (SELECT count(*) FROM closed) >= 0 RETURNING ",
     session_columns!(),
     "), \
-     queued AS (INSERT INTO outbox (id, exchange, routing_key, body, created_at, state, available_at, attempts) \
-      SELECT p_event_id, p_event_exchange, p_event_type, p_event_body, p_started_at, 'pending', p_started_at, 0 \
+     queued AS (INSERT INTO outbox (id, exchange, routing_key, body, created_at, state) \
+      SELECT p_event_id, p_event_exchange, p_event_type, p_event_body, p_started_at, 'pending' \
       FROM a JOIN opened ON true) \
      SELECT ",
     session_columns!(),

@@ -237,8 +237,8 @@ const SETTLE_PG: &str = concat!(
       SELECT p_session_id, p_user_id, split_part(flag, ':', 1), split_part(flag, ':', 2), \
        CAST(split_part(flag, ':', 3) AS BIGINT), p_submitted_at \
       FROM a JOIN won ON true CROSS JOIN LATERAL unnest(string_to_array(p_flags, ',')) AS flag), \
-     queued AS (INSERT INTO outbox (id, exchange, routing_key, body, created_at, state, available_at, attempts) \
-      SELECT p_event_id, p_event_exchange, p_event_type, p_event_body, p_submitted_at, 'pending', p_submitted_at, 0 \
+     queued AS (INSERT INTO outbox (id, exchange, routing_key, body, created_at, state) \
+      SELECT p_event_id, p_event_exchange, p_event_type, p_event_body, p_submitted_at, 'pending' \
       FROM a JOIN won ON true) \
      SELECT count(*) FROM done"
 );

@@ -10,14 +10,13 @@
 )]
 #![allow(missing_docs, reason = "code of the table macro")]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+mod outbox;
+
 use std::time::Duration;
 
 use chrono::{NaiveDateTime, TimeDelta};
-use db_kit::outbox::{self, NewOutboxRow};
-use db_kit::{DatabaseUrl, Db, DbError, Pool, PoolOptions, inbox, is_unique_violation};
-use diesel::connection::{InstrumentationEvent, SimpleConnection};
+use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions, inbox, is_unique_violation};
+use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use uuid::Uuid;
 
@@ -187,121 +186,12 @@ async fn a_second_row_with_the_same_key_is_told_by_its_columns() {
 }
 
 fn tables() -> &'static str {
-    include_str!("../sql/postgres.sql")
+    include_str!("../../sql/postgres.sql")
 }
 
 #[test]
 fn both_databases_have_the_same_outbox_and_inbox() {
-    assert_eq!(include_str!("../sql/sqlite.sql"), tables());
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn relays_that_lease_at_once_get_different_rows() {
-    let fresh = fresh(tables());
-    fresh
-        .pool
-        .write_tx::<_, DbError, _>(|db| {
-            for n in 0..100 {
-                let row = NewOutboxRow {
-                    id: Uuid::from_u128(n),
-                    exchange: "work.events",
-                    routing_key: "x.v1",
-                    body: "{}".into(),
-                    created_at: at(0),
-                };
-                outbox::insert(db, &row)?;
-            }
-            Ok(())
-        })
-        .await
-        .unwrap();
-    let lease = |owner: &'static str| {
-        let pool = fresh.pool.clone();
-        tokio::spawn(async move {
-            pool.write_tx::<_, DbError, _>(move |db| {
-                Ok(outbox::lease(
-                    db,
-                    owner,
-                    at(1),
-                    Duration::from_secs(30),
-                    60,
-                    "",
-                )?)
-            })
-            .await
-            .unwrap()
-        })
-    };
-    let (a, b) = (lease("a"), lease("b"));
-    let (a, b) = (a.await.unwrap(), b.await.unwrap());
-    let mut ids: Vec<_> = a.iter().chain(&b).map(|row| row.id.clone()).collect();
-    ids.sort();
-    ids.dedup();
-    assert_eq!(ids.len(), a.len() + b.len());
-    assert_eq!(ids.len(), 100);
-
-    let pool = &fresh.pool;
-    let a_ids: Vec<_> = a.iter().map(|row| row.id.clone()).collect();
-    let a_count = i64::try_from(a_ids.len()).unwrap();
-    // What was confirmed is gone; what ran out is leased again and says so; another's rows are not released.
-    pool.write_tx::<_, DbError, _>(move |db| {
-        outbox::delete(db, &a_ids)?;
-        Ok(())
-    })
-    .await
-    .unwrap();
-    let stats = pool
-        .read::<_, DbError, _>(|db| Ok(outbox::stats(db)?))
-        .await
-        .unwrap();
-    assert_eq!(
-        (stats.pending, stats.oldest, stats.unroutable),
-        (100 - a_count, Some(at(0)), 0)
-    );
-    let b_ids: Vec<_> = b.iter().map(|row| row.id.clone()).collect();
-    let released = pool
-        .write_tx::<_, DbError, _>(move |db| Ok(outbox::release(db, "somebody", &b_ids, at(2))?))
-        .await
-        .unwrap();
-    assert_eq!(released, 0);
-    let again = pool
-        .write_tx::<_, DbError, _>(|db| {
-            Ok(outbox::lease(
-                db,
-                "c",
-                at(31),
-                Duration::from_secs(30),
-                200,
-                "",
-            )?)
-        })
-        .await
-        .unwrap();
-    assert!(again.len() == b.len() && again.iter().all(|row| row.reclaimed));
-}
-
-#[test]
-fn a_statement_kept_as_text_is_prepared_once_a_connection() {
-    let fresh = fresh(tables());
-    let lease = |db: &mut Db, after: &str| {
-        outbox::lease(db, "a", at(1), Duration::from_secs(30), 60, after).unwrap();
-    };
-    let (counted, kept) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let (count, keep) = (counted.clone(), kept.clone());
-    fresh
-        .pool
-        .read_blocking::<_, DbError>(|db| {
-            db.set_instrumentation(move |event: InstrumentationEvent<'_>| match event {
-                InstrumentationEvent::StartQuery { .. } => drop(count.fetch_add(1, SeqCst)),
-                InstrumentationEvent::CacheQuery { .. } => drop(keep.fetch_add(1, SeqCst)),
-                _ => {}
-            });
-            lease(db, "");
-            lease(db, "0");
-            Ok(())
-        })
-        .unwrap();
-    assert_eq!((counted.load(SeqCst), kept.load(SeqCst)), (2, 1));
+    assert_eq!(include_str!("../../sql/sqlite.sql"), tables());
 }
 
 #[tokio::test]

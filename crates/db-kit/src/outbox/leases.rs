@@ -1,0 +1,225 @@
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+
+use super::OutboxRow;
+use crate::schema::outbox_leases;
+use crate::{Db, on_backend, prepared};
+
+/// Leases up to `limit` rows that nobody holds, the oldest first, those behind the id `after`; call it in a write
+/// transaction. [`end_lease`] with the same `batch_id` ends it.
+///
+/// What is leased is a range of ids, in a table of its own: taking and settling a batch changes none of its rows. Of
+/// several relays each gets rows of its own, and a lease that runs out makes its rows free again. A row that commits
+/// late, with an id inside a range that is held, is free when that lease ends: whoever ends it has to look again.
+///
+/// # Errors
+/// Any database error.
+pub fn lease(
+    db: &mut Db,
+    batch_id: &str,
+    now: NaiveDateTime,
+    lease: Duration,
+    limit: i64,
+    after: &str,
+) -> QueryResult<Vec<OutboxRow>> {
+    take_turn(db)?;
+    let (live, expired): (Vec<Held>, Vec<Held>) = list_held(db)?
+        .into_iter()
+        .partition(|held| held.expires_at > now);
+    let (mut rows, mut ranges, mut left) = (Vec::new(), Vec::new(), limit);
+    for gap in gaps(&live, after) {
+        let found = gap.rows(db, left)?;
+        left -= i64::try_from(found.len()).unwrap_or(left);
+        if let (Some(first), Some(last)) = (found.first(), found.last()) {
+            ranges.push((first.0.clone(), last.0.clone()));
+        }
+        rows.extend(found.into_iter().map(|row| row_of(row, &expired)));
+        if left <= 0 {
+            break;
+        }
+    }
+    // With fewer rows than were asked for, everything behind `after` was looked at.
+    let until = ranges.last().filter(|_| left <= 0);
+    for held in &expired {
+        held.cut(db, after, until.map(|(_, last)| last.as_str()))?;
+    }
+    for (first, last) in &ranges {
+        insert(db, (first, last), batch_id, now + lease)?;
+    }
+    Ok(rows)
+}
+
+/// Ends the lease of a batch, if it has not run out and gone to others: what is left of its rows is free.
+///
+/// # Errors
+/// Any database error.
+pub fn end_lease(db: &mut Db, batch_id: &str) -> QueryResult<usize> {
+    diesel::delete(outbox_leases::table.filter(outbox_leases::batch_id.eq(batch_id))).execute(db)
+}
+
+/// Whether a row can be leased.
+///
+/// # Errors
+/// Any database error.
+pub fn is_any_due(db: &mut Db, now: NaiveDateTime) -> QueryResult<bool> {
+    let mut live = list_held(db)?;
+    live.retain(|held| held.expires_at > now);
+    for gap in gaps(&live, "") {
+        if gap.first(db)?.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Makes those who lease from the same outbox do so one after the other, until the transaction ends. On SQLite a
+/// write transaction is alone anyway.
+fn take_turn(db: &mut Db) -> QueryResult<()> {
+    match db {
+        Db::Pg(conn) => {
+            // Of this table, not of this database: a schema may have one of its own.
+            prepared::<Text>("SELECT pg_advisory_xact_lock('outbox_leases'::regclass::oid::bigint)")
+                .execute(conn)
+                .map(drop)
+        }
+        Db::Sqlite(_) => Ok(()),
+    }
+}
+
+/// A range of ids that was leased, both ends included. No two of them share an id, whether they have run out or not.
+#[derive(Debug, Queryable)]
+struct Held {
+    first_id: String,
+    last_id: String,
+    batch_id: String,
+    expires_at: NaiveDateTime,
+}
+
+impl Held {
+    fn has(&self, id: &str) -> bool {
+        (self.first_id.as_str()..=self.last_id.as_str()).contains(&id)
+    }
+
+    /// Takes out of a range that ran out what lies behind `after` and not behind `until`: it was leased again, or
+    /// there is nothing any more.
+    fn cut(&self, db: &mut Db, after: &str, until: Option<&str>) -> QueryResult<()> {
+        if self.last_id.as_str() <= after
+            || until.is_some_and(|until| self.first_id.as_str() > until)
+        {
+            return Ok(());
+        }
+        diesel::delete(outbox_leases::table.find(&self.first_id)).execute(db)?;
+        if self.first_id.as_str() <= after {
+            self.keep(db, &self.first_id, after)?;
+        }
+        let behind = Gap {
+            after: match until.filter(|until| *until < self.last_id.as_str()) {
+                Some(until) => until,
+                None => return Ok(()),
+            },
+            before: None,
+        };
+        match behind.first(db)? {
+            Some(next) if next <= self.last_id => self.keep(db, &next, &self.last_id),
+            _ => Ok(()),
+        }
+    }
+
+    fn keep(&self, db: &mut Db, first: &str, last: &str) -> QueryResult<()> {
+        insert(db, (first, last), &self.batch_id, self.expires_at)
+    }
+}
+
+fn list_held(db: &mut Db) -> QueryResult<Vec<Held>> {
+    outbox_leases::table.order(outbox_leases::first_id).load(db)
+}
+
+fn insert(
+    db: &mut Db,
+    (first, last): (&str, &str),
+    batch_id: &str,
+    expires_at: NaiveDateTime,
+) -> QueryResult<()> {
+    diesel::insert_into(outbox_leases::table)
+        .values((
+            outbox_leases::first_id.eq(first),
+            outbox_leases::last_id.eq(last),
+            outbox_leases::batch_id.eq(batch_id),
+            outbox_leases::expires_at.eq(expires_at),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Ids between two leases, neither end included.
+#[derive(Debug, PartialEq, Eq)]
+struct Gap<'a> {
+    after: &'a str,
+    before: Option<&'a str>,
+}
+
+/// What is behind `after` and in none of these leases, which are in the order of their ids.
+fn gaps<'a>(live: &'a [Held], after: &'a str) -> Vec<Gap<'a>> {
+    let (mut gaps, mut from) = (Vec::with_capacity(live.len() + 1), after);
+    for held in live {
+        if held.first_id.as_str() > from {
+            gaps.push(Gap {
+                after: from,
+                before: Some(&held.first_id),
+            });
+        }
+        from = from.max(&held.last_id);
+    }
+    gaps.push(Gap {
+        after: from,
+        before: None,
+    });
+    gaps
+}
+
+type Row = (String, String, String, String);
+
+impl Gap<'_> {
+    /// The oldest rows that lie in it.
+    fn rows(&self, db: &mut Db, limit: i64) -> QueryResult<Vec<Row>> {
+        const OLDEST: &str =
+            "SELECT id, exchange, routing_key, body FROM outbox WHERE state = 'pending' AND id > ";
+        let behind = prepared::<(Text, Text, Text, Text)>(OLDEST).bind::<Text, _>(self.after);
+        match self.before {
+            Some(before) => {
+                let between = behind
+                    .sql(" AND id < ")
+                    .bind::<Text, _>(before)
+                    .sql(" ORDER BY id LIMIT ")
+                    .bind::<BigInt, _>(limit)
+                    .sql("");
+                on_backend!(db, conn => between.load(conn))
+            }
+            None => {
+                let behind = behind
+                    .sql(" ORDER BY id LIMIT ")
+                    .bind::<BigInt, _>(limit)
+                    .sql("");
+                on_backend!(db, conn => behind.load(conn))
+            }
+        }
+    }
+
+    /// The oldest id that lies in it.
+    fn first(&self, db: &mut Db) -> QueryResult<Option<String>> {
+        Ok(self.rows(db, 1)?.pop().map(|row| row.0))
+    }
+}
+
+fn row_of((id, exchange, routing_key, body): Row, expired: &[Held]) -> OutboxRow {
+    OutboxRow {
+        reclaimed: expired.iter().any(|held| held.has(&id)),
+        id,
+        exchange,
+        routing_key,
+        body,
+    }
+}

@@ -1,6 +1,7 @@
 use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -90,7 +91,54 @@ pub struct Event {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requestid: Option<String>,
     /// The event itself.
-    pub data: serde_json::Value,
+    pub data: Data,
+}
+
+/// What an event says, as the JSON text that it came in: read by who wants it, kept and passed on as it is.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Data(Box<RawValue>);
+
+impl Data {
+    /// Writes `data` as JSON.
+    ///
+    /// # Errors
+    /// When it does not serialise.
+    pub fn of<T: Serialize + ?Sized>(data: &T) -> serde_json::Result<Self> {
+        to_raw_value(data).map(Self)
+    }
+
+    /// Reads it as whatever is wanted.
+    ///
+    /// # Errors
+    /// When it is something else.
+    pub fn read<'de, T: Deserialize<'de>>(&'de self) -> serde_json::Result<T> {
+        serde_json::from_str(self.as_str())
+    }
+
+    /// The JSON text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for Data {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl std::fmt::Debug for Data {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::fmt::Display for Data {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 impl Event {
@@ -114,7 +162,7 @@ impl Event {
             time,
             datacontenttype: "application/json".to_owned(),
             requestid,
-            data: serde_json::to_value(data)?,
+            data: Data::of(data)?,
         })
     }
 
@@ -156,6 +204,6 @@ impl Event {
                 wanted: T::TYPE,
             });
         }
-        Ok(T::deserialize(&self.data)?)
+        Ok(self.data.read()?)
     }
 }

@@ -13,7 +13,7 @@ mod schemas;
 mod session;
 mod webhook;
 
-pub use envelope::{Event, EventData, EventError, Exchange, MAX_EVENT_BYTES};
+pub use envelope::{Data, Event, EventData, EventError, Exchange, MAX_EVENT_BYTES};
 pub use identity::{MembershipChanged, SessionRevoked, TeamChanged, TeamRef, UserChanged};
 pub use integration::{
     ChatAddress, ChatDestination, ChatTestRequested, ChatTested, IntegrationConfigured,

@@ -72,7 +72,7 @@ fn published<T: EventData + PartialEq + std::fmt::Debug>(data: &T) -> serde_json
     let read = Event::decode(event.encode().unwrap().as_bytes()).unwrap();
     assert_eq!(&read.data_as::<T>().unwrap(), data);
     assert_eq!(read.event_type, T::TYPE);
-    read.data
+    read.data.read().unwrap()
 }
 
 fn team() -> TeamRef {

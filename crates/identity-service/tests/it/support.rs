@@ -154,7 +154,7 @@ impl Identity {
             format!("SELECT body AS t FROM outbox WHERE routing_key = '{event_type}' ORDER BY id");
         texts(&self.db.pool(1), &query)
             .iter()
-            .map(|body| Event::decode(body.as_bytes()).unwrap().data)
+            .map(|body| Event::decode(body.as_bytes()).unwrap().data.read().unwrap())
             .collect()
     }
 

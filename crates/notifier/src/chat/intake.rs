@@ -72,7 +72,7 @@ fn plan(event: &Event) -> Result<Option<Notice>, String> {
         project_id,
         revision: started.chat.map(|chat| chat.revision).unwrap_or_default(),
         skipped,
-        payload: event.data.to_string(),
+        payload: event.data.as_str().to_owned(),
     }))
 }
 
@@ -119,7 +119,7 @@ fn end(
         project_id,
         revision: chat.revision,
         skipped: None,
-        payload: event.data.to_string(),
+        payload: event.data.as_str().to_owned(),
     }))
 }
 
@@ -138,7 +138,7 @@ fn test(event: &Event) -> Result<Notice, String> {
         project_id: requested.project_id,
         revision: requested.revision,
         skipped: None,
-        payload: event.data.to_string(),
+        payload: event.data.as_str().to_owned(),
     })
 }
 

@@ -7,7 +7,7 @@ use test_kit::{TestBackend, wait_until};
 use uuid::Uuid;
 
 use crate::admin_kit::{command, json as ask, refusal, run, text};
-use crate::kit::{PATIENCE, Stage, destination, notices};
+use crate::kit::{PATIENCE, Stage, data, destination, notices};
 
 async fn waiting(stage: &Stage, queue: &str) -> u32 {
     let connection = stage.kit.connect().await;
@@ -305,7 +305,7 @@ async fn thousands_are_replayed_by_two_at_once_with_one_killed_in_the_middle_and
 /// The events that the notifier has told of, of one project; each as often as it did.
 fn told_of(stage: &Stage, project: i64) -> Vec<String> {
     let words = stage.words().into_iter();
-    let words = words.filter(|word| word.data["project_id"] == project);
+    let words = words.filter(|word| data(word)["project_id"] == project);
     words
         .flat_map(|word| notices(&word))
         .map(|notice| notice["event_id"].as_str().unwrap().to_owned())

@@ -291,7 +291,7 @@ impl Stage {
             words
                 .iter()
                 .find(|event| wanted(event))
-                .map(|event| (event.event_type.clone(), event.data.clone()))
+                .map(|event| (event.event_type.clone(), data(event)))
         })
         .await
     }
@@ -301,10 +301,16 @@ impl Stage {
     }
 }
 
+/// What an event says.
+pub(crate) fn data(event: &Event) -> serde_json::Value {
+    event.data.read().unwrap()
+}
+
 /// Of what an event of the notifier tells the end.
 pub(crate) fn notices(event: &Event) -> Vec<serde_json::Value> {
-    let also = event.data["also"].as_array().cloned().unwrap_or_default();
-    [vec![event.data.clone()], also].concat()
+    let data = data(event);
+    let also = data["also"].as_array().cloned().unwrap_or_default();
+    [vec![data], also].concat()
 }
 
 pub(crate) fn destination(

@@ -6,7 +6,7 @@ use service_kit::Clock;
 use test_kit::{ChatReply, wait_until};
 use uuid::Uuid;
 
-use crate::kit::{PATIENCE, Stage};
+use crate::kit::{PATIENCE, Stage, data};
 
 impl Stage {
     pub(crate) async fn test(&self, revision: i64) -> Uuid {
@@ -25,7 +25,7 @@ impl Stage {
     pub(crate) async fn tested(&self, test: Uuid) -> ChatTested {
         let id = test.to_string();
         let (kind, data) = self
-            .word(move |event| event.data["test_id"] == id.as_str())
+            .word(move |event| data(event)["test_id"] == id.as_str())
             .await;
         assert_eq!(kind, ChatTested::TYPE);
         serde_json::from_value(data).unwrap()

@@ -8,7 +8,7 @@ use service_kit::seal::Sealer;
 use test_kit::ChatMessage;
 use uuid::Uuid;
 
-use crate::kit::{KEY, Stage};
+use crate::kit::{KEY, Stage, data};
 
 pub(crate) const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLLSw";
 
@@ -96,8 +96,8 @@ impl Stage {
         let (_, data) = self
             .word(move |event| {
                 event.event_type == WebhookAttempted::TYPE
-                    && event.data["delivery_id"] == id.as_str()
-                    && event.data["step"] == step
+                    && data(event)["delivery_id"] == id.as_str()
+                    && data(event)["step"] == step
             })
             .await;
         serde_json::from_value(data).unwrap()
@@ -113,7 +113,7 @@ impl Stage {
     pub(crate) async fn disabled(&self, webhook_id: i64) -> WebhookDisabled {
         let (_, data) = self
             .word(move |event| {
-                event.event_type == WebhookDisabled::TYPE && event.data["webhook_id"] == webhook_id
+                event.event_type == WebhookDisabled::TYPE && data(event)["webhook_id"] == webhook_id
             })
             .await;
         serde_json::from_value(data).unwrap()

@@ -164,7 +164,7 @@ pub(super) fn delete_events(db: &mut Db, user: UserId, limit: i64) -> QueryResul
     let arguments = EventsArguments {
         // As `SessionUser` and `WebhookDue` are written. No text of a user's reads so inside JSON: its quotes are escaped.
         session: format!("%\"user\":{{\"id\":{user},%"),
-        call: format!("%\"user_id\":{user},\"webhook_id\":%"),
+        call: format!("%\"user_id\":{user},%"),
         limit,
     };
     on_backend!(db, conn => Statement::<_, ()>::new(TEXT, &arguments).execute(conn))

@@ -99,7 +99,7 @@ fn read(body: &[u8]) -> Result<(Event, About), String> {
     if !EVENTS.contains(&event.event_type.as_str()) {
         return Err(format!("unknown event type {}", event.event_type));
     }
-    let about = About::deserialize(&event.data).map_err(|cause| cause.to_string())?;
+    let about = event.data.read().map_err(|cause| cause.to_string())?;
     Ok((event, about))
 }
 

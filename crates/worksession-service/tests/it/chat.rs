@@ -11,6 +11,7 @@ use service_kit::seal::Sealer;
 use uuid::Uuid;
 
 use crate::identity::{Service, Stub};
+use crate::identity_events::data;
 
 diesel::table! {
     notifications (event_id) {
@@ -95,7 +96,7 @@ async fn a_hook_leaves_sealed_for_its_place_and_revision_and_its_removal_without
     let mut events = events(&service).await;
     assert_eq!(events.len(), 2);
     // Ids of one instant are in no order, and the clock stands still.
-    events.sort_by_key(|(_, event)| event.data["revision"].as_i64());
+    events.sort_by_key(|(_, event)| data(event)["revision"].as_i64());
     for (exchange, event) in &events {
         assert_eq!(exchange, "work.private");
         assert_eq!(event.event_type, IntegrationConfigured::TYPE);
@@ -166,11 +167,11 @@ async fn a_room_leaves_sealed_too_and_what_it_is_told_of_travels_with_each_event
     let of = |name: &str| events.iter().find(|(_, event)| event.event_type == name);
     let (_, started) = of("session.started.v1").unwrap();
     assert_eq!(
-        started.data["chat"],
+        data(started)["chat"],
         json!({"provider": "matrix", "channel": "", "revision": 1, "announce": ["planned", "abandoned"]})
     );
     let (_, configured) = of(IntegrationConfigured::TYPE).unwrap();
-    assert!(!configured.data.to_string().contains("very-secret"));
+    assert!(!configured.data.as_str().contains("very-secret"));
     let set: IntegrationConfigured = configured.data_as().unwrap();
     let context = IntegrationConfigured::seal_context(project, set.revision);
     let plain = Sealer::new(&KEY, [])

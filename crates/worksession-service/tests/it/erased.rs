@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use test_kit::TestBackend;
 use uuid::Uuid;
 
-use crate::identity_events::World;
+use crate::identity_events::{World, data};
 use crate::locks::{Open, until_waiting};
 use crate::person::Person;
 use crate::rows;
@@ -19,7 +19,7 @@ async fn told_once(world: &World, person: &Person<'_>) -> (Value, String) {
     make(person, json!({"url": "https://hooks.example/x"})).await;
     let session = person.start_coding().await;
     let due = world.told::<WebhookDue>(1).await.remove(0);
-    assert_eq!(due.event.data["session_id"], session["session_id"]);
+    assert_eq!(data(&due.event)["session_id"], session["session_id"]);
     assert_eq!(rows::count(&world.service, CALLS), 1);
     let id = session["session_id"].as_str().unwrap();
     (json!(due.event), format!("'{id}'"))

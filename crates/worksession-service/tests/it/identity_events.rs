@@ -11,7 +11,7 @@ use event_types::{
     ChatTestRequested, Event, EventData, Exchange, IntegrationConfigured, MembershipChanged,
     SessionRevoked, TeamChanged, TeamRef, UserChanged,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use test_kit::{TestBroker, wait_until};
 use uuid::Uuid;
 
@@ -19,6 +19,11 @@ use crate::identity::{Service, Stub};
 use crate::rows;
 
 pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What an event says.
+pub fn data(event: &Event) -> Value {
+    event.data.read().unwrap()
+}
 
 /// The service and its broker; on PostgreSQL the broker is RabbitMQ.
 pub struct World {

@@ -6,7 +6,7 @@ use serde_json::json;
 use test_kit::{TestBackend, wait_until};
 use uuid::Uuid;
 
-use crate::identity_events::{PATIENCE, World, team_changed};
+use crate::identity_events::{PATIENCE, World, data, team_changed};
 use crate::person::Person;
 use crate::rows;
 use crate::webhooks::make;
@@ -91,6 +91,6 @@ async fn a_session_that_makes_too_long_a_call_is_parked_and_the_next_one_is_told
     let plan = json!({"category": "study", "duration": 25});
     ada.start(plan).await;
     let due = world.told::<WebhookDue>(2).await;
-    assert_eq!(due[1].event.data["category"], "study");
+    assert_eq!(data(&due[1].event)["category"], "study");
     world.stop().await;
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use test_kit::wait_until;
 use uuid::Uuid;
 
-use crate::identity_events::{PATIENCE, World};
+use crate::identity_events::{PATIENCE, World, data};
 use crate::person::Person;
 use crate::rows;
 use crate::webhooks::{make, path_of};
@@ -94,8 +94,8 @@ async fn a_session_is_told_to_the_users_and_the_teams_webhooks_that_want_it() {
     );
     assert_eq!(due[0].event.id, due[1].event.id);
     assert_ne!(due[0].delivery_id, due[1].delivery_id);
-    assert_eq!(due[0].event.data["session_id"], session["session_id"]);
-    assert_eq!(due[0].event.data["planning_note"], "the plan");
+    assert_eq!(data(&due[0].event)["session_id"], session["session_id"]);
+    assert_eq!(data(&due[0].event)["planning_note"], "the plan");
     assert_eq!((due[0].user_id.get(), due[0].revision), (7, 1));
 
     let call = log(&ada, &own).await;
@@ -150,7 +150,7 @@ async fn the_log_tells_the_notifiers_last_word_in_whatever_order_they_come() {
     let due = world.told::<WebhookDue>(1).await.remove(0);
     assert_eq!(json!(due.delivery_id), asked["id"]);
     assert_eq!(
-        due.event.data,
+        data(&due.event),
         json!({"webhook_id": webhook["id"], "requested_by": "person7"})
     );
 

@@ -9,7 +9,7 @@ use broker::{Broker, BrokerUrl, Message, Outcome};
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
-use event_types::{Event, Exchange};
+use event_types::{Data, Event, Exchange};
 use serde_json::{Value, json};
 use test_kit::{Call, ChatReply, FakeChat, TestBroker, wait_until};
 use uuid::Uuid;
@@ -65,7 +65,7 @@ async fn pika_hears_of_every_session_once_though_it_was_away() {
     assert_eq!(lines, expected);
     // What it cannot read is set aside, and what comes after that is heard.
     let mut unreadable = repeated.clone();
-    unreadable.data = json!({"session_id": Uuid::nil()});
+    unreadable.data = Data::of(&json!({"session_id": Uuid::nil()})).unwrap();
     unreadable.id = Uuid::now_v7();
     publish(&broker, &unreadable).await;
     publish(&broker, &repeated).await;
@@ -273,7 +273,7 @@ fn repeated() -> Event {
         time: chrono::DateTime::UNIX_EPOCH,
         datacontenttype: "application/json".to_owned(),
         requestid: None,
-        data,
+        data: Data::of(&data).unwrap(),
     }
 }
 

@@ -95,7 +95,8 @@ impl Broker {
     }
 
     /// Calls `handler` with the messages that are there, a batch after the other, until the handle is
-    /// stopped or dropped. It gives a verdict for each, in their order; nothing waits for a batch to fill.
+    /// stopped or dropped. It gives a verdict for each, in their order. A batch waits a moment to fill only while one
+    /// follows the other.
     ///
     /// A batch at which the handler panics is given to it again one by one, so that only the message that
     /// kills it counts as failed.

@@ -27,6 +27,12 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the broker may take to set a consumer up.
 const SET_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a batch waits to fill while one follows the other: each costs its handler a transaction.
+const GATHER: Duration = Duration::from_millis(25);
+
+/// The part of a full batch from which on the next one waits to fill, if it follows at once.
+const DENSE: usize = 16;
+
 /// Consumes until told to stop, over as many connections and channels as it takes.
 pub(super) async fn run(
     amqp: Arc<Amqp>,
@@ -83,16 +89,31 @@ async fn consume(
     stopping: &mut watch::Receiver<()>,
 ) -> Result<(), String> {
     let mut work = JoinSet::new();
+    // Until when another batch follows a large one at once.
+    let mut dense_until = None;
     loop {
         tokio::select! {
             biased;
             _ = stopping.changed() => break,
-            Some(_) = work.join_next(), if !work.is_empty() => {}
+            Some(worked) = work.join_next(), if !work.is_empty() => {
+                let large = worked.is_ok_and(|count: usize| count > 1 && count >= flow.batch / DENSE);
+                dense_until = large.then(|| Instant::now() + GATHER);
+            }
             delivery = consumer.next(), if work.len() < flow.concurrency => match delivery {
                 Some(Ok(raw)) => {
+                    let mut raws = vec![raw];
+                    there_are(&mut raws, &mut consumer, flow.batch)?;
+                    let dense = dense_until.take().is_some_and(|until| Instant::now() < until);
+                    if dense && raws.len() < flow.batch {
+                        let filled = fill(&mut raws, &mut consumer, flow.batch);
+                        tokio::select! {
+                            _ = stopping.changed() => break,
+                            filled = timeout(GATHER, filled) => filled.unwrap_or(Ok(()))?,
+                        }
+                    }
                     let batch = Batch {
                         queue,
-                        raws: there_are(raw, &mut consumer, flow.batch)?,
+                        raws,
                         alone: flow.concurrency == 1,
                     };
                     work.spawn(batch.handle(handler.clone(), stopping.clone()));
@@ -144,17 +165,22 @@ async fn open(
     opening.await.map_err(|error| error.to_string())
 }
 
-/// A delivery and those that have come with it.
-fn there_are(first: Raw, consumer: &mut Consumer, most: usize) -> Result<Vec<Raw>, String> {
-    let mut raws = vec![first];
+/// Adds the deliveries that have come already.
+fn there_are(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Result<(), String> {
+    fill(raws, consumer, most).now_or_never().unwrap_or(Ok(()))
+}
+
+/// Adds deliveries until there are so many.
+async fn fill(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Result<(), String> {
     while raws.len() < most {
-        match consumer.next().now_or_never().flatten() {
+        match consumer.next().await {
             Some(Ok(raw)) => raws.push(raw),
             Some(Err(error)) => return Err(error.to_string()),
+            // The consumer's end is told again.
             None => break,
         }
     }
-    Ok(raws)
+    Ok(())
 }
 
 /// Deliveries that are judged together.
@@ -166,11 +192,12 @@ struct Batch {
 }
 
 impl Batch {
-    /// Runs the handler until there is a verdict on each delivery, and tells the broker.
+    /// Runs the handler until there is a verdict on each delivery, tells the broker, and says how many there were.
     ///
     /// A retry keeps its deliveries in hand: handing them back would count against the delivery limit, and
     /// a database that is away for a minute would park good messages.
-    async fn handle(self, handler: Handler, mut stopping: watch::Receiver<()>) {
+    async fn handle(self, handler: Handler, mut stopping: watch::Receiver<()>) -> usize {
+        let count = self.raws.len();
         let mut open = Vec::with_capacity(self.raws.len());
         for raw in self.raws {
             match read(&raw) {
@@ -198,16 +225,17 @@ impl Batch {
             acknowledge(&done, self.alone && later.is_empty()).await;
             open = later;
             if open.is_empty() {
-                return;
+                return count;
             }
             tokio::select! {
                 _ = stopping.changed() => {
                     join_all(open.iter().map(|(raw, _)| hand_back(raw))).await;
-                    return;
+                    return count;
                 }
                 () = pause.wait() => {}
             }
         }
+        count
     }
 }
 

@@ -24,6 +24,10 @@ use outbox::{Outbox, Settled};
 /// How long after a wake the relay waits for more to come, so that a burst is one transaction.
 const GATHER: Duration = Duration::from_millis(5);
 
+/// How long it waits while one batch follows the other within [`STREAM`].
+const GATHER_IN_STREAM: Duration = Duration::from_millis(20);
+const STREAM: Duration = Duration::from_millis(50);
+
 /// How often the gauges are read from the database.
 const OBSERVE_EVERY: Duration = Duration::from_secs(5);
 
@@ -123,6 +127,7 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
     observe.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // Not before `rest_until` after trouble; without trouble a wake or the poll says when.
     let (mut rest_until, mut next_poll) = (Instant::now(), Instant::now());
+    let mut leased_at = None;
     let mut woken = true;
     wait_for_broker(&outbox, &mut observe, stopping.clone()).await;
     loop {
@@ -135,6 +140,7 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
                 Ok(batch) => {
                     woken = batch.more;
                     if !batch.rows.is_empty() {
+                        leased_at = Some(Instant::now());
                         under_way.spawn(Arc::clone(&outbox).publish(batch));
                     }
                 }
@@ -176,7 +182,8 @@ async fn run(outbox: Outbox, wake: Arc<Notify>, mut stopping: watch::Receiver<bo
                 }
             }
             () = wake.notified(), if !woken => {
-                sleep(GATHER).await;
+                let streams = leased_at.is_some_and(|at: Instant| at.elapsed() < STREAM);
+                sleep(if streams { GATHER_IN_STREAM } else { GATHER }).await;
                 woken = true;
             }
             () = sleep_until(next_look), if room => {}

@@ -6,6 +6,7 @@ use broker::{BatchOptions, Broker, BrokerState, ConsumeOptions, Outcome, Queue, 
 use event_types::Exchange;
 use lapin::options::BasicGetOptions;
 use test_kit::{TestBroker, wait_until};
+use tokio::time::Instant;
 
 use crate::proxy::Proxy;
 use crate::{PATIENCE, connected, message, next, on_rabbitmq, telling, told};
@@ -263,6 +264,47 @@ async fn batches_grow_with_what_waits_and_leave_nothing_unsettled() {
     let last = told();
     broker.publisher().publish(last.clone()).await;
     assert_eq!(next(&mut left).await.id, last.id);
+    consumer.stop().await;
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_waits_to_fill_while_one_follows_the_other() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let broker = connected(&kit).await;
+    let (taken, mut batches) = tokio::sync::mpsc::unbounded_channel();
+    let consumer = broker.consume_batches(
+        Queue::WorksessionFeedback,
+        BatchOptions { most: 16 },
+        move |batch| {
+            taken.send(batch.len()).unwrap();
+            async move { batch.iter().map(|_| Verdict::Ack).collect() }
+        },
+    );
+    let since = Instant::now();
+    let mut wanted = 0;
+    while wanted < 400 {
+        let few: Vec<_> = (0..4).map(|_| told()).collect();
+        wanted += few.len();
+        let outcomes = broker.publisher().publish_batch(few).await;
+        assert!(outcomes.iter().all(|one| *one == Outcome::Confirmed));
+    }
+    let (mut count, mut heard) = (0_u128, 0);
+    while heard < wanted {
+        let batch = tokio::time::timeout(PATIENCE, batches.recv()).await;
+        heard += batch.unwrap().unwrap();
+        count += 1;
+    }
+    // Either many are full, or there is time between them.
+    let slow = since.elapsed().as_millis() / 10;
+    assert!(
+        count <= 400 / 12 + slow,
+        "{count} batches in {:?}",
+        since.elapsed()
+    );
     consumer.stop().await;
     broker.close().await;
 }

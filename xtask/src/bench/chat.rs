@@ -1,7 +1,7 @@
 //! A chat that hangs as long as it is told to, and counts what reaches it.
 
 use crate::cmd::Result;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,8 +23,31 @@ pub(super) struct Chat {
 struct Shared {
     hanging: AtomicBool,
     requests: AtomicUsize,
-    /// How often each planning note was accepted.
-    notes: Mutex<HashMap<usize, usize>>,
+    notes: Mutex<Notes>,
+}
+
+/// What was accepted.
+#[derive(Default)]
+struct Notes {
+    /// How often each planning note was, by its number.
+    times: Vec<u32>,
+    different: usize,
+    again: usize,
+}
+
+impl Notes {
+    fn add(&mut self, note: usize) {
+        if self.times.len() <= note {
+            self.times.resize(note + 1, 0);
+        }
+        if let Some(times) = self.times.get_mut(note) {
+            match *times {
+                0 => self.different += 1,
+                _ => self.again += 1,
+            }
+            *times += 1;
+        }
+    }
 }
 
 impl Chat {
@@ -54,12 +77,9 @@ impl Chat {
 
     /// Different notes that were accepted, and how many were accepted again.
     pub(super) fn accepted(&self) -> (usize, usize) {
-        let notes = self
-            .shared
-            .notes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        (notes.len(), notes.values().map(|times| times - 1).sum())
+        let notes = self.shared.notes.lock();
+        let notes = notes.unwrap_or_else(PoisonError::into_inner);
+        (notes.different, notes.again)
     }
 }
 
@@ -77,7 +97,7 @@ impl Shared {
             {
                 let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
                 for note in marked(&body) {
-                    *notes.entry(note).or_default() += 1;
+                    notes.add(note);
                 }
             }
             stream
@@ -88,7 +108,7 @@ impl Shared {
     }
 }
 
-fn request(stream: &mut BufReader<TcpStream>) -> Option<String> {
+fn request(stream: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
     let mut length = 0;
     loop {
         let mut line = String::new();
@@ -105,17 +125,17 @@ fn request(stream: &mut BufReader<TcpStream>) -> Option<String> {
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).ok()?;
-    Some(String::from_utf8_lossy(&body).into_owned())
+    Some(body)
 }
 
 /// The marked numbers in a message. It may say the same note twice, for clients that show less.
-fn marked(text: &str) -> BTreeSet<usize> {
+fn marked(text: &[u8]) -> BTreeSet<usize> {
     // What it costs to look is part of no product.
-    memchr::memmem::find_iter(text.as_bytes(), MARK)
+    memchr::memmem::find_iter(text, MARK)
         .filter_map(|at| text.get(at + MARK.len()..at + MARK.len() + DIGITS))
         // Names of users and projects may begin with the same word.
-        .filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
-        .filter_map(|number| number.parse().ok())
+        .filter(|number| number.iter().all(u8::is_ascii_digit))
+        .filter_map(|number| std::str::from_utf8(number).ok()?.parse().ok())
         .collect()
 }
 
@@ -125,8 +145,8 @@ mod tests {
 
     #[test]
     fn a_message_counts_once_for_each_note_in_it() {
-        let notes = marked("a bench-000001 b bench-000002, again bench-000001");
+        let notes = marked(b"a bench-000001 b bench-000002, again bench-000001");
         assert_eq!(notes.into_iter().collect::<Vec<_>>(), [1, 2]);
-        assert!(marked("bench-12 bench-user-1").is_empty());
+        assert!(marked(b"bench-12 bench-user-1").is_empty());
     }
 }

@@ -21,7 +21,7 @@ const LEAST: f64 = 0.5;
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Events in a round
-    #[arg(long, default_value_t = 20_000)]
+    #[arg(long, default_value_t = 60_000)]
     events: usize,
     #[arg(long, default_value_t = 3)]
     rounds: usize,

@@ -1,29 +1,55 @@
 #!/bin/sh
-# Fills the folder $1 with what the image adds to the system: the services' programs (those in
-# deploy/bin, else freshly built ones), and the list of authorities that chat hooks are trusted by.
+# The steps of deploy/Dockerfile, each of which does nothing where PROGRAMS names a folder with programs that are
+# already built. The result lies in /out: a folder for what all images have, and one for each program.
 set -eu
 
-programs="identity-service worksession-service notifier"
-bin=$1/usr/local/bin
-certificates=etc/ssl/certs/ca-certificates.crt
-mkdir -p "$bin"
-
-if [ -e "/$certificates" ]; then
-    mkdir -p "$1/${certificates%/*}"
-    cp "/$certificates" "$1/$certificates"
-else
-    echo "no /$certificates here: hooks over https will fail unless the runtime image has it" >&2
-fi
-
-built=deploy/bin
-if [ ! -d "$built" ]; then
-    set --
-    for program in $programs; do
-        set -- "$@" --package "$program"
-    done
-    CARGO_TARGET_DIR=/tmp/target cargo build --release --locked "$@"
-    built=/tmp/target/release
-fi
+programs="identity-service worksession-service notifier holdfast"
+all=""
 for program in $programs; do
-    cp "$built/$program" "$bin/"
+    all="$all --bin $program"
 done
+export CARGO_TARGET_DIR=/tmp/target
+
+case "$1" in
+tools)
+    [ -n "$PROGRAMS" ] || cargo install --locked --root /usr/local cargo-chef@0.1.78
+    ;;
+plan)
+    mkdir -p /plan
+    [ -n "$PROGRAMS" ] || cargo chef prepare --recipe-path /plan/recipe.json
+    ;;
+dependencies)
+    # shellcheck disable=SC2086 # the words are arguments
+    [ -n "$PROGRAMS" ] || cargo chef cook --release --locked --workspace $all --recipe-path /plan/recipe.json
+    ;;
+programs)
+    if [ -z "$PROGRAMS" ]; then
+        # shellcheck disable=SC2086
+        cargo build --release --locked --workspace $all
+        PROGRAMS=/tmp/target/release
+        for program in $programs; do
+            cargo run --quiet --locked --package xtask -- sbom "$program" > "$PROGRAMS/$program.cdx.json"
+        done
+    fi
+    for program in $programs; do
+        [ -e "$PROGRAMS/$program" ] || continue
+        mkdir -p "/out/$program/usr/local/bin" "/out/$program/usr/local/share/sbom"
+        cp "$PROGRAMS/$program" "/out/$program/usr/local/bin/"
+        cp "$PROGRAMS/$program.cdx.json" "/out/$program/usr/local/share/sbom/"
+    done
+
+    # The authorities that hooks over https are trusted by; a slim runtime has none.
+    mkdir -p /out/system
+    certificates=etc/ssl/certs/ca-certificates.crt
+    if [ -e "/$certificates" ]; then
+        mkdir -p "/out/system/${certificates%/*}"
+        cp "/$certificates" "/out/system/$certificates"
+    else
+        echo "no /$certificates here: hooks over https will fail unless the runtime image has it" >&2
+    fi
+    ;;
+*)
+    echo "build.sh: tools, plan, dependencies or programs, not $1" >&2
+    exit 2
+    ;;
+esac

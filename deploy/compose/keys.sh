@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes what the parts of docker-compose.yml authenticate and seal with: once, into the volumes
-# under /keys, one for each part. What is there stays as it is.
+# Makes what the parts of docker-compose.yml authenticate and seal with: once, into the volumes under /keys, one for
+# each part. What is there stays as it is. Volumes of the companions are filled when they come.
 set -eu
 
 secret() { head -c 32 /dev/urandom | base64 | tr -d '\n'; }
@@ -22,6 +22,14 @@ first_party = true" ;;
     *) write /keys/identity/clients.toml "[identity]" ;;
 esac
 
+# What is written by a user that the image does not know.
+if [ -d /keys/proxy ]; then
+    chown 10001:10001 /keys/proxy
+fi
+if [ -d /keys/grafana ] && [ ! -s /keys/grafana/password ]; then
+    write /keys/grafana/password "$(password)"
+fi
+
 done_file=/keys/identity/.complete
 if [ -e "$done_file" ]; then
     echo "keys: already made"
@@ -32,14 +40,15 @@ shared=$(secret)
 write /keys/identity/signing-key "$(secret)"
 write /keys/postgres/password "$(password)"
 broker=$(password)
-write /keys/rabbitmq/rabbitmq.conf "default_user = holdfast
+write /keys/rabbitmq/user.conf "default_user = holdfast
 default_pass = $broker"
+write /keys/rabbitmq/cookie "$(password)"
 
 for part in identity worksession notifier; do
     database=$(password)
     write "/keys/postgres/$part" "$database"
     write "/keys/$part/database-url" "postgres://$part:$database@postgres:5432/$part"
-    write "/keys/$part/broker-url" "amqp://holdfast:$broker@rabbitmq:5672"
+    write "/keys/$part/broker-url" "amqp://holdfast:$broker@broker:5672"
     write "/keys/$part/shared-key" "$shared"
 done
 

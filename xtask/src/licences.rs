@@ -23,14 +23,19 @@ const ACCEPTED: [&str; 12] = [
 /// Packages whose expression is not enough, each with the reason why it may stay.
 const EXCEPTIONS: [(&str, &str); 0] = [];
 
-pub(crate) fn licences() -> Result {
+/// What cargo knows of the workspace and all it uses.
+pub(crate) fn metadata() -> Result<Metadata> {
     let mut command = MetadataCommand::new();
     command
         .cargo_path(cargo().get_program())
         .current_dir(envs::root());
     command.other_options(vec!["--locked".to_owned()]);
-    let metadata = command.exec()?;
-    let linked = linked(&metadata);
+    Ok(command.exec()?)
+}
+
+pub(crate) fn licences() -> Result {
+    let metadata = metadata()?;
+    let linked = reached(&metadata, metadata.workspace_members.clone());
     let packages: Vec<&Package> = metadata
         .packages
         .iter()
@@ -65,14 +70,17 @@ fn complaint(package: &Package) -> Option<String> {
         .then(|| format!("{} {}: {licence}", package.name, package.version))
 }
 
-/// Everything the workspace reaches by normal and build dependencies. Build dependencies count,
+/// Everything these packages reach by normal and build dependencies. Build dependencies count,
 /// because the C libraries come in through them; what only tests use is not linked.
-fn linked(metadata: &Metadata) -> BTreeSet<PackageId> {
+pub(crate) fn reached(
+    metadata: &Metadata,
+    roots: impl IntoIterator<Item = PackageId>,
+) -> BTreeSet<PackageId> {
     let Some(resolve) = &metadata.resolve else {
         return BTreeSet::new();
     };
     let mut seen = BTreeSet::new();
-    let mut open: Vec<PackageId> = metadata.workspace_members.clone();
+    let mut open: Vec<PackageId> = roots.into_iter().collect();
     while let Some(id) = open.pop() {
         if !seen.insert(id.clone()) {
             continue;

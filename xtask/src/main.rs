@@ -17,6 +17,7 @@ mod events;
 mod http;
 mod licences;
 mod openapi;
+mod sbom;
 mod servers;
 mod spdx;
 mod suite;
@@ -58,6 +59,8 @@ enum Task {
     Tidy,
     /// Check the licences of everything that is linked
     Licences,
+    /// Print what a program is made of, as a CycloneDX document
+    Sbom(sbom::Options),
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
     /// Compare docs/events with the types of the events
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Task::Ci(options) => ci::ci(&options),
         Task::Tidy => tidy::tidy(&envs::root()),
         Task::Licences => licences::licences(),
+        Task::Sbom(options) => sbom::sbom(&options),
         Task::Bench(bench) => bench::bench(&bench),
         Task::Events(options) => events::events(&options),
         Task::Openapi(options) => openapi::openapi(&options),

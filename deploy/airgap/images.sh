@@ -1,0 +1,48 @@
+#!/bin/sh
+# Builds the images that docker-compose.yml and its companions need, out of Debian's packages: for machines that reach a
+# mirror of Debian and no registry of images. Needs root, debootstrap, and an engine that `docker` reaches.
+#
+#   sh deploy/airgap/images.sh > airgap.env      # says on standard output which variables name them
+#   docker-compose --env-file airgap.env up -d
+#
+# The major versions are those of the official images: PostgreSQL 17, RabbitMQ 4, Caddy 2. Each takes the same
+# variables and folders as the official one, as far as our files use them. An image that is there is not built again.
+set -eu
+cd "$(dirname "$0")"
+
+suite=trixie
+# Its own name, so that it is never taken for an official image.
+name=holdfast-airgap
+mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+
+have() { docker image inspect "$1" > /dev/null 2>&1; }
+
+base=$name/debian:$suite
+if ! have "$base"; then
+    echo "$base: debootstrap" >&2
+    folder=$(mktemp -d)
+    trap 'rm -rf "$folder"' EXIT
+    debootstrap --variant=minbase --include=ca-certificates "$suite" "$folder" "$mirror" >&2
+    # What a slim image does without.
+    rm -rf "$folder"/var/cache/apt/* "$folder"/var/lib/apt/lists/* "$folder"/var/log/*
+    for kind in doc info locale man; do
+        rm -rf "$folder/usr/share/$kind"/*
+    done
+    tar --directory "$folder" --create . | docker import - "$base" >&2
+fi
+
+for image in postgres:17 rabbitmq:4-management caddy:2 prometheus:2; do
+    tag=$name/$image
+    if ! have "$tag"; then
+        echo "$tag: packages" >&2
+        docker build --quiet --build-arg "BASE=$base" --file "${image%%:*}.Dockerfile" --tag "$tag" . >&2
+    fi
+done
+
+cat <<ENV
+HOLDFAST_RUNTIME_IMAGE=$base
+HOLDFAST_POSTGRES_IMAGE=$name/postgres:17
+HOLDFAST_RABBITMQ_IMAGE=$name/rabbitmq:4-management
+HOLDFAST_CADDY_IMAGE=$name/caddy:2
+HOLDFAST_PROMETHEUS_IMAGE=$name/prometheus:2
+ENV

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Starts RabbitMQ with the settings beside this file, the user from the volume of keys, and, where
+# CLUSTER_NODES names some, as one of these nodes.
+set -eu
+umask 077
+
+settings=/tmp/rabbitmq.conf
+cat /deploy/rabbitmq.conf /keys/user.conf > "$settings"
+if [ -n "${CLUSTER_NODES:-}" ]; then
+    echo "cluster_formation.peer_discovery_backend = classic_config" >> "$settings"
+    n=0
+    for node in $CLUSTER_NODES; do
+        n=$((n + 1))
+        echo "cluster_formation.classic_config.nodes.$n = rabbit@$node" >> "$settings"
+    done
+fi
+export RABBITMQ_CONFIG_FILE="$settings"
+
+# Nodes and command line tools know each other by it.
+cookie=/var/lib/rabbitmq/.erlang.cookie
+rm -f "$cookie"
+cp /keys/cookie "$cookie"
+chmod 400 "$cookie"
+
+exec docker-entrypoint.sh rabbitmq-server

@@ -15,6 +15,7 @@ mod e2e;
 mod envs;
 mod events;
 mod http;
+mod kubernetes;
 mod licences;
 mod openapi;
 mod servers;
@@ -52,12 +53,14 @@ enum Task {
     Tour(tour::Options),
     /// Print the chat messages that arrive at a local port
     ChatListener(chat_listener::Options),
-    /// fmt, clippy, tidy, doc, licences, docker-compose config, test, e2e, a dozen faults
+    /// fmt, clippy, tidy, doc, licences, docker-compose config, deploy/kubernetes, test, e2e, a dozen faults
     Ci(ci::Options),
     /// Check what the compiler does not: directions, lengths, where SQL stands
     Tidy,
     /// Check the licences of everything that is linked
     Licences,
+    /// Check deploy/kubernetes: against the API's schemas, itself, the code's paths, and the programs
+    Kubernetes(kubernetes::Options),
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
     /// Compare docs/events with the types of the events
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         Task::Ci(options) => ci::ci(&options),
         Task::Tidy => tidy::tidy(&envs::root()),
         Task::Licences => licences::licences(),
+        Task::Kubernetes(options) => kubernetes::kubernetes(&options),
         Task::Bench(bench) => bench::bench(&bench),
         Task::Events(options) => events::events(&options),
         Task::Openapi(options) => openapi::openapi(&options),

@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: what a change must pass.
 
 use crate::cmd::{Result, cargo, fail, interrupted, output, run};
-use crate::{e2e, envs, licences, servers, suite, tidy};
+use crate::{e2e, envs, kubernetes, licences, servers, suite, tidy};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -19,11 +19,12 @@ const FAULTS: bool = false;
 /// A check: its name in the table, and what it does.
 type Step = (&'static str, fn() -> Result);
 
-const STEPS: [Step; 6] = [
+const STEPS: [Step; 7] = [
     ("fmt", || run(cargo().args(["fmt", "--all", "--check"]))),
     ("tidy", || tidy::tidy(&envs::root())),
     ("licences", licences::licences),
     ("compose", compose),
+    ("kubernetes", kubernetes::manifests),
     ("clippy", || {
         run(cargo().args([
             "clippy",
@@ -53,6 +54,8 @@ pub(crate) fn ci(options: &Options) -> Result {
             counts = Some(suite::test(&suite::Options::whole())?);
             Ok(())
         })?;
+        // With the programs that the tests have built.
+        report.step("settings", kubernetes::settings)?;
         report.step("e2e", || e2e::e2e(&e2e::Options::whole()))?;
         if FAULTS {
             report.step("faults", e2e::faults::short)?;

@@ -15,6 +15,7 @@ mod e2e;
 mod envs;
 mod events;
 mod http;
+mod kubernetes;
 mod licences;
 mod openapi;
 mod sbom;
@@ -53,7 +54,7 @@ enum Task {
     Tour(tour::Options),
     /// Print the chat messages that arrive at a local port
     ChatListener(chat_listener::Options),
-    /// fmt, clippy, tidy, doc, licences, docker-compose config, test, e2e, a dozen faults
+    /// fmt, clippy, tidy, doc, licences, docker-compose config, deploy/kubernetes, test, e2e, a dozen faults
     Ci(ci::Options),
     /// Check what the compiler does not: directions, lengths, where SQL stands
     Tidy,
@@ -61,6 +62,8 @@ enum Task {
     Licences,
     /// Print what a program is made of, as a CycloneDX document
     Sbom(sbom::Options),
+    /// Check deploy/kubernetes: against the API's schemas, itself, the code's paths, and the programs
+    Kubernetes(kubernetes::Options),
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
     /// Compare docs/events with the types of the events
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::tidy(&envs::root()),
         Task::Licences => licences::licences(),
         Task::Sbom(options) => sbom::sbom(&options),
+        Task::Kubernetes(options) => kubernetes::kubernetes(&options),
         Task::Bench(bench) => bench::bench(&bench),
         Task::Events(options) => events::events(&options),
         Task::Openapi(options) => openapi::openapi(&options),

@@ -91,7 +91,7 @@ pub(super) fn name_axe_in(command: &mut Command, npm: &Path) -> Result {
 }
 
 /// A Python with the packages that `pins` lists; gives the program.
-fn venv(python: &Path, name: &str, pins: &Path) -> Result<PathBuf> {
+pub(super) fn venv(python: &Path, name: &str, pins: &Path) -> Result<PathBuf> {
     let venv = folder().join(name);
     let program = venv.join("bin/python");
     if !is_current(&venv, pins)? {

@@ -7,7 +7,7 @@ mod programs;
 use crate::cmd::{Result, cargo, fail, interrupted, run, run_reading};
 use crate::envs;
 use crate::servers::{Rabbit, Source};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -115,6 +115,11 @@ pub(crate) fn e2e(options: &Options) -> Result {
     }
     report.print();
     report.verdict()
+}
+
+/// A Python with the packages that the file `pins` lists, kept under this name; gives the program.
+pub(crate) fn python_with(name: &str, pins: &Path) -> Result<PathBuf> {
+    libraries::venv(&programs::python()?, name, pins)
 }
 
 /// Where pictures of the pages are put, and what else these tests need kept between runs.

@@ -7,13 +7,13 @@
 #
 # The major versions are those of the official images: PostgreSQL 17, RabbitMQ 4, Caddy 2. Each takes the same
 # variables and folders as the official one, as far as our files use them. An image that is there is not built again.
+# DEBIAN_MIRROR names another mirror than debootstrap's own.
 set -eu
 cd "$(dirname "$0")"
 
 suite=trixie
 # Its own name, so that it is never taken for an official image.
 name=holdfast-airgap
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 
 have() { docker image inspect "$1" > /dev/null 2>&1; }
 
@@ -22,7 +22,7 @@ if ! have "$base"; then
     echo "$base: debootstrap" >&2
     folder=$(mktemp -d)
     trap 'rm -rf "$folder"' EXIT
-    debootstrap --variant=minbase --include=ca-certificates "$suite" "$folder" "$mirror" >&2
+    debootstrap --variant=minbase --include=ca-certificates "$suite" "$folder" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} >&2
     # What a slim image does without.
     rm -rf "$folder"/var/cache/apt/* "$folder"/var/lib/apt/lists/* "$folder"/var/log/*
     for kind in doc info locale man; do

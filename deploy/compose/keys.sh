@@ -30,8 +30,21 @@ if [ -d /keys/grafana ] && [ ! -s /keys/grafana/password ]; then
     write /keys/grafana/password "$(password)"
 fi
 
+# What deploy/compose.production.yml hands over stands before what was made here.
+take_secrets() {
+    given=/run/secrets
+    if [ -e $given/signing-key ]; then write /keys/identity/signing-key "$(cat $given/signing-key)"; fi
+    if [ -e $given/smtp-url ]; then write /keys/notifier/smtp-url "$(cat $given/smtp-url)"; fi
+    if [ -e $given/shared-key ]; then
+        for part in identity worksession notifier; do
+            write "/keys/$part/shared-key" "$(cat $given/shared-key)"
+        done
+    fi
+}
+
 done_file=/keys/identity/.complete
 if [ -e "$done_file" ]; then
+    take_secrets
     echo "keys: already made"
     exit 0
 fi
@@ -52,5 +65,6 @@ for part in identity worksession notifier; do
     write "/keys/$part/shared-key" "$shared"
 done
 
+take_secrets
 : > "$done_file"
 echo "keys: made"

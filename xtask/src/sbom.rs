@@ -15,10 +15,14 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn sbom(options: &Options) -> Result {
-    let metadata = metadata()?;
-    let document = document(&metadata, &options.program)?;
-    println!("{}", serde_json::to_string_pretty(&document)?);
+    println!("{}", text(&options.program)?);
     Ok(())
+}
+
+/// The document of a program.
+pub(crate) fn text(program: &str) -> Result<String> {
+    let document = document(&metadata()?, program)?;
+    Ok(serde_json::to_string_pretty(&document)?)
 }
 
 fn document(metadata: &Metadata, program: &str) -> Result<Value> {

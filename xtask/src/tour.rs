@@ -44,7 +44,8 @@ pub(crate) fn tour_of_built() -> Result {
     )
 }
 
-fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result {
+/// Walks through a running product that reaches this machine under `hook_host`.
+pub(crate) fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result {
     let readme = std::fs::read_to_string(envs::root().join("README.md"))?;
     let steps = steps(&readme)?;
     let file = tempfile::Builder::new()

@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// What stands before a number in every planning note of the bench.
-pub(super) const MARK: &str = "bench-";
+pub(crate) const MARK: &str = "bench-";
 /// How many digits follow.
-pub(super) const DIGITS: usize = 6;
+pub(crate) const DIGITS: usize = 6;
 
 /// A chat server on this machine. It lives until the tool ends.
-pub(super) struct Chat {
-    pub(super) port: u16,
+pub(crate) struct Chat {
+    pub(crate) port: u16,
     shared: Arc<Shared>,
 }
 
@@ -52,7 +52,12 @@ impl Notes {
 
 impl Chat {
     pub(super) fn start() -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+        Self::listen("127.0.0.1")
+    }
+
+    /// On another address of this machine than the loopback one: for callers in containers.
+    pub(crate) fn listen(address: &str) -> Result<Self> {
+        let listener = TcpListener::bind((address, 0))?;
         let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared::default());
         let state = Arc::clone(&shared);
@@ -75,8 +80,16 @@ impl Chat {
         self.shared.requests.load(Ordering::SeqCst)
     }
 
+    /// Which of these notes were not accepted yet.
+    pub(crate) fn missing(&self, wanted: &[usize]) -> Vec<usize> {
+        let notes = self.shared.notes.lock();
+        let notes = notes.unwrap_or_else(PoisonError::into_inner);
+        let is_missing = |note: &usize| notes.times.get(*note).is_none_or(|times| *times == 0);
+        wanted.iter().copied().filter(is_missing).collect()
+    }
+
     /// Different notes that were accepted, and how many were accepted again.
-    pub(super) fn accepted(&self) -> (usize, usize) {
+    pub(crate) fn accepted(&self) -> (usize, usize) {
         let notes = self.shared.notes.lock();
         let notes = notes.unwrap_or_else(PoisonError::into_inner);
         (notes.different, notes.again)

@@ -3,7 +3,7 @@
 //! The load generator shares the machine with what it measures; the figures are upper bounds.
 
 mod backlog;
-mod chat;
+pub(crate) mod chat;
 mod events;
 mod growth;
 mod load;

@@ -1,5 +1,6 @@
 //! `cargo xtask e2e`: the real `holdfast` before real browsers, other people's OAuth libraries and a real chat.
 
+pub(crate) mod compose;
 pub(crate) mod faults;
 mod libraries;
 mod programs;
@@ -17,6 +18,8 @@ pub(crate) struct Options {
     only: Option<Part>,
     #[command(flatten)]
     faults: faults::FaultOptions,
+    #[command(flatten)]
+    compose: compose::ComposeOptions,
     /// More arguments for the tests, such as a filter
     #[arg(last = true)]
     more: Vec<String>,
@@ -32,6 +35,8 @@ enum Part {
     Chat,
     /// Everything behind the services breaks, in turn and at once; only when asked for by name
     Faults,
+    /// docker-compose.yml on a Docker engine, alone and with two of each; only when asked for by name
+    Compose,
 }
 
 impl Part {
@@ -44,6 +49,7 @@ impl Part {
             Self::Clients => "clients",
             Self::Chat => "chat",
             Self::Faults => "faults",
+            Self::Compose => "compose",
         }
     }
 
@@ -69,7 +75,7 @@ impl Part {
                 libraries::name_synapse_in(command, &programs::python()?)?;
                 Ok(None)
             }
-            Self::Faults => fail("no tests of cargo's"),
+            Self::Faults | Self::Compose => fail("no tests of cargo's"),
         }
     }
 }
@@ -80,6 +86,7 @@ impl Options {
         Self {
             only: None,
             faults: faults::FaultOptions::default(),
+            compose: compose::ComposeOptions::whole(),
             more: Vec::new(),
         }
     }
@@ -88,6 +95,9 @@ impl Options {
 pub(crate) fn e2e(options: &Options) -> Result {
     if options.only == Some(Part::Faults) {
         return faults::faults(&options.faults);
+    }
+    if options.only == Some(Part::Compose) {
+        return compose::compose(&options.compose);
     }
     // With `--workspace` cargo chooses the features that it chooses for the other tests.
     let tests = || {

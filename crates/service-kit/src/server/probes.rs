@@ -30,6 +30,7 @@ pub type ReadyCheck = Arc<dyn Fn() -> BoxFuture<'static, ReadyReport> + Send + S
 pub(super) fn routes(cfg: &mut ServiceConfig, openapi: Option<OpenApi>) {
     cfg.service(endpoint("/health/live").get(live))
         .service(endpoint("/health/ready").get(ready))
+        .service(endpoint("/health/serving").get(serving))
         .service(endpoint("/metrics").get(metrics));
     if let Some(openapi) = openapi {
         cfg.service(web::redirect("/docs", "/docs/"))
@@ -39,6 +40,20 @@ pub(super) fn routes(cfg: &mut ServiceConfig, openapi: Option<OpenApi>) {
 
 async fn live() -> HttpResponse {
     HttpResponse::Ok().json(serde_json::json!({ "status": "alive" }))
+}
+
+/// What a balancer asks of a replica: whether this process takes requests, which it says no to from SIGTERM on while it
+/// still answers them. A database that is away is every replica's trouble; the answer to that is the request's own.
+async fn serving(shared: Data<Shared>) -> HttpResponse {
+    let serving = !shared.draining.load(Ordering::Acquire);
+    let mut response = if serving {
+        HttpResponse::Ok()
+    } else {
+        HttpResponse::ServiceUnavailable()
+    };
+    response
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .json(serde_json::json!({ "serving": serving }))
 }
 
 async fn ready(check: Data<ReadyCheck>, shared: Data<Shared>) -> HttpResponse {

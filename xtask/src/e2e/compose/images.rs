@@ -1,0 +1,86 @@
+//! The images: official ones where a registry answers, stand-ins of Debian's packages where none does, and ours.
+
+use super::engine::Engine;
+use crate::cmd::{Result, fail, output, run};
+use crate::{envs, servers, system};
+use std::process::Command;
+
+/// Our programs, each an image of its own.
+pub(super) const PROGRAMS: [&str; 3] = ["identity-service", "worksession-service", "notifier"];
+/// Where the Dockerfile finds programs that are built.
+const STAGED: &str = "deploy/bin";
+const OFFICIAL: [&str; 4] = [
+    "debian:bookworm-slim",
+    "postgres:17",
+    "rabbitmq:4-management",
+    "caddy:2",
+];
+/// No image of ours is larger, in megabytes.
+const LARGEST_MB: f64 = 120.0;
+
+/// Which images the compose files are to use, as variables for them.
+pub(super) fn obtain(engine: &Engine) -> Result<Vec<(String, String)>> {
+    let mut named = vec![
+        ("HOLDFAST_IMAGES".to_owned(), "holdfast-e2e".to_owned()),
+        ("HOLDFAST_PROGRAMS".to_owned(), STAGED.to_owned()),
+    ];
+    if official(engine) {
+        named.push((
+            "HOLDFAST_BUILDER_IMAGE".into(),
+            "debian:bookworm-slim".into(),
+        ));
+        return Ok(named);
+    }
+    println!("no registry of images answers: building stand-ins of Debian's packages");
+    if envs::which("debootstrap").is_none() {
+        servers::install(&["debootstrap"])?;
+    }
+    let made = output(engine.command("sh").arg("deploy/airgap/images.sh"))?;
+    for (name, image) in made.lines().filter_map(|line| line.split_once('=')) {
+        named.push((name.to_owned(), image.to_owned()));
+        if name == "HOLDFAST_RUNTIME_IMAGE" {
+            named.push(("HOLDFAST_BUILDER_IMAGE".into(), image.to_owned()));
+        }
+    }
+    Ok(named)
+}
+
+fn official(engine: &Engine) -> bool {
+    OFFICIAL.iter().all(|image| {
+        output(&mut engine.docker(&["image", "inspect", image])).is_ok()
+            || output(&mut engine.docker(&["pull", "--quiet", image])).is_ok()
+    })
+}
+
+/// Puts our programs where the Dockerfile takes them from, without what only a debugger reads.
+pub(super) fn stage(release: bool) -> Result {
+    system::build(release, &PROGRAMS)?;
+    let folder = envs::root().join(STAGED);
+    std::fs::create_dir_all(&folder)?;
+    for program in PROGRAMS {
+        let mut strip = Command::new("strip");
+        strip.arg("-o").arg(folder.join(program));
+        run(strip.arg(system::binary(release, program)))?;
+        let list = crate::sbom::text(program)?;
+        std::fs::write(folder.join(format!("{program}.cdx.json")), list)?;
+    }
+    Ok(())
+}
+
+/// Megabytes of each of our images, of which none may be too large when it is the real thing.
+pub(super) fn sizes(engine: &Engine, release: bool) -> Result<String> {
+    let mut told = Vec::new();
+    for program in PROGRAMS {
+        let image = format!("holdfast-e2e/{program}:latest");
+        let asked = ["image", "inspect", "--format", "{{.Size}}", &image];
+        let bytes: f64 = output(&mut engine.docker(&asked))?.trim().parse()?;
+        let megabytes = bytes / 1e6;
+        if release && megabytes > LARGEST_MB {
+            return fail(format!(
+                "{image} has {megabytes:.0} MB, more than {LARGEST_MB}"
+            ));
+        }
+        told.push(format!("{program} {megabytes:.0} MB"));
+    }
+    Ok(told.join(", "))
+}

@@ -1,0 +1,275 @@
+//! `cargo xtask e2e compose`: docker-compose.yml and its companions on a real engine, through what happens to them.
+
+mod engine;
+mod images;
+mod people;
+mod stack;
+mod trials;
+
+use crate::bench::chat::Chat;
+use crate::cmd::{Result, fail, interrupted, output};
+use crate::http::Client;
+use crate::{envs, tour};
+use engine::Engine;
+use images::PROGRAMS;
+use people::Crowd;
+use stack::Stack;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use trials::Scene;
+
+const SERVERS: [&str; 5] = [
+    "postgres",
+    "rabbitmq",
+    "identity-service",
+    "notifier",
+    "worksession-service",
+];
+const SCALED: [&str; 6] = [
+    "rabbitmq-2",
+    "rabbitmq-3",
+    "proxy",
+    "identity-service-2",
+    "worksession-service-2",
+    "notifier-2",
+];
+const PATIENCE: Duration = Duration::from_secs(120);
+/// No service holds more memory when nobody uses it, in megabytes.
+const IDLE_MB: f64 = 40.0;
+
+#[derive(clap::Args, Default)]
+pub(crate) struct ComposeOptions {
+    /// Of `compose`: on the release build, whose images and memory have limits
+    #[arg(long = "release-images")]
+    release: bool,
+    /// Of `compose`: seconds without a broker
+    #[arg(long, default_value_t = 60)]
+    broker_away: u64,
+}
+
+impl ComposeOptions {
+    /// As a build server runs it.
+    pub(crate) fn whole() -> Self {
+        Self {
+            release: false,
+            broker_away: 60,
+        }
+    }
+}
+
+pub(crate) fn compose(options: &ComposeOptions) -> Result {
+    let mut report = Report::default();
+    let engine = report.step("engine", || Ok((Engine::obtain()?, String::new())))?;
+    let named = report.step("images of others", || {
+        Ok((images::obtain(&engine)?, String::new()))
+    })?;
+    let mut stack = Stack::new(&engine, &named, 0)?;
+    let played = play(&mut stack, &engine, &named, options, &mut report);
+    if played.is_err() && !interrupted() {
+        stack.print_logs();
+    }
+    report.print();
+    played
+}
+
+fn play(
+    stack: &mut Stack<'_>,
+    engine: &Engine,
+    named: &[(String, String)],
+    options: &ComposeOptions,
+    report: &mut Report,
+) -> Result {
+    report.step("images of ours", || {
+        images::stage(options.release)?;
+        stack.build()?;
+        Ok(((), images::sizes(engine, options.release)?))
+    })?;
+    report.step("up", || {
+        stack.up()?;
+        stack.wait_healthy(&SERVERS, PATIENCE)?;
+        Ok(((), "all healthy".to_owned()))
+    })?;
+    report.step("memory", || Ok(((), memory(stack, options.release)?)))?;
+    let identity = stack.address("HOLDFAST_IDENTITY_PORT")?;
+    let worksession = stack.address("HOLDFAST_WORKSESSION_PORT")?;
+    report.step("tour", || {
+        tour::walk(&identity, &worksession, "host.docker.internal")?;
+        Ok(((), "says what README.md shows".to_owned()))
+    })?;
+    report.step("metrics", || Ok(((), metrics(&[&identity, &worksession])?)))?;
+
+    let chat = Chat::listen("0.0.0.0")?;
+    let hook = format!("http://host.docker.internal:{}/hook", chat.port);
+    let crowd = Crowd::gather(&identity, &worksession, &hook)?;
+    let scene = Scene {
+        stack,
+        crowd: &crowd,
+        chat: &chat,
+    };
+    report.step("restart each", || Ok(((), trials::restart_each(&scene)?)))?;
+    let away = Duration::from_secs(options.broker_away);
+    report.step("broker away", || {
+        Ok(((), trials::broker_away(&scene, away)?))
+    })?;
+    report.step("back up, restore", || {
+        Ok(((), restore(stack, engine, named, &crowd)?))
+    })?;
+    scaled(stack, &crowd, &chat, report)?;
+    report.step("down", || Ok((stack.down()?, String::new())))
+}
+
+/// Two of each, three brokers, behind the proxy.
+fn scaled(stack: &mut Stack<'_>, crowd: &Arc<Crowd>, chat: &Chat, report: &mut Report) -> Result {
+    stack.scale();
+    report.step("scale", || {
+        stack.up()?;
+        stack.wait_healthy(&SERVERS, PATIENCE)?;
+        stack.wait_healthy(&SCALED, PATIENCE)?;
+        Ok(((), "two of each, three brokers".to_owned()))
+    })?;
+    crowd.go_by(
+        &stack.address("HOLDFAST_IDENTITY_PROXY_PORT")?,
+        &stack.address("HOLDFAST_WORKSESSION_PROXY_PORT")?,
+    );
+    report.step("revocation", || Ok(((), trials::revocation(stack)?)))?;
+    // Other labels make another image, which is what an upgrade is to the engine.
+    stack.set("HOLDFAST_REVISION", "next");
+    stack.use_tag("next");
+    report.step("rebuild", || Ok((stack.build()?, String::new())))?;
+    let scene = Scene { stack, crowd, chat };
+    let services: Vec<String> = PROGRAMS
+        .iter()
+        .flat_map(|program| [(*program).to_owned(), format!("{program}-2")])
+        .collect();
+    let services: Vec<&str> = services.iter().map(String::as_str).collect();
+    report.step("roll to the next", || {
+        Ok(((), trials::roll(&scene, &services)?))
+    })?;
+    report.step("kill a broker", || Ok(((), trials::kill_broker(&scene)?)))?;
+    report.step("restart database", || {
+        Ok(((), trials::restart_database(&scene)?))
+    })
+}
+
+/// A copy of everything becomes a second stack, which knows whom the first one knew.
+fn restore(
+    stack: &Stack<'_>,
+    engine: &Engine,
+    named: &[(String, String)],
+    crowd: &Crowd,
+) -> Result<String> {
+    let folder = tempfile::tempdir()?;
+    let run = |stack: &Stack<'_>, script: &str| {
+        let mut command = engine.command("sh");
+        command.arg(script).arg(folder.path());
+        stack.name_in(&mut command);
+        output(&mut command).map(drop)
+    };
+    let data = |stack: &Stack<'_>| -> Result<String> {
+        let address = stack.address("HOLDFAST_WORKSESSION_PORT")?;
+        let (status, body) =
+            Client::new(&address, crowd.token()).send("GET", "/api/user/data", "")?;
+        if status == 200 {
+            Ok(body)
+        } else {
+            fail(format!("user/data: {status} {body}"))
+        }
+    };
+    let sessions = |stack: &Stack<'_>| {
+        stack.rows(
+            "worksession",
+            "SELECT count(*), max(session_id) FROM sessions",
+        )
+    };
+    run(stack, "deploy/compose/backup.sh")?;
+    let (told, counted) = (data(stack)?, sessions(stack)?);
+    let fresh = Stack::new(engine, named, 1)?;
+    run(&fresh, "deploy/compose/restore.sh")?;
+    fresh.up()?;
+    fresh.wait_healthy(&SERVERS, PATIENCE)?;
+    if sessions(&fresh)? != counted {
+        return fail("the restored stack has other sessions");
+    }
+    if data(&fresh)? != told {
+        return fail("the restored stack tells a user other data");
+    }
+    Ok(format!(
+        "{} sessions, and a token that is still good",
+        counted.join(" ").split('|').next().unwrap_or_default()
+    ))
+}
+
+/// What each service holds when nobody uses it.
+fn memory(stack: &Stack<'_>, release: bool) -> Result<String> {
+    let mut told = Vec::new();
+    for program in PROGRAMS {
+        let status = stack.exec(program, &["cat", "/proc/1/status"])?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+        let Some(megabytes) = kib.map(|kib| kib * 1024.0 / 1e6) else {
+            return fail(format!("{program} does not tell its memory"));
+        };
+        if release && megabytes > IDLE_MB {
+            return fail(format!(
+                "{program} holds {megabytes:.1} MB, more than {IDLE_MB}"
+            ));
+        }
+        told.push(format!("{program} {megabytes:.1} MB"));
+    }
+    Ok(told.join(", "))
+}
+
+fn metrics(addresses: &[&str]) -> Result<String> {
+    let mut lines = 0;
+    for address in addresses {
+        let (status, text) = Client::new(address, "").send("GET", "/metrics", "")?;
+        if status != 200 || !text.contains("http_requests_total{") {
+            return fail(format!("{address}/metrics: {status}"));
+        }
+        lines += text.lines().filter(|line| !line.starts_with('#')).count();
+    }
+    Ok(format!("{lines} series"))
+}
+
+/// What each step came to.
+#[derive(Default)]
+struct Report {
+    rows: Vec<(&'static str, Duration, String)>,
+}
+
+impl Report {
+    fn step<T>(
+        &mut self,
+        name: &'static str,
+        step: impl FnOnce() -> Result<(T, String)>,
+    ) -> Result<T> {
+        println!("-- {name}");
+        let started = Instant::now();
+        let done = step();
+        let took = started.elapsed();
+        match done {
+            Ok((value, told)) => {
+                println!("   {:.1} s  {told}", took.as_secs_f64());
+                self.rows.push((name, took, told));
+                Ok(value)
+            }
+            Err(failure) => {
+                self.rows.push((name, took, format!("FAILED: {failure}")));
+                fail(format!("{name}: {failure}"))
+            }
+        }
+    }
+
+    fn print(&self) {
+        println!("\n{:<17} {:>7}  what came of it", "step", "seconds");
+        for (name, took, told) in &self.rows {
+            println!("{name:<17} {:>7.1}  {told}", took.as_secs_f64());
+        }
+        let all: Duration = self.rows.iter().map(|(_, took, _)| *took).sum();
+        println!("{:<17} {:>7.1}", "all", all.as_secs_f64());
+        println!(
+            "programs staged in {}",
+            envs::root().join("deploy/bin").display()
+        );
+    }
+}

@@ -36,6 +36,6 @@ for part in identity worksession notifier; do
     $compose exec -T postgres pg_dump --username=postgres --format=custom "$part" > "$folder/$part.dump"
 done
 echo "backup.sh: keys" >&2
-$compose run --rm -T --no-deps keys tar --directory=/keys --create . > "$folder/keys.tar"
+$compose run --rm -T --no-deps keys sh -c 'cd /keys && exec tar --create *' > "$folder/keys.tar"
 : > "$folder/complete"
 echo "backup.sh: done; whoever has $folder can read everything and sign tokens" >&2

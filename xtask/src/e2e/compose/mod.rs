@@ -40,7 +40,7 @@ const IDLE_MB: f64 = 40.0;
 #[derive(clap::Args, Default)]
 pub(crate) struct ComposeOptions {
     /// Of `compose`: on the release build, whose images and memory have limits
-    #[arg(long = "release-images")]
+    #[arg(id = "release_images", long = "release-images")]
     release: bool,
     /// Of `compose`: seconds without a broker
     #[arg(long, default_value_t = 60)]

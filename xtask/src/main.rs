@@ -16,6 +16,7 @@ mod envs;
 mod events;
 mod http;
 mod licences;
+mod observe;
 mod openapi;
 mod servers;
 mod spdx;
@@ -52,12 +53,14 @@ enum Task {
     Tour(tour::Options),
     /// Print the chat messages that arrive at a local port
     ChatListener(chat_listener::Options),
-    /// fmt, clippy, tidy, doc, licences, docker-compose config, test, e2e, a dozen faults
+    /// fmt, clippy, tidy, doc, licences, docker-compose config, alerts, test, e2e, a dozen faults
     Ci(ci::Options),
     /// Check what the compiler does not: directions, lengths, where SQL stands
     Tidy,
     /// Check the licences of everything that is linked
     Licences,
+    /// Check the alert rules, their tests and the dashboard
+    Alerts(observe::Options),
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
     /// Compare docs/events with the types of the events
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Task::Licences => licences::licences(),
         Task::Bench(bench) => bench::bench(&bench),
         Task::Events(options) => events::events(&options),
+        Task::Alerts(options) => observe::alerts(&options),
         Task::Openapi(options) => openapi::openapi(&options),
     });
     match done {

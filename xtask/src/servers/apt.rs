@@ -48,6 +48,7 @@ pub(crate) fn unpack(package: &str, folder: &Path) -> Result {
     let Some(archive) = std::fs::read_dir(fetched.path())?.next() else {
         return fail(format!("apt-get fetched no {package}"));
     };
+    std::fs::create_dir_all(folder)?;
     run(Command::new("dpkg-deb")
         .arg("--extract")
         .arg(archive?.path())

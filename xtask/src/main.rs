@@ -17,6 +17,7 @@ mod events;
 mod http;
 mod kubernetes;
 mod licences;
+mod observe;
 mod openapi;
 mod sbom;
 mod servers;
@@ -54,7 +55,7 @@ enum Task {
     Tour(tour::Options),
     /// Print the chat messages that arrive at a local port
     ChatListener(chat_listener::Options),
-    /// fmt, clippy, tidy, doc, licences, docker-compose config, deploy/kubernetes, test, e2e, a dozen faults
+    /// fmt, clippy, tidy, doc, licences, what lies in deploy, test, e2e
     Ci(ci::Options),
     /// Check what the compiler does not: directions, lengths, where SQL stands
     Tidy,
@@ -64,6 +65,8 @@ enum Task {
     Sbom(sbom::Options),
     /// Check deploy/kubernetes: against the API's schemas, itself, the code's paths, and the programs
     Kubernetes(kubernetes::Options),
+    /// Check the alert rules, their tests and the dashboard
+    Alerts(observe::Options),
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
     /// Compare docs/events with the types of the events
@@ -89,6 +92,7 @@ fn main() -> ExitCode {
         Task::Kubernetes(options) => kubernetes::kubernetes(&options),
         Task::Bench(bench) => bench::bench(&bench),
         Task::Events(options) => events::events(&options),
+        Task::Alerts(options) => observe::alerts(&options),
         Task::Openapi(options) => openapi::openapi(&options),
     });
     match done {

@@ -11,6 +11,7 @@ mod bench;
 mod chat_listener;
 mod ci;
 mod cmd;
+mod config_reference;
 mod e2e;
 mod envs;
 mod events;
@@ -52,7 +53,7 @@ enum Task {
     Tour(tour::Options),
     /// Print the chat messages that arrive at a local port
     ChatListener(chat_listener::Options),
-    /// fmt, clippy, tidy, doc, licences, docker-compose config, test, e2e, a dozen faults
+    /// fmt, clippy, tidy, doc, licences, configuration, docker-compose config, systemd, test, e2e, a dozen faults
     Ci(ci::Options),
     /// Check what the compiler does not: directions, lengths, where SQL stands
     Tidy,
@@ -60,6 +61,8 @@ enum Task {
     Licences,
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
+    /// Compare docs/configuration.md with the types that the configuration is read into
+    Config(config_reference::Options),
     /// Compare docs/events with the types of the events
     Events(events::Options),
     /// Measure the release build
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::tidy(&envs::root()),
         Task::Licences => licences::licences(),
         Task::Bench(bench) => bench::bench(&bench),
+        Task::Config(options) => config_reference::config(&options),
         Task::Events(options) => events::events(&options),
         Task::Openapi(options) => openapi::openapi(&options),
     });

@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: what a change must pass.
 
 use crate::cmd::{Result, cargo, fail, interrupted, output, run};
-use crate::{config_reference, e2e, envs, licences, servers, suite, tidy};
+use crate::{config_reference, e2e, envs, licences, servers, suite, systemd, tidy};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const FAULTS: bool = false;
 /// A check: its name in the table, and what it does.
 type Step = (&'static str, fn() -> Result);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     ("fmt", || run(cargo().args(["fmt", "--all", "--check"]))),
     ("tidy", || tidy::tidy(&envs::root())),
     ("config", || {
@@ -27,6 +27,7 @@ const STEPS: [Step; 7] = [
     }),
     ("licences", licences::licences),
     ("compose", compose),
+    ("systemd", systemd::check),
     ("clippy", || {
         run(cargo().args([
             "clippy",

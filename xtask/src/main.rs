@@ -22,6 +22,7 @@ mod servers;
 mod spdx;
 mod suite;
 mod system;
+mod systemd;
 mod tidy;
 mod tour;
 mod up;

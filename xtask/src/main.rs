@@ -60,6 +60,8 @@ enum Task {
     Tidy,
     /// Check the licences of everything that is linked
     Licences,
+    /// Check the units in deploy/systemd with systemd's own tools
+    Systemd,
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
     /// Compare docs/configuration.md with the types that the configuration is read into
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         Task::Ci(options) => ci::ci(&options),
         Task::Tidy => tidy::tidy(&envs::root()),
         Task::Licences => licences::licences(),
+        Task::Systemd => systemd::check(),
         Task::Bench(bench) => bench::bench(&bench),
         Task::Config(options) => config_reference::config(&options),
         Task::Events(options) => events::events(&options),

@@ -11,6 +11,7 @@ mod bench;
 mod chat_listener;
 mod ci;
 mod cmd;
+mod config_reference;
 mod e2e;
 mod envs;
 mod events;
@@ -24,6 +25,7 @@ mod servers;
 mod spdx;
 mod suite;
 mod system;
+mod systemd;
 mod tidy;
 mod tour;
 mod up;
@@ -67,8 +69,12 @@ enum Task {
     Kubernetes(kubernetes::Options),
     /// Check the alert rules, their tests and the dashboard
     Alerts(observe::Options),
+    /// Check the units in deploy/systemd with systemd's own tools
+    Systemd,
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
+    /// Compare docs/configuration.md with the types that the configuration is read into
+    Config(config_reference::Options),
     /// Compare docs/events with the types of the events
     Events(events::Options),
     /// Measure the release build
@@ -90,7 +96,9 @@ fn main() -> ExitCode {
         Task::Licences => licences::licences(),
         Task::Sbom(options) => sbom::sbom(&options),
         Task::Kubernetes(options) => kubernetes::kubernetes(&options),
+        Task::Systemd => systemd::check(),
         Task::Bench(bench) => bench::bench(&bench),
+        Task::Config(options) => config_reference::config(&options),
         Task::Events(options) => events::events(&options),
         Task::Alerts(options) => observe::alerts(&options),
         Task::Openapi(options) => openapi::openapi(&options),

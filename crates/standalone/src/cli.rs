@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 use service_kit::cli::{self, CommonArgs};
 use service_kit::{Clock, logging};
 
+use crate::occupied::Occupied;
 use crate::{Config, demo, running};
 
 /// Holdfast in one process: accounts, focus sessions and notifications on SQLite
@@ -127,6 +128,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 }
 
 async fn serve(config: Config, with_demo: bool) -> Result<(), Error> {
+    let _taken = Occupied::take(&config.data_dir)?;
     let sign_in = if with_demo {
         Some(demo::fill(&config).await?)
     } else {

@@ -10,6 +10,7 @@ mod cli;
 mod config;
 mod dashboard;
 mod demo;
+mod occupied;
 mod running;
 
 pub use cli::run_cli;

@@ -6,7 +6,7 @@ use service_kit::cli::{self, CommonArgs};
 use service_kit::{Clock, logging};
 
 use crate::occupied::Occupied;
-use crate::{Config, demo, running};
+use crate::{Config, admin, demo, running};
 
 /// Holdfast in one process: accounts, focus sessions and notifications on SQLite
 #[derive(Debug, Parser)]
@@ -37,7 +37,7 @@ enum Command {
     },
     /// Asks all parts of the running process whether they are ready
     Healthcheck,
-    /// Administers a part, beside the running process or without one
+    /// Administers a part, or the whole data, beside the running process or without one
     #[command(subcommand)]
     Admin(Admin),
 }
@@ -50,6 +50,8 @@ enum Admin {
     Worksession(worksession_service::AdminArgs),
     /// What was parked, and what waits to be delivered
     Notifier(notifier::AdminArgs),
+    Backup(admin::BackupArgs),
+    Restore(admin::RestoreArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -85,6 +87,15 @@ fn run(args: Args) -> Result<ExitCode, Error> {
         cli::print(describe(area)?.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Admin(Admin::Restore(restore)) = &command {
+        // Before the configuration as a whole, which would make keys where the backup's have to go.
+        let folder = Config::folder(
+            args.common.config.as_deref(),
+            args.common.data_dir.as_deref(),
+        )?;
+        admin::restore(restore, &folder)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let load = match command {
         Command::Admin(_) => Config::load_made,
         _ => Config::load,
@@ -114,7 +125,8 @@ fn run(args: Args) -> Result<ExitCode, Error> {
             };
             return Ok(notifier::run_admin(args, &config.notifier, caller));
         }
-        Command::CheckConfig | Command::Openapi { .. } => {}
+        Command::Admin(Admin::Backup(args)) => admin::backup(&args, &config)?,
+        Command::CheckConfig | Command::Openapi { .. } | Command::Admin(Admin::Restore(_)) => {}
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@
 //! HTTP and events alone, and every key of the launch contract means here what it means for a part that
 //! runs by itself.
 
+mod admin;
 mod cli;
 mod config;
 mod dashboard;

@@ -52,6 +52,7 @@ enum Admin {
     Notifier(notifier::AdminArgs),
     Backup(admin::BackupArgs),
     Restore(admin::RestoreArgs),
+    MoveToPostgres(admin::MoveArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -126,6 +127,7 @@ fn run(args: Args) -> Result<ExitCode, Error> {
             return Ok(notifier::run_admin(args, &config.notifier, caller));
         }
         Command::Admin(Admin::Backup(args)) => admin::backup(&args, &config)?,
+        Command::Admin(Admin::MoveToPostgres(args)) => admin::move_to_postgres(&args, &config)?,
         Command::CheckConfig | Command::Openapi { .. } | Command::Admin(Admin::Restore(_)) => {}
     }
     Ok(ExitCode::SUCCESS)

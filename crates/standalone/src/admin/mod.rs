@@ -1,4 +1,4 @@
-//! Commands on the whole data of a standalone: a backup, and its restore.
+//! Commands on the whole data of a standalone: a backup, its restore, and the way to PostgreSQL.
 //!
 //! What they are not: they know no table of any part. What there is to copy is read from the databases' own catalogs, so
 //! that a table of a later migration cannot be forgotten.
@@ -7,6 +7,7 @@ mod backup;
 mod database;
 mod error;
 mod files;
+mod move_to_postgres;
 mod parts;
 mod restore;
 
@@ -14,6 +15,7 @@ use service_kit::cli;
 
 pub(crate) use backup::{BackupArgs, run as backup};
 pub(crate) use error::AdminError;
+pub(crate) use move_to_postgres::{MoveArgs, run as move_to_postgres};
 pub(crate) use restore::{RestoreArgs, run as restore};
 
 fn print(text: &str) -> Result<(), AdminError> {

@@ -1,4 +1,4 @@
-//! The whole data of a standalone: saved and restored by the commands that operators type,
+//! The whole data of a standalone: saved, restored and moved to PostgreSQL by the commands that operators type,
 //! beside servers that are real processes.
 #![allow(
     clippy::unwrap_used,
@@ -11,6 +11,7 @@
 
 mod backup;
 mod filled;
+mod move_to_postgres;
 #[path = "../it/processes.rs"]
 #[allow(dead_code, reason = "the tests of the whole product use more of it")]
 mod processes;

@@ -1,7 +1,9 @@
 //! `cargo xtask ci`: what a change must pass.
 
 use crate::cmd::{Result, cargo, fail, interrupted, output, run};
-use crate::{e2e, envs, kubernetes, licences, servers, suite, tidy};
+use crate::{
+    config_reference, e2e, envs, kubernetes, licences, observe, servers, suite, systemd, tidy,
+};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -19,12 +21,17 @@ const FAULTS: bool = false;
 /// A check: its name in the table, and what it does.
 type Step = (&'static str, fn() -> Result);
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 10] = [
     ("fmt", || run(cargo().args(["fmt", "--all", "--check"]))),
     ("tidy", || tidy::tidy(&envs::root())),
+    ("config", || {
+        config_reference::config(&config_reference::Options { write: false })
+    }),
     ("licences", licences::licences),
     ("compose", compose),
     ("kubernetes", kubernetes::manifests),
+    ("alerts", observe::check),
+    ("systemd", systemd::check),
     ("clippy", || {
         run(cargo().args([
             "clippy",

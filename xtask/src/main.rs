@@ -11,18 +11,21 @@ mod bench;
 mod chat_listener;
 mod ci;
 mod cmd;
+mod config_reference;
 mod e2e;
 mod envs;
 mod events;
 mod http;
 mod kubernetes;
 mod licences;
+mod observe;
 mod openapi;
 mod sbom;
 mod servers;
 mod spdx;
 mod suite;
 mod system;
+mod systemd;
 mod tidy;
 mod tour;
 mod up;
@@ -54,7 +57,7 @@ enum Task {
     Tour(tour::Options),
     /// Print the chat messages that arrive at a local port
     ChatListener(chat_listener::Options),
-    /// fmt, clippy, tidy, doc, licences, docker-compose config, deploy/kubernetes, test, e2e, a dozen faults
+    /// fmt, clippy, tidy, doc, licences, what lies in deploy, test, e2e
     Ci(ci::Options),
     /// Check what the compiler does not: directions, lengths, where SQL stands
     Tidy,
@@ -64,8 +67,14 @@ enum Task {
     Sbom(sbom::Options),
     /// Check deploy/kubernetes: against the API's schemas, itself, the code's paths, and the programs
     Kubernetes(kubernetes::Options),
+    /// Check the alert rules, their tests and the dashboard
+    Alerts(observe::Options),
+    /// Check the units in deploy/systemd with systemd's own tools
+    Systemd,
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
+    /// Compare docs/configuration.md with the types that the configuration is read into
+    Config(config_reference::Options),
     /// Compare docs/events with the types of the events
     Events(events::Options),
     /// Measure the release build
@@ -87,8 +96,11 @@ fn main() -> ExitCode {
         Task::Licences => licences::licences(),
         Task::Sbom(options) => sbom::sbom(&options),
         Task::Kubernetes(options) => kubernetes::kubernetes(&options),
+        Task::Systemd => systemd::check(),
         Task::Bench(bench) => bench::bench(&bench),
+        Task::Config(options) => config_reference::config(&options),
         Task::Events(options) => events::events(&options),
+        Task::Alerts(options) => observe::alerts(&options),
         Task::Openapi(options) => openapi::openapi(&options),
     });
     match done {

@@ -24,7 +24,7 @@ pub use connection::{Backend, Db};
 pub use count::{COUNTED, count_some};
 pub use error::{DbError, is_unique_violation};
 pub use migrations::Migrations;
-pub use pool::{Pool, PoolOptions};
+pub use pool::{Pool, PoolOptions, PoolUsage};
 pub use prepared::prepared;
 pub use url::{DatabaseUrl, InvalidDatabaseUrl};
 

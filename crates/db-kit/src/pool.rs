@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
@@ -48,10 +48,22 @@ pub struct Pool {
 
 struct Inner {
     pool: r2d2::Pool<Manager>,
-    generation: Arc<std::sync::atomic::AtomicU64>,
+    generation: Arc<AtomicU64>,
     places: Arc<Semaphore>,
     writers: Option<Arc<Semaphore>>,
+    refused: AtomicU64,
     options: PoolOptions,
+}
+
+/// How busy a [`Pool`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolUsage {
+    /// The most connections.
+    pub size: usize,
+    /// Units of work that have a connection now, or are about to get one.
+    pub in_use: usize,
+    /// Units of work since the start that got none in time, or on SQLite no turn to write.
+    pub refused: u64,
 }
 
 impl std::fmt::Debug for Pool {
@@ -76,17 +88,15 @@ impl Pool {
             .max_lifetime(None)
             .error_handler(Box::new(LogQuietly))
             .build_unchecked(manager);
-        let width = usize::try_from(options.size)
-            .unwrap_or(usize::MAX)
-            .min(Semaphore::MAX_PERMITS);
         let writers =
             matches!(options.url.backend(), Backend::Sqlite).then(|| Arc::new(Semaphore::new(1)));
         Self {
             inner: Arc::new(Inner {
                 pool,
                 generation,
-                places: Arc::new(Semaphore::new(width)),
+                places: Arc::new(Semaphore::new(places(&options))),
                 writers,
+                refused: AtomicU64::new(0),
                 options,
             }),
         }
@@ -102,6 +112,17 @@ impl Pool {
     #[must_use]
     pub fn url(&self) -> &DatabaseUrl {
         &self.inner.options.url
+    }
+
+    /// How busy it is now. Callers without an async runtime are not counted.
+    #[must_use]
+    pub fn usage(&self) -> PoolUsage {
+        let size = places(&self.inner.options);
+        PoolUsage {
+            size,
+            in_use: size.saturating_sub(self.inner.places.available_permits()),
+            refused: self.inner.refused.load(Ordering::Relaxed),
+        }
     }
 
     /// Runs queries without a transaction around them, on a blocking thread.
@@ -206,7 +227,10 @@ impl Pool {
         .await
         {
             Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => Err(DbError::Busy),
+            Ok(Err(_)) | Err(_) => {
+                self.inner.refused.fetch_add(1, Ordering::Relaxed);
+                Err(DbError::Busy)
+            }
         }
     }
 
@@ -260,6 +284,13 @@ impl Pool {
             }
         }
     }
+}
+
+/// How many callers are let in at once.
+fn places(options: &PoolOptions) -> usize {
+    usize::try_from(options.size)
+        .unwrap_or(usize::MAX)
+        .min(Semaphore::MAX_PERMITS)
 }
 
 fn transaction<T, E: From<DbError>>(

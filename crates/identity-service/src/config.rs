@@ -24,13 +24,15 @@ use crate::sso::origins::OriginAllowList;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where to listen; port 0 picks one.
+    /// The address to listen on; port 0 picks one, which the line on standard output tells.
     pub listen: SocketAddr,
-    /// The public address, which is also the issuer of tokens; `http://` + `listen` when not set
-    /// (and the loopback address where it listens on all of them).
+    /// The address at which browsers and clients find it, http or https without a query. It is the issuer of
+    /// tokens, and stands in mails and in addresses of photos. When not set, `http://` and the address it listens
+    /// on (the loopback address where it listens on all of them).
     #[serde(deserialize_with = "read_url")]
     pub base_url: Option<Url>,
-    /// Where the SQLite file and keys that were not configured go.
+    /// Folder for the SQLite file and for keys that were not configured; `data` in the working directory when
+    /// not set. Not needed where the database and both keys are.
     pub data_dir: Option<PathBuf>,
     /// The database.
     pub database: DatabaseConfig,
@@ -60,17 +62,20 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// Which pages of other origins may call.
     pub cors: CorsConfig,
-    /// Whose `X-Forwarded-For` is believed.
+    /// Networks whose `X-Forwarded-For` is believed: those of proxies and of the work-session service.
+    /// Limits by address count whoever stands before them.
     pub trusted_proxies: CommaList<IpNet>,
     /// The guarded client for addresses that users give.
     pub http: HttpGuardConfig,
-    /// Whether cookies may go over plain http beyond loopback.
+    /// Whether people may sign in to pages over plain http from other machines.
     pub allow_insecure_cookies: bool,
-    /// Threads that answer; as many as there are cores when not set.
+    /// Threads that answer requests, at least 1; as many as there are cores when not set.
     pub workers: Option<usize>,
-    /// How long, in seconds, requests are still accepted after the signal to stop.
+    /// Seconds after SIGTERM during which requests are still accepted, so that balancers notice that it is not
+    /// ready. What is then in flight has ten more.
     pub drain_seconds: u64,
-    /// Seconds between two rounds of housekeeping; the larger tables are looked through once an hour.
+    /// Seconds between two rounds of housekeeping (what has expired, keys that are due), at least 1; the larger
+    /// tables are looked through once an hour.
     pub housekeeping_seconds: u64,
 }
 
@@ -108,11 +113,12 @@ impl Default for Config {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeysConfig {
-    /// Seals signing keys in the database; made once in the data folder when it is not set.
+    /// Seals signing keys and second factors in the database; the same in all replicas. When it is not set,
+    /// `identity-keys.key` in the data folder, which is made once.
     pub encryption_key: Option<SecretKey>,
-    /// Keys that still open.
+    /// Keys that still open what they sealed, until `admin keys reseal` was run.
     pub encryption_keys_old: CommaList<SecretKey>,
-    /// Days after which the key that signs access tokens is replaced; 0 for never.
+    /// Days after which a key that signs tokens is replaced by a new one; 0 for never.
     pub rotate_days: u16,
 }
 
@@ -137,15 +143,15 @@ impl KeysConfig {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// A JSON body: 413 beyond it.
+    /// Bytes of a JSON body: 413 beyond them.
     pub json_bytes: usize,
-    /// All header lines together: 431 beyond it.
+    /// Bytes of all header lines together: 431 beyond them.
     pub header_bytes: usize,
     /// Seconds in which a body must have arrived: 408 after them.
     pub body_seconds: u64,
-    /// A photo, uploaded or fetched: 413 beyond it.
+    /// Bytes of a photo, uploaded or fetched: 413 beyond them.
     pub photo_bytes: usize,
-    /// The JSON body of a profile, which may hold a photo: 413 beyond it.
+    /// Bytes of the JSON body of a profile, which may hold a photo: 413 beyond them.
     pub profile_json_bytes: usize,
 }
 
@@ -181,9 +187,9 @@ impl LimitsConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokensConfig {
-    /// Life of an access token.
+    /// Seconds for which an access token is good, at least 1; also `expires_in`.
     pub access_ttl_seconds: u32,
-    /// Whether sessions and accounts may be remembered while the change feed lives; without, each
+    /// Whether sessions and accounts are remembered while the feed of changes lives; without, each
     /// validation reads the database.
     pub remember: bool,
 }
@@ -207,11 +213,11 @@ impl TokensConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PasswordConfig {
-    /// 4 to 15; each step doubles the time of a sign-in.
+    /// The cost of bcrypt for new passwords, 4 to 15; each step doubles the time that a sign-in takes the processor.
     pub bcrypt_cost: u32,
-    /// Whether a cost under 10 is accepted, for tests.
+    /// Whether a cost under 10 is accepted, which is for tests.
     pub allow_weak_cost: bool,
-    /// How hard a new password must be to guess: 0 (no matter) to 4, as zxcvbn counts.
+    /// How hard a new password must be to guess: 0 (no matter) to 4 (very), as zxcvbn counts.
     pub min_strength: u8,
 }
 
@@ -239,9 +245,9 @@ pub struct SsoConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PremiumConfig {
-    /// Megabytes of a FREE account.
+    /// Megabytes of bandwidth that a FREE account is told it has; nothing here enforces it.
     pub free_bandwidth_mb: i64,
-    /// Megabytes of a PREMIUM account.
+    /// Megabytes of bandwidth that a PREMIUM account is told it has.
     pub premium_bandwidth_mb: i64,
 }
 
@@ -292,7 +298,7 @@ impl PremiumConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorsConfig {
-    /// Origins of pages that may call from a browser.
+    /// Origins, such as `https://app.example.com`, whose pages may call the API from a browser.
     pub allowed_origins: CommaList<String>,
 }
 

@@ -153,6 +153,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         .map_err(|error| StartError::Listen(config.listen, error))?;
     let base_url = config.public_url(listen);
     let metrics = Metrics::new()?;
+    metrics.watch_pool(&pool)?;
     let relay = spawn_relay(&pool, &deps, &metrics);
     let app = App::new(
         &config,

@@ -20,9 +20,10 @@ pub const PREFIX: &str = "NOTIFIER";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where probes and metrics listen; port 0 picks one.
+    /// The address at which probes and metrics are answered; port 0 picks one, which the line on standard output tells.
     pub listen: SocketAddr,
-    /// For the SQLite file and the key that was not configured.
+    /// Folder for the SQLite file, the key that was not configured, and mails without a mail server; `data` in the
+    /// working directory when not set.
     pub data_dir: Option<PathBuf>,
     /// The notifier's database.
     pub database: DatabaseConfig,

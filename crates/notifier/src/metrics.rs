@@ -13,13 +13,16 @@ pub(crate) struct Figures {
 impl Figures {
     pub(crate) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let figures = Self {
-            settled: IntCounterVec::new(
-                Opts::new(
-                    "notifications_total",
-                    "Notifications that were settled, by what became of them",
-                ),
-                &["outcome"],
-            )?,
+            settled: from_zero(
+                IntCounterVec::new(
+                    Opts::new(
+                        "notifications_total",
+                        "Notifications that were settled, by what became of them",
+                    ),
+                    &["outcome"],
+                )?,
+                &["delivered", "failed", "skipped"],
+            ),
             retries: IntCounter::new(
                 "notification_retries_total",
                 "Sends that are tried again later",
@@ -62,13 +65,16 @@ pub(crate) struct MailFigures {
 impl MailFigures {
     pub(crate) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let figures = Self {
-            settled: IntCounterVec::new(
-                Opts::new(
-                    "mails_total",
-                    "Mails that were settled, by what became of them",
-                ),
-                &["outcome"],
-            )?,
+            settled: from_zero(
+                IntCounterVec::new(
+                    Opts::new(
+                        "mails_total",
+                        "Mails that were settled, by what became of them",
+                    ),
+                    &["outcome"],
+                )?,
+                &["delivered", "failed"],
+            ),
             retries: IntCounter::new("mail_retries_total", "Mails that are tried again later")?,
             possible_duplicates: IntCounter::new(
                 "mail_possible_duplicates_total",
@@ -103,13 +109,16 @@ pub(crate) struct WebhookFigures {
 impl WebhookFigures {
     pub(crate) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let figures = Self {
-            told: IntCounterVec::new(
-                Opts::new(
-                    "webhook_calls_total",
-                    "Tries to call webhooks, by what became of them; pending is tried again",
-                ),
-                &["outcome"],
-            )?,
+            told: from_zero(
+                IntCounterVec::new(
+                    Opts::new(
+                        "webhook_calls_total",
+                        "Tries to call webhooks, by what became of them; pending is tried again",
+                    ),
+                    &["outcome"],
+                )?,
+                &["delivered", "pending", "failed", "skipped"],
+            ),
             possible_duplicates: IntCounter::new(
                 "webhook_possible_duplicates_total",
                 "Calls of which nobody knows whether the receiver took them: it did not answer in time, or the sender died",
@@ -133,4 +142,12 @@ impl WebhookFigures {
     pub(crate) fn told(&self, outcome: &str) {
         self.told.with_label_values(&[outcome]).inc();
     }
+}
+
+/// A figure that begins at 0 for each outcome: a rise from nothing is none that Prometheus sees.
+fn from_zero(figure: IntCounterVec, outcomes: &[&str]) -> IntCounterVec {
+    for outcome in outcomes {
+        figure.with_label_values(&[outcome]);
+    }
+    figure
 }

@@ -99,6 +99,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     // Before anything runs that would have to be stopped again.
     let listener = start::listen(config.listen)?;
     let metrics = Metrics::new()?;
+    metrics.watch_pool(&pool)?;
     let figures = Figures::register(metrics.registry())?;
     let guard = GuardedClient::new(start::guard_options(&config.http))?;
     let sealer = config.home().open_sealer(&config.secrets)?;

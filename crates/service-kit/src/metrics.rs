@@ -1,11 +1,16 @@
 //! One Prometheus registry per service, with the figures every HTTP server has.
 
+mod pool;
+
 use std::time::Duration;
 
+use db_kit::Pool;
 use prometheus::core::Collector;
 use prometheus::{
-    Encoder, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry, TextEncoder,
+    Encoder, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
 };
+
+use self::pool::PoolFigures;
 
 /// The registry and the HTTP figures. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -13,10 +18,12 @@ pub struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
     seconds: HistogramVec,
+    ready: IntGauge,
 }
 
 impl Metrics {
-    /// A registry of its own, with `http_requests_total` and `http_request_duration_seconds`.
+    /// A registry of its own, with `http_requests_total`, `http_request_duration_seconds`, `service_ready`
+    /// and, on Linux, what the process takes of the machine.
     ///
     /// # Errors
     /// When a figure's description is malformed, which a test of any service shows.
@@ -32,12 +39,22 @@ impl Metrics {
             ]),
             &["route"],
         )?;
+        let ready = IntGauge::new(
+            "service_ready",
+            "Whether requests should come here, as /health/ready says; asked at each scrape",
+        )?;
         registry.register(Box::new(requests.clone()))?;
         registry.register(Box::new(seconds.clone()))?;
+        registry.register(Box::new(ready.clone()))?;
+        #[cfg(target_os = "linux")]
+        registry.register(Box::new(
+            prometheus::process_collector::ProcessCollector::for_self(),
+        ))?;
         Ok(Self {
             registry,
             requests,
             seconds,
+            ready,
         })
     }
 
@@ -57,6 +74,19 @@ impl Metrics {
     ) -> Result<C, prometheus::Error> {
         self.registry.register(Box::new(figure.clone()))?;
         Ok(figure)
+    }
+
+    /// Registers how busy a pool is, read at each scrape.
+    ///
+    /// # Errors
+    /// When a pool is watched already.
+    pub fn watch_pool(&self, pool: &Pool) -> Result<(), prometheus::Error> {
+        let figures = PoolFigures::new(pool.clone())?;
+        self.registry.register(Box::new(figures))
+    }
+
+    pub(crate) fn set_ready(&self, ready: bool) {
+        self.ready.set(ready.into());
     }
 
     pub(crate) fn observe(&self, method: &str, route: &str, status: &str, took: Duration) {

@@ -19,7 +19,7 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 use service_kit::http::{Json, Path, Query, endpoint};
 use service_kit::metrics::Metrics;
-use service_kit::server::{self, ReadyReport, Running, ServerOptions};
+use service_kit::server::{self, ReadyCheck, ReadyReport, Running, ServerOptions};
 use service_kit::{Problem, http::Limits};
 
 async fn echo(body: Json<Value>) -> Result<HttpResponse, Problem> {
@@ -44,6 +44,23 @@ fn routes(cfg: &mut ServiceConfig) {
 }
 
 fn start() -> (Running, String) {
+    start_with(is_ready())
+}
+
+fn is_ready() -> ReadyCheck {
+    Arc::new(|| {
+        async {
+            ReadyReport {
+                ready: true,
+                database: "connected".into(),
+                broker: "memory".into(),
+            }
+        }
+        .boxed()
+    })
+}
+
+fn start_with(ready: ReadyCheck) -> (Running, String) {
     let options = ServerOptions {
         name: "sample",
         listen: ([127, 0, 0, 1], 0).into(),
@@ -57,16 +74,7 @@ fn start() -> (Running, String) {
         render: |problem| json!({ "error": problem.code, "error_description": problem.message }),
         render_page: None,
         metrics: Metrics::new().unwrap(),
-        ready: Arc::new(|| {
-            async {
-                ReadyReport {
-                    ready: true,
-                    database: "connected".into(),
-                    broker: "memory".into(),
-                }
-            }
-            .boxed()
-        }),
+        ready,
         openapi: None,
         drain: Duration::ZERO,
     };
@@ -267,4 +275,20 @@ async fn pages_may_send_the_headers_that_the_areas_read() {
     }
     assert_eq!(asks_for("x-other").await.unwrap().status(), 400);
     running.stop().await;
+}
+
+#[tokio::test]
+async fn a_scrape_is_answered_while_the_database_is_silent() {
+    let figures = async |ready: ReadyCheck| {
+        let (running, base) = start_with(ready);
+        let answer = reqwest::get(format!("{base}/metrics")).await.unwrap();
+        let figures = answer.text().await.unwrap();
+        running.stop().await;
+        figures
+    };
+    let silent: ReadyCheck = Arc::new(|| std::future::pending().boxed());
+    let text = figures(silent).await;
+    assert!(text.contains("\nservice_ready 0\n"), "{text}");
+    let text = figures(is_ready()).await;
+    assert!(text.contains("\nservice_ready 1\n"), "{text}");
 }

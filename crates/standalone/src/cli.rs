@@ -5,7 +5,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use service_kit::cli::{self, CommonArgs};
 use service_kit::{Clock, logging};
 
-use crate::{Config, demo, running};
+use crate::occupied::Occupied;
+use crate::{Config, admin, demo, running};
 
 /// Holdfast in one process: accounts, focus sessions and notifications on SQLite
 #[derive(Debug, Parser)]
@@ -36,7 +37,7 @@ enum Command {
     },
     /// Asks all parts of the running process whether they are ready
     Healthcheck,
-    /// Administers a part, beside the running process or without one
+    /// Administers a part, or the whole data, beside the running process or without one
     #[command(subcommand)]
     Admin(Admin),
 }
@@ -49,6 +50,9 @@ enum Admin {
     Worksession(worksession_service::AdminArgs),
     /// What was parked, and what waits to be delivered
     Notifier(notifier::AdminArgs),
+    Backup(admin::BackupArgs),
+    Restore(admin::RestoreArgs),
+    MoveToPostgres(admin::MoveArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -84,6 +88,15 @@ fn run(args: Args) -> Result<ExitCode, Error> {
         cli::print(describe(area)?.trim_end())?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let Command::Admin(Admin::Restore(restore)) = &command {
+        // Before the configuration as a whole, which would make keys where the backup's have to go.
+        let folder = Config::folder(
+            args.common.config.as_deref(),
+            args.common.data_dir.as_deref(),
+        )?;
+        admin::restore(restore, &folder)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let load = match command {
         Command::Admin(_) => Config::load_made,
         _ => Config::load,
@@ -113,7 +126,9 @@ fn run(args: Args) -> Result<ExitCode, Error> {
             };
             return Ok(notifier::run_admin(args, &config.notifier, caller));
         }
-        Command::CheckConfig | Command::Openapi { .. } => {}
+        Command::Admin(Admin::Backup(args)) => admin::backup(&args, &config)?,
+        Command::Admin(Admin::MoveToPostgres(args)) => admin::move_to_postgres(&args, &config)?,
+        Command::CheckConfig | Command::Openapi { .. } | Command::Admin(Admin::Restore(_)) => {}
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -127,6 +142,7 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 }
 
 async fn serve(config: Config, with_demo: bool) -> Result<(), Error> {
+    let _taken = Occupied::take(&config.data_dir)?;
     let sign_in = if with_demo {
         Some(demo::fill(&config).await?)
     } else {

@@ -68,6 +68,23 @@ impl Config {
         Self::of_parts(identity, worksession, notifier, data_dir)
     }
 
+    /// The data folder that the parts would use; nothing is made.
+    ///
+    /// # Errors
+    /// [`StartError`] for a key that does not fit.
+    pub fn folder(file: Option<&Path>, data_dir: Option<&Path>) -> Result<PathBuf, StartError> {
+        let identity: identity_service::Config = load("IDENTITY", file)?;
+        let worksession: worksession_service::Config = load("WORKSESSION", file)?;
+        let notifier: notifier::Config = load("NOTIFIER", file)?;
+        let given = [
+            &identity.data_dir,
+            &worksession.data_dir,
+            &notifier.data_dir,
+        ];
+        let folder = given_folder(data_dir, given).unwrap_or(Path::new(data_dir::DEFAULT));
+        Ok(folder.to_owned())
+    }
+
     /// Fills what the parts leave open with what makes them one: one data folder, one key for what
     /// they seal for each other, each other's address, the dashboard's client, and no rate limits while
     /// only this machine can call.

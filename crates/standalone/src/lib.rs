@@ -6,10 +6,12 @@
 //! HTTP and events alone, and every key of the launch contract means here what it means for a part that
 //! runs by itself.
 
+mod admin;
 mod cli;
 mod config;
 mod dashboard;
 mod demo;
+mod occupied;
 mod running;
 
 pub use cli::run_cli;

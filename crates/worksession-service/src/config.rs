@@ -23,23 +23,25 @@ pub const PREFIX: &str = "WORKSESSION";
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Where to listen; port 0 picks one.
+    /// The address to listen on; port 0 picks one, which the line on standard output tells.
     pub listen: SocketAddr,
-    /// The public address of this service.
+    /// The address at which browsers and clients find it, http or https: the dashboard's own, to which sign-ins
+    /// return. When not set, `http://` and the address it listens on.
     #[serde(deserialize_with = "read_optional_url")]
     pub base_url: Option<Url>,
-    /// Threads that answer; as many as there are cores when not set.
+    /// Threads that answer requests, at least 1; as many as there are cores when not set.
     pub workers: Option<usize>,
-    /// For SQLite files and keys that were not configured.
+    /// Folder for the SQLite file and the key that was not configured; `data` in the working directory when not
+    /// set. Not needed where the database and the key are.
     pub data_dir: Option<PathBuf>,
     /// The work-session database.
     pub database: DatabaseConfig,
     /// The broker.
     pub broker: BrokerConfig,
-    /// Where the identity service is asked; without it `http://127.0.0.1:8080`, and in the standalone its own.
+    /// Where this service asks the identity service about tokens; `http://127.0.0.1:8080` when not set.
     #[serde(deserialize_with = "read_optional_url")]
     pub identity_url: Option<Url>,
-    /// Where browsers are sent; the same unless said otherwise.
+    /// Where browsers find the identity service, to sign in; the address it is asked at when not set.
     #[serde(deserialize_with = "read_optional_url")]
     pub identity_public_url: Option<Url>,
     /// How tokens are checked.
@@ -54,11 +56,13 @@ pub struct Config {
     pub rate_limits: RateLimitsConfig,
     /// Sizes that are refused.
     pub limits: Limits,
-    /// Proxies whose `X-Forwarded-For` is believed.
+    /// Networks whose `X-Forwarded-For` is believed: those of proxies. Limits by address count whoever stands
+    /// before them.
     pub trusted_proxies: CommaList<IpNet>,
     /// Which pages of other origins may call.
     pub cors: CorsConfig,
-    /// Seconds after SIGTERM during which requests are still accepted.
+    /// Seconds after SIGTERM during which requests are still accepted, so that balancers notice that it is not
+    /// ready. What is then in flight has ten more.
     pub drain_seconds: u64,
     /// Seconds between two looks for sessions that nobody submitted in time, and for what is left of
     /// accounts and teams that are gone.
@@ -123,7 +127,7 @@ impl AuthConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CorsConfig {
-    /// Origins such as `https://app.example.com`; none by default.
+    /// Origins, such as `https://app.example.com`, whose pages may call the API from a browser.
     pub allowed_origins: CommaList<String>,
 }
 
@@ -131,9 +135,10 @@ pub struct CorsConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DashboardConfig {
-    /// The client's id at the identity service.
+    /// The id of the dashboard's OAuth client at the identity service; goes together with the secret. Without
+    /// both nobody can sign in at the dashboard.
     pub client_id: Option<String>,
-    /// The client's secret there.
+    /// That client's secret.
     pub client_secret: Option<SecretText>,
 }
 
@@ -141,9 +146,9 @@ pub struct DashboardConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CategoriesConfig {
-    /// What clients are offered.
+    /// Categories of sessions that clients are offered.
     pub suggested: CommaList<String>,
-    /// Whether a start with any other category is refused.
+    /// Whether a start with any other category than the suggested ones is refused.
     pub strict: bool,
 }
 
@@ -163,7 +168,7 @@ impl Default for CategoriesConfig {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LeaderboardConfig {
-    /// Seconds for which a board serves all who look, 0 to 10.
+    /// Seconds for which a leaderboard that was read serves all who look, 0 (not at all) to 10.
     pub remember_seconds: u64,
 }
 
@@ -187,9 +192,9 @@ impl LeaderboardConfig {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuditConfig {
-    /// The hour of the day, UTC, 0 to 23.
+    /// The hour, UTC, 0 to 23, at which the totals of some users are compared with their sessions.
     pub hour: u8,
-    /// Users that are looked at each night.
+    /// How many users are looked at each night.
     pub users: u32,
 }
 

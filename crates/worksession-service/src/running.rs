@@ -133,6 +133,8 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         .local_addr()
         .map_err(|cause| start::StartError::Listen(listen, cause))?;
     let metrics = Metrics::new().map_err(start::StartError::from)?;
+    let watched = metrics.watch_pool(&pool);
+    watched.map_err(start::StartError::from)?;
     let audits = rollups::Figures::register(metrics.registry());
     let audits = audits.map_err(start::StartError::from)?;
     let identity_url = config.identity_url.clone();

@@ -2,6 +2,7 @@
 
 use crate::cmd::{Result, fail, output, run};
 use crate::envs;
+use std::path::Path;
 use std::process::Command;
 
 /// Whether packages can be installed here.
@@ -29,6 +30,29 @@ pub(crate) fn install(packages: &[&str]) -> Result {
     run(apt()
         .args(["install", "--quiet", "--yes", "--no-install-recommends"])
         .args(packages))
+}
+
+/// Puts the files of a package of Debian's below a folder, and runs nothing of it: no server starts.
+pub(crate) fn unpack(package: &str, folder: &Path) -> Result {
+    if !possible() {
+        return fail(format!(
+            "cannot fetch {package}: this is not root on Debian"
+        ));
+    }
+    println!("not everything is here: taking {package} from its package");
+    let fetched = tempfile::tempdir()?;
+    run(apt().args(["update", "--quiet"]))?;
+    run(apt()
+        .current_dir(fetched.path())
+        .args(["download", "--quiet", package]))?;
+    let Some(archive) = std::fs::read_dir(fetched.path())?.next() else {
+        return fail(format!("apt-get fetched no {package}"));
+    };
+    std::fs::create_dir_all(folder)?;
+    run(Command::new("dpkg-deb")
+        .arg("--extract")
+        .arg(archive?.path())
+        .arg(folder))
 }
 
 /// Waits for another installation to end, as on a machine that is still setting itself up.

@@ -14,7 +14,7 @@ use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub(crate) use apt::install;
+pub(crate) use apt::{install, unpack};
 pub(crate) use postgres::{Postgres, Shutdown};
 pub(crate) use rabbitmq::{PrivateRabbit, Rabbit};
 

@@ -92,8 +92,11 @@ async fn who_asks_a_database_that_falls_silent_is_told_so_in_time() {
     // The connection is not given to others before the work with it has ended.
     let next = pool.read::<(), DbError, _>(|_| Ok(())).await;
     assert!(matches!(next, Err(DbError::Busy)), "{next:?}");
+    let usage = pool.usage();
+    assert_eq!((usage.size, usage.in_use, usage.refused), (1, 1, 1));
     tokio::time::sleep(Duration::from_secs(1)).await;
     pool.read::<(), DbError, _>(|_| Ok(())).await.unwrap();
+    assert_eq!(pool.usage().in_use, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

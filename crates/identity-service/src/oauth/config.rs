@@ -4,7 +4,8 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OAuthConfig {
-    /// Whether a client may send its code verifier itself as the challenge (RFC 7636 section 4.2).
+    /// Whether a client may send its code verifier itself as the challenge, `plain` (RFC 7636 section 4.2),
+    /// beside `S256`.
     pub allow_plain_pkce: bool,
 }
 

@@ -14,9 +14,11 @@ use serde::{Deserialize, Deserializer};
 pub struct DatabaseConfig {
     /// `sqlite://…` or `postgres://…`; without it a SQLite file in the data folder.
     pub url: Option<DatabaseUrl>,
-    /// Connections.
+    /// The most connections that this process opens; at least 1. A request waits two seconds for one, and is
+    /// then answered with 503.
     pub pool_size: u32,
-    /// Whether `serve` applies pending migrations.
+    /// Whether `serve` applies pending migrations before it answers; without, `migrate` does, and until then
+    /// the service is not ready.
     pub migrate: bool,
 }
 
@@ -34,9 +36,11 @@ impl Default for DatabaseConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BrokerConfig {
-    /// `amqp://…`, `amqps://…`, or `memory:` inside the standalone.
+    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`, or the same with `amqps://`; `memory:`, as when nothing is set,
+    /// works inside the standalone only.
     pub url: Option<SecretText>,
-    /// Stands before every exchange and queue name.
+    /// Stands before the name of every exchange and queue; the same in all parts. With another one several
+    /// installations share a broker.
     pub prefix: String,
 }
 
@@ -44,9 +48,10 @@ pub struct BrokerConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SecretsConfig {
-    /// Seals; the same in all parts. Made once in the data folder when it is not set.
+    /// Seals the addresses of chats and webhooks, mails on their way, and the dashboard's sign-ins; the same in
+    /// all parts. When it is not set, `secrets.key` in the data folder, which is made once.
     pub encryption_key: Option<SecretKey>,
-    /// Keys that still open.
+    /// Keys that still open what they sealed before there was another one.
     pub encryption_keys_old: CommaList<SecretKey>,
 }
 
@@ -54,9 +59,9 @@ pub struct SecretsConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpGuardConfig {
-    /// Networks that may be called although they are not public.
+    /// Networks, such as `10.0.0.0/8`, that addresses given by users may lie in although they are not public.
     pub allowed_cidrs: CommaList<IpNet>,
-    /// Whether plain http may be called.
+    /// Whether addresses given by users may be plain http.
     pub allow_plain: bool,
 }
 
@@ -64,7 +69,7 @@ pub struct HttpGuardConfig {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RateLimitsConfig {
-    /// On unless said otherwise; the standalone on loopback says otherwise.
+    /// Whether requests beyond a rate are refused with 429; they are when nothing is set.
     pub enabled: Option<bool>,
 }
 

@@ -16,9 +16,9 @@ use crate::Problem;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// A JSON body: 413 beyond it.
+    /// Bytes of a JSON body: 413 beyond them.
     pub json_bytes: usize,
-    /// All header lines together: 431 beyond it.
+    /// Bytes of all header lines together: 431 beyond them.
     pub header_bytes: usize,
     /// Seconds in which a body must have arrived: 408 after them.
     pub body_seconds: u64,

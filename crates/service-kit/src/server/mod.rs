@@ -18,6 +18,7 @@ use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{App, HttpServer};
 use ipnet::IpNet;
+use sd_notify::NotifyState;
 use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 use utoipa::openapi::OpenApi;
@@ -174,24 +175,35 @@ impl Running {
         self.addr
     }
 
-    /// Tells whoever started the process that the server answers: one line on standard output.
+    /// Tells whoever started the process that the server answers: one line on standard output, and systemd in
+    /// its own way.
     pub fn announce(&self) {
         // The launch contract: these lines and nothing else on standard output.
         let line = format!("listening {} http://{}", self.name, self.addr);
         if let Err(error) = print(&line) {
             log::error!("nobody is told {line:?}: {error}");
         }
+        tell_supervisor(NotifyState::Ready);
     }
 
     /// Stops without losing a request: not ready and `Connection: close` while still accepting, then no
     /// new connections, then what is in flight is finished for up to ten seconds.
     pub async fn stop(self) {
         self.draining.store(true, Ordering::Release);
+        tell_supervisor(NotifyState::Stopping);
         tokio::time::sleep(self.drain).await;
         self.handle.stop(true).await;
         if let Ok(Err(error)) = self.task.await {
             log::error!("the {} server ended with an error: {error}", self.name);
         }
+    }
+}
+
+/// Tells systemd, where it started the process and waits to be told (`Type=notify`). Several servers of one
+/// process start before the first of them is announced, and stop together: what is said twice stays true.
+fn tell_supervisor(state: NotifyState<'_>) {
+    if let Err(error) = sd_notify::notify(&[state]) {
+        log::warn!("systemd is not told: {error}");
     }
 }
 

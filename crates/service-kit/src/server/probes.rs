@@ -1,5 +1,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::http::header;
@@ -12,6 +13,9 @@ use utoipa_swagger_ui::SwaggerUi;
 use super::Shared;
 use crate::Problem;
 use crate::http::endpoint;
+
+/// How long a scrape waits for the database: a collector gives the whole answer up after ten seconds.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What `/health/ready` tells.
 #[derive(Debug, Clone, Serialize)]
@@ -57,10 +61,7 @@ async fn serving(shared: Data<Shared>) -> HttpResponse {
 }
 
 async fn ready(check: Data<ReadyCheck>, shared: Data<Shared>) -> HttpResponse {
-    let mut report = (check.as_ref())().await;
-    if shared.draining.load(Ordering::Acquire) {
-        report.ready = false;
-    }
+    let report = ask(&check, &shared).await;
     let mut response = if report.ready {
         HttpResponse::Ok()
     } else {
@@ -71,7 +72,19 @@ async fn ready(check: Data<ReadyCheck>, shared: Data<Shared>) -> HttpResponse {
         .json(report)
 }
 
-async fn metrics(shared: Data<Shared>) -> Result<HttpResponse, Problem> {
+async fn ask(check: &ReadyCheck, shared: &Shared) -> ReadyReport {
+    let mut report = check().await;
+    if shared.draining.load(Ordering::Acquire) {
+        report.ready = false;
+    }
+    report
+}
+
+async fn metrics(check: Data<ReadyCheck>, shared: Data<Shared>) -> Result<HttpResponse, Problem> {
+    let report = tokio::time::timeout(PATIENCE, ask(&check, &shared)).await;
+    shared
+        .metrics
+        .set_ready(report.is_ok_and(|report| report.ready));
     let text = shared.metrics.render().map_err(Problem::internal)?;
     Ok(HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")

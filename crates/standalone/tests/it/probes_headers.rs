@@ -39,6 +39,16 @@ async fn every_part_has_its_probes_and_figures() {
         let figures = figures.text();
         let line = "http_requests_total{method=\"GET\",route=\"/health/live\",status=\"200\"} 1";
         assert!(figures.contains(line), "{figures}");
+        assert!(figures.contains("\nservice_ready 1\n"), "{figures}");
+        assert!(
+            figures.contains("\ndatabase_refused_total 0\n"),
+            "{figures}"
+        );
+        let memory = "\nprocess_resident_memory_bytes ";
+        assert!(
+            !cfg!(target_os = "linux") || figures.contains(memory),
+            "{figures}"
+        );
     }
     for api in [&system.work, &system.notifier] {
         let figures = api.get("/metrics").send().await.text();

@@ -9,9 +9,9 @@ use crate::config::PREFIX;
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LiveConfig {
-    /// Streams of live events in this process at once.
+    /// Streams of live events (`GET /api/events`) that this process holds at once: 503 beyond them.
     pub streams: usize,
-    /// Streams of one user in this process at once.
+    /// Streams of one user that this process holds at once: 429 beyond them.
     pub streams_per_user: usize,
     /// Seconds between two signs of life on a stream, 1 to 60.
     pub heartbeat_seconds: u64,

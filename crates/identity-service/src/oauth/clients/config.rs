@@ -16,25 +16,25 @@ const MAX_ID_CHARS: usize = 64;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OAuthClientConfig {
-    /// 1 to 64 of `A-Z a-z 0-9 . _ ~ -`, not beginning with a hyphen.
+    /// Its id: 1 to 64 of `A-Z a-z 0-9 . _ ~ -`, not beginning with a hyphen.
     pub client_id: String,
-    /// Shown to people who are asked for their consent.
+    /// What people who are asked for their consent are shown; needed.
     pub name: String,
-    /// At least 32 visible ASCII characters.
+    /// Its secret: at least 32 visible ASCII characters. One of this, `client_secret_file` and `public` is needed.
     pub client_secret: Option<SecretText>,
-    /// A file with the secret in it, instead.
+    /// A file with the secret in it.
     pub client_secret_file: Option<PathBuf>,
     /// Whether it has no secret, because it could keep none.
     pub public: bool,
-    /// Where answers may be sent, to the letter; on loopback any port.
+    /// Addresses to which answers may be sent, compared to the letter; on loopback any port goes.
     pub redirect_uris: CommaList<String>,
-    /// What it may ask for, and gets when it asks for nothing; `openid profile email` when not set.
+    /// Scopes that it may ask for, and gets when it asks for none; `openid profile email` when not set.
     pub scope: CommaList<String>,
     /// Whether it is the product's own, so that nobody is asked for consent.
     pub first_party: bool,
-    /// Whether it may introspect tokens of others.
+    /// Whether it may introspect tokens that other clients were given.
     pub introspect_any: bool,
-    /// ES256 (the default) or RS256.
+    /// What its id tokens are signed with: `ES256`, as when not set, or `RS256`.
     pub id_token_signed_response_alg: Option<String>,
 }
 

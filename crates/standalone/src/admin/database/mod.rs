@@ -1,0 +1,88 @@
+//! SQLite files as a whole: opened beside a running server, taken alone, checked.
+
+pub(crate) mod queries;
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use super::error::{AdminError, in_file};
+use super::parts::{self, Part};
+
+/// Opens a database that is there.
+///
+/// # Errors
+/// [`AdminError::Sqlite`]; a missing file is one too, and is not made.
+pub(crate) fn open(file: &Path, patience: Duration) -> Result<Connection, AdminError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(file, flags).map_err(in_file(file))?;
+    db.busy_timeout(patience).map_err(in_file(file))?;
+    Ok(db)
+}
+
+/// Opens a database that nobody else has open, and keeps everybody else out.
+///
+/// # Errors
+/// A sentence when somebody has it.
+pub(crate) fn open_alone(file: &Path) -> Result<Connection, AdminError> {
+    // Who is just closing it is waited for.
+    let db = open(file, Duration::from_secs(1))?;
+    match queries::take_alone(&db) {
+        Ok(()) => Ok(db),
+        Err(cause) if is_busy(&cause) => Err(AdminError::refused(format!(
+            "{} is open in another process; stop it first",
+            file.display()
+        ))),
+        Err(cause) => Err(in_file(file)(cause)),
+    }
+}
+
+/// Whether somebody else holds a lock.
+pub(crate) fn is_busy(cause: &rusqlite::Error) -> bool {
+    matches!(
+        cause.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
+/// Refuses a file that is damaged.
+///
+/// # Errors
+/// A sentence that says what is wrong.
+pub(crate) fn check(db: &Connection, file: &Path) -> Result<(), AdminError> {
+    match queries::complaint(db).map_err(in_file(file))? {
+        None => Ok(()),
+        Some(complaint) => Err(AdminError::refused(format!(
+            "{} is damaged: {complaint}",
+            file.display()
+        ))),
+    }
+}
+
+/// Refuses a database that a newer version has been at: what its migrations mean is not known here.
+///
+/// # Errors
+/// A sentence that names the migration.
+pub(crate) fn refuse_newer(part: &str, applied: &[String]) -> Result<(), AdminError> {
+    let known = parts::known_versions(parts::migrations(part))?;
+    match applied.iter().find(|version| !known.contains(version)) {
+        None => Ok(()),
+        Some(version) => Err(AdminError::refused(format!(
+            "the {part} database is of a newer version of holdfast than this one, {}: it has the migration {version}",
+            env!("CARGO_PKG_VERSION")
+        ))),
+    }
+}
+
+/// Opens a part's file alone, for a command that reads all of it: whole, of this version or an older one.
+///
+/// # Errors
+/// A sentence otherwise.
+pub(crate) fn open_whole(part: &Part) -> Result<Connection, AdminError> {
+    let db = open_alone(&part.file)?;
+    let applied = queries::versions(&db).map_err(in_file(&part.file))?;
+    refuse_newer(part.name, &applied)?;
+    check(&db, &part.file)?;
+    Ok(db)
+}

@@ -1,0 +1,23 @@
+//! Commands on the whole data of a standalone: a backup, its restore, and the way to PostgreSQL.
+//!
+//! What they are not: they know no table of any part. What there is to copy is read from the databases' own catalogs, so
+//! that a table of a later migration cannot be forgotten.
+
+mod backup;
+mod database;
+mod error;
+mod files;
+mod move_to_postgres;
+mod parts;
+mod restore;
+
+use service_kit::cli;
+
+pub(crate) use backup::{BackupArgs, run as backup};
+pub(crate) use error::AdminError;
+pub(crate) use move_to_postgres::{MoveArgs, run as move_to_postgres};
+pub(crate) use restore::{RestoreArgs, run as restore};
+
+fn print(text: &str) -> Result<(), AdminError> {
+    cli::print(text).map_err(AdminError::Print)
+}

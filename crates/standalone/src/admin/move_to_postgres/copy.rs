@@ -1,0 +1,193 @@
+//! One table on its way, a bounded batch at a time, and read again where it has arrived.
+
+use diesel::PgConnection;
+use rusqlite::Connection;
+use serde_json::Value;
+use thiserror::Error;
+
+use super::cell::{Cell, Content};
+use super::plan::Table;
+use super::queries;
+
+/// A batch ends with the row that makes it longer than this, in bytes of JSON,
+const BATCH_BYTES: usize = 1 << 20;
+/// or with this many rows.
+const BATCH_ROWS: usize = 2_000;
+
+/// Why a table did not arrive.
+#[derive(Debug, Error)]
+pub(super) enum CopyError {
+    /// The SQLite file.
+    #[error("the SQLite file: {0}")]
+    Sqlite(#[from] rusqlite::Error),
+    /// The PostgreSQL database.
+    #[error("{0}")]
+    Postgres(#[from] diesel::result::Error),
+    /// A value that cannot be carried.
+    #[error("{column} of {table}, in the row with {key}, {why}; mend the row and begin anew")]
+    Value {
+        /// Whose column.
+        table: String,
+        /// Its name.
+        column: String,
+        /// How the row is found.
+        key: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// What arrived is something else.
+    #[error("{0} arrived with other content")]
+    Differs(String),
+}
+
+/// Copies a table and compares what arrived with what was sent.
+pub(super) fn table(
+    from: &Connection,
+    to: &mut PgConnection,
+    table: &Table,
+) -> Result<Content, CopyError> {
+    let (sent, longest) = send(from, to, table)?;
+    for (column, sequence) in &table.sequences {
+        let last = queries::highest_key(from, &table.name, column)?;
+        if last > 0 {
+            queries::set_sequence(to, sequence, last)?;
+        }
+    }
+    let arrived = read_back(
+        to,
+        table,
+        (BATCH_BYTES / longest.max(1)).clamp(1, BATCH_ROWS),
+    )?;
+    if arrived != sent {
+        return Err(CopyError::Differs(table.name.clone()));
+    }
+    Ok(sent)
+}
+
+fn names(table: &Table) -> Vec<String> {
+    table.columns.iter().map(|(name, _)| name.clone()).collect()
+}
+
+/// Gives what was sent, and how long the longest row was.
+fn send(
+    from: &Connection,
+    to: &mut PgConnection,
+    table: &Table,
+) -> Result<(Content, usize), CopyError> {
+    let columns = names(table);
+    let mut content = Content::default();
+    let mut longest = 0;
+    let mut batch = Batch::default();
+    queries::read_sqlite(from, &table.name, &table.columns, |row| {
+        let cells = cells_of(row, table)?;
+        content.add(&cells);
+        let length = batch.add(&columns, &cells);
+        longest = longest.max(length);
+        if batch.is_full() {
+            batch.insert(to, &table.name, &columns)?;
+        }
+        Ok::<_, CopyError>(())
+    })?;
+    batch.insert(to, &table.name, &columns)?;
+    Ok((content, longest))
+}
+
+fn cells_of(row: &rusqlite::Row<'_>, table: &Table) -> Result<Vec<Cell>, CopyError> {
+    let mut cells = Vec::with_capacity(table.columns.len());
+    for (at, (column, kind)) in table.columns.iter().enumerate() {
+        let cell = Cell::of_sqlite(row.get_ref(at)?, *kind);
+        cells.push(cell.map_err(|why| CopyError::Value {
+            table: table.name.clone(),
+            column: column.clone(),
+            key: key_of(row, table),
+            why,
+        })?);
+    }
+    Ok(cells)
+}
+
+/// The first column, which is the key or its beginning: nothing else of a row may be printed.
+fn key_of(row: &rusqlite::Row<'_>, table: &Table) -> String {
+    use rusqlite::types::ValueRef;
+
+    let value = match row.get_ref(0) {
+        Ok(ValueRef::Integer(number)) => number.to_string(),
+        Ok(ValueRef::Text(text)) => format!("{:?}", String::from_utf8_lossy(text)),
+        _ => "…".to_owned(),
+    };
+    let name = table.columns.first().map_or("", |(name, _)| name);
+    format!("{name} = {value}")
+}
+
+fn read_back(to: &mut PgConnection, table: &Table, at_once: usize) -> Result<Content, CopyError> {
+    let mut content = Content::default();
+    queries::open_rows(to, &table.name, &names(table))?;
+    loop {
+        let lines = queries::next_rows(to, at_once)?;
+        if lines.is_empty() {
+            break;
+        }
+        for line in lines {
+            let cells = cells_of_line(&line, table);
+            content.add(&cells.ok_or_else(|| CopyError::Differs(table.name.clone()))?);
+        }
+    }
+    queries::close_rows(to)?;
+    Ok(content)
+}
+
+fn cells_of_line(line: &str, table: &Table) -> Option<Vec<Cell>> {
+    let texts: Vec<Option<String>> = serde_json::from_str(line).ok()?;
+    let cells = texts.iter().zip(&table.columns);
+    let cells = cells.map(|(text, (_, kind))| match text {
+        None => Some(Cell::Null),
+        Some(text) => Cell::of_text(text, *kind).ok(),
+    });
+    cells.collect()
+}
+
+/// Rows that are inserted by one statement, as a JSON array.
+#[derive(Default)]
+struct Batch {
+    json: String,
+    rows: usize,
+}
+
+impl Batch {
+    /// Gives the row's length.
+    fn add(&mut self, columns: &[String], cells: &[Cell]) -> usize {
+        let row: serde_json::Map<String, Value> = columns
+            .iter()
+            .zip(cells)
+            .map(|(column, cell)| (column.clone(), cell.to_text().into()))
+            .collect();
+        let row = Value::Object(row).to_string();
+        self.json.push(if self.rows == 0 { '[' } else { ',' });
+        self.json.push_str(&row);
+        self.rows += 1;
+        row.len()
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= BATCH_ROWS || self.json.len() >= BATCH_BYTES
+    }
+
+    fn insert(
+        &mut self,
+        to: &mut PgConnection,
+        table: &str,
+        columns: &[String],
+    ) -> Result<(), CopyError> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        self.json.push(']');
+        let inserted = queries::insert(to, table, columns, &self.json)?;
+        if inserted != self.rows {
+            return Err(CopyError::Differs(table.to_owned()));
+        }
+        self.json.clear();
+        self.rows = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,155 @@
+//! `holdfast admin move-to-postgres`: the data of a standalone become those of three services.
+//!
+//! Each database is copied in one PostgreSQL transaction, read again there and compared; the three are committed one
+//! after the other when all of them have arrived. What is killed before that leaves tables without rows, which the next
+//! try takes.
+
+mod cell;
+mod copy;
+mod plan;
+mod queries;
+mod settings;
+mod target;
+
+use db_kit::{Backend, DatabaseUrl, Pool, PoolOptions, migrations};
+
+use clap::Args;
+use service_kit::cli::output::{self, Column};
+use service_kit::config::SecretText;
+
+use super::database;
+use super::error::AdminError;
+use super::parts::{self, Part};
+use super::print;
+use crate::Config;
+use crate::occupied::Occupied;
+use target::{Moved, Target};
+
+/// Copies all data into three empty PostgreSQL databases, for services of their own
+///
+/// Without a URL here a part's is the one that its service will have: IDENTITY__DATABASE__URL and so on, or
+/// IDENTITY__DATABASE__URL_FILE, which keeps the password out of the command line.
+#[derive(Debug, Args)]
+pub(crate) struct MoveArgs {
+    /// The identity service's database, postgres://…
+    #[arg(long, value_name = "URL")]
+    identity: Option<SecretText>,
+    /// The work-session service's database
+    #[arg(long, value_name = "URL")]
+    worksession: Option<SecretText>,
+    /// The notifier's database
+    #[arg(long, value_name = "URL")]
+    notifier: Option<SecretText>,
+}
+
+/// Copies everything, tells what arrived, and what the services have to be told.
+///
+/// # Errors
+/// [`AdminError`]; before the last step the databases have no rows then.
+pub(crate) fn run(args: &MoveArgs, config: &Config) -> Result<(), AdminError> {
+    let _taken = Occupied::take(&config.data_dir)?;
+    let urls = urls(args, config)?;
+    let parts = parts::of(config);
+    for part in &parts {
+        bring_up_to_date(part)?;
+    }
+    // All of them are looked at before anything is made in one.
+    let mut targets = Vec::new();
+    for (part, url) in parts.iter().zip(urls) {
+        targets.push(Target::open(part, url)?);
+    }
+    for target in &targets {
+        target.migrate()?;
+    }
+    let mut moved = Vec::new();
+    for target in &mut targets {
+        moved.extend(target.copy()?);
+    }
+    for target in &mut targets {
+        target.commit()?;
+    }
+    print(&table(&moved))?;
+    print(&settings::needed(config)?)
+}
+
+/// Where each part's data go.
+fn urls(args: &MoveArgs, config: &Config) -> Result<[DatabaseUrl; 3], AdminError> {
+    Ok([
+        url(
+            "identity",
+            args.identity.as_ref(),
+            config.identity.database.url.as_ref(),
+        )?,
+        url(
+            "worksession",
+            args.worksession.as_ref(),
+            config.worksession.database.url.as_ref(),
+        )?,
+        url(
+            "notifier",
+            args.notifier.as_ref(),
+            config.notifier.database.url.as_ref(),
+        )?,
+    ])
+}
+
+fn url(
+    part: &str,
+    given: Option<&SecretText>,
+    configured: Option<&DatabaseUrl>,
+) -> Result<DatabaseUrl, AdminError> {
+    let given: Option<DatabaseUrl> = match given {
+        None => None,
+        // The text is not repeated: it may hold a password.
+        Some(text) => Some(
+            text.expose()
+                .parse()
+                .map_err(|cause| AdminError::refused(format!("--{part}: {cause}")))?,
+        ),
+    };
+    let url = given.or_else(|| configured.cloned());
+    url.filter(|url| url.backend() == Backend::Postgres)
+        .ok_or_else(|| {
+            AdminError::refused(format!(
+                "where is the {part} database to go? Give --{part} postgres://… or {}__DATABASE__URL",
+                part.to_uppercase()
+            ))
+        })
+}
+
+/// The file as this version has it, as `serve` would make it.
+fn bring_up_to_date(part: &Part) -> Result<(), AdminError> {
+    if !part.file.exists() {
+        return Err(AdminError::refused(format!(
+            "there is no {}; what is there to move?",
+            part.file.display()
+        )));
+    }
+    drop(database::open_whole(part)?);
+    let pool = Pool::open(PoolOptions::new(DatabaseUrl::sqlite_file(&part.file), 1));
+    let applied = migrations::run(&pool, part.migrations);
+    let applied = applied
+        .map_err(|cause| AdminError::refused(format!("{}: {cause}", part.file.display())))?;
+    for name in applied {
+        log::info!("applied the migration {name} to {}", part.file.display());
+    }
+    Ok(())
+}
+
+fn table(moved: &[Moved]) -> String {
+    let columns = [
+        Column::Whole("DATABASE"),
+        Column::Whole("TABLE"),
+        Column::Number("ROWS"),
+        Column::Whole("CONTENT ON BOTH SIDES"),
+    ];
+    let rows = moved.iter().map(|one| {
+        [
+            one.part.to_owned(),
+            one.table.clone(),
+            one.content.rows.to_string(),
+            one.content.to_string(),
+        ]
+    });
+    output::table(columns, rows, "no tables")
+}

@@ -1,0 +1,154 @@
+//! One of the three databases, from the first look to the commit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use db_kit::{DatabaseUrl, Db, DbError, Pool, PoolOptions, migrations};
+use diesel::PgConnection;
+use diesel::connection::{AnsiTransactionManager, TransactionManager as _};
+use rusqlite::Connection;
+
+use super::cell::Content;
+use super::{copy, plan, queries};
+use crate::admin::database::{self, queries as sqlite};
+use crate::admin::error::{AdminError, in_file};
+use crate::admin::parts::Part;
+
+/// A table that arrived.
+#[derive(Debug)]
+pub(super) struct Moved {
+    /// Of which part.
+    pub(super) part: &'static str,
+    /// Its name.
+    pub(super) table: String,
+    /// What it holds, the same on both sides.
+    pub(super) content: Content,
+}
+
+/// A SQLite file that nobody else has open, and the database that it goes to.
+pub(super) struct Target {
+    part: Part,
+    from: Connection,
+    to: PgConnection,
+    pool: Pool,
+}
+
+impl Target {
+    /// Opens both; the target has to be empty, or to have no more than the part's own tables without rows.
+    ///
+    /// # Errors
+    /// A sentence otherwise.
+    pub(super) fn open(part: &Part, url: DatabaseUrl) -> Result<Self, AdminError> {
+        let from = database::open_whole(part)?;
+        let pool = Pool::open(PoolOptions::new(url, 1));
+        let failed = |cause: DbError| AdminError::Postgres(part.name, cause);
+        let Db::Pg(to) = pool.dedicated().map_err(failed)? else {
+            return Err(AdminError::refused(format!(
+                "the {} database is to go to PostgreSQL",
+                part.name
+            )));
+        };
+        let mut target = Self {
+            part: part.clone(),
+            from,
+            to,
+            pool,
+        };
+        target.asked(queries::set_up)?;
+        if !target.asked(queries::take)? {
+            return Err(AdminError::refused(format!(
+                "the database for {} is that of another part, or another move is at work in it",
+                part.name
+            )));
+        }
+        target.refuse_full()?;
+        Ok(target)
+    }
+
+    /// Makes the tables.
+    ///
+    /// # Errors
+    /// [`AdminError::Postgres`].
+    pub(super) fn migrate(&self) -> Result<(), AdminError> {
+        migrations::run(&self.pool, self.part.migrations)
+            .map(drop)
+            .map_err(|cause| AdminError::Postgres(self.part.name, cause))
+    }
+
+    /// Copies all tables in a transaction that stays open.
+    ///
+    /// # Errors
+    /// A sentence; the transaction ends with the connection and leaves nothing.
+    pub(super) fn copy(&mut self) -> Result<Vec<Moved>, AdminError> {
+        let part = self.part.name;
+        self.asked(AnsiTransactionManager::begin_transaction)?;
+        let tables = self.plan()?;
+        let names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
+        self.asked(|db| queries::lock(db, &names))?;
+        // Somebody may have begun to write since the first look.
+        self.refuse_full()?;
+        let mut moved = Vec::new();
+        for table in &tables {
+            let content = copy::table(&self.from, &mut self.to, table)
+                .map_err(|cause| AdminError::refused(format!("{part}: {}: {cause}", table.name)))?;
+            log::info!("{part}: {} rows of {}", content.rows, table.name);
+            moved.push(Moved {
+                part,
+                table: table.name.clone(),
+                content,
+            });
+        }
+        Ok(moved)
+    }
+
+    /// Makes what was copied last.
+    ///
+    /// # Errors
+    /// [`AdminError::Postgres`].
+    pub(super) fn commit(&mut self) -> Result<(), AdminError> {
+        self.asked(AnsiTransactionManager::commit_transaction)?;
+        self.asked(queries::analyze)
+    }
+
+    fn plan(&mut self) -> Result<Vec<plan::Table>, AdminError> {
+        let here = self.sqlite_columns()?;
+        let there = self.asked(queries::columns)?;
+        let references = self.asked(queries::references)?;
+        plan::tables(&here, there, &references)
+            .map_err(|why| AdminError::refused(format!("{}: {why}", self.part.name)))
+    }
+
+    fn sqlite_columns(&self) -> Result<BTreeMap<String, BTreeSet<String>>, AdminError> {
+        let mut columns = BTreeMap::new();
+        for table in sqlite::tables(&self.from).map_err(in_file(&self.part.file))? {
+            let found = queries::sqlite_columns(&self.from, &table);
+            let found = found.map_err(in_file(&self.part.file))?;
+            columns.insert(table, found.into_iter().collect());
+        }
+        Ok(columns)
+    }
+
+    fn refuse_full(&mut self) -> Result<(), AdminError> {
+        let part = self.part.name;
+        let own = sqlite::tables(&self.from).map_err(in_file(&self.part.file))?;
+        for table in self.asked(queries::tables)? {
+            if !own.contains(&table) {
+                return Err(AdminError::refused(format!(
+                    "the database for {part} has a table {table}, which is none of the part's; it needs one of its own"
+                )));
+            }
+            if self.asked(|db| queries::has_rows(db, &table))? {
+                return Err(AdminError::refused(format!(
+                    "the database for {part} is not empty: {table} has rows; drop and create it, or give another one"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn asked<T>(
+        &mut self,
+        question: impl FnOnce(&mut PgConnection) -> diesel::QueryResult<T>,
+    ) -> Result<T, AdminError> {
+        question(&mut self.to).map_err(|cause| AdminError::Postgres(self.part.name, cause.into()))
+    }
+}

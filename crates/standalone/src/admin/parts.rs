@@ -1,0 +1,71 @@
+use std::path::PathBuf;
+
+use db_kit::{DatabaseUrl, Migrations};
+use diesel::migration::MigrationSource as _;
+use diesel::sqlite::Sqlite;
+
+use super::error::AdminError;
+use crate::Config;
+
+/// The names of the parts; their files are called so, with `.db` behind it.
+pub(crate) const NAMES: [&str; 3] = ["identity", "worksession", "notifier"];
+
+/// One of the three, with its SQLite file.
+#[derive(Clone)]
+pub(crate) struct Part {
+    /// `identity`, `worksession` or `notifier`.
+    pub(crate) name: &'static str,
+    /// Its database.
+    pub(crate) file: PathBuf,
+    /// What brings its database up to date.
+    pub(crate) migrations: Migrations,
+}
+
+/// The three parts with the files that their databases are in. A part that is configured to be on PostgreSQL has the
+/// file that the standalone would give it.
+pub(crate) fn of(config: &Config) -> [Part; 3] {
+    let urls = [
+        &config.identity.database.url,
+        &config.worksession.database.url,
+        &config.notifier.database.url,
+    ];
+    let mut urls = urls.into_iter();
+    NAMES.map(|name| {
+        let configured = urls.next().and_then(Option::as_ref);
+        let file = configured.and_then(DatabaseUrl::file);
+        Part {
+            name,
+            file: file.unwrap_or_else(|| config.data_dir.join(file_name(name))),
+            migrations: migrations(name),
+        }
+    })
+}
+
+/// The file of a part in a data folder or a backup.
+pub(crate) fn file_name(part: &str) -> String {
+    format!("{part}.db")
+}
+
+/// What brings the databases of a part up to date.
+pub(crate) fn migrations(part: &str) -> Migrations {
+    match part {
+        "identity" => identity_service::MIGRATIONS,
+        "worksession" => worksession_service::MIGRATIONS,
+        _ => notifier::MIGRATIONS,
+    }
+}
+
+/// The versions of the migrations that this program knows, oldest first.
+///
+/// # Errors
+/// A sentence when they cannot be read.
+pub(crate) fn known_versions(migrations: Migrations) -> Result<Vec<String>, AdminError> {
+    let known = migrations.sqlite;
+    let known: Vec<Box<dyn diesel::migration::Migration<Sqlite>>> = known
+        .migrations()
+        .map_err(|cause| AdminError::refused(format!("the migrations: {cause}")))?;
+    let versions = known.iter().map(|it| it.name().version().to_string());
+    let mut versions: Vec<String> = versions.collect();
+    versions.sort();
+    Ok(versions)
+}

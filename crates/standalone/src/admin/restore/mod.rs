@@ -1,0 +1,181 @@
+//! `holdfast admin restore`: a backup becomes a data folder, whole or not at all.
+//!
+//! Everything is copied into the folder under a passing name and read there from end to end first. Only then do the
+//! files get their names, one by one and marked: a data folder may be a mount, which nothing can be renamed onto.
+
+mod replaced;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use service_kit::Clock;
+
+use super::database::{self, queries};
+use super::error::{AdminError, at, in_file};
+use super::files::{self, Database, Manifest};
+use super::parts;
+use super::print;
+use crate::occupied::{LOCK, Occupied, UNFINISHED};
+
+/// Makes a data folder of a backup
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// The backup's folder
+    from: PathBuf,
+    /// Restore into a data folder that is in use by nobody but not empty; what is there is kept beside it
+    #[arg(long)]
+    force: bool,
+}
+
+/// Restores into `data`, which is made if it is not there.
+///
+/// # Errors
+/// [`AdminError`]; the data folder is as it was then, or marked so that nothing is served from it.
+pub(crate) fn run(args: &RestoreArgs, data: &Path) -> Result<(), AdminError> {
+    let manifest = Manifest::read(&args.from)?;
+    let databases = manifest.databases.iter();
+    for (part, database) in databases.filter(|(_, it)| !it.schema.is_empty()) {
+        database::refuse_newer(part, std::slice::from_ref(&database.schema))?;
+    }
+    let is_new = !data.exists();
+    files::make_folder(data)?;
+    let restored = into(args, &manifest, data);
+    if restored.is_err() && is_new {
+        // Succeeds only while it is as empty as it was made.
+        let _ = fs::remove_file(data.join(LOCK));
+        let _ = fs::remove_dir(data);
+    }
+    let kept = restored?;
+    print(&format!(
+        "restored into {}: the state of {}",
+        data.display(),
+        manifest.taken_at
+    ))?;
+    if let Some(kept) = kept {
+        print(&format!("what was there is in {}", kept.display()))?;
+    }
+    Ok(())
+}
+
+/// Gives the place of what was there before.
+fn into(
+    args: &RestoreArgs,
+    manifest: &Manifest,
+    data: &Path,
+) -> Result<Option<PathBuf>, AdminError> {
+    let _taken = Occupied::take_even_unfinished(data)?;
+    let old = replaced::entries(data)?;
+    if !old.is_empty() && !args.force {
+        return Err(AdminError::refused(format!(
+            "{} is not empty; --force keeps what is there beside it",
+            data.display()
+        )));
+    }
+    refuse_other_servers(data)?;
+    let staged = Staged::in_folder(data)?;
+    stage(manifest, &args.from, &staged.0)?;
+
+    let mark = data.join(UNFINISHED);
+    if !mark.exists() {
+        drop(files::make_file(&mark)?);
+        files::sync_folder(data)?;
+    }
+    let kept = match old.as_slice() {
+        [] => None,
+        _ => Some(replaced::keep(data, &old, Clock::system().now())?),
+    };
+    for name in replaced::entries(&staged.0)? {
+        let to = data.join(&name);
+        fs::rename(staged.0.join(&name), &to).map_err(at(&to))?;
+    }
+    files::sync_folder(data)?;
+    fs::remove_file(&mark).map_err(at(&mark))?;
+    files::sync_folder(data)?;
+    Ok(kept)
+}
+
+/// A service by itself, or an older version, takes no lock of the folder.
+fn refuse_other_servers(data: &Path) -> Result<(), AdminError> {
+    for name in parts::NAMES {
+        let file = data.join(parts::file_name(name));
+        // What is damaged is nobody's, and about to be replaced.
+        if file.exists()
+            && let Err(refused @ AdminError::Refused(_)) = database::open_alone(&file)
+        {
+            return Err(refused);
+        }
+    }
+    Ok(())
+}
+
+/// Copies the backup and reads the copy: sums, pages, references, rows, versions.
+fn stage(manifest: &Manifest, from: &Path, to: &Path) -> Result<(), AdminError> {
+    for expected in &manifest.files {
+        let source = from.join(&expected.name);
+        let target = to.join(&expected.name);
+        let kind = fs::symlink_metadata(&source).map_err(at(&source))?;
+        if !kind.is_file() {
+            return Err(AdminError::refused(format!(
+                "{} is no file",
+                source.display()
+            )));
+        }
+        if let Some(folder) = target.parent() {
+            files::make_folder(folder)?;
+        }
+        let copied = files::copy(&source, &target, &expected.name)?;
+        if copied != *expected {
+            return Err(AdminError::refused(format!(
+                "{} is not what was saved: its checksum or size differs",
+                source.display()
+            )));
+        }
+        if let Some(folder) = target.parent() {
+            files::sync_folder(folder)?;
+        }
+    }
+    for name in parts::NAMES {
+        let Some(database) = manifest.databases.get(name) else {
+            return Err(AdminError::refused(format!(
+                "the backup lacks the {name} database"
+            )));
+        };
+        check_database(name, database, &to.join(parts::file_name(name)))?;
+    }
+    files::sync_folder(to)
+}
+
+fn check_database(part: &str, expected: &Database, file: &Path) -> Result<(), AdminError> {
+    let db = database::open(file, Duration::ZERO)?;
+    let versions = queries::versions(&db).map_err(in_file(file))?;
+    database::refuse_newer(part, &versions)?;
+    database::check(&db, file)?;
+    let rows = queries::counts(&db).map_err(in_file(file))?;
+    if rows != expected.rows {
+        return Err(AdminError::refused(format!(
+            "the {part} database has other rows than its manifest says"
+        )));
+    }
+    Ok(())
+}
+
+/// Where the files are until they are known to be whole; gone when this is dropped.
+struct Staged(PathBuf);
+
+impl Staged {
+    fn in_folder(data: &Path) -> Result<Self, AdminError> {
+        let path = data.join(format!(".restore-{}", files::random_name()));
+        files::make_folder(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if let Err(cause) = fs::remove_dir_all(&self.0) {
+            log::warn!("{} stays: {cause}", self.0.display());
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Data folders with something in them, the commands on them, and what the servers answer.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, OnceLock};
+
+use diesel::connection::SimpleConnection as _;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use test_kit::{Api, FakeChat, Process};
+use uuid::Uuid;
+
+use crate::processes::{Env, holdfast, quick};
+
+pub const PARTS: [&str; 3] = ["identity", "worksession", "notifier"];
+
+/// What a client looks at.
+pub const LOOKED_AT: [&str; 5] = [
+    "/api/user/data",
+    "/api/leaderboard?period=all",
+    "/api/analytics/tracking?from=2026-01-01&to=2026-12-31&group_by=day",
+    "/api/sessions?limit=50",
+    "/api/all-projects",
+];
+
+/// A folder with the demonstration in it and nobody at it, with the tokens of its user.
+pub struct Demo {
+    pub folder: TempDir,
+    pub token: String,
+    pub refresh_token: String,
+}
+
+impl Demo {
+    /// A copy of the one demonstration that is made for all tests.
+    pub fn copy() -> Self {
+        static MADE: OnceLock<Mutex<Demo>> = OnceLock::new();
+        let made = MADE
+            .get_or_init(|| Mutex::new(Self::make()))
+            .lock()
+            .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        copy_folder(made.folder.path(), folder.path());
+        Self {
+            folder,
+            token: made.token.clone(),
+            refresh_token: made.refresh_token.clone(),
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn make() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut process = holdfast(folder.path(), &["serve", "--demo"], &quick());
+        let urls = process.wait_listening(&PARTS);
+        let line = loop {
+            let log = process.stderr();
+            let line = log.lines().find_map(|it| it.strip_prefix("demo sign-in: "));
+            if let Some(line) = line {
+                break line.to_owned();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        };
+        let (name, password) = line.split_once(" / ").unwrap();
+        let body = json!({"username": name, "password": password});
+        let identity = urls["identity"].clone();
+        let tokens = wait(async move {
+            let call = Api::new(identity).post("/api/auth/login").json(body);
+            call.send().await.expect(200).json()
+        });
+        assert!(process.terminate().success());
+        let text = |key: &str| tokens[key].as_str().unwrap().to_owned();
+        Self {
+            folder,
+            token: text("access_token"),
+            refresh_token: text("refresh_token"),
+        }
+    }
+}
+
+/// A server on a folder.
+pub struct Served {
+    pub process: Process,
+    pub identity: Api,
+    pub work: Api,
+}
+
+impl Served {
+    pub fn on(data: &Path) -> Self {
+        Self::with(data, &quick())
+    }
+
+    pub fn with(data: &Path, env: &Env) -> Self {
+        let process = holdfast(data, &["serve"], env);
+        let urls = process.wait_listening(&PARTS);
+        Self {
+            process,
+            identity: Api::new(&*urls["identity"]),
+            work: Api::new(&*urls["worksession"]),
+        }
+    }
+}
+
+/// Somebody whose team has a project that a chat is told of.
+pub struct Team {
+    pub token: String,
+    pub project: i64,
+}
+
+impl Team {
+    pub async fn told_to(chat: &FakeChat, served: &Served) -> Self {
+        let body = json!({"username": "ada", "password": "correct horse battery"});
+        let call = served.identity.post("/api/auth/register").json(body);
+        let tokens = call.send().await.expect(201).json();
+        let token = tokens["access_token"].as_str().unwrap().to_owned();
+        let body = json!({"name": "Core", "slug": "core"});
+        let call = served.identity.post("/api/teams").bearer(&token).json(body);
+        let team = call.send().await.expect(201).json()["team"]["id"].clone();
+        let body = json!({"team_id": team, "name": "Beacon", "chat_channel": "#focus"});
+        let call = served.work.post("/api/team-projects").bearer(&token);
+        let project = id_of(&call.json(body).send().await.expect(201).json());
+        let body = json!({"provider": "slack", "webhook_url": chat.hook("core")});
+        let path = format!("/api/team-projects/{project}/chat");
+        let call = served.work.put(&path).bearer(&token).json(body);
+        call.send().await.expect(200);
+        Self { token, project }
+    }
+
+    /// Starts another session on the project; the same plan again would be a retry.
+    pub async fn start(&self, work: &Api) {
+        let note = format!("Write the parser, {}", Uuid::new_v4());
+        let body = json!({
+            "category": "coding", "duration": 25, "note": note,
+            "project_id": format!("team_{}", self.project),
+        });
+        let call = work.post("/api/clienta_timer_start").bearer(&self.token);
+        call.json(body).send().await.expect(201);
+    }
+}
+
+/// The `id` of a project that was just made.
+pub fn id_of(answer: &Value) -> i64 {
+    let id = answer["project"]["id"].as_i64();
+    id.or_else(|| answer["id"].as_i64()).unwrap()
+}
+
+/// What the work-session area answers somebody, to the byte.
+pub async fn answers(work: &Api, token: &str) -> BTreeMap<&'static str, String> {
+    let mut answers = BTreeMap::new();
+    for path in LOOKED_AT {
+        let reply = work.get(path).bearer(token).send().await.expect(200);
+        answers.insert(path, reply.text());
+    }
+    answers
+}
+
+/// `holdfast --data-dir DATA admin …`
+pub fn admin(data: &Path, args: &[&str]) -> Output {
+    admin_with(data, args, &quick())
+}
+
+pub fn admin_with(data: &Path, args: &[&str], env: &Env) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_holdfast"))
+        .args(["--data-dir", data.to_str().unwrap(), "admin"])
+        .args(args)
+        .env_clear()
+        .envs(env)
+        .output()
+        .unwrap()
+}
+
+/// What a command printed that was carried out.
+pub fn done(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The one line in which a command was refused.
+pub fn refused(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    let lines: Vec<&str> = said
+        .lines()
+        .filter(|line| line.starts_with("error: "))
+        .collect();
+    assert_eq!(lines.len(), 1, "{said}");
+    assert_eq!(output.stdout, b"", "{output:?}");
+    lines[0].to_owned()
+}
+
+/// A file of a folder that nobody serves from, or of a backup.
+pub fn sqlite(folder: &Path, part: &str) -> SqliteConnection {
+    let path = folder.join(format!("{part}.db"));
+    let mut db = SqliteConnection::establish(path.to_str().unwrap()).unwrap();
+    db.batch_execute("PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON")
+        .unwrap();
+    db
+}
+
+#[derive(QueryableByName)]
+struct Number {
+    #[diesel(sql_type = BigInt)]
+    number: i64,
+}
+
+#[derive(QueryableByName)]
+struct Words {
+    #[diesel(sql_type = Text)]
+    words: String,
+}
+
+/// The `number` that a query on PostgreSQL gives.
+pub fn number(db: &mut PgConnection, sql: &str) -> i64 {
+    let row: Number = diesel::sql_query(sql).get_result(db).unwrap();
+    row.number
+}
+
+/// The `words` that a query on a SQLite file gives.
+pub fn words(db: &mut SqliteConnection, sql: &str) -> Vec<String> {
+    let rows: Vec<Words> = diesel::sql_query(sql).load(db).unwrap();
+    rows.into_iter().map(|row| row.words).collect()
+}
+
+/// The tables of a SQLite file that hold rows of ours.
+pub fn tables(folder: &Path, part: &str) -> Vec<String> {
+    words(
+        &mut sqlite(folder, part),
+        "SELECT name AS words FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' \
+         AND name NOT LIKE '\\_\\_%' ESCAPE '\\' ORDER BY name",
+    )
+}
+
+/// Makes the identity database some 120 MB big.
+pub fn fatten(folder: &Path) {
+    sqlite(folder, "identity")
+        .batch_execute(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120) \
+             INSERT INTO audit_log (at, action, details) \
+             SELECT '2026-01-01 00:00:00', 'test.weight', hex(randomblob(500000)) FROM n",
+        )
+        .unwrap();
+}
+
+/// The names in a folder, sorted.
+pub fn names(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+pub fn manifest(backup: &Path) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(backup.join("manifest.json")).unwrap()).unwrap()
+}
+
+/// A path as an argument.
+pub fn arg(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A folder that is about to be made, and what keeps it until the end of the test.
+pub fn place(name: &str) -> (TempDir, PathBuf) {
+    let parent = tempfile::tempdir().unwrap();
+    let path = parent.path().join(name);
+    (parent, path)
+}
+
+pub fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Runs something on a runtime of its own: a test's may be in use by the caller.
+fn wait<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    let thread = std::thread::spawn(|| {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_all().build().unwrap().block_on(work)
+    });
+    thread.join().unwrap()
+}

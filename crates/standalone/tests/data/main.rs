@@ -1,0 +1,18 @@
+//! The whole data of a standalone: saved, restored and moved to PostgreSQL by the commands that operators type,
+//! beside servers that are real processes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test fails by panicking"
+)]
+
+mod backup;
+mod filled;
+mod move_to_postgres;
+#[path = "../it/processes.rs"]
+#[allow(dead_code, reason = "the tests of the whole product use more of it")]
+mod processes;
+mod restore;

@@ -64,6 +64,9 @@ pub(crate) fn ci(options: &Options) -> Result {
         // With the programs that the tests have built.
         report.step("settings", kubernetes::settings)?;
         report.step("e2e", || e2e::e2e(&e2e::Options::whole()))?;
+        report.step("containers", || {
+            e2e::compose::compose(&e2e::compose::ComposeOptions::whole())
+        })?;
         if FAULTS {
             report.step("faults", e2e::faults::short)?;
         }
@@ -75,23 +78,37 @@ pub(crate) fn ci(options: &Options) -> Result {
     report.verdict()
 }
 
-/// Checks the compose file with whichever program reads it; a build server installs one.
+/// The compose files as they are used together.
+const COMPOSE_FILES: [&str; 5] = [
+    "docker-compose.yml",
+    "docker-compose.yml:deploy/compose.observe.yml",
+    "docker-compose.yml:deploy/compose.proxy.yml:deploy/compose.scale.yml",
+    "docker-compose.yml:deploy/compose.proxy.yml:deploy/compose.production.yml",
+    "docker-compose.yml:deploy/compose.proxy.yml:deploy/compose.scale.yml:deploy/compose.production.yml:deploy/compose.observe.yml",
+];
+
+/// Checks the compose files with whichever program reads them; a build server installs one.
 fn compose() -> Result {
-    if output(Command::new("docker").args(["compose", "version"])).is_ok() {
-        return run(Command::new("docker")
-            .current_dir(envs::root())
-            .args(["compose", "config", "-q"]));
-    }
-    if envs::which("docker-compose").is_none() && envs::is_ci() {
+    let plugin = output(Command::new("docker").args(["compose", "version"])).is_ok();
+    if !plugin && envs::which("docker-compose").is_none() {
+        if !envs::is_ci() {
+            println!("compose: skipped, there is neither `docker compose` nor docker-compose here");
+            return Ok(());
+        }
         servers::install(&["docker-compose"])?;
     }
-    if envs::which("docker-compose").is_none() {
-        println!("compose: skipped, there is neither `docker compose` nor docker-compose here");
-        return Ok(());
+    for files in COMPOSE_FILES {
+        let mut command = Command::new(if plugin { "docker" } else { "docker-compose" });
+        command
+            .current_dir(envs::root())
+            .env("COMPOSE_FILE", files)
+            .args(plugin.then_some("compose"));
+        if files.contains("production") {
+            command.args(["--env-file", "deploy/production.example.env"]);
+        }
+        run(command.args(["config", "-q"]))?;
     }
-    run(Command::new("docker-compose")
-        .current_dir(envs::root())
-        .args(["config", "-q"]))
+    Ok(())
 }
 
 /// What each step came to, in order.

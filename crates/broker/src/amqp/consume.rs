@@ -27,6 +27,10 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long the broker may take to set a consumer up.
 const SET_UP_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long the client may take to hand a verdict to the connection. It answers at once, or, when the connection
+/// breaks at that moment, perhaps never; the consumer would wait with it and look alive.
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How long a batch waits to fill while one follows the other: each costs its handler a transaction.
 const GATHER: Duration = Duration::from_millis(25);
 
@@ -250,12 +254,28 @@ fn read(raw: &Raw) -> Option<Delivery> {
 
 /// Acknowledges deliveries; as one, when nothing else that came before the last of them is open.
 async fn acknowledge(done: &[Raw], as_one: bool) {
-    let settled = match done.last() {
-        Some(last) if as_one => vec![last.ack(BasicAckOptions { multiple: true }).await],
-        _ => join_all(done.iter().map(|raw| raw.ack(BasicAckOptions::default()))).await,
+    let settling = async {
+        match done.last() {
+            Some(last) if as_one => last.ack(BasicAckOptions { multiple: true }).await.map(drop),
+            _ => {
+                let each = done.iter().map(|raw| raw.ack(BasicAckOptions::default()));
+                join_all(each)
+                    .await
+                    .into_iter()
+                    .try_for_each(|acked| acked.map(drop))
+            }
+        }
     };
-    if let Some(Err(error)) = settled.into_iter().find(Result::is_err) {
-        log::debug!("deliveries could not be acknowledged and come again: {error}");
+    if let Err(error) = told(settling).await {
+        log::warn!("deliveries could not be acknowledged and come again: {error}");
+    }
+}
+
+/// A verdict that the connection takes, or the reason why it does not.
+async fn told(settling: impl Future<Output = lapin::Result<()>>) -> Result<(), String> {
+    match timeout(SETTLE_TIMEOUT, settling).await {
+        Ok(settled) => settled.map_err(|error| error.to_string()),
+        Err(_) => Err("the connection takes nothing".to_owned()),
     }
 }
 
@@ -264,7 +284,7 @@ async fn hand_back(raw: &Raw) {
         requeue: true,
         ..BasicNackOptions::default()
     };
-    if let Err(error) = raw.nack(options).await {
+    if let Err(error) = told(async { raw.nack(options).await.map(drop) }).await {
         log::debug!("a delivery could not be handed back and comes again: {error}");
     }
 }
@@ -274,7 +294,8 @@ async fn park(raw: &Raw, reason: &str) {
         "parked a message with the key {:?}: {reason}",
         raw.routing_key.as_str()
     );
-    if let Err(error) = raw.reject(BasicRejectOptions { requeue: false }).await {
+    let options = BasicRejectOptions { requeue: false };
+    if let Err(error) = told(async { raw.reject(options).await.map(drop) }).await {
         log::debug!("a message could not be parked and comes again: {error}");
     }
 }

@@ -9,7 +9,7 @@ mod trials;
 use crate::bench::chat::Chat;
 use crate::cmd::{Result, fail, interrupted, output};
 use crate::http::Client;
-use crate::{envs, tour};
+use crate::{envs, observe, tour};
 use engine::Engine;
 use images::PROGRAMS;
 use people::Crowd;
@@ -25,13 +25,14 @@ const SERVERS: [&str; 5] = [
     "notifier",
     "worksession-service",
 ];
-const SCALED: [&str; 6] = [
+const SCALED: [&str; 7] = [
     "rabbitmq-2",
     "rabbitmq-3",
     "proxy",
     "identity-service-2",
     "worksession-service-2",
     "notifier-2",
+    "prometheus",
 ];
 const PATIENCE: Duration = Duration::from_secs(120);
 /// No service holds more memory when nobody uses it, in megabytes.
@@ -85,7 +86,7 @@ fn play(
         Ok(((), images::sizes(engine, options.release)?))
     })?;
     report.step("up", || {
-        stack.up()?;
+        stack.up(&[])?;
         stack.wait_healthy(&SERVERS, PATIENCE)?;
         Ok(((), "all healthy".to_owned()))
     })?;
@@ -122,7 +123,9 @@ fn play(
 fn scaled(stack: &mut Stack<'_>, crowd: &Arc<Crowd>, chat: &Chat, report: &mut Report) -> Result {
     stack.scale();
     report.step("scale", || {
-        stack.up()?;
+        // All but Grafana, of which Debian has no package.
+        stack.up(&SERVERS)?;
+        stack.up(&SCALED)?;
         stack.wait_healthy(&SERVERS, PATIENCE)?;
         stack.wait_healthy(&SCALED, PATIENCE)?;
         Ok(((), "two of each, three brokers".to_owned()))
@@ -148,6 +151,10 @@ fn scaled(stack: &mut Stack<'_>, crowd: &Arc<Crowd>, chat: &Chat, report: &mut R
     report.step("kill a broker", || Ok(((), trials::kill_broker(&scene)?)))?;
     report.step("restart database", || {
         Ok(((), trials::restart_database(&scene)?))
+    })?;
+    report.step("figures", || {
+        observe::against(&stack.address("HOLDFAST_PROMETHEUS_PORT")?)?;
+        Ok(((), "each that alerts and panels name is there".to_owned()))
     })
 }
 
@@ -185,7 +192,7 @@ fn restore(
     let (told, counted) = (data(stack)?, sessions(stack)?);
     let fresh = Stack::new(engine, named, 1)?;
     run(&fresh, "deploy/compose/restore.sh")?;
-    fresh.up()?;
+    fresh.up(&[])?;
     fresh.wait_healthy(&SERVERS, PATIENCE)?;
     if sessions(&fresh)? != counted {
         return fail("the restored stack has other sessions");

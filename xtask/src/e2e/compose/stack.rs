@@ -8,7 +8,12 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-const SCALE: [&str; 2] = ["deploy/compose.proxy.yml", "deploy/compose.scale.yml"];
+/// With two of each, three brokers, and what looks at them.
+const SCALE: [&str; 3] = [
+    "deploy/compose.proxy.yml",
+    "deploy/compose.scale.yml",
+    "deploy/compose.observe.yml",
+];
 /// Replicas that tests reach without the proxy, and the variable that names the port of each.
 const SECOND: [(&str, &str, u16); 2] = [
     ("identity-service-2", "SECOND_IDENTITY_PORT", 8080),
@@ -33,12 +38,16 @@ impl<'a> Stack<'a> {
             "HOLDFAST_WORKSESSION_PORT",
             "HOLDFAST_IDENTITY_PROXY_PORT",
             "HOLDFAST_WORKSESSION_PROXY_PORT",
+            "HOLDFAST_PROMETHEUS_PORT",
             "SECOND_IDENTITY_PORT",
             "SECOND_WORKSESSION_PORT",
         ];
         for name in names {
             variables.push((name.to_owned(), free_port()?.to_string()));
         }
+        // The name under which tokens are issued stays, wherever the ports are.
+        let name = ("HOLDFAST_IDENTITY_BASE_URL", "http://127.0.0.1:8080");
+        variables.push((name.0.into(), name.1.into()));
         variables.push(("HOLDFAST_NET".into(), format!("172.30.{}", 90 + number)));
         let stack = Self {
             engine,
@@ -130,8 +139,9 @@ impl<'a> Stack<'a> {
         output(self.compose().arg("build")).map(drop)
     }
 
-    pub(super) fn up(&self) -> Result {
-        output(self.compose().args(["up", "-d"])).map(drop)
+    /// Starts these services and what they need.
+    pub(super) fn up(&self, services: &[&str]) -> Result {
+        output(self.compose().args(["up", "-d"]).args(services)).map(drop)
     }
 
     /// `http://127.0.0.1:PORT` of the port that the variable names.

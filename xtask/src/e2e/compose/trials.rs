@@ -206,12 +206,15 @@ pub(super) fn settle(scene: &Scene<'_, '_>) -> Result {
 /// All requests of the drive were answered with yes.
 fn flawless(drive: Drive) -> Result<String> {
     let answers = drive.end()?;
-    match answers.iter().find(|answer| !answer.is_good()) {
-        None => Ok(format!("{}, none failed", tally(&answers))),
-        Some(first) => {
-            let bad = answers.iter().filter(|answer| !answer.is_good());
-            fail(format!("failed: {}; the first: {first:?}", tally(bad)))
-        }
+    let bad: Vec<&Answer> = answers.iter().filter(|answer| !answer.is_good()).collect();
+    match (answers.first(), bad.first(), bad.last()) {
+        (Some(begun), Some(first), Some(last)) => fail(format!(
+            "failed, from {:.1} s to {:.1} s: {}; the first: {first:?}",
+            (first.at - begun.at).as_secs_f64(),
+            (last.at - begun.at).as_secs_f64(),
+            tally(bad.iter().copied()),
+        )),
+        _ => Ok(format!("{}, none failed", tally(&answers))),
     }
 }
 

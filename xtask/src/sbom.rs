@@ -34,14 +34,13 @@ fn document(metadata: &Metadata, program: &str) -> Result<Value> {
     let mut packages: Vec<&Package> = ids.iter().filter_map(of).collect();
     packages.sort_by_key(|package| reference(package));
     let parts = packages.iter().filter(|package| package.id != root.id);
-    let mut main = component(root, "application");
-    main["name"] = program.into();
+    let main = component(root, program, "application");
     Ok(json!({
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "metadata": { "component": main },
-        "components": parts.map(|package| component(package, "library")).collect::<Vec<_>>(),
+        "components": parts.map(|package| component(package, &package.name, "library")).collect::<Vec<_>>(),
         "dependencies": packages.iter().map(|package| uses(metadata, package, &ids)).collect::<Vec<_>>(),
     }))
 }
@@ -53,19 +52,23 @@ fn of_program<'a>(metadata: &'a Metadata, program: &str) -> Option<&'a Package> 
     })
 }
 
-fn component(package: &Package, kind: &str) -> Value {
+fn component(package: &Package, name: &str, kind: &str) -> Value {
     let mut component = json!({
         "type": kind,
         "bom-ref": reference(package),
-        "name": package.name.as_str(),
+        "name": name,
         "version": package.version.to_string(),
     });
+    let Some(fields) = component.as_object_mut() else {
+        return component;
+    };
     if package.source.is_some() {
-        component["purl"] = reference(package).into();
+        fields.insert("purl".to_owned(), reference(package).into());
     }
     if let Some(licence) = &package.license {
         // Older manifests separate alternatives by a slash, which is no operator of SPDX.
-        component["licenses"] = json!([{ "expression": licence.replace('/', " OR ") }]);
+        let expression = licence.replace('/', " OR ");
+        fields.insert("licenses".to_owned(), json!([{ "expression": expression }]));
     }
     component
 }

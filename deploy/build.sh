@@ -35,7 +35,8 @@ programs)
         [ -e "$PROGRAMS/$program" ] || continue
         mkdir -p "/out/$program/usr/local/bin" "/out/$program/usr/local/share/sbom"
         cp "$PROGRAMS/$program" "/out/$program/usr/local/bin/"
-        cp "$PROGRAMS/$program.cdx.json" "/out/$program/usr/local/share/sbom/"
+        # The list of contents, which `cargo xtask sbom` writes.
+        [ ! -e "$PROGRAMS/$program.cdx.json" ] || cp "$PROGRAMS/$program.cdx.json" "/out/$program/usr/local/share/sbom/"
     done
 
     # The authorities that hooks over https are trusted by; a slim runtime has none.

@@ -5,6 +5,8 @@
 #   sh deploy/airgap/images.sh > airgap.env      # says on standard output which variables name them
 #   docker-compose --env-file airgap.env up -d
 #
+# Our own programs are taken from the folder deploy/bin, where they lie as deploy/Dockerfile says.
+#
 # The major versions are those of the official images: PostgreSQL 17, RabbitMQ 4, Caddy 2. Each takes the same
 # variables and folders as the official one, as far as our files use them. An image that is there is not built again.
 # DEBIAN_MIRROR names another mirror than debootstrap's own. A tag ends with what the files of this folder are: when one of
@@ -44,6 +46,8 @@ for image in postgres:17 rabbitmq:4-management caddy:2 prometheus:2; do
 done
 
 cat <<ENV
+HOLDFAST_PROGRAMS=deploy/bin
+HOLDFAST_BUILDER_IMAGE=$base
 HOLDFAST_RUNTIME_IMAGE=$base
 HOLDFAST_POSTGRES_IMAGE=$name/postgres:17-$version
 HOLDFAST_RABBITMQ_IMAGE=$name/rabbitmq:4-management-$version

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Copies everything that docker-compose.yml keeps into a new folder, while it runs:
+# Copies databases and keys of docker-compose.yml into a new folder, while all of it runs:
 #
 #   sh deploy/compose/backup.sh backups/today
 #
-# COMPOSE_PROJECT_NAME and COMPOSE_FILE choose the project as they do for docker-compose; COMPOSE is the command.
+# COMPOSE_PROJECT_NAME and COMPOSE_FILE choose the project as they do for docker-compose; COMPOSE is the command. Not in it:
+# what no part could read (the queue work.parked), mails that became files for want of a server, certificates.
 #
-# The order is that in which events travel, and a queue is empty before its reader is copied: an event that its sender
-# has handed over is with its receiver, and one that it has not is still in the sender's outbox. One that is in both is
-# known by its id.
+# The order is that in which events travel, and each queue has been empty between the copy of its sender and that of its
+# reader: an event that its sender has handed over is with its receiver, and one that it has not is still in the
+# sender's outbox. One that is in both is known by its id.
 set -eu
 umask 077
 
@@ -19,23 +20,41 @@ if [ -e "$folder/complete" ]; then
 fi
 mkdir -p "$folder"
 
+queues() { $compose exec -T rabbitmq rabbitmqctl -q list_queues name messages; }
+
+# Until each of these queues was seen empty. What the broker says of them is up to five seconds old.
 drained() {
+    sleep 6
+    open=$*
     for _ in $(seq 120); do
-        waiting=$($compose exec -T rabbitmq rabbitmqctl -q list_queues name messages |
-            awk '$1 != "work.parked" && $2 ~ /^[0-9]+$/ { sum += $2 } END { print sum + 0 }')
-        [ "$waiting" -gt 0 ] || return 0
+        list=$(queues) || exit 1
+        still=
+        for queue in $open; do
+            echo "$list" | awk -v queue="$queue" '$1 == queue && $2 == 0 { empty = 1 } END { exit !empty }' || still="$still $queue"
+        done
+        open=$still
+        [ -n "$open" ] || return 0
         sleep 1
     done
-    echo "backup.sh: $waiting messages are still in the queues; is every part running?" >&2
+    echo "backup.sh: never empty:$open; is every part running?" >&2
     exit 1
 }
 
-for part in identity worksession notifier; do
-    echo "backup.sh: $part" >&2
-    drained
-    $compose exec -T postgres pg_dump --username=postgres --format=custom "$part" > "$folder/$part.dump"
-done
+copy() {
+    echo "backup.sh: $1" >&2
+    $compose exec -T postgres pg_dump --username=postgres --format=custom "$1" > "$folder/$1.dump"
+}
+
+copy identity
+drained worksession.identity notify.mail
+copy worksession
+drained notify.chat notify.webhooks worksession.webhooks
+copy notifier
+
 echo "backup.sh: keys" >&2
-$compose run --rm -T --no-deps keys sh -c 'cd /keys && exec tar --create *' > "$folder/keys.tar"
+$compose run --rm -T --no-deps keys tar --directory=/keys --create postgres rabbitmq identity worksession notifier > "$folder/keys.tar"
+if ! queues | awk '$1 == "work.parked" && $2 > 0 { exit 1 }'; then
+    echo "backup.sh: some messages are parked, and not in the backup: notifier admin parked list" >&2
+fi
 : > "$folder/complete"
 echo "backup.sh: done; whoever has $folder can read everything and sign tokens" >&2

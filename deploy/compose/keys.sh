@@ -5,8 +5,18 @@ set -eu
 
 secret() { head -c 32 /dev/urandom | base64 | tr -d '\n'; }
 password() { head -c 24 /dev/urandom | base64 | tr '+/' '-_' | tr -d '\n'; }
-# The volume, not the mode, decides who reads a file: the parts run under users of their own.
-write() { rm -f "$1"; printf '%s\n' "$2" > "$1"; chmod 444 "$1"; }
+# The volume, not the mode, decides who reads a file: the parts run under users of their own. A file is whole or as it was.
+write() {
+    if [ -e "$1" ] && [ "$(cat "$1")" = "$2" ]; then return; fi
+    printf '%s\n' "$2" > "$1.new"
+    chmod 444 "$1.new"
+    mv -f "$1.new" "$1"
+}
+fail() { echo "keys: $1" >&2; exit 1; }
+
+if [ -e /keys/identity/.restoring ] && [ -z "${RESTORING:-}" ]; then
+    fail "a restore was not finished; take the project down with its volumes, and restore again"
+fi
 
 # The dashboard's OAuth client. It follows the dashboard's address, to which sign-ins are sent over https or on
 # this machine only; at any other the dashboard says that it takes https.
@@ -24,22 +34,46 @@ esac
 
 # What is written by a user that the image does not know.
 if [ -d /keys/proxy ]; then
+    # A volume without a file is given away once more, to whom the next user's image says.
+    : > /keys/proxy/.ours
     chown 10001:10001 /keys/proxy
 fi
 if [ -d /keys/grafana ] && [ ! -s /keys/grafana/password ]; then
     write /keys/grafana/password "$(password)"
 fi
 
-# What deploy/compose.production.yml hands over stands before what was made here.
-take_secrets() {
-    given=/run/secrets
-    if [ -e $given/signing-key ]; then write /keys/identity/signing-key "$(cat $given/signing-key)"; fi
-    if [ -e $given/smtp-url ]; then write /keys/notifier/smtp-url "$(cat $given/smtp-url)"; fi
-    if [ -e $given/shared-key ]; then
-        for part in identity worksession notifier; do
-            write "/keys/$part/shared-key" "$(cat $given/shared-key)"
-        done
+# What deploy/compose.production.yml hands over stands before what was made here. A key that opens what is in the databases
+# is not replaced unless the old one is handed over too.
+take_key() {
+    [ -e "/run/secrets/$1" ] || return 0
+    given=$(cat "/run/secrets/$1")
+    old=$(cat "/run/secrets/$1-old")
+    if [ -e "/keys/$2/$1" ] && [ "$(cat "/keys/$2/$1")" != "$given" ]; then
+        case ",$old," in
+        *",$(cat "/keys/$2/$1"),"*) ;;
+        *) fail "secrets/$1 is not the key that this project has, which would lose what it opens. Keep the one it has:
+    docker-compose exec $3 cat /keys/$1 > secrets/$1
+or, to change it, put the one it has into secrets/$1-old" ;;
+        esac
     fi
+    write "/keys/$2/$1" "$given"
+    write "/keys/$2/$1-old" "$old"
+}
+take_secrets() {
+    take_key signing-key identity identity-service
+    take_key shared-key identity identity-service
+    take_key shared-key worksession worksession-service
+    take_key shared-key notifier notifier
+    if [ -e /run/secrets/smtp-url ]; then
+        case $(cat /run/secrets/smtp-url) in
+        *USER:PASSWORD@*) fail "secrets/smtp-url does not name your mail server yet" ;;
+        esac
+        write /keys/notifier/smtp-url "$(cat /run/secrets/smtp-url)"
+    fi
+    # None, unless a key was changed.
+    for file in identity/signing-key identity/shared-key worksession/shared-key notifier/shared-key; do
+        [ -e "/keys/$file-old" ] || write "/keys/$file-old" ""
+    done
 }
 
 done_file=/keys/identity/.complete
@@ -65,6 +99,10 @@ for part in identity worksession notifier; do
     write "/keys/$part/shared-key" "$shared"
 done
 
+if [ -e /run/secrets/signing-key ]; then
+    rm -f /keys/identity/signing-key /keys/*/shared-key
+fi
 take_secrets
+sync
 : > "$done_file"
 echo "keys: made"

@@ -2,10 +2,15 @@
 # Fills the empty volumes of a project with what backup.sh saved; `docker-compose up -d` starts it then:
 #
 #   sh deploy/compose/restore.sh backups/today
+#
+# Beside a project that runs on this machine another one needs a name (COMPOSE_PROJECT_NAME), a network (HOLDFAST_NET) and
+# ports (HOLDFAST_IDENTITY_PORT, HOLDFAST_WORKSESSION_PORT) of its own.
 set -eu
 
 folder=${1:?"say where from: restore.sh FOLDER"}
 compose=${COMPOSE:-docker-compose}
+# Until it is done, nothing else starts the project.
+export RESTORING=yes
 if [ ! -e "$folder/complete" ]; then
     echo "restore.sh: $folder holds no finished backup" >&2
     exit 1
@@ -13,10 +18,11 @@ fi
 
 # The roles of the databases get the passwords that are among the keys.
 $compose run --rm -T --no-deps keys sh -c '
-    if [ -e /keys/identity/.complete ]; then
+    if [ -e /keys/identity/.complete ] || [ -e /keys/identity/.restoring ]; then
         echo "restore.sh: this project has data; take it down with its volumes first, or choose another name" >&2
         exit 1
     fi
+    : > /keys/identity/.restoring
     exec tar --directory=/keys --extract' < "$folder/keys.tar"
 $compose up -d postgres
 for _ in $(seq 120); do
@@ -28,4 +34,5 @@ for part in identity worksession notifier; do
     echo "restore.sh: $part" >&2
     $compose exec -T postgres pg_restore --username=postgres --dbname="$part" --exit-on-error --single-transaction < "$folder/$part.dump"
 done
+$compose run --rm -T --no-deps keys rm /keys/identity/.restoring
 echo "restore.sh: done; start it with: $compose up -d" >&2

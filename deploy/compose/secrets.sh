@@ -11,7 +11,10 @@ for name in signing-key shared-key; do
     [ -e "$folder/$name" ] || head -c 32 /dev/urandom | base64 > "$folder/$name"
 done
 [ -e "$folder/smtp-url" ] || echo "smtps://USER:PASSWORD@mail.example.com:465" > "$folder/smtp-url"
-# The folder decides who reads them; inside the containers it is the service's own user, whom this machine does not know.
-chmod 711 "$folder"
-chmod 444 "$folder"/signing-key "$folder"/shared-key "$folder"/smtp-url
+# Keys of before, while one is being changed; separated by commas.
+for name in signing-key-old shared-key-old; do
+    [ -e "$folder/$name" ] || : > "$folder/$name"
+done
+# Nobody but you and the engine.
+chmod 700 "$folder"
 echo "secrets.sh: put the mail server into $folder/smtp-url" >&2

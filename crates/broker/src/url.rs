@@ -8,6 +8,10 @@ use thiserror::Error;
 /// Seconds without a sign of life after which a connection counts as lost, unless the URL says otherwise.
 const HEARTBEAT_SECONDS: u16 = 20;
 
+/// Bytes of a frame, unless the URL says otherwise: an event fits into one, and the client keeps 64 of them ready for
+/// each connection from its beginning, which with the broker's own 128 KiB were 8 MiB.
+const FRAME_BYTES: u32 = 16 * 1024;
+
 /// A text that names no broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error(
@@ -59,6 +63,7 @@ fn parse(text: &str) -> Result<AMQPUri, InvalidBrokerUrl> {
         uri.vhost = "/".to_owned();
     }
     uri.query.heartbeat.get_or_insert(HEARTBEAT_SECONDS);
+    uri.query.frame_max.get_or_insert(FRAME_BYTES);
     Ok(uri)
 }
 

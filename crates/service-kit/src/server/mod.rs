@@ -15,7 +15,7 @@ use actix_cors::Cors;
 use actix_web::dev::ServerHandle;
 use actix_web::http::header;
 use actix_web::middleware::{Condition, from_fn};
-use actix_web::web::{Data, ServiceConfig};
+use actix_web::web::{Bytes, Data, ServiceConfig};
 use actix_web::{App, HttpServer};
 use ipnet::IpNet;
 use sd_notify::NotifyState;
@@ -132,7 +132,9 @@ where
     let limits = Data::new(options.limits);
     let proxies = Data::new(TrustedProxies(options.trusted_proxies));
     let ready = Data::new(options.ready);
-    let (openapi, origins) = (options.openapi, options.cors_origins);
+    let openapi = options.openapi.map(|openapi| openapi.to_json());
+    let openapi = openapi.transpose().map_err(io::Error::other)?;
+    let (openapi, origins) = (openapi.map(Bytes::from), options.cors_origins);
     let server = HttpServer::new(move || {
         let configure = configure.clone();
         let openapi = openapi.clone();

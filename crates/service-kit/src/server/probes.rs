@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use actix_web::HttpResponse;
 use actix_web::http::header;
-use actix_web::web::{self, Data, ServiceConfig};
+use actix_web::web::{self, Bytes, Data, ServiceConfig};
 use futures_util::future::BoxFuture;
 use serde::Serialize;
-use utoipa::openapi::OpenApi;
-use utoipa_swagger_ui::SwaggerUi;
+use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::Shared;
 use crate::Problem;
@@ -31,15 +30,26 @@ pub struct ReadyReport {
 /// Asks the service whether it is ready.
 pub type ReadyCheck = Arc<dyn Fn() -> BoxFuture<'static, ReadyReport> + Send + Sync>;
 
-pub(super) fn routes(cfg: &mut ServiceConfig, openapi: Option<OpenApi>) {
+pub(super) fn routes(cfg: &mut ServiceConfig, openapi: Option<Bytes>) {
     cfg.service(endpoint("/health/live").get(live))
         .service(endpoint("/health/ready").get(ready))
         .service(endpoint("/health/serving").get(serving))
         .service(endpoint("/metrics").get(metrics));
     if let Some(openapi) = openapi {
-        cfg.service(web::redirect("/docs", "/docs/"))
-            .service(SwaggerUi::new("/docs/{_:.*}").url("/openapi.json", openapi));
+        cfg.app_data(Data::new(Description(openapi)))
+            .service(endpoint("/openapi.json").get(description))
+            .service(web::redirect("/docs", "/docs/"))
+            .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("/openapi.json")));
     }
+}
+
+/// The API description as it is sent: one text for all workers, of which each would keep the whole tree otherwise.
+struct Description(Bytes);
+
+async fn description(text: Data<Description>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(text.0.clone())
 }
 
 async fn live() -> HttpResponse {

@@ -5,15 +5,16 @@ use crate::cmd::{Result, fail, output, run};
 use crate::{envs, servers, system};
 use std::process::Command;
 
-/// Our programs, each an image of its own.
-pub(super) const PROGRAMS: [&str; 3] = ["identity-service", "worksession-service", "notifier"];
+/// Our programs, each an image of its own, in the order of an upgrade: who reads events before who writes them.
+pub(super) const PROGRAMS: [&str; 3] = ["notifier", "identity-service", "worksession-service"];
 /// Where the Dockerfile finds programs that are built.
 const STAGED: &str = "deploy/bin";
-const OFFICIAL: [&str; 4] = [
+const OFFICIAL: [&str; 5] = [
     "debian:bookworm-slim",
     "postgres:17",
     "rabbitmq:4-management",
     "caddy:2",
+    "prom/prometheus:v3.5.0",
 ];
 /// No image of ours is larger, in megabytes.
 const LARGEST_MB: f64 = 120.0;
@@ -38,9 +39,6 @@ pub(super) fn obtain(engine: &Engine) -> Result<Vec<(String, String)>> {
     let made = output(engine.command("sh").arg("deploy/airgap/images.sh"))?;
     for (name, image) in made.lines().filter_map(|line| line.split_once('=')) {
         named.push((name.to_owned(), image.to_owned()));
-        if name == "HOLDFAST_RUNTIME_IMAGE" {
-            named.push(("HOLDFAST_BUILDER_IMAGE".into(), image.to_owned()));
-        }
     }
     Ok(named)
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// Requests a second while something is done to the stack.
 const RATE: usize = 200;
 /// While one of each is restarted, which needs no more to be seen.
-const GENTLE: usize = 60;
+pub(super) const GENTLE: usize = 60;
 const PATIENCE: Duration = Duration::from_secs(90);
 const QUEUES: [&str; 6] = [
     "notify.chat",
@@ -89,7 +89,7 @@ pub(super) fn revocation(stack: &Stack<'_>) -> Result<String> {
         }
         Client::new(&first, token).call("POST", "/api/auth/logout", &json!({}))?;
         let since = Instant::now();
-        while asked()? == 200 {
+        while asked()? != 401 {
             if since.elapsed() > Duration::from_secs(1) {
                 return fail("a revoked token is good at the other replica for more than a second");
             }
@@ -175,21 +175,7 @@ pub(super) fn restart_database(scene: &Scene<'_, '_>) -> Result<String> {
 
 /// Every start that was answered with yes is in the database, and the chat was told of it.
 pub(super) fn settle(scene: &Scene<'_, '_>) -> Result {
-    let accepted = scene.crowd.accepted();
-    let rows = scene
-        .stack
-        .rows("worksession", "SELECT session_id FROM sessions")?;
-    let known: BTreeSet<&str> = rows.iter().map(String::as_str).collect();
-    let lost = accepted
-        .iter()
-        .filter(|(_, session)| !known.contains(session.as_str()));
-    let lost = lost.count();
-    if lost > 0 {
-        return fail(format!(
-            "{lost} of {} accepted starts are lost",
-            accepted.len()
-        ));
-    }
+    all_there(scene.stack, &scene.crowd.accepted())?;
     let since = Instant::now();
     while scene.crowd.untold(scene.chat) > 0 {
         if since.elapsed() > Duration::from_secs(120) {
@@ -203,8 +189,24 @@ pub(super) fn settle(scene: &Scene<'_, '_>) -> Result {
     Ok(())
 }
 
+/// These sessions are in the stack's database.
+pub(super) fn all_there(stack: &Stack<'_>, accepted: &[(usize, String)]) -> Result {
+    let rows = stack.rows("worksession", "SELECT session_id FROM sessions")?;
+    let known: BTreeSet<&str> = rows.iter().map(String::as_str).collect();
+    let lost = accepted
+        .iter()
+        .filter(|(_, session)| !known.contains(session.as_str()));
+    match lost.count() {
+        0 => Ok(()),
+        lost => fail(format!(
+            "{lost} of {} accepted starts are lost",
+            accepted.len()
+        )),
+    }
+}
+
 /// All requests of the drive were answered with yes.
-fn flawless(drive: Drive) -> Result<String> {
+pub(super) fn flawless(drive: Drive) -> Result<String> {
     let answers = drive.end()?;
     let bad: Vec<&Answer> = answers.iter().filter(|answer| !answer.is_good()).collect();
     match (answers.first(), bad.first(), bad.last()) {

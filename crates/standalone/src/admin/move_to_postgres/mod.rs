@@ -68,6 +68,13 @@ pub(crate) fn run(args: &MoveArgs, config: &Config) -> Result<(), AdminError> {
     for target in &mut targets {
         target.commit()?;
     }
+    for target in &mut targets {
+        if let Err(error) = target.analyze() {
+            log::warn!(
+                "the databases are whole, and slow until PostgreSQL has analyzed them by itself: {error}"
+            );
+        }
+    }
     print(&table(&moved))?;
     print(&settings::needed(config)?)
 }

@@ -105,7 +105,14 @@ impl Target {
     /// # Errors
     /// [`AdminError::Postgres`].
     pub(super) fn commit(&mut self) -> Result<(), AdminError> {
-        self.asked(AnsiTransactionManager::commit_transaction)?;
+        self.asked(AnsiTransactionManager::commit_transaction)
+    }
+
+    /// Has PostgreSQL look at what there is now, for its plans.
+    ///
+    /// # Errors
+    /// [`AdminError::Postgres`].
+    pub(super) fn analyze(&mut self) -> Result<(), AdminError> {
         self.asked(queries::analyze)
     }
 

@@ -13,6 +13,9 @@ use crate::occupied::{LOCK, UNFINISHED};
 /// What a replaced state is called behind the folder's name, or in the folder.
 const REPLACED: &str = "replaced-";
 
+/// An empty file that is moved to see whether files can be.
+const PROBE: &str = ".restore-probe";
+
 /// What counts in a data folder: not the lock and the mark, what a restore has left behind under a passing name, or
 /// states that were replaced before.
 ///
@@ -67,13 +70,16 @@ fn takes_renames(data: &Path, place: &Path) -> bool {
     if files::make_folder(place).is_err() {
         return false;
     }
-    let (probe, there) = (data.join(UNFINISHED), place.join(UNFINISHED));
-    let moved = fs::rename(&probe, &there).and_then(|()| fs::rename(&there, &probe));
-    if moved.is_err() {
-        // Empty: nothing was moved.
+    // A file of its own: the mark of a restore has to lie where it is.
+    let (probe, there) = (data.join(PROBE), place.join(PROBE));
+    let moved = fs::write(&probe, "").and_then(|()| fs::rename(&probe, &there));
+    let cleared = moved.and_then(|()| fs::remove_file(&there));
+    if cleared.is_err() {
+        // Empty: nothing else was moved.
+        let _ = fs::remove_file(&probe);
         let _ = fs::remove_dir(place);
     }
-    moved.is_ok()
+    cleared.is_ok()
 }
 
 fn move_all(from: &Path, entries: &[OsString], to: &Path) -> Result<(), AdminError> {

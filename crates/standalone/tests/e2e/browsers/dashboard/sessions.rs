@@ -128,15 +128,20 @@ async fn is_light(site: &Site, browser: &Browser) {
     connected(browser).await;
     let script = "return performance.getEntries().filter(entry => entry.transferSize !== undefined) \
         .map(entry => [entry.name, entry.transferSize])";
-    let loaded = browser.script(script, &[]).await;
-    let loaded: Vec<(String, u64)> = serde_json::from_value(loaded).unwrap();
+    // The page and its files; the stream of events is not among them while it lasts. The worker's own file may
+    // come after the stream is open.
+    let loaded = wait_until("the page's files", Duration::from_secs(10), async || {
+        let loaded = browser.script(script, &[]).await;
+        let loaded: Vec<(String, u64)> = serde_json::from_value(loaded).unwrap();
+        (loaded.len() >= 6).then_some(loaded)
+    })
+    .await;
     let bytes: u64 = loaded.iter().map(|(_, size)| size).sum();
     eprintln!(
         "a first view of Today: {} requests, {bytes} bytes",
         loaded.len()
     );
-    // The page and its files at least; the stream of events is not among them while it lasts.
-    assert!((6..10).contains(&loaded.len()) && bytes > 0, "{loaded:?}");
+    assert!(loaded.len() < 10 && bytes > 0, "{loaded:?}");
     assert!(bytes <= 100 * 1024, "{loaded:?}");
     no_cache(false).await;
 }

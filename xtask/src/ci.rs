@@ -64,9 +64,7 @@ pub(crate) fn ci(options: &Options) -> Result {
         // With the programs that the tests have built.
         report.step("settings", kubernetes::settings)?;
         report.step("e2e", || e2e::e2e(&e2e::Options::whole()))?;
-        report.step("containers", || {
-            e2e::compose::compose(&e2e::compose::ComposeOptions::whole())
-        })?;
+        report.step("containers", containers)?;
         if FAULTS {
             report.step("faults", e2e::faults::short)?;
         }
@@ -76,6 +74,18 @@ pub(crate) fn ci(options: &Options) -> Result {
         println!("{counts}");
     }
     report.verdict()
+}
+
+/// The compose files on an engine. As a test that fails once, a run that fails once is named and run again.
+fn containers() -> Result {
+    let whole = e2e::compose::ComposeOptions::whole();
+    match e2e::compose::compose(&whole) {
+        Err(failure) if !interrupted() => {
+            println!("UNSTEADY containers: {failure}");
+            e2e::compose::compose(&whole)
+        }
+        done => done,
+    }
 }
 
 /// The compose files as they are used together.

@@ -36,12 +36,8 @@ impl Config {
     /// # Errors
     /// [`StartError`] for a key that does not fit, or a data folder that cannot be used.
     pub fn load(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
-        Self::of_parts(
-            load("IDENTITY", file)?,
-            load("WORKSESSION", file)?,
-            load("NOTIFIER", file)?,
-            data_dir,
-        )
+        let (identity, worksession, notifier) = read(file)?;
+        Self::of_parts(identity, worksession, notifier, data_dir)
     }
 
     /// The same for a command beside the service: where that has made nothing yet, nothing is made now.
@@ -49,9 +45,7 @@ impl Config {
     /// # Errors
     /// As [`Config::load`], and [`StartError::NothingThere`].
     pub fn load_made(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
-        let identity: identity_service::Config = load("IDENTITY", file)?;
-        let worksession: worksession_service::Config = load("WORKSESSION", file)?;
-        let notifier: notifier::Config = load("NOTIFIER", file)?;
+        let (identity, worksession, notifier) = read(file)?;
         let given = [
             &identity.data_dir,
             &worksession.data_dir,
@@ -73,14 +67,9 @@ impl Config {
     /// # Errors
     /// [`StartError`] for a key that does not fit.
     pub fn folder(file: Option<&Path>, data_dir: Option<&Path>) -> Result<PathBuf, StartError> {
-        let identity: identity_service::Config = load("IDENTITY", file)?;
-        let worksession: worksession_service::Config = load("WORKSESSION", file)?;
-        let notifier: notifier::Config = load("NOTIFIER", file)?;
-        let given = [
-            &identity.data_dir,
-            &worksession.data_dir,
-            &notifier.data_dir,
-        ];
+        let (identity, worksession, notifier) = read(file)?;
+        let given = [identity.data_dir, worksession.data_dir, notifier.data_dir];
+        let given = given.each_ref();
         let folder = given_folder(data_dir, given).unwrap_or(Path::new(data_dir::DEFAULT));
         Ok(folder.to_owned())
     }
@@ -181,6 +170,24 @@ impl Config {
         )
         .into())
     }
+}
+
+/// The configuration of the three parts, each as it is by itself.
+fn read(
+    file: Option<&Path>,
+) -> Result<
+    (
+        identity_service::Config,
+        worksession_service::Config,
+        notifier::Config,
+    ),
+    ConfigError,
+> {
+    Ok((
+        load("IDENTITY", file)?,
+        load("WORKSESSION", file)?,
+        load("NOTIFIER", file)?,
+    ))
 }
 
 /// The data folder that is asked for, on the command line or by a part.

@@ -3,6 +3,7 @@
 mod engine;
 mod images;
 mod people;
+mod production;
 mod stack;
 mod trials;
 
@@ -35,6 +36,8 @@ const SCALED: [&str; 7] = [
     "prometheus",
 ];
 const PATIENCE: Duration = Duration::from_secs(120);
+/// The first `up`, images present, until everything is healthy.
+const FIRST_UP: Duration = Duration::from_secs(30);
 /// No service holds more memory when nobody uses it, in megabytes.
 const IDLE_MB: f64 = 40.0;
 
@@ -86,9 +89,13 @@ fn play(
         Ok(((), images::sizes(engine, options.release)?))
     })?;
     report.step("up", || {
+        let since = Instant::now();
         stack.up(&[])?;
         stack.wait_healthy(&SERVERS, PATIENCE)?;
-        Ok(((), "all healthy".to_owned()))
+        match since.elapsed() {
+            late if late > FIRST_UP => fail(format!("healthy after {late:.0?} only")),
+            _ => Ok(((), "all healthy".to_owned())),
+        }
     })?;
     report.step("memory", || Ok(((), memory(stack, options.release)?)))?;
     let identity = stack.address("HOLDFAST_IDENTITY_PORT")?;
@@ -114,6 +121,9 @@ fn play(
     })?;
     report.step("back up, restore", || {
         Ok(((), restore(stack, engine, named, &crowd)?))
+    })?;
+    report.step("production", || {
+        Ok(((), production::production(engine, named, 2)?))
     })?;
     scaled(stack, &crowd, &chat, report)?;
     report.step("down", || Ok((stack.down()?, String::new())))

@@ -4,6 +4,7 @@ use super::engine::Engine;
 use crate::cmd::{Result, fail, nap, output};
 use crate::servers::free_port;
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -14,11 +15,16 @@ const SCALE: [&str; 3] = [
     "deploy/compose.scale.yml",
     "deploy/compose.observe.yml",
 ];
+/// As other people use it.
+const PRODUCTION: [&str; 2] = ["deploy/compose.proxy.yml", "deploy/compose.production.yml"];
 /// Replicas that tests reach without the proxy, and the variable that names the port of each.
 const SECOND: [(&str, &str, u16); 2] = [
     ("identity-service-2", "SECOND_IDENTITY_PORT", 8080),
     ("worksession-service-2", "SECOND_WORKSESSION_PORT", 8090),
 ];
+
+/// The address under which tokens are issued.
+const BASE_URL: &str = "HOLDFAST_IDENTITY_BASE_URL";
 
 /// A running project. Dropping it takes everything down, volumes included.
 pub(super) struct Stack<'a> {
@@ -26,7 +32,15 @@ pub(super) struct Stack<'a> {
     project: String,
     variables: Vec<(String, String)>,
     folder: TempDir,
-    is_scaled: bool,
+    companions: Companions,
+}
+
+/// What joins docker-compose.yml.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Companions {
+    Nothing,
+    Scale,
+    Production,
 }
 
 impl<'a> Stack<'a> {
@@ -39,6 +53,8 @@ impl<'a> Stack<'a> {
             "HOLDFAST_IDENTITY_PROXY_PORT",
             "HOLDFAST_WORKSESSION_PROXY_PORT",
             "HOLDFAST_PROMETHEUS_PORT",
+            "HOLDFAST_HTTP_PORT",
+            "HOLDFAST_HTTPS_PORT",
             "SECOND_IDENTITY_PORT",
             "SECOND_WORKSESSION_PORT",
         ];
@@ -46,15 +62,14 @@ impl<'a> Stack<'a> {
             variables.push((name.to_owned(), free_port()?.to_string()));
         }
         // The name under which tokens are issued stays, wherever the ports are.
-        let name = ("HOLDFAST_IDENTITY_BASE_URL", "http://127.0.0.1:8080");
-        variables.push((name.0.into(), name.1.into()));
+        variables.push((BASE_URL.into(), "http://127.0.0.1:8080".into()));
         variables.push(("HOLDFAST_NET".into(), format!("172.30.{}", 90 + number)));
         let stack = Self {
             engine,
             project: format!("holdfaste2e{number}"),
             variables,
             folder: tempfile::tempdir()?,
-            is_scaled: false,
+            companions: Companions::Nothing,
         };
         stack.write_overrides()?;
         output(stack.compose().args(DOWN))?;
@@ -91,15 +106,23 @@ impl<'a> Stack<'a> {
     pub(super) fn compose(&self) -> Command {
         let mut command = self.engine.compose();
         command.args(["--project-name", &self.project]);
-        for (name, value) in &self.variables {
+        let is_own = |name: &str| name != BASE_URL || self.companions != Companions::Production;
+        for (name, value) in self.variables.iter().filter(|(name, _)| is_own(name)) {
             command.env(name, value);
         }
         let mut files = vec!["docker-compose.yml".to_owned()];
         let own = |name: &str| self.folder.path().join(name).display().to_string();
         files.push(own("base.yml"));
-        if self.is_scaled {
-            files.extend(SCALE.map(str::to_owned));
-            files.push(own("scaled.yml"));
+        match self.companions {
+            Companions::Nothing => {}
+            Companions::Scale => {
+                files.extend(SCALE.map(str::to_owned));
+                files.push(own("scaled.yml"));
+            }
+            Companions::Production => {
+                command.arg("--env-file").arg(self.env_file());
+                files.extend(PRODUCTION.map(str::to_owned));
+            }
         }
         for file in files {
             command.args(["--file", &file]);
@@ -122,7 +145,17 @@ impl<'a> Stack<'a> {
 
     /// From now on with two of each and three brokers.
     pub(super) fn scale(&mut self) {
-        self.is_scaled = true;
+        self.companions = Companions::Scale;
+    }
+
+    /// From now on as other people use it, with these variables in the file that is made from the example.
+    pub(super) fn produce(&mut self, variables: &str) -> Result {
+        self.companions = Companions::Production;
+        Ok(std::fs::write(self.env_file(), variables)?)
+    }
+
+    fn env_file(&self) -> PathBuf {
+        self.folder.path().join("production.env")
     }
 
     /// Another version of our images from now on.
@@ -146,9 +179,14 @@ impl<'a> Stack<'a> {
 
     /// `http://127.0.0.1:PORT` of the port that the variable names.
     pub(super) fn address(&self, variable: &str) -> Result<String> {
+        Ok(format!("http://127.0.0.1:{}", self.port(variable)?))
+    }
+
+    /// The port that the variable names.
+    pub(super) fn port(&self, variable: &str) -> Result<&str> {
         let mut found = self.variables.iter().rev();
         match found.find(|(name, _)| name == variable) {
-            Some((_, port)) => Ok(format!("http://127.0.0.1:{port}")),
+            Some((_, port)) => Ok(port),
             None => fail(format!("{variable} is not set")),
         }
     }
@@ -210,6 +248,16 @@ impl<'a> Stack<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Fails unless a service logged this.
+    pub(super) fn says(&self, service: &str, wanted: &str) -> Result {
+        let mut command = self.compose();
+        let logs = output(command.args(["logs", "--no-color", service]))?;
+        if logs.contains(wanted) {
+            return Ok(());
+        }
+        fail(format!("{service} does not say {wanted:?}: {logs}"))
     }
 
     /// The ends of all logs, for when something went wrong.

@@ -28,8 +28,8 @@ pub(super) enum Mood {
 }
 
 /// The server. It lives until the tool ends.
-pub(super) struct Mail {
-    pub(super) port: u16,
+pub(in crate::e2e) struct Mail {
+    pub(in crate::e2e) port: u16,
     shared: Arc<Mutex<State>>,
 }
 
@@ -41,8 +41,9 @@ struct State {
 }
 
 impl Mail {
-    pub(super) fn start() -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// Listens on a free port of this address.
+    pub(in crate::e2e) fn start(address: &str) -> Result<Self> {
+        let listener = TcpListener::bind((address, 0))?;
         let port = listener.local_addr()?.port();
         let shared = Arc::new(Mutex::new(State::default()));
         let state = Arc::clone(&shared);
@@ -61,7 +62,7 @@ impl Mail {
     }
 
     /// How often a mail was taken for each recipient.
-    pub(super) fn taken(&self) -> BTreeMap<String, usize> {
+    pub(in crate::e2e) fn taken(&self) -> BTreeMap<String, usize> {
         lock(&self.shared).taken.clone()
     }
 }

@@ -11,7 +11,7 @@ mod dice;
 mod kinds;
 mod line;
 mod load;
-mod mail;
+pub(super) mod mail;
 mod report;
 mod request;
 mod service;

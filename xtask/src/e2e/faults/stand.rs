@@ -90,7 +90,7 @@ impl Stand {
             postgres: Mutex::new(postgres),
             rabbit: Mutex::new(rabbit),
             chat: Chat::start(seed)?,
-            mail: Mail::start()?,
+            mail: Mail::start("127.0.0.1")?,
             folder,
             release,
         };

@@ -28,6 +28,8 @@ pub struct Config {
     pub notifier: notifier::Config,
     /// Where everything lies that was not configured to lie elsewhere.
     pub data_dir: PathBuf,
+    /// Whether the key that the parts share was given, so that none in the data folder counts.
+    pub(crate) is_shared_key_configured: bool,
 }
 
 impl Config {
@@ -98,6 +100,7 @@ impl Config {
             &mut worksession.secrets,
             &mut notifier.secrets,
         ];
+        let is_shared_key_configured = secrets.iter().any(|part| part.encryption_key.is_some());
         let key = share_key(secrets, &folder)?;
         dashboard::register(&mut identity, &mut worksession, &key);
         for (database, name) in [
@@ -139,6 +142,7 @@ impl Config {
             worksession,
             notifier,
             data_dir: folder,
+            is_shared_key_configured,
         };
         config.check()?;
         Ok(config)

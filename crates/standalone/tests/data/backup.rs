@@ -225,3 +225,31 @@ fn a_backup_is_refused_where_something_is_or_where_there_is_nothing_to_save() {
     refused(&admin(demo.path(), &["backup", arg(&backup)]));
     assert!(names(backup.parent().unwrap()).is_empty());
 }
+
+#[test]
+fn a_key_that_is_a_link_is_kept_and_one_that_was_given_is_not() {
+    let demo = Demo::copy();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let (kept, link) = (
+        elsewhere.path().join("key"),
+        demo.path().join("secrets.key"),
+    );
+    std::fs::rename(&link, &kept).unwrap();
+    std::os::unix::fs::symlink(&kept, &link).unwrap();
+
+    let (_parent, backup) = place("linked");
+    let said = done(&admin(demo.path(), &["backup", arg(&backup)]));
+    assert!(!said.contains("keep it elsewhere"), "{said}");
+    let key = std::fs::read_to_string(&kept).unwrap();
+    assert_eq!(
+        std::fs::read_to_string(backup.join("secrets.key")).unwrap(),
+        key
+    );
+
+    let (_parent, backup) = place("given");
+    let mut env = quick();
+    env.insert("NOTIFIER__SECRETS__ENCRYPTION_KEY".into(), key);
+    let said = done(&admin_with(demo.path(), &["backup", arg(&backup)], &env));
+    let told = "SECRETS__ENCRYPTION_KEY is configured and not in the backup; keep it elsewhere";
+    assert!(said.contains(told), "{said}");
+}

@@ -79,12 +79,11 @@ fn refuse_servers(config: &Config) -> Result<(), AdminError> {
 
 /// What seals and signs and lies in no file.
 fn configured_keys(config: &Config) -> Vec<&'static str> {
-    let secrets = &config.data_dir.join("secrets.key");
     let mut keys = Vec::new();
     if config.identity.keys.encryption_key.is_some() {
         keys.push("IDENTITY__KEYS__ENCRYPTION_KEY");
     }
-    if !secrets.exists() {
+    if config.is_shared_key_configured {
         keys.push("SECRETS__ENCRYPTION_KEY");
     }
     keys
@@ -173,7 +172,8 @@ fn others(data: &Path, parts: &[Part; 3]) -> Result<Vec<PathBuf>, AdminError> {
             .iter()
             .any(|part| name.starts_with(&parts::file_name(part.name)));
         let is_passing = name.starts_with('.') || name == LOCK || name == MANIFEST;
-        let is_file = entry.file_type().map_err(at(&entry.path()))?.is_file();
+        // A key may be a link to where its owner keeps it.
+        let is_file = fs::metadata(entry.path()).is_ok_and(|found| found.is_file());
         if is_file && !is_database && !is_passing {
             found.push(PathBuf::from(name));
         }

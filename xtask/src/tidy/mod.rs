@@ -3,6 +3,7 @@
 //! A rule is a function from facts to complaints, so that its test can show it a bad case.
 
 mod direction;
+mod features;
 mod migrations;
 mod quotes;
 mod text;
@@ -26,6 +27,7 @@ pub(crate) fn tidy(root: &Path) -> Result {
     let paths: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
 
     let mut complaints = direction::check(&direction::workspace_edges()?);
+    complaints.extend(features::check(&features::chosen()?));
     complaints.extend(migrations::check(&paths));
     complaints.extend(quotes::check(&files));
     for file in &files {

@@ -218,7 +218,7 @@ impl Moves<'_> {
             .filter(|outcome| outcome.answer == Answer::Delivered)
             .flat_map(|outcome| &outcome.job.deliveries);
         self.end(delivered, 1, Ending::Delivered, "")?;
-        let (mut ours, mut kept) = (BTreeSet::new(), BTreeSet::new());
+        let (mut ours, mut kept, mut paced) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for outcome in outcomes {
             let held = |hook: &&mut DestinationRow| {
                 hook.lease_owner.as_deref() == Some(owner)
@@ -233,15 +233,29 @@ impl Moves<'_> {
             if outcome.keep {
                 kept.insert(hook.project_id);
             }
+            if outcome.answer == Answer::Delivered && hook.free_at <= at + interval {
+                paced.insert(hook.project_id);
+            }
         }
         let ours = hooks
             .into_values()
             .filter(|hook| ours.contains(&hook.project_id));
-        let (next, idle) = ours.partition(|hook| {
+        let (next, idle): (Vec<_>, Vec<_>) = ours.partition(|hook| {
             let wanted = kept.contains(&hook.project_id);
             wanted && (hook.free_at <= at || hook.address().is_none())
         });
-        self.let_go(idle, Vec::new())?;
+        // What waits for a hook that takes messages is looked at when its turn comes, and not now too: under load there is
+        // always more.
+        let (paced, idle): (Vec<_>, Vec<_>) = idle
+            .into_iter()
+            .partition(|hook| paced.contains(&hook.project_id));
+        let placed = paced.into_iter().map(|destination| Placed {
+            lease_owner: None,
+            due_at: Some(destination.free_at),
+            sending: None,
+            destination,
+        });
+        self.let_go(idle, placed.collect())?;
         self.proceed(next, owner)
     }
 

@@ -1,0 +1,51 @@
+#!/bin/sh
+# Puts into /slim what our images have of a Debian system: the C library, a shell and the few tools that
+# the scripts of deploy/compose call, each with the libraries it is linked to. Neither a package manager nor perl nor
+# anything else comes along that nobody calls: less to carry, and less to be patched. Of each package that a file is
+# of, /var/lib/dpkg/status.d tells name and version, for programs that look for known vulnerabilities.
+set -eu
+
+tools="sh base64 cat chmod chown cp date head id ls mkdir mv rm sleep sync tar tr"
+# What our programs are linked to, and what asks for addresses.
+libraries="libc.so.6 libgcc_s.so.1 libm.so.6 libresolv.so.2"
+
+slim=/slim
+known=$slim/var/lib/dpkg/status.d
+mkdir -p "$slim/usr/bin" "$slim/usr/sbin" "$slim/usr/lib" "$slim/usr/lib64" "$slim/etc" "$slim/root" "$slim/run" "$known"
+for folder in bin sbin lib lib64; do
+    ln -s "usr/$folder" "$slim/$folder"
+done
+mkdir -m 1777 "$slim/tmp"
+
+copy() {
+    target=$slim$(readlink -f "$(dirname "$1")")/$(basename "$1")
+    [ ! -e "$target" ] || return 0
+    mkdir -p "${target%/*}"
+    cp --dereference --preserve=mode,timestamps "$1" "$target"
+    real=$(readlink -f "$1")
+    # Where the package put it, which may be from before /bin and /lib went below /usr; some files are of no package.
+    package=$(dpkg --search "$real" 2> /dev/null || dpkg --search "${real#/usr}" 2> /dev/null || true)
+    package=${package%%:*}
+    [ -z "$package" ] || dpkg --status "$package" > "$known/$package"
+}
+
+for library in $libraries; do
+    copy "$(ldconfig -p | awk -v name="$library" '$1 == name { print $NF; exit }')"
+done
+for tool in $tools; do
+    program=$(command -v "$tool")
+    copy "$program"
+    for library in $(ldd "$program" | grep -o '/[^ ]*'); do
+        copy "$library"
+    done
+done
+for file in /etc/nsswitch.conf /etc/debian_version /usr/lib/os-release; do
+    copy "$file"
+done
+ln -s ../usr/lib/os-release "$slim/etc/os-release"
+
+user='holdfast:x:10001'
+{ cat /etc/passwd; echo "$user:10001::/var/lib/holdfast:/usr/sbin/nologin"; } > "$slim/etc/passwd"
+{ cat /etc/group; echo "$user:"; } > "$slim/etc/group"
+# Its own folder, which the Dockerfile gives to it.
+mkdir -p /own/holdfast/data/mail

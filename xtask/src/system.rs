@@ -18,6 +18,9 @@ pub(crate) const LOCAL_HOOKS: [(&str, &str); 3] = [
 /// The parts, as they name themselves.
 pub(crate) const PARTS: [&str; 3] = ["identity", "worksession", "notifier"];
 
+/// What the benches measure the parts against names itself so.
+pub(crate) const RESPONDER: &str = "responder";
+
 /// A program of the product that answers. Dropping it stops it.
 pub(crate) struct Program {
     addresses: BTreeMap<String, String>,
@@ -106,9 +109,7 @@ fn listening(line: &str) -> Option<(String, String)> {
     else {
         return None;
     };
-    PARTS
-        .contains(&name)
-        .then(|| (name.to_owned(), url.to_owned()))
+    (PARTS.contains(&name) || name == RESPONDER).then(|| (name.to_owned(), url.to_owned()))
 }
 
 /// Where cargo puts the program.
@@ -140,6 +141,24 @@ pub(crate) fn resident_mb(id: u32) -> Result<f64> {
     match kib {
         Some(kib) => Ok(f64::from(kib) * 1024.0 / 1_000_000.0),
         None => fail("/proc does not tell the memory"),
+    }
+}
+
+/// The processor time that a process has used.
+pub(crate) fn cpu_time(id: u32) -> Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat"))?;
+    // After the name in parentheses, which may hold anything: the state is field 3, utime and stime are 14 and 15.
+    let mut fields = stat
+        .rsplit(") ")
+        .next()
+        .unwrap_or_default()
+        .split(' ')
+        .skip(11);
+    let mut ticks = || -> Option<u64> { fields.next()?.parse().ok() };
+    match (ticks(), ticks()) {
+        // Hundredths of a second, on every Linux.
+        (Some(user), Some(system)) => Ok(Duration::from_millis(10 * (user + system))),
+        _ => fail("/proc does not tell the processor time"),
     }
 }
 

@@ -12,9 +12,6 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-const PROJECTS: usize = 100;
-/// Between two messages to one hook, so that the hooks do not limit what is measured.
-const INTERVAL_MS: u32 = 250;
 /// The least part of the broker's own rate.
 const LEAST: f64 = 0.5;
 
@@ -25,6 +22,12 @@ pub(crate) struct Options {
     events: usize,
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// Projects, each with a hook of its own
+    #[arg(long, default_value_t = 400)]
+    projects: usize,
+    /// Milliseconds between two messages to one hook; what comes meanwhile is joined into one
+    #[arg(long, default_value_t = 1000)]
+    interval_ms: u32,
     /// What the databases spent their time on, at the end
     #[arg(long)]
     statements: bool,
@@ -43,12 +46,12 @@ pub(crate) fn events(options: &Options) -> Result {
         .prefix("holdfast-bench-")
         .tempdir()?;
     let chat = Chat::start()?;
-    let mut system = System::services(folder.path(), INTERVAL_MS)?;
+    let mut system = System::services(folder.path(), options.interval_ms)?;
     let database = match system.databases.get("worksession") {
         Some(database) => database.clone(),
         None => return fail("no database"),
     };
-    let crowd = Crowd::gather(&system, &chat, 1, PROJECTS)?;
+    let crowd = Crowd::gather(&system, &chat, 1, options.projects)?;
     make_samples(&system, &crowd, &chat, &database)?;
 
     println!(
@@ -122,6 +125,7 @@ fn build_bare() -> Result<PathBuf> {
 
 /// One real session and its real event for each project, to be multiplied.
 fn make_samples(system: &System, crowd: &Crowd, chat: &Chat, database: &str) -> Result {
+    let projects = crowd.projects.len();
     Postgres::execute(
         database,
         "CREATE TABLE sample_events AS TABLE outbox WITH NO DATA; \
@@ -131,11 +135,11 @@ fn make_samples(system: &System, crowd: &Crowd, chat: &Chat, database: &str) -> 
          WHEN (new.routing_key = 'session.started.v1') EXECUTE FUNCTION keep_sample()",
     )?;
     // Numbers that no round uses.
-    let first = 10_usize.pow(u32::try_from(DIGITS)?) - PROJECTS;
-    let shots = crowd.starts(first, PROJECTS);
+    let first = 10_usize.pow(u32::try_from(DIGITS)?) - projects;
+    let shots = crowd.starts(first, projects);
     load::fire(&system.worksession, shots, Duration::from_millis(20))?;
     let since = Instant::now();
-    while chat.accepted().0 < PROJECTS {
+    while chat.accepted().0 < projects {
         if since.elapsed() > Duration::from_secs(60) {
             return fail("the samples do not arrive");
         }
@@ -153,6 +157,7 @@ fn make_samples(system: &System, crowd: &Crowd, chat: &Chat, database: &str) -> 
 /// the last of them.
 fn tell(options: &Options, chat: &Chat, database: &str, round: usize) -> Result<Duration> {
     let (events, from) = (options.events, options.events * round);
+    let projects = options.projects;
     // Ids as the product makes them, ever growing ones; of each session a row, because what becomes of its
     // notification is recorded beside it.
     let uuid = |variant: &str| {
@@ -168,7 +173,7 @@ fn tell(options: &Options, chat: &Chat, database: &str, round: usize) -> Result<
              CREATE TABLE round AS SELECT i, {event} AS event_id, {session} AS session_id, samples.session_id AS sample, \
              jsonb_set(jsonb_set(jsonb_set(body, '{{data,planning_note}}', to_jsonb('{MARK}' || lpad(i::text, {DIGITS}, '0'))), \
              '{{id}}', to_jsonb({event})), '{{data,session_id}}', to_jsonb({session}))::text AS body \
-             FROM generate_series({from}::bigint, {from} + {events} - 1) AS i JOIN samples ON samples.n = i % {PROJECTS}; \
+             FROM generate_series({from}::bigint, {from} + {events} - 1) AS i JOIN samples ON samples.n = i % {projects}; \
              INSERT INTO sessions SELECT made.* FROM round JOIN sessions ON sessions.session_id = round.sample, \
              LATERAL jsonb_populate_record(sessions, jsonb_build_object('session_id', round.session_id, \
              'status', 'abandoned', 'ended_at', sessions.started_at)) AS made; \

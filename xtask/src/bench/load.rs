@@ -43,6 +43,28 @@ impl Outcome {
     }
 }
 
+/// Sends the shots over that many connections, each as soon as the one before it is answered.
+pub(super) fn drain(address: &str, shots: Vec<Shot>, connections: usize) -> Result<Outcome> {
+    let shots = Mutex::new(shots.into_iter());
+    let started = Instant::now();
+    let sender = || {
+        let (mut client, mut results) = (Client::new(address, ""), Vec::new());
+        loop {
+            let next = shots.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(shot) = next else {
+                return results;
+            };
+            results.push(send(&mut client, Instant::now(), &shot));
+        }
+    };
+    let results = std::thread::scope(|scope| {
+        let senders: Vec<_> = (0..connections).map(|_| scope.spawn(sender)).collect();
+        let joined = senders.into_iter().map(std::thread::ScopedJoinHandle::join);
+        joined.collect::<Vec<_>>()
+    });
+    gather(results, started.elapsed())
+}
+
 /// Fires the shots at `address`, one every `gap`.
 pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Outcome> {
     let (due, queue) = mpsc::channel::<(Instant, Shot)>();
@@ -57,11 +79,7 @@ pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Out
                 let Ok((due, shot)) = next else {
                     return results;
                 };
-                client.use_token(&shot.token);
-                let status = client
-                    .send("POST", shot.path, &shot.body)
-                    .map_or(0, |(status, _)| status);
-                results.push((status, due.elapsed().as_secs_f64() * 1000.0));
+                results.push(send(&mut client, due, &shot));
             }
         };
         let senders: Vec<_> = (0..SENDERS).map(|_| scope.spawn(sender)).collect();
@@ -79,10 +97,22 @@ pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Out
             .map(std::thread::ScopedJoinHandle::join)
             .collect::<Vec<_>>()
     });
+    gather(results, started.elapsed())
+}
+
+/// The status, and the milliseconds since the request was due.
+fn send(client: &mut Client, due: Instant, shot: &Shot) -> (u16, f64) {
+    client.use_token(&shot.token);
+    let answer = client.send("POST", shot.path, &shot.body);
+    let status = answer.map_or(0, |(status, _)| status);
+    (status, due.elapsed().as_secs_f64() * 1000.0)
+}
+
+fn gather(results: Vec<std::thread::Result<Vec<(u16, f64)>>>, time: Duration) -> Result<Outcome> {
     let mut outcome = Outcome {
         latencies: Vec::new(),
         statuses: BTreeMap::new(),
-        time: started.elapsed(),
+        time,
     };
     for sender in results {
         let Ok(sender) = sender else {

@@ -2,7 +2,7 @@
 //! not to notice.
 
 use super::http::Client;
-use super::per_mille;
+use super::{join, per_mille};
 use crate::cmd::{Result, fail, interrupted};
 use crate::system::{self, Program};
 use serde_json::{Value, json};
@@ -271,12 +271,4 @@ fn validate(address: &str, tokens: &[String], rate: u32, time: Duration) -> Resu
         join(threads)
     })?;
     Ok(latencies.into_iter().flatten().collect())
-}
-
-fn join<T>(threads: Vec<std::thread::ScopedJoinHandle<'_, Result<T>>>) -> Result<Vec<T>> {
-    let results = threads.into_iter().map(|thread| match thread.join() {
-        Ok(result) => result,
-        Err(_) => fail("a thread of the bench failed"),
-    });
-    results.collect()
 }

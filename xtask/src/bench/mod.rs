@@ -6,14 +6,17 @@ mod backlog;
 pub(crate) mod chat;
 mod events;
 mod growth;
+mod hot;
 mod load;
 mod login;
 mod login_timing;
 mod product;
 mod start;
 mod startup;
+mod table;
+mod wrk;
 
-use crate::cmd::Result;
+use crate::cmd::{Result, fail};
 use crate::http;
 
 #[derive(clap::Subcommand)]
@@ -28,6 +31,8 @@ pub(crate) enum Bench {
     Backlog(backlog::Options),
     /// A flood of sign-ins, and validations meanwhile
     Login(login::Options),
+    /// Validation, reading, starts and submits, each beside what nothing can exceed
+    Hot(hot::Options),
     /// What a user reads, with a short history among few and a long one among many
     Growth(growth::Options),
     /// How long the dashboard's pages take among a million sessions
@@ -43,6 +48,7 @@ pub(crate) fn bench(bench: &Bench) -> Result {
         Bench::Events(options) => events::events(options),
         Bench::Backlog(options) => backlog::backlog(options),
         Bench::Login(options) => login::login(options),
+        Bench::Hot(options) => hot::hot(options),
         Bench::Growth(options) => growth::growth(options),
         Bench::Today(options) => growth::today(options),
         Bench::LoginTiming(options) => login_timing::login_timing(options),
@@ -55,6 +61,15 @@ fn per_mille(sorted: &[f64], thousandths: usize) -> f64 {
         .div_ceil(1000)
         .saturating_sub(1);
     sorted.get(index).copied().unwrap_or(f64::NAN)
+}
+
+/// What each thread came to.
+fn join<T>(threads: Vec<std::thread::ScopedJoinHandle<'_, Result<T>>>) -> Result<Vec<T>> {
+    let results = threads.into_iter().map(|thread| match thread.join() {
+        Ok(result) => result,
+        Err(_) => fail("a thread of the bench failed"),
+    });
+    results.collect()
 }
 
 #[cfg(test)]

@@ -143,6 +143,18 @@ impl Postgres {
         Ok(format!("{}/{name}", self.url.trim_end_matches("/postgres")))
     }
 
+    /// A program that comes with the server.
+    pub(crate) fn program(name: &str) -> Result<PathBuf> {
+        let beside = programs().map(|folder| folder.join(name));
+        match beside
+            .filter(|path| path.is_file())
+            .or_else(|| envs::which(name))
+        {
+            Some(program) => Ok(program),
+            None => fail(format!("{name} is not here; it comes with PostgreSQL")),
+        }
+    }
+
     /// Runs one statement in a database that this tool made.
     pub(crate) fn execute(database: &str, sql: &str) -> Result {
         Self::rows(database, sql).map(drop)

@@ -1,0 +1,203 @@
+//! The services on fresh data, with people who have signed in.
+
+use super::Backend;
+use crate::bench::http::Client;
+use crate::cmd::{Result, fail, output};
+use crate::envs;
+use crate::servers::{Postgres, PrivateRabbit};
+use crate::system::{self, LOCAL_HOOKS, Program};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tempfile::TempDir;
+
+/// Who sign in at the same time while a scene is set.
+const SIGNING_IN: usize = 8;
+
+const ISO: &str = "YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"";
+
+/// The identity service, and worksession-service if it is asked for.
+pub(super) struct Scene {
+    // Dropped in this order: the services before their servers.
+    programs: BTreeMap<&'static str, Program>,
+    databases: BTreeMap<&'static str, String>,
+    postgres: Option<Postgres>,
+    _rabbit: Option<PrivateRabbit>,
+    folder: TempDir,
+}
+
+impl Scene {
+    /// Starts `parts` in this order, with `settings`.
+    pub(super) fn set(
+        backend: Backend,
+        parts: &[&'static str],
+        settings: &[(&str, String)],
+    ) -> Result<Self> {
+        // On the disk, as in production: what is flushed is flushed.
+        let folder = tempfile::Builder::new()
+            .prefix("bench-")
+            .tempdir_in(envs::target_dir())?;
+        let postgres = (backend == Backend::Postgres)
+            .then(Postgres::durable)
+            .transpose()?;
+        let needs_broker = parts.contains(&"worksession");
+        let mut scene = Self {
+            programs: BTreeMap::new(),
+            databases: BTreeMap::new(),
+            postgres,
+            _rabbit: needs_broker.then(PrivateRabbit::installed).transpose()?,
+            folder,
+        };
+        for part in parts {
+            scene.start(part, settings)?;
+        }
+        Ok(scene)
+    }
+
+    fn start(&mut self, part: &'static str, settings: &[(&str, String)]) -> Result {
+        let key = |name: &str| format!("{}__{name}", part.to_uppercase());
+        let binary = format!("{part}-service");
+        let mut command = Command::new(system::binary(true, &binary));
+        command
+            .arg("serve")
+            .envs(LOCAL_HOOKS)
+            .env(key("LISTEN"), "127.0.0.1:0")
+            .env(key("RATE_LIMITS__ENABLED"), "false")
+            .env(key("DATA_DIR"), self.folder.path().join("data"))
+            .env("IDENTITY__PASSWORD__BCRYPT_COST", "4")
+            .env("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true");
+        for (name, value) in settings {
+            command.env(name, value);
+        }
+        if let Some(postgres) = &self.postgres {
+            let database = postgres.make_database(part)?;
+            command.env(key("DATABASE__URL"), &database);
+            self.databases.insert(part, database);
+        }
+        if let Some(rabbit) = &self._rabbit {
+            command.env(key("BROKER__URL"), &rabbit.url);
+        }
+        if let Some(identity) = self.programs.get("identity") {
+            command.env("WORKSESSION__IDENTITY_URL", identity.address("identity")?);
+        }
+        let log = self.folder.path().join(format!("{part}.log"));
+        let program = Program::start(&mut command, &[part], &log)?;
+        self.programs.insert(part, program);
+        Ok(())
+    }
+
+    /// Where files of the bench may lie.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn address(&self, part: &str) -> Result<&str> {
+        match self.programs.get(part) {
+            Some(program) => program.address(part),
+            None => fail(format!("no {part}")),
+        }
+    }
+
+    pub(super) fn process(&mut self, part: &str) -> Result<u32> {
+        match self.programs.get_mut(part) {
+            Some(program) => Ok(program.process().id()),
+            None => fail(format!("no {part}")),
+        }
+    }
+
+    /// An empty database beside those of the services.
+    pub(super) fn scratch(&self, tables: &str) -> Result<String> {
+        let database = match &self.postgres {
+            Some(postgres) => postgres.make_database("scratch")?,
+            None => return fail("not on PostgreSQL"),
+        };
+        for statement in tables.split("; ") {
+            Postgres::execute(&database, statement)?;
+        }
+        Ok(database)
+    }
+
+    /// Lets what runs have begun that many minutes ago and ended after `planned`, and says when, in UTC.
+    pub(super) fn move_back(&self, minutes: i64, planned: i64) -> Result<(String, String)> {
+        let (start, end) = (-minutes, planned - minutes);
+        let (update, times) = match self.databases.get("worksession") {
+            Some(_) => (
+                format!(
+                    "UPDATE sessions SET started_at = now() AT TIME ZONE 'utc' + interval '{start} min', \
+                     expected_end_at = now() AT TIME ZONE 'utc' + interval '{end} min' WHERE status = 'running'"
+                ),
+                format!(
+                    "SELECT to_char(now() AT TIME ZONE 'utc' + interval '{start} min', '{ISO}'), \
+                     to_char(now() AT TIME ZONE 'utc' + interval '{end} min', '{ISO}')"
+                ),
+            ),
+            None => (
+                format!(
+                    "UPDATE sessions SET started_at = strftime('%Y-%m-%d %H:%M:%f', 'now', '{start} minutes'), \
+                     expected_end_at = strftime('%Y-%m-%d %H:%M:%f', 'now', '{end} minutes') WHERE status = 'running'"
+                ),
+                format!(
+                    "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '{start} minutes'), \
+                     strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '{end} minutes')"
+                ),
+            ),
+        };
+        self.rows(&update)?;
+        let rows = self.rows(&times)?;
+        match rows.first().map(Vec::as_slice) {
+            Some([start, end]) => Ok((start.clone(), end.clone())),
+            _ => fail("the database does not tell the time"),
+        }
+    }
+
+    fn rows(&self, sql: &str) -> Result<Vec<Vec<String>>> {
+        if let Some(database) = self.databases.get("worksession") {
+            return Postgres::rows(database, sql);
+        }
+        let mut command = Command::new("sqlite3");
+        command
+            .args(["-bail", "-separator", "\t", "-cmd", ".timeout 10000"])
+            .arg(self.folder.path().join("data/worksession.db"))
+            .arg(sql);
+        let said = output(&mut command)?;
+        let row = |line: &str| line.split('\t').map(str::to_owned).collect();
+        Ok(said.lines().map(row).collect())
+    }
+
+    /// So many accounts, each signed in: their access tokens, and the file that has them a line each.
+    pub(super) fn sign_in(&self, accounts: usize) -> Result<(Vec<String>, PathBuf)> {
+        let address = self.address("identity")?;
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<Vec<(usize, String)>> {
+            let (mut client, mut made) = (Client::new(address, ""), Vec::new());
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= accounts {
+                    return Ok(made);
+                }
+                if n > 0 && n.is_multiple_of(10_000) {
+                    println!("{n} of {accounts} have signed in");
+                }
+                let account =
+                    json!({"username": format!("bench-user-{n}"), "password": "correct horse"});
+                let pair = client.call("POST", "/api/auth/register", &account)?;
+                match pair.pointer("/access_token").and_then(Value::as_str) {
+                    Some(token) => made.push((n, token.to_owned())),
+                    None => return fail("no token"),
+                }
+            }
+        };
+        let made = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..SIGNING_IN).map(|_| scope.spawn(work)).collect();
+            crate::bench::join(threads)
+        })?;
+        let mut made: Vec<_> = made.into_iter().flatten().collect();
+        made.sort();
+        let tokens: Vec<String> = made.into_iter().map(|(_, token)| token).collect();
+        let file = self.folder.path().join("tokens");
+        std::fs::write(&file, tokens.join("\n"))?;
+        Ok((tokens, file))
+    }
+}

@@ -233,7 +233,8 @@ impl Moves<'_> {
             if outcome.keep {
                 kept.insert(hook.project_id);
             }
-            if outcome.answer == Answer::Delivered && hook.free_at <= at + interval {
+            let rests = hook.free_at <= at + interval && hook.address().is_some();
+            if outcome.answer == Answer::Delivered && rests {
                 paced.insert(hook.project_id);
             }
         }

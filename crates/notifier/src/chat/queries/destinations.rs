@@ -45,7 +45,7 @@ pub(in crate::chat) fn expect_all(
     })
 }
 
-/// Clocks of replicas differ by less than this.
+/// Clocks of replicas differ by less than this. With a wider gap what comes for a hook may wait for [`recover`].
 const SKEW: TimeDelta = TimeDelta::milliseconds(250);
 
 /// Has those of these hooks that nobody holds looked at as soon as they may be called, at `give_up_at` at the latest,
@@ -98,8 +98,8 @@ pub(in crate::chat) fn look(
     Ok(looked.into_iter().collect())
 }
 
-/// Has hooks looked at that nobody holds and that are to be looked at too late, or never, for what waits for them, as
-/// after a crash between a commit and [`look`].
+/// Has hooks looked at that nobody holds and that are to be looked at too late, or never, for what waits for them or is
+/// given up before, as after a crash between a commit and [`look`].
 pub(in crate::chat) fn recover(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
     // A hook that is locked is being looked at.
     let unlocked = match db {
@@ -108,10 +108,12 @@ pub(in crate::chat) fn recover(db: &mut Db, now: NaiveDateTime) -> QueryResult<u
     };
     let forgotten = diesel::sql_query(format!(
         "UPDATE destinations SET due_at = $1 WHERE project_id IN (SELECT project_id FROM destinations \
-         WHERE lease_owner IS NULL AND (due_at IS NULL OR due_at > $2 AND free_at <= $3) \
+         WHERE lease_owner IS NULL AND ((due_at IS NULL OR due_at > $2 AND free_at <= $3) \
          AND EXISTS (SELECT 1 FROM deliveries WHERE deliveries.project_id = destinations.project_id \
          AND deliveries.settled_at IS NULL AND (destinations.due_at IS NULL OR deliveries.next_attempt_at <= $4 \
-         AND deliveries.revision <= destinations.revision AND {TELLABLE})) {unlocked})"
+         AND deliveries.revision <= destinations.revision AND {TELLABLE})) \
+         OR EXISTS (SELECT 1 FROM deliveries WHERE deliveries.project_id = destinations.project_id \
+         AND deliveries.settled_at IS NULL AND deliveries.give_up_at < destinations.due_at)) {unlocked})"
     ))
     .bind::<Timestamp, _>(now)
     .bind::<Timestamp, _>(now)

@@ -23,6 +23,9 @@ use super::print;
 use crate::Config;
 use crate::occupied::{self, LOCK};
 
+/// The keys that a standalone makes in its data folder.
+const KEYS: [&str; 2] = ["secrets.key", "identity-keys.key"];
+
 /// The folder of mails that went to no server.
 const MAILS: &str = "mail";
 
@@ -172,8 +175,12 @@ fn others(data: &Path, parts: &[Part; 3]) -> Result<Vec<PathBuf>, AdminError> {
             .iter()
             .any(|part| name.starts_with(&parts::file_name(part.name)));
         let is_passing = name.starts_with('.') || name == LOCK || name == MANIFEST;
-        // A key may be a link to where its owner keeps it.
-        let is_file = fs::metadata(entry.path()).is_ok_and(|found| found.is_file());
+        let path = entry.path();
+        let is_file = match KEYS.contains(&name.as_str()) {
+            // A link to where its owner keeps it; one that leads nowhere must not go unnoticed.
+            true => fs::metadata(&path).map_err(at(&path))?.is_file(),
+            false => entry.file_type().map_err(at(&path))?.is_file(),
+        };
         if is_file && !is_database && !is_passing {
             found.push(PathBuf::from(name));
         }

@@ -7,6 +7,8 @@ use std::process::Command;
 
 /// Our programs, each an image of its own, in the order of an upgrade: who reads events before who writes them.
 pub(super) const PROGRAMS: [&str; 3] = ["notifier", "identity-service", "worksession-service"];
+/// The three in one.
+const STANDALONE: &str = "holdfast";
 /// Where the Dockerfile finds programs that are built.
 const STAGED: &str = "deploy/bin";
 const OFFICIAL: [&str; 5] = [
@@ -52,10 +54,11 @@ fn official(engine: &Engine) -> bool {
 
 /// Puts our programs where the Dockerfile takes them from, without what only a debugger reads.
 pub(super) fn stage(release: bool) -> Result {
-    system::build(release, &PROGRAMS)?;
+    let programs: Vec<&str> = PROGRAMS.into_iter().chain([STANDALONE]).collect();
+    system::build(release, &programs)?;
     let folder = envs::root().join(STAGED);
     std::fs::create_dir_all(&folder)?;
-    for program in PROGRAMS {
+    for program in programs {
         let mut strip = Command::new("strip");
         strip.arg("-o").arg(folder.join(program));
         run(strip.arg(system::binary(release, program)))?;
@@ -65,10 +68,35 @@ pub(super) fn stage(release: bool) -> Result {
     Ok(())
 }
 
+/// The image of all three in one process, which no compose file starts. It is built after the others, whose layers it has.
+pub(super) fn build_standalone(engine: &Engine, named: &[(String, String)]) -> Result {
+    let image = format!("holdfast-e2e/{STANDALONE}:latest");
+    let mut command = engine.docker(&["build", "--quiet", "--file", "deploy/Dockerfile"]);
+    command.args(["--target", STANDALONE, "--tag", &image]);
+    for (name, value) in named {
+        let argument = match name.as_str() {
+            "HOLDFAST_PROGRAMS" => "PROGRAMS",
+            "HOLDFAST_BUILDER_IMAGE" => "BUILDER_IMAGE",
+            "HOLDFAST_RUNTIME_IMAGE" => "RUNTIME_IMAGE",
+            _ => continue,
+        };
+        command.args(["--build-arg", &format!("{argument}={value}")]);
+    }
+    output(command.arg(".")).map(drop)
+}
+
+/// The label of our first image that says of which version it is.
+pub(super) fn revision(engine: &Engine, tag: &str) -> Result<String> {
+    let label = "{{index .Config.Labels \"org.opencontainers.image.revision\"}}";
+    let image = format!("holdfast-e2e/identity-service:{tag}");
+    let asked = ["image", "inspect", "--format", label, &image];
+    Ok(output(&mut engine.docker(&asked))?.trim().to_owned())
+}
+
 /// Megabytes of each of our images, of which none may be too large when it is the real thing.
 pub(super) fn sizes(engine: &Engine, release: bool) -> Result<String> {
     let mut told = Vec::new();
-    for program in PROGRAMS {
+    for program in PROGRAMS.into_iter().chain([STANDALONE]) {
         let image = format!("holdfast-e2e/{program}:latest");
         let asked = ["image", "inspect", "--format", "{{.Size}}", &image];
         let bytes: f64 = output(&mut engine.docker(&asked))?.trim().parse()?;

@@ -86,6 +86,7 @@ fn play(
     report.step("images of ours", || {
         images::stage(options.release)?;
         stack.build()?;
+        images::build_standalone(engine, named)?;
         Ok(((), images::sizes(engine, options.release)?))
     })?;
     report.step("up", || {
@@ -125,12 +126,18 @@ fn play(
     report.step("production", || {
         Ok(((), production::production(engine, named, 2)?))
     })?;
-    scaled(stack, &crowd, &chat, report)?;
+    scaled(stack, engine, &crowd, &chat, report)?;
     report.step("down", || Ok((stack.down()?, String::new())))
 }
 
 /// Two of each, three brokers, behind the proxy.
-fn scaled(stack: &mut Stack<'_>, crowd: &Arc<Crowd>, chat: &Chat, report: &mut Report) -> Result {
+fn scaled(
+    stack: &mut Stack<'_>,
+    engine: &Engine,
+    crowd: &Arc<Crowd>,
+    chat: &Chat,
+    report: &mut Report,
+) -> Result {
     stack.scale();
     report.step("scale", || {
         // All but Grafana, of which Debian has no package.
@@ -148,7 +155,13 @@ fn scaled(stack: &mut Stack<'_>, crowd: &Arc<Crowd>, chat: &Chat, report: &mut R
     // Other labels make another image, which is what an upgrade is to the engine.
     stack.set("HOLDFAST_REVISION", "next");
     stack.use_tag("next");
-    report.step("rebuild", || Ok((stack.build()?, String::new())))?;
+    report.step("rebuild", || {
+        stack.build()?;
+        match images::revision(engine, "next")?.as_str() {
+            "next" => Ok(((), "labelled as told".to_owned())),
+            other => fail(format!("labelled {other:?}")),
+        }
+    })?;
     let scene = Scene { stack, crowd, chat };
     let services: Vec<String> = PROGRAMS
         .iter()

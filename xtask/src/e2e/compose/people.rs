@@ -112,6 +112,8 @@ impl Crowd {
             threads: threads.collect(),
             over,
             answers,
+            rate,
+            begun: Instant::now(),
         }
     }
 
@@ -184,9 +186,17 @@ pub(super) struct Drive {
     threads: Vec<JoinHandle<()>>,
     over: Arc<AtomicBool>,
     answers: Arc<Mutex<Vec<Answer>>>,
+    rate: usize,
+    begun: Instant,
 }
 
 impl Drive {
+    /// The least number of answers that is so much work by now: who waits for an answer asks for nothing meanwhile.
+    pub(super) fn least(&self) -> f64 {
+        let rate = u32::try_from(self.rate).map_or(f64::NAN, f64::from);
+        0.75 * rate * self.begun.elapsed().as_secs_f64()
+    }
+
     /// Ends the drive and gives all answers in the order in which they came.
     pub(super) fn end(self) -> Result<Vec<Answer>> {
         self.over.store(true, Ordering::SeqCst);

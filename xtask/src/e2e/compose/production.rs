@@ -7,6 +7,7 @@ use crate::cmd::{Result, fail, nap, output};
 use crate::e2e::faults::mail::Mail;
 use crate::envs;
 use serde_json::{Value, json};
+use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ use tempfile::TempDir;
 
 const IDENTITY: &str = "accounts.localhost";
 const WORKSESSION: &str = "focus.localhost";
+/// An account that is not root's.
+const INSTALLER: u32 = 1_000;
 const RECIPIENT: &str = "ada@example.org";
 
 /// The example's variables, filled in as it says; Caddy signs by itself, because no authority reaches this machine.
@@ -31,8 +34,16 @@ pub(super) fn production(
     images: &[(String, String)],
     number: u8,
 ) -> Result<String> {
-    let mail = Mail::start("0.0.0.0")?;
     let mut stack = Stack::new(engine, images, number)?;
+    let installed = install(&mut stack);
+    if installed.is_err() {
+        stack.print_logs();
+    }
+    installed
+}
+
+fn install(stack: &mut Stack<'_>) -> Result<String> {
+    let mail = Mail::start("0.0.0.0")?;
     let secrets = Secrets::make()?;
     stack.set(
         "HOLDFAST_SECRETS",
@@ -60,7 +71,7 @@ pub(super) fn production(
             return fail(format!("{service} has another {name} than the file"));
         }
     }
-    let visitor = Visitor::new(&stack, secrets.folder.path())?;
+    let visitor = Visitor::new(stack, secrets.folder.path())?;
     doors(&visitor)?;
     work(&visitor)?;
     let since = Instant::now();
@@ -124,12 +135,14 @@ fn work(visitor: &Visitor) -> Result {
     let project = visitor.good("POST", WORKSESSION, "/api/team-projects", &project, token)?;
     let id = project.pointer("/id").and_then(Value::as_i64);
     let id = id.unwrap_or_default();
-    let hook = json!({"provider": "slack", "webhook_url": "http://chat.example.org/hook"});
     let path = format!("/api/team-projects/{id}/chat");
-    let (status, body) = visitor.ask("PUT", WORKSESSION, &path, &hook, token)?;
+    let hook = |scheme: &str| json!({"provider": "slack", "webhook_url": format!("{scheme}://chat.example.org/hook")});
+    let (status, body) = visitor.ask("PUT", WORKSESSION, &path, &hook("http"), token)?;
     if status != 400 {
         return fail(format!("a hook without TLS is answered by {status} {body}"));
     }
+    // The scheme is all that was wrong.
+    visitor.good("PUT", WORKSESSION, &path, &hook("https"), token)?;
     let start = json!({"category": "writing", "duration": 25, "project_id": format!("team_{id}")});
     let path = "/api/clienta_timer_start";
     visitor.good("POST", WORKSESSION, path, &start, token)?;
@@ -149,6 +162,11 @@ impl Secrets {
             .current_dir(envs::root())
             .arg("deploy/compose/secrets.sh");
         output(script.arg(folder.path()))?;
+        // Whoever installs it need not be root, as this tool is.
+        for entry in std::fs::read_dir(folder.path())? {
+            chown(entry?.path(), Some(INSTALLER), Some(INSTALLER))?;
+        }
+        chown(folder.path(), Some(INSTALLER), Some(INSTALLER))?;
         Ok(Self { folder })
     }
 

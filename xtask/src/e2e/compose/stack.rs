@@ -15,8 +15,6 @@ const SCALE: [&str; 3] = [
     "deploy/compose.scale.yml",
     "deploy/compose.observe.yml",
 ];
-/// As other people use it.
-const PRODUCTION: [&str; 2] = ["deploy/compose.proxy.yml", "deploy/compose.production.yml"];
 /// Replicas that tests reach without the proxy, and the variable that names the port of each.
 const SECOND: [(&str, &str, u16); 2] = [
     ("identity-service-2", "SECOND_IDENTITY_PORT", 8080),
@@ -110,9 +108,8 @@ impl<'a> Stack<'a> {
         for (name, value) in self.variables.iter().filter(|(name, _)| is_own(name)) {
             command.env(name, value);
         }
-        let mut files = vec!["docker-compose.yml".to_owned()];
         let own = |name: &str| self.folder.path().join(name).display().to_string();
-        files.push(own("base.yml"));
+        let mut files = vec!["docker-compose.yml".to_owned(), own("base.yml")];
         match self.companions {
             Companions::Nothing => {}
             Companions::Scale => {
@@ -120,8 +117,9 @@ impl<'a> Stack<'a> {
                 files.push(own("scaled.yml"));
             }
             Companions::Production => {
+                // Which names the files itself.
                 command.arg("--env-file").arg(self.env_file());
-                files.extend(PRODUCTION.map(str::to_owned));
+                files.clear();
             }
         }
         for file in files {

@@ -151,6 +151,9 @@ pub(super) fn restart_database(scene: &Scene<'_, '_>) -> Result<String> {
     let returned = Instant::now();
     nap(Duration::from_secs(8))?;
     let answers = drive.end()?;
+    if !answers.last().is_some_and(Answer::is_good) {
+        return fail("requests still fail at the end");
+    }
     for answer in answers.iter().filter(|answer| !answer.is_good()) {
         if answer.status != Some(503) || !answer.has_retry_after {
             return fail(format!("not a 503 with Retry-After: {answer:?}"));
@@ -207,7 +210,14 @@ pub(super) fn all_there(stack: &Stack<'_>, accepted: &[(usize, String)]) -> Resu
 
 /// All requests of the drive were answered with yes.
 pub(super) fn flawless(drive: Drive) -> Result<String> {
+    let least = drive.least();
     let answers = drive.end()?;
+    if u32::try_from(answers.len()).map_or(0.0, f64::from) < least {
+        return fail(format!(
+            "{} answers, not the {least:.0} that were wanted",
+            answers.len()
+        ));
+    }
     let bad: Vec<&Answer> = answers.iter().filter(|answer| !answer.is_good()).collect();
     match (answers.first(), bad.first(), bad.last()) {
         (Some(begun), Some(first), Some(last)) => fail(format!(

@@ -29,8 +29,14 @@ copy() {
     [ -z "$package" ] || dpkg --status "$package" > "$known/$package"
 }
 
+place() { ldconfig -p | awk -v name="$1" '$1 == name { print $NF; exit }'; }
 for library in $libraries; do
-    copy "$(ldconfig -p | awk -v name="$library" '$1 == name { print $NF; exit }')"
+    copy "$(place "$library")"
+done
+# Until version 2.34 the C library looked names up with these.
+for library in libnss_dns.so.2 libnss_files.so.2; do
+    found=$(place "$library")
+    [ -z "$found" ] || copy "$found"
 done
 for tool in $tools; do
     program=$(command -v "$tool")

@@ -1,4 +1,5 @@
-//! What nothing can exceed here: the HTTP library alone, the database's own statements.
+//! What stands beside ours: the HTTP library alone, the database's own statements, a transaction for each. Ids grow with
+//! time, as ours do.
 
 use crate::bench::wrk;
 use crate::cmd::{Result, fail, output};
@@ -89,8 +90,8 @@ pub(super) const TWO_INSERTS: (&str, &str) = (
      CREATE TABLE b (id TEXT PRIMARY KEY, body TEXT NOT NULL, at TIMESTAMP NOT NULL)",
     "\\set user random(1, 2000)\n\
      BEGIN;\n\
-     INSERT INTO a VALUES (gen_random_uuid()::text, :user, repeat('x', 250), now());\n\
-     INSERT INTO b VALUES (gen_random_uuid()::text, repeat('x', 900), now());\n\
+     INSERT INTO a VALUES (to_char(clock_timestamp(), 'YYYYMMDDHH24MISSUS') || gen_random_uuid(), :user, repeat('x', 250), now());\n\
+     INSERT INTO b VALUES (to_char(clock_timestamp(), 'YYYYMMDDHH24MISSUS') || gen_random_uuid(), repeat('x', 900), now());\n\
      END;\n",
 );
 

@@ -2,7 +2,7 @@
 
 use super::Backend;
 use crate::bench::http::Client;
-use crate::cmd::{Result, fail, output};
+use crate::cmd::{Result, fail, nap, output};
 use crate::envs;
 use crate::servers::{Postgres, PrivateRabbit};
 use crate::system::{self, LOCAL_HOOKS, Program};
@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Who sign in at the same time while a scene is set.
@@ -149,6 +150,25 @@ impl Scene {
         match rows.first().map(Vec::as_slice) {
             Some([start, end]) => Ok((start.clone(), end.clone())),
             _ => fail("the database does not tell the time"),
+        }
+    }
+
+    /// Waits until every event is on its way, so that the relay's work is not taken for another's.
+    pub(super) fn wait_told(&self) -> Result {
+        let since = Instant::now();
+        loop {
+            let waiting = self.rows("SELECT count(*) FROM outbox WHERE state = 'pending'")?;
+            if waiting
+                .first()
+                .and_then(|row| row.first())
+                .is_some_and(|count| count == "0")
+            {
+                return Ok(());
+            }
+            if since.elapsed() > Duration::from_secs(120) {
+                return fail("events wait for the broker after two minutes");
+            }
+            nap(Duration::from_millis(50))?;
         }
     }
 

@@ -109,6 +109,8 @@ pub(super) fn start(backend: Backend, options: &Options) -> Result<Row> {
             let rate = fastest.ours * 0.8;
             let gap = Duration::from_secs_f64(1.0 / rate);
             let steady = load::fire(&address, shots(BATCHES * USERS), gap)?;
+            all_are(&steady, 201)?;
+            scene.wait_told()?;
             let (p50_ms, p99_ms, _) = steady.summary();
             Ok(Sample {
                 p50_ms,
@@ -147,7 +149,10 @@ pub(super) fn submit(backend: Backend, options: &Options) -> Result<Row> {
                 slot += 1;
                 shots.extend(planned(&scene, &tokens, slot)?);
             }
-            written(process, 200, || load::drain(&address, shots, CONNECTIONS))
+            scene.wait_told()?;
+            let sample = written(process, 200, || load::drain(&address, shots, CONNECTIONS))?;
+            scene.wait_told()?;
+            Ok(sample)
         },
         |time| limit.rate(time),
     )?;

@@ -246,6 +246,24 @@ fn a_key_that_is_a_link_is_kept_and_one_that_was_given_is_not() {
         key
     );
 
+    // A link of any other name may lead to what is nobody's affair; one of a key that leads nowhere is not passed over.
+    let (stray, own) = (
+        demo.path().join("stray"),
+        demo.path().join("identity-keys.key"),
+    );
+    std::os::unix::fs::symlink(&kept, &stray).unwrap();
+    let (_parent, backup) = place("stray");
+    done(&admin(demo.path(), &["backup", arg(&backup)]));
+    assert!(!backup.join("stray").exists());
+    let aside = elsewhere.path().join("identity");
+    std::fs::rename(&own, &aside).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path().join("nothing"), &own).unwrap();
+    let (_parent, backup) = place("dangling");
+    let said = refused(&admin(demo.path(), &["backup", arg(&backup)]));
+    assert!(said.contains(arg(&own)), "{said}");
+    std::fs::remove_file(&own).unwrap();
+    std::fs::rename(&aside, &own).unwrap();
+
     let (_parent, backup) = place("given");
     let mut env = quick();
     env.insert("NOTIFIER__SECRETS__ENCRYPTION_KEY".into(), key);

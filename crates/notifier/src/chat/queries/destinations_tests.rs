@@ -8,6 +8,8 @@ use chrono::DateTime;
 use test_kit::{TestBackend, TestDb};
 
 use super::*;
+use crate::chat::model::{Kind, NewDelivery, PENDING};
+use crate::chat::queries::insert_deliveries;
 
 /// In milliseconds from now: when a hook may be called, and when it was and is then to be looked at.
 struct Case {
@@ -122,4 +124,57 @@ async fn a_hook_is_looked_at_as_soon_as_it_may_be_called_and_one_that_rests_is_n
             .unwrap();
         assert_eq!(due, Some(at(case.due_then)), "{what}");
     }
+}
+
+/// Whether a hook that rests for a day is looked at again for what is given up after so long.
+async fn recovers(db: &TestDb, project: i64, given_up: TimeDelta) -> bool {
+    let now = DateTime::from_timestamp(1_795_000_000, 0)
+        .unwrap()
+        .naive_utc();
+    let tomorrow = now + TimeDelta::days(1);
+    let pool = db.pool(1);
+    let work = move |db: &mut Db| {
+        configure(db, project, 1, Some("sealed"), now)?;
+        let mut destination = lock_destinations(db, &BTreeSet::from([project]))?.remove(0);
+        destination.free_at = tomorrow;
+        let placed = Placed {
+            destination,
+            lease_owner: None,
+            due_at: Some(tomorrow),
+            sending: None,
+        };
+        place(db, &[placed])?;
+        let came = NewDelivery {
+            event_id: format!("event of {project}"),
+            session_id: format!("session of {project}"),
+            project_id: project,
+            revision: 1,
+            request_id: None,
+            payload: None,
+            state: PENDING,
+            attempts: 0,
+            next_attempt_at: now,
+            give_up_at: now + given_up,
+            reason: None,
+            created_at: now,
+            settled_at: None,
+            kind: Kind::Plan.name(),
+        };
+        insert_deliveries(db, &[came])?;
+        let recovered = recover(db, now)?;
+        let due: Option<NaiveDateTime> = destinations::table
+            .find(project)
+            .select(destinations::due_at)
+            .first(db)?;
+        assert_eq!(due == Some(now), recovered == 1);
+        Ok::<_, db_kit::DbError>(recovered == 1)
+    };
+    pool.write_tx(work).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hook_that_rests_for_longer_than_something_waits_is_found_again() {
+    let db = TestDb::fresh("rests", crate::MIGRATIONS).await;
+    assert!(!recovers(&db, 1, TimeDelta::days(2)).await);
+    assert!(recovers(&db, 2, TimeDelta::hours(12)).await);
 }

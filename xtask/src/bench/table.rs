@@ -129,7 +129,7 @@ pub(super) fn write(rows: &[Row], file: &Path) -> Result {
     Ok(std::fs::write(file, serde_json::to_string_pretty(&all)?)?)
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write()`] wrote.
 pub(super) fn read(file: &Path) -> Result<Value> {
     let text = std::fs::read_to_string(file).context(|| file.display().to_string())?;
     let value: Value = serde_json::from_str(&text)?;

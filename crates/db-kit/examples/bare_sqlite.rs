@@ -1,4 +1,4 @@
-//! What SQLite itself can do, with every transaction flushed: the yardstick of `cargo xtask bench hot`, which gives it a
+//! What SQLite itself can do, with every transaction flushed: the yardstick of `cargo xtask bench`, which gives it a
 //! file that does not exist, `two_inserts` or `eight_upserts`, and seconds. It prints transactions a second.
 #![allow(
     clippy::unwrap_used,

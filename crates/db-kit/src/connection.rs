@@ -62,13 +62,27 @@ pub(crate) struct Managed {
     pub(crate) generation: u64,
     /// Set while a transaction is open: a panic inside leaves it set and the connection is dropped.
     pub(crate) in_transaction: bool,
-    lost: Arc<AtomicBool>,
+    seen: Arc<Seen>,
+}
+
+/// What is seen on a connection.
+#[derive(Default)]
+struct Seen {
+    /// That the server is gone.
+    lost: AtomicBool,
+    /// Statements that were run, those of transactions among them.
+    statements: AtomicU64,
 }
 
 impl Managed {
     /// Whether the server cut this connection.
     pub(crate) fn is_lost(&self) -> bool {
-        self.lost.load(Ordering::Relaxed)
+        self.seen.lost.load(Ordering::Relaxed)
+    }
+
+    /// Statements that were run on it until now.
+    pub(crate) fn statements(&self) -> u64 {
+        self.seen.statements.load(Ordering::Relaxed)
     }
 }
 
@@ -86,9 +100,9 @@ impl Manager {
 
     pub(crate) fn open(&self) -> Result<Managed, ConnectionError> {
         let generation = self.generation.load(Ordering::Acquire);
-        let lost = Arc::new(AtomicBool::new(false));
-        let (lost_to, counter) = (Arc::clone(&lost), Arc::clone(&self.generation));
-        let watch = move || watch_for_loss(lost_to, counter, generation);
+        let seen = Arc::new(Seen::default());
+        let (seen_here, counter) = (Arc::clone(&seen), Arc::clone(&self.generation));
+        let watch = move || watch(seen_here, counter, generation);
         let db = match self.url.backend() {
             Backend::Postgres => {
                 let mut conn = diesel::pg::PgConnection::establish(&postgres_url(&self.url))?;
@@ -129,7 +143,7 @@ impl Manager {
             db,
             generation,
             in_transaction: false,
-            lost,
+            seen,
         })
     }
 }
@@ -169,24 +183,32 @@ fn make_private(path: &std::path::Path) -> std::io::Result<()> {
     }
 }
 
-/// Notices, from each query's outcome, that the server is gone. Whoever looks at all connections of the process
-/// (`diesel::connection::set_default_instrumentation`) goes on seeing what happens on this one.
-fn watch_for_loss(
-    lost: Arc<AtomicBool>,
+/// Counts statements, and notices from each one's outcome that the server is gone. Whoever looks at all connections of the
+/// process (`diesel::connection::set_default_instrumentation`) goes on seeing what happens on this one.
+fn watch(
+    seen: Arc<Seen>,
     generation: Arc<AtomicU64>,
     born: u64,
 ) -> impl FnMut(InstrumentationEvent<'_>) + Send + 'static {
     let mut others = diesel::connection::get_default_instrumentation();
     move |event| {
-        if let InstrumentationEvent::FinishQuery {
-            error: Some(error), ..
-        } = &event
-            && is_connection_lost(error)
-        {
-            lost.store(true, Ordering::Relaxed);
-            // One step for all who notice the same outage.
-            let _ =
-                generation.compare_exchange(born, born + 1, Ordering::AcqRel, Ordering::Relaxed);
+        match &event {
+            InstrumentationEvent::StartQuery { .. } => {
+                seen.statements.fetch_add(1, Ordering::Relaxed);
+            }
+            InstrumentationEvent::FinishQuery {
+                error: Some(error), ..
+            } if is_connection_lost(error) => {
+                seen.lost.store(true, Ordering::Relaxed);
+                // One step for all who notice the same outage.
+                let _ = generation.compare_exchange(
+                    born,
+                    born + 1,
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                );
+            }
+            _ => {}
         }
         if let Some(others) = &mut others {
             others.on_connection_event(event);

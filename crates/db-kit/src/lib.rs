@@ -17,6 +17,7 @@ pub mod migrations;
 pub mod outbox;
 mod pool;
 mod prepared;
+mod round_trips;
 mod schema;
 mod url;
 
@@ -26,6 +27,7 @@ pub use error::{DbError, is_unique_violation};
 pub use migrations::Migrations;
 pub use pool::{Pool, PoolOptions, PoolUsage};
 pub use prepared::prepared;
+pub use round_trips::counted;
 pub use url::{DatabaseUrl, InvalidDatabaseUrl};
 
 /// The Diesel backend of [`Db`], for `Queryable` bounds and boxed queries.

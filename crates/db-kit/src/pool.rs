@@ -7,7 +7,7 @@ use diesel::r2d2::{self, PooledConnection};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connection::{Managed, Manager};
-use crate::{Backend, DatabaseUrl, Db, DbError};
+use crate::{Backend, DatabaseUrl, Db, DbError, round_trips};
 
 /// How a [`Pool`] is made.
 #[derive(Debug, Clone)]
@@ -252,12 +252,17 @@ impl Pool {
     {
         let pool = self.clone();
         let task = tokio::task::spawn_blocking(move || {
-            let mut conn = pool.checkout()?;
+            let mut conn = match pool.checkout() {
+                Ok(conn) => conn,
+                Err(error) => return (Err(error.into()), 0),
+            };
+            let before = conn.statements();
             let outcome = work(&mut conn);
+            let statements = conn.statements() - before;
             // The connection goes back before the next caller is let in.
             drop(conn);
             drop(places);
-            outcome
+            (outcome, statements)
         });
         // The thread goes on waiting, with its connection and its places, for the server or the network to
         // give it up; the caller does not.
@@ -265,7 +270,10 @@ impl Pool {
             return Err(DbError::Unreachable("no answer in time".to_owned()).into());
         };
         match joined {
-            Ok(outcome) => outcome,
+            Ok((outcome, statements)) => {
+                round_trips::add(statements);
+                outcome
+            }
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => Err(DbError::Unreachable("the runtime is stopping".to_owned()).into()),
         }

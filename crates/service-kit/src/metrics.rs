@@ -18,12 +18,13 @@ pub struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
     seconds: HistogramVec,
+    statements: IntCounterVec,
     ready: IntGauge,
 }
 
 impl Metrics {
-    /// A registry of its own, with `http_requests_total`, `http_request_duration_seconds`, `service_ready`
-    /// and, on Linux, what the process takes of the machine.
+    /// A registry of its own, with `http_requests_total`, `http_request_duration_seconds`,
+    /// `http_request_statements_total`, `service_ready` and, on Linux, what the process takes of the machine.
     ///
     /// # Errors
     /// When a figure's description is malformed, which a test of any service shows.
@@ -39,12 +40,20 @@ impl Metrics {
             ]),
             &["route"],
         )?;
+        let statements = IntCounterVec::new(
+            Opts::new(
+                "http_request_statements_total",
+                "Database statements that requests needed, BEGIN and COMMIT among them",
+            ),
+            &["method", "route"],
+        )?;
         let ready = IntGauge::new(
             "service_ready",
             "Whether requests should come here, as /health/ready says; asked at each scrape",
         )?;
         registry.register(Box::new(requests.clone()))?;
         registry.register(Box::new(seconds.clone()))?;
+        registry.register(Box::new(statements.clone()))?;
         registry.register(Box::new(ready.clone()))?;
         #[cfg(target_os = "linux")]
         registry.register(Box::new(
@@ -54,6 +63,7 @@ impl Metrics {
             registry,
             requests,
             seconds,
+            statements,
             ready,
         })
     }
@@ -96,6 +106,13 @@ impl Metrics {
         self.seconds
             .with_label_values(&[route])
             .observe(took.as_secs_f64());
+    }
+
+    /// Counts the statements of a request.
+    pub(crate) fn asked_database(&self, method: &str, route: &str, statements: u64) {
+        self.statements
+            .with_label_values(&[method, route])
+            .inc_by(statements);
     }
 
     /// Everything in Prometheus's text format.

@@ -86,6 +86,28 @@ impl Api {
         self.call(Method::DELETE, path)
     }
 
+    /// A figure of `/metrics`, named with its labels as they stand there.
+    pub async fn figure(&self, named: &str) -> u64 {
+        let figure = self.find_figure(named).await;
+        figure.unwrap_or_else(|| panic!("no {named}"))
+    }
+
+    /// Database statements that requests of this method and route have needed.
+    pub async fn statements(&self, method: &str, route: &str) -> u64 {
+        let labels = format!("{{method=\"{method}\",route=\"{route}\"}}");
+        // There is no figure before the first statement.
+        let figure = self.find_figure(&format!("http_request_statements_total{labels}"));
+        figure.await.unwrap_or(0)
+    }
+
+    async fn find_figure(&self, named: &str) -> Option<u64> {
+        let metrics = self.get("/metrics").send().await.expect(200).text();
+        metrics.lines().find_map(|line| {
+            let value = line.strip_prefix(named)?.strip_prefix(' ')?;
+            Some(value.trim().parse().unwrap())
+        })
+    }
+
     /// Any method.
     pub fn call(&self, method: Method, path: &str) -> Call {
         let name = format!("{method} {path}");

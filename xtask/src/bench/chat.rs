@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What stands before a number in every planning note of the bench.
 pub(crate) const MARK: &str = "bench-";
@@ -31,18 +31,25 @@ struct Shared {
 struct Notes {
     /// How often each planning note was, by its number.
     times: Vec<u32>,
+    /// When each came first.
+    arrived: Vec<Instant>,
     different: usize,
     again: usize,
 }
 
 impl Notes {
     fn add(&mut self, note: usize) {
+        let now = Instant::now();
         if self.times.len() <= note {
             self.times.resize(note + 1, 0);
+            self.arrived.resize(note + 1, now);
         }
         if let Some(times) = self.times.get_mut(note) {
-            match *times {
-                0 => self.different += 1,
+            match (*times, self.arrived.get_mut(note)) {
+                (0, Some(arrived)) => {
+                    *arrived = now;
+                    self.different += 1;
+                }
                 _ => self.again += 1,
             }
             *times += 1;
@@ -86,6 +93,13 @@ impl Chat {
         let notes = notes.unwrap_or_else(PoisonError::into_inner);
         let is_missing = |note: &usize| notes.times.get(*note).is_none_or(|times| *times == 0);
         wanted.iter().copied().filter(is_missing).collect()
+    }
+
+    /// When each of the first `count` notes, all of which were accepted, came first.
+    pub(super) fn arrivals(&self, count: usize) -> Vec<Instant> {
+        let notes = self.shared.notes.lock();
+        let notes = notes.unwrap_or_else(PoisonError::into_inner);
+        notes.arrived.iter().copied().take(count).collect()
     }
 
     /// Different notes that were accepted, and how many were accepted again.

@@ -16,6 +16,7 @@ const SENDERS: usize = 64;
 /// One request to be sent.
 pub(super) struct Shot {
     pub(super) token: String,
+    pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) body: String,
 }
@@ -26,9 +27,14 @@ pub(super) struct Outcome {
     pub(super) latencies: Vec<f64>,
     /// How often each status was answered; 0 stands for no answer.
     pub(super) statuses: BTreeMap<u16, usize>,
+    /// The answers' bodies, in no order.
+    pub(super) bodies: Vec<String>,
     /// How long it took altogether.
     pub(super) time: Duration,
 }
+
+/// What came of one request: its status, its body, and the milliseconds since it was due.
+type Answered = (u16, String, f64);
 
 impl Outcome {
     /// Answered with this status.
@@ -100,26 +106,27 @@ pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Out
     gather(results, started.elapsed())
 }
 
-/// The status, and the milliseconds since the request was due.
-fn send(client: &mut Client, due: Instant, shot: &Shot) -> (u16, f64) {
+fn send(client: &mut Client, due: Instant, shot: &Shot) -> Answered {
     client.use_token(&shot.token);
-    let answer = client.send("POST", shot.path, &shot.body);
-    let status = answer.map_or(0, |(status, _)| status);
-    (status, due.elapsed().as_secs_f64() * 1000.0)
+    let answer = client.send(shot.method, shot.path, &shot.body);
+    let (status, body) = answer.unwrap_or_default();
+    (status, body, due.elapsed().as_secs_f64() * 1000.0)
 }
 
-fn gather(results: Vec<std::thread::Result<Vec<(u16, f64)>>>, time: Duration) -> Result<Outcome> {
+fn gather(results: Vec<std::thread::Result<Vec<Answered>>>, time: Duration) -> Result<Outcome> {
     let mut outcome = Outcome {
         latencies: Vec::new(),
         statuses: BTreeMap::new(),
+        bodies: Vec::new(),
         time,
     };
     for sender in results {
         let Ok(sender) = sender else {
             return fail("a sender failed");
         };
-        for (status, latency) in sender {
+        for (status, body, latency) in sender {
             outcome.latencies.push(latency);
+            outcome.bodies.push(body);
             *outcome.statuses.entry(status).or_default() += 1;
         }
     }

@@ -4,55 +4,80 @@
 
 mod backlog;
 pub(crate) mod chat;
-mod events;
-mod growth;
-mod hot;
+mod goals;
 mod load;
-mod login;
 mod login_timing;
+mod outage;
 mod product;
-mod start;
-mod startup;
 mod table;
 mod wrk;
 
 use crate::cmd::{Result, fail};
 use crate::http;
+use goals::Work;
 
 #[derive(clap::Subcommand)]
 pub(crate) enum Bench {
-    /// From exec to ready with existing data, and memory at rest
-    Startup(startup::Options),
-    /// Timer starts while the chat hangs, and while RabbitMQ is down
-    Start(start::Options),
-    /// Events from the outbox to the chat, beside what the broker can do by itself
-    Events(events::Options),
+    /// Everything that has a goal, in one table
+    All(goals::Options),
+    /// Whose access token it is
+    Validate(goals::Options),
+    /// What a token is worth, asked by an OAuth client
+    Introspect(goals::Options),
+    /// A request to worksession-service that checks a token and little more
+    Check(goals::Options),
+    /// What a client shows of a user
+    Userdata(goals::Options),
+    /// Timer starts, with a broker and without
+    Start(goals::Options),
+    /// Submits, with everything that counts them
+    Submit(goals::Options),
+    /// A flood of sign-ins, and validations meanwhile
+    Login(goals::Options),
+    /// New tokens for old
+    Refresh(goals::Options),
+    /// Events from the outbox to the chat
+    Events(goals::Options),
+    /// From exec to ready with existing data
+    Startup(goals::Options),
+    /// What is resident at rest, and after load
+    Memory(goals::Options),
+    /// What a user reads, with a short history among few and a long one among many
+    Growth(goals::Options),
+    /// Statements of the database that requests need
+    Queries(goals::Options),
+    /// Timer starts while the chat hangs, and while RabbitMQ is down: nothing is lost
+    Outage(outage::Options),
     /// A hundred thousand starts while RabbitMQ is down, and how they arrive once it is back
     Backlog(backlog::Options),
-    /// A flood of sign-ins, and validations meanwhile
-    Login(login::Options),
-    /// Validation, reading, starts and submits, each beside what nothing can exceed
-    Hot(hot::Options),
-    /// What a user reads, with a short history among few and a long one among many
-    Growth(growth::Options),
     /// How long the dashboard's pages take among a million sessions
-    Today(growth::TodayOptions),
+    Today(goals::TodayOptions),
     /// Whether the time of a refused sign-in tells why
     LoginTiming(login_timing::Options),
 }
 
 pub(crate) fn bench(bench: &Bench) -> Result {
-    match bench {
-        Bench::Startup(options) => startup::startup(options),
-        Bench::Start(options) => start::start(options),
-        Bench::Events(options) => events::events(options),
-        Bench::Backlog(options) => backlog::backlog(options),
-        Bench::Login(options) => login::login(options),
-        Bench::Hot(options) => hot::hot(options),
-        Bench::Growth(options) => growth::growth(options),
-        Bench::Today(options) => growth::today(options),
-        Bench::LoginTiming(options) => login_timing::login_timing(options),
-    }
+    let (work, options) = match bench {
+        Bench::All(options) => return goals::goals(&goals::ALL, options),
+        Bench::Outage(options) => return outage::outage(options),
+        Bench::Backlog(options) => return backlog::backlog(options),
+        Bench::Today(options) => return goals::today(options),
+        Bench::LoginTiming(options) => return login_timing::login_timing(options),
+        Bench::Validate(options) => (Work::Validate, options),
+        Bench::Introspect(options) => (Work::Introspect, options),
+        Bench::Check(options) => (Work::Check, options),
+        Bench::Userdata(options) => (Work::Userdata, options),
+        Bench::Start(options) => (Work::Start, options),
+        Bench::Submit(options) => (Work::Submit, options),
+        Bench::Login(options) => (Work::Login, options),
+        Bench::Refresh(options) => (Work::Refresh, options),
+        Bench::Events(options) => (Work::Events, options),
+        Bench::Startup(options) => (Work::Startup, options),
+        Bench::Memory(options) => (Work::Memory, options),
+        Bench::Growth(options) => (Work::Growth, options),
+        Bench::Queries(options) => (Work::Queries, options),
+    };
+    goals::goals(&[work], options)
 }
 
 /// The value below or at which so many thousandths of the sorted values lie (nearest rank).

@@ -175,6 +175,7 @@ impl Crowd {
         let shots = (from..from + count).zip(who).zip(what);
         let shots = shots.map(|((n, token), project)| Shot {
             token: token.clone(),
+            method: "POST",
             path: "/api/clienta_timer_start",
             body: json!({
                 "category": "coding",

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// One round of one piece of work, beside its limit.
+/// One round of one piece of work, beside its limit. What a round does not tell is NaN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sample {
-    /// A second.
+    /// In the unit of the row.
     pub(super) ours: f64,
-    /// What stands beside it, a second; none where a figure is no rate against another.
+    /// What stands beside it, in the same unit.
     pub(super) limit: f64,
     pub(super) p50_ms: f64,
     pub(super) p99_ms: f64,
@@ -20,19 +20,79 @@ pub(super) struct Sample {
     pub(super) cpu_us: f64,
 }
 
+impl Sample {
+    /// A figure and what stands beside it.
+    pub(super) fn of(ours: f64, limit: f64) -> Self {
+        Self {
+            ours,
+            limit,
+            p50_ms: f64::NAN,
+            p99_ms: f64::NAN,
+            cpu_us: f64::NAN,
+        }
+    }
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Unit {
+    #[default]
+    PerSecond,
+    Milliseconds,
+    Megabytes,
+    /// Of the database.
+    Statements,
+}
+
+impl Unit {
+    fn name(self) -> &'static str {
+        match self {
+            Self::PerSecond => "/s",
+            Self::Milliseconds => "ms",
+            Self::Megabytes => "MB",
+            Self::Statements => "stmts",
+        }
+    }
+
+    fn show(self, value: f64) -> String {
+        match self {
+            _ if value.is_nan() => String::new(),
+            Self::PerSecond if value >= 100.0 => format!("{value:.0} {}", self.name()),
+            Self::PerSecond | Self::Milliseconds | Self::Statements => {
+                format!("{value:.2} {}", self.name())
+            }
+            Self::Megabytes => format!("{value:.1} {}", self.name()),
+        }
+    }
+}
+
+/// What a row has to come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Goal {
+    /// The ratio of ours to the limit is at least this.
+    AtLeast(f64),
+    /// The ratio of ours to the limit is less than this.
+    Below(f64),
+    /// Ours is at most this, in the row's unit.
+    AtMost(f64),
+    /// None: the row is there to be looked at.
+    #[default]
+    Told,
+}
+
 /// A piece of work, with all of its rounds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Row {
     pub(super) work: String,
+    pub(super) unit: Unit,
     /// What it is measured against.
     pub(super) against: &'static str,
-    /// The least ratio of ours to the limit.
-    pub(super) goal: f64,
+    pub(super) goal: Goal,
     /// Milliseconds that 99 of 100 may take.
     pub(super) p99_goal: Option<f64>,
     pub(super) samples: Vec<Sample>,
-    /// Resident after the last round.
-    pub(super) rss_mb: f64,
+    /// Megabytes that are resident after the last round.
+    pub(super) rss_mb: Option<f64>,
 }
 
 /// The medians of a row.
@@ -62,53 +122,102 @@ impl Row {
         }
     }
 
-    /// Whether the medians reach the goal.
+    /// Whether the medians reach the goal. What was not measured reaches none.
     fn is_reached(&self) -> bool {
-        let medians = self.medians();
-        medians.ratio >= self.goal && self.p99_goal.is_none_or(|goal| medians.p99_ms < goal)
+        let m = self.medians();
+        let reached = match self.goal {
+            Goal::AtLeast(least) => m.ratio >= least,
+            Goal::Below(most) => m.ratio < most,
+            Goal::AtMost(most) => m.ours <= most,
+            Goal::Told => true,
+        };
+        reached && self.p99_goal.is_none_or(|goal| m.p99_ms < goal)
+    }
+
+    fn goal(&self) -> String {
+        let first = match self.goal {
+            Goal::AtLeast(least) => format!("≥ {least:.2}"),
+            Goal::Below(most) => format!("< {most:.2}"),
+            Goal::AtMost(most) => format!("≤ {}", self.unit.show(most)),
+            Goal::Told => String::new(),
+        };
+        let second = self.p99_goal.map(|ms| format!("p99 < {ms:.0}"));
+        let both: Vec<String> = Some(first)
+            .filter(|first| !first.is_empty())
+            .into_iter()
+            .chain(second)
+            .collect();
+        both.join(", ")
     }
 
     fn json(&self) -> Value {
         let m = self.medians();
         json!({
-            "work": self.work, "against": self.against, "ours": m.ours, "limit": m.limit, "ratio": m.ratio,
-            "goal": self.goal, "p50_ms": m.p50_ms, "p99_ms": m.p99_ms, "p99_goal_ms": self.p99_goal,
+            "work": self.work, "unit": self.unit.name(), "against": self.against, "ours": m.ours, "limit": m.limit,
+            "ratio": m.ratio, "goal": self.goal(), "reached": self.is_reached(), "p50_ms": m.p50_ms, "p99_ms": m.p99_ms,
             "cpu_us": m.cpu_us, "rss_mb": self.rss_mb, "rounds": self.samples.len(),
         })
     }
+
+    /// The row's cells, with what an earlier run says of it.
+    fn cells(&self, before: Option<&Value>) -> [String; 10] {
+        let m = self.medians();
+        let two = |value: f64| match value.is_nan() {
+            true => String::new(),
+            false => format!("{value:.2}"),
+        };
+        let was = before.and_then(|before| was(before, self));
+        let missed = match self.is_reached() {
+            true => "",
+            false => "; NOT REACHED",
+        };
+        [
+            self.work.clone(),
+            self.unit.show(m.ours),
+            self.unit.show(m.limit),
+            two(m.ratio),
+            self.goal(),
+            two(m.p50_ms),
+            two(m.p99_ms),
+            two(m.cpu_us),
+            self.rss_mb.map_or(String::new(), |mb| format!("{mb:.1}")),
+            format!("{}{missed}{}", self.against, was.unwrap_or_default()),
+        ]
+    }
 }
+
+const HEAD: [&str; 10] = [
+    "work", "ours", "limit", "ratio", "goal", "p50 ms", "p99 ms", "CPU µs", "RSS MB", "against",
+];
 
 /// Prints the rows, with what `before` says of each.
 pub(super) fn print(rows: &[Row], before: Option<&Value>) {
-    let width = rows.iter().map(|row| row.work.chars().count()).max();
-    let width = width.unwrap_or(4).max(4);
-    println!(
-        "\n{:<width$} {:>9} {:>9} {:>6} {:>6} {:>8} {:>8} {:>8} {:>7}  against",
-        "work", "ours/s", "limit/s", "ratio", "goal", "p50 ms", "p99 ms", "CPU µs", "RSS MB"
-    );
-    for row in rows {
-        let m = row.medians();
-        let was = before.and_then(|before| ratio_of(before, &row.work));
-        let was = was.map_or(String::new(), |was| format!(" (was {was:.2})"));
-        println!(
-            "{:<width$} {:>9.0} {:>9.0} {:>6.2} {:>6.2} {:>8.2} {:>8.2} {:>8.1} {:>7.1}  {}{}{was}",
-            row.work,
-            m.ours,
-            m.limit,
-            m.ratio,
-            row.goal,
-            m.p50_ms,
-            m.p99_ms,
-            m.cpu_us,
-            row.rss_mb,
-            row.against,
-            if row.is_reached() {
-                ""
-            } else {
-                "; NOT REACHED"
-            },
-        );
+    let mut lines = vec![HEAD.map(str::to_owned)];
+    lines.extend(rows.iter().map(|row| row.cells(before)));
+    println!();
+    for line in aligned(&lines) {
+        println!("{line}");
     }
+}
+
+/// The first and the last column to the left, figures to the right.
+fn aligned(lines: &[[String; 10]]) -> Vec<String> {
+    let mut widths = [0; 10];
+    for line in lines {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let line = |cells: &[String; 10]| {
+        let placed = cells.iter().zip(widths).enumerate();
+        let placed = placed.map(|(column, (cell, width))| match column {
+            0 => format!("{cell:<width$}"),
+            9 => format!(" {cell}"),
+            _ => format!("{cell:>width$}"),
+        });
+        placed.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    lines.iter().map(line).collect()
 }
 
 /// Those whose goal is not reached.
@@ -139,53 +248,95 @@ pub(super) fn read(file: &Path) -> Result<Value> {
     }
 }
 
-fn ratio_of(before: &Value, work: &str) -> Option<f64> {
+/// What an earlier run says of a row: its ratio, or its figure where it has none.
+fn was(before: &Value, row: &Row) -> Option<String> {
     let rows = before.pointer("/rows")?.as_array()?;
-    let row = rows
+    let earlier = rows
         .iter()
-        .find(|row| row.pointer("/work").and_then(Value::as_str) == Some(work))?;
-    row.pointer("/ratio")?.as_f64()
+        .find(|earlier| earlier.pointer("/work").and_then(Value::as_str) == Some(&row.work))?;
+    let figure = |name: &str| earlier.pointer(name).and_then(Value::as_f64);
+    match figure("/ratio") {
+        Some(ratio) => Some(format!(" (was {ratio:.2})")),
+        None => figure("/ours").map(|ours| format!(" (was {})", row.unit.show(ours))),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(ratios: &[f64], p99_goal: Option<f64>) -> Row {
+    fn row(ratios: &[f64], goal: Goal, p99_goal: Option<f64>) -> Row {
         let sample = |ratio: &f64| Sample {
-            ours: ratio * 1000.0,
-            limit: 1000.0,
-            p50_ms: 1.0,
             p99_ms: 5.0,
-            cpu_us: 10.0,
+            ..Sample::of(ratio * 1000.0, 1000.0)
         };
         Row {
             work: "work".into(),
             against: "a limit",
-            goal: 0.5,
+            goal,
             p99_goal,
             samples: ratios.iter().map(sample).collect(),
-            rss_mb: 1.0,
+            ..Row::default()
         }
     }
 
     #[test]
     fn the_median_decides_and_the_latency_too() {
-        assert!(row(&[0.1, 0.5, 0.9], None).is_reached());
-        assert!(!row(&[0.1, 0.49, 0.9], None).is_reached());
-        assert!(row(&[0.6], Some(5.1)).is_reached());
-        assert!(!row(&[0.6], Some(5.0)).is_reached());
-        assert_eq!(missed(&[row(&[0.4], None)]), ["work"]);
+        let half = Goal::AtLeast(0.5);
+        assert!(row(&[0.1, 0.5, 0.9], half, None).is_reached());
+        assert!(!row(&[0.1, 0.49, 0.9], half, None).is_reached());
+        assert!(row(&[0.6], half, Some(5.1)).is_reached());
+        assert!(!row(&[0.6], half, Some(5.0)).is_reached());
+        assert!(row(&[0.6], Goal::Below(0.7), None).is_reached());
+        assert!(!row(&[0.7], Goal::Below(0.7), None).is_reached());
+        assert!(row(&[0.7], Goal::AtMost(700.0), None).is_reached());
+        assert!(!row(&[0.7], Goal::AtMost(699.0), None).is_reached());
+        assert_eq!(missed(&[row(&[0.4], half, None)]), ["work"]);
+    }
+
+    #[test]
+    fn what_was_not_measured_reaches_no_goal() {
+        assert!(!row(&[f64::NAN], Goal::AtLeast(0.0), None).is_reached());
+        assert!(!row(&[f64::NAN], Goal::Below(9.0), None).is_reached());
+        assert!(!row(&[], Goal::AtMost(9.0), None).is_reached());
     }
 
     #[test]
     fn what_is_written_is_found_again() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        write(&[row(&[0.25], None)], file.path()).unwrap();
+        let ratio = row(&[0.25], Goal::Told, None);
+        let mut alone = row(&[f64::NAN], Goal::Told, None);
+        alone.work = "alone".into();
+        alone.unit = Unit::Milliseconds;
+        alone.samples = vec![Sample::of(12.0, f64::NAN)];
+        write(&[ratio.clone(), alone.clone()], file.path()).unwrap();
         let before = read(file.path()).unwrap();
-        assert_eq!(ratio_of(&before, "work"), Some(0.25));
-        assert_eq!(ratio_of(&before, "other"), None);
+        assert_eq!(was(&before, &ratio).as_deref(), Some(" (was 0.25)"));
+        assert_eq!(was(&before, &alone).as_deref(), Some(" (was 12.00 ms)"));
+        alone.work = "other".into();
+        assert_eq!(was(&before, &alone), None);
         std::fs::write(file.path(), "{}").unwrap();
         assert!(read(file.path()).is_err());
+    }
+
+    #[test]
+    fn columns_are_aligned_and_hold_each_unit() {
+        let mut small = row(&[0.5], Goal::AtMost(30.0), None);
+        small.unit = Unit::Milliseconds;
+        small.samples = vec![Sample::of(28.5, f64::NAN)];
+        let large = row(&[0.61], Goal::AtLeast(0.6), Some(6.0));
+        let lines = [
+            HEAD.map(str::to_owned),
+            small.cells(None),
+            large.cells(None),
+        ];
+        assert_eq!(
+            aligned(&lines),
+            [
+                "work      ours    limit  ratio            goal  p50 ms  p99 ms  CPU µs  RSS MB   against",
+                "work  28.50 ms                      ≤ 30.00 ms                                   a limit",
+                "work     610 /s  1000 /s   0.61  ≥ 0.60, p99 < 6            5.00                   a limit",
+            ]
+        );
     }
 }

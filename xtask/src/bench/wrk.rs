@@ -11,13 +11,18 @@ use std::time::Duration;
 pub(super) const CONNECTIONS: usize = 32;
 const THREADS: usize = 1;
 
-/// Each line of the file that it is given is a bearer, taken at random.
+/// Each line of the file that it is given is a token, taken at random: a bearer, or what a form asks about.
 const SCRIPT: &str = r#"
 local requests = {}
 function init(args)
   math.randomseed(os.time())
   for line in io.lines(args[1]) do
-    requests[#requests + 1] = wrk.format("GET", nil, {Authorization = "Bearer " .. line})
+    if args[2] then
+      local headers = {Authorization = args[2], ["Content-Type"] = "application/x-www-form-urlencoded"}
+      requests[#requests + 1] = wrk.format("POST", nil, headers, "token=" .. line)
+    else
+      requests[#requests + 1] = wrk.format("GET", nil, {Authorization = "Bearer " .. line})
+    end
   end
 end
 function request() return requests[math.random(#requests)] end
@@ -27,6 +32,16 @@ function done(summary, latency)
     latency:percentile(50), latency:percentile(99), e.connect + e.read + e.write + e.timeout + e.status))
 end
 "#;
+
+/// What is asked, each time with one of the tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request<'a> {
+    pub(super) url: &'a str,
+    /// A file that has a token in each line.
+    pub(super) tokens: &'a Path,
+    /// Who asks about the tokens, as `Authorization` says it; without it the tokens' holders ask.
+    pub(super) client: Option<&'a str>,
+}
 
 /// What a round of asking came to.
 #[derive(Clone, Copy, Debug)]
@@ -46,8 +61,8 @@ pub(super) fn obtain() -> Result {
     Ok(())
 }
 
-/// Asks `url` for that long, each time as the holder of one of the tokens, a line each in the file `tokens`.
-pub(super) fn ask(url: &str, tokens: &Path, time: Duration) -> Result<Asked> {
+/// Asks for that long, as fast as it is answered.
+pub(super) fn ask(request: &Request<'_>, time: Duration) -> Result<Asked> {
     let script = tempfile::Builder::new().suffix(".lua").tempfile()?;
     std::fs::write(script.path(), SCRIPT)?;
     let mut command = Command::new("wrk");
@@ -57,9 +72,10 @@ pub(super) fn ask(url: &str, tokens: &Path, time: Duration) -> Result<Asked> {
         .args(["--duration", &format!("{}s", time.as_secs().max(1))])
         .args(["--timeout", "10s", "--latency", "--script"])
         .arg(script.path())
-        .args([url, "--"])
-        .arg(tokens);
-    parse(&output(&mut command)?, url)
+        .args([request.url, "--"])
+        .arg(request.tokens)
+        .args(request.client);
+    parse(&output(&mut command)?, request.url)
 }
 
 fn parse(said: &str, url: &str) -> Result<Asked> {

@@ -19,6 +19,7 @@ mod bad_input;
 mod browser;
 mod cast;
 mod commands;
+mod cost;
 mod deletion;
 mod discovery;
 mod emails;

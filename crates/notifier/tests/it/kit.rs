@@ -130,12 +130,7 @@ impl Stage {
     }
 
     pub(crate) async fn figure(&self, line: &str) -> u64 {
-        let metrics = self.api().get("/metrics").send().await.expect(200).text();
-        let value = metrics
-            .lines()
-            .find_map(|found| found.strip_prefix(line))
-            .unwrap_or_else(|| panic!("no {line}"));
-        value.trim().parse().unwrap()
+        self.api().figure(line).await
     }
 
     pub(crate) fn pool(&self) -> Pool {

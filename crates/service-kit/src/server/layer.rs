@@ -16,6 +16,9 @@ use super::Shared;
 use crate::Problem;
 use crate::http::RequestId;
 
+/// The route of a request that none fits.
+const UNMATCHED: &str = "unmatched";
+
 /// The outermost layer of every request.
 pub(super) async fn outermost<B: MessageBody + 'static>(
     req: ServiceRequest,
@@ -41,8 +44,13 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
         req.into_response(problem.render(shared.render))
             .map_into_right_body()
     } else {
-        match AssertUnwindSafe(next.call(req)).catch_unwind().await {
-            Ok(Ok(response)) => in_area_shape(response, &id, &shared),
+        let answer = AssertUnwindSafe(next.call(req)).catch_unwind();
+        let (answer, statements) = db_kit::counted(answer).await;
+        match answer {
+            Ok(Ok(response)) => {
+                asked_database(&response, statements, &shared);
+                in_area_shape(response, &id, &shared)
+            }
             // Errors of inner layers, such as CORS.
             Ok(Err(error)) => return Err(refusal(&error.error_response(), &id, &shared)),
             Err(_) => {
@@ -154,12 +162,23 @@ fn set_headers<B>(response: &mut HttpResponse<B>, id: &RequestId, is_api: bool, 
     }
 }
 
+fn asked_database<B>(response: &ServiceResponse<B>, statements: u64, shared: &Shared) {
+    if statements > 0 {
+        let request = response.request();
+        let route = request.match_pattern();
+        let route = route.as_deref().unwrap_or(UNMATCHED);
+        shared
+            .metrics
+            .asked_database(request.method().as_str(), route, statements);
+    }
+}
+
 fn report<B>(response: &ServiceResponse<B>, id: &RequestId, shared: &Shared, started: Instant) {
     let took = started.elapsed();
     let request = response.request();
     // The pattern, not the path: paths hold ids and, for invitations, secrets.
     let route = request.match_pattern();
-    let route = route.as_deref().unwrap_or("unmatched");
+    let route = route.as_deref().unwrap_or(UNMATCHED);
     let status = response.status();
     shared
         .metrics

@@ -17,6 +17,7 @@ mod chat;
 mod chat_tests;
 mod cheating;
 mod contract;
+mod cost;
 mod departures;
 mod edit;
 mod erased;

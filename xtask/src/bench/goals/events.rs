@@ -1,101 +1,137 @@
 //! Events from worksession-service's outbox over RabbitMQ and the notifier to a chat that answers at once,
 //! beside a bare publisher and bare consumers on the same broker, by turns.
 
-use super::chat::{Chat, DIGITS, MARK};
-use super::load;
-use super::per_mille;
-use super::product::{Crowd, System};
-use crate::cmd::{Result, cargo, fail, nap, output, run};
+use super::Options;
+use crate::bench::chat::{Chat, DIGITS, MARK};
+use crate::bench::product::{Crowd, System};
+use crate::bench::table::{Goal, Row, Sample};
+use crate::bench::{load, per_mille};
+use crate::cmd::{Result, fail, nap, output};
 use crate::servers::Postgres;
 use crate::system;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The least part of the broker's own rate.
-const LEAST: f64 = 0.5;
-
 #[derive(clap::Args)]
-pub(crate) struct Options {
-    /// Events in a round
-    #[arg(long, default_value_t = 60_000)]
-    events: usize,
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// Projects, each with a hook of its own
+pub(super) struct Hooks {
+    /// Projects, each with a hook of its own, that events tell of
     #[arg(long, default_value_t = 400)]
     projects: usize,
     /// Milliseconds between two messages to one hook; what comes meanwhile is joined into one
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 1_000)]
     interval_ms: u32,
-    /// What the databases spent their time on, at the end
+    /// What the databases spent their time on while events were told
     #[arg(long)]
     statements: bool,
-    /// Seconds that a round may take
-    #[arg(long, default_value_t = 180)]
-    patience: u64,
 }
 
-pub(crate) fn events(options: &Options) -> Result {
-    system::build(
-        true,
-        &["identity-service", "worksession-service", "notifier"],
-    )?;
-    let bare = build_bare()?;
+/// Seconds that a round may take.
+const PATIENCE: Duration = Duration::from_secs(180);
+/// Starts of a second, where each event is timed, and the hooks that they are told at: often enough called that none
+/// is waited for.
+const STEADY: u32 = 500;
+const STEADY_USERS: usize = 60;
+const STEADY_PROJECTS: usize = 100;
+const STEADY_INTERVAL_MS: u32 = 10;
+
+pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
+    let bare = system::binary(true, "examples/bare");
+    let (p50_ms, p99_ms) = steady(options)?;
     let folder = tempfile::Builder::new()
         .prefix("holdfast-bench-")
         .tempdir()?;
     let chat = Chat::start()?;
-    let mut system = System::services(folder.path(), options.interval_ms)?;
-    let database = match system.databases.get("worksession") {
-        Some(database) => database.clone(),
-        None => return fail("no database"),
-    };
-    let crowd = Crowd::gather(&system, &chat, 1, options.projects)?;
+    let hooks = &options.hooks;
+    let mut system = System::services(folder.path(), hooks.interval_ms)?;
+    let database = database(&system)?;
+    let crowd = Crowd::gather(&system, &chat, 1, hooks.projects)?;
     make_samples(&system, &crowd, &chat, &database)?;
-
-    println!(
-        "{:<6} {:>16} {:>16} {:>16} {:>7} {:>9}",
-        "round", "bare published/s", "bare consumed/s", "notices/s", "ratio", "messages"
-    );
-    let (mut rates, mut ratios) = (Vec::new(), Vec::new());
+    let mut samples = Vec::new();
     for round in 0..options.rounds {
-        let url = system.broker()?.url.clone();
-        let answer = output(Command::new(&bare).args([&url, &options.events.to_string()]))?;
-        let mut figures = answer.split_whitespace().map(str::parse::<f64>);
-        let (Some(Ok(published)), Some(Ok(consumed))) = (figures.next(), figures.next()) else {
-            return fail(format!("the bare publisher says {answer:?}"));
-        };
-        let count = f64::from(u32::try_from(options.events)?);
-        let (published, consumed) = (count / published, count / consumed);
+        let consumed = consumed(&bare, &system.broker()?.url, options.events)?;
         let before = chat.requests();
         let took = tell(options, &chat, &database, round)?;
-        let rate = count / took.as_secs_f64();
+        let rate = f64::from(u32::try_from(options.events)?) / took.as_secs_f64();
         println!(
-            "{round:<6} {published:>16.0} {consumed:>16.0} {rate:>16.0} {:>7.2} {:>9}",
-            rate / consumed,
+            "events, round {}: {rate:.0}/s of {consumed:.0}/s, {} messages",
+            round + 1,
             chat.requests() - before
         );
-        rates.push(rate);
-        ratios.push(rate / consumed);
+        samples.push(Sample {
+            p50_ms,
+            p99_ms,
+            ..Sample::of(rate, consumed)
+        });
     }
     let (_, twice) = chat.accepted();
-    rates.sort_by(f64::total_cmp);
-    ratios.sort_by(f64::total_cmp);
-    let (rate, ratio) = (per_mille(&rates, 500), per_mille(&ratios, 500));
-    println!("median: {rate:.0} notices/s, {ratio:.2} of the bare rate; {twice} told twice");
-    println!(
-        "resident: worksession-service {:.1} MB, notifier {:.1} MB",
-        system.resident_mb("worksession")?,
-        system.resident_mb("notifier")?
-    );
-    if options.statements {
+    if twice > 0 {
+        println!("events: {twice} told twice");
+    }
+    if hooks.statements {
         show_statements(&database)?;
     }
-    if ratio < LEAST {
-        return fail(format!("less than {LEAST} of what the broker can do"));
+    Ok(vec![Row {
+        work: format!("events, {} hooks; latency at {STEADY}/s", hooks.projects),
+        against: "a bare lapin publisher and consumer",
+        goal: Goal::AtLeast(0.60),
+        p99_goal: Some(100.0),
+        samples,
+        rss_mb: Some(system.resident_mb("notifier")?),
+        ..Row::default()
+    }])
+}
+
+fn database(system: &System) -> Result<String> {
+    match system.databases.get("worksession") {
+        Some(database) => Ok(database.clone()),
+        None => fail("no database"),
     }
-    Ok(())
+}
+
+/// Messages a second that the broker gives a bare consumer while a bare publisher publishes.
+fn consumed(bare: &Path, broker: &str, events: usize) -> Result<f64> {
+    let answer = output(Command::new(bare).args([broker, &events.to_string()]))?;
+    let mut figures = answer.split_whitespace().map(str::parse::<f64>);
+    match (figures.next(), figures.next()) {
+        (Some(Ok(_)), Some(Ok(consumed))) => Ok(f64::from(u32::try_from(events)?) / consumed),
+        _ => fail(format!("the bare publisher says {answer:?}")),
+    }
+}
+
+/// Milliseconds from when a start was due until the chat had its event, at a rate that leaves room: the start itself
+/// included.
+fn steady(options: &Options) -> Result<(f64, f64)> {
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let chat = Chat::start()?;
+    let system = System::services(folder.path(), STEADY_INTERVAL_MS)?;
+    let crowd = Crowd::gather(&system, &chat, STEADY_USERS, STEADY_PROJECTS)?;
+    // The hooks' addresses travel as events of their own.
+    nap(Duration::from_secs(2))?;
+    let count = usize::try_from(u64::from(STEADY) * options.seconds * 2)?;
+    let gap = Duration::from_secs(1) / STEADY;
+    let begun = Instant::now();
+    let outcome = load::fire(&system.worksession, crowd.starts(0, count), gap)?;
+    if outcome.with_status(201) != count {
+        return fail(format!("not all are 201: {:?}", outcome.statuses));
+    }
+    let since = Instant::now();
+    while chat.accepted().0 < count {
+        if since.elapsed() > PATIENCE {
+            return fail("some starts are not told");
+        }
+        nap(Duration::from_millis(5))?;
+    }
+    let mut due = begun;
+    let mut latencies = Vec::new();
+    for arrived in chat.arrivals(count) {
+        latencies.push(arrived.saturating_duration_since(due).as_secs_f64() * 1_000.0);
+        due += gap;
+    }
+    latencies.sort_by(f64::total_cmp);
+    Ok((per_mille(&latencies, 500), per_mille(&latencies, 990)))
 }
 
 /// The costliest statements of all databases, in milliseconds each.
@@ -116,11 +152,6 @@ fn show_statements(database: &str) -> Result {
         }
     }
     Ok(())
-}
-
-fn build_bare() -> Result<PathBuf> {
-    run(cargo().args(["build", "--workspace", "--release", "--example", "bare"]))?;
-    Ok(system::binary(true, "examples/bare"))
 }
 
 /// One real session and its real event for each project, to be multiplied.
@@ -157,7 +188,7 @@ fn make_samples(system: &System, crowd: &Crowd, chat: &Chat, database: &str) -> 
 /// the last of them.
 fn tell(options: &Options, chat: &Chat, database: &str, round: usize) -> Result<Duration> {
     let (events, from) = (options.events, options.events * round);
-    let projects = options.projects;
+    let projects = options.hooks.projects;
     // Ids as the product makes them, ever growing ones; of each session a row, because what becomes of its
     // notification is recorded beside it.
     let uuid = |variant: &str| {
@@ -191,7 +222,7 @@ fn tell(options: &Options, chat: &Chat, database: &str, round: usize) -> Result<
     )?;
     let committed = Instant::now();
     while chat.accepted().0 < wanted {
-        if committed.elapsed() > Duration::from_secs(options.patience) {
+        if committed.elapsed() > PATIENCE {
             let (delivered, _) = chat.accepted();
             return fail(format!("{} notices are missing", wanted - delivered));
         }

@@ -1,7 +1,7 @@
 //! How long the dashboard's pages take while there are many sessions: Today is to be there at once.
 
 use super::visitor::Visitor;
-use super::{Backend, PASSWORD, READER, Size, fill, identity, register, worksession};
+use super::{BACKENDS, Backend, PASSWORD, READER, Size, fill, identity, register, worksession};
 use crate::bench::per_mille;
 use crate::cmd::{Result, fail, run};
 use crate::http::Client;
@@ -43,7 +43,7 @@ const PAGES: [(&str, &str, bool); 5] = [
 pub(crate) fn today(options: &Options) -> Result {
     system::build(true, &["identity-service", "worksession-service"])?;
     let mut rows = Vec::new();
-    for backend in [Backend::Postgres, Backend::Sqlite] {
+    for backend in BACKENDS {
         if options.only.is_none_or(|only| only == backend) {
             rows.extend(measure(backend, options)?);
         }

@@ -50,7 +50,7 @@ const ALL: [Scenario; 4] = [
     Scenario::ServicesBrokerDown,
 ];
 
-pub(crate) fn start(options: &Options) -> Result {
+pub(crate) fn outage(options: &Options) -> Result {
     system::build(
         true,
         &[

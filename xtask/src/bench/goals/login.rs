@@ -1,8 +1,10 @@
 //! A flood of sign-ins: it is to get all that the cores can hash, and whoever has a token already is
 //! not to notice.
 
-use super::http::Client;
-use super::{join, per_mille};
+use super::Options;
+use crate::bench::http::Client;
+use crate::bench::table::{Goal, Row, Sample};
+use crate::bench::{join, per_mille};
 use crate::cmd::{Result, fail, interrupted};
 use crate::system::{self, Program};
 use serde_json::{Value, json};
@@ -10,109 +12,38 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+/// The costs of a password's hash.
+const COSTS: [u32; 2] = [10, 12];
 /// Who sign in at the same time, each again as soon as he is in.
 const CLIENTS: usize = 64;
 /// Accounts that they share.
 const ACCOUNTS: usize = 16;
 /// Connections over which tokens are validated meanwhile.
 const VALIDATORS: u32 = 4;
+/// Validations in a second.
+const VALIDATIONS: u32 = 100;
+/// A round is so many times as long as that of other work: a hash takes a tenth of a second and more.
+const LONGER: u32 = 3;
 const PASSWORD: &str = "correct horse battery staple";
 
-#[derive(clap::Args)]
-pub(crate) struct Options {
-    /// The costs of a password's hash
-    #[arg(long, default_values_t = [10, 12])]
-    cost: Vec<u32>,
-    /// Measurements of each cost
-    #[arg(long, default_value_t = 3)]
-    rounds: usize,
-    /// Seconds of one measurement
-    #[arg(long, default_value_t = 20)]
-    seconds: u64,
-    /// Validations in a second
-    #[arg(long, default_value_t = 100)]
-    rate: u32,
-    /// Share of what the cores can hash that sign-ins must reach
-    #[arg(long, default_value_t = 0.95)]
-    limit_share: f64,
-    /// Milliseconds that 99 of 100 validations may take meanwhile
-    #[arg(long, default_value_t = 25.0)]
-    limit_ms: f64,
-}
-
-/// What one cost came to, the medians of its rounds.
-struct Row {
-    cost: u32,
-    alone_ms: f64,
-    bare: f64,
-    logins: f64,
-    share: f64,
-    calm: Latencies,
-    flooded: Latencies,
-}
-
-/// Milliseconds, sorted.
-struct Latencies(Vec<f64>);
-
-impl Latencies {
-    fn summary(&self) -> String {
-        let at = |thousandths| per_mille(&self.0, thousandths);
-        format!("{:>6.1} {:>6.1} {:>6.1}", at(500), at(990), at(1000))
-    }
-}
-
-pub(crate) fn login(options: &Options) -> Result {
-    system::build(true, &["identity-service"])?;
+pub(super) fn login(options: &Options) -> Result<Vec<Row>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let rows = options
-        .cost
-        .iter()
-        .map(|cost| measure(*cost, cores, options))
-        .collect::<Result<Vec<_>>>()?;
-    println!(
-        "{CLIENTS} clients sign in, {} validations a second; {cores} cores for all",
-        options.rate
-    );
-    println!(
-        "{:>4} {:>9} {:>9} {:>9} {:>6}   {:>20}   {:>20}",
-        "cost",
-        "1 hash ms",
-        "hashes/s",
-        "logins/s",
-        "share",
-        "calm p50 p99 max ms",
-        "flood p50 p99 max ms"
-    );
-    for row in &rows {
-        println!(
-            "{:>4} {:>9.1} {:>9.2} {:>9.2} {:>6.3}   {}   {}",
-            row.cost,
-            row.alone_ms,
-            row.bare,
-            row.logins,
-            row.share,
-            row.calm.summary(),
-            row.flooded.summary()
-        );
+    let mut rows = Vec::new();
+    for cost in COSTS {
+        let work = format!("login, bcrypt {cost}");
+        if options.wants(&work) {
+            rows.push(measure(work, cost, cores, options)?);
+        }
     }
-    let good = |row: &Row| {
-        row.share >= options.limit_share && per_mille(&row.flooded.0, 990) < options.limit_ms
-    };
-    if rows.iter().all(good) {
-        Ok(())
-    } else {
-        fail(format!(
-            "sign-ins get less than {} of the cores, or validation takes {} ms and more",
-            options.limit_share, options.limit_ms
-        ))
-    }
+    Ok(rows)
 }
 
-fn measure(cost: u32, cores: usize, options: &Options) -> Result<Row> {
+fn measure(work: String, cost: u32, cores: usize, options: &Options) -> Result<Row> {
     let folder = tempfile::Builder::new()
         .prefix("holdfast-bench-")
         .tempdir()?;
-    let program = serve(folder.path(), cost)?;
+    let mut program = serve(folder.path(), cost)?;
+    let process = program.process().id();
     let address = program.address("identity")?;
     let mut tokens = Vec::new();
     for n in 0..ACCOUNTS {
@@ -121,40 +52,29 @@ fn measure(cost: u32, cores: usize, options: &Options) -> Result<Row> {
         let token = pair.pointer("/access_token").and_then(Value::as_str);
         tokens.push(token.unwrap_or_default().to_owned());
     }
-    let time = Duration::from_secs(options.seconds);
-    let (mut alone, mut bare, mut logins, mut shares) = (vec![], vec![], vec![], vec![]);
-    let (mut calm, mut flooded) = (vec![], vec![]);
+    let time = Duration::from_secs(options.seconds) * LONGER;
+    let mut samples = Vec::new();
     for round in 1..=options.rounds {
-        alone.push(hash_alone(cost)?);
         let before = hash_on_all(cost, cores, time / 4)?;
-        calm.extend(validate(address, &tokens, options.rate, time / 4)?);
-        let (rate, latencies) = flood(address, &tokens, options.rate, time)?;
-        flooded.extend(latencies);
+        let (rate, mut latencies) = flood(address, &tokens, time)?;
         // The machine is not the same all the time: it is asked before and after.
         let limit = (before + hash_on_all(cost, cores, time / 4)?) / 2.0;
-        println!("cost {cost}, round {round}: {rate:.2} logins/s of {limit:.2} hashes/s");
-        bare.push(limit);
-        logins.push(rate);
-        shares.push(rate / limit);
-    }
-    for values in [
-        &mut alone,
-        &mut bare,
-        &mut logins,
-        &mut shares,
-        &mut calm,
-        &mut flooded,
-    ] {
-        values.sort_by(f64::total_cmp);
+        println!("{work}, round {round}: {rate:.2} logins/s of {limit:.2} hashes/s");
+        latencies.sort_by(f64::total_cmp);
+        samples.push(Sample {
+            p50_ms: per_mille(&latencies, 500),
+            p99_ms: per_mille(&latencies, 990),
+            ..Sample::of(rate, limit)
+        });
     }
     Ok(Row {
-        cost,
-        alone_ms: per_mille(&alone, 500),
-        bare: per_mille(&bare, 500),
-        logins: per_mille(&logins, 500),
-        share: per_mille(&shares, 500),
-        calm: Latencies(calm),
-        flooded: Latencies(flooded),
+        work,
+        against: "hashes on all cores; times of validations meanwhile",
+        goal: Goal::AtLeast(0.95),
+        p99_goal: Some(25.0),
+        samples,
+        rss_mb: Some(system::resident_mb(process)?),
+        ..Row::default()
     })
 }
 
@@ -171,17 +91,6 @@ fn serve(folder: &Path, cost: u32) -> Result<Program> {
 
 fn name(n: usize) -> String {
     format!("bench-user-{n}")
-}
-
-/// Milliseconds of one hash while nothing else is computed: the quickest of three.
-fn hash_alone(cost: u32) -> Result<f64> {
-    let mut quickest = f64::INFINITY;
-    for _ in 0..3 {
-        let begun = Instant::now();
-        bcrypt::hash(PASSWORD, cost)?;
-        quickest = quickest.min(begun.elapsed().as_secs_f64() * 1000.0);
-    }
-    Ok(quickest)
 }
 
 /// Hashes in a second with every core at it: what no service can exceed.
@@ -203,7 +112,7 @@ fn hash_on_all(cost: u32, cores: usize, time: Duration) -> Result<f64> {
 }
 
 /// Sign-ins in a second, and the latencies of validations meanwhile.
-fn flood(address: &str, tokens: &[String], rate: u32, time: Duration) -> Result<(f64, Vec<f64>)> {
+fn flood(address: &str, tokens: &[String], time: Duration) -> Result<(f64, Vec<f64>)> {
     // The queue fills first, and the flood ends after the last moment that counts.
     let from = Instant::now() + Duration::from_secs(2);
     let until = from + time;
@@ -225,7 +134,7 @@ fn flood(address: &str, tokens: &[String], rate: u32, time: Duration) -> Result<
             .map(|n| scope.spawn(move || client(n)))
             .collect();
         std::thread::sleep(from.saturating_duration_since(Instant::now()));
-        let latencies = validate(address, tokens, rate, time);
+        let latencies = validate(address, tokens, time);
         (join(clients), latencies)
     });
     let mut done: Vec<Instant> = done?.into_iter().flatten().collect();
@@ -242,8 +151,8 @@ fn flood(address: &str, tokens: &[String], rate: u32, time: Duration) -> Result<
 }
 
 /// Milliseconds from when a validation was due until it was answered, at a steady rate.
-fn validate(address: &str, tokens: &[String], rate: u32, time: Duration) -> Result<Vec<f64>> {
-    let gap = Duration::from_secs(1) * VALIDATORS / rate.max(1);
+fn validate(address: &str, tokens: &[String], time: Duration) -> Result<Vec<f64>> {
+    let gap = Duration::from_secs(1) * VALIDATORS / VALIDATIONS;
     let start = Instant::now();
     let validator = |n: u32| -> Result<Vec<f64>> {
         let mut client = Client::new(address, "");

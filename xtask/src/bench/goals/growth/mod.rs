@@ -4,10 +4,12 @@ mod fill;
 mod today;
 mod visitor;
 
-pub(super) use today::{Options as TodayOptions, today};
+pub(in crate::bench) use today::{Options as TodayOptions, today};
 
-use super::http::Client;
-use super::per_mille;
+use super::{BACKENDS, Backend, Options};
+use crate::bench::http::Client;
+use crate::bench::per_mille;
+use crate::bench::table::{Goal, Row, Sample, Unit};
 use crate::cmd::{Result, fail, run};
 use crate::servers::{Postgres, PrivateRabbit};
 use crate::system::{self, Program};
@@ -20,31 +22,10 @@ const READER: &str = "reader";
 const PASSWORD: &str = "correct horse";
 /// What the larger may take of the smaller.
 const LIMIT: f64 = 1.5;
-
-#[derive(clap::Args)]
-pub(crate) struct Options {
-    /// One database only
-    #[arg(long)]
-    only: Option<Backend>,
-    /// Sessions of the large database on PostgreSQL
-    #[arg(long, default_value_t = 10_000_000)]
-    postgres_sessions: u64,
-    /// Sessions of the large database on SQLite
-    #[arg(long, default_value_t = 1_000_000)]
-    sqlite_sessions: u64,
-    /// Interleaved measurements of each
-    #[arg(long, default_value_t = 9)]
-    rounds: usize,
-    /// Requests of one measurement
-    #[arg(long, default_value_t = 100)]
-    requests: usize,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Backend {
-    Postgres,
-    Sqlite,
-}
+/// Sessions of the large database on SQLite.
+const ON_SQLITE: u64 = 1_000_000;
+/// Requests of one measurement.
+const REQUESTS_OF_A_ROUND: usize = 100;
 
 /// How much there is.
 struct Size {
@@ -102,49 +83,14 @@ impl Size {
     }
 }
 
-pub(crate) fn growth(options: &Options) -> Result {
-    system::build(true, &["identity-service", "worksession-service"])?;
+pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for backend in [Backend::Postgres, Backend::Sqlite] {
-        if options.only.is_none_or(|only| only == backend) {
+    for backend in BACKENDS {
+        if options.wants(&format!("growth, {}", backend.name())) {
             rows.extend(measure(backend, options)?);
         }
     }
-    println!(
-        "\n{:<10} {:<34} {:>9} {:>9} {:>9} {:>9} {:>6}",
-        "database", "request", "small ms", "large ms", "small p99", "large p99", "ratio"
-    );
-    for row in &rows {
-        println!(
-            "{:<10} {:<34} {:>9.2} {:>9.2} {:>9.2} {:>9.2} {:>6.2}",
-            row.backend,
-            row.name,
-            row.small.0,
-            row.large.0,
-            row.small.1,
-            row.large.1,
-            row.ratio()
-        );
-    }
-    if rows.iter().all(|row| row.ratio() < LIMIT) {
-        Ok(())
-    } else {
-        fail(format!("some requests take {LIMIT} times as long and more"))
-    }
-}
-
-struct Row {
-    backend: &'static str,
-    name: &'static str,
-    /// Median and 99th percentile in milliseconds.
-    small: (f64, f64),
-    large: (f64, f64),
-}
-
-impl Row {
-    fn ratio(&self) -> f64 {
-        self.large.0 / self.small.0
-    }
+    Ok(rows)
 }
 
 /// The requests, `{from}`, `{to}` and `{since}` to be filled in.
@@ -185,9 +131,10 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
         Backend::Sqlite => None,
     };
     let rabbit = PrivateRabbit::installed()?;
-    let (name, all) = match backend {
-        Backend::Postgres => ("PostgreSQL", options.postgres_sessions),
-        Backend::Sqlite => ("SQLite", options.sqlite_sessions),
+    let name = backend.name();
+    let all = match backend {
+        Backend::Postgres => options.sessions,
+        Backend::Sqlite => options.sessions.min(ON_SQLITE),
     };
     let identity = identity(folder, &rabbit, None)?;
     let address = identity.address("identity")?;
@@ -237,7 +184,7 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The same request to both, in turns.
+/// The same request to both, in turns: of each round the medians.
 fn compare(
     backend: &'static str,
     name: &'static str,
@@ -245,42 +192,48 @@ fn compare(
     clients: &mut [Client],
     options: &Options,
 ) -> Result<Row> {
-    let mut times = vec![Vec::new(); clients.len()];
     let mut paths = Vec::new();
     for client in clients.iter_mut() {
         paths.push(fill_in(path, client)?);
     }
+    let mut row = Row {
+        work: format!("growth, {backend}: {name}"),
+        unit: Unit::Milliseconds,
+        against: "the same with 10,000 sessions",
+        goal: Goal::Below(LIMIT),
+        ..Row::default()
+    };
     // The first round warms both up.
     for round in 0..=options.rounds {
-        for ((client, path), times) in clients.iter_mut().zip(&paths).zip(&mut times) {
-            for _ in 0..options.requests {
-                let begun = Instant::now();
-                let (status, text) = client.send("GET", path, "")?;
-                if status != 200 {
-                    return fail(format!("{path}: {status} {text}"));
-                }
-                if round > 0 {
-                    times.push(begun.elapsed().as_secs_f64() * 1_000.0);
-                }
-            }
+        let mut of_round = Vec::new();
+        for (client, path) in clients.iter_mut().zip(&paths) {
+            of_round.push(times(client, path)?);
+        }
+        if let (true, [small, large]) = (round > 0, of_round.as_slice()) {
+            row.samples.push(Sample {
+                p50_ms: per_mille(large, 500),
+                p99_ms: per_mille(large, 990),
+                ..Sample::of(per_mille(large, 500), per_mille(small, 500))
+            });
         }
     }
-    let mut summaries = times.into_iter().map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        (per_mille(&times, 500), per_mille(&times, 990))
-    });
-    let mut next = || summaries.next().unwrap_or((f64::NAN, f64::NAN));
-    let row = Row {
-        backend,
-        name,
-        small: next(),
-        large: next(),
-    };
-    println!(
-        "{backend}: {name}: {:.2} and {:.2} ms",
-        row.small.0, row.large.0
-    );
+    println!("{backend}: {name}");
     Ok(row)
+}
+
+/// Milliseconds of a measurement's requests, sorted.
+fn times(client: &mut Client, path: &str) -> Result<Vec<f64>> {
+    let mut times = Vec::new();
+    for _ in 0..REQUESTS_OF_A_ROUND {
+        let begun = Instant::now();
+        let (status, text) = client.send("GET", path, "")?;
+        if status != 200 {
+            return fail(format!("{path}: {status} {text}"));
+        }
+        times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times)
 }
 
 /// The path with a year that ends today, and with the cursor of now.

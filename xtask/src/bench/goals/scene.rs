@@ -17,7 +17,25 @@ use tempfile::TempDir;
 /// Who sign in at the same time while a scene is set.
 const SIGNING_IN: usize = 8;
 
+/// A client of the identity service that may ask about all tokens: as the file configures it, and as it says who it is.
+const CLIENTS: &str = r#"[[identity.oauth_clients]]
+client_id = "bench"
+name = "Bench"
+client_secret = "a-secret-that-only-the-bench-knows-0001"
+introspect_any = true
+"#;
+pub(super) const CLIENT: &str =
+    "Basic YmVuY2g6YS1zZWNyZXQtdGhhdC1vbmx5LXRoZS1iZW5jaC1rbm93cy0wMDAx";
+
 const ISO: &str = "YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"";
+
+/// People who have signed in.
+pub(super) struct SignedIn {
+    pub(super) tokens: Vec<String>,
+    pub(super) refresh_tokens: Vec<String>,
+    /// The access tokens, a line each.
+    pub(super) file: PathBuf,
+}
 
 /// The identity service, and worksession-service if it is asked for.
 pub(super) struct Scene {
@@ -25,7 +43,7 @@ pub(super) struct Scene {
     programs: BTreeMap<&'static str, Program>,
     databases: BTreeMap<&'static str, String>,
     postgres: Option<Postgres>,
-    _rabbit: Option<PrivateRabbit>,
+    rabbit: Option<PrivateRabbit>,
     folder: TempDir,
 }
 
@@ -48,7 +66,7 @@ impl Scene {
             programs: BTreeMap::new(),
             databases: BTreeMap::new(),
             postgres,
-            _rabbit: needs_broker.then(PrivateRabbit::installed).transpose()?,
+            rabbit: needs_broker.then(PrivateRabbit::installed).transpose()?,
             folder,
         };
         for part in parts {
@@ -61,8 +79,13 @@ impl Scene {
         let key = |name: &str| format!("{}__{name}", part.to_uppercase());
         let binary = format!("{part}-service");
         let mut command = Command::new(system::binary(true, &binary));
+        command.arg("serve");
+        if part == "identity" {
+            let file = self.folder.path().join("identity.toml");
+            std::fs::write(&file, CLIENTS)?;
+            command.arg("--config").arg(file);
+        }
         command
-            .arg("serve")
             .envs(LOCAL_HOOKS)
             .env(key("LISTEN"), "127.0.0.1:0")
             .env(key("RATE_LIMITS__ENABLED"), "false")
@@ -77,7 +100,7 @@ impl Scene {
             command.env(key("DATABASE__URL"), &database);
             self.databases.insert(part, database);
         }
-        if let Some(rabbit) = &self._rabbit {
+        if let Some(rabbit) = &self.rabbit {
             command.env(key("BROKER__URL"), &rabbit.url);
         }
         if let Some(identity) = self.programs.get("identity") {
@@ -89,9 +112,25 @@ impl Scene {
         Ok(())
     }
 
+    /// Nobody answers where the broker was.
+    pub(super) fn kill_broker(&mut self) -> Result {
+        match &mut self.rabbit {
+            Some(rabbit) => {
+                rabbit.kill();
+                Ok(())
+            }
+            None => fail("no broker"),
+        }
+    }
+
     /// Where files of the bench may lie.
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Where the database of a service is; none on SQLite.
+    pub(super) fn database(&self, part: &str) -> Option<&str> {
+        self.databases.get(part).map(String::as_str)
     }
 
     pub(super) fn address(&self, part: &str) -> Result<&str> {
@@ -153,6 +192,12 @@ impl Scene {
         }
     }
 
+    /// Lets what runs end without a word, as if it had been given up long ago.
+    pub(super) fn end_running(&self) -> Result {
+        let given_up = "UPDATE sessions SET status = 'abandoned', ended_at = started_at WHERE status = 'running'";
+        self.rows(given_up).map(drop)
+    }
+
     /// Waits until every event is on its way, so that the relay's work is not taken for another's.
     pub(super) fn wait_told(&self) -> Result {
         let since = Instant::now();
@@ -186,11 +231,11 @@ impl Scene {
         Ok(said.lines().map(row).collect())
     }
 
-    /// So many accounts, each signed in: their access tokens, and the file that has them a line each.
-    pub(super) fn sign_in(&self, accounts: usize) -> Result<(Vec<String>, PathBuf)> {
+    /// So many accounts, each signed in.
+    pub(super) fn sign_in(&self, accounts: usize) -> Result<SignedIn> {
         let address = self.address("identity")?;
         let next = AtomicUsize::new(0);
-        let work = || -> Result<Vec<(usize, String)>> {
+        let work = || -> Result<Vec<(usize, String, String)>> {
             let (mut client, mut made) = (Client::new(address, ""), Vec::new());
             loop {
                 let n = next.fetch_add(1, Ordering::Relaxed);
@@ -203,9 +248,12 @@ impl Scene {
                 let account =
                     json!({"username": format!("bench-user-{n}"), "password": "correct horse"});
                 let pair = client.call("POST", "/api/auth/register", &account)?;
-                match pair.pointer("/access_token").and_then(Value::as_str) {
-                    Some(token) => made.push((n, token.to_owned())),
-                    None => return fail("no token"),
+                let token = |name: &str| pair.pointer(name).and_then(Value::as_str);
+                match (token("/access_token"), token("/refresh_token")) {
+                    (Some(access), Some(refresh)) => {
+                        made.push((n, access.to_owned(), refresh.to_owned()));
+                    }
+                    _ => return fail("no tokens"),
                 }
             }
         };
@@ -215,9 +263,16 @@ impl Scene {
         })?;
         let mut made: Vec<_> = made.into_iter().flatten().collect();
         made.sort();
-        let tokens: Vec<String> = made.into_iter().map(|(_, token)| token).collect();
+        let pairs = made
+            .into_iter()
+            .map(|(_, access, refresh)| (access, refresh));
+        let (tokens, refresh_tokens): (Vec<String>, Vec<String>) = pairs.unzip();
         let file = self.folder.path().join("tokens");
         std::fs::write(&file, tokens.join("\n"))?;
-        Ok((tokens, file))
+        Ok(SignedIn {
+            tokens,
+            refresh_tokens,
+            file,
+        })
     }
 }

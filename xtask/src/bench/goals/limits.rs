@@ -40,8 +40,12 @@ impl Responder {
 
     /// Requests a second.
     pub(super) fn rate(&self, tokens: &Path, time: Duration) -> Result<f64> {
-        let url = self.program.address(RESPONDER)?;
-        Ok(wrk::ask(url, tokens, time)?.rate)
+        let request = wrk::Request {
+            url: self.program.address(RESPONDER)?,
+            tokens,
+            client: None,
+        };
+        Ok(wrk::ask(&request, time)?.rate)
     }
 }
 

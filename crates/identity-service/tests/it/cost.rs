@@ -1,0 +1,96 @@
+//! What requests cost that are made all the time: statements of the database, and bytes on the wire. Not how long they
+//! take, which is `cargo xtask bench`'s.
+
+use std::time::Duration;
+
+use serde_json::json;
+use test_kit::wait_until;
+
+use crate::support::Identity;
+
+/// Statements of the requests that `work` makes, on average, once what they need is warm.
+async fn each(
+    identity: &Identity,
+    method: &str,
+    route: &str,
+    times: u64,
+    work: impl AsyncFn(),
+) -> u64 {
+    let before = identity.api.statements(method, route).await;
+    for _ in 0..times {
+        work().await;
+    }
+    let needed = identity.api.statements(method, route).await - before;
+    assert_eq!(
+        needed % times,
+        0,
+        "{method} {route}: {needed} statements of {times} requests"
+    );
+    needed / times
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_remembered_costs_no_statement_and_a_stranger_one() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let validate = async || drop(identity.validate(&ada.access).await.expect(200));
+    // Once the feed lives.
+    wait_until("a memory", Duration::from_secs(10), async || {
+        let needed = each(&identity, "GET", "/api/auth/validate", 1, validate).await;
+        (needed == 0).then_some(())
+    })
+    .await;
+    assert_eq!(
+        each(&identity, "GET", "/api/auth/validate", 20, validate).await,
+        0
+    );
+    let forgetful = Identity::start_with(|config| config.tokens.remember = false).await;
+    let bob = forgetful.register("bob").await;
+    let validate = async || drop(forgetful.validate(&bob.access).await.expect(200));
+    assert_eq!(
+        each(&forgetful, "GET", "/api/auth/validate", 20, validate).await,
+        1
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refresh_is_three_statements_and_a_sign_in_few() {
+    let identity = Identity::start().await;
+    identity.register("ada").await;
+    let login = async || drop(identity.login("ada", "correct horse").await.expect(200));
+    let needed = each(&identity, "POST", "/api/auth/login", 3, login).await;
+    assert!(needed <= 8, "{needed} statements of a sign-in");
+    let refresh = async || {
+        let pair = identity
+            .login("ada", "correct horse")
+            .await
+            .expect(200)
+            .json();
+        let token = pair["refresh_token"].as_str().unwrap().to_owned();
+        identity.refresh(&token).await.expect(200);
+    };
+    assert_eq!(
+        each(&identity, "POST", "/api/auth/refresh", 3, refresh).await,
+        3
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_validate_is_as_long_as_what_it_says() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let answer = identity.validate(&ada.access).await.expect(200);
+    assert!(answer.body.len() < 1_100, "{} bytes", answer.body.len());
+    let headers: usize = answer
+        .headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len() + 4)
+        .sum();
+    assert!(headers < 260, "{headers} bytes: {:?}", answer.headers);
+    let told = identity
+        .api
+        .post("/api/auth/validate")
+        .json(json!({}))
+        .bearer(&ada.access);
+    assert_eq!(told.send().await.expect(200).body, answer.body);
+}

@@ -1,0 +1,75 @@
+//! What the programs hold of the machine: at rest, and after they were busy.
+
+use super::scene::Scene;
+use super::{Backend, Options, startup};
+use crate::bench::table::{Goal, Row, Sample, Unit};
+use crate::bench::wrk::{self, Request};
+use crate::cmd::{Result, nap};
+use crate::system::{self, PARTS, Program};
+use std::time::Duration;
+
+/// Megabytes (10^6 bytes) of 15 and of 32 MiB.
+const IDLE: f64 = 15.7;
+const BUSY: f64 = 33.5;
+/// Until what a start needed is given back.
+const REST: Duration = Duration::from_secs(5);
+const USERS: usize = 1_000;
+
+pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = services(options)?;
+    rows.push(alone("notifier", &["notifier"], IDLE)?);
+    rows.push(alone("holdfast", &PARTS, BUSY)?);
+    Ok(rows)
+}
+
+fn row(work: String, goal: f64, mb: f64) -> Row {
+    println!("{work}: {mb:.1} MB");
+    Row {
+        work,
+        unit: Unit::Megabytes,
+        against: "resident, its program's pages included",
+        goal: Goal::AtMost(goal),
+        samples: vec![Sample::of(mb, f64::NAN)],
+        ..Row::default()
+    }
+}
+
+/// The two services on PostgreSQL, before and after a thousand people have read as fast as they could.
+fn services(options: &Options) -> Result<Vec<Row>> {
+    let parts = [
+        ("identity", "/api/auth/validate"),
+        ("worksession", "/api/user/data"),
+    ];
+    let mut scene = Scene::set(Backend::Postgres, &parts.map(|(part, _)| part), &[])?;
+    nap(REST)?;
+    let mut rows = Vec::new();
+    for (part, _) in parts {
+        let mb = system::resident_mb(scene.process(part)?)?;
+        rows.push(row(format!("memory, {part}-service, idle"), IDLE, mb));
+    }
+    let crowd = scene.sign_in(USERS)?;
+    for (part, path) in parts {
+        let url = format!("{}{path}", scene.address(part)?);
+        let request = Request {
+            url: &url,
+            tokens: &crowd.file,
+            client: None,
+        };
+        wrk::ask(&request, Duration::from_secs(options.seconds))?;
+        let mb = system::resident_mb(scene.process(part)?)?;
+        rows.push(row(format!("memory, {part}-service, after load"), BUSY, mb));
+    }
+    Ok(rows)
+}
+
+/// A program by itself, on SQLite.
+fn alone(program: &str, parts: &[&str], goal: f64) -> Result<Row> {
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let mut command = startup::serve(program, &folder.path().join("data"));
+    let mut running = Program::start(&mut command, parts, &folder.path().join("log"))?;
+    nap(REST)?;
+    let mb = system::resident_mb(running.process().id())?;
+    Ok(row(format!("memory, {program}, idle"), goal, mb))
+}

@@ -1,0 +1,105 @@
+//! From exec to ready with existing data.
+
+use super::Options;
+use crate::bench::http::Client;
+use crate::bench::table::{Goal, Row, Sample, Unit};
+use crate::cmd::{Result, fail, nap};
+use crate::servers::free_port;
+use crate::system::{self, LOCAL_HOOKS, PARTS, Program};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A program by its parts: the rows' names, what listens, and milliseconds to ready.
+const PROGRAMS: [(&str, &[&str], f64); 4] = [
+    ("identity-service", &["identity"], 30.0),
+    ("worksession-service", &["worksession"], 30.0),
+    ("notifier", &["notifier"], 30.0),
+    ("holdfast", &PARTS, 60.0),
+];
+/// A start takes a hundredth of a second: as many more of them as of other rounds make a median.
+const TIMES: usize = 3;
+
+pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (program, parts, goal_ms) in PROGRAMS {
+        let work = format!("start, {program}");
+        if options.wants(&work) {
+            rows.push(Row {
+                samples: starts(program, parts, options.rounds * TIMES)?,
+                work,
+                unit: Unit::Milliseconds,
+                against: "from exec to ready, with data of before, on SQLite",
+                goal: Goal::AtMost(goal_ms),
+                ..Row::default()
+            });
+        }
+    }
+    Ok(rows)
+}
+
+fn starts(program: &str, parts: &[&str], times: usize) -> Result<Vec<Sample>> {
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+    // The first start makes the data that the measured ones find.
+    let mut first = serve(program, &data);
+    if program == "holdfast" {
+        first.arg("--demo");
+    }
+    drop(Program::start(&mut first, parts, &log)?);
+    let mut samples = Vec::new();
+    for _ in 0..times {
+        let mut command = serve(program, &data);
+        let mut ports = Vec::new();
+        for part in parts {
+            let port = free_port()?;
+            command.env(listen(part), format!("127.0.0.1:{port}"));
+            ports.push(port);
+        }
+        let started = Instant::now();
+        let mut program = Program::spawn(&mut command, &log)?;
+        for port in ports {
+            wait_ready(port, started)?;
+        }
+        let ms = started.elapsed().as_secs_f64() * 1000.0;
+        samples.push(Sample::of(ms, f64::NAN));
+        // As a crash would: the next start finds what it left.
+        program.process().signal("KILL");
+    }
+    Ok(samples)
+}
+
+/// A program on this data folder, on ports that are free.
+pub(super) fn serve(program: &str, data: &Path) -> Command {
+    let mut command = Command::new(system::binary(true, program));
+    command.arg("serve").envs(LOCAL_HOOKS);
+    for part in PARTS {
+        command
+            .env(listen(part), "127.0.0.1:0")
+            .env(format!("{}__DATA_DIR", part.to_uppercase()), data);
+    }
+    if program == "holdfast" {
+        command.arg("--data-dir").arg(data);
+    }
+    command
+}
+
+fn listen(part: &str) -> String {
+    format!("{}__LISTEN", part.to_uppercase())
+}
+
+/// Polls `/health/ready` without a pause: the figure is the service's, not the poll's.
+fn wait_ready(port: u16, started: Instant) -> Result {
+    let mut client = Client::new(&format!("http://127.0.0.1:{port}"), "");
+    loop {
+        if matches!(client.send("GET", "/health/ready", ""), Ok((200, _))) {
+            return Ok(());
+        }
+        if started.elapsed() > Duration::from_secs(30) {
+            return fail(format!("port {port} is not ready after 30 s"));
+        }
+        nap(Duration::from_micros(500))?;
+    }
+}

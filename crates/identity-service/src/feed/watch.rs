@@ -19,7 +19,8 @@ const AT_LEAST_EVERY: Duration = Duration::from_millis(300);
 /// After so long a pause rows may have been swept unseen.
 const TOO_LONG: Duration = Duration::from_secs(60);
 
-/// The thread that reads the feed; it ends when this is stopped or dropped.
+/// The thread that reads the feed. It has ended when this is stopped or dropped: a process that is over takes the
+/// libraries down that a connection stands on.
 #[derive(Debug)]
 pub(crate) struct Watch {
     stop: mpsc::Sender<()>,
@@ -55,6 +56,9 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         let _ = self.stop.send(());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 

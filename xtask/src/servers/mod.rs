@@ -22,7 +22,8 @@ pub(crate) use rabbitmq::{PrivateRabbit, Rabbit};
 const FIRST_PORT: u32 = 18_000;
 const PORTS: u32 = 12_000;
 
-/// Where servers come from. `Auto` tries the ways in the order in which they stand here.
+/// Where servers come from. `Auto` tries the ways in the order in which they stand here; for PostgreSQL a private one
+/// before one that is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Source {
     /// The first way that works

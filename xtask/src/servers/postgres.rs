@@ -63,15 +63,17 @@ impl Postgres {
         {
             return Self::named(url);
         }
-        if source.includes(Source::Found)
-            && let Some(found) = Self::found()
-        {
-            return Ok(found);
-        }
+        // Before one that is found: making and dropping hundreds of databases takes half the time where nothing is flushed
+        // or encrypted, and nobody's server is touched.
         if source.includes(Source::Private)
             && let Some(programs) = programs()
         {
             return Self::private(&programs, &FORGETFUL);
+        }
+        if source.includes(Source::Found)
+            && let Some(found) = Self::found()
+        {
+            return Ok(found);
         }
         if source.includes(Source::Install) && apt::possible() {
             apt::install(&["postgresql"])?;

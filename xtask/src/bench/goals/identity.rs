@@ -22,13 +22,16 @@ const REFRESHES: usize = 6_000;
 /// Requests a second where a latency is told that no closed loop hides.
 const STEADY: u32 = 2_000;
 
+/// Fills the row of a name.
+type Measure = fn(String, &Options) -> Result<Row>;
+
 pub(super) fn validate(options: &Options) -> Result<Vec<Row>> {
     let mut rows = both(
         options,
         &format!("validate, {FEW} tokens"),
         |backend, work| few(backend, work, options),
     )?;
-    let others: [(String, fn(String, &Options) -> Result<Row>); 3] = [
+    let others: [(String, Measure); 3] = [
         (format!("validate, {FEW} tokens, {STEADY}/s"), steady),
         (format!("validate, {} tokens", options.tokens), many),
         ("validate, nothing remembered".to_owned(), unremembered),

@@ -112,18 +112,24 @@ pub(super) fn venv(python: &Path, name: &str, pins: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// The scripts lie beside the packages that they import: Node.js looks for these upwards from there.
 fn javascript(runtimes: &Runtimes) -> Result<PathBuf> {
-    let (copy, source) = (folder().join("javascript"), examples().join("javascript"));
+    let copy = scripts(&runtimes.npm, "javascript", &examples().join("javascript"))?;
+    std::fs::copy(envs::root().join(STRICT), copy.join("strict.js"))?;
+    Ok(copy)
+}
+
+/// A copy of a folder's files with the packages that its lock file names. The scripts lie beside what they import:
+/// Node.js looks for packages upwards from there.
+pub(super) fn scripts(npm: &Path, name: &str, source: &Path) -> Result<PathBuf> {
+    let copy = folder().join(name);
     std::fs::create_dir_all(&copy)?;
-    for entry in std::fs::read_dir(&source)? {
+    for entry in std::fs::read_dir(source)? {
         let entry = entry?;
         if entry.file_type()?.is_file() {
             std::fs::copy(entry.path(), copy.join(entry.file_name()))?;
         }
     }
-    std::fs::copy(envs::root().join(STRICT), copy.join("strict.js"))?;
-    install(&runtimes.npm, &copy)?;
+    install(npm, &copy)?;
     Ok(copy)
 }
 

@@ -132,6 +132,12 @@ pub(crate) fn python_with(name: &str, pins: &Path) -> Result<PathBuf> {
     libraries::venv(&programs::python()?, name, pins)
 }
 
+/// Node.js, and a folder kept under this name that has the files of `source` and the packages which its lock file names.
+pub(crate) fn node_with(name: &str, source: &Path) -> Result<(PathBuf, PathBuf)> {
+    let (node, npm) = programs::node()?;
+    Ok((node, libraries::scripts(&npm, name, source)?))
+}
+
 /// Where pictures of the pages are put, and what else these tests need kept between runs.
 fn folder() -> PathBuf {
     envs::target_dir().join("e2e")

@@ -73,6 +73,14 @@ pub(super) fn python() -> Result<PathBuf> {
     PYTHON.get()
 }
 
+/// Node.js, and what installs its packages.
+pub(super) fn node() -> Result<(PathBuf, PathBuf)> {
+    let mut missing = vec![&NODE, &NPM];
+    missing.retain(|wanted| wanted.find().is_none());
+    install(&missing, &[])?;
+    Ok((NODE.get()?, NPM.get()?))
+}
+
 pub(super) fn runtimes() -> Result<Runtimes> {
     let mut missing = vec![&PYTHON, &NODE, &NPM];
     missing.retain(|wanted| wanted.find().is_none());
@@ -90,7 +98,7 @@ fn install(missing: &[&Wanted], beside: &[&str]) -> Result {
     }
     let packages = missing.iter().map(|wanted| wanted.package);
     let packages: Vec<&str> = packages.chain(beside.iter().copied()).collect();
-    servers::install(&packages).context(|| "these tests need programs that are not here".to_owned())
+    servers::install(&packages).context(|| "this needs programs that are not here".to_owned())
 }
 
 impl Wanted {

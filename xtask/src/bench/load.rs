@@ -51,6 +51,16 @@ impl Outcome {
 
 /// Sends the shots over that many connections, each as soon as the one before it is answered.
 pub(super) fn drain(address: &str, shots: Vec<Shot>, connections: usize) -> Result<Outcome> {
+    drain_with("", address, shots, connections)
+}
+
+/// As [`drain`], with more header lines in each request, each ended by `\r\n`.
+pub(super) fn drain_with(
+    headers: &str,
+    address: &str,
+    shots: Vec<Shot>,
+    connections: usize,
+) -> Result<Outcome> {
     let shots = Mutex::new(shots.into_iter());
     let started = Instant::now();
     let sender = || {
@@ -60,7 +70,7 @@ pub(super) fn drain(address: &str, shots: Vec<Shot>, connections: usize) -> Resu
             let Some(shot) = next else {
                 return results;
             };
-            results.push(send(&mut client, Instant::now(), &shot));
+            results.push(send(&mut client, Instant::now(), headers, &shot));
         }
     };
     let results = std::thread::scope(|scope| {
@@ -85,7 +95,7 @@ pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Out
                 let Ok((due, shot)) = next else {
                     return results;
                 };
-                results.push(send(&mut client, due, &shot));
+                results.push(send(&mut client, due, "", &shot));
             }
         };
         let senders: Vec<_> = (0..SENDERS).map(|_| scope.spawn(sender)).collect();
@@ -106,9 +116,9 @@ pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Out
     gather(results, started.elapsed())
 }
 
-fn send(client: &mut Client, due: Instant, shot: &Shot) -> Answered {
+fn send(client: &mut Client, due: Instant, headers: &str, shot: &Shot) -> Answered {
     client.use_token(&shot.token);
-    let answer = client.send(shot.method, shot.path, &shot.body);
+    let answer = client.send_with(shot.method, shot.path, headers, &shot.body);
     let (status, body) = answer.unwrap_or_default();
     (status, body, due.elapsed().as_secs_f64() * 1000.0)
 }

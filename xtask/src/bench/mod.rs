@@ -46,6 +46,8 @@ pub(crate) enum Bench {
     Growth(goals::Options),
     /// Statements of the database that requests need
     Queries(goals::Options),
+    /// Other people's programs that do such work, by themselves
+    Peers(goals::Options),
     /// Timer starts while the chat hangs, and while RabbitMQ is down: nothing is lost
     Outage(outage::Options),
     /// A hundred thousand starts while RabbitMQ is down, and how they arrive once it is back
@@ -58,7 +60,7 @@ pub(crate) enum Bench {
 
 pub(crate) fn bench(bench: &Bench) -> Result {
     let (work, options) = match bench {
-        Bench::All(options) => return goals::goals(&goals::ALL, options),
+        Bench::All(options) => return goals::goals(&goals::all(options), options),
         Bench::Outage(options) => return outage::outage(options),
         Bench::Backlog(options) => return backlog::backlog(options),
         Bench::Today(options) => return goals::today(options),
@@ -76,6 +78,7 @@ pub(crate) fn bench(bench: &Bench) -> Result {
         Bench::Memory(options) => (Work::Memory, options),
         Bench::Growth(options) => (Work::Growth, options),
         Bench::Queries(options) => (Work::Queries, options),
+        Bench::Peers(options) => (Work::Peers, options),
     };
     goals::goals(&[work], options)
 }

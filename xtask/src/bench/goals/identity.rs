@@ -1,6 +1,7 @@
 //! Whose token is it, and the next one for an old one.
 
 use super::limits::{self, Responder};
+use super::peers::{TokenPeer, TokenServer};
 use super::scene::{CLIENT, Scene, SignedIn};
 use super::{Backend, Options, asked, both, rounds};
 use crate::bench::http::Client;
@@ -132,7 +133,7 @@ fn unremembered(work: String, options: &Options) -> Result<Row> {
 
 /// A client that asks about tokens (RFC 7662), as a gateway does for each request.
 pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
-    both(options, "introspect", |backend, work| {
+    let mut rows = both(options, "introspect", |backend, work| {
         let scene = Scene::set(backend, &["identity"], &[])?;
         let crowd = scene.sign_in(FEW)?;
         let responder = Responder::bare(size(&scene, &crowd)?, scene.folder())?;
@@ -143,6 +144,31 @@ pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
         };
         measure(row, scene, &crowd, Some(CLIENT), options, |time| {
             responder.rate(&crowd.file, time)
+        })
+    })?;
+    for (peer, goal) in [(TokenPeer::OidcProvider, 6.0), (TokenPeer::Glewlwyd, 25.0)] {
+        if options.peers {
+            rows.extend(introspect_beside(peer, goal, options)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// The same, beside somebody else's program that is asked in the same words.
+fn introspect_beside(peer: TokenPeer, goal: f64, options: &Options) -> Result<Vec<Row>> {
+    let name = format!("introspect beside {}", peer.name());
+    both(options, &name, |backend, work| {
+        let mut server = peer.serve(FEW, 0)?;
+        let scene = Scene::set(backend, &["identity"], &[])?;
+        let crowd = scene.sign_in(FEW)?;
+        let row = Row {
+            work,
+            against: peer.described(),
+            goal: Goal::AtLeast(goal),
+            ..Row::default()
+        };
+        measure(row, scene, &crowd, Some(CLIENT), options, |time| {
+            Ok(server.introspections(time)?.ours)
         })
     })
 }
@@ -186,42 +212,92 @@ fn size(scene: &Scene, crowd: &SignedIn) -> Result<usize> {
 
 /// Each token once, then its successor.
 pub(super) fn refresh(options: &Options) -> Result<Vec<Row>> {
-    both(options, "refresh", |backend, work| {
-        let mut scene = Scene::set(backend, &["identity"], &[])?;
-        let mut tokens = scene.sign_in(REFRESHES)?.refresh_tokens;
-        let process = scene.process("identity")?;
-        let mut row = Row {
+    let mut rows = both(options, "refresh", |backend, work| {
+        let row = Row {
             work,
             against: "nothing; see --peers",
             ..Row::default()
         };
-        for round in 1..=options.rounds {
-            let shots = tokens.iter().map(|token| Shot {
-                token: String::new(),
-                method: "POST",
-                path: "/api/auth/refresh",
-                body: json!({ "refresh_token": token }).to_string(),
-            });
-            let before = system::cpu_time(process)?;
-            let outcome = load::drain(scene.address("identity")?, shots.collect(), CONNECTIONS)?;
-            let used = system::cpu_time(process)? - before;
-            let mut sample = told(&outcome, 200)?;
-            sample.cpu_us = used.as_secs_f64() * 1e6 / f64::from(u32::try_from(tokens.len())?);
-            println!("{}, round {round}: {:.0}/s", row.work, sample.ours);
-            row.samples.push(sample);
-            tokens = outcome
-                .bodies
-                .iter()
-                .map(|body| {
-                    let pair: Value = serde_json::from_str(body)?;
-                    let token = pair.pointer("/refresh_token").and_then(Value::as_str);
-                    Ok(token.unwrap_or_default().to_owned())
-                })
-                .collect::<Result<_>>()?;
+        refresh_on(backend, row, None, options)
+    })?;
+    let peer = TokenPeer::OidcProvider;
+    if options.peers {
+        let name = format!("refresh beside {}", peer.name());
+        rows.extend(both(options, &name, |backend, work| {
+            let row = Row {
+                work,
+                against: peer.described(),
+                goal: Goal::AtLeast(3.0),
+                ..Row::default()
+            };
+            let server = peer.serve(0, REFRESHES)?;
+            refresh_on(backend, row, Some(server), options)
+        })?);
+    }
+    Ok(rows)
+}
+
+/// Fills in what the rounds of refreshing come to, by turns with the peer's.
+fn refresh_on(
+    backend: Backend,
+    mut row: Row,
+    mut peer: Option<TokenServer>,
+    options: &Options,
+) -> Result<Row> {
+    let mut scene = Scene::set(backend, &["identity"], &[])?;
+    let mut tokens = scene.sign_in(REFRESHES)?.refresh_tokens;
+    let process = scene.process("identity")?;
+    let words = RefreshWords {
+        path: "/api/auth/refresh",
+        headers: String::new(),
+        body: |token| json!({ "refresh_token": token }).to_string(),
+    };
+    let ours = |_| refreshed(process, scene.address("identity")?, &words, &mut tokens);
+    let limit = |_| match &mut peer {
+        Some(peer) => Ok(peer.refreshes()?.ours),
+        None => Ok(f64::NAN),
+    };
+    row.samples = rounds(&row.work, options, ours, limit)?;
+    row.rss_mb = Some(system::resident_mb(process)?);
+    Ok(row)
+}
+
+/// How a program is asked for new tokens.
+pub(super) struct RefreshWords {
+    pub(super) path: &'static str,
+    /// Each ended by `\r\n`.
+    pub(super) headers: String,
+    /// What is sent with a refresh token.
+    pub(super) body: fn(&str) -> String,
+}
+
+/// Every token once; its successor takes its place.
+pub(super) fn refreshed(
+    process: u32,
+    address: &str,
+    words: &RefreshWords,
+    tokens: &mut Vec<String>,
+) -> Result<Sample> {
+    let shots = tokens.iter().map(|token| Shot {
+        token: String::new(),
+        method: "POST",
+        path: words.path,
+        body: (words.body)(token),
+    });
+    let before = system::cpu_time(process)?;
+    let outcome = load::drain_with(&words.headers, address, shots.collect(), CONNECTIONS)?;
+    let used = system::cpu_time(process)? - before;
+    let mut sample = told(&outcome, 200)?;
+    sample.cpu_us = used.as_secs_f64() * 1e6 / f64::from(u32::try_from(tokens.len())?);
+    let successors = outcome.bodies.iter().map(|body| {
+        let pair: Value = serde_json::from_str(body)?;
+        match pair.pointer("/refresh_token").and_then(Value::as_str) {
+            Some(token) => Ok(token.to_owned()),
+            None => fail(format!("{}: no refresh token in an answer", words.path)),
         }
-        row.rss_mb = Some(system::resident_mb(process)?);
-        Ok(row)
-    })
+    });
+    *tokens = successors.collect::<Result<_>>()?;
+    Ok(sample)
 }
 
 /// The rate of a load all of which was answered well, and its latencies.

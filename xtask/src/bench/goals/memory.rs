@@ -1,5 +1,6 @@
 //! What the programs hold of the machine: at rest, and after they were busy.
 
+use super::peers::{Resident, TokenPeer};
 use super::scene::Scene;
 use super::{Backend, Options, startup};
 use crate::bench::table::{Goal, Row, Sample, Unit};
@@ -12,30 +13,36 @@ use std::time::Duration;
 const IDLE: f64 = 15.7;
 const BUSY: f64 = 33.5;
 /// Until what a start needed is given back.
-const REST: Duration = Duration::from_secs(5);
+pub(super) const REST: Duration = Duration::from_secs(5);
 const USERS: usize = 1_000;
 
 pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
-    let mut rows = services(options)?;
-    rows.push(alone("notifier", &["notifier"], IDLE)?);
-    rows.push(alone("holdfast", &PARTS, BUSY)?);
+    let peer = options.peers.then(|| TokenPeer::Glewlwyd.resident(options));
+    let peer = peer.transpose()?;
+    let mut rows = services(options, peer)?;
+    rows.push(alone("notifier", &["notifier"], IDLE, peer)?);
+    rows.push(alone("holdfast", &PARTS, BUSY, peer)?);
     Ok(rows)
 }
 
-fn row(work: String, goal: f64, mb: f64) -> Row {
+/// A row, and what the peer holds in the same state.
+fn row(work: String, goal: f64, mb: f64, peer: Option<f64>) -> Row {
     println!("{work}: {mb:.1} MB");
     Row {
         work,
         unit: Unit::Megabytes,
-        against: "resident, its program's pages included",
+        against: match peer {
+            Some(_) => "glewlwyd; resident, its program's pages included",
+            None => "resident, its program's pages included",
+        },
         goal: Goal::AtMost(goal),
-        samples: vec![Sample::of(mb, f64::NAN)],
+        samples: vec![Sample::of(mb, peer.unwrap_or(f64::NAN))],
         ..Row::default()
     }
 }
 
 /// The two services on PostgreSQL, before and after a thousand people have read as fast as they could.
-fn services(options: &Options) -> Result<Vec<Row>> {
+fn services(options: &Options, peer: Option<Resident>) -> Result<Vec<Row>> {
     let parts = [
         ("identity", "/api/auth/validate"),
         ("worksession", "/api/user/data"),
@@ -45,7 +52,8 @@ fn services(options: &Options) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (part, _) in parts {
         let mb = system::resident_mb(scene.process(part)?)?;
-        rows.push(row(format!("memory, {part}-service, idle"), IDLE, mb));
+        let work = format!("memory, {part}-service, idle");
+        rows.push(row(work, IDLE, mb, peer.map(|peer| peer.idle)));
     }
     let crowd = scene.sign_in(USERS)?;
     for (part, path) in parts {
@@ -57,13 +65,14 @@ fn services(options: &Options) -> Result<Vec<Row>> {
         };
         wrk::ask(&request, Duration::from_secs(options.seconds))?;
         let mb = system::resident_mb(scene.process(part)?)?;
-        rows.push(row(format!("memory, {part}-service, after load"), BUSY, mb));
+        let work = format!("memory, {part}-service, after load");
+        rows.push(row(work, BUSY, mb, peer.map(|peer| peer.busy)));
     }
     Ok(rows)
 }
 
 /// A program by itself, on SQLite.
-fn alone(program: &str, parts: &[&str], goal: f64) -> Result<Row> {
+fn alone(program: &str, parts: &[&str], goal: f64, peer: Option<Resident>) -> Result<Row> {
     let folder = tempfile::Builder::new()
         .prefix("holdfast-bench-")
         .tempdir()?;
@@ -71,5 +80,6 @@ fn alone(program: &str, parts: &[&str], goal: f64) -> Result<Row> {
     let mut running = Program::start(&mut command, parts, &folder.path().join("log"))?;
     nap(REST)?;
     let mb = system::resident_mb(running.process().id())?;
-    Ok(row(format!("memory, {program}, idle"), goal, mb))
+    let work = format!("memory, {program}, idle");
+    Ok(row(work, goal, mb, peer.map(|peer| peer.idle)))
 }

@@ -6,6 +6,7 @@ mod identity;
 mod limits;
 mod login;
 mod memory;
+mod peers;
 mod queries;
 mod scene;
 mod startup;
@@ -39,6 +40,9 @@ pub(crate) struct Options {
     /// Sessions of the large database on PostgreSQL
     #[arg(long, default_value_t = 10_000_000)]
     sessions: u64,
+    /// Other people's programs beside ours in the same run, installed from the registries at pinned versions
+    #[arg(long)]
+    peers: bool,
     /// Only rows whose name holds this
     #[arg(long)]
     only: Option<String>,
@@ -66,9 +70,10 @@ pub(super) enum Work {
     Memory,
     Growth,
     Queries,
+    Peers,
 }
 
-pub(super) const ALL: [Work; 13] = [
+const ALL: [Work; 13] = [
     Work::Validate,
     Work::Introspect,
     Work::Check,
@@ -83,6 +88,12 @@ pub(super) const ALL: [Work; 13] = [
     Work::Growth,
     Work::Queries,
 ];
+
+/// All work, and the peers' own rows if they are asked for.
+pub(super) fn all(options: &Options) -> Vec<Work> {
+    let peers = options.peers.then_some(Work::Peers);
+    ALL.into_iter().chain(peers).collect()
+}
 
 impl Work {
     /// The programs that it measures.
@@ -104,6 +115,7 @@ impl Work {
                 "notifier",
                 "holdfast",
             ],
+            Self::Peers => &[],
         }
     }
 
@@ -122,6 +134,7 @@ impl Work {
             Self::Memory => memory::memory(options),
             Self::Growth => growth::growth(options),
             Self::Queries => queries::queries(options),
+            Self::Peers => peers::peers(options),
         }
     }
 }
@@ -168,7 +181,7 @@ pub(super) fn goals(works: &[Work], options: &Options) -> Result {
     }
 }
 
-/// The programs, and the yardsticks beside them.
+/// The programs, and the yardsticks beside them; nothing for work that needs none of ours.
 fn build(works: &[Work]) -> Result {
     let mut programs: Vec<&str> = works
         .iter()
@@ -177,6 +190,10 @@ fn build(works: &[Work]) -> Result {
         .collect();
     programs.sort_unstable();
     programs.dedup();
+    // Without a name cargo would build them all.
+    if programs.is_empty() {
+        return Ok(());
+    }
     system::build(true, &programs)?;
     let mut yardsticks = cargo();
     yardsticks.args(["build", "--workspace", "--release"]);
@@ -221,10 +238,11 @@ fn rounds(
     for round in 1..=options.rounds {
         let mut sample = ours(time)?;
         sample.limit = limit(time)?;
-        println!(
-            "{work}, round {round}: {:.0}/s of {:.0}/s",
-            sample.ours, sample.limit
-        );
+        let beside = match sample.limit.is_nan() {
+            true => String::new(),
+            false => format!(" of {:.0}/s", sample.limit),
+        };
+        println!("{work}, round {round}: {:.0}/s{beside}", sample.ours);
         samples.push(sample);
     }
     Ok(samples)

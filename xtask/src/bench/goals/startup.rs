@@ -1,6 +1,7 @@
 //! From exec to ready with existing data.
 
 use super::Options;
+use super::peers::{Peer, TokenPeer};
 use crate::bench::http::Client;
 use crate::bench::table::{Goal, Row, Sample, Unit};
 use crate::cmd::{Result, fail, nap};
@@ -21,24 +22,34 @@ const PROGRAMS: [(&str, &[&str], f64); 4] = [
 const TIMES: usize = 3;
 
 pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
+    let rows = PROGRAMS.map(|program| (format!("start, {}", program.0), program));
+    let wanted: Vec<_> = rows
+        .into_iter()
+        .filter(|(work, _)| options.wants(work))
+        .collect();
+    let asked = options.peers && !wanted.is_empty();
+    let peer = asked.then(|| TokenPeer::Glewlwyd.prepare(0, 0));
+    let peer = peer.transpose()?;
+    let against = match peer {
+        Some(_) => "glewlwyd; from exec to ready, with data of before, on SQLite",
+        None => "from exec to ready, with data of before, on SQLite",
+    };
     let mut rows = Vec::new();
-    for (program, parts, goal_ms) in PROGRAMS {
-        let work = format!("start, {program}");
-        if options.wants(&work) {
-            rows.push(Row {
-                samples: starts(program, parts, options.rounds * TIMES)?,
-                work,
-                unit: Unit::Milliseconds,
-                against: "from exec to ready, with data of before, on SQLite",
-                goal: Goal::AtMost(goal_ms),
-                ..Row::default()
-            });
-        }
+    for (work, (program, parts, goal_ms)) in wanted {
+        rows.push(Row {
+            samples: starts(program, parts, options.rounds * TIMES, peer.as_ref())?,
+            work,
+            unit: Unit::Milliseconds,
+            against,
+            goal: Goal::AtMost(goal_ms),
+            ..Row::default()
+        });
     }
     Ok(rows)
 }
 
-fn starts(program: &str, parts: &[&str], times: usize) -> Result<Vec<Sample>> {
+/// Starts of a program, and of the peer by turns.
+fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> Result<Vec<Sample>> {
     let folder = tempfile::Builder::new()
         .prefix("holdfast-bench-")
         .tempdir()?;
@@ -61,12 +72,14 @@ fn starts(program: &str, parts: &[&str], times: usize) -> Result<Vec<Sample>> {
         let started = Instant::now();
         let mut program = Program::spawn(&mut command, &log)?;
         for port in ports {
-            wait_ready(port, started)?;
+            wait_ready(port, "/health/ready", started)?;
         }
         let ms = started.elapsed().as_secs_f64() * 1000.0;
-        samples.push(Sample::of(ms, f64::NAN));
         // As a crash would: the next start finds what it left.
         program.process().signal("KILL");
+        drop(program);
+        let beside = peer.map(Peer::start_and_end).transpose()?;
+        samples.push(Sample::of(ms, beside.unwrap_or(f64::NAN)));
     }
     Ok(samples)
 }
@@ -90,11 +103,11 @@ fn listen(part: &str) -> String {
     format!("{}__LISTEN", part.to_uppercase())
 }
 
-/// Polls `/health/ready` without a pause: the figure is the service's, not the poll's.
-fn wait_ready(port: u16, started: Instant) -> Result {
+/// Polls a path that answers 200 once all is ready, without a pause: the figure is the service's, not the poll's.
+pub(super) fn wait_ready(port: u16, path: &str, started: Instant) -> Result {
     let mut client = Client::new(&format!("http://127.0.0.1:{port}"), "");
     loop {
-        if matches!(client.send("GET", "/health/ready", ""), Ok((200, _))) {
+        if matches!(client.send("GET", path, ""), Ok((200, _))) {
             return Ok(());
         }
         if started.elapsed() > Duration::from_secs(30) {

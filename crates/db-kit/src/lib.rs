@@ -13,6 +13,7 @@ mod connection;
 mod count;
 mod error;
 pub mod inbox;
+mod lanes;
 pub mod migrations;
 pub mod outbox;
 mod pool;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::{self, PooledConnection};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connection::{Managed, Manager};
+use crate::lanes::{Lanes, Missed};
 use crate::{Backend, DatabaseUrl, Db, DbError, round_trips};
 
 /// How a [`Pool`] is made.
@@ -38,9 +38,9 @@ impl PoolOptions {
 
 /// Connections to one database, used off the async threads.
 ///
-/// A caller first gets a place in an async queue as wide as the pool, so that blocking threads never
-/// wait for each other. On SQLite writers have a queue of their own with one place: the database lets
-/// one write at a time, and a fair queue beats its busy polling.
+/// As many threads as there are connections work off one queue, so that they never wait for each other. On SQLite
+/// writers have a queue of their own with one thread: the database lets one write at a time, and a fair queue beats its
+/// busy polling.
 #[derive(Clone)]
 pub struct Pool {
     inner: Arc<Inner>,
@@ -49,8 +49,9 @@ pub struct Pool {
 struct Inner {
     pool: r2d2::Pool<Manager>,
     generation: Arc<AtomicU64>,
-    places: Arc<Semaphore>,
-    writers: Option<Arc<Semaphore>>,
+    lanes: Lanes,
+    /// On SQLite, where it is none of the others.
+    writer: Option<Lanes>,
     refused: AtomicU64,
     options: PoolOptions,
 }
@@ -88,14 +89,16 @@ impl Pool {
             .max_lifetime(None)
             .error_handler(Box::new(LogQuietly))
             .build_unchecked(manager);
-        let writers =
-            matches!(options.url.backend(), Backend::Sqlite).then(|| Arc::new(Semaphore::new(1)));
+        let size = size(&options);
+        // One connection is the writer's; where there is but one, all take turns at it.
+        let writes_apart = options.url.backend() == Backend::Sqlite && size > 1;
+        let readers = if writes_apart { size - 1 } else { size };
         Self {
             inner: Arc::new(Inner {
                 pool,
                 generation,
-                places: Arc::new(Semaphore::new(places(&options))),
-                writers,
+                lanes: Lanes::new("database", readers),
+                writer: writes_apart.then(|| Lanes::new("database writer", 1)),
                 refused: AtomicU64::new(0),
                 options,
             }),
@@ -117,10 +120,11 @@ impl Pool {
     /// How busy it is now. Callers without an async runtime are not counted.
     #[must_use]
     pub fn usage(&self) -> PoolUsage {
-        let size = places(&self.inner.options);
+        let size = size(&self.inner.options);
+        let writing = self.inner.writer.as_ref().map_or(0, Lanes::busy);
         PoolUsage {
             size,
-            in_use: size.saturating_sub(self.inner.places.available_permits()),
+            in_use: size.min(self.inner.lanes.busy() + writing),
             refused: self.inner.refused.load(Ordering::Relaxed),
         }
     }
@@ -135,8 +139,7 @@ impl Pool {
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        let place = self.place(&self.inner.places).await?;
-        self.blocking(vec![place], move |managed| work(&mut managed.db))
+        self.on(&self.inner.lanes, move |managed| work(&mut managed.db))
             .await
     }
 
@@ -150,8 +153,7 @@ impl Pool {
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        let places = self.writer_places().await?;
-        self.blocking(places, move |managed| work(&mut managed.db))
+        self.on(self.writer(), move |managed| work(&mut managed.db))
             .await
     }
 
@@ -168,8 +170,7 @@ impl Pool {
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        let places = self.writer_places().await?;
-        self.blocking(places, move |managed| transaction(managed, work))
+        self.on(self.writer(), move |managed| transaction(managed, work))
             .await
     }
 
@@ -219,39 +220,18 @@ impl Pool {
         .await
     }
 
-    async fn place(&self, queue: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, DbError> {
-        match tokio::time::timeout(
-            self.inner.options.acquire_timeout,
-            Arc::clone(queue).acquire_owned(),
-        )
-        .await
-        {
-            Ok(Ok(permit)) => Ok(permit),
-            Ok(Err(_)) | Err(_) => {
-                self.inner.refused.fetch_add(1, Ordering::Relaxed);
-                Err(DbError::Busy)
-            }
-        }
+    fn writer(&self) -> &Lanes {
+        self.inner.writer.as_ref().unwrap_or(&self.inner.lanes)
     }
 
-    /// A writer queues for the write lock before it takes a connection, so that waiting writers leave readers theirs.
-    async fn writer_places(&self) -> Result<Vec<OwnedSemaphorePermit>, DbError> {
-        let mut places = Vec::with_capacity(2);
-        if let Some(writers) = &self.inner.writers {
-            places.push(self.place(writers).await?);
-        }
-        places.push(self.place(&self.inner.places).await?);
-        Ok(places)
-    }
-
-    async fn blocking<T, E, F>(&self, places: Vec<OwnedSemaphorePermit>, work: F) -> Result<T, E>
+    async fn on<T, E, F>(&self, lanes: &Lanes, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut Managed) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
         let pool = self.clone();
-        let task = tokio::task::spawn_blocking(move || {
+        let pending = lanes.send(move || {
             let mut conn = match pool.checkout() {
                 Ok(conn) => conn,
                 Err(error) => return (Err(error.into()), 0),
@@ -259,23 +239,28 @@ impl Pool {
             let before = conn.statements();
             let outcome = work(&mut conn);
             let statements = conn.statements() - before;
-            // The connection goes back before the next caller is let in.
-            drop(conn);
-            drop(places);
             (outcome, statements)
         });
-        // The thread goes on waiting, with its connection and its places, for the server or the network to
-        // give it up; the caller does not.
-        let Ok(joined) = tokio::time::timeout(self.inner.options.answer_timeout, task).await else {
-            return Err(DbError::Unreachable("no answer in time".to_owned()).into());
-        };
-        match joined {
-            Ok((outcome, statements)) => {
+        let options = &self.inner.options;
+        // A thread goes on waiting, with its connection, for the server or the network to give it up; the caller
+        // does not.
+        let done = pending
+            .outcome(options.acquire_timeout, options.answer_timeout)
+            .await;
+        match done {
+            Ok(Ok((outcome, statements))) => {
                 round_trips::add(statements);
                 outcome
             }
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => Err(DbError::Unreachable("the runtime is stopping".to_owned()).into()),
+            Ok(Err(panic)) => std::panic::resume_unwind(panic),
+            Err(Missed::Turn) => {
+                self.inner.refused.fetch_add(1, Ordering::Relaxed);
+                Err(DbError::Busy.into())
+            }
+            Err(Missed::End) => Err(DbError::Unreachable("no answer in time".to_owned()).into()),
+            Err(Missed::Closed) => {
+                Err(DbError::Unreachable("the pool is closed".to_owned()).into())
+            }
         }
     }
 
@@ -294,11 +279,9 @@ impl Pool {
     }
 }
 
-/// How many callers are let in at once.
-fn places(options: &PoolOptions) -> usize {
-    usize::try_from(options.size)
-        .unwrap_or(usize::MAX)
-        .min(Semaphore::MAX_PERMITS)
+/// The most connections.
+fn size(options: &PoolOptions) -> usize {
+    usize::try_from(options.size).unwrap_or(usize::MAX)
 }
 
 fn transaction<T, E: From<DbError>>(

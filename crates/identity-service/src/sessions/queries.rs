@@ -1,7 +1,7 @@
 use auth_types::{AccountRole, UserId};
 use chrono::NaiveDateTime;
 use db_kit::Db;
-use diesel::dsl::max;
+use diesel::dsl::{exists, max};
 use diesel::prelude::*;
 
 use super::model::{Client, IDLE_LIFE, NewSessionRow, RefreshRow, SessionRow, SessionState};
@@ -86,16 +86,19 @@ pub(crate) fn rotate(
     client: &Client,
     now: NaiveDateTime,
 ) -> QueryResult<Option<(String, UserId)>> {
-    let active = users::table
-        .filter(users::is_active.eq(true))
-        .select(users::id);
+    // Asked of this account alone: SQLite would read all active ones first to look for it among them.
+    let is_active = exists(
+        users::table
+            .filter(users::id.eq(sessions::user_id))
+            .filter(users::is_active.eq(true)),
+    );
     let good = sessions::table
         .filter(sessions::refresh_lineage.eq(presented.lineage()))
         .filter(sessions::refresh_hash.eq(presented.hash()))
         .filter(sessions::revoked_at.is_null())
         .filter(sessions::expires_at.gt(now))
         .filter(sessions::refresh_expires_at.gt(now))
-        .filter(sessions::user_id.eq_any(active));
+        .filter(is_active);
     diesel::update(good)
         .set((
             sessions::refresh_hash.eq(successor.hash()),

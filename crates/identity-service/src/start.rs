@@ -192,7 +192,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         render_page: Some(pages::render_problem),
         metrics,
         ready: ready_check(pool, deps.broker),
-        openapi: Some(openapi()),
+        openapi: Some(openapi),
         drain: Duration::from_secs(config.drain_seconds),
     };
     let server = server::start_on(listener, options, move |cfg| {

@@ -256,7 +256,7 @@ fn server_options(
         render_page: Some(pages::render_problem),
         metrics: metrics.clone(),
         ready: start::ready_check(pool.clone(), MIGRATIONS, move || broker.report()),
-        openapi: Some(openapi::openapi()),
+        openapi: Some(openapi::openapi),
         drain: Duration::from_secs(config.drain_seconds),
     }
 }

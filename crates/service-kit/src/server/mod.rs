@@ -15,7 +15,7 @@ use actix_cors::Cors;
 use actix_web::dev::ServerHandle;
 use actix_web::http::header;
 use actix_web::middleware::{Condition, from_fn};
-use actix_web::web::{Bytes, Data, ServiceConfig};
+use actix_web::web::{Data, ServiceConfig};
 use actix_web::{App, HttpServer};
 use ipnet::IpNet;
 use sd_notify::NotifyState;
@@ -54,8 +54,8 @@ pub struct ServerOptions {
     pub metrics: Metrics,
     /// Asked by `/health/ready`.
     pub ready: ReadyCheck,
-    /// Served at `/openapi.json` and shown at `/docs`.
-    pub openapi: Option<OpenApi>,
+    /// Makes what is served at `/openapi.json` and shown at `/docs`.
+    pub openapi: Option<fn() -> OpenApi>,
     /// How long after SIGTERM requests are still accepted, so that balancers notice.
     pub drain: Duration,
 }
@@ -132,12 +132,11 @@ where
     let limits = Data::new(options.limits);
     let proxies = Data::new(TrustedProxies(options.trusted_proxies));
     let ready = Data::new(options.ready);
-    let openapi = options.openapi.map(|openapi| openapi.to_json());
-    let openapi = openapi.transpose().map_err(io::Error::other)?;
-    let (openapi, origins) = (openapi.map(Bytes::from), options.cors_origins);
+    let description = options.openapi.map(probes::Description::new).map(Data::new);
+    let origins = options.cors_origins;
     let server = HttpServer::new(move || {
         let configure = configure.clone();
-        let openapi = openapi.clone();
+        let description = description.clone();
         App::new()
             .app_data(shared.clone())
             .app_data(limits.clone())
@@ -146,7 +145,7 @@ where
             .wrap(Condition::new(!origins.is_empty(), cors(&origins)))
             .wrap(from_fn(layer::outermost))
             .configure(move |cfg| {
-                probes::routes(cfg, openapi);
+                probes::routes(cfg, description);
                 configure(cfg);
             })
             .default_service(actix_web::web::to(layer::no_such_path))

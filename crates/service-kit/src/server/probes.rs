@@ -1,5 +1,5 @@
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -7,6 +7,7 @@ use actix_web::http::header;
 use actix_web::web::{self, Bytes, Data, ServiceConfig};
 use futures_util::future::BoxFuture;
 use serde::Serialize;
+use utoipa::openapi::OpenApi;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::Shared;
@@ -30,26 +31,49 @@ pub struct ReadyReport {
 /// Asks the service whether it is ready.
 pub type ReadyCheck = Arc<dyn Fn() -> BoxFuture<'static, ReadyReport> + Send + Sync>;
 
-pub(super) fn routes(cfg: &mut ServiceConfig, openapi: Option<Bytes>) {
+pub(super) fn routes(cfg: &mut ServiceConfig, description: Option<Data<Description>>) {
     cfg.service(endpoint("/health/live").get(live))
         .service(endpoint("/health/ready").get(ready))
         .service(endpoint("/health/serving").get(serving))
         .service(endpoint("/metrics").get(metrics));
-    if let Some(openapi) = openapi {
-        cfg.app_data(Data::new(Description(openapi)))
-            .service(endpoint("/openapi.json").get(description))
+    if let Some(description) = description {
+        cfg.app_data(description)
+            .service(endpoint("/openapi.json").get(describe))
             .service(web::redirect("/docs", "/docs/"))
             .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("/openapi.json")));
     }
 }
 
-/// The API description as it is sent: one text for all workers, of which each would keep the whole tree otherwise.
-struct Description(Bytes);
+/// The API description as it is sent: one text for all workers, made when somebody first asks. Few ever do, and the tree
+/// that it is made from is the largest thing that a service would hold at its start.
+pub(super) struct Description {
+    make: fn() -> OpenApi,
+    text: OnceLock<Result<Bytes, String>>,
+}
 
-async fn description(text: Data<Description>) -> HttpResponse {
-    HttpResponse::Ok()
+impl Description {
+    pub(super) fn new(make: fn() -> OpenApi) -> Self {
+        let text = OnceLock::new();
+        Self { make, text }
+    }
+
+    fn text(&self) -> Result<Bytes, Problem> {
+        let make = || {
+            let text = (self.make)().to_json();
+            text.map(Bytes::from).map_err(|error| error.to_string())
+        };
+        self.text
+            .get_or_init(make)
+            .clone()
+            .map_err(Problem::internal)
+    }
+}
+
+async fn describe(description: Data<Description>) -> Result<HttpResponse, Problem> {
+    let text = description.text()?;
+    Ok(HttpResponse::Ok()
         .content_type("application/json")
-        .body(text.0.clone())
+        .body(text))
 }
 
 async fn live() -> HttpResponse {

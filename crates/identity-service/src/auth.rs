@@ -25,7 +25,7 @@ pub(crate) type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Error>>>>;
 #[derive(Clone)]
 pub(crate) struct CurrentUser {
     pub(crate) account: Arc<AccountRow>,
-    pub(crate) session: Arc<SessionState>,
+    pub(crate) session: SessionState,
     pub(crate) token: Arc<VerifiedToken>,
 }
 
@@ -93,20 +93,24 @@ pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error
 
 /// Verifies the request's token, then asks whether its session and account still stand. What the token may
 /// be used for is not looked at.
-pub(crate) async fn identify(req: &HttpRequest) -> Result<CurrentUser, Error> {
+async fn identify(req: &HttpRequest) -> Result<CurrentUser, Error> {
     let app = App::of(req)?;
+    identify_token(&app, bearer(req)?).await
+}
+
+/// The token that the request carries, whatever it is worth.
+pub(crate) fn bearer(req: &HttpRequest) -> Result<&str, Error> {
     let headers = req
         .headers()
         .get_all(AUTHORIZATION)
         .map(|value| value.as_bytes());
-    let token = bearer_token(headers).map_err(|error| match error {
+    bearer_token(headers).map_err(|error| match error {
         BearerError::Missing => Error::AuthenticationRequired,
         BearerError::Malformed => Error::InvalidToken,
-    })?;
-    identify_token(&app, token).await
+    })
 }
 
-/// The same for a token that did not come as a bearer.
+/// Who a token is of that did not come as a bearer, or that something else is asked of too.
 pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser, Error> {
     let token = app.tokens.verify(token, app.clock.now()).await?;
     let (session, account) = sessions::service::standing(app, &token).await?;

@@ -158,6 +158,11 @@ impl Change<'_> {
         self.told.subjects.push(Subject::Keys);
     }
 
+    /// An OAuth client is another than before, or gone.
+    pub(crate) fn client_changed(&mut self, id: &str) {
+        self.told.subjects.push(Subject::Client(id.to_owned()));
+    }
+
     /// Has a mail sent. Nothing of it but its kind is readable on the way.
     pub(crate) fn mail(&mut self, to: &str, text: MailText) -> Result<(), Error> {
         let template = text.template();

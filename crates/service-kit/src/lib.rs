@@ -6,6 +6,7 @@
 
 mod clock;
 mod problem;
+mod remembered;
 mod shutdown;
 
 pub mod cli;
@@ -25,4 +26,5 @@ pub mod tls;
 
 pub use clock::{Clock, ManualClock};
 pub use problem::{Problem, RenderPage, RenderProblem};
+pub use remembered::Remembered;
 pub use shutdown::termination;

@@ -1,29 +1,40 @@
-use std::hash::Hash;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use actix_web::web::Bytes;
 use auth_types::UserId;
 use auth_types::wire::TeamMembership;
-use moka::Equivalent;
+use chrono::{DateTime, Utc};
+use service_kit::Remembered;
+use uuid::Uuid;
 
 use super::Subject;
 use super::alive::{Alive, Moment};
 use crate::accounts::model::AccountRow;
+use crate::oauth::clients::model::OAuthClient;
 use crate::sessions::model::SessionState;
 
 /// Nothing is remembered for longer, whatever the feed says.
-const LIFE: Duration = Duration::from_secs(30);
-/// Sign-ins that are remembered; about 5 MiB when full.
-const SESSIONS: u64 = 20_000;
-/// Accounts, and accounts' teams, that are remembered.
-const USERS: u64 = 10_000;
+const LIFE: Duration = Duration::from_secs(120);
+/// Sign-ins that are remembered, some 10 MB when full.
+const SESSIONS: usize = 100_000;
+/// Accounts that are remembered, some 40 MB when full.
+const USERS: usize = 100_000;
+/// Accounts' teams that are remembered.
+const TEAMS: usize = 20_000;
+/// OAuth clients that are remembered: all that there can be.
+const CLIENTS: usize = 1_000;
+/// Answers that are kept ready: some 10 MB when full.
+const ANSWERS: usize = 10_000;
 
-/// What this process remembers of sessions, accounts and memberships while the feed lives.
+/// What this process remembers of sessions, accounts, memberships and clients while the feed lives.
 pub(crate) struct Memory {
-    sessions: Store<String, Arc<SessionState>>,
-    users: Store<UserId, Arc<AccountRow>>,
-    teams: Store<UserId, Arc<[TeamMembership]>>,
+    sessions: Remembered<Uuid, SessionState>,
+    users: Remembered<UserId, Arc<AccountRow>>,
+    teams: Remembered<UserId, Arc<[TeamMembership]>>,
+    clients: Remembered<String, Arc<OAuthClient>>,
+    answers: Remembered<Question, Arc<Answer>>,
     /// Steps up with every change that is seen. Who inserts holds it still.
     epoch: RwLock<u64>,
     /// Steps up when the signing keys are to be read again.
@@ -34,16 +45,37 @@ pub(crate) struct Memory {
 
 /// Permission to remember what is read from the database from now on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ticket(u64);
+pub(crate) struct Ticket {
+    epoch: u64,
+    given_at: Instant,
+}
+
+/// A validation, by the token's SHA-256: no token stands in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Question {
+    pub(crate) token: [u8; 32],
+    pub(crate) with_teams: bool,
+}
+
+/// The body of a validation's answer.
+struct Answer {
+    body: Bytes,
+    /// What it says is so in this time, unless something changes.
+    from: DateTime<Utc>,
+    until: DateTime<Utc>,
+    epoch: u64,
+}
 
 impl Memory {
     /// An empty memory; one that is not enabled stays so.
     pub(crate) fn new(enabled: bool) -> Self {
         Self {
             enabled,
-            sessions: Store::new(SESSIONS),
-            users: Store::new(USERS),
-            teams: Store::new(USERS),
+            sessions: Remembered::new(SESSIONS, LIFE),
+            users: Remembered::new(USERS, LIFE),
+            teams: Remembered::new(TEAMS, LIFE),
+            clients: Remembered::new(CLIENTS, LIFE),
+            answers: Remembered::new(ANSWERS, LIFE),
             epoch: RwLock::default(),
             keys: AtomicU64::new(0),
             alive: Alive::new(),
@@ -52,8 +84,12 @@ impl Memory {
 
     /// Whether what is remembered may be used now; if so, a ticket for what has to be read.
     pub(crate) fn ticket(&self) -> Option<Ticket> {
-        let usable = self.enabled && self.alive.at(Moment::now());
-        usable.then(|| Ticket(*self.epoch.read().unwrap_or_else(PoisonError::into_inner)))
+        let now = Moment::now();
+        let usable = self.enabled && self.alive.at(now);
+        usable.then(|| Ticket {
+            epoch: *self.epoch.read().unwrap_or_else(PoisonError::into_inner),
+            given_at: now.monotonic,
+        })
     }
 
     /// Whether a change would be heard of now.
@@ -61,16 +97,33 @@ impl Memory {
         self.alive.at(Moment::now())
     }
 
-    pub(crate) fn session(&self, _: Ticket, sid: &str) -> Option<Arc<SessionState>> {
-        self.sessions.get(sid)
+    pub(crate) fn session(&self, ticket: Ticket, sid: &str) -> Option<SessionState> {
+        let sid = Uuid::try_parse(sid).ok()?;
+        self.sessions.get(&sid, ticket.given_at)
     }
 
-    pub(crate) fn user(&self, _: Ticket, id: UserId) -> Option<Arc<AccountRow>> {
-        self.users.get(&id)
+    pub(crate) fn user(&self, ticket: Ticket, id: UserId) -> Option<Arc<AccountRow>> {
+        self.users.get(&id, ticket.given_at)
     }
 
-    pub(crate) fn teams(&self, _: Ticket, id: UserId) -> Option<Arc<[TeamMembership]>> {
-        self.teams.get(&id)
+    pub(crate) fn teams(&self, ticket: Ticket, id: UserId) -> Option<Arc<[TeamMembership]>> {
+        self.teams.get(&id, ticket.given_at)
+    }
+
+    pub(crate) fn client(&self, ticket: Ticket, id: &str) -> Option<Arc<OAuthClient>> {
+        self.clients.get(id, ticket.given_at)
+    }
+
+    /// The answer that was given to the same question, if nothing at all has changed since.
+    pub(crate) fn answer(
+        &self,
+        ticket: Ticket,
+        question: &Question,
+        now: DateTime<Utc>,
+    ) -> Option<Bytes> {
+        let answer = self.answers.get(question, ticket.given_at)?;
+        let holds = answer.epoch == ticket.epoch && (answer.from..answer.until).contains(&now);
+        holds.then(|| answer.body.clone())
     }
 
     /// Remembers a session and its account, unless something changed since the ticket was given: the
@@ -79,23 +132,56 @@ impl Memory {
         &self,
         ticket: Ticket,
         sid: &str,
-        session: &Arc<SessionState>,
+        session: SessionState,
         account: &Arc<AccountRow>,
     ) {
         self.if_unchanged(ticket, || {
-            self.sessions.insert(sid.to_owned(), Arc::clone(session));
-            self.users.insert(account.id, Arc::clone(account));
+            if let Ok(sid) = Uuid::try_parse(sid) {
+                self.sessions.insert(sid, session, ticket.given_at);
+            }
+            self.users
+                .insert(account.id, Arc::clone(account), ticket.given_at);
         });
     }
 
     /// Remembers an account's teams, under the same condition.
     pub(crate) fn remember_teams(&self, ticket: Ticket, id: UserId, teams: &Arc<[TeamMembership]>) {
-        self.if_unchanged(ticket, || self.teams.insert(id, Arc::clone(teams)));
+        self.if_unchanged(ticket, || {
+            self.teams.insert(id, Arc::clone(teams), ticket.given_at);
+        });
+    }
+
+    /// Remembers an OAuth client, under the same condition.
+    pub(crate) fn remember_client(&self, ticket: Ticket, client: &Arc<OAuthClient>) {
+        self.if_unchanged(ticket, || {
+            let id = client.id.clone();
+            self.clients.insert(id, Arc::clone(client), ticket.given_at);
+        });
+    }
+
+    /// Keeps an answer ready for that time, under the same condition.
+    pub(crate) fn remember_answer(
+        &self,
+        ticket: Ticket,
+        question: Question,
+        body: Bytes,
+        (from, until): (DateTime<Utc>, DateTime<Utc>),
+    ) {
+        self.if_unchanged(ticket, || {
+            let answer = Answer {
+                body,
+                from,
+                until,
+                epoch: ticket.epoch,
+            };
+            self.answers
+                .insert(question, Arc::new(answer), ticket.given_at);
+        });
     }
 
     fn if_unchanged(&self, ticket: Ticket, insert: impl FnOnce()) {
         let epoch = self.epoch.read().unwrap_or_else(PoisonError::into_inner);
-        if *epoch == ticket.0 {
+        if *epoch == ticket.epoch {
             insert();
         }
     }
@@ -109,13 +195,18 @@ impl Memory {
         *epoch += 1;
         for subject in subjects {
             match subject {
-                Subject::Session(sid) => self.sessions.forget(sid),
+                Subject::Session(sid) => {
+                    if let Ok(sid) = Uuid::try_parse(sid) {
+                        self.sessions.forget(&sid);
+                    }
+                }
                 Subject::User(id) => {
                     self.users.forget(id);
                     self.teams.forget(id);
                 }
                 Subject::Teams => self.teams.forget_all(),
                 Subject::Keys => drop(self.keys.fetch_add(1, Ordering::AcqRel)),
+                Subject::Client(id) => self.clients.forget(id.as_str()),
             }
         }
     }
@@ -127,6 +218,8 @@ impl Memory {
         self.sessions.forget_all();
         self.users.forget_all();
         self.teams.forget_all();
+        self.clients.forget_all();
+        self.answers.forget_all();
         self.keys.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -147,49 +240,6 @@ impl Memory {
     }
 }
 
-/// A bounded cache that can be emptied at once. The library's own emptying goes by the clock, and spares
-/// what was inserted at the very tick of it.
-struct Store<K, V> {
-    cache: moka::sync::Cache<K, (u64, V)>,
-    /// Counts the emptyings; what was inserted before the last one is not there any more.
-    round: AtomicU64,
-}
-
-impl<K, V> Store<K, V>
-where
-    K: Hash + Eq + Send + Sync + 'static,
-    V: Clone + Send + Sync + 'static,
-{
-    fn new(capacity: u64) -> Self {
-        Self {
-            cache: moka::sync::Cache::builder()
-                .max_capacity(capacity)
-                .time_to_live(LIFE)
-                .build(),
-            round: AtomicU64::new(0),
-        }
-    }
-
-    fn get<Q: Equivalent<K> + Hash + ?Sized>(&self, key: &Q) -> Option<V> {
-        let (round, value) = self.cache.get(key)?;
-        (round == self.round.load(Ordering::Acquire)).then_some(value)
-    }
-
-    fn insert(&self, key: K, value: V) {
-        let round = self.round.load(Ordering::Acquire);
-        self.cache.insert(key, (round, value));
-    }
-
-    fn forget<Q: Equivalent<K> + Hash + ?Sized>(&self, key: &Q) {
-        self.cache.invalidate(key);
-    }
-
-    fn forget_all(&self) {
-        self.round.fetch_add(1, Ordering::AcqRel);
-        self.cache.invalidate_all();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -197,9 +247,11 @@ mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::AtomicBool;
 
+    use chrono::TimeDelta;
+
     use super::*;
 
-    const SID: &str = "a session";
+    const SID: &str = "0b9c1f4e-8a3d-4b52-9a39-1f8d2c7e6a01";
 
     fn ada() -> UserId {
         "1".parse().unwrap()
@@ -214,8 +266,51 @@ mod tests {
 
     fn remember(memory: &Memory, ticket: Ticket) {
         let (session, account) = (SessionState::sample(), AccountRow::sample(ada()));
-        memory.remember(ticket, SID, &Arc::new(session), &Arc::new(account));
+        memory.remember(ticket, SID, session, &Arc::new(account));
         memory.remember_teams(ticket, ada(), &Arc::from([]));
+        let now = DateTime::UNIX_EPOCH;
+        let times = (now, now + TimeDelta::seconds(60));
+        memory.remember_answer(ticket, QUESTION, Bytes::from_static(b"yes"), times);
+    }
+
+    const QUESTION: Question = Question {
+        token: [1; 32],
+        with_teams: false,
+    };
+
+    fn answers(memory: &Memory, seconds: i64) -> bool {
+        let now = DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds);
+        let ticket = memory.ticket().unwrap();
+        memory.answer(ticket, &QUESTION, now).is_some()
+    }
+
+    #[test]
+    fn an_answer_is_ready_in_its_time_until_anything_changes() {
+        for subject in [
+            Subject::Session(SID.to_owned()),
+            Subject::User("2".parse().unwrap()),
+            Subject::Teams,
+            Subject::Keys,
+        ] {
+            let memory = alive();
+            remember(&memory, memory.ticket().unwrap());
+            assert!(answers(&memory, 0) && answers(&memory, 59));
+            assert!(!answers(&memory, -1) && !answers(&memory, 60));
+            let ticket = memory.ticket().unwrap();
+            let other = Question {
+                with_teams: true,
+                ..QUESTION
+            };
+            assert!(
+                memory
+                    .answer(ticket, &other, DateTime::UNIX_EPOCH)
+                    .is_none()
+            );
+            memory.forget(std::slice::from_ref(&subject));
+            assert!(!answers(&memory, 0), "{subject:?}");
+            remember(&memory, ticket);
+            assert!(!answers(&memory, 0), "read before the change");
+        }
     }
 
     /// Whether the session, the account and its teams are remembered.
@@ -235,7 +330,10 @@ mod tests {
             (Subject::User(ada()), (true, false, false)),
             (Subject::Teams, (true, true, false)),
             (Subject::Keys, (true, true, true)),
-            (Subject::Session("another".to_owned()), (true, true, true)),
+            (
+                Subject::Session("c2f7a5f0-52f1-4c41-8f53-0d9f1c0b7e02".to_owned()),
+                (true, true, true),
+            ),
         ] {
             let memory = alive();
             remember(&memory, memory.ticket().unwrap());

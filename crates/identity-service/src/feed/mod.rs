@@ -12,7 +12,7 @@ mod watch;
 
 use auth_types::UserId;
 
-pub(crate) use memory::Memory;
+pub(crate) use memory::{Memory, Question};
 pub(crate) use watch::Watch;
 
 /// What has changed.
@@ -26,6 +26,8 @@ pub(crate) enum Subject {
     Teams,
     /// The signing keys.
     Keys,
+    /// An OAuth client, by its id.
+    Client(String),
 }
 
 impl Subject {
@@ -35,12 +37,13 @@ impl Subject {
             Self::User(_) => "user",
             Self::Teams => "teams",
             Self::Keys => "keys",
+            Self::Client(_) => "client",
         }
     }
 
     fn name(&self) -> String {
         match self {
-            Self::Session(sid) => sid.clone(),
+            Self::Session(name) | Self::Client(name) => name.clone(),
             Self::User(id) => id.to_string(),
             Self::Teams | Self::Keys => String::new(),
         }
@@ -53,6 +56,7 @@ impl Subject {
             "user" => name.parse().ok().map(Self::User),
             "teams" => Some(Self::Teams),
             "keys" => Some(Self::Keys),
+            "client" => Some(Self::Client(name)),
             _ => None,
         }
     }

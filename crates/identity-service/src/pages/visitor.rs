@@ -241,7 +241,7 @@ async fn signed_in(app: &App, cookie: &str) -> Result<Option<CurrentUser>, Error
         let token = VerifiedToken::of_cookie(account.id, session_id, expires_at);
         CurrentUser {
             account: Arc::new(account),
-            session: Arc::new(session),
+            session,
             token: Arc::new(token),
         }
     }))

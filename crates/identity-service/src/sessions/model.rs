@@ -109,7 +109,7 @@ pub(crate) struct NewSessionRow<'a> {
 }
 
 /// What validation needs to know of a session.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Copy, Queryable)]
 pub(crate) struct SessionState {
     /// When somebody showed who he is, however often it was refreshed or handed over since.
     pub(crate) authenticated_at: NaiveDateTime,

@@ -1,4 +1,4 @@
-use actix_web::http::header::{HeaderValue, LOCATION, REFERRER_POLICY};
+use actix_web::http::header::{ContentType, HeaderValue, LOCATION, REFERRER_POLICY};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _, web};
 use auth_types::wire::{IdentityError, TokenPair, ValidateResponse};
@@ -193,14 +193,15 @@ async fn rotate(
     )
 )]
 async fn validate(app: Data<App>, req: HttpRequest) -> actix_web::Result<HttpResponse> {
-    let caller = auth::identify(&req)
-        .await
-        .map_err(|error| not_valid(&error))?;
     // A query that cannot be read asks for nothing: an older client must not fail over it.
     let query = web::Query::<ValidateQuery>::from_query(req.query_string())
         .map(web::Query::into_inner)
         .unwrap_or_default();
-    Ok(HttpResponse::Ok().json(service::validate(&app, &caller, query.wants_teams()).await?))
+    let told = async { service::validate(&app, auth::bearer(&req)?, query.wants_teams()).await };
+    let body = told.await.map_err(|error| not_valid(&error))?;
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(body))
 }
 
 /// The contract's `valid` field: only these errors carry it.

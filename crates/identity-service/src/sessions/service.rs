@@ -1,15 +1,19 @@
 use std::sync::Arc;
 
+use actix_web::web::Bytes;
 use auth_types::UserId;
 use auth_types::wire::{TeamMembership, TokenPair, ValidateResponse};
+use chrono::{DateTime, Utc};
+use service_kit::crypto::sha256;
 
 use super::model::{NewSession, SessionState};
 use super::queries;
 use crate::access::Access;
 use crate::accounts::model::{AccountRow, Viewer};
 use crate::app::App;
-use crate::auth::CurrentUser;
+use crate::auth::{self, CurrentUser};
 use crate::error::Error;
+use crate::feed::Question;
 use crate::teams;
 use crate::tokens::access::VerifiedToken;
 use crate::tokens::refresh::RefreshToken;
@@ -19,7 +23,7 @@ use crate::tokens::refresh::RefreshToken;
 pub(crate) async fn standing(
     app: &App,
     token: &VerifiedToken,
-) -> Result<(Arc<SessionState>, Arc<AccountRow>), Error> {
+) -> Result<(SessionState, Arc<AccountRow>), Error> {
     let ticket = app.memory.ticket();
     let known = ticket.and_then(|ticket| {
         let session = app.memory.session(ticket, &token.session_id)?;
@@ -34,12 +38,12 @@ pub(crate) async fn standing(
                 .read(move |db| Ok::<_, Error>(queries::find_session_account(db, &sid)?))
                 .await?;
             let (session, account) = found.ok_or(Error::TokenRevoked)?;
-            let found = (Arc::new(session), Arc::new(account));
+            let account = Arc::new(account);
             if let Some(ticket) = ticket {
                 app.memory
-                    .remember(ticket, &token.session_id, &found.0, &found.1);
+                    .remember(ticket, &token.session_id, session, &account);
             }
-            found
+            (session, account)
         }
     };
     if session.revoked_at.is_some() || !account.is_active || account.id != token.user_id {
@@ -72,18 +76,53 @@ async fn memberships(app: &App, user_id: UserId) -> Result<Arc<[TeamMembership]>
     Ok(teams)
 }
 
-/// Tells everything about a good token, with the account's teams if asked.
-pub(crate) async fn validate(
+/// Tells everything about a good token, with the account's teams if asked: the body of the answer, which is kept
+/// ready for who asks again.
+pub(crate) async fn validate(app: &App, token: &str, with_teams: bool) -> Result<Bytes, Error> {
+    let now = app.clock.now();
+    // Before anything is read: whatever changes from here on, nothing that is kept says otherwise.
+    let ticket = app.memory.ticket();
+    let question = Question {
+        token: sha256(token.as_bytes()),
+        with_teams,
+    };
+    if let Some(body) = ticket.and_then(|ticket| app.memory.answer(ticket, &question, now)) {
+        return Ok(body);
+    }
+    let caller = auth::identify_token(app, token).await?;
+    let answer = tell(app, &caller, with_teams, now).await?;
+    let body = serde_json::to_vec(&answer)
+        .map(Bytes::from)
+        .map_err(|error| Error::internal("the answer of validate", error))?;
+    if let Some(ticket) = ticket {
+        let times = (now, holds_until(&caller, now)?);
+        app.memory
+            .remember_answer(ticket, question, body.clone(), times);
+    }
+    Ok(body)
+}
+
+/// When what is told of a good token is no longer so by time alone.
+fn holds_until(caller: &CurrentUser, now: DateTime<Utc>) -> Result<DateTime<Utc>, Error> {
+    let token = DateTime::from_timestamp(caller.token.expires_at, 0).unwrap_or(now);
+    let session = caller.session.expires_at.and_utc();
+    let plan = caller.account.plan()?.expires_at.map(|end| end.and_utc());
+    let plan = plan.filter(|end| *end > now);
+    Ok(plan.into_iter().fold(token.min(session), DateTime::min))
+}
+
+async fn tell(
     app: &App,
     caller: &CurrentUser,
     with_teams: bool,
+    now: DateTime<Utc>,
 ) -> Result<ValidateResponse, Error> {
     let user_id = caller.account.id;
     let teams = match with_teams && caller.token.access.sees_teams() {
         true => Some(memberships(app, user_id).await?.to_vec()),
         false => None,
     };
-    let now = app.clock.now_naive();
+    let now = now.naive_utc();
     let user = caller
         .account
         .to_user(caller.of_himself(), now, &app.base_url)?;

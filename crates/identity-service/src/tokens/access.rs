@@ -16,8 +16,8 @@ use crate::error::Error;
 const TYPE: &str = "at+jwt";
 /// Replicas' clocks may differ by this much when a token is brand new.
 const NOT_BEFORE_LEEWAY_SECONDS: i64 = 30;
-/// About 5 MiB when full.
-const REMEMBERED_TOKENS: u64 = 20_000;
+/// Some 5 MB when full.
+const REMEMBERED_TOKENS: usize = 20_000;
 
 /// Issues and verifies access tokens.
 pub(crate) struct AccessTokens {
@@ -27,7 +27,7 @@ pub(crate) struct AccessTokens {
     validation: Validation,
     /// Tokens whose signature was verified, by hash: the same bytes need no second verification. Says
     /// nothing about time or revocation, which are checked at every use.
-    verified: moka::sync::Cache<[u8; 32], Remembered>,
+    verified: quick_cache::sync::Cache<[u8; 32], Remembered>,
 }
 
 /// A token, and how often the keys had changed before it was verified: a key that was removed since
@@ -66,7 +66,7 @@ impl AccessTokens {
             ttl,
             keys,
             validation,
-            verified: moka::sync::Cache::new(REMEMBERED_TOKENS),
+            verified: quick_cache::sync::Cache::new(REMEMBERED_TOKENS),
         }
     }
 
@@ -131,7 +131,7 @@ impl AccessTokens {
             None => Arc::new(self.verify_signature(token).await?),
         };
         if let Err(error) = verified.check_time(now) {
-            self.verified.invalidate(&hash);
+            self.verified.remove(&hash);
             return Err(error);
         }
         if !known {

@@ -2,26 +2,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use auth_types::UserId;
-use moka::sync::Cache;
-use service_kit::Clock;
+use service_kit::{Clock, Remembered};
 
 use super::CurrentUser;
 
 /// Answers remembered at most; each is a few hundred bytes.
-const REMEMBERED: u64 = 100_000;
+const REMEMBERED: usize = 100_000;
 
 /// Good answers, by the SHA-256 of the token, so that no token stands in memory.
-#[derive(Clone)]
 pub(super) struct Memory {
-    answers: Cache<[u8; 32], Remembered>,
+    answers: Remembered<[u8; 32], Answer>,
     /// When the identity service last said that something about a user is no longer as it was. What was
     /// asked before is not used, answers that were on their way then included.
-    changes: Cache<UserId, Instant>,
-    life: Duration,
+    changes: Remembered<UserId, Instant>,
 }
 
 #[derive(Clone)]
-struct Remembered {
+struct Answer {
     user: Arc<CurrentUser>,
     asked: Instant,
 }
@@ -30,39 +27,33 @@ impl Memory {
     /// One whose answers serve for `life`.
     pub(super) fn new(life: Duration) -> Self {
         Self {
-            answers: Cache::builder()
-                .max_capacity(REMEMBERED)
-                .time_to_live(life)
-                .build(),
+            answers: Remembered::new(REMEMBERED, life),
             // Whatever was asked before is too old by then.
-            changes: Cache::builder()
-                .max_capacity(REMEMBERED)
-                .time_to_live(life * 2)
-                .build(),
-            life,
+            changes: Remembered::new(REMEMBERED, life * 2),
         }
     }
 
     /// The answer for the token, if it may still be used.
     pub(super) fn find(&self, key: &[u8; 32], clock: &Clock) -> Option<Arc<CurrentUser>> {
-        let remembered = self.answers.get(key)?;
-        let fresh = remembered.asked.elapsed() < self.life
-            && clock.now() < remembered.user.token_expires_at
+        let now = Instant::now();
+        let answer = self.answers.get(key, now)?;
+        let fresh = clock.now() < answer.user.token_expires_at
             && self
                 .changes
-                .get(&remembered.user.id)
-                .is_none_or(|changed| changed < remembered.asked);
-        fresh.then_some(remembered.user)
+                .get(&answer.user.id, now)
+                .is_none_or(|changed| changed < answer.asked);
+        fresh.then_some(answer.user)
     }
 
     /// Remembers an answer. It is as old as its question: what was revoked in between must not be carried longer.
     pub(super) fn keep(&self, key: [u8; 32], user: Arc<CurrentUser>, asked: Instant) {
-        self.answers.insert(key, Remembered { user, asked });
+        self.answers.insert(key, Answer { user, asked }, asked);
     }
 
     /// Uses no answer about this user that was asked for until now.
     pub(super) fn forget(&self, user: UserId) {
-        self.changes.insert(user, Instant::now());
+        let now = Instant::now();
+        self.changes.insert(user, now, now);
     }
 }
 

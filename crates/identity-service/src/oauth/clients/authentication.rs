@@ -1,12 +1,14 @@
 //! How a client shows who it is (RFC 6749 section 2.3).
 
+use std::sync::Arc;
+
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use url::form_urlencoded;
 
 use super::model::OAuthClient;
-use super::service::find_client;
+use super::service::known_client;
 use crate::app::App;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
@@ -33,10 +35,10 @@ pub(crate) async fn authenticate(
     headers: &HeaderMap,
     form: &OAuthForm,
     origin: &Origin,
-) -> Result<OAuthClient, OAuthError> {
+) -> Result<Arc<OAuthClient>, OAuthError> {
     let presented = presented(headers, form)?;
     let found = match presented.id.len() {
-        1..=MAX_ID_CHARS => find_client(app, &presented.id).await?,
+        1..=MAX_ID_CHARS => known_client(app, &presented.id).await?,
         _ => None,
     };
     if let Some(client) = found.filter(|client| presented.is(client)) {

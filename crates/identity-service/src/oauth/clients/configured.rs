@@ -67,6 +67,7 @@ fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool
     }
     row.updated_at = now;
     queries::upsert(change.db, &row)?;
+    change.client_changed(&row.id);
     let action = match &before {
         Some(_) => Action::ClientChanged,
         None => Action::ClientCreated,

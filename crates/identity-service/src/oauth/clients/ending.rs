@@ -23,6 +23,7 @@ pub(crate) fn delete(change: &mut Change<'_>, id: &str) -> Result<bool, Error> {
     if !queries::delete(change.db, id)? {
         return Ok(false);
     }
+    change.client_changed(id);
     change.audit(&Entry::new(Action::ClientDeleted).details(json!({ "client_id": id })))?;
     Ok(true)
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use service_kit::crypto::random_token;
@@ -30,6 +32,19 @@ pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClien
         .read(move |db| Ok::<_, Error>(queries::find(db, &id)?))
         .await?;
     row.map(OAuthClient::try_from).transpose()
+}
+
+/// The same for who asks all the time, from memory while the change feed lives.
+pub(super) async fn known_client(app: &App, id: &str) -> Result<Option<Arc<OAuthClient>>, Error> {
+    let ticket = app.memory.ticket();
+    if let Some(client) = ticket.and_then(|ticket| app.memory.client(ticket, id)) {
+        return Ok(Some(client));
+    }
+    let client = find_client(app, id).await?.map(Arc::new);
+    if let (Some(ticket), Some(client)) = (ticket, &client) {
+        app.memory.remember_client(ticket, client);
+    }
+    Ok(client)
 }
 
 /// The client of this id, for who administers it.
@@ -103,6 +118,7 @@ pub(crate) async fn rotate_secret(
             if !queries::replace_secret(change.db, &id, &hash, change.now.naive_utc())? {
                 return Err(Error::ClientNotFound);
             }
+            change.client_changed(&id);
             let details = json!({ "client_id": id });
             change.audit(&Entry::new(Action::ClientSecretRotated).details(details))?;
             queries::find(change.db, &id)?.ok_or(Error::ClientNotFound)

@@ -2,7 +2,8 @@
 
 use crate::cmd::{Result, cargo, fail, interrupted, output, run};
 use crate::{
-    config_reference, e2e, envs, kubernetes, licences, observe, servers, suite, systemd, tidy,
+    config_reference, e2e, envs, instructions, kubernetes, licences, observe, servers, suite,
+    systemd, tidy,
 };
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -63,6 +64,7 @@ pub(crate) fn ci(options: &Options) -> Result {
         })?;
         // With the programs that the tests have built.
         report.step("settings", kubernetes::settings)?;
+        report.step("instructions", instructions::check)?;
         report.step("e2e", || e2e::e2e(&e2e::Options::whole()))?;
         report.step("containers", containers)?;
         if FAULTS {

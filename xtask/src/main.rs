@@ -16,6 +16,7 @@ mod e2e;
 mod envs;
 mod events;
 mod http;
+mod instructions;
 mod kubernetes;
 mod licences;
 mod observe;
@@ -77,6 +78,8 @@ enum Task {
     Config(config_reference::Options),
     /// Compare docs/events with the types of the events
     Events(events::Options),
+    /// Count the instructions of a validation, and compare them with what is written down
+    Instructions,
     /// Measure the release build
     #[command(subcommand)]
     Bench(bench::Bench),
@@ -97,6 +100,7 @@ fn main() -> ExitCode {
         Task::Sbom(options) => sbom::sbom(&options),
         Task::Kubernetes(options) => kubernetes::kubernetes(&options),
         Task::Systemd => systemd::check(),
+        Task::Instructions => instructions::check(),
         Task::Bench(bench) => bench::bench(&bench),
         Task::Config(options) => config_reference::config(&options),
         Task::Events(options) => events::events(&options),

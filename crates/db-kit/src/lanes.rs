@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn Any + Send>>;
 /// A queue and its threads, which are started as they are needed.
 pub(crate) struct Lanes {
     queue: Arc<Queue>,
+    /// Pieces of work that wait or are being done.
+    busy: Arc<AtomicUsize>,
     name: &'static str,
     most: usize,
 }
@@ -79,15 +81,15 @@ impl Lanes {
     pub(crate) fn new(name: &'static str, most: usize) -> Self {
         Self {
             queue: Arc::default(),
+            busy: Arc::default(),
             name,
             most: most.max(1),
         }
     }
 
-    /// Pieces of work that are done now, or wait.
+    /// Pieces of work that wait or are being done.
     pub(crate) fn busy(&self) -> usize {
-        let state = self.queue.state();
-        state.threads - state.idle + state.jobs.len()
+        self.busy.load(Ordering::Acquire)
     }
 
     /// Has `work` done by the next thread that is free.
@@ -97,11 +99,17 @@ impl Lanes {
     ) -> Pending<T> {
         let (answer, outcome) = oneshot::channel();
         let ticket = Ticket::default();
-        let turn = ticket.clone();
+        let (turn, busy) = (ticket.clone(), Arc::clone(&self.busy));
+        self.busy.fetch_add(1, Ordering::AcqRel);
         self.push(Box::new(move || {
-            if turn.becomes(BEGUN) {
+            let outcome = turn
+                .becomes(BEGUN)
+                .then(|| catch_unwind(AssertUnwindSafe(work)));
+            // Before anybody hears of it: whoever looks then sees that it is over.
+            busy.fetch_sub(1, Ordering::AcqRel);
+            if let Some(outcome) = outcome {
                 // Whoever asked may have gone; what is done is done.
-                let _ = answer.send(catch_unwind(AssertUnwindSafe(work)));
+                let _ = answer.send(outcome);
             }
         }));
         Pending { ticket, outcome }

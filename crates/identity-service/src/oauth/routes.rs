@@ -4,7 +4,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use auth_types::wire::IdentityError;
 use service_kit::http::endpoint;
 
-use super::clients::service::authenticate;
+use super::clients::service::{authenticate, authenticate_known};
 use super::error::OAuthError;
 use super::form::OAuthForm;
 use super::introspection::{self, IntrospectionResponse};
@@ -80,7 +80,7 @@ async fn introspect(
     form: OAuthForm,
     origin: Origin,
 ) -> Result<HttpResponse, OAuthError> {
-    let client = authenticate(&app, req.headers(), &form, &origin).await?;
+    let client = authenticate_known(&app, req.headers(), &form, &origin).await?;
     if client.is_public() {
         // Section 2.1: anybody could look for good tokens in its name.
         return Err(OAuthError::InvalidClient);

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use url::form_urlencoded;
 
 use super::model::OAuthClient;
-use super::service::known_client;
+use super::service::{find_client, known_client};
 use crate::app::App;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
@@ -35,17 +35,49 @@ pub(crate) async fn authenticate(
     headers: &HeaderMap,
     form: &OAuthForm,
     origin: &Origin,
+) -> Result<OAuthClient, OAuthError> {
+    let presented = presented(headers, form)?;
+    match registered(app, &presented).await? {
+        Some(client) => Ok(client),
+        None => refuse(app, &presented, origin),
+    }
+}
+
+/// The same for requests that come all the time and give nothing away that lasts: a client that is remembered counts, so
+/// that what another process changed of it holds here within a second.
+pub(crate) async fn authenticate_known(
+    app: &App,
+    headers: &HeaderMap,
+    form: &OAuthForm,
+    origin: &Origin,
 ) -> Result<Arc<OAuthClient>, OAuthError> {
     let presented = presented(headers, form)?;
-    let found = match presented.id.len() {
-        1..=MAX_ID_CHARS => known_client(app, &presented.id).await?,
-        _ => None,
-    };
-    if let Some(client) = found.filter(|client| presented.is(client)) {
-        // Whatever others have tried: ids are public, and a secret is too long to be guessed. Were failures asked first,
-        // anybody could keep a client behind the same address from its work.
+    if let Some(client) = known_client(app, &presented.id).filter(|client| presented.is(client)) {
         return Ok(client);
     }
+    // What is remembered may be older than the secret: nobody is refused for it.
+    let ticket = app.memory.ticket();
+    let Some(client) = registered(app, &presented).await?.map(Arc::new) else {
+        return refuse(app, &presented, origin);
+    };
+    if let Some(ticket) = ticket {
+        app.memory.remember_client(ticket, &client);
+    }
+    Ok(client)
+}
+
+/// The client that was presented, if it is registered and is who it says.
+async fn registered(app: &App, presented: &Presented) -> Result<Option<OAuthClient>, OAuthError> {
+    let found = match presented.id.len() {
+        1..=MAX_ID_CHARS => find_client(app, &presented.id).await?,
+        _ => None,
+    };
+    // Whatever others have tried: ids are public, and a secret is too long to be guessed. Were failures asked first,
+    // anybody could keep a client behind the same address from its work.
+    Ok(found.filter(|client| presented.is(client)))
+}
+
+fn refuse<T>(app: &App, presented: &Presented, origin: &Origin) -> Result<T, OAuthError> {
     let now = app.clock.now();
     app.limits
         .check_client(origin.address, &presented.id, now)?;

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::origin::Origin;
 use crate::tokens::SigningAlgorithm;
 
-pub(crate) use super::authentication::authenticate;
+pub(crate) use super::authentication::{authenticate, authenticate_known};
 
 /// An installation has no more clients than this; lists show them all.
 const MAX_CLIENTS: u16 = 1_000;
@@ -34,17 +34,9 @@ pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClien
     row.map(OAuthClient::try_from).transpose()
 }
 
-/// The same for who asks all the time, from memory while the change feed lives.
-pub(super) async fn known_client(app: &App, id: &str) -> Result<Option<Arc<OAuthClient>>, Error> {
-    let ticket = app.memory.ticket();
-    if let Some(client) = ticket.and_then(|ticket| app.memory.client(ticket, id)) {
-        return Ok(Some(client));
-    }
-    let client = find_client(app, id).await?.map(Arc::new);
-    if let (Some(ticket), Some(client)) = (ticket, &client) {
-        app.memory.remember_client(ticket, client);
-    }
-    Ok(client)
+/// The client of this id, if it is remembered.
+pub(super) fn known_client(app: &App, id: &str) -> Option<Arc<OAuthClient>> {
+    app.memory.client(app.memory.ticket()?, id)
 }
 
 /// The client of this id, for who administers it.

@@ -91,8 +91,14 @@ fn counted(name: &str, folder: &Path) -> Command {
     let mut command = Command::new("valgrind");
     command
         .args(["--quiet", "--tool=callgrind"])
+        .arg(door(folder))
         .arg(format!("--callgrind-out-file={}", counts(name, folder)));
     command
+}
+
+/// Where callgrind is told what to do: what it leaves there goes with the folder.
+fn door(folder: &Path) -> String {
+    format!("--vgdb-prefix={}", folder.join("vgdb").display())
 }
 
 fn counts(name: &str, folder: &Path) -> String {
@@ -118,9 +124,12 @@ fn each(
         Ok(())
     };
     ask(WARM)?;
-    output(Command::new("callgrind_control").args(["--zero", &process]))?;
+    let tell = |what: &str| {
+        output(Command::new("callgrind_control").args([&door(folder), what, &process]))
+    };
+    tell("--zero")?;
     ask(REQUESTS)?;
-    output(Command::new("callgrind_control").args(["--dump", &process]))?;
+    tell("--dump")?;
     let dump = format!("{}.1", counts(name, folder));
     let total = total(Path::new(&dump))?;
     Ok(total / f64::from(REQUESTS))

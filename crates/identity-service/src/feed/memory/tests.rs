@@ -1,0 +1,192 @@
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Barrier;
+use std::sync::atomic::AtomicBool;
+
+use chrono::TimeDelta;
+
+use super::*;
+
+const SID: &str = "0b9c1f4e-8a3d-4b52-9a39-1f8d2c7e6a01";
+
+fn ada() -> UserId {
+    "1".parse().unwrap()
+}
+
+/// A memory whose feed has just been heard.
+fn alive() -> Memory {
+    let memory = Memory::new(true);
+    memory.caught_up_at(Moment::now());
+    memory
+}
+
+fn remember(memory: &Memory, ticket: Ticket) {
+    let (session, account) = (SessionState::sample(), AccountRow::sample(ada()));
+    memory.remember(ticket, SID, session, &Arc::new(account));
+    memory.remember_teams(ticket, ada(), &Arc::from([]));
+    let now = DateTime::UNIX_EPOCH;
+    let times = (now, now + TimeDelta::seconds(60));
+    memory.remember_answer(ticket, QUESTION, Bytes::from_static(b"yes"), times);
+}
+
+const QUESTION: Question = Question {
+    token: [1; 32],
+    with_teams: false,
+};
+
+fn answers(memory: &Memory, seconds: i64) -> bool {
+    let now = DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds);
+    let ticket = memory.ticket().unwrap();
+    memory.answer(ticket, &QUESTION, now).is_some()
+}
+
+#[test]
+fn an_answer_is_ready_in_its_time_until_anything_changes() {
+    for subject in [
+        Subject::Session(SID.to_owned()),
+        Subject::User("2".parse().unwrap()),
+        Subject::Teams,
+        Subject::Keys,
+    ] {
+        let memory = alive();
+        remember(&memory, memory.ticket().unwrap());
+        assert!(answers(&memory, 0) && answers(&memory, 59));
+        assert!(!answers(&memory, -1) && !answers(&memory, 60));
+        let ticket = memory.ticket().unwrap();
+        let other = Question {
+            with_teams: true,
+            ..QUESTION
+        };
+        assert!(
+            memory
+                .answer(ticket, &other, DateTime::UNIX_EPOCH)
+                .is_none()
+        );
+        memory.forget(std::slice::from_ref(&subject));
+        assert!(!answers(&memory, 0), "{subject:?}");
+        remember(&memory, ticket);
+        assert!(!answers(&memory, 0), "read before the change");
+    }
+}
+
+/// Whether the session, the account and its teams are remembered.
+fn known(memory: &Memory) -> (bool, bool, bool) {
+    let ticket = memory.ticket().unwrap();
+    (
+        memory.session(ticket, SID).is_some(),
+        memory.user(ticket, ada()).is_some(),
+        memory.teams(ticket, ada()).is_some(),
+    )
+}
+
+#[test]
+fn what_is_remembered_is_there_until_its_subject_changes() {
+    for (subject, left) in [
+        (Subject::Session(SID.to_owned()), (false, true, true)),
+        (Subject::User(ada()), (true, false, false)),
+        (Subject::Teams, (true, true, false)),
+        (Subject::Keys, (true, true, true)),
+        (
+            Subject::Session("c2f7a5f0-52f1-4c41-8f53-0d9f1c0b7e02".to_owned()),
+            (true, true, true),
+        ),
+    ] {
+        let memory = alive();
+        remember(&memory, memory.ticket().unwrap());
+        assert_eq!(known(&memory), (true, true, true));
+        memory.forget(std::slice::from_ref(&subject));
+        assert_eq!(known(&memory), left, "{subject:?}");
+    }
+}
+
+#[test]
+fn a_change_between_the_read_and_the_insert_is_never_remembered() {
+    // Of the very subject, of another one, of everything, and an outage: the row may be older than any.
+    let changes: [fn(&Memory); 4] = [
+        |memory| memory.forget(&[Subject::Session(SID.to_owned())]),
+        |memory| memory.forget(&[Subject::Teams]),
+        Memory::forget_all,
+        |memory| {
+            memory.feed_is_down();
+            memory.caught_up_at(Moment::now());
+        },
+    ];
+    for change in changes {
+        let memory = alive();
+        let ticket = memory.ticket().unwrap();
+        change(&memory);
+        remember(&memory, ticket);
+        assert_eq!(known(&memory), (false, false, false));
+        remember(&memory, memory.ticket().unwrap());
+        assert_eq!(known(&memory), (true, true, true));
+    }
+}
+
+#[test]
+fn nothing_survives_an_emptying_even_at_the_same_tick_of_the_clock() {
+    let memory = alive();
+    for _ in 0..2_000 {
+        memory.caught_up_at(Moment::now());
+        remember(&memory, memory.ticket().unwrap());
+        memory.forget_all();
+        assert_eq!(known(&memory), (false, false, false));
+    }
+    remember(&memory, memory.ticket().unwrap());
+    memory.forget(&[Subject::Teams]);
+    remember(&memory, memory.ticket().unwrap());
+    assert_eq!(known(&memory), (true, true, true));
+}
+
+#[test]
+fn a_memory_whose_feed_is_silent_or_down_is_not_asked() {
+    let memory = Memory::new(true);
+    assert!(memory.ticket().is_none());
+    memory.caught_up_at(Moment::now());
+    remember(&memory, memory.ticket().unwrap());
+    memory.feed_is_down();
+    assert!(memory.ticket().is_none());
+    memory.caught_up_at(Moment::now());
+    assert_eq!(known(&memory), (false, false, false));
+
+    let switched_off = Memory::new(false);
+    switched_off.caught_up_at(Moment::now());
+    assert!(switched_off.ticket().is_none());
+}
+
+#[test]
+fn each_change_of_the_signing_keys_counts() {
+    let memory = alive();
+    let before = memory.keys_generation();
+    memory.forget(&[Subject::Keys]);
+    assert_eq!(memory.keys_generation(), before + 1);
+    memory.forget_all();
+    assert_eq!(memory.keys_generation(), before + 2);
+}
+
+#[test]
+fn readers_that_race_a_revocation_leave_nothing_of_before_it() {
+    let memory = alive();
+    // What the database says: revoked or not.
+    let revoked = AtomicBool::new(false);
+    for _ in 0..200 {
+        memory.forget_all();
+        memory.caught_up_at(Moment::now());
+        revoked.store(false, Ordering::SeqCst);
+        let together = Barrier::new(4);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    together.wait();
+                    let ticket = memory.ticket().unwrap();
+                    if !revoked.load(Ordering::SeqCst) {
+                        remember(&memory, ticket);
+                    }
+                });
+            }
+            together.wait();
+            revoked.store(true, Ordering::SeqCst);
+            memory.forget(&[Subject::Session(SID.to_owned())]);
+        });
+        assert!(!known(&memory).0, "a row of before the revocation was kept");
+    }
+}

@@ -28,6 +28,15 @@ impl From<DieselError> for DbError {
 }
 
 impl DbError {
+    /// The same, for another one who waited for what failed: it passes.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Busy => Self::Busy,
+            Self::Unreachable(reason) => Self::Unreachable(reason.clone()),
+            Self::Query(error) => Self::Unreachable(error.to_string()),
+        }
+    }
+
     /// Whether the same work would fail again and again; everything else (a full disk, a server that
     /// restarts) passes.
     #[must_use]

@@ -45,13 +45,18 @@ struct State {
 
 /// Whether a piece of work has begun, or is not to begin any more.
 #[derive(Clone, Default)]
-struct Ticket(Arc<AtomicU8>);
+pub(crate) struct Ticket(Arc<AtomicU8>);
 
 const WAITS: u8 = 0;
 const BEGUN: u8 = 1;
 const GIVEN_UP: u8 = 2;
 
 impl Ticket {
+    /// Whether somebody still waits for it; from then on it is under way.
+    pub(crate) fn begins(&self) -> bool {
+        self.becomes(BEGUN)
+    }
+
     /// Moves on from waiting; false when somebody else did so before.
     fn becomes(&self, what: u8) -> bool {
         self.0
@@ -97,27 +102,25 @@ impl Lanes {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Pending<T> {
-        let (answer, outcome) = oneshot::channel();
-        let ticket = Ticket::default();
-        let (turn, busy) = (ticket.clone(), Arc::clone(&self.busy));
+        let (answer, pending) = Pending::new();
+        let (turn, busy) = (pending.ticket(), Arc::clone(&self.busy));
         self.busy.fetch_add(1, Ordering::AcqRel);
-        self.push(Box::new(move || {
-            let outcome = turn
-                .becomes(BEGUN)
-                .then(|| catch_unwind(AssertUnwindSafe(work)));
+        self.run(move || {
+            let outcome = turn.begins().then(|| catch_unwind(AssertUnwindSafe(work)));
             // Before anybody hears of it: whoever looks then sees that it is over.
             busy.fetch_sub(1, Ordering::AcqRel);
             if let Some(outcome) = outcome {
                 // Whoever asked may have gone; what is done is done.
                 let _ = answer.send(outcome);
             }
-        }));
-        Pending { ticket, outcome }
+        });
+        pending
     }
 
-    fn push(&self, job: Job) {
+    /// Has `job`, which does not panic, done by the next thread that is free.
+    pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) {
         let mut state = self.queue.state();
-        state.jobs.push_back(job);
+        state.jobs.push_back(Box::new(job));
         if state.idle >= state.jobs.len() {
             drop(state);
             self.queue.news.notify_one();
@@ -181,6 +184,18 @@ impl Queue {
 }
 
 impl<T> Pending<T> {
+    /// A piece of work, and who is to tell what it came to.
+    pub(crate) fn new() -> (oneshot::Sender<Outcome<T>>, Self) {
+        let (answer, outcome) = oneshot::channel();
+        let ticket = Ticket::default();
+        (answer, Self { ticket, outcome })
+    }
+
+    /// What says whether it has begun.
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.ticket.clone()
+    }
+
     /// Waits until it is done: for so long until it begins, and for so long altogether.
     pub(crate) async fn outcome(
         mut self,

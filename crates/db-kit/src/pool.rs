@@ -2,11 +2,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::{self, PooledConnection};
 
 use crate::connection::{Managed, Manager};
-use crate::lanes::{Lanes, Missed};
+use crate::gather::Gather;
+use crate::group::{Kind, Writer, transaction};
+use crate::lanes::{Lanes, Missed, Pending};
 use crate::{Backend, DatabaseUrl, Db, DbError, round_trips};
 
 /// How a [`Pool`] is made.
@@ -40,7 +41,8 @@ impl PoolOptions {
 ///
 /// As many threads as there are connections work off one queue, so that they never wait for each other. On SQLite
 /// writers have a queue of their own with one thread: the database lets one write at a time, and a fair queue beats its
-/// busy polling.
+/// busy polling. Those that wait there share a commit; each is still all or nothing, and none is told of what it wrote
+/// before that is on the disk.
 #[derive(Clone)]
 pub struct Pool {
     inner: Arc<Inner>,
@@ -51,7 +53,7 @@ struct Inner {
     generation: Arc<AtomicU64>,
     lanes: Lanes,
     /// On SQLite, where it is none of the others.
-    writer: Option<Lanes>,
+    writer: Option<Writer>,
     refused: AtomicU64,
     options: PoolOptions,
 }
@@ -98,7 +100,7 @@ impl Pool {
                 pool,
                 generation,
                 lanes: Lanes::new("database", readers),
-                writer: writes_apart.then(|| Lanes::new("database writer", 1)),
+                writer: writes_apart.then(Writer::new),
                 refused: AtomicU64::new(0),
                 options,
             }),
@@ -121,7 +123,7 @@ impl Pool {
     #[must_use]
     pub fn usage(&self) -> PoolUsage {
         let size = size(&self.inner.options);
-        let writing = self.inner.writer.as_ref().map_or(0, Lanes::busy);
+        let writing = self.inner.writer.as_ref().map_or(0, Writer::busy);
         PoolUsage {
             size,
             in_use: size.min(self.inner.lanes.busy() + writing),
@@ -139,8 +141,16 @@ impl Pool {
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        self.on(&self.inner.lanes, move |managed| work(&mut managed.db))
-            .await
+        self.on(move |managed| work(&mut managed.db)).await
+    }
+
+    /// A kind of read that is done as one for all who ask for it at the same time.
+    #[must_use]
+    pub fn gather<K: Send + 'static, V: Send + 'static>(
+        &self,
+        read: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
+    ) -> Gather<K, V> {
+        Gather::new(self.clone(), read)
     }
 
     /// Runs one writing statement by itself: it commits on its own, in one round trip.
@@ -153,14 +163,10 @@ impl Pool {
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        self.on(self.writer(), move |managed| work(&mut managed.db))
-            .await
+        self.write(Kind::Statement, work).await
     }
 
     /// Runs a transaction that may write: committed when the closure returns `Ok`, rolled back on `Err`.
-    ///
-    /// SQLite takes the write lock at once (`BEGIN IMMEDIATE`): a transaction that reads first and
-    /// writes later would fail as soon as another one wrote in between.
     ///
     /// # Errors
     /// What the closure returns, or a [`DbError`] of beginning or committing.
@@ -170,8 +176,7 @@ impl Pool {
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        self.on(self.writer(), move |managed| transaction(managed, work))
-            .await
+        self.write(Kind::Transaction, work).await
     }
 
     /// [`Pool::read`] for callers that have no async runtime, such as admin commands.
@@ -220,27 +225,55 @@ impl Pool {
         .await
     }
 
-    fn writer(&self) -> &Lanes {
-        self.inner.writer.as_ref().unwrap_or(&self.inner.lanes)
+    async fn write<T, E, F>(&self, kind: Kind, work: F) -> Result<T, E>
+    where
+        F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
+        T: Send + 'static,
+        E: From<DbError> + Send + 'static,
+    {
+        let Some(writer) = &self.inner.writer else {
+            let alone = move |managed: &mut Managed| match kind {
+                Kind::Statement => work(&mut managed.db),
+                Kind::Transaction => transaction(managed, work),
+            };
+            return self.on(alone).await;
+        };
+        let pool = self.clone();
+        self.outcome(writer.send(kind, move || pool.checkout(), work))
+            .await
     }
 
-    async fn on<T, E, F>(&self, lanes: &Lanes, work: F) -> Result<T, E>
+    async fn on<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut Managed) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
         let pool = self.clone();
-        let pending = lanes.send(move || {
-            let mut conn = match pool.checkout() {
-                Ok(conn) => conn,
-                Err(error) => return (Err(error.into()), 0),
-            };
-            let before = conn.statements();
-            let outcome = work(&mut conn);
-            let statements = conn.statements() - before;
-            (outcome, statements)
-        });
+        let work = move || match pool.counting(work) {
+            Ok((outcome, statements)) => (outcome, statements),
+            Err(error) => (Err(error.into()), 0),
+        };
+        self.outcome(self.inner.lanes.send(work)).await
+    }
+
+    /// Does work on a connection, and says how many statements it ran.
+    pub(crate) fn counting<T>(
+        &self,
+        work: impl FnOnce(&mut Managed) -> T,
+    ) -> Result<(T, u64), DbError> {
+        let mut conn = self.checkout()?;
+        let before = conn.statements();
+        let outcome = work(&mut conn);
+        let statements = conn.statements() - before;
+        Ok((outcome, statements))
+    }
+
+    /// What work comes to.
+    pub(crate) async fn outcome<T, E: From<DbError>>(
+        &self,
+        pending: Pending<(Result<T, E>, u64)>,
+    ) -> Result<T, E> {
         let options = &self.inner.options;
         // A thread goes on waiting, with its connection, for the server or the network to give it up; the caller
         // does not.
@@ -282,41 +315,6 @@ impl Pool {
 /// The most connections.
 fn size(options: &PoolOptions) -> usize {
     usize::try_from(options.size).unwrap_or(usize::MAX)
-}
-
-fn transaction<T, E: From<DbError>>(
-    managed: &mut Managed,
-    work: impl FnOnce(&mut Db) -> Result<T, E>,
-) -> Result<T, E> {
-    managed.in_transaction = true;
-    let begun = match &mut managed.db {
-        Db::Pg(conn) => AnsiTransactionManager::begin_transaction(conn),
-        Db::Sqlite(conn) => AnsiTransactionManager::begin_transaction_sql(conn, "BEGIN IMMEDIATE"),
-    };
-    if let Err(error) = begun {
-        // Nothing is open on SQLite; a failed BEGIN on PostgreSQL is a lost connection and noticed as such.
-        managed.in_transaction = false;
-        return Err(DbError::from(error).into());
-    }
-    let outcome = work(&mut managed.db);
-    let ended = match (&outcome, &mut managed.db) {
-        (Ok(_), Db::Pg(conn)) => AnsiTransactionManager::commit_transaction(conn),
-        (Ok(_), Db::Sqlite(conn)) => AnsiTransactionManager::commit_transaction(conn),
-        (Err(_), Db::Pg(conn)) => AnsiTransactionManager::rollback_transaction(conn),
-        (Err(_), Db::Sqlite(conn)) => AnsiTransactionManager::rollback_transaction(conn),
-    };
-    match (outcome, ended) {
-        (outcome, Ok(())) => {
-            managed.in_transaction = false;
-            outcome
-        }
-        // The connection keeps its mark and is dropped, which rolls back.
-        (Ok(_), Err(error)) => Err(DbError::from(error).into()),
-        (Err(error), Err(rollback)) => {
-            log::debug!("a rollback failed: {rollback}");
-            Err(error)
-        }
-    }
 }
 
 /// r2d2 reports every failed attempt to connect; callers get their own error, so that this is detail.

@@ -10,6 +10,8 @@
 )]
 #![allow(missing_docs, reason = "code of the table macro")]
 
+mod gather;
+mod group;
 mod outbox;
 
 use std::time::Duration;

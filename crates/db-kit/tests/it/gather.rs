@@ -1,0 +1,98 @@
+//! Reads that come at the same time and are done as one.
+
+use std::sync::Mutex;
+
+use db_kit::{Db, DbError, Gather};
+use diesel::result::Error;
+use tokio::task::{JoinHandle, yield_now};
+
+use crate::fresh;
+
+/// Held by a test, it keeps every read that asks for a key below 0 from ending.
+static GATE: Mutex<()> = Mutex::new(());
+/// One test at a time uses the gate.
+static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+/// The keys of each read that was done.
+static READS: Mutex<Vec<Vec<i64>>> = Mutex::new(Vec::new());
+
+type Answer = Result<Result<i64, DbError>, tokio::task::JoinError>;
+
+const UNLUCKY: i64 = 13;
+const FATAL: i64 = 99;
+
+fn double(_: &mut Db, keys: &[i64]) -> Result<Vec<i64>, DbError> {
+    READS.lock().unwrap().push(keys.to_vec());
+    if keys.iter().any(|key| *key < 0) {
+        drop(GATE.lock().unwrap());
+    }
+    assert!(!keys.contains(&FATAL), "on purpose");
+    match keys.contains(&UNLUCKY) {
+        true => Err(DbError::Query(Error::NotFound)),
+        false => Ok(keys.iter().map(|key| key * 2).collect()),
+    }
+}
+
+#[expect(
+    clippy::await_holding_lock,
+    reason = "the database's thread waits for it, not a task"
+)]
+/// Reads these keys while another read is under way, all at the same time.
+async fn beside(keys: &'static [i64]) -> (Vec<Answer>, usize) {
+    let _turn = TURN.lock().await;
+    let fresh = fresh("SELECT 1");
+    let gather: &Gather<i64, i64> = Box::leak(Box::new(fresh.pool.gather(double)));
+    READS.lock().unwrap().clear();
+    let held = GATE.lock().unwrap();
+    let first = tokio::spawn(gather.read(-1));
+    while READS.lock().unwrap().is_empty() {
+        std::thread::yield_now();
+        yield_now().await;
+    }
+    let reads: Vec<JoinHandle<_>> = keys
+        .iter()
+        .map(|key| tokio::spawn(gather.read(*key)))
+        .collect();
+    // Each of them is asked for before the next line.
+    yield_now().await;
+    drop(held);
+    assert_eq!(first.await.unwrap().unwrap(), -2);
+    let mut answers = Vec::new();
+    for read in reads {
+        answers.push(read.await);
+    }
+    let reads = READS.lock().unwrap().len();
+    (answers, reads)
+}
+
+#[tokio::test]
+async fn those_who_ask_meanwhile_share_the_next_read_and_each_gets_its_own_answer() {
+    let (answers, reads) = beside(&[1, 2, 3, 2]).await;
+    let answers: Vec<i64> = answers
+        .into_iter()
+        .map(|answer| answer.unwrap().unwrap())
+        .collect();
+    assert_eq!(answers, [2, 4, 6, 4]);
+    // The one that was under way, and one for all of them.
+    assert_eq!(reads, 2);
+}
+
+#[tokio::test]
+async fn what_one_of_them_is_to_blame_for_fails_that_one() {
+    let (answers, _) = beside(&[1, UNLUCKY, 3]).await;
+    let answers: Vec<_> = answers
+        .into_iter()
+        .map(|answer| answer.unwrap().ok())
+        .collect();
+    assert_eq!(answers, [Some(2), None, Some(6)]);
+}
+
+#[tokio::test]
+async fn a_panic_reaches_one_of_them_and_the_next_read_goes_on() {
+    let (answers, _) = beside(&[1, FATAL]).await;
+    assert!(matches!(
+        answers.as_slice(),
+        [Err(_), Ok(Err(DbError::Unreachable(_)))]
+    ));
+    let (mut answers, _) = beside(&[4]).await;
+    assert_eq!(answers.remove(0).unwrap().unwrap(), 8);
+}

@@ -1,0 +1,126 @@
+//! Writes that wait for each other and share a commit.
+
+use std::sync::mpsc;
+
+use db_kit::{Backend, Db, DbError, Pool};
+use diesel::prelude::*;
+use tokio::task::{JoinHandle, yield_now};
+
+use crate::{COUNTER, counter, fresh};
+
+type Write = Box<dyn FnOnce(&mut Db) -> Result<(), DbError> + Send>;
+type Written = JoinHandle<Result<(), DbError>>;
+
+/// Writes that come while another one is under way, in this order; that one is let go when all of them wait.
+async fn beside(pool: &Pool, writes: Vec<Write>) -> Vec<Written> {
+    let (let_go, gate) = mpsc::channel::<()>();
+    let (begun, begins) = mpsc::channel();
+    let holder = pool.clone();
+    let held = tokio::spawn(async move {
+        let hold = move |_: &mut Db| -> Result<(), DbError> {
+            begun.send(()).unwrap();
+            let _ = gate.recv();
+            Ok(())
+        };
+        holder.write_tx(hold).await
+    });
+    while begins.try_recv().is_err() {
+        yield_now().await;
+    }
+    let mut written = Vec::new();
+    for write in writes {
+        let pool = pool.clone();
+        written.push(tokio::spawn(async move { pool.write_tx(write).await }));
+        // In the order in which they are given.
+        yield_now().await;
+    }
+    drop(let_go);
+    held.await.unwrap().unwrap();
+    written
+}
+
+fn insert(db: &mut Db, id: i64) -> Result<(), DbError> {
+    diesel::insert_into(counter::table)
+        .values((counter::id.eq(id), counter::n.eq(0)))
+        .execute(db)?;
+    Ok(())
+}
+
+async fn ids(pool: &Pool) -> Vec<i64> {
+    let read = pool.read::<_, DbError, _>(|db| {
+        let ids = counter::table.select(counter::id).order(counter::id);
+        Ok(ids.load(db)?)
+    });
+    read.await.unwrap()
+}
+
+#[tokio::test]
+async fn of_writes_that_share_a_commit_each_is_all_or_nothing() {
+    let fresh = fresh(COUNTER);
+    let written = beside(
+        &fresh.pool,
+        vec![
+            Box::new(|db| insert(db, 1)),
+            Box::new(|db| insert(db, 2).and(Err(DbError::Busy))),
+            // Its second row is refused, and its first one goes with it.
+            Box::new(|db| insert(db, 3).and_then(|()| insert(db, 3))),
+            Box::new(|db| insert(db, 4)),
+        ],
+    )
+    .await;
+    let mut outcomes = Vec::new();
+    for write in written {
+        outcomes.push(write.await.unwrap().is_ok());
+    }
+    assert_eq!(outcomes, [true, false, false, true]);
+    assert_eq!(ids(&fresh.pool).await, [1, 4]);
+    assert_eq!(fresh.pool.usage().in_use, 0);
+}
+
+#[tokio::test]
+async fn nobody_is_told_that_something_is_kept_that_is_lost_with_the_commit() {
+    let fresh = fresh(COUNTER);
+    if fresh.pool.backend() == Backend::Postgres {
+        return;
+    }
+    let written = beside(
+        &fresh.pool,
+        vec![
+            Box::new(|db| insert(db, 1)),
+            Box::new(|db| insert(db, 2).map(|()| panic!("on purpose"))),
+            Box::new(|db| insert(db, 3)),
+        ],
+    )
+    .await;
+    let mut outcomes = Vec::new();
+    for write in written {
+        outcomes.push(write.await.map_err(|_| "panicked"));
+    }
+    // The first one shared its commit with the one that panicked; the last one came after it.
+    assert!(
+        matches!(
+            outcomes.as_slice(),
+            [
+                Ok(Err(DbError::Unreachable(_))),
+                Err("panicked"),
+                Ok(Ok(()))
+            ]
+        ),
+        "{outcomes:?}"
+    );
+    assert_eq!(ids(&fresh.pool).await, [3]);
+    assert_eq!(fresh.pool.usage().in_use, 0);
+}
+
+#[tokio::test]
+async fn a_statement_stays_whatever_its_caller_makes_of_it() {
+    let fresh = fresh(COUNTER);
+    let refuse = |id: i64| {
+        fresh
+            .pool
+            .write_one::<(), DbError, _>(move |db| insert(db, id).and(Err(DbError::Busy)))
+    };
+    let outcomes = tokio::join!(refuse(1), refuse(2), refuse(3));
+    assert!(outcomes.0.is_err() && outcomes.1.is_err() && outcomes.2.is_err());
+    assert_eq!(ids(&fresh.pool).await, [1, 2, 3]);
+}

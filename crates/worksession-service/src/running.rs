@@ -173,6 +173,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         guard,
         start_limiter: limited.then(|| hourly(STARTS_PER_HOUR)),
         hand_limiter: limited.then(|| hourly(CALLS_BY_HAND_PER_HOUR)),
+        user_data: pool.gather(user_data::read),
         boards,
         live: Arc::clone(&live),
         probe: Probe::default(),

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::health::Probe;
 use crate::leaderboard::Boards;
 use crate::live::Hub;
+use crate::user_data;
 
 /// How a handler takes the state.
 pub(crate) type State = actix_web::web::Data<AppState>;
@@ -40,6 +41,8 @@ pub(crate) struct AppState {
     pub(crate) guard: GuardedClient,
     /// Starts per user; none when rate limits are off.
     pub(crate) start_limiter: Option<KeyedLimiter<UserId>>,
+    /// What clients open with, read for all who ask at the same time.
+    pub(crate) user_data: user_data::Reads,
     /// Leaderboards of a moment ago.
     pub(crate) boards: Boards,
     /// Calls of hooks that a user asks for by hand; none when rate limits are off.

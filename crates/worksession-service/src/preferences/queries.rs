@@ -40,6 +40,14 @@ pub(crate) fn get_or_default(db: &mut Db, user: UserId) -> QueryResult<SettingsR
     Ok(row.unwrap_or_default())
 }
 
+/// The settings of those of these users who ever changed any.
+pub(crate) fn list(db: &mut Db, users: &[UserId]) -> QueryResult<Vec<(UserId, SettingsRow)>> {
+    on_backend!(db, conn => settings::table
+        .filter(settings::user_id.eq_any(users))
+        .select((settings::user_id, COLUMNS))
+        .load(conn))
+}
+
 /// The user's settings, made with the defaults if missing and locked for the rest of the transaction.
 pub(super) fn lock(db: &mut Db, user: UserId, now: NaiveDateTime) -> QueryResult<SettingsRow> {
     let new = SettingsRow::default();

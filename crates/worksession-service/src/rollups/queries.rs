@@ -1,8 +1,8 @@
 use auth_types::UserId;
 use chrono::NaiveDate;
-use db_kit::{Db, on_backend};
+use db_kit::{Db, on_backend, prepared};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Date};
+use diesel::sql_types::{Array, BigInt, Date};
 
 use super::model::{Standing, StandingSql};
 use crate::rules::time::Periods;
@@ -34,19 +34,39 @@ macro_rules! standing_columns {
 }
 pub(crate) use standing_columns;
 
-/// Exactly one row, whether or not the user has totals. At most six weeks of days are read.
-macro_rules! standing_tables {
+/// What of a user's days, at most six weeks of them, falls into each period.
+macro_rules! period_sums {
     () => {
-        "FROM a JOIN (SELECT \
+        "SELECT \
           CAST(COALESCE(SUM(points_centi) FILTER (WHERE day = p_today), 0) AS BIGINT) AS points_today, \
           CAST(COALESCE(SUM(points_centi) FILTER (WHERE day BETWEEN p_week_from AND p_week_to), 0) AS BIGINT) AS points_week, \
           CAST(COALESCE(SUM(points_centi) FILTER (WHERE day BETWEEN p_month_from AND p_month_to), 0) AS BIGINT) AS points_month, \
           CAST(COUNT(*) FILTER (WHERE minutes >= 10 AND day BETWEEN p_week_from AND p_week_to) AS INTEGER) AS days_week, \
-          CAST(COUNT(*) FILTER (WHERE minutes >= 10 AND day BETWEEN p_month_from AND p_month_to) AS INTEGER) AS days_month \
-          FROM a JOIN user_day ON user_id = p_user_id AND day BETWEEN \
-           CASE WHEN p_week_from < p_month_from THEN p_week_from ELSE p_month_from END \
-           AND CASE WHEN p_week_to > p_month_to THEN p_week_to ELSE p_month_to END) d ON true \
-         LEFT JOIN user_totals t ON t.user_id = p_user_id"
+          CAST(COUNT(*) FILTER (WHERE minutes >= 10 AND day BETWEEN p_month_from AND p_month_to) AS INTEGER) AS days_month "
+    };
+}
+pub(crate) use period_sums;
+
+/// Whose days they are, and which are read.
+macro_rules! days_of_user {
+    () => {
+        "user_id = p_user_id AND day BETWEEN \
+          CASE WHEN p_week_from < p_month_from THEN p_week_from ELSE p_month_from END \
+          AND CASE WHEN p_week_to > p_month_to THEN p_week_to ELSE p_month_to END"
+    };
+}
+pub(crate) use days_of_user;
+
+/// Exactly one row, whether or not the user has totals.
+macro_rules! standing_tables {
+    () => {
+        concat!(
+            "FROM a JOIN (",
+            crate::rollups::period_sums!(),
+            "FROM a JOIN user_day ON ",
+            crate::rollups::days_of_user!(),
+            ") d ON true LEFT JOIN user_totals t ON t.user_id = p_user_id"
+        )
     };
 }
 pub(crate) use standing_tables;
@@ -63,4 +83,42 @@ pub(crate) fn standing(db: &mut Db, user: UserId, periods: &Periods) -> QueryRes
         month_to: periods.month.1,
     };
     on_backend!(db, conn => Statement::<_, StandingSql>::new(TEXT, &arguments).get_result(conn))
+}
+
+/// The standings of several users, each in periods of its own, in their order.
+pub(crate) fn standings(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<Vec<Standing>> {
+    let conn = match db {
+        Db::Pg(conn) if of.len() > 1 => conn,
+        _ => {
+            let each = of
+                .iter()
+                .map(|(user, periods)| standing(db, *user, periods));
+            return each.collect();
+        }
+    };
+    fn dates(of: &[(UserId, Periods)], date: fn(&Periods) -> NaiveDate) -> Vec<NaiveDate> {
+        of.iter().map(|(_, periods)| date(periods)).collect()
+    }
+    let users: Vec<i64> = of.iter().map(|(user, _)| user.get()).collect();
+    prepared::<StandingSql>(concat!("SELECT ", standing_columns!(), " FROM unnest("))
+        .bind::<Array<BigInt>, _>(users)
+        .sql(", ")
+        .bind::<Array<Date>, _>(dates(of, |periods| periods.today))
+        .sql(", ")
+        .bind::<Array<Date>, _>(dates(of, |periods| periods.week.0))
+        .sql(", ")
+        .bind::<Array<Date>, _>(dates(of, |periods| periods.week.1))
+        .sql(", ")
+        .bind::<Array<Date>, _>(dates(of, |periods| periods.month.0))
+        .sql(", ")
+        .bind::<Array<Date>, _>(dates(of, |periods| periods.month.1))
+        .sql(concat!(
+            ") WITH ORDINALITY AS a (p_user_id, p_today, p_week_from, p_week_to, p_month_from, p_month_to, nth) \
+             CROSS JOIN LATERAL (",
+            period_sums!(),
+            "FROM user_day WHERE ",
+            days_of_user!(),
+            ") d LEFT JOIN user_totals t ON t.user_id = p_user_id ORDER BY nth"
+        ))
+        .load(conn)
 }

@@ -5,9 +5,7 @@ use super::wire::UserData;
 use crate::auth::UserDataCaller;
 use crate::error::Error;
 use crate::openapi::ErrorBody;
-use crate::rules::time::{Periods, local_moment};
 use crate::state::State;
-use crate::{preferences, rollups};
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/user/data").get(get));
@@ -27,15 +25,7 @@ pub(crate) async fn get(
     state: State,
     caller: UserDataCaller,
 ) -> Result<web::Json<UserData>, Error> {
-    let (user, now) = (caller.id, state.clock.now_naive());
-    let read = state.pool.read::<_, Error, _>(move |db| {
-        let settings = preferences::get_or_default(db, user)?;
-        let periods = Periods::of(local_moment(now, settings.tz()).day);
-        let standing = rollups::standing(db, user, &periods)?;
-        Ok((settings, standing, periods))
-    });
-    let (settings, standing, periods) = read.await?;
-    Ok(web::Json(UserData::new(
-        &caller, settings, standing, &periods,
-    )))
+    let asked = (caller.id, state.clock.now_naive());
+    let found = state.user_data.read(asked).await?;
+    Ok(web::Json(UserData::new(&caller, found)))
 }

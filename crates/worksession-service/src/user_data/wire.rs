@@ -1,10 +1,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::read::Found;
 use crate::auth::CurrentUser;
-use crate::preferences::{Preferences, SettingsRow};
-use crate::rollups::{PointsSummary, SessionStats, Standing, StreakSummary};
-use crate::rules::time::Periods;
+use crate::preferences::Preferences;
+use crate::rollups::{PointsSummary, SessionStats, StreakSummary};
 
 /// A user's profile and productivity data.
 #[derive(Debug, Serialize, ToSchema)]
@@ -26,13 +26,13 @@ pub(crate) struct UserData {
 }
 
 impl UserData {
-    /// Puts together what was read; `periods` are those that hold now.
-    pub(super) fn new(
-        user: &CurrentUser,
-        settings: SettingsRow,
-        standing: Standing,
-        periods: &Periods,
-    ) -> Self {
+    /// Puts together what was read.
+    pub(super) fn new(user: &CurrentUser, found: Found) -> Self {
+        let Found {
+            settings,
+            standing,
+            periods,
+        } = found;
         Self {
             user_id: user.id.to_string(),
             username: user.username.clone(),

@@ -1,0 +1,42 @@
+use std::collections::HashMap;
+
+use auth_types::UserId;
+use chrono::NaiveDateTime;
+use db_kit::{Db, DbError, Gather};
+
+use crate::preferences::{self, SettingsRow};
+use crate::rollups::{self, Standing};
+use crate::rules::time::{Periods, local_moment};
+
+/// Reads of this kind: whose, and when.
+pub(crate) type Reads = Gather<(UserId, NaiveDateTime), Found>;
+
+/// What is known of a user, with the periods that hold now.
+pub(crate) struct Found {
+    pub(super) settings: SettingsRow,
+    pub(super) standing: Standing,
+    pub(super) periods: Periods,
+}
+
+/// Reads for several users at once, in their order.
+pub(crate) fn read(db: &mut Db, asked: &[(UserId, NaiveDateTime)]) -> Result<Vec<Found>, DbError> {
+    let users: Vec<UserId> = asked.iter().map(|(user, _)| *user).collect();
+    let known: HashMap<UserId, SettingsRow> = preferences::list(db, &users)?.into_iter().collect();
+    let settings = users
+        .iter()
+        .map(|user| known.get(user).cloned().unwrap_or_default());
+    let settings: Vec<SettingsRow> = settings.collect();
+    let of: Vec<(UserId, Periods)> = asked
+        .iter()
+        .zip(&settings)
+        .map(|((user, now), settings)| (*user, Periods::of(local_moment(*now, settings.tz()).day)))
+        .collect();
+    let standings = rollups::standings(db, &of)?;
+    let found = settings.into_iter().zip(standings).zip(of);
+    let found = found.map(|((settings, standing), (_, periods))| Found {
+        settings,
+        standing,
+        periods,
+    });
+    Ok(found.collect())
+}

@@ -173,15 +173,16 @@ pub fn delete(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
         return Ok(0);
     };
     match db {
-        // Told so, PostgreSQL walks through the range once; it would look each id up by itself.
+        // Told so, PostgreSQL walks through the range once, and looks for each of its ids in a table of these: it would
+        // compare it with one after the other.
         Db::Pg(conn) => {
             prepared::<Bool>("DELETE FROM outbox WHERE state = 'pending' AND id BETWEEN ")
                 .bind::<Text, _>(first)
                 .sql(" AND ")
                 .bind::<Text, _>(last)
-                .sql(" AND id || '' = ANY(")
+                .sql(" AND id || '' IN (SELECT unnest(")
                 .bind::<Array<Text>, _>(ids)
-                .sql(")")
+                .sql("))")
                 .execute(conn)
         }
         Db::Sqlite(conn) => diesel::delete(pending(ids)).execute(conn),

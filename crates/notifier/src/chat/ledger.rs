@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ use crate::scheduler::FORGOTTEN;
 /// How soon a hook whose row was locked is asked for again.
 const AGAIN: Duration = Duration::from_millis(10);
 
+/// After so many changes of hooks' rows their earlier versions are swept out.
+const CHANGES: usize = 2_000;
+
 /// The notifications and hooks in the database, and the only rules that move them. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Ledger {
@@ -36,6 +40,8 @@ pub(crate) struct Ledger {
     /// some of it is given up.
     expected: Arc<Mutex<BTreeMap<i64, NaiveDateTime>>>,
     settling: Arc<Together<Outcome, Option<Job>>>,
+    /// Changes of hooks' rows since they were swept.
+    changes: Arc<AtomicUsize>,
 }
 
 impl Ledger {
@@ -55,6 +61,7 @@ impl Ledger {
             owner: Uuid::now_v7().to_string().into(),
             expected: Arc::default(),
             settling: Arc::default(),
+            changes: Arc::default(),
         }
     }
 
@@ -115,15 +122,33 @@ impl Ledger {
     /// Takes up to `limit` hooks that are due, each with the message whose turn it is.
     pub(super) async fn lease(&self, limit: i64) -> Result<Vec<Job>, DbError> {
         let (now, owner) = (self.clock.now(), Arc::clone(&self.owner));
-        self.write(move |db, tally| {
-            let due = queries::due_destinations(db, now.naive_utc(), limit)?;
-            let mut moves = Moves { db, tally, now };
-            for destination in &due {
-                moves.take_over(destination)?;
+        let jobs = self
+            .write(move |db, tally| {
+                let due = queries::due_destinations(db, now.naive_utc(), limit)?;
+                let mut moves = Moves { db, tally, now };
+                for destination in &due {
+                    moves.take_over(destination)?;
+                }
+                moves.proceed(due, &owner)
+            })
+            .await?;
+        self.changed(jobs.len());
+        Ok(jobs)
+    }
+
+    /// Has hooks' rows swept now and then, beside everything else.
+    fn changed(&self, rows: usize) {
+        if self.changes.fetch_add(rows, Ordering::Relaxed) + rows < CHANGES {
+            return;
+        }
+        self.changes.store(0, Ordering::Relaxed);
+        let pool = self.pool.clone();
+        tokio::spawn(async move {
+            let swept = pool.read::<_, DbError, _>(|db| Ok(queries::sweep(db)?));
+            if let Err(error) = swept.await {
+                log::debug!("hooks' rows are not swept: {error}");
             }
-            moves.proceed(due, &owner)
-        })
-        .await
+        });
     }
 
     /// Writes down what came of a job, together with what came of others, and, with `keep`, gives the hook's next one,
@@ -157,6 +182,7 @@ impl Ledger {
         let next = self
             .write(move |db, tally| Moves { db, tally, now }.conclude(&outcomes, &owner, interval))
             .await?;
+        self.changed(projects.len());
         let mut next: BTreeMap<i64, Job> =
             next.into_iter().map(|job| (job.project_id, job)).collect();
         Ok(projects

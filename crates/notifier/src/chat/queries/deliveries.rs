@@ -1,4 +1,4 @@
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 
 use chrono::NaiveDateTime;
 use db_kit::{Db, count_some, on_backend, prepared};
@@ -7,7 +7,8 @@ use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp};
 
-use crate::chat::model::{DeliveryRow, DestinationRow, Ending, Job, Kind, NewDelivery, PENDING};
+use super::ends::TELLABLE;
+use crate::chat::model::{DeliveryRow, DestinationRow, Ending, Job, NewDelivery, PENDING};
 use crate::schema::{deliveries, destinations};
 
 /// Writes notifications down, as many as there are in one statement where the database can, and gives the ids of those
@@ -74,39 +75,6 @@ pub(in crate::chat) fn insert_deliveries(
     Ok(new.into_iter().collect())
 }
 
-/// Those of these sessions whose plan is written down, told or not.
-pub(in crate::chat) fn plans_among(
-    db: &mut Db,
-    sessions: &[String],
-) -> QueryResult<HashSet<String>> {
-    let known: Vec<String> = on_backend!(db, conn => deliveries::table
-        .filter(deliveries::session_id.eq_any(sessions))
-        .filter(deliveries::kind.eq(Kind::Plan.name()))
-        .select(deliveries::session_id)
-        .load(conn))?;
-    Ok(known.into_iter().collect())
-}
-
-/// Lets what came before its plan go as soon as that is told, and says of which projects there was some.
-pub(in crate::chat) fn release_ends(
-    db: &mut Db,
-    sessions: &[String],
-    now: NaiveDateTime,
-) -> QueryResult<BTreeSet<i64>> {
-    // Written out rather than bound: only then is the index of such ends seen to serve it.
-    let waiting = sql::<Bool>(
-        "deliveries.kind IN ('finished', 'abandoned') AND deliveries.settled_at IS NULL",
-    )
-    .and(deliveries::attempts.eq(0));
-    let released: Vec<i64> = on_backend!(db, conn => diesel::update(
-            deliveries::table.filter(deliveries::session_id.eq_any(sessions)).filter(waiting),
-        )
-        .set(deliveries::next_attempt_at.eq(now))
-        .returning(deliveries::project_id)
-        .load(conn))?;
-    Ok(released.into_iter().collect())
-}
-
 /// Writes down that a message was tried that a holder who is gone was sending, and what it is composed of: it is sent
 /// again as it was. Says how many of its deliveries are open.
 pub(in crate::chat) fn record_abandoned(
@@ -165,10 +133,6 @@ pub(in crate::chat) fn list_open(
         .select(columns())
         .load(db)
 }
-
-/// Not how a session ended whose plan waits.
-pub(super) const TELLABLE: &str = "NOT (deliveries.kind IN ('finished', 'abandoned') AND EXISTS (SELECT 1 FROM deliveries AS plans \
-     WHERE plans.session_id = deliveries.session_id AND plans.kind = 'plan' AND plans.settled_at IS NULL))";
 
 /// Open deliveries whose turn it is, up to `limit` of each hook in their order: the next message, or what it is composed
 /// of. They were meant for the hook's revision, or an older one.

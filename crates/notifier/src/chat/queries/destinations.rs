@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp};
 use diesel::upsert::excluded;
 
-use super::deliveries::TELLABLE;
+use super::ends::TELLABLE;
 use crate::chat::model::{ACTIVE, DISABLED, DestinationRow, Placed, REMOVED, UNKNOWN};
 use crate::schema::destinations;
 
@@ -120,6 +120,16 @@ pub(in crate::chat) fn recover(db: &mut Db, now: NaiveDateTime) -> QueryResult<u
     .bind::<Timestamp, _>(now)
     .bind::<Timestamp, _>(now);
     on_backend!(db, conn => forgotten.execute(conn))
+}
+
+/// Frees PostgreSQL from what hooks' rows were before: it does so by itself once a minute at most, and until then whoever
+/// looks for a hook walks through hundreds of its earlier versions. Not in a transaction.
+pub(in crate::chat) fn sweep(db: &mut Db) -> QueryResult<()> {
+    match db {
+        // Another process may be at it.
+        Db::Pg(conn) => conn.batch_execute("VACUUM (SKIP_LOCKED) destinations"),
+        Db::Sqlite(_) => Ok(()),
+    }
 }
 
 fn expect(

@@ -2,12 +2,14 @@
 
 mod deliveries;
 mod destinations;
+mod ends;
 
 pub(super) use deliveries::{
     count_open, forget_settled_before, insert_deliveries, list_batch, list_expired, list_open,
-    list_ready, next_moments, part, plans_among, postpone, record_abandoned, release_ends, settle,
+    list_ready, next_moments, part, postpone, record_abandoned, settle,
 };
 pub(super) use destinations::{
     configure, disable, due_destinations, expect_all, lock_destinations, look, next_due, place,
-    recover,
+    recover, sweep,
 };
+pub(super) use ends::{plans_among, release_ends};

@@ -76,7 +76,8 @@ fn alone(program: &str, parts: &[&str], goal: f64, peer: Option<Resident>) -> Re
     let folder = tempfile::Builder::new()
         .prefix("holdfast-bench-")
         .tempdir()?;
-    let mut command = startup::serve(program, &folder.path().join("data"));
+    let rabbit = startup::broker_of(program)?;
+    let mut command = startup::serve(program, &folder.path().join("data"), rabbit.as_ref());
     let mut running = Program::start(&mut command, parts, &folder.path().join("log"))?;
     nap(REST)?;
     let mb = system::resident_mb(running.process().id())?;

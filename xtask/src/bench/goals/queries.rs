@@ -10,11 +10,13 @@ use crate::bench::table::{Goal, Row, Sample, Unit};
 use crate::cmd::{Result, fail, nap};
 use crate::servers::Postgres;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PARTS: [&str; 2] = ["identity", "worksession"];
 /// Requests of each kind, by as many people.
 const REQUESTS: usize = 40;
+/// By then PostgreSQL has counted what its processes did.
+const TOLD: Duration = Duration::from_secs(15);
 /// The feed by which a service remembers is heard by then.
 const HEARD: Duration = Duration::from_secs(1);
 
@@ -54,7 +56,8 @@ const SUBMIT: Kind = Kind {
     part: "worksession",
     method: "POST",
     route: "/api/pomodoro/submit",
-    most: [3.0, 14.0],
+    // A first session earns a badge, and one that was moved back is flagged.
+    most: [3.0, 15.0],
 };
 const USER_DATA: Kind = Kind {
     name: "user/data",
@@ -163,7 +166,13 @@ fn flushes() -> Result<Row> {
     let before = wal_syncs(&scene)?;
     let shots = starts(tokens.iter(), "flushed");
     told(&load::drain(scene.address("worksession")?, shots, 1)?, 201)?;
-    let each = (wal_syncs(&scene)? - before) / f64::from(u32::try_from(REQUESTS)?);
+    let mut after = wal_syncs(&scene)?;
+    // Who was busy tells the statistics ten seconds after its last work at the latest.
+    let since = Instant::now();
+    while after - before < f64::from(u32::try_from(REQUESTS)?) && since.elapsed() < TOLD {
+        after = wal_syncs(&scene)?;
+    }
+    let each = (after - before) / f64::from(u32::try_from(REQUESTS)?);
     let work = "flushes, timer start, PostgreSQL".to_owned();
     // Now and then the server itself has something to write.
     Ok(row(work, each, 1.2, "of one start, of the whole server"))

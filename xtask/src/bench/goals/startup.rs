@@ -5,7 +5,7 @@ use super::peers::{Peer, TokenPeer};
 use crate::bench::http::Client;
 use crate::bench::table::{Goal, Row, Sample, Unit};
 use crate::cmd::{Result, fail, nap};
-use crate::servers::free_port;
+use crate::servers::{PrivateRabbit, free_port};
 use crate::system::{self, LOCAL_HOOKS, PARTS, Program};
 use std::path::Path;
 use std::process::Command;
@@ -50,19 +50,20 @@ pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
 
 /// Starts of a program, and of the peer by turns.
 fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> Result<Vec<Sample>> {
+    let rabbit = broker_of(program)?;
     let folder = tempfile::Builder::new()
         .prefix("holdfast-bench-")
         .tempdir()?;
     let (data, log) = (folder.path().join("data"), folder.path().join("log"));
     // The first start makes the data that the measured ones find.
-    let mut first = serve(program, &data);
+    let mut first = serve(program, &data, rabbit.as_ref());
     if program == "holdfast" {
         first.arg("--demo");
     }
     drop(Program::start(&mut first, parts, &log)?);
     let mut samples = Vec::new();
     for _ in 0..times {
-        let mut command = serve(program, &data);
+        let mut command = serve(program, &data, rabbit.as_ref());
         let mut ports = Vec::new();
         for part in parts {
             let port = free_port()?;
@@ -84,14 +85,25 @@ fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> R
     Ok(samples)
 }
 
+/// The broker that a program needs; all parts in one process need none.
+pub(super) fn broker_of(program: &str) -> Result<Option<PrivateRabbit>> {
+    match program {
+        "holdfast" => Ok(None),
+        _ => PrivateRabbit::installed().map(Some),
+    }
+}
+
 /// A program on this data folder, on ports that are free.
-pub(super) fn serve(program: &str, data: &Path) -> Command {
+pub(super) fn serve(program: &str, data: &Path, rabbit: Option<&PrivateRabbit>) -> Command {
     let mut command = Command::new(system::binary(true, program));
     command.arg("serve").envs(LOCAL_HOOKS);
     for part in PARTS {
         command
             .env(listen(part), "127.0.0.1:0")
             .env(format!("{}__DATA_DIR", part.to_uppercase()), data);
+        if let Some(rabbit) = rabbit {
+            command.env(format!("{}__BROKER__URL", part.to_uppercase()), &rabbit.url);
+        }
     }
     if program == "holdfast" {
         command.arg("--data-dir").arg(data);

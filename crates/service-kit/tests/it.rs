@@ -292,3 +292,34 @@ async fn a_scrape_is_answered_while_the_database_is_silent() {
     let text = figures(is_ready()).await;
     assert!(text.contains("\nservice_ready 1\n"), "{text}");
 }
+
+/// Proxies keep connections to a service and send the next request over one that rests. One that is closed at that moment
+/// costs them a 502.
+#[tokio::test]
+async fn a_connection_rests_longer_than_the_proxies_before_it_let_it() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let caddyfile = include_str!("../../../deploy/proxy/Caddyfile");
+    let rests = caddyfile.split("\t\tkeepalive ").nth(1).unwrap();
+    let rests: u64 = rests.split('s').next().unwrap().parse().unwrap();
+    assert!(Duration::from_secs(rests) < server::KEEP_ALIVE);
+
+    let (running, _) = start();
+    let mut connection = tokio::net::TcpStream::connect(running.addr())
+        .await
+        .unwrap();
+    let mut answer = [0; 4096];
+    for longest_rest in [6, 0] {
+        let request = b"GET /api/numbers/1 HTTP/1.1\r\nhost: sample\r\n\r\n";
+        connection.write_all(request).await.unwrap();
+        let count = connection.read(&mut answer).await.unwrap();
+        assert!(answer[..count].starts_with(b"HTTP/1.1 200"));
+        // Longer than the HTTP library lets one rest by itself.
+        let longest_rest = Duration::from_secs(longest_rest);
+        let closed = tokio::time::timeout(longest_rest, connection.read(&mut answer));
+        assert!(closed.await.is_err(), "the connection was closed");
+    }
+    // One that rests holds nobody up who stops.
+    let stopping = tokio::time::timeout(Duration::from_secs(5), running.stop());
+    stopping.await.expect("the server stops at once");
+}

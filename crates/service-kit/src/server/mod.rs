@@ -60,6 +60,11 @@ pub struct ServerOptions {
     pub drain: Duration,
 }
 
+/// How long a connection may rest between two requests. Longer than the proxies before us let theirs rest (Caddy as
+/// deploy/proxy says, nginx 60 s, most balancers 60 s): whoever hears of the end only after sending a POST cannot send it
+/// again, and has to answer 502.
+pub const KEEP_ALIVE: Duration = Duration::from_secs(75);
+
 /// What the outer layer of every request needs.
 pub(crate) struct Shared {
     pub(crate) render: RenderProblem,
@@ -151,6 +156,7 @@ where
             .default_service(actix_web::web::to(layer::no_such_path))
     })
     .workers(options.workers)
+    .keep_alive(KEEP_ALIVE)
     .worker_max_blocking_threads(64)
     .shutdown_timeout(10)
     .disable_signals()

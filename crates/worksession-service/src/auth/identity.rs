@@ -27,8 +27,8 @@ const IN_FLIGHT: usize = 256;
 /// Who waited longer than this for a turn has given the identity service less than its time: that it did
 /// not answer says nothing then.
 const AT_ONCE: Duration = Duration::from_millis(20);
-/// Shorter than the five seconds an idle connection is kept by the other side, so that we close first.
-const IDLE: Duration = Duration::from_secs(3);
+/// Shorter than an idle connection is kept by the other side ([`service_kit::server::KEEP_ALIVE`]), so that we close first.
+const IDLE: Duration = Duration::from_secs(30);
 
 /// Asks the identity service who a token belongs to, and passes sign-ins on to it, over kept connections.
 pub(crate) struct IdentityClient {

@@ -1,7 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{TimeDelta, Timelike};
-use serde_json::json;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use test_kit::TestBackend;
 
 use crate::identity::Service;
 use crate::person::{Person, credited, honest};
@@ -286,5 +288,60 @@ async fn the_rollups_agree_with_the_sessions_they_sum_up() {
         (&stats["most_productive_hour"], &stats["favorite_category"]),
         (&json!(best_hour), &json!(favorite))
     );
+    service.stop().await;
+}
+
+/// Those who ask at the same moment are answered by the same statements.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_asks_together_with_others_gets_what_he_gets_alone() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let zones = [
+        None,
+        Some("Pacific/Pago_Pago"),
+        Some("Asia/Kolkata"),
+        Some("Pacific/Kiritimati"),
+        Some("America/New_York"),
+    ];
+    let people: Vec<Person> = (7..20).map(|id| Person::outsider(&service, id)).collect();
+    for (person, zone) in people.iter().zip(zones.into_iter().cycle()) {
+        if let Some(zone) = zone {
+            person.set_zone(zone).await;
+        }
+    }
+    // The last ones have done nothing yet, and each of the others something else.
+    for (nth, person) in people.iter().enumerate().take(9) {
+        for _ in 0..=nth % 3 {
+            let category = ["coding", "writing"][nth % 2];
+            person
+                .work(category, 20 + i64::try_from(nth).unwrap())
+                .await;
+            service.clock.advance(TimeDelta::hours(7));
+        }
+    }
+    let mut alone = Vec::new();
+    for person in &people {
+        alone.push(person.data().await);
+    }
+    let different: BTreeSet<String> = alone
+        .iter()
+        .map(|data| data["points"].to_string())
+        .collect();
+    assert!(different.len() > 8, "{different:?}");
+
+    let statements = || service.api.statements("GET", "/api/user/data");
+    let before = statements().await;
+    // Twice, by who has two clients.
+    let twice = || people.iter().chain(&people);
+    for _ in 0..10 {
+        let together: Vec<Value> = join_all(twice().map(Person::data)).await;
+        for (together, alone) in together.iter().zip(alone.iter().chain(&alone)) {
+            assert_eq!(together, alone);
+        }
+    }
+    let requests = u64::try_from(20 * people.len()).unwrap();
+    if TestBackend::current() == TestBackend::Postgres {
+        let needed = statements().await - before;
+        assert!(needed < 2 * requests, "{needed} for {requests} requests");
+    }
     service.stop().await;
 }

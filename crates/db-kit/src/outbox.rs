@@ -173,16 +173,16 @@ pub fn delete(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
         return Ok(0);
     };
     match db {
-        // Told so, PostgreSQL walks through the range once, and looks for each of its ids in a table of these: it would
-        // compare it with one after the other.
+        // Told so, PostgreSQL walks through the range once, and looks for each of its ids in a hash of these. Of a
+        // condition that can be made a join, or of an array, it compares each with one after the other.
         Db::Pg(conn) => {
             prepared::<Bool>("DELETE FROM outbox WHERE state = 'pending' AND id BETWEEN ")
                 .bind::<Text, _>(first)
                 .sql(" AND ")
                 .bind::<Text, _>(last)
-                .sql(" AND id || '' IN (SELECT unnest(")
+                .sql(" AND (id IN (SELECT unnest(")
                 .bind::<Array<Text>, _>(ids)
-                .sql("))")
+                .sql("))) IS TRUE")
                 .execute(conn)
         }
         Db::Sqlite(conn) => diesel::delete(pending(ids)).execute(conn),

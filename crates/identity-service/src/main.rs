@@ -1,5 +1,10 @@
 //! The identity service on its own.
 
+use mimalloc::MiMalloc;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
+
 fn main() -> std::process::ExitCode {
     identity_service::run_cli(std::env::args_os())
 }

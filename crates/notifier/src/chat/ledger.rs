@@ -160,7 +160,7 @@ impl Ledger {
         keep: bool,
     ) -> Result<Option<Job>, DbError> {
         let outcome = Outcome {
-            job: job.clone(),
+            job: job.without_words(),
             answer: answer.clone(),
             keep,
         };

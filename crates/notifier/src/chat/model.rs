@@ -173,6 +173,26 @@ impl Job {
         ids.collect()
     }
 
+    /// The same without what people wrote, for which nobody has a use once it is sent.
+    pub(super) fn without_words(&self) -> Self {
+        let told = |row: &DeliveryRow| DeliveryRow {
+            event_id: row.event_id.clone(),
+            session_id: row.session_id.clone(),
+            request_id: row.request_id.clone(),
+            payload: None,
+            reason: row.reason.clone(),
+            kind: row.kind.clone(),
+            batch_id: row.batch_id.clone(),
+            ..*row
+        };
+        Self {
+            batch_id: self.batch_id.clone(),
+            sealed: self.sealed.clone(),
+            deliveries: self.deliveries.iter().map(told).collect(),
+            ..*self
+        }
+    }
+
     /// What the hook's row says while it is being sent, see [`composition`].
     pub(super) fn sending(&self) -> String {
         let mut words = vec![self.batch_id.as_str()];

@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 pub(super) struct Hooks {
-    /// Projects, each with a hook of its own, that events tell of
-    #[arg(long, default_value_t = 400)]
+    /// Projects, each with a hook of its own, that events tell of. A hook takes a message of at most twenty each interval:
+    /// fewer of them would limit what is measured
+    #[arg(long, default_value_t = 600)]
     projects: usize,
     /// Milliseconds between two messages to one hook; what comes meanwhile is joined into one
     #[arg(long, default_value_t = 1_000)]

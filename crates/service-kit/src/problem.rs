@@ -166,14 +166,21 @@ impl Problem {
         page
     }
 
-    /// The whole answer in an area's shape.
-    pub(crate) fn render(&self, render: RenderProblem) -> HttpResponse {
+    /// The body in an area's shape.
+    #[must_use]
+    pub fn body(&self, render: RenderProblem) -> Value {
         let mut body = render(self);
         if let Some(object) = body.as_object_mut() {
             for (key, value) in &self.extra {
                 object.insert((*key).to_owned(), value.clone());
             }
         }
+        body
+    }
+
+    /// The whole answer in an area's shape.
+    pub(crate) fn render(&self, render: RenderProblem) -> HttpResponse {
+        let body = self.body(render);
         let mut response = HttpResponse::build(self.status);
         if let Some(seconds) = self.retry_after {
             response.insert_header((header::RETRY_AFTER, seconds));

@@ -11,14 +11,39 @@ use super::{Metrics, RelayOptions};
 use crate::pause::Pause;
 use crate::{Message, Outcome, Publisher};
 
+/// How long the next full batch is looked for behind the last one. What lies before it, such as a row that was committed
+/// late, waits so long at most; what was published does not have to be walked through each time.
+const LOOK_BACK: Duration = Duration::from_secs(1);
+
 /// One relay's view of its outbox.
 pub(super) struct Outbox {
     pool: Pool,
     pub(super) publisher: Publisher,
     pub(super) options: RelayOptions,
     metrics: Option<Metrics>,
+    place: Mutex<Place>,
+}
+
+/// Where the next lease begins.
+struct Place {
     /// The last row that a queue refused: it is free again at once, and older than all that other queues wait for.
-    refused: Mutex<String>,
+    refused: String,
+    /// The last row of a full batch: there is probably more behind it.
+    passed: String,
+    /// When a lease last began at the start.
+    from_start: Instant,
+}
+
+impl Place {
+    /// The id behind which to look; empty for the start.
+    fn after(&mut self) -> String {
+        let refused = std::mem::take(&mut self.refused);
+        let passed = std::mem::take(&mut self.passed);
+        match self.from_start.elapsed() < LOOK_BACK {
+            true => refused.max(passed),
+            false => refused,
+        }
+    }
 }
 
 /// Rows that were leased together.
@@ -61,7 +86,11 @@ impl Outbox {
             publisher,
             options,
             metrics,
-            refused: Mutex::default(),
+            place: Mutex::new(Place {
+                refused: String::new(),
+                passed: String::new(),
+                from_start: Instant::now(),
+            }),
         }
     }
 
@@ -83,7 +112,7 @@ impl Outbox {
         }
         let id = Uuid::now_v7().to_string();
         let (batch_id, lease, limit) = (id.clone(), self.options.lease, self.options.batch);
-        let after = std::mem::take(&mut *self.refused());
+        let after = self.place().after();
         let from_start = after.is_empty();
         let rows: Vec<OutboxRow> = self
             .pool
@@ -92,7 +121,8 @@ impl Outbox {
             })
             .await?;
         let full = i64::try_from(rows.len()).is_ok_and(|leased| leased >= limit);
-        // Every other time it begins at the start, with what was refused.
+        self.note(from_start, rows.last().filter(|_| full));
+        // When there is no more, it begins at the start, with what was refused.
         let more = full || !from_start;
         if let Some(metrics) = &self.metrics {
             metrics
@@ -150,15 +180,24 @@ impl Outbox {
         settled
     }
 
-    fn refused(&self) -> MutexGuard<'_, String> {
-        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    fn place(&self) -> MutexGuard<'_, Place> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the next lease begin behind the last row of a full batch, and at the start otherwise.
+    fn note(&self, from_start: bool, last_of_full: Option<&OutboxRow>) {
+        let mut place = self.place();
+        if from_start {
+            place.from_start = Instant::now();
+        }
+        place.passed = last_of_full.map(|row| row.id.clone()).unwrap_or_default();
     }
 
     /// Has what lies behind this row leased before it.
     fn pass_by(&self, id: String) {
-        let mut refused = self.refused();
-        if *refused < id {
-            *refused = id;
+        let mut place = self.place();
+        if place.refused < id {
+            place.refused = id;
         }
     }
 

@@ -1,7 +1,10 @@
 use actix_web::http::header::{ContentType, HeaderValue, LOCATION, REFERRER_POLICY};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _, web};
-use auth_types::wire::{IdentityError, TokenPair, ValidateResponse};
+use auth_types::wire::{
+    IdentityError, TokenPair, VALIDATE_BATCH, VALIDATE_BATCH_HEADER, ValidateBatchRequest,
+    ValidateBatchResponse, ValidateResponse,
+};
 use service_kit::Problem;
 use service_kit::http::{Json, OptionalJson, Path, Query, endpoint};
 
@@ -9,7 +12,7 @@ use super::wire::{
     LoginRequest, LogoutRequest, LogoutResponse, RefreshRequest, SessionsQuery, SessionsResponse,
     ValidateQuery,
 };
-use super::{ending, list, login, refresh, service};
+use super::{batch, ending, list, login, refresh, service};
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
@@ -27,7 +30,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         )
         .service(endpoint("/api/auth/sessions/{session_id}").delete(end_session))
         .service(endpoint("/api/auth/refresh").post(rotate))
-        .service(endpoint("/api/auth/validate").get(validate).post(validate));
+        .service(endpoint("/api/auth/validate").get(validate).post(validate))
+        .service(endpoint("/api/auth/validate/batch").post(validate_batch));
 }
 
 /// Signs in by username, not by e-mail address.
@@ -199,13 +203,38 @@ async fn validate(app: Data<App>, req: HttpRequest) -> actix_web::Result<HttpRes
         .unwrap_or_default();
     let told = async { service::validate(&app, auth::bearer(&req)?, query.wants_teams()).await };
     let body = told.await.map_err(|error| not_valid(&error))?;
+    let mut answer = HttpResponse::Ok();
+    if query.wants_teams() {
+        answer.insert_header((VALIDATE_BATCH_HEADER, VALIDATE_BATCH));
+    }
+    Ok(answer.content_type(ContentType::json()).body(body))
+}
+
+/// Tells of several access tokens what validate tells of each: for services that ask at every request. Nothing but the
+/// tokens is needed, as there.
+#[utoipa::path(
+    post, path = "/api/auth/validate/batch", tag = "sessions", params(ValidateQuery), request_body = ValidateBatchRequest,
+    responses(
+        (status = 200, description = "What is to be said of each token, in their order", body = ValidateBatchResponse),
+        (status = 400, description = "`validation_failed`: more than 64 tokens, or no list of them", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn validate_batch(
+    app: Data<App>,
+    Query(query): Query<ValidateQuery>,
+    body: Json<ValidateBatchRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let tokens = body.into_inner()?.tokens;
+    let answers = batch::validate(&app, &tokens, query.wants_teams()).await?;
     Ok(HttpResponse::Ok()
         .content_type(ContentType::json())
-        .body(body))
+        .body(answers))
 }
 
 /// The contract's `valid` field: only these errors carry it.
-fn not_valid(error: &Error) -> Problem {
+pub(super) fn not_valid(error: &Error) -> Problem {
     let problem = Problem::from(error);
     if error.is_unauthorized() {
         problem.with("valid", false)

@@ -68,3 +68,4 @@ mod team_life;
 mod team_pages;
 mod teams;
 mod totp;
+mod validate_batch;

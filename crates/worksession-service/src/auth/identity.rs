@@ -5,7 +5,6 @@ use auth_types::UserId;
 use auth_types::wire::TeamMembership;
 use chrono::DateTime;
 use reqwest::StatusCode;
-use reqwest::header::AUTHORIZATION;
 use reqwest::redirect::Policy;
 use serde::Deserialize;
 use service_kit::Clock;
@@ -18,6 +17,7 @@ use url::Url;
 
 use super::breaker::{Breaker, Verdict};
 use super::memory::Memory;
+use super::questions::Questions;
 use super::{CurrentUser, Refusal};
 
 /// How long the identity service may take, waiting for a turn included.
@@ -33,7 +33,7 @@ const IDLE: Duration = Duration::from_secs(30);
 /// Asks the identity service who a token belongs to, and passes sign-ins on to it, over kept connections.
 pub(crate) struct IdentityClient {
     pub(super) http: reqwest::Client,
-    validate: Url,
+    questions: Arc<Questions>,
     live: Url,
     pub(super) login: Url,
     turns: Semaphore,
@@ -76,16 +76,15 @@ impl IdentityClient {
         clock: Clock,
         metrics: &Metrics,
     ) -> Result<Self, IdentityClientError> {
-        let mut validate = base.join("/api/auth/validate")?;
-        validate.set_query(Some("include=teams"));
+        let http = reqwest::ClientBuilder::new()
+            .tls_backend_preconfigured(service_kit::tls::client_config())
+            .pool_idle_timeout(IDLE)
+            .redirect(Policy::none())
+            .no_proxy()
+            .build()?;
         Ok(Self {
-            http: reqwest::ClientBuilder::new()
-                .tls_backend_preconfigured(service_kit::tls::client_config())
-                .pool_idle_timeout(IDLE)
-                .redirect(Policy::none())
-                .no_proxy()
-                .build()?,
-            validate,
+            questions: Arc::new(Questions::new(http.clone(), base)?),
+            http,
             live: base.join("/health/live")?,
             login: base.join("/api/auth/login")?,
             turns: Semaphore::new(IN_FLIGHT),
@@ -152,10 +151,10 @@ impl IdentityClient {
             return Err(Refusal::Unavailable);
         };
         let had_its_time = question.asked - began < AT_ONCE;
-        let answer = timeout_at(until, self.fetch_kept(token, request_id)).await;
+        let answer = timeout_at(until, self.questions.ask(token, request_id)).await;
         let (verdict, outcome) = match answer {
             Ok(Ok((status, body))) => judge(status, &body),
-            Ok(Err(cause)) => failed(cause.to_string()),
+            Ok(Err(cause)) => failed(cause),
             Err(_) if had_its_time => failed("no answer in time".to_owned()),
             Err(_) => (Verdict::Nothing, Err(Some("no time left".to_owned()))),
         };
@@ -168,41 +167,12 @@ impl IdentityClient {
             }
         })
     }
-
-    /// A kept connection may have been closed under us; asking again is harmless.
-    async fn fetch_kept(
-        &self,
-        token: &str,
-        request_id: &RequestId,
-    ) -> reqwest::Result<(StatusCode, Vec<u8>)> {
-        match self.fetch(token, request_id).await {
-            Err(cause) if cause.is_request() || cause.is_connect() => {
-                self.fetch(token, request_id).await
-            }
-            answer => answer,
-        }
-    }
-
-    async fn fetch(
-        &self,
-        token: &str,
-        request_id: &RequestId,
-    ) -> reqwest::Result<(StatusCode, Vec<u8>)> {
-        let request = self.http.get(self.validate.clone());
-        let request = request.header(AUTHORIZATION, format!("Bearer {token}"));
-        let response = request
-            .header("x-request-id", request_id.to_string())
-            .send()
-            .await?;
-        let status = response.status();
-        Ok((status, response.bytes().await?.to_vec()))
-    }
 }
 
 impl std::fmt::Debug for IdentityClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("IdentityClient")
-            .field("validate", &self.validate.as_str())
+            .field("live", &self.live.as_str())
             .finish_non_exhaustive()
     }
 }

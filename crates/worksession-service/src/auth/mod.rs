@@ -9,6 +9,7 @@ mod current_user;
 mod extract;
 mod identity;
 mod memory;
+mod questions;
 mod scope;
 mod sign_in;
 

@@ -14,6 +14,7 @@ use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
 use test_kit::{Api, TestDb};
 
+use crate::asked_together::{self as several, Several};
 use crate::sign_in::{self, SignIn};
 
 /// Answers by the token: `user-SCOPES` is Ada with these scopes (`+` between them, `.` for `:`; all when empty), `slow-MS` is
@@ -26,6 +27,7 @@ pub struct Stub {
     pub sign_ins: Arc<Mutex<Vec<SignIn>>>,
     /// Tokens that count as others.
     instead: Arc<Mutex<HashMap<String, String>>>,
+    pub several: Arc<Several>,
 }
 
 /// `exp` of every good token.
@@ -49,6 +51,7 @@ impl Stub {
             App::new()
                 .app_data(data.clone())
                 .route("/api/auth/validate", web::get().to(validate))
+                .route("/api/auth/validate/batch", web::post().to(several::answer))
                 .route("/api/auth/login", web::post().to(sign_in::stub))
                 .route("/health/live", web::get().to(HttpResponse::Ok))
         });
@@ -76,13 +79,20 @@ async fn validate(request: HttpRequest, stub: Data<Stub>) -> HttpResponse {
         .push(header("x-request-id"));
     assert_eq!(request.query_string(), "include=teams");
     let token = header("authorization").split_off("Bearer ".len());
-    let token = stub
-        .instead
-        .lock()
-        .unwrap()
-        .get(&token)
-        .cloned()
-        .unwrap_or(token);
+    let mut answer = stub.judge(token).await;
+    stub.several.tell(answer.headers_mut());
+    answer
+}
+
+impl Stub {
+    /// What is to be said of a token.
+    pub async fn judge(&self, token: String) -> HttpResponse {
+        let instead = self.instead.lock().unwrap().get(&token).cloned();
+        judge(instead.unwrap_or(token)).await
+    }
+}
+
+async fn judge(token: String) -> HttpResponse {
     if let Some(scopes) = token.strip_prefix("user-") {
         let scope = (!scopes.is_empty()).then(|| scopes.replace('+', " ").replace('.', ":"));
         return HttpResponse::Ok().json(ada(scope));

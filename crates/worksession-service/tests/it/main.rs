@@ -12,6 +12,7 @@
 
 mod activity;
 mod analytics;
+mod asked_together;
 mod auth;
 mod chat;
 mod chat_tests;

@@ -16,7 +16,7 @@ async fn ask(identity: &Identity, query: &str, tokens: &[&str]) -> Reply {
 async fn each_token_is_told_what_validate_tells_of_it() {
     let identity = Identity::start().await;
     let old = identity.register("old").await;
-    identity.hand.advance(Duration::days(2));
+    identity.hand.advance(Duration::days(8));
     let (ada, bob, gone) = (
         identity.register("ada").await,
         identity.register("bob").await,

@@ -139,7 +139,7 @@ pub struct ValidateBatchResponse {
 /// What validate says of one of several tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ValidateBatchAnswer {
-    /// 200 or 401.
+    /// 200 or 401, and 503 where nothing could be said in the time that the others had: it is to be asked about alone.
     pub status: u16,
     /// What validate answers with that status.
     pub body: ValidateBatchBody,

@@ -1,5 +1,7 @@
 //! Several tokens judged at once.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::Duration;
 use serde_json::{Value, json};
 use test_kit::Reply;
@@ -109,4 +111,31 @@ async fn it_takes_up_to_sixty_four_and_says_so_to_those_who_want_teams() {
     };
     assert_eq!(header("").await, "");
     assert_eq!(header("?include=teams").await, "64");
+}
+
+/// A token of an unknown key has the keys read again, and waits for its turn to: it says nothing about the others, who
+/// are answered meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_that_takes_its_time_holds_nobody_up() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let mut held_up = 0;
+    for nth in 0..20 {
+        let header = json!({ "alg": "ES256", "typ": "at+jwt", "kid": format!("unknown{nth}") });
+        let header = URL_SAFE_NO_PAD.encode(header.to_string());
+        let rest = ada.access.split_once('.').unwrap().1;
+        let forged = format!("{header}.{rest}");
+        let told = ask(&identity, "", &[&forged, &ada.access])
+            .await
+            .expect(200);
+        let answers = told.json()["answers"].clone();
+        assert_eq!(answers[1]["status"], 200);
+        let status = answers[0]["status"].as_u64().unwrap();
+        assert!([401, 503].contains(&status), "{status}");
+        held_up += u64::from(status == 503);
+        if nth == 0 {
+            refused(identity.validate(&forged).await, 401, "invalid_token");
+        }
+    }
+    assert!(held_up > 0);
 }

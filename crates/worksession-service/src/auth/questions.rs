@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use auth_types::wire::{VALIDATE_BATCH, VALIDATE_BATCH_HEADER, ValidateBatchRequest};
 use futures_util::future::join_all;
@@ -21,11 +22,16 @@ use super::identity::PATIENCE;
 
 /// How many requests for several are on their way at the same time: what comes meanwhile goes with the next one.
 const AT_ONCE: usize = 2;
+/// How long the next request waits for the one before it: as long as an identity service that is well needs at most.
+const SOON: Duration = Duration::from_millis(25);
 /// The most bytes of tokens in one request. The identity service reads 64 KiB of a body.
 const MOST_BYTES: usize = 48 * 1024;
 
-/// The status and the body with which validate answers of a token, or why there is none.
-pub(super) type Answer = Result<(StatusCode, Vec<u8>), String>;
+/// The status and the body with which validate answers.
+type Told = (StatusCode, Vec<u8>);
+
+/// What validate answers of a token, or why there is no answer.
+pub(super) type Answer = Result<Told, String>;
 
 pub(super) struct Questions {
     http: reqwest::Client,
@@ -140,8 +146,11 @@ impl Questions {
             if some.is_empty() {
                 return;
             }
+            let asking = Arc::clone(&questions);
             // Who asked waits no longer than this either.
-            let _ = timeout(PATIENCE, questions.bring_some(some)).await;
+            let bringing = timeout(PATIENCE, async move { asking.bring_some(some).await });
+            // One that is not answered soon holds nobody up, and goes on by itself.
+            let _ = timeout(SOON, tokio::spawn(bringing)).await;
         }
     }
 
@@ -167,21 +176,20 @@ impl Questions {
 
     async fn bring_some(&self, questions: Vec<Question>) {
         let answers = match questions.as_slice() {
-            [only] => vec![self.ask_one(&only.token, &only.request_id).await],
-            several => match self.ask_several(several).await {
-                Some(answers) => answers,
-                None => {
-                    let each = several
-                        .iter()
-                        .map(|one| self.ask_one(&one.token, &one.request_id));
-                    join_all(each).await
-                }
-            },
+            [_] => None,
+            several => self.ask_several(several).await,
         };
-        for (question, answer) in questions.into_iter().zip(answers) {
+        let answers = answers.unwrap_or_else(|| questions.iter().map(|_| None).collect());
+        let each = questions.into_iter().zip(answers);
+        let each = each.map(async |(question, answer)| {
+            let answer = match answer {
+                Some(answer) => Ok(answer),
+                None => self.ask_one(&question.token, &question.request_id).await,
+            };
             // Who asked may have gone.
             let _ = question.answer.send(answer);
-        }
+        });
+        join_all(each).await;
     }
 
     async fn ask_one(&self, token: &str, request_id: &str) -> Answer {
@@ -201,26 +209,31 @@ impl Questions {
         Ok((status, body.to_vec()))
     }
 
-    /// None when the identity service does not take several: one of an older version may stand beside one that does.
-    async fn ask_several(&self, questions: &[Question]) -> Option<Vec<Answer>> {
+    /// What is said of each, unless that has to be asked alone. None when nothing can be used of what came back: behind
+    /// the same name may stand one of an older version, and a proxy that tries another one for a question alone.
+    async fn ask_several(&self, questions: &[Question]) -> Option<Vec<Option<Told>>> {
         let tokens = questions.iter().map(|one| one.token.clone()).collect();
         let body = ValidateBatchRequest { tokens };
         let asked = async {
             let response = send(|| self.http.post(self.several.clone()).json(&body)).await?;
             Ok::<_, reqwest::Error>((response.status(), response.bytes().await?))
         };
-        let each = |answer: Answer| questions.iter().map(|_| answer.clone()).collect();
-        Some(match asked.await {
-            Ok((StatusCode::OK, body)) => {
-                read(&body, questions.len()).unwrap_or_else(|cause| each(Err(cause)))
+        let cause = match asked.await {
+            Ok((StatusCode::OK, body)) => match read(&body, questions.len()) {
+                Ok(answers) => return Some(answers),
+                Err(cause) => cause,
+            },
+            Ok((status, _)) => {
+                if status.is_client_error() {
+                    self.takes_several.store(false, Ordering::Relaxed);
+                }
+                format!("answered {status}")
             }
-            Ok((status, _)) if status.is_client_error() => {
-                self.takes_several.store(false, Ordering::Relaxed);
-                return None;
-            }
-            Ok((status, body)) => each(Ok((status, body.to_vec()))),
-            Err(cause) => each(Err(cause.to_string())),
-        })
+            Err(cause) => cause.to_string(),
+        };
+        let count = questions.len();
+        log::info!("identity service: {count} tokens are asked about one by one: {cause}");
+        None
     }
 }
 
@@ -232,8 +245,8 @@ async fn send(request: impl Fn() -> RequestBuilder) -> reqwest::Result<Response>
     }
 }
 
-/// An answer for each of so many.
-fn read(body: &[u8], count: usize) -> Result<Vec<Answer>, String> {
+/// An answer for each of so many; none where it is no verdict.
+fn read(body: &[u8], count: usize) -> Result<Vec<Option<Told>>, String> {
     let read: Answers<'_> =
         serde_json::from_slice(body).map_err(|cause| format!("unreadable answer: {cause}"))?;
     if read.answers.len() != count {
@@ -241,8 +254,9 @@ fn read(body: &[u8], count: usize) -> Result<Vec<Answer>, String> {
         return Err(format!("gave {answers} answers to {count} questions"));
     }
     let answer = |one: &One<'_>| {
-        let status = StatusCode::from_u16(one.status).map_err(|cause| cause.to_string())?;
-        Ok((status, one.body.get().as_bytes().to_vec()))
+        let verdict = [StatusCode::OK, StatusCode::UNAUTHORIZED];
+        let status = verdict.into_iter().find(|status| *status == one.status)?;
+        Some((status, one.body.get().as_bytes().to_vec()))
     };
     Ok(read.answers.iter().map(answer).collect())
 }

@@ -14,7 +14,7 @@ use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
 use test_kit::{Api, TestDb};
 
-use crate::asked_together::{self as several, Several};
+use crate::several::{self, Several};
 use crate::sign_in::{self, SignIn};
 
 /// Answers by the token: `user-SCOPES` is Ada with these scopes (`+` between them, `.` for `:`; all when empty), `slow-MS` is

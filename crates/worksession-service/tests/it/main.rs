@@ -47,6 +47,7 @@ mod rollups;
 mod rows;
 mod schema;
 mod sessions;
+mod several;
 mod sign_in;
 mod streams;
 mod sync;

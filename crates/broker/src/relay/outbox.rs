@@ -306,3 +306,38 @@ fn message(row: &OutboxRow) -> Option<Message> {
 fn count<T>(items: impl Iterator<Item = T>) -> u64 {
     u64::try_from(items.count()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn place(refused: &str, passed: &str, from_start: Instant) -> Place {
+        Place {
+            refused: refused.to_owned(),
+            passed: passed.to_owned(),
+            from_start,
+        }
+    }
+
+    #[test]
+    fn the_next_lease_begins_behind_what_was_taken_and_at_the_start_once_a_second() {
+        let now = Instant::now();
+        for (refused, passed, after) in [
+            ("", "", ""),
+            ("", "b", "b"),
+            ("c", "b", "c"),
+            ("a", "b", "b"),
+        ] {
+            let mut place = place(refused, passed, now);
+            assert_eq!(place.after(), after);
+            // Each is good for one lease.
+            assert_eq!(place.after(), "");
+        }
+        let a_second_ago = now.checked_sub(LOOK_BACK).unwrap();
+        for (refused, passed, after) in [("", "b", ""), ("a", "b", "a")] {
+            assert_eq!(place(refused, passed, a_second_ago).after(), after);
+        }
+    }
+}

@@ -218,7 +218,6 @@ async fn validate(app: Data<App>, req: HttpRequest) -> actix_web::Result<HttpRes
         (status = 200, description = "What is to be said of each token, in their order", body = ValidateBatchResponse),
         (status = 400, description = "`validation_failed`: more than 64 tokens, or no list of them", body = IdentityError),
         (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn validate_batch(

@@ -1,15 +1,16 @@
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
 use futures_util::{FutureExt, StreamExt};
 use lapin::message::Delivery as Raw;
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
     BasicRejectOptions,
 };
-use lapin::types::FieldTable;
-use lapin::{Channel, Connection, Consumer};
+use lapin::types::{FieldTable, ShortString};
+use lapin::{Acker, Channel, Connection, Consumer};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -93,6 +94,7 @@ async fn consume(
     stopping: &mut watch::Receiver<()>,
 ) -> Result<(), String> {
     let mut work = JoinSet::new();
+    let mut window = Window::default();
     // Until when another batch follows a large one at once.
     let mut dense_until = None;
     loop {
@@ -100,8 +102,16 @@ async fn consume(
             biased;
             _ = stopping.changed() => break,
             Some(worked) = work.join_next(), if !work.is_empty() => {
-                let large = worked.is_ok_and(|count: usize| count > 1 && count >= flow.batch / DENSE);
-                dense_until = large.then(|| Instant::now() + GATHER);
+                let mut worked = Some(worked);
+                while let Some(one) = worked.or_else(|| work.try_join_next()) {
+                    // No panic of a handler, which is caught.
+                    let one: Worked = one.map_err(|error| error.to_string())??;
+                    let large = one.count > 1 && one.count >= flow.batch / DENSE;
+                    dense_until = large.then(|| Instant::now() + GATHER);
+                    window.close(one);
+                    worked = None;
+                }
+                window.acknowledge().await;
             }
             delivery = consumer.next(), if work.len() < flow.concurrency => match delivery {
                 Some(Ok(raw)) => {
@@ -117,8 +127,8 @@ async fn consume(
                     }
                     let batch = Batch {
                         queue,
+                        number: (flow.batch > 1).then(|| window.open()),
                         raws,
-                        alone: flow.concurrency == 1,
                     };
                     work.spawn(batch.handle(handler.clone(), stopping.clone()));
                 }
@@ -132,7 +142,13 @@ async fn consume(
         let _ = channel
             .basic_cancel(consumer.tag(), BasicCancelOptions::default())
             .await;
-        while work.join_next().await.is_some() {}
+        while let Some(worked) = work.join_next().await {
+            match worked {
+                Ok(Ok(worked)) => window.close(worked),
+                Ok(Err(_)) | Err(_) => break,
+            }
+            window.acknowledge().await;
+        }
         let _ = channel.close(200, "stopping".into()).await;
     };
     if timeout(STOP_TIMEOUT, ending).await.is_err() {
@@ -187,86 +203,160 @@ async fn fill(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Resu
     Ok(())
 }
 
+/// Batches in the handler, in the order in which they came: one acknowledgement speaks for all that came before.
+#[derive(Default)]
+struct Window {
+    /// Of each what speaks for it, once it is over.
+    batches: VecDeque<Option<Worked>>,
+    /// The number of the first.
+    first: usize,
+}
+
+impl Window {
+    /// The number of a further batch.
+    fn open(&mut self) -> usize {
+        self.batches.push_back(None);
+        self.first + self.batches.len() - 1
+    }
+
+    /// Notes that a batch is over.
+    fn close(&mut self, worked: Worked) {
+        let place = worked
+            .number
+            .and_then(|number| number.checked_sub(self.first));
+        if let Some(batch) = place.and_then(|place| self.batches.get_mut(place)) {
+            *batch = Some(worked);
+        }
+    }
+
+    /// Acknowledges all before which nothing is open.
+    async fn acknowledge(&mut self) {
+        let mut last = None;
+        while let Some(over) = self.batches.front_mut().and_then(Option::take) {
+            self.batches.pop_front();
+            self.first += 1;
+            last = over.last.or(last);
+        }
+        if let Some(last) = last {
+            let multiple = BasicAckOptions { multiple: true };
+            acknowledge(async { last.ack(multiple).await.map(drop) }).await;
+        }
+    }
+}
+
+/// A batch that is over.
+struct Worked {
+    /// Its place in the window, if it has one.
+    number: Option<usize>,
+    count: usize,
+    /// The last of those that are to be acknowledged.
+    last: Option<Acker>,
+}
+
 /// Deliveries that are judged together.
 struct Batch {
     queue: Queue,
+    /// Its place in the window; without one each delivery is acknowledged by itself.
+    number: Option<usize>,
     raws: Vec<Raw>,
-    /// No other is worked on: everything before it is settled.
-    alone: bool,
 }
 
 impl Batch {
-    /// Runs the handler until there is a verdict on each delivery, tells the broker, and says how many there were.
+    /// Runs the handler until there is a verdict on each delivery, tells the broker of those that are not to be
+    /// acknowledged, and leaves the others to the window.
     ///
     /// A retry keeps its deliveries in hand: handing them back would count against the delivery limit, and
     /// a database that is away for a minute would park good messages.
-    async fn handle(self, handler: Handler, mut stopping: watch::Receiver<()>) -> usize {
-        let count = self.raws.len();
+    ///
+    /// An error when the broker could not be told: what is acknowledged behind it would speak for it too.
+    async fn handle(
+        self,
+        handler: Handler,
+        mut stopping: watch::Receiver<()>,
+    ) -> Result<Worked, String> {
+        let mut worked = Worked {
+            number: self.number,
+            count: self.raws.len(),
+            last: None,
+        };
         let mut open = Vec::with_capacity(self.raws.len());
-        for raw in self.raws {
-            match read(&raw) {
-                Some(delivery) => open.push((raw, delivery)),
-                None => park(&raw, "it has no message id").await,
+        for mut raw in self.raws {
+            match read(&mut raw) {
+                Some(delivery) => open.push((Sent::of(raw), delivery)),
+                None => park(&Sent::of(raw), "it has no message id").await?,
             }
         }
+        let mut last_tag = 0;
         let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
         while !open.is_empty() {
             let batch = open.iter().map(|(_, delivery)| delivery.clone()).collect();
             let verdicts = handler.judge(batch).await;
-            let (mut done, mut later) = (Vec::new(), Vec::new());
-            for ((raw, delivery), verdict) in open.into_iter().zip(verdicts) {
+            let mut later = Vec::new();
+            for ((sent, delivery), verdict) in open.into_iter().zip(verdicts) {
                 match verdict {
-                    Some(Verdict::Ack) => done.push(raw),
-                    Some(Verdict::Park(reason)) => park(&raw, &reason).await,
-                    Some(Verdict::Retry) => later.push((raw, delivery)),
+                    Some(Verdict::Ack) if self.number.is_none() => {
+                        let alone = BasicAckOptions::default();
+                        acknowledge(async { sent.acker.ack(alone).await.map(drop) }).await;
+                    }
+                    Some(Verdict::Ack) if sent.tag > last_tag => {
+                        last_tag = sent.tag;
+                        worked.last = Some(sent.acker);
+                    }
+                    Some(Verdict::Ack) => {}
+                    Some(Verdict::Park(reason)) => park(&sent, &reason).await?,
+                    Some(Verdict::Retry) => later.push((sent, delivery)),
                     None => {
                         let (queue, id) = (self.queue.name(), delivery.id);
                         log::error!("the consumer of {queue} panicked at the event {id}");
-                        hand_back(&raw).await;
+                        hand_back(&sent).await?;
                     }
                 }
             }
-            acknowledge(&done, self.alone && later.is_empty()).await;
             open = later;
             if open.is_empty() {
-                return count;
+                break;
             }
             tokio::select! {
                 _ = stopping.changed() => {
-                    join_all(open.iter().map(|(raw, _)| hand_back(raw))).await;
-                    return count;
+                    try_join_all(open.iter().map(|(sent, _)| hand_back(sent))).await?;
+                    break;
                 }
                 () = pause.wait() => {}
             }
         }
-        count
+        Ok(worked)
     }
 }
 
-fn read(raw: &Raw) -> Option<Delivery> {
+/// What a verdict needs of a delivery.
+struct Sent {
+    tag: u64,
+    routing_key: ShortString,
+    acker: Acker,
+}
+
+impl Sent {
+    fn of(raw: Raw) -> Self {
+        Self {
+            tag: raw.delivery_tag,
+            routing_key: raw.routing_key,
+            acker: raw.acker,
+        }
+    }
+}
+
+/// Takes the body out of it: while deliveries are held there are thousands of them.
+fn read(raw: &mut Raw) -> Option<Delivery> {
     let id = raw.properties.message_id().as_ref()?;
     Some(Delivery {
         id: id.as_str().parse::<Uuid>().ok()?,
         routing_key: raw.routing_key.to_string(),
-        body: raw.data.as_slice().into(),
+        body: std::mem::take(&mut raw.data).into(),
     })
 }
 
-/// Acknowledges deliveries; as one, when nothing else that came before the last of them is open.
-async fn acknowledge(done: &[Raw], as_one: bool) {
-    let settling = async {
-        match done.last() {
-            Some(last) if as_one => last.ack(BasicAckOptions { multiple: true }).await.map(drop),
-            _ => {
-                let each = done.iter().map(|raw| raw.ack(BasicAckOptions::default()));
-                join_all(each)
-                    .await
-                    .into_iter()
-                    .try_for_each(|acked| acked.map(drop))
-            }
-        }
-    };
-    if let Err(error) = told(settling).await {
+async fn acknowledge(acking: impl Future<Output = lapin::Result<()>>) {
+    if let Err(error) = told(acking).await {
         log::warn!("deliveries could not be acknowledged and come again: {error}");
     }
 }
@@ -279,23 +369,19 @@ async fn told(settling: impl Future<Output = lapin::Result<()>>) -> Result<(), S
     }
 }
 
-async fn hand_back(raw: &Raw) {
+async fn hand_back(sent: &Sent) -> Result<(), String> {
     let options = BasicNackOptions {
         requeue: true,
         ..BasicNackOptions::default()
     };
-    if let Err(error) = told(async { raw.nack(options).await.map(drop) }).await {
-        log::debug!("a delivery could not be handed back and comes again: {error}");
-    }
+    told(async { sent.acker.nack(options).await.map(drop) }).await
 }
 
-async fn park(raw: &Raw, reason: &str) {
+async fn park(sent: &Sent, reason: &str) -> Result<(), String> {
     log::error!(
         "parked a message with the key {:?}: {reason}",
-        raw.routing_key.as_str()
+        sent.routing_key.as_str()
     );
     let options = BasicRejectOptions { requeue: false };
-    if let Err(error) = told(async { raw.reject(options).await.map(drop) }).await {
-        log::debug!("a message could not be parked and comes again: {error}");
-    }
+    told(async { sent.acker.reject(options).await.map(drop) }).await
 }

@@ -209,7 +209,10 @@ async fn batches_grow_with_what_waits_and_leave_nothing_unsettled() {
     let (size, count, bad) = (Arc::clone(&largest), Arc::clone(&tries), poison.id);
     let consumer = broker.consume_batches(
         Queue::WorksessionFeedback,
-        BatchOptions { most: 100 },
+        BatchOptions {
+            most: 100,
+            held: None,
+        },
         move |batch| {
             size.fetch_max(batch.len(), Ordering::SeqCst);
             // Of one batch half is asked for again.
@@ -278,7 +281,10 @@ async fn a_batch_waits_to_fill_while_one_follows_the_other() {
     let (taken, mut batches) = tokio::sync::mpsc::unbounded_channel();
     let consumer = broker.consume_batches(
         Queue::WorksessionFeedback,
-        BatchOptions { most: 16 },
+        BatchOptions {
+            most: 16,
+            held: None,
+        },
         move |batch| {
             taken.send(batch.len()).unwrap();
             async move { batch.iter().map(|_| Verdict::Ack).collect() }

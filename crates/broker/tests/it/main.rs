@@ -8,6 +8,7 @@
 )]
 
 mod amqp;
+mod held;
 mod memory;
 mod parked;
 mod proxy;

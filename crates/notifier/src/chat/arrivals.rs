@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
@@ -27,6 +28,16 @@ pub(super) struct Arrival {
     pub(super) word: Word,
 }
 
+impl Arrival {
+    /// The project whose team is to be told something.
+    pub(super) fn project(&self) -> Option<i64> {
+        match &self.word {
+            Word::Notice(notice) => Some(notice.project_id),
+            Word::Destination(_) => None,
+        }
+    }
+}
+
 /// What an event asks of the notifier.
 #[derive(Debug, Clone)]
 pub(super) enum Word {
@@ -48,7 +59,7 @@ pub(super) struct Notice {
     /// Why nobody is told; the team sees that.
     pub(super) skipped: Option<&'static str>,
     /// The event's data.
-    pub(super) payload: String,
+    pub(super) payload: Arc<str>,
 }
 
 impl std::fmt::Debug for Notice {
@@ -77,7 +88,7 @@ impl Moves<'_> {
         for arrival in arrivals.into_values() {
             match arrival.word {
                 Word::Notice(notice) => {
-                    notices.push(self.delivery(arrival.id, arrival.request_id, notice, config));
+                    notices.push(delivery(arrival.id, arrival.request_id, notice, at, config));
                 }
                 Word::Destination(destination) => destinations.push(destination),
             }
@@ -103,7 +114,11 @@ impl Moves<'_> {
     }
 
     /// Has hooks looked at, at `give_up_at` at the latest.
-    fn expect(&mut self, projects: &BTreeSet<i64>, give_up_at: NaiveDateTime) -> QueryResult<()> {
+    pub(super) fn expect(
+        &mut self,
+        projects: &BTreeSet<i64>,
+        give_up_at: NaiveDateTime,
+    ) -> QueryResult<()> {
         let at = self.now.naive_utc();
         for project in queries::expect_all(self.db, projects, at, give_up_at)? {
             let earliest = self.tally.expected.entry(project).or_insert(give_up_at);
@@ -135,11 +150,8 @@ impl Moves<'_> {
             .into_iter()
             .filter(|row| new.contains(&row.event_id) && is(row, |kind| kind == Kind::Plan))
             .collect();
-        if !plans.is_empty() {
-            // A hook whose chat is told of ends alone was to be looked at when they would have waited long enough.
-            let released = queries::release_ends(self.db, &sessions(&plans), at)?;
-            self.expect(&released, at)?;
-        }
+        // A hook whose chat is told of ends alone was to be looked at when they would have waited long enough.
+        self.release_ends(&plans.iter().collect::<Vec<_>>())?;
         self.tell_skipped(plans)
     }
 
@@ -148,7 +160,7 @@ impl Moves<'_> {
         let mut skipped: BTreeMap<String, Vec<DeliveryRow>> = BTreeMap::new();
         for row in plans {
             if let Some(reason) = row.reason.clone() {
-                skipped.entry(reason).or_default().push(row.into());
+                skipped.entry(reason).or_default().push((&row).into());
             }
         }
         for (reason, rows) in skipped {
@@ -156,40 +168,40 @@ impl Moves<'_> {
         }
         Ok(())
     }
+}
 
-    fn delivery(
-        &self,
-        id: Uuid,
-        request_id: Option<String>,
-        notice: Notice,
-        config: ChatConfig,
-    ) -> NewDelivery {
-        let at = self.now.naive_utc();
-        let give_up_after = match notice.kind {
-            Kind::Test => TEST_GIVEN_UP_AFTER,
-            Kind::Plan | Kind::Finished | Kind::Abandoned => config.give_up_after(),
-        };
-        let is_told = notice.skipped.is_none();
-        NewDelivery {
-            event_id: id.to_string(),
-            session_id: notice.session_id.to_string(),
-            project_id: notice.project_id,
-            revision: notice.revision,
-            request_id,
-            payload: Some(notice.payload).filter(|_| is_told),
-            state: if is_told {
-                PENDING
-            } else {
-                Ending::Skipped.name()
-            },
-            attempts: 0,
-            next_attempt_at: at,
-            give_up_at: at + give_up_after,
-            reason: notice.skipped.map(str::to_owned),
-            created_at: at,
-            settled_at: Some(at).filter(|_| !is_told),
-            kind: notice.kind.name(),
-        }
+/// The row of a notice.
+pub(super) fn delivery(
+    id: Uuid,
+    request_id: Option<String>,
+    notice: Notice,
+    at: NaiveDateTime,
+    config: ChatConfig,
+) -> NewDelivery {
+    let give_up_after = match notice.kind {
+        Kind::Test => TEST_GIVEN_UP_AFTER,
+        Kind::Plan | Kind::Finished | Kind::Abandoned => config.give_up_after(),
+    };
+    let is_told = notice.skipped.is_none();
+    NewDelivery {
+        event_id: id.to_string(),
+        session_id: notice.session_id.to_string(),
+        project_id: notice.project_id,
+        revision: notice.revision,
+        request_id,
+        payload: Some(notice.payload).filter(|_| is_told),
+        state: if is_told {
+            PENDING
+        } else {
+            Ending::Skipped.name()
+        },
+        attempts: 0,
+        next_attempt_at: at,
+        give_up_at: at + give_up_after,
+        reason: notice.skipped.map(str::to_owned),
+        created_at: at,
+        settled_at: Some(at).filter(|_| !is_told),
+        kind: notice.kind.name(),
     }
 }
 
@@ -197,17 +209,17 @@ fn is(row: &NewDelivery, wanted: impl Fn(Kind) -> bool) -> bool {
     wanted(Kind::of(row.kind))
 }
 
-impl From<NewDelivery> for DeliveryRow {
-    fn from(row: NewDelivery) -> Self {
+impl From<&NewDelivery> for DeliveryRow {
+    fn from(row: &NewDelivery) -> Self {
         Self {
-            event_id: row.event_id,
-            session_id: row.session_id,
+            event_id: row.event_id.clone(),
+            session_id: row.session_id.clone(),
             project_id: row.project_id,
-            request_id: row.request_id,
-            payload: row.payload,
+            request_id: row.request_id.clone(),
+            payload: row.payload.as_deref().map(str::to_owned),
             attempts: row.attempts,
             give_up_at: row.give_up_at,
-            reason: row.reason,
+            reason: row.reason.clone(),
             kind: row.kind.to_owned(),
             batch_id: None,
         }

@@ -12,28 +12,39 @@ use super::arrivals::{Arrival, Notice, Word};
 use super::ledger::Ledger;
 use super::model::Kind;
 use super::moves::NO_CHAT;
-use crate::intake::{data, decode, take_in};
+use crate::intake::{Manner, data, decode, take_in};
 
 /// Why a plan is not told to a chat that is there.
 const NOT_ANNOUNCED: &str = "The project's chat is not told of plans";
 
-/// Starts to take events in; `wake` is told after each commit.
+/// The most events in hand: what hooks take in the time for which plans are held, and some more.
+const IN_HAND: u16 = 12_000;
+
+/// Starts to take events in; `wake` is told when there is something to post.
 pub(crate) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> ConsumerHandle {
-    broker.consume_batches(
-        Queue::NotifyChat,
-        BatchOptions::default(),
-        move |deliveries| {
-            let (ledger, wake) = (ledger.clone(), Arc::clone(&wake));
-            async move {
-                let read = deliveries
-                    .iter()
-                    .map(|delivery| read(&delivery.body))
-                    .collect();
-                let commit = |arrivals| ledger.take_in(arrivals);
-                take_in(read, |arrival| arrival.id, commit, &wake).await
-            }
-        },
-    )
+    let options = BatchOptions {
+        held: ledger.lane().is_open().then_some(IN_HAND),
+        ..BatchOptions::default()
+    };
+    broker.consume_batches(Queue::NotifyChat, options, move |deliveries| {
+        let (ledger, wake) = (ledger.clone(), Arc::clone(&wake));
+        async move {
+            let read = deliveries
+                .iter()
+                .map(|delivery| read(&delivery.body))
+                .collect();
+            let commit = |arrivals, manner| {
+                let (ledger, wake) = (&ledger, &wake);
+                async move {
+                    match manner {
+                        Manner::Together => ledger.take_in(arrivals, wake).await,
+                        Manner::Alone => ledger.write_in(arrivals).await,
+                    }
+                }
+            };
+            take_in(read, |arrival| arrival.id, commit, &wake).await
+        }
+    })
 }
 
 /// None for what is of no concern to anybody here.
@@ -72,7 +83,7 @@ fn plan(event: &Event) -> Result<Option<Notice>, String> {
         project_id,
         revision: started.chat.map(|chat| chat.revision).unwrap_or_default(),
         skipped,
-        payload: event.data.as_str().to_owned(),
+        payload: event.data.as_str().into(),
     }))
 }
 
@@ -119,7 +130,7 @@ fn end(
         project_id,
         revision: chat.revision,
         skipped: None,
-        payload: event.data.as_str().to_owned(),
+        payload: event.data.as_str().into(),
     }))
 }
 
@@ -138,7 +149,7 @@ fn test(event: &Event) -> Result<Notice, String> {
         project_id: requested.project_id,
         revision: requested.revision,
         skipped: None,
-        payload: event.data.as_str().to_owned(),
+        payload: event.data.as_str().into(),
     })
 }
 

@@ -1,7 +1,10 @@
+use std::sync::Arc;
+
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 
-use crate::schema::{deliveries, destinations};
+use super::lane::{Receipts, Turn};
+use crate::schema::destinations;
 
 /// A project's hook as stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -24,6 +27,23 @@ impl DestinationRow {
     /// The sealed address, if messages are to go there.
     pub(super) fn address(&self) -> Option<&str> {
         self.sealed.as_deref().filter(|_| self.state == ACTIVE)
+    }
+
+    /// Whether its lease ran out and whoever wanted to take over waits for what this job tells of.
+    pub(super) fn awaits(&self, job: &Job) -> bool {
+        let sending = self.sending.as_deref().map(Composition::of);
+        sending.is_some_and(|sending| {
+            sending.incomplete_since.is_some() && sending.batch_id == job.batch_id
+        })
+    }
+
+    /// When it takes its next message, if it takes any; whether this process is posting one is said.
+    pub(super) fn turn(&self, ours: bool) -> Option<Turn> {
+        self.address().map(|_| Turn {
+            free_at: self.free_at,
+            revision: self.revision,
+            ours,
+        })
     }
 }
 
@@ -88,15 +108,14 @@ impl Kind {
 }
 
 /// A notification to be written down.
-#[derive(Debug, Clone, Insertable)]
-#[diesel(table_name = deliveries)]
+#[derive(Debug, Clone)]
 pub(super) struct NewDelivery {
     pub(super) event_id: String,
     pub(super) session_id: String,
     pub(super) project_id: i64,
     pub(super) revision: i64,
     pub(super) request_id: Option<String>,
-    pub(super) payload: Option<String>,
+    pub(super) payload: Option<Arc<str>>,
     pub(super) state: &'static str,
     pub(super) attempts: i64,
     pub(super) next_attempt_at: NaiveDateTime,
@@ -164,6 +183,10 @@ pub(super) struct Job {
     pub(super) give_up_at: NaiveDateTime,
     /// The end of the lease under which it is sent. Who holds the hook now, and was given it later, has another.
     pub(super) held_until: NaiveDateTime,
+    /// Those of the deliveries that were not written down when it was composed.
+    pub(super) unwritten: Vec<Arc<NewDelivery>>,
+    /// To be told once they are.
+    pub(super) receipts: Receipts,
 }
 
 impl Job {
@@ -189,11 +212,13 @@ impl Job {
             batch_id: self.batch_id.clone(),
             sealed: self.sealed.clone(),
             deliveries: self.deliveries.iter().map(told).collect(),
+            unwritten: self.unwritten.clone(),
+            receipts: self.receipts.clone(),
             ..*self
         }
     }
 
-    /// What the hook's row says while it is being sent, see [`composition`].
+    /// What the hook's row says while it is being sent, see [`Composition`].
     pub(super) fn sending(&self) -> String {
         let mut words = vec![self.batch_id.as_str()];
         words.extend(self.event_ids());
@@ -201,10 +226,32 @@ impl Job {
     }
 }
 
-/// The message that a hook's row says is being sent, and what it tells of.
-pub(super) fn composition(sending: &str) -> (&str, Vec<&str>) {
-    let mut words = sending.split(' ');
-    (words.next().unwrap_or_default(), words.collect())
+/// What a hook's row says is being sent.
+#[derive(Debug)]
+pub(super) struct Composition<'a> {
+    pub(super) batch_id: &'a str,
+    pub(super) event_ids: Vec<&'a str>,
+    /// Since when, in seconds of Unix time, those of them are waited for that are not written down.
+    pub(super) incomplete_since: Option<i64>,
+}
+
+impl<'a> Composition<'a> {
+    pub(super) fn of(sending: &'a str) -> Self {
+        let mut words = sending.split(' ');
+        let batch_id = words.next().unwrap_or_default();
+        let (since, event_ids) = words.partition::<Vec<_>, _>(|word| word.starts_with('@'));
+        let since = since.first().and_then(|word| word.get(1..)?.parse().ok());
+        Self {
+            batch_id,
+            event_ids,
+            incomplete_since: since,
+        }
+    }
+
+    /// What the row says while some of it is waited for.
+    pub(super) fn incomplete(&self, since: i64) -> String {
+        format!("{} {} @{since}", self.batch_id, self.event_ids.join(" "))
+    }
 }
 
 /// What came of posting.

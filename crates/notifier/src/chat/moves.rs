@@ -1,18 +1,19 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use db_kit::Db;
-use db_kit::outbox::{self, enqueue};
+use db_kit::outbox::enqueue;
 use diesel::QueryResult;
 use event_types::IntegrationDisabled;
 
 use super::digest::compose_new;
+use super::lane::{Lane, Receipts, Turn};
 use super::model::{
-    Answer, DISABLED, DeliveryRow, DestinationRow, Ending, Job, Outcome, Placed, composition,
+    Answer, DISABLED, DeliveryRow, DestinationRow, Ending, Job, NewDelivery, Outcome, Placed,
 };
 use super::queries;
-use super::words::words;
 use crate::{SOURCE, waits};
 
 /// How long a hook is held without a word: a send takes ten seconds at most.
@@ -23,7 +24,7 @@ const SLICE: i64 = 100;
 
 /// How many notifications one message tells of at most. Twenty lines of the usual length fit into every
 /// chat's limit, and nobody reads more.
-const DIGEST: i64 = 20;
+pub(super) const DIGEST: usize = 20;
 
 /// Beyond this a date would overflow; whoever asks for more is given up long before.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
@@ -41,12 +42,21 @@ pub(super) struct Tally {
     pub(super) retries: u64,
     /// Hooks to be looked at once it is committed, and when the first of what waits there is given up.
     pub(super) expected: BTreeMap<i64, NaiveDateTime>,
+    /// Hooks that were placed, and when each takes its next message, if it takes any.
+    pub(super) turns: BTreeMap<i64, Option<Turn>>,
+    /// Hooks that were wanted and that somebody else has.
+    pub(super) taken: Vec<i64>,
+    /// Hooks for which more is written down than their next message tells of.
+    pub(super) behind: BTreeSet<i64>,
+    /// What is held although it is written down, and of which hook.
+    pub(super) written: Vec<(i64, String)>,
 }
 
 /// The moves that a row can make, inside one transaction.
 pub(super) struct Moves<'a> {
     pub(super) db: &'a mut Db,
-    pub(super) tally: &'a mut Tally,
+    pub(super) tally: Tally,
+    pub(super) lane: &'a Lane,
     pub(super) now: DateTime<Utc>,
 }
 
@@ -121,30 +131,41 @@ impl Moves<'_> {
     }
 
     /// The message of each hook whose turn it is: one that was tried before as it was then, else what is due, joined
-    /// into one.
+    /// into one, and behind it what is held.
     fn compose(&mut self, hooks: &[&DestinationRow]) -> QueryResult<BTreeMap<i64, Job>> {
         let at = self.now.naive_utc();
-        let mut ready: BTreeMap<i64, Vec<DeliveryRow>> = BTreeMap::new();
-        if !hooks.is_empty() {
-            for row in queries::list_ready(self.db, hooks, at, DIGEST)? {
-                ready.entry(row.project_id).or_default().push(row);
-            }
-        }
         let mut jobs = BTreeMap::new();
+        if hooks.is_empty() {
+            return Ok(jobs);
+        }
+        let mut ready: BTreeMap<i64, Vec<DeliveryRow>> = BTreeMap::new();
+        let most = i64::try_from(DIGEST).unwrap_or(i64::MAX);
+        for row in queries::list_ready(self.db, hooks, at, most)? {
+            ready.entry(row.project_id).or_default().push(row);
+        }
+        let mut held = self.held(hooks)?;
         for hook in hooks {
-            let ready = ready.remove(&hook.project_id).unwrap_or_default();
+            let mut ready = ready.remove(&hook.project_id).unwrap_or_default();
+            let mut unwritten = held.remove(&hook.project_id).unwrap_or_default();
             let tried = ready.first().and_then(|first| first.batch_id.clone());
+            let behind = tried.is_some() || ready.len() == DIGEST;
             let (batch_id, deliveries) = match tried {
                 Some(tried) => {
                     let rows = queries::list_batch(self.db, hook.project_id, &tried)?;
                     (tried, rows)
                 }
-                None => compose_new(ready),
+                None => {
+                    unwritten.truncate(DIGEST - ready.len());
+                    ready.extend(unwritten.iter().map(|row| DeliveryRow::from(&**row)));
+                    compose_new(ready)
+                }
             };
             let give_up_at = deliveries.iter().map(|row| row.give_up_at).max();
             let (Some(sealed), Some(give_up_at)) = (hook.address(), give_up_at) else {
                 continue;
             };
+            let told: HashSet<&str> = deliveries.iter().map(|row| row.event_id.as_str()).collect();
+            unwritten.retain(|row| told.contains(row.event_id.as_str()));
             let job = Job {
                 batch_id,
                 project_id: hook.project_id,
@@ -153,10 +174,38 @@ impl Moves<'_> {
                 deliveries,
                 give_up_at,
                 held_until: at + LEASE,
+                unwritten,
+                receipts: Receipts::default(),
             };
+            if behind {
+                self.tally.behind.insert(hook.project_id);
+            }
             jobs.insert(hook.project_id, job);
         }
         Ok(jobs)
+    }
+
+    /// What is held of these hooks and is not written down.
+    fn held(
+        &mut self,
+        hooks: &[&DestinationRow],
+    ) -> QueryResult<BTreeMap<i64, Vec<Arc<NewDelivery>>>> {
+        let mut unwritten: BTreeMap<i64, Vec<Arc<NewDelivery>>> = BTreeMap::new();
+        let held = self.lane.ready(hooks, self.now.naive_utc());
+        if held.is_empty() {
+            return Ok(unwritten);
+        }
+        let ids: Vec<&str> = held.iter().map(|row| row.event_id.as_str()).collect();
+        let known = queries::known_among(self.db, &ids)?;
+        for row in held {
+            if known.contains(&row.event_id) {
+                let id = row.event_id.clone();
+                self.tally.written.push((row.project_id, id));
+            } else {
+                unwritten.entry(row.project_id).or_default().push(row);
+            }
+        }
+        Ok(unwritten)
     }
 
     /// Lets the `idle` hooks go until there is something to do for them again, and places those that are `held`.
@@ -185,19 +234,12 @@ impl Moves<'_> {
                 });
             }
         }
+        for one in &placed {
+            let hook = &one.destination;
+            let turn = hook.turn(one.lease_owner.is_some());
+            self.tally.turns.insert(hook.project_id, turn);
+        }
         queries::place(self.db, &placed)
-    }
-
-    /// Has what a holder who is gone was sending sent again as it was, and counts it: he died perhaps between the chat's
-    /// answer and the row.
-    pub(super) fn take_over(&mut self, destination: &DestinationRow) -> QueryResult<()> {
-        let Some(sending) = &destination.sending else {
-            return Ok(());
-        };
-        let (batch_id, event_ids) = composition(sending);
-        let abandoned = queries::record_abandoned(self.db, batch_id, &event_ids)?;
-        self.tally.possible_duplicates += u64::try_from(abandoned).unwrap_or_default();
-        Ok(())
     }
 
     /// Writes down what came of jobs, lets their hooks go for `interval` or as long as they ask for, and gives the next
@@ -213,16 +255,12 @@ impl Moves<'_> {
         let hooks = queries::lock_destinations(self.db, &projects.collect())?;
         let by_project = |hook: DestinationRow| (hook.project_id, hook);
         let mut hooks: BTreeMap<i64, DestinationRow> = hooks.into_iter().map(by_project).collect();
-        let delivered = outcomes
-            .iter()
-            .filter(|outcome| outcome.answer == Answer::Delivered)
-            .flat_map(|outcome| &outcome.job.deliveries);
-        self.end(delivered, 1, Ending::Delivered, "")?;
+        self.record(outcomes)?;
         let (mut ours, mut kept, mut paced) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for outcome in outcomes {
             let held = |hook: &&mut DestinationRow| {
                 hook.lease_owner.as_deref() == Some(owner)
-                    && hook.due_at == Some(outcome.job.held_until)
+                    && (hook.due_at == Some(outcome.job.held_until) || hook.awaits(&outcome.job))
             };
             let Some(hook) = hooks.get_mut(&outcome.job.project_id).filter(held) else {
                 continue;
@@ -342,45 +380,5 @@ impl Moves<'_> {
             reason: reason.to_owned(),
         };
         enqueue(self.db, SOURCE, self.now, None, &event)
-    }
-
-    /// Ends deliveries after so many more tries, and tells of them, unless they had ended before.
-    fn end<'r>(
-        &mut self,
-        rows: impl Iterator<Item = &'r DeliveryRow> + Clone,
-        tries: i64,
-        ending: Ending,
-        reason: &str,
-    ) -> QueryResult<()> {
-        let ids: Vec<&str> = rows.clone().map(|row| row.event_id.as_str()).collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let (noted, at) = (
-            Some(reason).filter(|reason| !reason.is_empty()),
-            self.now.naive_utc(),
-        );
-        let settled = queries::settle(self.db, &ids, tries, ending, noted, at)?;
-        let rows = rows.filter(|row| settled.contains(&row.event_id));
-        self.tell(rows, ending, reason)
-    }
-
-    /// Tells what became of deliveries.
-    pub(super) fn tell<'r>(
-        &mut self,
-        rows: impl Iterator<Item = &'r DeliveryRow>,
-        ending: Ending,
-        reason: &str,
-    ) -> QueryResult<()> {
-        let mut by_project: BTreeMap<i64, Vec<&DeliveryRow>> = BTreeMap::new();
-        for row in rows {
-            self.tally.ended.push(ending);
-            by_project.entry(row.project_id).or_default().push(row);
-        }
-        let mut events = Vec::new();
-        for rows in by_project.values() {
-            events.extend(words(rows, ending, reason, self.now)?);
-        }
-        outbox::insert_all(self.db, &events)
     }
 }

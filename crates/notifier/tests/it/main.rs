@@ -10,6 +10,7 @@ mod admin_deliveries;
 mod admin_kit;
 mod admin_parked;
 mod digests;
+mod held;
 mod hooks;
 mod kit;
 mod mail_kit;

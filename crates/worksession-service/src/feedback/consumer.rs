@@ -21,7 +21,10 @@ const AT_ONCE: u16 = 20;
 pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
     broker.consume_batches(
         Queue::WorksessionFeedback,
-        BatchOptions { most: AT_ONCE },
+        BatchOptions {
+            most: AT_ONCE,
+            held: None,
+        },
         move |deliveries| {
             let state = state.clone();
             async move { hear(&state, deliveries).await }

@@ -5,75 +5,11 @@ use db_kit::{Db, count_some, on_backend, prepared};
 use diesel::dsl::{SqlTypeOf, max, sql};
 use diesel::expression::SqlLiteral;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp};
+use diesel::sql_types::{Array, BigInt, Bool, Nullable, Timestamp};
 
 use super::ends::TELLABLE;
-use crate::chat::model::{DeliveryRow, DestinationRow, Ending, Job, NewDelivery, PENDING};
+use crate::chat::model::{DeliveryRow, DestinationRow, Ending, Job, PENDING};
 use crate::schema::{deliveries, destinations};
-
-/// Writes notifications down, as many as there are in one statement where the database can, and gives the ids of those
-/// that were not there before.
-pub(in crate::chat) fn insert_deliveries(
-    db: &mut Db,
-    rows: &[NewDelivery],
-) -> QueryResult<HashSet<String>> {
-    let conn = match db {
-        Db::Pg(conn) if rows.len() > 1 => conn,
-        _ => {
-            let mut new = HashSet::new();
-            for row in rows {
-                let inserted = on_backend!(db, conn => diesel::insert_into(deliveries::table)
-                    .values(row)
-                    .on_conflict(deliveries::event_id)
-                    .do_nothing()
-                    .execute(conn))?;
-                new.extend((inserted == 1).then(|| row.event_id.clone()));
-            }
-            return Ok(new);
-        }
-    };
-    fn column<'a, T>(rows: &'a [NewDelivery], of: impl Fn(&'a NewDelivery) -> T) -> Vec<T> {
-        rows.iter().map(of).collect()
-    }
-    // As arrays: one value a column, however many rows, spares the server thousands of parameters.
-    let new: Vec<String> = prepared::<Text>(
-        "INSERT INTO deliveries (event_id, session_id, project_id, revision, request_id, payload, state, attempts, \
-             next_attempt_at, give_up_at, reason, created_at, settled_at, kind) \
-         SELECT event_id, session_id, project_id, revision, request_id, payload, state, 0, \
-             next_attempt_at, give_up_at, reason, created_at, settled_at, kind FROM unnest(",
-    )
-    .bind::<Array<Text>, _>(column(rows, |row| row.event_id.as_str()))
-    .sql(", ")
-    .bind::<Array<Text>, _>(column(rows, |row| row.session_id.as_str()))
-    .sql(", ")
-    .bind::<Array<BigInt>, _>(column(rows, |row| row.project_id))
-    .sql(", ")
-    .bind::<Array<BigInt>, _>(column(rows, |row| row.revision))
-    .sql(", ")
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.request_id.as_deref()))
-    .sql(", ")
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.payload.as_deref()))
-    .sql(", ")
-    .bind::<Array<Text>, _>(column(rows, |row| row.state))
-    .sql(", ")
-    .bind::<Array<Timestamp>, _>(column(rows, |row| row.next_attempt_at))
-    .sql(", ")
-    .bind::<Array<Timestamp>, _>(column(rows, |row| row.give_up_at))
-    .sql(", ")
-    .bind::<Array<Nullable<Text>>, _>(column(rows, |row| row.reason.as_deref()))
-    .sql(", ")
-    .bind::<Array<Timestamp>, _>(column(rows, |row| row.created_at))
-    .sql(", ")
-    .bind::<Array<Nullable<Timestamp>>, _>(column(rows, |row| row.settled_at))
-    .sql(", ")
-    .bind::<Array<Text>, _>(column(rows, |row| row.kind))
-    .sql(
-        ") AS new (event_id, session_id, project_id, revision, request_id, payload, state, next_attempt_at, give_up_at, \
-             reason, created_at, settled_at, kind) ON CONFLICT (event_id) DO NOTHING RETURNING event_id",
-    )
-    .load(conn)?;
-    Ok(new.into_iter().collect())
-}
 
 /// Writes down that a message was tried that a holder who is gone was sending, and what it is composed of: it is sent
 /// again as it was. Says how many of its deliveries are open.

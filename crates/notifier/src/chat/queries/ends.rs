@@ -85,3 +85,23 @@ pub(in crate::chat) fn release_ends(
     };
     Ok(released.into_iter().collect())
 }
+
+/// Lets ends go that came at the same moment as their plan, each unseen by the other, and says of which projects there was
+/// some.
+pub(in crate::chat) fn release_missed(
+    db: &mut Db,
+    now: NaiveDateTime,
+) -> QueryResult<BTreeSet<i64>> {
+    let missed = prepared::<BigInt>("UPDATE deliveries SET next_attempt_at = ")
+        .bind::<Timestamp, _>(now)
+        .sql(" WHERE next_attempt_at > ")
+        .bind::<Timestamp, _>(now)
+        .sql(concat!(
+            " AND ",
+            waiting_end!("deliveries"),
+            " AND EXISTS (SELECT 1 FROM deliveries AS plans WHERE plans.session_id = deliveries.session_id \
+             AND plans.kind = 'plan') RETURNING project_id"
+        ));
+    let released: Vec<i64> = on_backend!(db, conn => missed.load(conn))?;
+    Ok(released.into_iter().collect())
+}

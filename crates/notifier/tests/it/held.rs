@@ -1,0 +1,275 @@
+//! Plans that wait with the broker until they are told: nothing of that shows but its speed.
+
+use std::time::Duration;
+
+use db_kit::DbError;
+use diesel::prelude::*;
+use test_kit::{ChatReply, TestBackend, wait_until};
+use uuid::Uuid;
+
+use crate::kit::{PATIENCE, Stage};
+
+diesel::table! {
+    deliveries (event_id) {
+        event_id -> Text, state -> Text, attempts -> BigInt, payload -> Nullable<Text>, batch_id -> Nullable<Text>,
+    }
+}
+diesel::table! {
+    destinations (project_id) { project_id -> BigInt, due_at -> Nullable<Timestamp>, sending -> Nullable<Text>, }
+}
+
+type Written = (String, i64, bool);
+
+impl Stage {
+    /// Of each event that is written down its state, its tries, and whether its words are kept.
+    fn written(&self) -> Vec<Written> {
+        let rows = self.pool().read_blocking(|db| {
+            let columns = (deliveries::state, deliveries::attempts, deliveries::payload);
+            let rows = deliveries::table
+                .select(columns)
+                .order(deliveries::event_id);
+            Ok::<_, DbError>(rows.load::<(String, i64, Option<String>)>(db)?)
+        });
+        let rows = rows.unwrap().into_iter();
+        rows.map(|(state, tries, words)| (state, tries, words.is_some()))
+            .collect()
+    }
+
+    async fn written_are(&self, wanted: &[(&str, i64, bool)]) {
+        wait_until("what is written down", PATIENCE, async || {
+            let written = self.written();
+            let written = written
+                .iter()
+                .map(|(state, tries, words)| (state.as_str(), *tries, *words));
+            written.eq(wanted.iter().copied()).then_some(())
+        })
+        .await;
+    }
+
+    /// Has the hook of project 3 seen taking a message.
+    async fn warm(&self) -> Uuid {
+        self.configure(3, 1, Some("a")).await;
+        let id = self.begin(3, Some(1), "note-00").await;
+        self.chat.next_message().await;
+        self.word_of(id).await;
+        id
+    }
+}
+
+/// Only a broker that keeps what it is not told to forget can be left waiting.
+fn holds() -> bool {
+    TestBackend::current() == TestBackend::Postgres
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_that_its_chat_takes_at_once_is_written_once() {
+    let stage = Stage::set().await;
+    stage.warm().await;
+    if holds() {
+        stage.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN RAISE 'written before it was told: %', new.state; END $$; \
+             CREATE TRIGGER refuse_pending BEFORE INSERT OR UPDATE ON deliveries FOR EACH ROW \
+             WHEN (new.state <> 'delivered') EXECUTE FUNCTION refuse()",
+        );
+    }
+    for n in 0..20 {
+        let id = stage.begin(3, Some(1), &format!("note-{n}")).await;
+        assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+    }
+    let written = stage.written();
+    assert_eq!(written, vec![("delivered".to_owned(), 1, false); 21]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_chat_holds_up_is_written_down_meanwhile_and_told_once() {
+    let stage = Stage::set().await;
+    stage.warm().await;
+    stage.chat.script([ChatReply::Hang]);
+    let first = stage.begin(3, Some(1), "note-a1").await;
+    stage.chat.next_message().await;
+    let second = stage.begin(3, Some(1), "note-a2").await;
+    let (told, waits) = (("delivered", 1, false), ("pending", 0, true));
+    stage.written_are(&[told, waits, waits]).await;
+    for id in [first, second] {
+        assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+    }
+    // Its time ran out, so the first one was posted twice; the other one was not.
+    let texts: Vec<String> = stage
+        .chat
+        .messages()
+        .iter()
+        .map(|one| one.text().to_owned())
+        .collect();
+    let times = |note: &str| texts.iter().filter(|text| text.contains(note)).count();
+    assert_eq!([times("note-a1"), times("note-a2")], [2, 1], "{texts:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_held_when_the_process_stops_is_written_down() {
+    let mut stage = Stage::set_with(service_kit::Clock::system(), |config| {
+        config.chat.interval_ms = 1_500;
+    })
+    .await;
+    stage.warm().await;
+    // The hook rests.
+    let id = stage.begin(3, Some(1), "note-a1").await;
+    stage.stop().await;
+    assert_eq!(stage.chat.messages().len(), 1);
+    stage.start().await;
+    assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+    assert_eq!(stage.chat.messages().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_held_when_its_chat_is_taken_away_is_skipped() {
+    let stage = Stage::set_with(service_kit::Clock::system(), |config| {
+        config.chat.interval_ms = 1_500;
+    })
+    .await;
+    stage.warm().await;
+    let id = stage.begin(3, Some(1), "note-a1").await;
+    stage.configure(3, 2, None).await;
+    let (word, data) = stage.word_of(id).await;
+    assert_eq!(word, "notification.skipped.v1");
+    assert_eq!(data["reason"], "The project has no chat");
+    assert_eq!(stage.chat.messages().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_event_that_comes_many_times_at_once_is_told_once() {
+    let stage = Stage::set().await;
+    stage.warm().await;
+    let other = stage.another().await;
+    let (id, plan) = (Uuid::now_v7(), stage.started(3, Some(1), "note-a1"));
+    let copies: Vec<_> = (0..50).map(|_| (id, plan.clone())).collect();
+    stage.publish_all(&copies).await;
+    stage.word_of(id).await;
+    stage.publish_all(&copies).await;
+    let last = stage.begin(3, Some(1), "note-a2").await;
+    stage.word_of(last).await;
+    other.stop().await;
+    let messages = stage.chat.messages();
+    let told = messages
+        .iter()
+        .filter(|message| message.text().contains("note-a1"));
+    assert_eq!(told.count(), 1);
+    assert_eq!(stage.written().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_processes_tell_each_plan_once_and_none_waits_for_the_other() {
+    let stage = Stage::set_with(service_kit::Clock::system(), |config| {
+        config.chat.interval_ms = 50;
+    })
+    .await;
+    stage.warm().await;
+    let other = stage.another().await;
+    let plans: Vec<_> = (0..300)
+        .map(|n| {
+            (
+                Uuid::now_v7(),
+                stage.started(3, Some(1), &format!("note-{n:03}.")),
+            )
+        })
+        .collect();
+    for some in plans.chunks(3) {
+        stage.publish_all(some).await;
+    }
+    for (id, _) in &plans {
+        assert_eq!(stage.word_of(*id).await.0, "notification.delivered.v1");
+    }
+    let messages = stage.chat.messages();
+    for n in 0..300 {
+        let note = format!("note-{n:03}.");
+        let told = messages.iter().map(|one| one.text().matches(&note).count());
+        assert_eq!(told.sum::<usize>(), 1, "{note}");
+    }
+    other.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_dead_process_was_sending_unwritten_is_waited_for_and_sent_as_it_was() {
+    let mut stage = Stage::set().await;
+    stage.warm().await;
+    stage.stop().await;
+    let [first, second, third] = [(); 3].map(|()| Uuid::now_v7());
+    // As kill -9 between the chat's answer and the row leaves it, once the lease is over.
+    stage.execute(&format!(
+        "UPDATE destinations SET sending = '{first}.2 {first} {second}', lease_owner = 'dead', due_at = updated_at, \
+         free_at = updated_at"
+    ));
+    stage.start().await;
+    stage
+        .tell_as(first, &stage.started(3, Some(1), "note-a1"))
+        .await;
+    stage
+        .tell_as(third, &stage.started(3, Some(1), "note-a3"))
+        .await;
+    let (told, waits) = (("delivered", 1, false), ("pending", 0, true));
+    stage.written_are(&[told, waits, waits]).await;
+    let waiting = wait_until("the hook to wait", PATIENCE, async || {
+        let sending = stage.pool().read_blocking(|db| {
+            let sending = destinations::table.select(destinations::sending);
+            Ok::<_, DbError>(sending.first::<Option<String>>(db)?)
+        });
+        sending.unwrap().filter(|sending| sending.contains('@'))
+    });
+    assert!(
+        waiting
+            .await
+            .starts_with(&format!("{first}.2 {first} {second} @"))
+    );
+    let silent = stage
+        .chat
+        .next_message_within(Duration::from_millis(1_500))
+        .await;
+    assert!(silent.is_none(), "the message would be another one");
+    stage
+        .tell_as(second, &stage.started(3, Some(1), "note-a2"))
+        .await;
+    let again = stage.chat.next_message().await;
+    let again = again.text();
+    assert!(
+        again.contains("note-a1") && again.contains("note-a2") && !again.contains("note-a3"),
+        "{again}"
+    );
+    for id in [first, second, third] {
+        assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+    }
+    assert_eq!(
+        stage.figure("notification_possible_duplicates_total").await,
+        2
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_answers_after_his_lease_frees_the_hook_that_was_waiting_for_what_he_has() {
+    let stage = Stage::set().await;
+    stage.warm().await;
+    stage.chat.script([ChatReply::Hang]);
+    let id = stage.begin(3, Some(1), "note-a1").await;
+    stage.chat.next_message().await;
+    // As another process leaves it that wanted to take over, and would not look again for long.
+    stage.execute(
+        "UPDATE destinations SET sending = sending || ' @1', due_at = '2999-01-01 00:00:00'",
+    );
+    assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_that_missed_its_plan_is_let_go() {
+    let mut stage = Stage::set().await;
+    let plan = stage.warm().await;
+    stage.stop().await;
+    // As two processes leave it that took a session's plan and its end in at the same moment.
+    let end = Uuid::now_v7();
+    stage.execute(&format!(
+        "INSERT INTO deliveries (event_id, session_id, project_id, revision, payload, state, attempts, next_attempt_at, \
+         give_up_at, created_at, kind) SELECT '{end}', session_id, project_id, revision, 'none', 'pending', 0, \
+         '2999-01-01 00:00:00', '2999-01-02 00:00:00', created_at, 'finished' FROM deliveries WHERE event_id = '{plan}'"
+    ));
+    stage.start().await;
+    // Its words cannot be read, which is found out when it is to be told.
+    assert_eq!(stage.word_of(end).await.0, "notification.failed.v1");
+}

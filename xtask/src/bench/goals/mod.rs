@@ -33,7 +33,7 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 100_000)]
     tokens: usize,
     /// Events of a round
-    #[arg(long, default_value_t = 60_000)]
+    #[arg(long, default_value_t = 100_000)]
     events: usize,
     #[command(flatten)]
     hooks: events::Hooks,

@@ -132,6 +132,11 @@ async fn what_is_being_sent_is_not_to_be_sent_beside_itself() {
     stage.configure(3, 1, Some("a")).await;
     let id = stage.begin(3, Some(1), "slow").await.to_string();
     stage.chat.next_message().await;
+    // What a chat may still take within a moment is not written down before that.
+    wait_until("the delivery to be listed", PATIENCE, async || {
+        (!of(&ask(&stage, &["deliveries"]), &id).is_null()).then_some(())
+    })
+    .await;
     let refused = refusal(&stage, &["deliveries", "retry", &id]);
     assert!(refused.contains("is being sent just now"), "{refused}");
 }

@@ -89,6 +89,7 @@ fn take_away(db: &mut Db, gone: Departure, now: DateTime<Utc>) -> Result<Step, E
     let taken = match gone {
         Departure::User(user) => {
             let mut room = BATCH;
+            queries::lock_deletion(db)?;
             // Before the sessions' rows: the order in which every change of a user's locks.
             sync::bump(db, user)?;
             for delete in [

@@ -6,6 +6,7 @@ use diesel::sql_types::{BigInt, Text};
 
 use super::Departure;
 use crate::schema::{departures, notifications, session_flags};
+use crate::sessions::{self, queries::Lock};
 use crate::statement::{Statement, arguments};
 
 /// Notes that somebody is gone; the eraser looks at once. Told again, it looks again.
@@ -89,7 +90,13 @@ macro_rules! delete_some {
     };
 }
 
-/// Deletes up to `limit` of the user's sessions, with what is kept about them, and says how many.
+/// Keeps those away who write about many sessions, until the transaction ends. To be called before anything is locked
+/// that they lock too.
+pub(super) fn lock_deletion(db: &mut Db) -> QueryResult<()> {
+    sessions::queries::lock_deletion(db, Lock::Exclusive)
+}
+
+/// After [`lock_deletion`]: deletes up to `limit` of the user's sessions, with what is kept about them, and says how many.
 pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryResult<usize> {
     const TEXT: &str = concat!(
         delete_some!("sessions", "session_id"),
@@ -102,7 +109,7 @@ pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryRes
     let ids: Vec<String> =
         on_backend!(db, conn => Statement::<_, Text>::new(TEXT, &arguments).load(conn))?;
     if !ids.is_empty() {
-        // Whoever writes these holds the session's row, so that none can be added now.
+        // Whoever writes these holds the session's row or has locked its deletion, so that none can be added now.
         diesel::delete(session_flags::table.filter(session_flags::session_id.eq_any(&ids)))
             .execute(db)?;
         diesel::delete(notifications::table.filter(notifications::session_id.eq_any(&ids)))

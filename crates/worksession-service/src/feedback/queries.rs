@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend, prepared};
@@ -7,7 +7,7 @@ use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp};
 use diesel::upsert::excluded;
 
 use crate::schema::notifications;
-use crate::sessions;
+use crate::sessions::{self, queries::Lock};
 
 /// What became of a notification.
 #[derive(Debug, Clone, Insertable)]
@@ -22,22 +22,28 @@ pub(super) struct Notification {
     pub(super) settled_at: NaiveDateTime,
 }
 
+/// Until the transaction ends no session is deleted: what is recorded about one is there when it is, and goes with it.
+/// To be called before anything else is locked, because whoever deletes sessions locks the same rows behind them.
+pub(super) fn hold_sessions(db: &mut Db) -> QueryResult<()> {
+    sessions::queries::lock_deletion(db, Lock::Shared)
+}
+
 /// Records what became of notifications, in the order of their events; the latest word holds. Not those about
-/// sessions that are gone.
+/// sessions that are gone: after [`hold_sessions`].
 pub(super) fn record_all(
     db: &mut Db,
     notifications: BTreeMap<String, Notification>,
 ) -> QueryResult<()> {
-    let sessions: BTreeSet<&str> = notifications
-        .values()
-        .map(|notification| notification.session_id.as_str())
-        .collect();
-    let held = sessions::queries::hold(db, &sessions)?;
-    let mut rows: Vec<Notification> = notifications.into_values().collect();
-    rows.retain(|row| held.contains(&row.session_id));
+    let rows: Vec<Notification> = notifications.into_values().collect();
     match db {
-        Db::Pg(conn) if rows.len() > 1 => record_many(conn, &rows),
-        _ => rows.iter().try_for_each(|row| record(db, row)),
+        _ if rows.is_empty() => Ok(()),
+        Db::Pg(conn) => record_many(conn, &rows),
+        Db::Sqlite(_) => {
+            let sessions = rows.iter().map(|row| row.session_id.as_str()).collect();
+            let held = sessions::queries::hold(db, &sessions)?;
+            let mut rows = rows.iter().filter(|row| held.contains(&row.session_id));
+            rows.try_for_each(|row| record(db, row))
+        }
     }
 }
 
@@ -55,14 +61,15 @@ fn record(db: &mut Db, notification: &Notification) -> QueryResult<()> {
     .map(drop)
 }
 
-/// As [`record`], in one statement: as arrays, one value a column, however many rows there are.
+/// As [`record`], in one statement: as arrays, one value a column, however many rows there are. Each session is looked
+/// for by itself in the order of the index: a plan that was made while there were few of them stays like that.
 fn record_many(conn: &mut PgConnection, rows: &[Notification]) -> QueryResult<()> {
     fn column<'a, T>(rows: &'a [Notification], of: impl Fn(&'a Notification) -> T) -> Vec<T> {
         rows.iter().map(of).collect()
     }
     prepared::<Bool>(
         "INSERT INTO notifications (event_id, session_id, team_project_id, outcome, reason, settled_at) \
-         SELECT event_id, session_id, team_project_id, outcome, reason, settled_at FROM unnest(",
+         SELECT new.* FROM unnest(",
     )
     .bind::<Array<Text>, _>(column(rows, |row| row.event_id.as_str()))
     .sql(", ")
@@ -77,6 +84,8 @@ fn record_many(conn: &mut PgConnection, rows: &[Notification]) -> QueryResult<()
     .bind::<Array<Timestamp>, _>(column(rows, |row| row.settled_at))
     .sql(
         ") AS new (event_id, session_id, team_project_id, outcome, reason, settled_at) \
+         CROSS JOIN LATERAL (SELECT session_id FROM sessions WHERE sessions.session_id >= new.session_id \
+         ORDER BY sessions.session_id LIMIT 1) AS next WHERE next.session_id = new.session_id \
          ON CONFLICT (event_id) DO UPDATE \
          SET outcome = excluded.outcome, reason = excluded.reason, settled_at = excluded.settled_at",
     )

@@ -2,7 +2,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::{Db, on_backend, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Text, Timestamp};
 
@@ -124,4 +124,27 @@ pub(crate) fn hold(db: &mut Db, session_ids: &BTreeSet<&str>) -> QueryResult<Has
         Db::Sqlite(conn) => there.load(conn)?,
     };
     Ok(held.into_iter().collect())
+}
+
+/// In which way sessions' deletion is locked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Lock {
+    /// Nobody deletes sessions meanwhile.
+    Shared,
+    /// Nobody else holds the lock in either way: what they wrote about sessions is seen.
+    Exclusive,
+}
+
+/// Locks the deletion of sessions until the transaction ends: for those who write about so many that a lock of each one's
+/// row costs more than what they write. On SQLite a write transaction is alone anyway.
+pub(crate) fn lock_deletion(db: &mut Db, lock: Lock) -> QueryResult<()> {
+    let Db::Pg(conn) = db else {
+        return Ok(());
+    };
+    // Of this table, not of this database: a schema may have one of its own.
+    let text = match lock {
+        Lock::Shared => "SELECT pg_advisory_xact_lock_shared('sessions'::regclass::oid::bigint)",
+        Lock::Exclusive => "SELECT pg_advisory_xact_lock('sessions'::regclass::oid::bigint)",
+    };
+    prepared::<Text>(text).execute(conn).map(drop)
 }

@@ -3,11 +3,12 @@
 use chrono::{DateTime, TimeDelta};
 use event_types::NotificationDelivered;
 use serde_json::{Value, json};
-use test_kit::wait_until;
+use test_kit::{TestBackend, wait_until};
 use uuid::Uuid;
 
 use crate::identity::Service;
 use crate::identity_events::{PATIENCE, World, user_gone};
+use crate::locks::{Open, until_waiting};
 use crate::person::{Person, changed, honest, statuses};
 use crate::rows::{self, Row};
 
@@ -236,6 +237,53 @@ async fn thousands_of_sessions_go_in_steps_while_others_work() {
         assert_eq!(rows::count(&world.service, &sql), of_eight, "{table}");
     }
     assert_eq!(other.data().await["session_stats"]["total_minutes"], 20);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_told_of_sessions_while_they_go_is_not_left_behind() {
+    if TestBackend::current() != TestBackend::Postgres {
+        return;
+    }
+    let world = World::start().await;
+    // The word first and then the deletion, each as far as it gets, and the other way round.
+    for (gone, word_first) in [(GONE, true), (8, false)] {
+        let started = Person::member(&world.service, gone).start_coding().await;
+        let word = NotificationDelivered {
+            about: "session.started.v1".to_owned(),
+            also: Vec::new(),
+            event_id: Uuid::now_v7(),
+            session_id: started["session_id"].as_str().unwrap().parse().unwrap(),
+            project_id: None,
+            at: DateTime::UNIX_EPOCH,
+        };
+        let id = if word_first {
+            let slow = "LOCK TABLE notifications IN SHARE ROW EXCLUSIVE MODE";
+            let slow = Open::begin(&world.service, slow);
+            let id = world.tell(&word).await;
+            until_waiting(&world.service, 1).await;
+            world.tell(&user_gone(gone)).await;
+            until_waiting(&world.service, 2).await;
+            slow.commit();
+            id
+        } else {
+            let slow = "LOCK TABLE session_flags IN SHARE ROW EXCLUSIVE MODE";
+            let slow = Open::begin(&world.service, slow);
+            world.tell(&user_gone(gone)).await;
+            until_waiting(&world.service, 1).await;
+            let id = world.tell(&word).await;
+            until_waiting(&world.service, 2).await;
+            slow.commit();
+            id
+        };
+        world.taken_in(id).await;
+        wait_until("the sessions to go", PATIENCE, async || {
+            (rows::count(&world.service, &sessions_of(gone)) == 0).then_some(())
+        })
+        .await;
+        let left = "SELECT count(*) AS number FROM notifications";
+        assert_eq!(rows::count(&world.service, left), 0, "{word_first}");
+    }
     world.stop().await;
 }
 

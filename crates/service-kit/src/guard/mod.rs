@@ -29,6 +29,10 @@ use url::{Host, Url};
 
 use resolver::{FilteringResolver, Lookup, NothingAllowed};
 
+/// Connections to one host that are kept for the next calls, for half a minute: the hooks of all teams may lie at the same
+/// one, and making a connection costs more than the call.
+const IDLE_CONNECTIONS: usize = 64;
+
 /// How the client is set up.
 #[derive(Debug, Clone)]
 pub struct GuardOptions {
@@ -128,7 +132,7 @@ impl GuardedClient {
             .https_only(!options.allow_plain)
             .timeout(options.timeout)
             .pool_idle_timeout(Duration::from_secs(30))
-            .pool_max_idle_per_host(4)
+            .pool_max_idle_per_host(IDLE_CONNECTIONS)
             .dns_resolver(FilteringResolver::new(lookup, rules.clone()))
             .build()
             .map_err(|_| GuardError::Setup)?;

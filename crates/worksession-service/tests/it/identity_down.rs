@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use test_kit::{Api, Process, Reply, TestDb, wait_until};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::identity::{Service, Stub};
@@ -33,14 +33,22 @@ pub enum Way {
 /// An identity service that is away in that way, until it is dropped.
 pub struct Away {
     pub address: SocketAddr,
+    /// Bound, and listened on by nobody: other tests do not get the port meanwhile.
+    place: TcpSocket,
     task: Option<JoinHandle<()>>,
 }
 
 impl Away {
     pub async fn start(way: Way) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let task = (way != Way::NobodyListens).then(|| {
+        let place = TcpSocket::new_v4().unwrap();
+        place.set_reuseaddr(true).unwrap();
+        place.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = place.local_addr().unwrap();
+        let listener = match way {
+            Way::NobodyListens => None,
+            _ => Some(TcpListener::bind(address).await.unwrap()),
+        };
+        let task = listener.map(|listener| {
             tokio::spawn(async move {
                 // What was accepted ends with this task.
                 let (mut held, mut answering) = (Vec::new(), JoinSet::new());
@@ -62,7 +70,11 @@ impl Away {
                 }
             })
         });
-        Self { address, task }
+        Self {
+            address,
+            place,
+            task,
+        }
     }
 
     /// Ends it and puts a good one in its place.
@@ -73,6 +85,7 @@ impl Away {
         }
         let stub = Stub::default();
         stub.start(&self.address.to_string());
+        drop(self.place);
         stub
     }
 }

@@ -1,5 +1,6 @@
-//! What the broker itself can do: a bare publisher and bare consumers, without any database. The yardstick of
-//! `cargo xtask bench events`, which gives it the broker's URL and the number of messages.
+//! What the broker itself can do: a bare publisher and a bare consumer, without any database. The yardstick of
+//! `cargo xtask bench events`, which gives it the broker's URL, the number of messages, and how many of them the consumer
+//! acknowledges at once if they are there.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -25,8 +26,8 @@ const BATCHES: usize = 2;
 const PREFETCH: u16 = 1_000;
 /// About what an event of a started session takes.
 const BODY: [u8; 1_000] = [b'x'; 1_000];
-/// The queues that such an event reaches.
-const QUEUES: [&str; 2] = ["bare.chat", "bare.webhooks"];
+/// What such an event reaches as a rule: most sessions are told to no webhook.
+const QUEUE: &str = "bare.chat";
 const EXCHANGE: &str = "bare.events";
 
 #[tokio::main(flavor = "multi_thread")]
@@ -34,17 +35,15 @@ async fn main() {
     let mut arguments = std::env::args().skip(1);
     let url = arguments.next().expect("the broker's URL");
     let messages: usize = arguments.next().unwrap().parse().expect("a number");
+    let at_once: usize = arguments.next().unwrap().parse().expect("a number");
     let connect = async || {
         let connection = Connection::connect(&url, ConnectionProperties::default());
         connection.await.unwrap()
     };
     let (publishing, consuming) = (connect().await, connect().await);
     declare(&publishing).await;
-    let mut consumers = Vec::new();
-    for queue in QUEUES {
-        let channel = consuming.create_channel().await.unwrap();
-        consumers.push(tokio::spawn(consume(channel, queue, messages)));
-    }
+    let channel = consuming.create_channel().await.unwrap();
+    let consumer = tokio::spawn(consume(channel, messages, at_once));
     let started = Instant::now();
     let publishers = (0..BATCHES).map(|_| async {
         let channel = publishing.create_channel().await.unwrap();
@@ -52,9 +51,7 @@ async fn main() {
     });
     join_all(publishers).await;
     let published = started.elapsed();
-    for consumer in consumers {
-        consumer.await.unwrap();
-    }
+    consumer.await.unwrap();
     let consumed = started.elapsed();
     // Seconds until all was confirmed, and until all was consumed.
     println!("{} {}", published.as_secs_f64(), consumed.as_secs_f64());
@@ -71,29 +68,27 @@ async fn declare(connection: &Connection) {
         .exchange_declare(EXCHANGE.into(), ExchangeKind::Topic, durable, none())
         .await
         .unwrap();
-    for queue in QUEUES {
-        let mut arguments = FieldTable::default();
-        let text = |text: &str| AMQPValue::LongString(text.into());
-        arguments.insert("x-queue-type".into(), text("quorum"));
-        arguments.insert("x-overflow".into(), text("reject-publish"));
-        arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(10));
-        arguments.insert("x-dead-letter-exchange".into(), text("work.dlx"));
-        arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
-        channel
-            .queue_declare(queue.into(), QueueDeclareOptions::durable(), arguments)
-            .await
-            .unwrap();
-        channel
-            .queue_bind(
-                queue.into(),
-                EXCHANGE.into(),
-                "session.#".into(),
-                QueueBindOptions::default(),
-                none(),
-            )
-            .await
-            .unwrap();
-    }
+    let mut arguments = FieldTable::default();
+    let text = |text: &str| AMQPValue::LongString(text.into());
+    arguments.insert("x-queue-type".into(), text("quorum"));
+    arguments.insert("x-overflow".into(), text("reject-publish"));
+    arguments.insert("x-delivery-limit".into(), AMQPValue::LongLongInt(10));
+    arguments.insert("x-dead-letter-exchange".into(), text("work.dlx"));
+    arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
+    channel
+        .queue_declare(QUEUE.into(), QueueDeclareOptions::durable(), arguments)
+        .await
+        .unwrap();
+    channel
+        .queue_bind(
+            QUEUE.into(),
+            EXCHANGE.into(),
+            "session.#".into(),
+            QueueBindOptions::default(),
+            none(),
+        )
+        .await
+        .unwrap();
 }
 
 async fn publish(channel: lapin::Channel, messages: usize) {
@@ -122,23 +117,22 @@ async fn publish(channel: lapin::Channel, messages: usize) {
     }
 }
 
-async fn consume(channel: lapin::Channel, queue: &str, messages: usize) {
+async fn consume(channel: lapin::Channel, messages: usize, at_once: usize) {
     channel
         .basic_qos(PREFETCH, BasicQosOptions::default())
         .await
         .unwrap();
     let options = BasicConsumeOptions::default();
     let mut consumer = channel
-        .basic_consume(queue.into(), "".into(), options, FieldTable::default())
+        .basic_consume(QUEUE.into(), "".into(), options, FieldTable::default())
         .await
         .unwrap();
     let mut seen = 0;
     while seen < messages {
-        // As many at once as there are, as the product does.
         let ready = consumer.next().await.unwrap().unwrap();
         let mut last = ready;
         seen += 1;
-        for _ in 1..PREFETCH / 2 {
+        for _ in 1..at_once {
             let more = futures_util::FutureExt::now_or_never(consumer.next());
             let Some(Some(Ok(next))) = more else { break };
             last = next;

@@ -1,5 +1,5 @@
 //! Events from worksession-service's outbox over RabbitMQ and the notifier to a chat that answers at once,
-//! beside a bare publisher and bare consumers on the same broker, by turns.
+//! beside a bare publisher and a bare consumer on the same broker, by turns.
 
 use super::Options;
 use crate::bench::chat::{Chat, DIGITS, MARK};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Hooks {
     /// Projects, each with a hook of its own, that events tell of. A hook takes a message of at most twenty each interval:
     /// fewer of them would limit what is measured
-    #[arg(long, default_value_t = 600)]
+    #[arg(long, default_value_t = 800)]
     projects: usize,
     /// Milliseconds between two messages to one hook; what comes meanwhile is joined into one
     #[arg(long, default_value_t = 1_000)]
@@ -30,6 +30,9 @@ pub(super) struct Hooks {
 /// The per cent of a round's events whose rate counts. Before, the relay has not found them yet, for it is not woken by what
 /// others write; behind, there is no more work than hooks that wait for their turn.
 const SUSTAINED: std::ops::Range<usize> = 5..95;
+
+/// As many as a bare consumer acknowledges at once where it does more than it would by the book, which is each by itself.
+const ACKNOWLEDGED: usize = 500;
 
 /// Seconds that a round may take.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -52,23 +55,26 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     let database = database(&system)?;
     let crowd = Crowd::gather(&system, &chat, 1, hooks.projects)?;
     make_samples(&system, &crowd, &chat, &database)?;
-    let mut samples = Vec::new();
+    let (mut samples, mut beside_many) = (Vec::new(), Vec::new());
     for round in 0..options.rounds {
-        let consumed = consumed(&bare, &system.broker()?.url, options.events)?;
+        let broker = system.broker()?.url.clone();
+        let consumed = |at_once| consumed(&bare, &broker, options.events, at_once);
+        let (each, many) = (consumed(1)?, consumed(ACKNOWLEDGED)?);
         let before = chat.requests();
         let took = tell(options, &chat, &database, round)?;
         let counted = options.events * SUSTAINED.len() / 100;
         let rate = f64::from(u32::try_from(counted)?) / took.as_secs_f64();
         println!(
-            "events, round {}: {rate:.0}/s of {consumed:.0}/s, {} messages",
+            "events, round {}: {rate:.0}/s of {each:.0}/s and {many:.0}/s, {} messages",
             round + 1,
             chat.requests() - before
         );
         samples.push(Sample {
             p50_ms,
             p99_ms,
-            ..Sample::of(rate, consumed)
+            ..Sample::of(rate, each)
         });
+        beside_many.push(Sample::of(rate, many));
     }
     let (_, twice) = chat.accepted();
     if twice > 0 {
@@ -77,7 +83,7 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     if hooks.statements {
         show_statements(&database)?;
     }
-    Ok(vec![Row {
+    let row = Row {
         work: format!("events, {} hooks; latency at {STEADY}/s", hooks.projects),
         against: "a bare lapin publisher and consumer",
         goal: Goal::AtLeast(0.60),
@@ -85,7 +91,14 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
         samples,
         rss_mb: Some(system.resident_mb("notifier")?),
         ..Row::default()
-    }])
+    };
+    let beside_many = Row {
+        work: "the same events".to_owned(),
+        against: "the same pair, many acknowledged at once",
+        samples: beside_many,
+        ..Row::default()
+    };
+    Ok(vec![row, beside_many])
 }
 
 fn database(system: &System) -> Result<String> {
@@ -96,8 +109,9 @@ fn database(system: &System) -> Result<String> {
 }
 
 /// Messages a second that the broker gives a bare consumer while a bare publisher publishes.
-fn consumed(bare: &Path, broker: &str, events: usize) -> Result<f64> {
-    let answer = output(Command::new(bare).args([broker, &events.to_string()]))?;
+fn consumed(bare: &Path, broker: &str, events: usize, at_once: usize) -> Result<f64> {
+    let numbers = [events.to_string(), at_once.to_string()];
+    let answer = output(Command::new(bare).arg(broker).args(numbers))?;
     let mut figures = answer.split_whitespace().map(str::parse::<f64>);
     match (figures.next(), figures.next()) {
         (Some(Ok(_)), Some(Ok(consumed))) => Ok(f64::from(u32::try_from(events)?) / consumed),

@@ -75,13 +75,8 @@ async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
     let switches_off =
         |(_, word): &(_, Word)| matches!(word, Word::Disabled { .. } | Word::WebhookDisabled(_));
     let switch_off = words.iter().any(switches_off);
-    let tells = words
-        .iter()
-        .any(|(_, word)| matches!(word, Word::Settled(_)));
     let change = move |db: &mut Db| {
-        if tells {
-            queries::hold_sessions(db)?;
-        }
+        queries::hold_sessions(db)?;
         let ids = words.iter().map(|(id, _)| *id);
         let mut new = inbox::record_all(db, CONSUMER, ids, now.naive_utc())?;
         let mut settled = BTreeMap::new();

@@ -22,6 +22,6 @@ mod url;
 pub use broker::{Broker, BrokerError, BrokerState, ConsumerHandle, Publisher};
 pub use message::{BatchOptions, ConsumeOptions, Delivery, Message, Outcome, Verdict};
 pub use parked::{InHand, ParkedError, ParkedMessage, ParkedQueue};
-pub use relay::{Relay, RelayHandle, RelayOptions};
+pub use relay::{Listened, Relay, RelayHandle, RelayOptions};
 pub use topology::Queue;
 pub use url::{BrokerUrl, InvalidBrokerUrl};

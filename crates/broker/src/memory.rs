@@ -101,7 +101,7 @@ impl Memory {
         let mut queues: HashMap<Queue, Vec<usize>> = HashMap::new();
         for (place, message) in messages.iter().enumerate() {
             let mut routed = false;
-            for queue in Queue::routed(message.exchange, &message.routing_key) {
+            for queue in Queue::routed(message) {
                 queues.entry(queue).or_default().push(place);
                 routed = true;
             }

@@ -15,6 +15,8 @@ pub struct Message {
     pub id: Uuid,
     /// The encoded event.
     pub body: Arc<[u8]>,
+    /// Somebody's webhook hears of it: it goes to [`Queue::WorksessionWebhooks`](crate::Queue) too.
+    pub listened: bool,
 }
 
 impl fmt::Debug for Message {

@@ -1,10 +1,17 @@
 use event_types::Exchange;
 
+use crate::Message;
+
 /// Where dead letters go first: a fanout exchange.
 pub(crate) const DEAD_LETTER_EXCHANGE: &str = "work.dlx";
 
 /// Where they stay until somebody looks.
 pub(crate) const PARKED_QUEUE: &str = "work.parked";
+
+/// A second key of events that somebody's webhook hears of. Of most sessions none does, and a queue that takes them all
+/// costs the broker as much as telling the chats. A broker that was set up before has the queue take them all still, for
+/// the sake of processes that do not know of this key; its consumer knows what concerns nobody.
+pub(crate) const LISTENED: &str = "listened";
 
 /// The queues that have a consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -19,7 +26,7 @@ pub enum Queue {
     WorksessionIdentity,
     /// What the notifier answers to the work-session area.
     WorksessionFeedback,
-    /// What the work-session area tells of sessions, for itself: it knows which webhooks are to hear it.
+    /// What the work-session area tells of sessions, for itself, as far as somebody's webhook hears of them.
     WorksessionWebhooks,
 }
 
@@ -47,7 +54,7 @@ impl Queue {
     }
 
     /// What is routed to the queue. A new version of a bound event arrives too, and is parked rather
-    /// than lost while its consumer does not know it.
+    /// than lost while its consumer does not know it; for webhooks, if one of that user or team is there.
     pub(crate) fn bindings(self) -> &'static [(Exchange, &'static str)] {
         match self {
             Self::NotifyChat => &[
@@ -69,27 +76,31 @@ impl Queue {
                 (Exchange::Public, "chat.#"),
                 (Exchange::Public, "webhook.#"),
             ],
-            Self::WorksessionWebhooks => &[(Exchange::Public, "session.#")],
+            Self::WorksessionWebhooks => &[(Exchange::Public, LISTENED)],
         }
     }
 
     /// Whether a message with this key reaches any queue of ours.
     #[must_use]
     pub fn is_any_bound(exchange: Exchange, key: &str) -> bool {
-        Self::routed(exchange, key).next().is_some()
+        Self::ALL.iter().any(|queue| queue.is_bound(exchange, key))
     }
 
-    /// The queues that a message with this key reaches, as RabbitMQ would route it.
-    pub(crate) fn routed(exchange: Exchange, key: &str) -> impl Iterator<Item = Self> + '_ {
-        Self::ALL.into_iter().filter(move |queue| {
-            queue.bindings().iter().any(|&(bound, pattern)| {
-                bound == exchange
-                    && match exchange {
-                        Exchange::Public => topic_matches(pattern, key),
-                        Exchange::Private => pattern == key,
-                    }
-            })
+    /// The queues that a message reaches, each once, as RabbitMQ would route it.
+    pub(crate) fn routed(message: &Message) -> impl Iterator<Item = Self> + '_ {
+        Self::ALL.into_iter().filter(|queue| {
+            queue.is_bound(message.exchange, &message.routing_key)
+                || message.listened && queue.is_bound(message.exchange, LISTENED)
         })
+    }
+
+    fn is_bound(self, exchange: Exchange, key: &str) -> bool {
+        let matches = |pattern| match exchange {
+            Exchange::Public => topic_matches(pattern, key),
+            Exchange::Private => pattern == key,
+        };
+        let mut bindings = self.bindings().iter();
+        bindings.any(|&(bound, pattern)| bound == exchange && matches(pattern))
     }
 }
 
@@ -134,9 +145,22 @@ mod tests {
 
     #[test]
     fn each_event_reaches_its_consumer() {
-        let routed = |exchange, key| Queue::routed(exchange, key).collect::<Vec<_>>();
+        let message = |exchange, key: &str, listened| Message {
+            exchange,
+            routing_key: key.to_owned(),
+            id: uuid::Uuid::nil(),
+            body: [].into(),
+            listened,
+        };
+        let routed =
+            |exchange, key| Queue::routed(&message(exchange, key, false)).collect::<Vec<_>>();
         assert_eq!(
             routed(Exchange::Public, "session.started.v1"),
+            [Queue::NotifyChat]
+        );
+        let listened = message(Exchange::Public, "session.started.v1", true);
+        assert_eq!(
+            Queue::routed(&listened).collect::<Vec<_>>(),
             [Queue::NotifyChat, Queue::WorksessionWebhooks]
         );
         assert_eq!(

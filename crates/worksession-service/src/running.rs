@@ -151,7 +151,8 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let guard = guard.map_err(start::StartError::from)?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let now = deps.clock.clone();
-    let relay_options = RelayOptions::new(NAME, move || now.now_naive());
+    let mut relay_options = RelayOptions::new(NAME, move || now.now_naive());
+    relay_options.listened = Some(Arc::new(webhooks::listened));
     let relay = Relay::spawn(
         pool.clone(),
         deps.broker.publisher(),

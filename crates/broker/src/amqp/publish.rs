@@ -5,12 +5,13 @@ use std::time::Duration;
 use event_types::Exchange;
 use futures_util::future::join_all;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
-use lapin::types::ShortString;
+use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{BasicProperties, Channel, Confirmation, Connection};
 use tokio::time::{Instant, timeout, timeout_at};
 use uuid::Uuid;
 
 use super::{Amqp, name};
+use crate::topology::LISTENED;
 use crate::{Message, Outcome};
 
 /// How long a batch may take, a blocked broker included.
@@ -68,11 +69,14 @@ impl Amqp {
     async fn publish_one(&self, lane: &Channel, message: &Message) -> Result<Confirmation, String> {
         let key = ShortString::try_new(message.routing_key.clone())
             .map_err(|_| "the routing key is too long".to_owned())?;
-        let properties = BasicProperties::default()
+        let mut properties = BasicProperties::default()
             .with_content_type("application/cloudevents+json".into())
             .with_delivery_mode(PERSISTENT)
             .with_message_id(ShortString::from(message.id.to_string()))
             .with_type(key.clone());
+        if message.listened {
+            properties = properties.with_headers(also_to(LISTENED));
+        }
         let options = BasicPublishOptions {
             mandatory: true,
             ..BasicPublishOptions::default()
@@ -134,6 +138,14 @@ impl Amqp {
             lanes.push(lane);
         }
     }
+}
+
+/// Has RabbitMQ route a message by a second key too. It takes the header out: no subscriber sees it.
+fn also_to(key: &str) -> FieldTable {
+    let keys = vec![AMQPValue::LongString(key.into())];
+    let mut headers = FieldTable::default();
+    headers.insert("BCC".into(), AMQPValue::FieldArray(keys.into()));
+    headers
 }
 
 fn settle(messages: &[Message], answers: Vec<Result<Confirmation, String>>) -> Vec<Outcome> {

@@ -6,11 +6,13 @@
 mod metrics;
 mod outbox;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use db_kit::Pool;
+use db_kit::outbox::OutboxRow;
+use db_kit::{Db, DbError, Pool};
 use prometheus::Registry;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -46,7 +48,13 @@ pub struct RelayOptions {
     pub batch: i64,
     /// The most batches under way at once.
     pub batches: usize,
+    /// Says of which rows somebody's webhook hears; none of any without it.
+    pub listened: Option<Listened>,
 }
+
+/// Gives the ids of those rows of which somebody's webhook hears.
+pub type Listened =
+    Arc<dyn Fn(&mut Db, &[OutboxRow]) -> Result<HashSet<String>, DbError> + Send + Sync>;
 
 impl RelayOptions {
     /// The usual figures: a poll every 500 ms, leases of 30 s, twice 500 confirms in flight.
@@ -59,6 +67,7 @@ impl RelayOptions {
             lease: Duration::from_secs(30),
             batch: 500,
             batches: 2,
+            listened: None,
         }
     }
 }

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -51,6 +52,8 @@ pub(super) struct Batch {
     /// What the lease goes by.
     id: String,
     pub(super) rows: Vec<OutboxRow>,
+    /// Those of which somebody's webhook hears.
+    listened: HashSet<String>,
     /// There is probably more.
     pub(super) more: bool,
 }
@@ -107,6 +110,7 @@ impl Outbox {
             return Ok(Batch {
                 id: String::new(),
                 rows: Vec::new(),
+                listened: HashSet::new(),
                 more: false,
             });
         }
@@ -114,10 +118,17 @@ impl Outbox {
         let (batch_id, lease, limit) = (id.clone(), self.options.lease, self.options.batch);
         let after = self.place().after();
         let from_start = after.is_empty();
-        let rows: Vec<OutboxRow> = self
+        let asked = self.options.listened.clone();
+        let (rows, listened) = self
             .pool
             .write_tx::<_, DbError, _>(move |db| {
-                Ok(outbox::lease(db, &batch_id, now, lease, limit, &after)?)
+                let rows = outbox::lease(db, &batch_id, now, lease, limit, &after)?;
+                // Of what is leased: whoever made a webhook before one of these was committed is seen here.
+                let listened = match asked {
+                    Some(asked) if !rows.is_empty() => asked(db, &rows)?,
+                    _ => HashSet::new(),
+                };
+                Ok((rows, listened))
             })
             .await?;
         let full = i64::try_from(rows.len()).is_ok_and(|leased| leased >= limit);
@@ -129,7 +140,12 @@ impl Outbox {
                 .duplicates
                 .inc_by(count(rows.iter().filter(|row| row.reclaimed)));
         }
-        Ok(Batch { id, rows, more })
+        Ok(Batch {
+            id,
+            rows,
+            listened,
+            more,
+        })
     }
 
     /// Publishes leased rows and writes down what became of them.
@@ -140,7 +156,7 @@ impl Outbox {
         let some_late = batch.rows.len() > 1;
         let (mut messages, mut aside) = (Vec::with_capacity(batch.rows.len()), Vec::new());
         for row in batch.rows {
-            match message(&row) {
+            match message(&row, batch.listened.contains(&row.id)) {
                 Some(message) => messages.push(message),
                 None => {
                     log::error!(
@@ -294,12 +310,13 @@ fn write_down(db: &mut Db, sorted: &Sorted) -> Result<(), DbError> {
     Ok(())
 }
 
-fn message(row: &OutboxRow) -> Option<Message> {
+fn message(row: &OutboxRow, listened: bool) -> Option<Message> {
     Some(Message {
         exchange: Exchange::from_name(&row.exchange)?,
         routing_key: row.routing_key.clone(),
         id: row.id.parse().ok()?,
         body: row.body.as_bytes().into(),
+        listened,
     })
 }
 

@@ -32,6 +32,7 @@ fn message(exchange: Exchange, routing_key: &str) -> Message {
         routing_key: routing_key.to_owned(),
         id: Uuid::now_v7(),
         body: (*b"{}").into(),
+        listened: false,
     }
 }
 

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use broker::{BatchOptions, Broker, ConsumeOptions, Outcome, Queue, Verdict};
+use broker::{BatchOptions, Broker, ConsumeOptions, Message, Outcome, Queue, Verdict};
 use event_types::Exchange;
 
 use crate::{message, next, telling, told};
@@ -95,7 +95,10 @@ async fn stopping_a_consumer_waits_for_what_it_has_begun() {
 async fn what_two_queues_are_bound_to_is_confirmed_only_when_both_have_it() {
     let broker = Broker::memory();
     let publisher = broker.publisher();
-    let event = || message(Exchange::Public, "session.started.v1");
+    let event = || Message {
+        listened: true,
+        ..message(Exchange::Public, "session.started.v1")
+    };
     let (handler, mut chat) = telling(|_| Verdict::Ack);
     let _chat = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), handler);
     let early = event();

@@ -193,6 +193,7 @@ async fn a_fresh_life_has_no_past() {
         routing_key: "webhook.disabled.v1".to_owned(),
         id,
         body: (*b"x").into(),
+        listened: false,
     };
     broker.publisher().publish(message).await;
     next(&mut seen).await;

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -292,13 +292,8 @@ async fn what_one_queue_refuses_does_not_keep_back_what_others_wait_for() {
     let chats = broker.consume(Queue::NotifyChat, ConsumeOptions::default(), |_| async {
         Verdict::Ack
     });
-    let webhooks = broker.consume(
-        Queue::WorksessionWebhooks,
-        ConsumeOptions::default(),
-        |_| async { Verdict::Ack },
-    );
     emptied(&pool).await;
-    tokio::join!(relay.stop(), consumer.stop(), chats.stop(), webhooks.stop());
+    tokio::join!(relay.stop(), consumer.stop(), chats.stop());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -396,5 +391,57 @@ async fn an_exchange_that_is_gone_is_declared_again() {
     let all = async || (counts.lock().unwrap().len() == ids.len()).then_some(());
     wait_until("every event to arrive", PATIENCE, all).await;
     tokio::join!(relay.stop(), consumer.stop());
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_webhook_hears_of_goes_to_the_chats_alone() {
+    let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
+    let pool = outbox_of(&db);
+    let broker = connected(&kit).await;
+    let came: Arc<Mutex<HashMap<Queue, Vec<Uuid>>>> = Arc::default();
+    let consumers = [Queue::NotifyChat, Queue::WorksessionWebhooks].map(|queue| {
+        let came = Arc::clone(&came);
+        broker.consume(queue, ConsumeOptions::default(), move |delivery| {
+            assert_eq!(delivery.routing_key, "session.started.v1");
+            let mut came = came.lock().unwrap();
+            came.entry(queue).or_default().push(delivery.id);
+            async { Verdict::Ack }
+        })
+    });
+    let ids = put(&pool, "session.started.v1", 21, now()).await;
+    // The last of them too: what came before it has come, if it comes at all.
+    let wanted: Vec<Uuid> = ids.iter().copied().step_by(4).collect();
+    let heard: HashSet<String> = wanted.iter().map(Uuid::to_string).collect();
+    let (registry, asked) = (Registry::new(), heard.clone());
+    let options = RelayOptions {
+        listened: Some(Arc::new(move |_, rows| {
+            let ids = rows.iter().map(|row| row.id.clone());
+            Ok(ids.filter(|id| asked.contains(id)).collect())
+        })),
+        ..RelayOptions::new("test", now)
+    };
+    let relay = Relay::spawn(pool.clone(), broker.publisher(), options, &registry);
+    emptied(&pool).await;
+    let of = |queue| {
+        let mut ids = came
+            .lock()
+            .unwrap()
+            .get(&queue)
+            .cloned()
+            .unwrap_or_default();
+        ids.sort_unstable();
+        ids
+    };
+    wait_until("all of them", PATIENCE, async || {
+        let last = of(Queue::WorksessionWebhooks).last() == wanted.last();
+        (last && of(Queue::NotifyChat).len() == ids.len()).then_some(())
+    })
+    .await;
+    assert_eq!(of(Queue::WorksessionWebhooks), wanted);
+    relay.stop().await;
+    for consumer in consumers {
+        consumer.stop().await;
+    }
     broker.close().await;
 }

@@ -1,12 +1,14 @@
-use broker::{Broker, BrokerState, Outcome};
+use broker::{Broker, BrokerState, Message, Outcome};
+use event_types::Exchange;
 use lapin::options::{
-    ExchangeDeclareOptions, ExchangeDeleteOptions, QueueDeclareOptions, QueueDeleteOptions,
+    ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions, QueueDeclareOptions,
+    QueueDeleteOptions,
 };
 use lapin::types::{AMQPValue, FieldTable, LongString};
 use lapin::{Channel, ExchangeKind};
 use test_kit::{TestBroker, wait_until};
 
-use crate::{PATIENCE, connected, on_rabbitmq, told};
+use crate::{PATIENCE, connected, message, on_rabbitmq, told};
 
 /// What somebody else has put where the product's queues and exchanges are to be.
 enum Obstacle {
@@ -102,6 +104,46 @@ async fn declaring_again_changes_nothing_and_keeps_what_waits() {
     let connection = kit.connect().await;
     assert_eq!(kit.waiting(&connection, "worksession.feedback").await, 1);
     for broker in [first, second] {
+        broker.close().await;
+    }
+    connection.close(200, "done".into()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_older_version_bound_takes_everything_still_and_each_once() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let broker = connected(&kit).await;
+    let connection = kit.connect().await;
+    let session = |listened| Message {
+        listened,
+        ..message(Exchange::Public, "session.started.v1")
+    };
+    let publish = async |listened| broker.publisher().publish(session(listened)).await;
+    let webhooks = async || kit.waiting(&connection, "worksession.webhooks").await;
+    for (listened, waiting) in [(false, 0), (true, 1), (false, 1)] {
+        assert_eq!(publish(listened).await, Outcome::Confirmed);
+        assert_eq!(webhooks().await, waiting);
+    }
+    let channel = connection.create_channel().await.unwrap();
+    let named = |name: &str| format!("{}{name}", kit.prefix()).into();
+    let bound = channel.queue_bind(
+        named("worksession.webhooks"),
+        named("work.events"),
+        "session.#".into(),
+        QueueBindOptions::default(),
+        FieldTable::default(),
+    );
+    bound.await.unwrap();
+    let newer = connected(&kit).await;
+    for (listened, waiting) in [(false, 2), (true, 3)] {
+        assert_eq!(publish(listened).await, Outcome::Confirmed);
+        assert_eq!(webhooks().await, waiting);
+    }
+    assert_eq!(kit.waiting(&connection, "notify.chat").await, 5);
+    for broker in [broker, newer] {
         broker.close().await;
     }
     connection.close(200, "done".into()).await.unwrap();

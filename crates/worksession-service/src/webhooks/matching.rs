@@ -1,11 +1,12 @@
 //! Which webhooks hear of a session: the service's own events, taken in once each.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use auth_types::{TeamId, UserId};
 use broker::{BatchOptions, Broker, ConsumerHandle, Delivery, Queue, Verdict};
 use chrono::{DateTime, Utc};
-use db_kit::{Db, inbox};
+use db_kit::outbox::OutboxRow;
+use db_kit::{Db, DbError, inbox};
 use event_types::{Event, SessionProject, SessionUser};
 use futures_util::StreamExt;
 use serde::Deserialize;
@@ -21,6 +22,9 @@ use crate::state::{AppState, State};
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "worksession.webhooks";
 
+/// How the types of all session events begin, also of those that only a newer version knows.
+const SESSION: &str = "session.";
+
 /// Webhooks that are told side by side: few, because requests come first at the database.
 const AT_ONCE: usize = 4;
 
@@ -32,7 +36,38 @@ struct About {
     project: SessionProject,
 }
 
-/// Starts to listen to the service's own session events.
+/// An event of which nothing else is wanted.
+#[derive(Deserialize)]
+struct Telling {
+    data: About,
+}
+
+/// Those of these rows of the outbox of which somebody's webhook hears: only they come here. What cannot be read is among
+/// them, to be set aside.
+pub(crate) fn listened(db: &mut Db, rows: &[OutboxRow]) -> Result<HashSet<String>, DbError> {
+    let sessions = rows
+        .iter()
+        .filter(|row| row.routing_key.starts_with(SESSION));
+    let told = sessions.map(|row| {
+        let read = serde_json::from_str::<Telling>(&row.body);
+        (&row.id, read.map(|telling| telling.data))
+    });
+    let told: Vec<_> = told.collect();
+    if told.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let read = told.iter().filter_map(|(_, about)| about.as_ref().ok());
+    let users: Vec<UserId> = read.clone().map(|about| about.user.id).collect();
+    let teams: Vec<TeamId> = read.filter_map(|about| about.project.team_id).collect();
+    let listening = queries::listening(db, &users, &teams)?;
+    let hears = |about: About| listening.to(about.user.id, about.project.team_id);
+    let heard = told
+        .into_iter()
+        .filter_map(|(id, about)| about.map_or(true, hears).then(|| id.clone()));
+    Ok(heard.collect())
+}
+
+/// Starts to listen to those of the service's own session events that a webhook hears of.
 pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
     broker.consume_batches(
         Queue::WorksessionWebhooks,
@@ -44,7 +79,7 @@ pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
     )
 }
 
-/// Most sessions have no webhook, and cost their share of one read.
+/// A webhook may be gone meanwhile; all of them cost one read.
 async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
     let read: Vec<_> = deliveries
         .iter()
@@ -156,7 +191,68 @@ fn call(
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use diesel::connection::SimpleConnection;
+    use test_kit::TestDb;
+
     use super::*;
+
+    #[tokio::test]
+    async fn only_what_a_webhook_hears_of_comes_back_and_what_cannot_be_read() {
+        let db = TestDb::fresh("listened", crate::MIGRATIONS).await;
+        let pool = db.pool(2);
+        let row = |id: &str, key: &str, user: i64, team: Option<i64>| {
+            OutboxRow {
+            id: id.to_owned(),
+            exchange: "work.events".to_owned(),
+            routing_key: key.to_owned(),
+            body: serde_json::json!({
+                "id": id,
+                "data": {
+                    "session_id": "01945b7a-0000-7000-8000-000000000002",
+                    "user": {"id": user, "username": "x"},
+                    "project": {"id": "p", "name": "", "type": "team", "team_id": team, "team_name": null},
+                },
+            })
+            .to_string(),
+            reclaimed: false,
+        }
+        };
+        let mut unreadable = row("unreadable", "session.started.v1", 9, None);
+        unreadable.body.truncate(9);
+        let rows = [
+            row("own", "session.started.v1", 7, None),
+            row("own, of a team", "session.submitted.v1", 7, Some(4)),
+            row("of the team", "session.abandoned.v1", 9, Some(3)),
+            row("of another team", "session.started.v1", 9, Some(4)),
+            row("switched off", "session.started.v1", 8, None),
+            row("nobody's", "session.started.v1", 9, None),
+            row("of a newer version", "session.paused.v1", 7, None),
+            row("no session", "mail.requested.v1", 7, Some(3)),
+            unreadable,
+        ];
+        let webhooks = "INSERT INTO webhooks (user_id, team_id, slot, description, origin, events, revision, status, \
+             created_at, updated_at, secret_changed_at) SELECT owner, team, 1, '', '', '', 1, status, now, now, now \
+             FROM (SELECT 7 AS owner, CAST(NULL AS BIGINT) AS team, 'active' AS status UNION ALL SELECT NULL, 3, 'active' \
+             UNION ALL SELECT 8, NULL, 'off') AS owners, (SELECT CURRENT_TIMESTAMP AS now) AS times";
+        let heard = pool.read_blocking::<_, DbError>(|db| {
+            db.batch_execute(webhooks)?;
+            listened(db, &rows)
+        });
+        let mut heard: Vec<String> = heard.unwrap().into_iter().collect();
+        heard.sort();
+        assert_eq!(
+            heard,
+            [
+                "of a newer version",
+                "of the team",
+                "own",
+                "own, of a team",
+                "unreadable"
+            ]
+        );
+    }
 
     #[test]
     fn what_is_unreadable_or_of_another_version_is_parked_with_a_reason() {

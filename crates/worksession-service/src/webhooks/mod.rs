@@ -2,9 +2,9 @@
 //!
 //! Here is who has which webhook, what each is told, and the log of the calls; the notifier makes them. An
 //! address and the secrets that sign are kept sealed and told to the notifier so, in an event written with
-//! the change. Which webhooks hear of a session is decided by [`matching`], which takes the service's own
-//! session events in: whatever happens after a webhook was made finds it, and a start or a submit does not
-//! wait for it.
+//! the change. Which webhooks hear of a session is decided by [`matching`]: on an event's way to the broker, whether any
+//! does, so that the others come back to nobody; and, of those that do, which. Whatever happens after a webhook was made
+//! finds it, and a start or a submit does not wait for it.
 
 pub(crate) mod deliveries;
 pub(crate) mod keeper;
@@ -16,7 +16,7 @@ mod service;
 mod target;
 mod wire;
 
-pub(crate) use matching::spawn;
+pub(crate) use matching::{listened, spawn};
 pub(crate) use model::{Owner, WebhookId};
 pub(crate) use routes::configure;
 pub(crate) use service::{switch_off, take_away};

@@ -322,6 +322,7 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
         routing_key: "notification.delivered.v9".to_owned(),
         id: Uuid::now_v7(),
         body: b"{}".as_slice().into(),
+        listened: false,
     };
     let outcome = broker.publisher().publish(poison).await;
     assert!(matches!(outcome, Outcome::Parked(_)), "{outcome:?}");
@@ -335,6 +336,7 @@ pub async fn tell<T: EventData>(broker: &Broker, id: Uuid, data: &T) -> Outcome 
         routing_key: T::TYPE.to_owned(),
         id,
         body: event.encode().unwrap().into_bytes().into(),
+        listened: false,
     };
     broker.publisher().publish(message).await
 }

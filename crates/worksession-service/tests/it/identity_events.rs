@@ -115,6 +115,7 @@ impl World {
             routing_key: key.to_owned(),
             id,
             body: body.into(),
+            listened: key.starts_with("session."),
         };
         self.broker.publisher().publish(message).await
     }

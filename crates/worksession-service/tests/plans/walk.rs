@@ -283,6 +283,7 @@ async fn hear_of_the_chat(ada: &Person<'_>, project: &str, broker: &Broker, walk
         routing_key: NotificationDelivered::TYPE.to_owned(),
         id,
         body: event.encode().unwrap().into_bytes().into(),
+        listened: false,
     };
     // Confirmed when it is taken in.
     let outcome = broker.publisher().publish(message).await;

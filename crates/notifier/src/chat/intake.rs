@@ -18,7 +18,7 @@ use crate::intake::{Manner, data, decode, take_in};
 const NOT_ANNOUNCED: &str = "The project's chat is not told of plans";
 
 /// The most events in hand: what hooks take in the time for which plans are held, and some more.
-const IN_HAND: u16 = 12_000;
+const IN_HAND: u16 = 24_000;
 
 /// Starts to take events in; `wake` is told when there is something to post.
 pub(crate) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> ConsumerHandle {
@@ -33,6 +33,8 @@ pub(crate) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> Con
                 .iter()
                 .map(|delivery| read(&delivery.body))
                 .collect();
+            // What is held is held without the text that it came in.
+            drop(deliveries);
             let commit = |arrivals, manner| {
                 let (ledger, wake) = (&ledger, &wake);
                 async move {

@@ -26,7 +26,7 @@ const HELD: Duration = Duration::from_secs(2);
 const OF_A_HOOK: usize = super::moves::DIGEST;
 
 /// The most plans that are held together.
-const TOGETHER: usize = 10_000;
+const TOGETHER: usize = 20_000;
 
 /// The most bytes of what people wrote that are held together.
 const BYTES: usize = 16 << 20;

@@ -140,7 +140,7 @@ impl Amqp {
     }
 }
 
-/// Has RabbitMQ route a message by a second key too. It takes the header out: no subscriber sees it.
+/// Has RabbitMQ route a message by a second key too. It takes that key out of what it delivers.
 fn also_to(key: &str) -> FieldTable {
     let keys = vec![AMQPValue::LongString(key.into())];
     let mut headers = FieldTable::default();

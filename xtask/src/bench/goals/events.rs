@@ -95,6 +95,7 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     let beside_many = Row {
         work: "the same events".to_owned(),
         against: "the same pair, many acknowledged at once",
+        goal: Goal::AtLeast(0.60),
         samples: beside_many,
         ..Row::default()
     };

@@ -150,7 +150,18 @@ impl Pool {
         &self,
         read: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
     ) -> Gather<K, V> {
-        Gather::new(self.clone(), read)
+        Gather::of_reads(self.clone(), read)
+    }
+
+    /// A kind of write that on PostgreSQL is done as one for all who ask for it at the same time, of each `owner` one: by one
+    /// statement, which commits on its own. When that fails, each is tried by itself. On SQLite each is a transaction.
+    #[must_use]
+    pub fn gather_writes<K: Send + 'static, V: Send + 'static>(
+        &self,
+        write: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
+        owner: fn(&K) -> i64,
+    ) -> Gather<K, V> {
+        Gather::of_writes(self.clone(), write, owner)
     }
 
     /// Runs one writing statement by itself: it commits on its own, in one round trip.

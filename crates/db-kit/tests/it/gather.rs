@@ -1,8 +1,10 @@
-//! Reads that come at the same time and are done as one.
+//! Reads and writes that come at the same time and are done as one.
 
+use std::collections::HashSet;
 use std::sync::Mutex;
 
-use db_kit::{Db, DbError, Gather};
+use db_kit::{Backend, Db, DbError, Gather};
+use diesel::connection::SimpleConnection;
 use diesel::result::Error;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -43,14 +45,14 @@ async fn beside(keys: &'static [i64]) -> (Vec<Answer>, usize) {
     let gather: &Gather<i64, i64> = Box::leak(Box::new(fresh.pool.gather(double)));
     READS.lock().unwrap().clear();
     let held = GATE.lock().unwrap();
-    let first = tokio::spawn(gather.read(-1));
+    let first = tokio::spawn(gather.run(-1));
     while READS.lock().unwrap().is_empty() {
         std::thread::yield_now();
         yield_now().await;
     }
     let reads: Vec<JoinHandle<_>> = keys
         .iter()
-        .map(|key| tokio::spawn(gather.read(*key)))
+        .map(|key| tokio::spawn(gather.run(*key)))
         .collect();
     // Each of them is asked for before the next line.
     yield_now().await;
@@ -95,4 +97,80 @@ async fn a_panic_reaches_one_of_them_and_the_next_read_goes_on() {
     ));
     let (mut answers, _) = beside(&[4]).await;
     assert_eq!(answers.remove(0).unwrap().unwrap(), 8);
+}
+
+/// The owners of each write that was done.
+static WRITES: Mutex<Vec<Vec<i64>>> = Mutex::new(Vec::new());
+
+/// Whose, and what: no number is kept twice.
+type Note = (i64, i64);
+
+fn keep(db: &mut Db, notes: &[Note]) -> Result<Vec<i64>, DbError> {
+    let owners = notes.iter().map(|(owner, _)| *owner).collect();
+    WRITES.lock().unwrap().push(owners);
+    if notes.iter().any(|(owner, _)| *owner < 0) {
+        drop(GATE.lock().unwrap());
+    }
+    let rows: Vec<String> = notes
+        .iter()
+        .map(|(owner, number)| format!("({owner}, {number})"))
+        .collect();
+    let insert = format!(
+        "INSERT INTO notes (owner, number) VALUES {}",
+        rows.join(", ")
+    );
+    db.batch_execute(&insert)?;
+    Ok(notes.iter().map(|(_, number)| *number).collect())
+}
+
+#[expect(
+    clippy::await_holding_lock,
+    reason = "the database's threads wait for it, not a task"
+)]
+#[tokio::test]
+async fn writes_of_different_owners_are_one_and_what_one_cannot_keep_the_others_do() {
+    let _turn = TURN.lock().await;
+    let fresh = fresh("CREATE TABLE notes (owner BIGINT NOT NULL, number BIGINT NOT NULL UNIQUE)");
+    let together = fresh.pool.backend() == Backend::Postgres;
+    let gather: &Gather<Note, i64> =
+        Box::leak(Box::new(fresh.pool.gather_writes(keep, |note| note.0)));
+    WRITES.lock().unwrap().clear();
+    let held = GATE.lock().unwrap();
+    // As many as are done at the same time.
+    let mut first = Vec::new();
+    for note in [(-1, 1), (-2, 2)] {
+        first.push(tokio::spawn(gather.run(note)));
+        while together && WRITES.lock().unwrap().len() < first.len() {
+            yield_now().await;
+        }
+    }
+    let notes = [(7, 3), (7, 4), (8, 5), (9, 5), (9, 6), (7, 7)];
+    let writes: Vec<JoinHandle<_>> = notes
+        .iter()
+        .map(|note| tokio::spawn(gather.run(*note)))
+        .collect();
+    // Each of them is asked for before the next line.
+    yield_now().await;
+    drop(held);
+    for (write, number) in first.into_iter().zip([1, 2]) {
+        assert_eq!(write.await.unwrap().unwrap(), number);
+    }
+    let mut kept = Vec::new();
+    for write in writes {
+        kept.push(write.await.unwrap().ok());
+    }
+    // One of the two that want to keep the same number.
+    assert_eq!(kept.iter().filter(|number| **number == Some(5)).count(), 1);
+    kept.retain(|number| *number != Some(5) && number.is_some());
+    assert_eq!(kept, [Some(3), Some(4), Some(6), Some(7)]);
+    let writes = WRITES.lock().unwrap();
+    for owners in writes.iter() {
+        let different: HashSet<_> = owners.iter().collect();
+        assert_eq!(different.len(), owners.len(), "{writes:?}");
+    }
+    assert_eq!(
+        writes.iter().any(|owners| owners.len() > 1),
+        together,
+        "{writes:?}"
+    );
 }

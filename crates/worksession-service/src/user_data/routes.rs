@@ -26,6 +26,6 @@ pub(crate) async fn get(
     caller: UserDataCaller,
 ) -> Result<web::Json<UserData>, Error> {
     let asked = (caller.id, state.clock.now_naive());
-    let found = state.user_data.read(asked).await?;
+    let found = state.user_data.run(asked).await?;
     Ok(web::Json(UserData::new(&caller, found)))
 }

@@ -106,9 +106,14 @@ impl Manager {
         let db = match self.url.backend() {
             Backend::Postgres => {
                 let mut conn = diesel::pg::PgConnection::establish(&postgres_url(&self.url))?;
-                // A transaction that writes is short by design; what hangs is cut by the server.
-                conn.batch_execute("SET statement_timeout = '10s'; SET idle_in_transaction_session_timeout = '10s'")
-                    .map_err(ConnectionError::CouldntSetupConfiguration)?;
+                // A transaction that writes is short by design; what hangs is cut by the server. Every statement has its
+                // index: a plan is kept, and one that was made while a table was small would read the whole of it when
+                // it has grown. Where nothing else will do the table is read all the same, and compiles nothing for it.
+                conn.batch_execute(
+                    "SET statement_timeout = '10s'; SET idle_in_transaction_session_timeout = '10s'; \
+                     SET enable_seqscan = off; SET jit = off",
+                )
+                .map_err(ConnectionError::CouldntSetupConfiguration)?;
                 conn.set_instrumentation(watch());
                 Db::Pg(conn)
             }

@@ -24,6 +24,7 @@ use crate::health::Probe;
 use crate::leaderboard::Boards;
 use crate::live::{Hub, Tail};
 use crate::rollups::{self, auditor};
+use crate::sessions::submit::Submits;
 use crate::sessions::sweeper;
 use crate::state::AppState;
 use crate::{
@@ -175,6 +176,8 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         start_limiter: limited.then(|| hourly(STARTS_PER_HOUR)),
         hand_limiter: limited.then(|| hourly(CALLS_BY_HAND_PER_HOUR)),
         user_data: pool.gather(user_data::read),
+        starts: sessions::start::starts(&pool),
+        submits: Submits::new(&pool),
         boards,
         live: Arc::clone(&live),
         probe: Probe::default(),

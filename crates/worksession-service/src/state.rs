@@ -14,6 +14,8 @@ use crate::error::Error;
 use crate::health::Probe;
 use crate::leaderboard::Boards;
 use crate::live::Hub;
+use crate::sessions::start::Starts;
+use crate::sessions::submit::Submits;
 use crate::user_data;
 
 /// How a handler takes the state.
@@ -43,6 +45,10 @@ pub(crate) struct AppState {
     pub(crate) start_limiter: Option<KeyedLimiter<UserId>>,
     /// What clients open with, read for all who ask at the same time.
     pub(crate) user_data: user_data::Reads,
+    /// Timers that start, for all who start one at the same time.
+    pub(crate) starts: Starts,
+    /// Submits, the same.
+    pub(crate) submits: Submits,
     /// Leaderboards of a moment ago.
     pub(crate) boards: Boards,
     /// Calls of hooks that a user asks for by hand; none when rate limits are off.

@@ -4,24 +4,107 @@
 //! The arguments are the columns of a one-row table `a`, each named `p_` and the field, so that one text
 //! serves both databases, no argument is written twice, and none is ambiguous beside a column. A text
 //! is prepared once a connection, as Diesel's own queries are.
+//!
+//! On PostgreSQL `a` may have several rows, so that one statement does for many users what it does for one.
 
 use std::marker::PhantomData;
 
-use diesel::pg::Pg;
+use diesel::backend::Backend;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sqlite::Sqlite;
 
 /// What a statement is called with; made by [`arguments!`].
-pub(crate) trait Arguments {
-    /// Writes `SELECT ? AS p_field, …` for PostgreSQL.
-    fn bind_pg<'b>(&'b self, out: AstPass<'_, 'b, Pg>) -> QueryResult<()>;
-    /// Writes `SELECT ? AS p_field, …` for SQLite.
-    fn bind_sqlite<'b>(&'b self, out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()>;
+pub(crate) trait Arguments<DB: Backend> {
+    /// Writes the rows of `a`: `SELECT ? AS p_field, …`.
+    fn bind<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
 }
 
-/// Declares a struct of arguments: `field: RustType as SqlType`.
+/// Arguments for many statements of SQLite's: to be given once, as the row of a table that only one connection sees. Giving
+/// each statement the same half hundred costs more than what most of them do.
+pub(crate) trait Keep: Arguments<Sqlite> {
+    /// Makes the table, if it is not there.
+    const MAKE: &'static str;
+    /// Puts the row into it, in place of the one before.
+    const FILL: &'static str;
+    /// The row, as arguments.
+    const KEPT: Kept;
+}
+
+/// The row of a [`Keep`].
+pub(crate) struct Kept(pub(crate) &'static str);
+
+impl Arguments<Sqlite> for Kept {
+    fn bind<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql(self.0);
+        Ok(())
+    }
+}
+
+/// Declares a struct of arguments: `field: RustType as SqlType`. With `many Rows` before it also `Rows`, of which each is
+/// a row of `a`, with `nth` counted from 1.
 macro_rules! arguments {
+    (many $rows:ident, $(#[$meta:meta])* $visibility:vis struct $name:ident {
+        $($(#[$field_meta:meta])* $field:ident: $type:ty as $sql:ty,)+
+    }) => {
+        $crate::statement::arguments! {
+            $(#[$meta])* $visibility struct $name {
+                $($(#[$field_meta])* $field: $type as $sql,)+
+            }
+        }
+
+        impl $crate::statement::Keep for $name {
+            const MAKE: &'static str = concat!(
+                "CREATE TEMP TABLE IF NOT EXISTS ", stringify!($rows), " (",
+                $("p_", stringify!($field), ", ",)+ "kept INTEGER PRIMARY KEY)"
+            );
+            const FILL: &'static str = concat!("REPLACE INTO ", stringify!($rows), " SELECT *, 1 FROM a");
+            const KEPT: $crate::statement::Kept =
+                $crate::statement::Kept(concat!("SELECT * FROM ", stringify!($rows)));
+        }
+
+        struct $rows<'a> {
+            $($field: Vec<&'a $type>,)+
+        }
+
+        impl<'a> $rows<'a> {
+            fn of(rows: &'a [$name]) -> Self {
+                Self { $($field: rows.iter().map(|row| &row.$field).collect(),)+ }
+            }
+        }
+
+        impl $crate::statement::Arguments<::diesel::pg::Pg> for $rows<'_> {
+            /// The arrays come as columns of a table: how many rows there are is nothing then that a plan is made for, and
+            /// one plan serves all.
+            fn bind<'b>(
+                &'b self,
+                mut out: ::diesel::query_builder::AstPass<'_, 'b, ::diesel::pg::Pg>,
+            ) -> ::diesel::QueryResult<()> {
+                let mut separator = "SELECT a.* FROM (SELECT ";
+                $(
+                    out.push_sql(separator);
+                    out.push_bind_param::<::diesel::sql_types::Array<$sql>, _>(&self.$field)?;
+                    out.push_sql(concat!(" AS ", stringify!($field)));
+                    separator = ", ";
+                )+
+                separator = " OFFSET 0) AS arrays CROSS JOIN LATERAL unnest(";
+                $(
+                    out.push_sql(separator);
+                    out.push_sql(concat!("arrays.", stringify!($field)));
+                    separator = ", ";
+                )+
+                separator = ") WITH ORDINALITY AS a (";
+                $(
+                    out.push_sql(separator);
+                    out.push_sql(concat!("p_", stringify!($field)));
+                    separator = ", ";
+                )+
+                out.push_sql(separator);
+                out.push_sql("nth)");
+                Ok(())
+            }
+        }
+    };
     ($(#[$meta:meta])* $visibility:vis struct $name:ident {
         $($(#[$field_meta:meta])* $field:ident: $type:ty as $sql:ty,)+
     }) => {
@@ -30,25 +113,25 @@ macro_rules! arguments {
             $($(#[$field_meta])* $visibility $field: $type,)+
         }
 
-        impl $crate::statement::Arguments for $name {
-            $crate::statement::arguments!(@bind bind_pg, ::diesel::pg::Pg, $($field as $sql),+);
-            $crate::statement::arguments!(@bind bind_sqlite, ::diesel::sqlite::Sqlite, $($field as $sql),+);
-        }
+        $crate::statement::arguments!(@bind $name, ::diesel::pg::Pg, $($field as $sql),+);
+        $crate::statement::arguments!(@bind $name, ::diesel::sqlite::Sqlite, $($field as $sql),+);
     };
-    (@bind $method:ident, $backend:ty, $($field:ident as $sql:ty),+) => {
-        fn $method<'b>(
-            &'b self,
-            mut out: ::diesel::query_builder::AstPass<'_, 'b, $backend>,
-        ) -> ::diesel::QueryResult<()> {
-            let mut separator = "SELECT ";
-            $(
-                out.push_sql(separator);
-                out.push_bind_param::<$sql, _>(&self.$field)?;
-                out.push_sql(concat!(" AS p_", stringify!($field)));
-                separator = ", ";
-            )+
-            let _ = separator;
-            Ok(())
+    (@bind $name:ident, $backend:ty, $($field:ident as $sql:ty),+) => {
+        impl $crate::statement::Arguments<$backend> for $name {
+            fn bind<'b>(
+                &'b self,
+                mut out: ::diesel::query_builder::AstPass<'_, 'b, $backend>,
+            ) -> ::diesel::QueryResult<()> {
+                let mut separator = "SELECT ";
+                $(
+                    out.push_sql(separator);
+                    out.push_bind_param::<$sql, _>(&self.$field)?;
+                    out.push_sql(concat!(" AS p_", stringify!($field)));
+                    separator = ", ";
+                )+
+                let _ = separator;
+                Ok(())
+            }
         }
     };
 }
@@ -73,20 +156,10 @@ impl<'a, A, R> Statement<'a, A, R> {
     }
 }
 
-impl<A: Arguments, R> QueryFragment<Pg> for Statement<'_, A, R> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+impl<DB: Backend, A: Arguments<DB>, R> QueryFragment<DB> for Statement<'_, A, R> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         out.push_sql("WITH a AS (");
-        self.arguments.bind_pg(out.reborrow())?;
-        out.push_sql(") ");
-        out.push_sql(self.text);
-        Ok(())
-    }
-}
-
-impl<A: Arguments, R> QueryFragment<Sqlite> for Statement<'_, A, R> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        out.push_sql("WITH a AS (");
-        self.arguments.bind_sqlite(out.reborrow())?;
+        self.arguments.bind(out.reborrow())?;
         out.push_sql(") ");
         out.push_sql(self.text);
         Ok(())

@@ -35,6 +35,19 @@ pub(crate) struct ProjectSnapshot {
     pub(crate) chat: Option<ChatTarget>,
 }
 
+impl ProjectSnapshot {
+    /// Of a session without a project.
+    pub(crate) fn none() -> Self {
+        Self {
+            id: ProjectRef::None.to_string(),
+            name: String::new(),
+            team_id: None,
+            team_name: None,
+            chat: None,
+        }
+    }
+}
+
 /// The project that a session of `caller` is to start on.
 ///
 /// # Errors
@@ -45,13 +58,7 @@ pub(crate) fn resolve_for_start(
     caller: &CurrentUser,
 ) -> Result<ProjectSnapshot, Error> {
     match *reference {
-        ProjectRef::None => Ok(ProjectSnapshot {
-            id: reference.to_string(),
-            name: String::new(),
-            team_id: None,
-            team_name: None,
-            chat: None,
-        }),
+        ProjectRef::None => Ok(ProjectSnapshot::none()),
         ProjectRef::Team(id) => resolve_team(db, reference, id, caller),
         ProjectRef::Personal(id) => resolve_personal(db, reference, id, caller),
     }

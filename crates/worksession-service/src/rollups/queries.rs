@@ -1,14 +1,15 @@
 use auth_types::UserId;
 use chrono::NaiveDate;
-use db_kit::{Db, on_backend, prepared};
+use db_kit::{Db, on_backend};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Date};
+use diesel::sql_types::{BigInt, Date};
 
 use super::model::{Standing, StandingSql};
 use crate::rules::time::Periods;
 use crate::statement::{Statement, arguments};
 
 arguments! {
+    many ManyStandings,
     /// Whose standing, in which periods.
     struct StandingArguments {
         user_id: i64 as BigInt,
@@ -57,7 +58,8 @@ macro_rules! days_of_user {
 }
 pub(crate) use days_of_user;
 
-/// Exactly one row, whether or not the user has totals.
+/// For each row of `a` exactly one, whether or not the user has totals; of many, each user by itself (`OFFSET 0`), so that
+/// PostgreSQL never reads a table whole because it is small yet.
 macro_rules! standing_tables {
     () => {
         concat!(
@@ -68,57 +70,57 @@ macro_rules! standing_tables {
             ") d ON true LEFT JOIN user_totals t ON t.user_id = p_user_id"
         )
     };
+    (many) => {
+        concat!(
+            "FROM a CROSS JOIN LATERAL (",
+            crate::rollups::period_sums!(),
+            "FROM user_day WHERE ",
+            crate::rollups::days_of_user!(),
+            ") d LEFT JOIN LATERAL (SELECT * FROM user_totals WHERE user_id = p_user_id OFFSET 0) t ON true"
+        )
+    };
 }
 pub(crate) use standing_tables;
 
 /// The user's totals, and what of them falls into `periods`.
 pub(crate) fn standing(db: &mut Db, user: UserId, periods: &Periods) -> QueryResult<Standing> {
     const TEXT: &str = concat!("SELECT ", standing_columns!(), " ", standing_tables!());
-    let arguments = StandingArguments {
-        user_id: user.get(),
-        today: periods.today,
-        week_from: periods.week.0,
-        week_to: periods.week.1,
-        month_from: periods.month.0,
-        month_to: periods.month.1,
-    };
+    let arguments = StandingArguments::new(user, periods);
     on_backend!(db, conn => Statement::<_, StandingSql>::new(TEXT, &arguments).get_result(conn))
 }
 
 /// The standings of several users, each in periods of its own, in their order.
 pub(crate) fn standings(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<Vec<Standing>> {
-    let conn = match db {
-        Db::Pg(conn) if of.len() > 1 => conn,
-        _ => {
-            let each = of
-                .iter()
-                .map(|(user, periods)| standing(db, *user, periods));
-            return each.collect();
+    const TEXT: &str = concat!(
+        "SELECT ",
+        standing_columns!(),
+        " ",
+        standing_tables!(many),
+        " ORDER BY nth"
+    );
+    let of = of.iter();
+    match db {
+        Db::Pg(conn) => {
+            let of: Vec<_> = of
+                .map(|(user, periods)| StandingArguments::new(*user, periods))
+                .collect();
+            Statement::<_, StandingSql>::new(TEXT, &ManyStandings::of(&of)).load(conn)
         }
-    };
-    fn dates(of: &[(UserId, Periods)], date: fn(&Periods) -> NaiveDate) -> Vec<NaiveDate> {
-        of.iter().map(|(_, periods)| date(periods)).collect()
+        Db::Sqlite(_) => of
+            .map(|(user, periods)| standing(db, *user, periods))
+            .collect(),
     }
-    let users: Vec<i64> = of.iter().map(|(user, _)| user.get()).collect();
-    prepared::<StandingSql>(concat!("SELECT ", standing_columns!(), " FROM unnest("))
-        .bind::<Array<BigInt>, _>(users)
-        .sql(", ")
-        .bind::<Array<Date>, _>(dates(of, |periods| periods.today))
-        .sql(", ")
-        .bind::<Array<Date>, _>(dates(of, |periods| periods.week.0))
-        .sql(", ")
-        .bind::<Array<Date>, _>(dates(of, |periods| periods.week.1))
-        .sql(", ")
-        .bind::<Array<Date>, _>(dates(of, |periods| periods.month.0))
-        .sql(", ")
-        .bind::<Array<Date>, _>(dates(of, |periods| periods.month.1))
-        .sql(concat!(
-            ") WITH ORDINALITY AS a (p_user_id, p_today, p_week_from, p_week_to, p_month_from, p_month_to, nth) \
-             CROSS JOIN LATERAL (",
-            period_sums!(),
-            "FROM user_day WHERE ",
-            days_of_user!(),
-            ") d LEFT JOIN user_totals t ON t.user_id = p_user_id ORDER BY nth"
-        ))
-        .load(conn)
+}
+
+impl StandingArguments {
+    fn new(user: UserId, periods: &Periods) -> Self {
+        Self {
+            user_id: user.get(),
+            today: periods.today,
+            week_from: periods.week.0,
+            week_to: periods.week.1,
+            month_from: periods.month.0,
+            month_to: periods.month.1,
+        }
+    }
 }

@@ -11,8 +11,8 @@ mod model;
 pub(crate) mod queries;
 pub(crate) mod record;
 pub(crate) mod routes;
-mod start;
-mod submit;
+pub(crate) mod start;
+pub(crate) mod submit;
 pub(crate) mod sweeper;
 mod wire;
 

@@ -27,6 +27,16 @@ pub(crate) fn bump(db: &mut Db, user: UserId) -> QueryResult<i64> {
     on_backend!(db, conn => Statement::<_, BigInt>::new(TEXT, &arguments).get_result(conn))
 }
 
+/// Of the users in `a` those whom nobody else holds now; on PostgreSQL. One without a number is none of them: somebody may be
+/// about to give the first, which is not seen yet and would be waited for. What is looked for comes as an array: as a join
+/// PostgreSQL would read the whole table while it takes that for small.
+macro_rules! free {
+    () => {
+        ", free AS (SELECT user_id FROM user_sync WHERE user_id = ANY (ARRAY(SELECT p_user_id FROM a)) FOR UPDATE SKIP LOCKED)"
+    };
+}
+pub(crate) use free;
+
 arguments! {
     struct SinceArguments {
         user_id: i64 as BigInt,

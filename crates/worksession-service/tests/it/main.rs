@@ -13,6 +13,7 @@
 mod activity;
 mod analytics;
 mod asked_together;
+mod at_once;
 mod auth;
 mod chat;
 mod chat_tests;

@@ -37,6 +37,8 @@ pub const TABLES: [&str; 20] = [
 pub struct Sent {
     pub sql: String,
     binds: Vec<String>,
+    /// How the tables are made that only the connection sees.
+    pub kept_in: Vec<String>,
 }
 
 impl Sent {
@@ -47,6 +49,7 @@ impl Sent {
         let sent = Self {
             sql: sql.to_owned(),
             binds: split(inside),
+            kept_in: Vec::new(),
         };
         (!sent.tables().is_empty()).then_some(sent)
     }
@@ -188,6 +191,9 @@ struct Column {
 /// SQLite plans before it knows the values, PostgreSQL with them, and, after some calls, without.
 fn plans(db: &mut Db, sent: &Sent) -> QueryResult<Vec<Vec<String>>> {
     if let Db::Sqlite(conn) = db {
+        for table in &sent.kept_in {
+            conn.batch_execute(table)?;
+        }
         let explain = format!("EXPLAIN QUERY PLAN {}", sent.sql);
         let lines: Vec<SqliteLine> = diesel::sql_query(explain).load(conn)?;
         return Ok(vec![lines.into_iter().map(|line| line.detail).collect()]);
@@ -200,7 +206,14 @@ fn plans(db: &mut Db, sent: &Sent) -> QueryResult<Vec<Vec<String>>> {
     let (mut types, mut values) = (Vec::new(), Vec::new());
     for (at, bind) in sent.binds.iter().enumerate() {
         let (kind, value) = literal(bind);
-        let kind = kind.unwrap_or_else(|| kind_of_none(sent, at + 1, &columns));
+        let kind = kind.unwrap_or_else(|| {
+            let of_one = kind_of_none(sent, at + 1, &columns);
+            match (value.as_str(), of_one.as_str()) {
+                ("NULL", _) => of_one,
+                (_, "unknown") => "text[]".to_owned(),
+                _ => of_one + "[]",
+            }
+        });
         types.push(kind);
         values.push(value);
     }
@@ -229,13 +242,13 @@ fn plans(db: &mut Db, sent: &Sent) -> QueryResult<Vec<Vec<String>>> {
 
 /// The type of the `n`th value where it is null: that of the column after which the argument is called.
 fn kind_of_none(sent: &Sent, n: usize, columns: &[Column]) -> String {
-    let argument = sent.sql.split_once(&format!("${n} AS p_"));
+    let argument = sent.sql.split_once(&format!("${n} AS "));
     let Some((_, rest)) = argument else {
         // Diesel's own queries say by the place of a value what it is.
         return "unknown".to_owned();
     };
-    let end = rest.find([',', ')']).unwrap();
-    let mut name = &rest[..end];
+    let end = rest.find([',', ')', ' ']).unwrap();
+    let mut name = rest[..end].trim_start_matches("p_");
     loop {
         if let Some(column) = columns.iter().find(|column| column.name == name) {
             return column.kind.clone();
@@ -255,10 +268,14 @@ fn literal(bind: &str) -> (Option<String>, String) {
     }
     if let Some(items) = bind.strip_prefix('[').and_then(|b| b.strip_suffix(']')) {
         let items: Vec<_> = split(items).iter().map(|item| literal(item)).collect();
-        let kind = items.first().and_then(|item| item.0.clone());
-        let kind = format!("{}[]", kind.unwrap_or_else(|| "text".to_owned()));
+        let kind = items.iter().find_map(|item| item.0.clone());
+        let kind = kind.map(|kind| format!("{kind}[]"));
         let values: Vec<String> = items.into_iter().map(|item| item.1).collect();
-        return typed(&kind, format!("ARRAY[{}]::{kind}", values.join(", ")));
+        let values = values.join(", ");
+        return match kind {
+            Some(kind) => typed(&kind, format!("ARRAY[{values}]::{kind}")),
+            None => (None, format!("'{{{values}}}'")),
+        };
     }
     if bind.starts_with('"') {
         // Rust's spelling of a text is JSON's, but for characters that no test uses.

@@ -60,10 +60,16 @@ struct Walk {
 impl Walk {
     /// Ends a step, which has asked for these tables.
     fn passed(&mut self, step: &str, tables: &[&str]) {
-        let sent: Vec<Sent> = recorder::take()
-            .iter()
-            .filter_map(|told| Sent::read(told))
-            .collect();
+        let told = recorder::take();
+        let made = told.iter().filter_map(|told| {
+            told.starts_with("CREATE TEMP")
+                .then_some(told.split(" -- ").next()?)
+        });
+        let made: BTreeSet<&str> = made.collect();
+        let mut sent: Vec<Sent> = told.iter().filter_map(|told| Sent::read(told)).collect();
+        for sent in &mut sent {
+            sent.kept_in = made.iter().map(|&table| table.to_owned()).collect();
+        }
         let seen: BTreeSet<&str> = sent.iter().flat_map(Sent::tables).collect();
         for table in tables {
             assert!(

@@ -1,5 +1,6 @@
+use std::collections::HashMap;
+
 use chrono::NaiveDateTime;
-use db_kit::outbox::{self, NewOutboxRow};
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
@@ -7,10 +8,12 @@ use diesel::sqlite::SqliteConnection;
 
 use crate::sessions::model::{SessionRow, SessionSql, session_columns};
 use crate::statement::{Statement, arguments};
+use crate::sync;
 
 arguments! {
+    many NewSessions,
     /// A session to be opened, the times that decide whether it was opened before, and its event.
-    pub(super) struct NewSession {
+    pub(crate) struct NewSession {
         session_id: String as Text,
         user_id: i64 as BigInt,
         username: String as Text,
@@ -37,6 +40,8 @@ arguments! {
         event_exchange: String as Text,
         event_type: String as Text,
         event_body: String as Text,
+        /// Whether it waits while somebody else holds what is the user's.
+        patient: bool as Bool,
     }
 }
 
@@ -54,29 +59,39 @@ arguments! {
 
 /// A session that a start led to.
 #[derive(Debug, Clone, Queryable)]
-pub(in crate::sessions) struct Opened {
+pub(crate) struct Opened {
     pub(in crate::sessions) row: SessionRow,
     /// False when an earlier request had opened it.
     pub(in crate::sessions) fresh: bool,
 }
 
-/// The session of an earlier start that this one repeats. The key speaks before the plan does; one that
+/// Sessions of an earlier start that one repeats, out of `$sessions_of_user`. The key speaks before the plan does; one that
 /// came with another plan is given too, and the caller refuses it. The user is asked for as a value of its own,
 /// not as a join: PostgreSQL then never walks through the running sessions of everybody, which it takes for
 /// few while its statistics are young.
-macro_rules! earlier {
-    () => {
+macro_rules! same {
+    ($sessions_of_user:literal) => {
         concat!(
-            ", same AS (SELECT 1 AS rank, ",
+            "SELECT 1 AS rank, ",
             session_columns!(),
-            " FROM a JOIN sessions ON user_id = (SELECT p_user_id FROM a) \
-              WHERE idempotency_key = p_idempotency_key AND started_at > p_key_after AND (start_digest <> p_start_digest \
+            $sessions_of_user,
+            " AND idempotency_key = p_idempotency_key AND started_at > p_key_after AND (start_digest <> p_start_digest \
               OR (status IN ('running', 'awaiting_submit') AND expected_end_at > p_open_after)) \
              UNION ALL SELECT 2, ",
             session_columns!(),
-            " FROM a JOIN sessions ON user_id = (SELECT p_user_id FROM a) \
-              WHERE status = 'running' AND start_digest = p_start_digest AND started_at > p_repeated_after), \
-             earlier AS (SELECT ",
+            $sessions_of_user,
+            " AND status = 'running' AND start_digest = p_start_digest AND started_at > p_repeated_after"
+        )
+    };
+}
+
+/// The session of an earlier start that this one repeats, out of [`same!`].
+macro_rules! earlier {
+    () => {
+        concat!(
+            ", same AS (",
+            same!(" FROM a JOIN sessions ON user_id = (SELECT p_user_id FROM a) WHERE true"),
+            "), earlier AS (SELECT ",
             session_columns!(),
             " FROM same ORDER BY rank, started_at DESC LIMIT 1) "
         )
@@ -85,58 +100,79 @@ macro_rules! earlier {
 
 /// The session that ran has the change number before that of the new one: `$seq` less one.
 macro_rules! close_running {
-    ($seq:literal) => {
+    ($seq:literal, $from:literal) => {
         concat!(
             "UPDATE sessions SET status = 'awaiting_submit', ended_at = p_started_at, changed_at = p_started_at, seq = ",
             $seq,
-            " - 1 FROM a WHERE user_id = (SELECT p_user_id FROM a) AND status = 'running'"
+            " - 1 ",
+            $from,
+            " AND status = 'running'"
         )
     };
 }
 
 /// Two numbers at once, for the session that ends and the one that starts.
 macro_rules! bump {
-    ($condition:literal) => {
+    ($of:literal) => {
         concat!(
             "INSERT INTO user_sync AS u (user_id, seq) SELECT p_user_id, 2 FROM a WHERE ",
-            $condition,
+            $of,
             " ON CONFLICT (user_id) DO UPDATE SET seq = u.seq + 2"
         )
     };
 }
 
 macro_rules! insert_session {
-    ($seq:literal) => {
+    ($seq:literal, $from:literal) => {
         concat!("INSERT INTO sessions (session_id, user_id, username, client, category, planned_duration, planning_note, \
           project_id, project_name, team_id, team_name, chat, status, started_at, expected_end_at, zone, \
           start_digest, idempotency_key, changed_at, seq) \
          SELECT p_session_id, p_user_id, p_username, p_client, p_category, p_planned_duration, p_planning_note, \
           p_project_id, p_project_name, p_team_id, p_team_name, p_chat, 'running', p_started_at, p_expected_end_at, \
           COALESCE((SELECT timezone FROM user_settings WHERE user_id = p_user_id), 'UTC'), \
-          p_start_digest, p_idempotency_key, p_started_at, ", $seq, " FROM a")
+          p_start_digest, p_idempotency_key, p_started_at, ", $seq, " ", $from, " RETURNING ", session_columns!())
     };
 }
 
-/// Everything at once. The change number comes before the rows that carry it, and with it the lock of all that is the
-/// user's. The INSERT asks the closing UPDATE for its count, so that the running row is
-/// gone from the unique index before the new one enters it.
+macro_rules! queue_event {
+    ($from:literal) => {
+        concat!(
+            "INSERT INTO outbox (id, exchange, routing_key, body, created_at, state) \
+             SELECT p_event_id, p_event_exchange, p_event_type, p_event_body, p_started_at, 'pending' ",
+            $from
+        )
+    };
+}
+
+/// Everything at once, for several users. The change number comes before the rows that carry it, and with it the lock of all
+/// that is the user's; numbers are taken in one order by all. Of a user whose lock somebody holds nothing is opened unless
+/// that is to be waited for, so that the others do not wait with them. The INSERT asks the closing UPDATE for its count, so
+/// that the running row is gone from the unique index before the new one enters it.
 const OPEN_PG: &str = concat!(
-    earlier!(),
-    ", bump AS (",
-    bump!("NOT EXISTS (SELECT 1 FROM earlier)"),
-    " RETURNING seq), closed AS (",
-    close_running!("(SELECT seq FROM bump)"),
-    " AND NOT EXISTS (SELECT 1 FROM earlier) RETURNING session_id), \
-     opened AS (",
-    insert_session!("(SELECT seq FROM bump)"),
-    " WHERE NOT EXISTS (SELECT 1 FROM earlier) \
-      AND (SELECT count(*) FROM closed) >= 0 RETURNING ",
+    sync::free!(),
+    ", earlier AS (SELECT found.* FROM a CROSS JOIN LATERAL (SELECT ",
     session_columns!(),
-    "), \
-     queued AS (INSERT INTO outbox (id, exchange, routing_key, body, created_at, state) \
-      SELECT p_event_id, p_event_exchange, p_event_type, p_event_body, p_started_at, 'pending' \
-      FROM a JOIN opened ON true) \
-     SELECT ",
+    " FROM (",
+    same!(" FROM sessions WHERE user_id = p_user_id"),
+    ") AS same ORDER BY rank, started_at DESC LIMIT 1) AS found), \
+     bump AS (",
+    bump!(
+        "p_user_id NOT IN (SELECT user_id FROM earlier) AND (p_patient OR p_user_id IN (SELECT user_id FROM free)) ORDER BY p_user_id"
+    ),
+    " RETURNING user_id, seq), closed AS (",
+    close_running!(
+        "bump.seq",
+        "FROM a JOIN bump ON bump.user_id = p_user_id \
+         WHERE sessions.user_id = p_user_id AND sessions.user_id = ANY (ARRAY(SELECT user_id FROM bump))"
+    ),
+    " RETURNING session_id), opened AS (",
+    insert_session!(
+        "bump.seq",
+        "FROM a JOIN bump ON bump.user_id = p_user_id WHERE (SELECT count(*) FROM closed) >= 0"
+    ),
+    "), queued AS (",
+    queue_event!("FROM a JOIN opened ON session_id = p_session_id"),
+    ") SELECT ",
     session_columns!(),
     ", false FROM earlier UNION ALL SELECT ",
     session_columns!(),
@@ -145,13 +181,15 @@ const OPEN_PG: &str = concat!(
 
 const EARLIER: &str = concat!(earlier!(), "SELECT ", session_columns!(), " FROM earlier");
 const BUMP: &str = bump!("true");
-const CLOSE_RUNNING: &str =
-    close_running!("(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)");
-const INSERT_SESSION: &str = concat!(
-    insert_session!("(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)"),
-    " RETURNING ",
-    session_columns!()
+const CLOSE_RUNNING: &str = close_running!(
+    "(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)",
+    "FROM a WHERE user_id = (SELECT p_user_id FROM a)"
 );
+const INSERT_SESSION: &str = insert_session!(
+    "(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)",
+    "FROM a"
+);
+const QUEUE_EVENT: &str = queue_event!("FROM a");
 
 /// The session of an earlier start that this one repeats.
 pub(super) fn earlier(db: &mut Db, repeated: &Repeated) -> QueryResult<Option<SessionRow>> {
@@ -159,28 +197,37 @@ pub(super) fn earlier(db: &mut Db, repeated: &Repeated) -> QueryResult<Option<Se
         .optional()
 }
 
-/// Opens the session, unless an earlier start opened it, and ends the one that runs. A unique violation
-/// on `sessions (user_id)` means that another start of the user came first: do it again.
-pub(super) fn open(db: &mut Db, new: &NewSession, event: &NewOutboxRow) -> QueryResult<Opened> {
+/// Opens the sessions of different users, unless earlier starts opened them, and ends those that run; SQLite one of them,
+/// inside of a transaction. None for a user whom another transaction holds, or who has no number yet, unless the session is
+/// patient. A unique violation on `sessions (user_id)` means that another start of the user came first: do it again.
+pub(super) fn open(db: &mut Db, new: &[NewSession]) -> QueryResult<Vec<Option<Opened>>> {
     match db {
-        Db::Pg(conn) => Statement::<_, (SessionSql, Bool)>::new(OPEN_PG, new).get_result(conn),
-        Db::Sqlite(conn) => {
-            if let Some(row) = Statement::<_, SessionSql>::new(EARLIER, new)
-                .get_result(conn)
-                .optional()?
-            {
-                return Ok(Opened { row, fresh: false });
-            }
-            let row = replace_running(conn, new)?;
-            outbox::insert(db, event)?;
-            Ok(Opened { row, fresh: true })
+        Db::Pg(conn) => {
+            let rows = NewSessions::of(new);
+            let opened: Vec<Opened> =
+                Statement::<_, (SessionSql, Bool)>::new(OPEN_PG, &rows).load(conn)?;
+            let opened = opened
+                .into_iter()
+                .map(|opened| (opened.row.user_id.get(), opened));
+            let mut opened: HashMap<i64, Opened> = opened.collect();
+            Ok(new.iter().map(|new| opened.remove(&new.user_id)).collect())
         }
+        Db::Sqlite(conn) => new
+            .iter()
+            .map(|new| open_one(conn, new).map(Some))
+            .collect(),
     }
 }
 
 /// SQLite knows no data-modifying CTE; the write transaction around these does the same.
-fn replace_running(conn: &mut SqliteConnection, new: &NewSession) -> QueryResult<SessionRow> {
+fn open_one(conn: &mut SqliteConnection, new: &NewSession) -> QueryResult<Opened> {
+    let earlier = Statement::<_, SessionSql>::new(EARLIER, new).get_result(conn);
+    if let Some(row) = earlier.optional()? {
+        return Ok(Opened { row, fresh: false });
+    }
     Statement::<_, ()>::new(BUMP, new).execute(conn)?;
     Statement::<_, ()>::new(CLOSE_RUNNING, new).execute(conn)?;
-    Statement::<_, SessionSql>::new(INSERT_SESSION, new).get_result(conn)
+    Statement::<_, ()>::new(QUEUE_EVENT, new).execute(conn)?;
+    let row = Statement::<_, SessionSql>::new(INSERT_SESSION, new).get_result(conn)?;
+    Ok(Opened { row, fresh: true })
 }

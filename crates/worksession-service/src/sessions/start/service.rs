@@ -2,14 +2,13 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use db_kit::outbox::uuid_v7;
-use db_kit::{Backend, Db, DbError, is_unique_violation};
-use service_kit::Clock;
+use db_kit::{Db, DbError, Gather, Pool, is_unique_violation};
 use service_kit::http::RequestId;
 
 use super::queries::{self, NewSession, Opened, Repeated};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::projects::{self, ProjectSnapshot};
+use crate::projects::{self, ProjectRef, ProjectSnapshot};
 use crate::rules::time::OPEN_AFTER_PLANNED_END;
 use crate::sessions::digest::digest;
 use crate::sessions::events;
@@ -50,48 +49,88 @@ pub(in crate::sessions) async fn start(
             categories.suggested.0.join(", ")
         )));
     }
-    let plan_digest = digest(&(
+    let digest = digest(&(
         &order.plan.category,
         order.plan.duration,
         order.plan.project.to_string(),
         &order.plan.note,
     ))?;
-    let asked = plan_digest.clone();
-    let clock = state.clock.clone();
-    let opened = if let Err(refusal) = state.limit_starts(caller.id) {
-        let look = move |db: &mut Db| earlier_or(refusal, db, &clock, &caller, &order, asked);
-        state.pool.read(look).await?
-    } else {
-        let work = move |db: &mut Db| open(db, &clock, &caller, &order, asked);
-        match state.pool.backend() {
-            Backend::Postgres => state.pool.write_one(work).await?,
-            Backend::Sqlite => state.pool.write_tx(work).await?,
-        }
+    let wish = Wish {
+        caller,
+        order,
+        digest,
+    };
+    let opened = match wish.project(state).await {
+        Ok(project) => wish.open(state, &project).await?,
+        Err(Error::Db(error)) => return Err(Error::Db(error)),
+        Err(refusal) => wish.earlier_or(state, refusal).await?,
     };
     if opened.fresh {
         state.wake();
-    } else if opened.row.start_digest != plan_digest {
+    } else if opened.row.start_digest != wish.digest {
         return Err(Error::IdempotencyKeyReused);
     }
     Ok(opened)
 }
 
-fn open(
-    db: &mut Db,
-    clock: &Clock,
-    caller: &CurrentUser,
-    order: &Order,
+/// Starts sessions for all who ask for it at the same time; none when another transaction holds what is the user's.
+pub(crate) type Starts = Gather<NewSession, Option<Opened>>;
+
+/// How they are started.
+pub(crate) fn starts(pool: &Pool) -> Starts {
+    pool.gather_writes(|db, new| Ok(queries::open(db, new)?), |new| new.user_id)
+}
+
+/// A plan of somebody's.
+struct Wish {
+    caller: Arc<CurrentUser>,
+    order: Order,
     digest: String,
-) -> Result<Opened, Error> {
-    let project = match projects::resolve_for_start(db, &order.plan.project, caller) {
-        Ok(project) => project,
-        Err(refusal @ Error::Db(_)) => return Err(refusal),
-        Err(refusal) => return earlier_or(refusal, db, clock, caller, order, digest),
-    };
-    for _ in 0..ROUNDS {
-        let row = planned(clock.now(), caller, order, &project, &digest)?;
-        let event = events::started(&row, &order.request_id)?;
-        let new = NewSession {
+}
+
+impl Wish {
+    /// What is worked on, if the user may start now.
+    async fn project(&self, state: &AppState) -> Result<ProjectSnapshot, Error> {
+        state.limit_starts(self.caller.id)?;
+        let (project, caller) = (self.order.plan.project, Arc::clone(&self.caller));
+        if project == ProjectRef::None {
+            return Ok(ProjectSnapshot::none());
+        }
+        let look = move |db: &mut Db| projects::resolve_for_start(db, &project, &caller);
+        state.pool.read(look).await
+    }
+
+    async fn open(&self, state: &AppState, project: &ProjectSnapshot) -> Result<Opened, Error> {
+        let mut patient = false;
+        for _ in 0..ROUNDS {
+            let new = self.session(state.clock.now(), project, patient)?;
+            let opened = if patient {
+                let alone = move |db: &mut Db| queries::open(db, std::slice::from_ref(&new));
+                let opened = state.pool.write_one(move |db| Ok(alone(db)?)).await;
+                opened.map(|mut opened: Vec<_>| opened.pop().flatten())
+            } else {
+                state.starts.run(new).await
+            };
+            match opened {
+                Ok(Some(opened)) => return Ok(opened),
+                // Waited for alone, so that others do not wait with this one.
+                Ok(None) => patient = true,
+                Err(cause) if is_unique_violation(&cause, "sessions", &["user_id"]) => {}
+                Err(cause) => return Err(cause.into()),
+            }
+        }
+        Err(DbError::Busy.into())
+    }
+
+    fn session(
+        &self,
+        now: DateTime<Utc>,
+        project: &ProjectSnapshot,
+        patient: bool,
+    ) -> Result<NewSession, Error> {
+        let row = self.planned(now, project)?;
+        let event = events::started(&row, &self.order.request_id)?;
+        Ok(NewSession {
             session_id: row.session_id,
             user_id: row.user_id.get(),
             username: row.username,
@@ -107,82 +146,62 @@ fn open(
             started_at: row.started_at,
             expected_end_at: row.expected_end_at,
             start_digest: row.start_digest,
-            idempotency_key: order.idempotency_key.clone(),
+            idempotency_key: self.order.idempotency_key.clone(),
             repeated_after: row.started_at - SAME_START,
             key_after: row.started_at - KEY_LIFE,
             open_after: row.started_at - OPEN_AFTER_PLANNED_END,
             event_id: event.id.to_string(),
             event_exchange: event.exchange.to_owned(),
             event_type: event.routing_key.to_owned(),
-            event_body: event.body.clone(),
-        };
-        match queries::open(db, &new, &event).map_err(DbError::from) {
-            Err(cause) if is_unique_violation(&cause, "sessions", &["user_id"]) => {}
-            outcome => return Ok(outcome?),
-        }
+            event_body: event.body,
+            patient,
+        })
     }
-    Err(DbError::Busy.into())
-}
 
-/// What a start that is to be refused repeats, since that was let in: looked for only then, so that no other start pays
-/// for it.
-fn earlier_or(
-    refusal: Error,
-    db: &mut Db,
-    clock: &Clock,
-    caller: &CurrentUser,
-    order: &Order,
-    digest: String,
-) -> Result<Opened, Error> {
-    let now = clock.now_naive();
-    let repeated = Repeated {
-        user_id: caller.id.get(),
-        start_digest: digest,
-        idempotency_key: order.idempotency_key.clone(),
-        repeated_after: now - SAME_START,
-        key_after: now - KEY_LIFE,
-        open_after: now - OPEN_AFTER_PLANNED_END,
-    };
-    let row = queries::earlier(db, &repeated)?.ok_or(refusal)?;
-    Ok(Opened { row, fresh: false })
-}
+    fn planned(&self, now: DateTime<Utc>, project: &ProjectSnapshot) -> Result<SessionRow, Error> {
+        let (caller, plan) = (&self.caller, &self.order.plan);
+        let chat = project.chat.as_ref().map(serde_json::to_string);
+        let started_at = now.naive_utc();
+        Ok(SessionRow {
+            session_id: uuid_v7(now).to_string(),
+            user_id: caller.id,
+            username: caller.username.clone(),
+            client: self.order.client.to_owned(),
+            category: plan.category.clone(),
+            planned_duration: plan.duration,
+            planning_note: plan.note.clone(),
+            project_id: project.id.clone(),
+            project_name: project.name.clone(),
+            team_id: project.team_id,
+            team_name: project.team_name.clone(),
+            chat: chat.transpose().map_err(Error::internal)?,
+            status: Status::Running,
+            started_at,
+            expected_end_at: started_at + TimeDelta::minutes(plan.duration.into()),
+            ended_at: None,
+            // The statement fills in the user's zone.
+            zone: String::new(),
+            start_digest: self.digest.clone(),
+            submitted_at: None,
+            submit_digest: None,
+            submit_result: None,
+        })
+    }
 
-fn planned(
-    now: DateTime<Utc>,
-    caller: &CurrentUser,
-    order: &Order,
-    project: &ProjectSnapshot,
-    start_digest: &str,
-) -> Result<SessionRow, Error> {
-    let chat = project
-        .chat
-        .as_ref()
-        .map(serde_json::to_string)
-        .transpose()
-        .map_err(Error::internal)?;
-    let started_at = now.naive_utc();
-    Ok(SessionRow {
-        session_id: uuid_v7(now).to_string(),
-        user_id: caller.id,
-        username: caller.username.clone(),
-        client: order.client.to_owned(),
-        category: order.plan.category.clone(),
-        planned_duration: order.plan.duration,
-        planning_note: order.plan.note.clone(),
-        project_id: project.id.clone(),
-        project_name: project.name.clone(),
-        team_id: project.team_id,
-        team_name: project.team_name.clone(),
-        chat,
-        status: Status::Running,
-        started_at,
-        expected_end_at: started_at + TimeDelta::minutes(order.plan.duration.into()),
-        ended_at: None,
-        // The statement fills in the user's zone.
-        zone: String::new(),
-        start_digest: start_digest.to_owned(),
-        submitted_at: None,
-        submit_digest: None,
-        submit_result: None,
-    })
+    /// What a start that is to be refused repeats, since that was let in: looked for only then, so that no other start
+    /// pays for it.
+    async fn earlier_or(&self, state: &AppState, refusal: Error) -> Result<Opened, Error> {
+        let now = state.clock.now_naive();
+        let repeated = Repeated {
+            user_id: self.caller.id.get(),
+            start_digest: self.digest.clone(),
+            idempotency_key: self.order.idempotency_key.clone(),
+            repeated_after: now - SAME_START,
+            key_after: now - KEY_LIFE,
+            open_after: now - OPEN_AFTER_PLANNED_END,
+        };
+        let look = move |db: &mut Db| queries::earlier(db, &repeated).map_err(DbError::from);
+        let row = state.pool.read(look).await?.ok_or(refusal)?;
+        Ok(Opened { row, fresh: false })
+    }
 }

@@ -2,10 +2,11 @@
 //! from what is stored when it is asked again.
 
 mod choose;
-mod facts;
 mod late;
 mod queries;
 mod service;
 mod settle;
+mod store;
 
 pub(super) use service::submit;
+pub(crate) use store::Submits;

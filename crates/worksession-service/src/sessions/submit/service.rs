@@ -3,14 +3,14 @@ use std::sync::Arc;
 use auth_types::UserId;
 use chrono::{DateTime, NaiveDate, Utc};
 use db_kit::{Backend, Db, DbError};
-use diesel::QueryResult;
+use futures_util::FutureExt;
 use service_kit::http::RequestId;
 
 use super::choose::{Choice, choose};
-use super::facts::FactsArguments;
 use super::late;
-use super::queries::{self, Candidates, Settlement};
+use super::queries::{Candidates, FactsArguments, Settlement};
 use super::settle::{Case, Settled, measure, settle};
+use super::store::{InTransaction, Store};
 use crate::error::Error;
 use crate::rules::integrity::{self, Sign, Work};
 use crate::rules::streaks::{self, Advanced, Day};
@@ -79,8 +79,8 @@ pub(in crate::sessions) async fn submit(
         now: state.clock.now(),
         request_id,
     });
-    for _ in 0..ROUNDS {
-        match once(state, &attempt).await? {
+    for round in 0..ROUNDS {
+        match once(state, &attempt, round > 0).await? {
             Outcome::Settled(answer) => {
                 state.wake();
                 return Ok(answer);
@@ -113,14 +113,19 @@ pub(in crate::sessions) async fn submit(
     Err(DbError::Busy.into())
 }
 
-/// One round: on PostgreSQL two reads and one statement that writes everything or nothing, on SQLite
-/// the same inside a write transaction.
-async fn once(state: &AppState, attempt: &Arc<Attempt>) -> Result<Outcome, Error> {
-    let attempt = Arc::clone(attempt);
-    let work = move |db: &mut Db| attempt.run(db);
+/// One round; after the first it is patient.
+async fn once(state: &AppState, attempt: &Arc<Attempt>, patient: bool) -> Result<Outcome, Error> {
     match state.pool.backend() {
-        Backend::Postgres => state.pool.write_one(work).await,
-        Backend::Sqlite => state.pool.write_tx(work).await,
+        Backend::Postgres => attempt.run(&mut &state.submits, patient).await,
+        Backend::Sqlite => {
+            let attempt = Arc::clone(attempt);
+            let work = move |db: &mut Db| {
+                // Nothing in it waits for anything but the database, which has this thread.
+                let done = attempt.run(&mut InTransaction(db), patient).now_or_never();
+                done.unwrap_or_else(|| Err(DbError::Busy.into()))
+            };
+            state.pool.write_tx(work).await
+        }
     }
 }
 
@@ -146,21 +151,10 @@ async fn flag_mismatch(state: &AppState, row: SessionRow, now: DateTime<Utc>) ->
 }
 
 impl Attempt {
-    fn run(&self, db: &mut Db) -> Result<Outcome, Error> {
+    /// One round: two reads, and one write of everything or of nothing. One that is patient waits for its turn.
+    async fn run(&self, store: &mut impl Store, patient: bool) -> Result<Outcome, Error> {
         let now = self.now.naive_utc();
-        let candidates = queries::candidates(
-            db,
-            &Candidates {
-                user_id: self.user.get(),
-                session_id: self.submission.session_id.clone(),
-                submit_digest: self.digest.clone(),
-                open_after: now - OPEN_AFTER_PLANNED_END,
-                start_time: self.submission.start_time,
-                category: self.submission.category.clone(),
-                duration: self.submission.duration,
-                project_id: self.submission.project.map(|project| project.to_string()),
-            },
-        )?;
+        let candidates = store.candidates(self.candidates()).await?;
         // The zone is the user's: the same in each row.
         let zone_now = candidates
             .first()
@@ -175,10 +169,29 @@ impl Attempt {
         if !row.is_open(now) {
             return Ok(Outcome::Late(row, zone_now));
         }
-        self.settle(db, &row, &zone_now)
+        self.settle(store, &row, &zone_now, patient).await
     }
 
-    fn settle(&self, db: &mut Db, row: &SessionRow, zone_now: &str) -> Result<Outcome, Error> {
+    fn candidates(&self) -> Candidates {
+        Candidates {
+            user_id: self.user.get(),
+            session_id: self.submission.session_id.clone(),
+            submit_digest: self.digest.clone(),
+            open_after: self.now.naive_utc() - OPEN_AFTER_PLANNED_END,
+            start_time: self.submission.start_time,
+            category: self.submission.category.clone(),
+            duration: self.submission.duration,
+            project_id: self.submission.project.map(|project| project.to_string()),
+        }
+    }
+
+    async fn settle(
+        &self,
+        store: &mut impl Store,
+        row: &SessionRow,
+        zone_now: &str,
+        patient: bool,
+    ) -> Result<Outcome, Error> {
         let now = self.now.naive_utc();
         let case = Case {
             row,
@@ -188,7 +201,8 @@ impl Attempt {
             periods: Periods::of(local_moment(now, zone(zone_now)).day),
             now,
         };
-        let facts = queries::facts(db, &FactsArguments::new(row, &case.moment, &case.periods))?;
+        let of = FactsArguments::new(row, &case.moment, &case.periods);
+        let facts = store.facts(of).await?;
         let measure = measure(&case, &facts);
         let advanced =
             match facts
@@ -197,26 +211,19 @@ impl Attempt {
                 .advance(&measure.day, measure.mark, measure.counts)
             {
                 Some(advanced) => advanced,
-                None => recount(
-                    queries::counted_days(db, row.user_id)?,
-                    &measure.day,
-                    measure.counts,
-                ),
+                None => {
+                    let days = store.counted_days(row.user_id).await?;
+                    recount(days, &measure.day, measure.counts)
+                }
             };
-        let credited_in_24h = busiest_day(db, row, facts.around.minutes_near, measure.minutes)?;
+        let near = facts.around.minutes_near;
+        let credited_in_24h = busiest_day(store, row, near, measure.minutes).await?;
         let seen_seq = facts.around.seq;
         let settled = settle(&case, facts, &measure, advanced, credited_in_24h)?;
-        let event = events::submitted(
-            row,
-            &settled.response,
-            settled.streak,
-            self.now,
-            &self.request_id,
-        )?;
         let answer = serde_json::to_string(&settled.response).map_err(Error::internal)?;
-        let settlement = self.settlement(&case, &settled, seen_seq, &event, answer.clone())?;
-        let won = queries::settle(db, &settlement, &settled.signs, &event)?;
-        Ok(if won {
+        let mut settlement = self.settlement(&case, &settled, seen_seq, answer.clone())?;
+        settlement.patient = patient;
+        Ok(if store.settle(settlement).await? {
             Outcome::Settled(answer)
         } else {
             Outcome::Beaten
@@ -228,9 +235,15 @@ impl Attempt {
         case: &Case<'_>,
         settled: &Settled,
         seen_seq: i64,
-        event: &db_kit::outbox::NewOutboxRow,
         answer: String,
     ) -> Result<Settlement, Error> {
+        let event = events::submitted(
+            case.row,
+            &settled.response,
+            settled.streak,
+            self.now,
+            &self.request_id,
+        )?;
         let Settled {
             standing,
             day,
@@ -299,19 +312,25 @@ impl Attempt {
             event_id: event.id.to_string(),
             event_exchange: event.exchange.to_owned(),
             event_type: event.routing_key.to_owned(),
-            event_body: event.body.clone(),
+            event_body: event.body,
+            patient: false,
         })
     }
 }
 
 /// The most minutes in any 24 hours that hold this session; those around it are read only when they could
 /// be too many.
-fn busiest_day(db: &mut Db, row: &SessionRow, near: i32, minutes: i32) -> QueryResult<i32> {
+async fn busiest_day(
+    store: &mut impl Store,
+    row: &SessionRow,
+    near: i32,
+    minutes: i32,
+) -> Result<i32, Error> {
     if !Sign::may_be_long_day(near + minutes) {
         return Ok(near + minutes);
     }
     let own = Work::new(row.started_at, minutes);
-    let others = queries::work_near(db, row.user_id, row.started_at)?;
+    let others = store.work_near(row.user_id, row.started_at).await?;
     Ok(integrity::busiest_day(&own, &others))
 }
 

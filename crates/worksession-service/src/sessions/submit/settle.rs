@@ -1,6 +1,6 @@
 use chrono::{Datelike, NaiveDate, NaiveDateTime};
 
-use super::facts::{Around, Facts};
+use super::queries::{Around, Facts};
 use crate::error::Error;
 use crate::rollups::{PointsSummary, Split, Standing, StreakSummary, Sums};
 use crate::rules::badges;

@@ -1,3 +1,4 @@
+mod facts;
 mod settlement;
 
 use auth_types::UserId;
@@ -6,9 +7,10 @@ use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
+use facts::near;
+pub(super) use facts::{Around, Facts, FactsArguments, facts};
 pub(super) use settlement::{Settlement, settle};
 
-use super::facts::{FACTS, Facts, FactsArguments, FactsSql, near};
 use crate::rules::integrity::Work;
 use crate::rules::streaks::{DAY_COUNTS_FROM, Day, Mark};
 use crate::schema::user_day;
@@ -16,6 +18,7 @@ use crate::sessions::model::{SessionRow, SessionSql, Status, session_columns};
 use crate::statement::{Statement, arguments};
 
 arguments! {
+    many ManyCandidates,
     /// Which sessions a submit may be about.
     pub(super) struct Candidates {
         user_id: i64 as BigInt,
@@ -61,15 +64,48 @@ macro_rules! nearest {
     };
 }
 
-/// The named session; or, however many there are, the few that can be meant: the nearest of the open ones, of those of
-/// them that fit, and of those that the same submit closed. Each with the user's zone.
-pub(super) fn candidates(db: &mut Db, of: &Candidates) -> QueryResult<Vec<(SessionRow, String)>> {
-    const NAMED: &str = concat!(
-        "SELECT ",
-        session_columns!(),
-        zone_now!(),
-        " FROM a JOIN sessions ON session_id = p_session_id AND user_id = p_user_id"
-    );
+/// A session that a submit may be about, and its user's zone.
+pub(super) type Candidate = (SessionRow, String);
+
+macro_rules! named {
+    ($columns:literal) => {
+        concat!(
+            "SELECT ",
+            session_columns!(),
+            zone_now!(),
+            $columns,
+            " FROM a JOIN sessions ON session_id = p_session_id AND user_id = p_user_id"
+        )
+    };
+}
+
+/// For each submit the named session; or, however many there are, the few that can be meant: the nearest of the open ones,
+/// of those of them that fit, and of those that the same submit closed.
+pub(super) fn candidates(db: &mut Db, of: &[Candidates]) -> QueryResult<Vec<Vec<Candidate>>> {
+    if let Db::Pg(conn) = db
+        && of.iter().all(|of| of.session_id.is_some())
+    {
+        const NAMED: &str = concat!(
+            named!(", nth"),
+            " AND session_id = ANY (ARRAY(SELECT p_session_id FROM a))"
+        );
+        let mut found: Vec<_> = of.iter().map(|_| Vec::new()).collect();
+        let of = ManyCandidates::of(of);
+        let rows: Vec<(SessionRow, String, i64)> =
+            Statement::<_, (SessionSql, Text, BigInt)>::new(NAMED, &of).load(conn)?;
+        for (row, zone, nth) in rows {
+            let at = usize::try_from(nth - 1).ok();
+            if let Some(found) = at.and_then(|at| found.get_mut(at)) {
+                found.push((row, zone));
+            }
+        }
+        return Ok(found);
+    }
+    of.iter().map(|of| candidates_of(db, of)).collect()
+}
+
+fn candidates_of(db: &mut Db, of: &Candidates) -> QueryResult<Vec<Candidate>> {
+    const NAMED: &str = named!("");
     const UNNAMED: &str = concat!(
         ", open AS MATERIALIZED (SELECT session_id, started_at, ",
         fits!(),
@@ -95,11 +131,6 @@ pub(super) fn candidates(db: &mut Db, of: &Candidates) -> QueryResult<Vec<(Sessi
         UNNAMED
     };
     on_backend!(db, conn => Statement::<_, (SessionSql, Text)>::new(text, of).load(conn))
-}
-
-/// What the submit is settled by.
-pub(super) fn facts(db: &mut Db, of: &FactsArguments) -> QueryResult<Facts> {
-    on_backend!(db, conn => Statement::<_, FactsSql>::new(FACTS, of).get_result(conn))
 }
 
 /// All counted days of the user in order; read only when a submit comes out of order.

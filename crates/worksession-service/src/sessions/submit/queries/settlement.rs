@@ -1,17 +1,17 @@
+use std::collections::HashSet;
+
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::Db;
-use db_kit::outbox::{self, NewOutboxRow};
+use db_kit::{Db, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 use diesel::sqlite::SqliteConnection;
 
-use crate::rules::integrity::Sign;
-use crate::schema::user_badges;
-use crate::sessions::model::NewFlag;
-use crate::sessions::queries::insert_flag;
-use crate::statement::{Statement, arguments};
+use crate::schema::{session_flags, user_badges};
+use crate::statement::{Keep, Statement, arguments};
+use crate::sync;
 
 arguments! {
+    many Settlements,
     /// All that a submit writes.
     pub(in crate::sessions::submit) struct Settlement {
         session_id: String as Text,
@@ -76,6 +76,8 @@ arguments! {
         event_exchange: String as Text,
         event_type: String as Text,
         event_body: String as Text,
+        /// Whether it waits while somebody else holds what is the user's.
+        patient: bool as Bool,
     }
 }
 
@@ -170,17 +172,38 @@ macro_rules! upsert_category {
     };
 }
 
+/// Onto which boards, and for which periods: of [`upsert_boards!`].
+macro_rules! boards {
+    ($of_one:literal, $from_one:literal) => {
+        concat!(
+            " CROSS JOIN ",
+            $of_one,
+            "(SELECT 0 AS scope UNION ALL SELECT p_team_id ",
+            $from_one,
+            " WHERE p_team_id IS NOT NULL \
+              AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false)) AS scopes CROSS JOIN ",
+            $of_one,
+            "(SELECT 'day' AS period, p_utc_day AS start ",
+            $from_one,
+            " UNION ALL SELECT 'week', p_utc_week ",
+            $from_one,
+            " UNION ALL SELECT 'month', p_utc_month ",
+            $from_one,
+            " UNION ALL SELECT 'all', p_board_epoch ",
+            $from_one,
+            ") AS periods"
+        )
+    };
+}
+
 macro_rules! upsert_boards {
-    ($from:literal) => {
+    ($from:literal, $($boards:tt)+) => {
         concat!(
             "INSERT INTO board AS t (scope, period, start, user_id, username, points_centi, minutes, sessions, reached_at) \
              SELECT scope, period, start, p_user_id, p_username, p_points, p_credited_minutes, 1, p_submitted_at ",
             $from,
-            " CROSS JOIN (SELECT 0 AS scope UNION ALL SELECT p_team_id FROM a WHERE p_team_id IS NOT NULL \
-              AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false)) AS scopes \
-             CROSS JOIN (SELECT 'day' AS period, p_utc_day AS start FROM a UNION ALL SELECT 'week', p_utc_week FROM a \
-              UNION ALL SELECT 'month', p_utc_month FROM a UNION ALL SELECT 'all', p_board_epoch FROM a) AS periods \
-             WHERE p_on_boards \
+            $($boards)+,
+            " WHERE p_on_boards \
              ON CONFLICT (scope, period, start, user_id) DO UPDATE SET username = excluded.username, \
               points_centi = t.points_centi + excluded.points_centi, minutes = t.minutes + excluded.minutes, \
               sessions = t.sessions + 1, reached_at = CASE WHEN excluded.points_centi > 0 AND \
@@ -191,105 +214,132 @@ macro_rules! upsert_boards {
     };
 }
 
-macro_rules! bump {
-    () => {
-        "INSERT INTO user_sync AS u (user_id, seq) SELECT p_user_id, 1 FROM a \
-         WHERE EXISTS (SELECT 1 FROM sessions WHERE session_id = p_session_id AND submitted_at IS NULL) \
-         ON CONFLICT (user_id) DO UPDATE SET seq = u.seq + 1"
+macro_rules! queue_event {
+    ($from:literal) => {
+        concat!(
+            "INSERT INTO outbox (id, exchange, routing_key, body, created_at, state) \
+             SELECT p_event_id, p_event_exchange, p_event_type, p_event_body, p_submitted_at, 'pending' ",
+            $from
+        )
     };
 }
 
-/// The change number is taken first, and with it the lock of all that is the user's. The session's row is locked as it
-/// was seen, then the totals move if they still stand where they
-/// were read; only then is anything else written. Otherwise nothing is.
+macro_rules! bump {
+    ($of:literal) => {
+        concat!(
+            "INSERT INTO user_sync AS u (user_id, seq) SELECT p_user_id, 1 FROM a WHERE ",
+            $of,
+            " ON CONFLICT (user_id) DO UPDATE SET seq = u.seq + 1"
+        )
+    };
+}
+
+/// That the session is still what was settled.
+macro_rules! as_seen {
+    () => {
+        "submitted_at IS NULL AND status = p_seen_status AND ended_at IS NOT DISTINCT FROM p_seen_ended_at \
+         AND sessions.seq = p_seen_seq"
+    };
+}
+
+/// For several users at once. The change number is taken first, and with it the lock of all that is the user's: by all in one
+/// order, and of those only whom nobody else holds, unless they are patient, so that the others do not wait with them. The
+/// session's row is locked as it was seen, then the totals move if they still stand where they were read; only then is
+/// anything else written. Otherwise nothing is.
 const SETTLE_PG: &str = concat!(
-    ", bump AS (",
-    bump!(),
-    " RETURNING seq), \
-     held AS (SELECT session_id FROM a JOIN bump ON true JOIN sessions ON session_id = p_session_id \
-      WHERE submitted_at IS NULL AND status = p_seen_status AND ended_at IS NOT DISTINCT FROM p_seen_ended_at \
-      AND sessions.seq = p_seen_seq FOR UPDATE OF sessions), \
+    sync::free!(),
+    ", open AS (SELECT session_id FROM sessions WHERE session_id = ANY (ARRAY(SELECT p_session_id FROM a)) \
+      AND submitted_at IS NULL), bump AS (",
+    bump!(
+        "p_session_id IN (SELECT session_id FROM open) AND (p_patient OR p_user_id IN (SELECT user_id FROM free)) ORDER BY p_user_id"
+    ),
+    " RETURNING user_id, seq), \
+     held AS (SELECT p_user_id AS holder FROM a JOIN bump ON bump.user_id = p_user_id \
+      JOIN sessions ON session_id = p_session_id AND session_id = ANY (ARRAY(SELECT p_session_id FROM a)) WHERE ",
+    as_seen!(),
+    " FOR UPDATE OF sessions), \
      won AS (",
-    upsert_totals!("FROM a JOIN held ON true"),
-    " RETURNING t.user_id), \
+    upsert_totals!("FROM a JOIN held ON holder = p_user_id"),
+    " RETURNING t.user_id AS winner), \
      done AS (",
-    update_session!("(SELECT seq FROM bump)", "FROM a JOIN won ON true"),
-    " RETURNING session_id), \
+    update_session!(
+        "bump.seq",
+        "FROM a JOIN won ON winner = p_user_id JOIN bump ON bump.user_id = p_user_id"
+    ),
+    " AND session_id = ANY (ARRAY(SELECT p_session_id FROM a)) RETURNING session_id), \
      days AS (",
-    upsert_day!("FROM a JOIN won ON true"),
+    upsert_day!("FROM a JOIN won ON winner = p_user_id"),
     "), \
      months AS (",
-    upsert_month!("FROM a JOIN won ON true"),
+    upsert_month!("FROM a JOIN won ON winner = p_user_id"),
     "), \
      hours AS (",
-    upsert_hour!("FROM a JOIN won ON true"),
+    upsert_hour!("FROM a JOIN won ON winner = p_user_id"),
     "), \
      categories AS (",
-    upsert_category!("FROM a JOIN won ON true"),
+    upsert_category!("FROM a JOIN won ON winner = p_user_id"),
     "), \
      boards AS (",
-    upsert_boards!("FROM a JOIN won ON true"),
+    upsert_boards!(
+        "FROM a JOIN won ON winner = p_user_id",
+        boards!("LATERAL ", "")
+    ),
     "), \
      badges AS (INSERT INTO user_badges (user_id, badge, earned_at) SELECT p_user_id, name, p_submitted_at \
-      FROM a JOIN won ON true CROSS JOIN LATERAL unnest(string_to_array(p_badges, ',')) AS name \
+      FROM a JOIN won ON winner = p_user_id CROSS JOIN LATERAL unnest(string_to_array(p_badges, ',')) AS name \
       ON CONFLICT DO NOTHING), \
      flags AS (INSERT INTO session_flags (session_id, user_id, kind, severity, amount, created_at) \
       SELECT p_session_id, p_user_id, split_part(flag, ':', 1), split_part(flag, ':', 2), \
        CAST(split_part(flag, ':', 3) AS BIGINT), p_submitted_at \
-      FROM a JOIN won ON true CROSS JOIN LATERAL unnest(string_to_array(p_flags, ',')) AS flag), \
-     queued AS (INSERT INTO outbox (id, exchange, routing_key, body, created_at, state) \
-      SELECT p_event_id, p_event_exchange, p_event_type, p_event_body, p_submitted_at, 'pending' \
-      FROM a JOIN won ON true) \
-     SELECT count(*) FROM done"
+      FROM a JOIN won ON winner = p_user_id CROSS JOIN LATERAL unnest(string_to_array(p_flags, ',')) AS flag), \
+     queued AS (",
+    queue_event!("FROM a JOIN won ON winner = p_user_id"),
+    ") SELECT session_id FROM done"
 );
 
-/// Writes the submit, once; false when the session or the totals are no longer what they were when
-/// they were read: read them again.
+/// Writes submits of different users, each once. False for one whose session or totals are no longer what they were when
+/// they were read, or whose user another transaction holds, unless it is patient: read them again. On SQLite they were read in
+/// the same write transaction: nothing can have changed in between.
 pub(in crate::sessions::submit) fn settle(
     db: &mut Db,
-    settlement: &Settlement,
-    signs: &[Sign],
-    event: &NewOutboxRow,
-) -> QueryResult<bool> {
+    settlements: &[Settlement],
+) -> QueryResult<Vec<bool>> {
     match db {
         Db::Pg(conn) => {
-            let done =
-                Statement::<_, BigInt>::new(SETTLE_PG, settlement).get_result::<i64>(conn)?;
-            Ok(done == 1)
+            let rows = Settlements::of(settlements);
+            let done: Vec<String> = Statement::<_, Text>::new(SETTLE_PG, &rows).load(conn)?;
+            let done: HashSet<String> = done.into_iter().collect();
+            Ok(settlements
+                .iter()
+                .map(|of| done.contains(&of.session_id))
+                .collect())
         }
-        Db::Sqlite(conn) => {
-            // Read and written in one write transaction: nothing can have changed in between.
-            for text in [
-                bump!(),
-                update_session!(
-                    "(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)",
-                    "FROM a"
-                ),
-                upsert_totals!("FROM a WHERE true"),
-                upsert_day!("FROM a WHERE true"),
-                upsert_month!("FROM a WHERE true"),
-                upsert_hour!("FROM a WHERE true"),
-                upsert_category!("FROM a WHERE true"),
-                upsert_boards!("FROM a"),
-            ] {
-                Statement::<_, ()>::new(text, settlement).execute(conn)?;
-            }
-            insert_badges(conn, settlement)?;
-            for sign in signs {
-                insert_flag(
-                    db,
-                    &NewFlag::new(
-                        &settlement.session_id,
-                        settlement.user_id,
-                        *sign,
-                        settlement.submitted_at,
-                    ),
-                )?;
-            }
-            outbox::insert(db, event)?;
-            Ok(true)
-        }
+        Db::Sqlite(conn) => settlements.iter().map(|of| settle_one(conn, of)).collect(),
     }
+}
+
+fn settle_one(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryResult<bool> {
+    prepared::<()>(Settlement::MAKE).execute(conn)?;
+    Statement::<_, ()>::new(Settlement::FILL, settlement).execute(conn)?;
+    for text in [
+        bump!("true"),
+        update_session!(
+            "(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)",
+            "FROM a"
+        ),
+        upsert_totals!("FROM a WHERE true"),
+        upsert_day!("FROM a WHERE true"),
+        upsert_month!("FROM a WHERE true"),
+        upsert_hour!("FROM a WHERE true"),
+        upsert_category!("FROM a WHERE true"),
+        upsert_boards!("FROM a", boards!("", "FROM a")),
+        queue_event!("FROM a"),
+    ] {
+        Statement::<_, ()>::new(text, &Settlement::KEPT).execute(conn)?;
+    }
+    insert_badges(conn, settlement)?;
+    insert_flags(conn, settlement)?;
+    Ok(true)
 }
 
 fn insert_badges(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryResult<()> {
@@ -301,6 +351,24 @@ fn insert_badges(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryR
                 user_badges::earned_at.eq(settlement.submitted_at),
             ))
             .on_conflict_do_nothing()
+            .execute(conn)?;
+    }
+    Ok(())
+}
+
+fn insert_flags(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryResult<()> {
+    for flag in settlement.flags.split(',').filter(|flag| !flag.is_empty()) {
+        let mut parts = flag.split(':');
+        let mut part = || parts.next().unwrap_or_default();
+        diesel::insert_into(session_flags::table)
+            .values((
+                session_flags::session_id.eq(&settlement.session_id),
+                session_flags::user_id.eq(settlement.user_id),
+                session_flags::kind.eq(part()),
+                session_flags::severity.eq(part()),
+                session_flags::amount.eq(part().parse::<i64>().unwrap_or_default()),
+                session_flags::created_at.eq(settlement.submitted_at),
+            ))
             .execute(conn)?;
     }
     Ok(())

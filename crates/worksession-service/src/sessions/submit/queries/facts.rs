@@ -1,4 +1,5 @@
 use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
 
@@ -6,54 +7,54 @@ use crate::rollups::{Standing, StandingSql, standing_columns, standing_tables};
 use crate::rules::streaks::{Day, Mark};
 use crate::rules::time::{LONGEST_SESSION, LocalMoment, Periods, iso_week, month_of};
 use crate::sessions::model::SessionRow;
-use crate::statement::arguments;
+use crate::statement::{Statement, arguments};
 
 /// What a submit is settled by, besides the session itself.
 #[derive(Debug, Clone, Queryable)]
-pub(super) struct Facts {
+pub(in crate::sessions::submit) struct Facts {
     /// The user's totals before this session.
-    pub(super) standing: Standing,
+    pub(in crate::sessions::submit) standing: Standing,
     /// The surroundings of this session.
-    pub(super) around: Around,
+    pub(in crate::sessions::submit) around: Around,
 }
 
 /// The session's own day, hour, category and week, and its neighbours.
 #[derive(Debug, Clone, Queryable)]
-pub(super) struct Around {
+pub(in crate::sessions::submit) struct Around {
     /// Credited in the local day before; none when nothing was submitted in it.
-    pub(super) day_minutes: Option<i32>,
+    pub(in crate::sessions::submit) day_minutes: Option<i32>,
     first_start: Option<NaiveDateTime>,
     first_offset: Option<i32>,
     last_start: Option<NaiveDateTime>,
     last_offset: Option<i32>,
-    pub(super) hour_minutes: i64,
-    pub(super) category_minutes: i64,
+    pub(in crate::sessions::submit) hour_minutes: i64,
+    pub(in crate::sessions::submit) category_minutes: i64,
     /// Counted days of the ISO week without the session's own.
-    pub(super) other_days_in_week: i32,
+    pub(in crate::sessions::submit) other_days_in_week: i32,
     /// When the user's session before this one ended.
-    pub(super) previous_end: Option<NaiveDateTime>,
+    pub(in crate::sessions::submit) previous_end: Option<NaiveDateTime>,
     /// When the user's session after this one started. One that ended before it started holds no time: the
     /// clock was set back, or the clocks of two replicas differ.
-    pub(super) next_start: Option<NaiveDateTime>,
+    pub(in crate::sessions::submit) next_start: Option<NaiveDateTime>,
     /// Credited to other sessions that may lie in 24 hours together with this one.
-    pub(super) minutes_near: i32,
+    pub(in crate::sessions::submit) minutes_near: i32,
     /// How the local day divides, as stored.
-    pub(super) by_hour: Option<String>,
-    pub(super) by_category: Option<String>,
-    pub(super) by_project: Option<String>,
+    pub(in crate::sessions::submit) by_hour: Option<String>,
+    pub(in crate::sessions::submit) by_category: Option<String>,
+    pub(in crate::sessions::submit) by_project: Option<String>,
     /// The session's change number: what is settled is the session as it was then.
-    pub(super) seq: i64,
+    pub(in crate::sessions::submit) seq: i64,
     /// Flags of the session that keep it off the boards.
-    pub(super) suspect_flags: i64,
+    pub(in crate::sessions::submit) suspect_flags: i64,
     /// How the local month divides, as stored.
-    pub(super) month_by_day: Option<String>,
-    pub(super) month_by_hour: Option<String>,
-    pub(super) month_by_category: Option<String>,
-    pub(super) month_by_project: Option<String>,
+    pub(in crate::sessions::submit) month_by_day: Option<String>,
+    pub(in crate::sessions::submit) month_by_hour: Option<String>,
+    pub(in crate::sessions::submit) month_by_category: Option<String>,
+    pub(in crate::sessions::submit) month_by_project: Option<String>,
 }
 
 /// The SQL types of [`Facts`].
-pub(super) type FactsSql = (StandingSql, AroundSql);
+type FactsSql = (StandingSql, AroundSql);
 
 type AroundSql = (
     Nullable<Integer>,
@@ -80,7 +81,7 @@ type AroundSql = (
 
 impl Around {
     /// The session's day as it was, and what was credited in it.
-    pub(super) fn day_before(&self, date: NaiveDate) -> Option<(Day, i32)> {
+    pub(in crate::sessions::submit) fn day_before(&self, date: NaiveDate) -> Option<(Day, i32)> {
         let mark = |at: Option<NaiveDateTime>, offset: Option<i32>| {
             at.zip(offset).map(|(at, offset)| Mark { at, offset })
         };
@@ -91,8 +92,9 @@ impl Around {
 }
 
 arguments! {
+    many ManyFacts,
     /// Whose session, where it stands in time, and the periods that hold now.
-    pub(super) struct FactsArguments {
+    pub(in crate::sessions::submit) struct FactsArguments {
         user_id: i64 as BigInt,
         session_id: String as Text,
         today: NaiveDate as Date,
@@ -113,7 +115,11 @@ arguments! {
 }
 
 impl FactsArguments {
-    pub(super) fn new(row: &SessionRow, moment: &LocalMoment, periods: &Periods) -> Self {
+    pub(in crate::sessions::submit) fn new(
+        row: &SessionRow,
+        moment: &LocalMoment,
+        periods: &Periods,
+    ) -> Self {
         let own_week = iso_week(moment.day);
         let (near_from, near_to) = near(row.started_at);
         Self {
@@ -138,13 +144,16 @@ impl FactsArguments {
 }
 
 /// Between which starts a session can share 24 hours with one that started at `started_at`.
-pub(super) fn near(started_at: NaiveDateTime) -> (NaiveDateTime, NaiveDateTime) {
+pub(in crate::sessions::submit) fn near(
+    started_at: NaiveDateTime,
+) -> (NaiveDateTime, NaiveDateTime) {
     let reach = TimeDelta::hours(24) + LONGEST_SESSION;
     (started_at - reach, started_at + reach)
 }
 
-/// One row of [`Facts`].
-pub(super) const FACTS: &str = concat!(
+/// One row of [`Facts`] for each of `a`, which is as many as `$tables` takes.
+macro_rules! facts {
+    ($($tables:tt)+) => { concat!(
     "SELECT ",
     standing_columns!(),
     ", \
@@ -164,7 +173,31 @@ pub(super) const FACTS: &str = concat!(
      (SELECT COUNT(*) FROM session_flags WHERE session_id = p_session_id AND (state = 'upheld' \
       OR (severity = 'suspect' AND state <> 'cleared'))), \
      m.by_day, m.by_hour, m.by_category, m.by_project ",
+    $($tables)+
+) }; }
+
+const ONE: &str = facts!(
     standing_tables!(),
     " LEFT JOIN user_day s ON s.user_id = p_user_id AND s.day = p_day \
       LEFT JOIN user_month m ON m.user_id = p_user_id AND m.month = p_own_month"
 );
+const MANY: &str = facts!(
+    standing_tables!(many),
+    " LEFT JOIN LATERAL (SELECT * FROM user_day WHERE user_id = p_user_id AND day = p_day OFFSET 0) s ON true \
+      LEFT JOIN LATERAL (SELECT * FROM user_month WHERE user_id = p_user_id AND month = p_own_month OFFSET 0) m ON true \
+      ORDER BY nth"
+);
+
+/// What submits are settled by, in their order.
+pub(in crate::sessions::submit) fn facts(
+    db: &mut Db,
+    of: &[FactsArguments],
+) -> QueryResult<Vec<Facts>> {
+    match db {
+        Db::Pg(conn) => Statement::<_, FactsSql>::new(MANY, &ManyFacts::of(of)).load(conn),
+        Db::Sqlite(conn) => {
+            let one = |of| Statement::<_, FactsSql>::new(ONE, of).get_result(conn);
+            of.iter().map(one).collect()
+        }
+    }
+}

@@ -74,6 +74,8 @@ fn into(
         )));
     }
     refuse_other_servers(data)?;
+    // Whoever opened a database last has cleared its log away.
+    let old = replaced::entries(data)?;
     let staged = Staged::in_folder(data)?;
     stage(manifest, &args.from, &staged.0)?;
 

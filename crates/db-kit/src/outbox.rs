@@ -12,7 +12,7 @@ use uuid::{NoContext, Uuid};
 
 use crate::count::count_some;
 use crate::schema::outbox;
-use crate::{Db, prepared};
+use crate::{Db, on_backend, prepared};
 
 pub use aside::{
     UnroutableRow, count_unroutable, drop_unroutable, list_unroutable, retry_unroutable,
@@ -205,13 +205,13 @@ pub fn mark_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
 /// Any database error.
 pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
     let pending = count_some(db, "outbox WHERE state = 'pending'")?;
-    // Ids sort by time.
-    let oldest = outbox::table
-        .filter(outbox::state.eq(PENDING))
-        .order(outbox::id)
-        .select(outbox::created_at)
-        .first(db)
-        .optional()?;
+    // Ids sort by time. The state is written out: of an argument SQLite does not see that the index of such rows serves.
+    let oldest = || {
+        prepared::<Timestamp>(
+            "SELECT created_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 1",
+        )
+    };
+    let oldest = on_backend!(db, conn => oldest().get_result(conn)).optional()?;
     let unroutable = count_unroutable(db)?;
     Ok(OutboxStats {
         pending,

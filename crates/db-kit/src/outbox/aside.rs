@@ -1,9 +1,10 @@
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use super::{PENDING, UNROUTABLE};
-use crate::Db;
 use crate::schema::outbox;
+use crate::{Db, on_backend, prepared};
 
 /// An event that was set aside.
 #[derive(Debug, Clone, Queryable)]
@@ -25,10 +26,9 @@ pub struct UnroutableRow {
 /// # Errors
 /// Any database error.
 pub fn count_unroutable(db: &mut Db) -> QueryResult<i64> {
-    outbox::table
-        .filter(outbox::state.eq(UNROUTABLE))
-        .count()
-        .get_result(db)
+    // Written out, as in [`super::stats`].
+    let count = || prepared::<BigInt>("SELECT count(*) FROM outbox WHERE state = 'unroutable'");
+    on_backend!(db, conn => count().get_result(conn))
 }
 
 /// Rows that were set aside, in the order of their ids, which is that of time; those behind `after`.
@@ -40,19 +40,16 @@ pub fn list_unroutable(
     after: Option<&str>,
     limit: i64,
 ) -> QueryResult<Vec<UnroutableRow>> {
-    outbox::table
-        .filter(outbox::state.eq(UNROUTABLE))
-        .filter(outbox::id.gt(after.unwrap_or_default()))
-        .order(outbox::id)
-        .limit(limit)
-        .select((
-            outbox::id,
-            outbox::exchange,
-            outbox::routing_key,
-            outbox::body,
-            outbox::created_at,
-        ))
-        .load(db)
+    let rows = || {
+        prepared::<(Text, Text, Text, Text, Timestamp)>(
+            "SELECT id, exchange, routing_key, body, created_at FROM outbox WHERE state = 'unroutable' AND id > ",
+        )
+        .bind::<Text, _>(after.unwrap_or_default())
+        .sql(" ORDER BY id LIMIT ")
+        .bind::<BigInt, _>(limit)
+        .sql("")
+    };
+    on_backend!(db, conn => rows().load(conn))
 }
 
 /// Has the relay try rows again that were set aside; gives how many there were.

@@ -17,9 +17,10 @@ mod outbox;
 use std::time::Duration;
 
 use chrono::{NaiveDateTime, TimeDelta};
-use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions, inbox, is_unique_violation};
+use db_kit::{Backend, DatabaseUrl, Db, DbError, Pool, PoolOptions, inbox, is_unique_violation};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
+use diesel::sql_types::Text;
 use uuid::Uuid;
 
 /// A database of the wanted backend with the given tables; PostgreSQL ones are schemas of their own, dropped at the end.
@@ -137,6 +138,32 @@ async fn transactions_that_read_before_they_write_all_commit() {
         .await
         .unwrap();
     assert_eq!(n, 200);
+}
+
+/// Otherwise each `first()` is prepared anew, and all connections share a lock (`.cargo/config.toml`).
+#[tokio::test]
+async fn sqlite_keeps_what_is_prepared_and_its_connections_share_nothing() {
+    let fresh = fresh(COUNTER);
+    if fresh.pool.backend() == Backend::Postgres {
+        return;
+    }
+    let options = fresh.pool.read::<_, DbError, _>(|db| {
+        let options =
+            db_kit::prepared::<Text>("SELECT compile_options FROM pragma_compile_options");
+        match db {
+            Db::Sqlite(conn) => Ok(options.load::<String>(conn)?),
+            Db::Pg(_) => Ok(Vec::new()),
+        }
+    });
+    let options = options.await.unwrap();
+    for wanted in ["ENABLE_QPSG", "DEFAULT_MEMSTATUS=0", "THREADSAFE=2"] {
+        assert!(options.iter().any(|option| option == wanted), "{options:?}");
+    }
+    assert!(
+        !options
+            .iter()
+            .any(|option| option == "ENABLE_MEMORY_MANAGEMENT")
+    );
 }
 
 #[tokio::test]

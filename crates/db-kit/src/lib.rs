@@ -22,6 +22,7 @@ mod pool;
 mod prepared;
 mod round_trips;
 mod schema;
+pub mod statement;
 mod url;
 
 pub use connection::{Backend, Db};

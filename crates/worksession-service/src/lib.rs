@@ -34,7 +34,6 @@ mod running;
 mod schema;
 mod sessions;
 mod state;
-mod statement;
 mod sync;
 mod team_activity;
 mod team_projects;

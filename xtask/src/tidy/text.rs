@@ -7,13 +7,8 @@ const LONGEST_FILE: usize = 400;
 /// A handler extracts, makes one call and answers.
 const LONGEST_HANDLER: usize = 30;
 /// Where queries may be run beside the `queries.rs` files: the kits that own the access to the
-/// database, and the tool that statements kept as text are run with.
-const RUN_QUERIES: [&str; 4] = [
-    "crates/db-kit/",
-    "crates/broker/",
-    "crates/test-kit/",
-    "crates/worksession-service/src/statement.rs",
-];
+/// database.
+const RUN_QUERIES: [&str; 3] = ["crates/db-kit/", "crates/broker/", "crates/test-kit/"];
 /// What only somebody who writes a query needs.
 const QUERY_WORDS: [&str; 9] = [
     "RunQueryDsl",

@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Date, Text};
 
 use super::range::Span;
 use super::wire::Group;
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     struct MonthsArguments {

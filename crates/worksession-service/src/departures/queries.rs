@@ -7,7 +7,7 @@ use diesel::sql_types::{BigInt, Text};
 use super::Departure;
 use crate::schema::{departures, notifications, session_flags};
 use crate::sessions::{self, queries::Lock};
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 /// Notes that somebody is gone; the eraser looks at once. Told again, it looks again.
 pub(crate) fn note(db: &mut Db, gone: Departure, now: NaiveDateTime) -> QueryResult<()> {

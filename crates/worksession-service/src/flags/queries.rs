@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 
 use super::model::{Filter, FlagRow, FlagState};
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 type Columns = (
     BigInt,

@@ -4,7 +4,7 @@ use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Timestamp};
 
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     struct HeedArguments {

@@ -8,7 +8,7 @@ use super::board::BoardRow;
 use super::service::Key;
 use crate::rollups::rebuild::oldest_kept;
 use crate::schema::board;
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 /// Users on one board at most: who comes after them has no rank.
 const MOST: i64 = 100_000;

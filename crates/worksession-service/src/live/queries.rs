@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
 use crate::sessions::Status;
 use crate::sessions::record::{RecordRow, RecordSql, record_columns};
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 /// Changes that are told of at once, at most; there are more when a look gives this many.
 pub(super) const MOST_HEADS: usize = 10_001;

@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Date};
 
 use super::model::{Standing, StandingSql};
 use crate::rules::time::Periods;
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     many ManyStandings,

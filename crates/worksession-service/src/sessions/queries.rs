@@ -8,7 +8,7 @@ use diesel::sql_types::{BigInt, Integer, Text, Timestamp};
 
 use super::model::{NewFlag, SessionRow, SessionSql, session_columns};
 use crate::schema::{session_flags, sessions};
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     struct FindArguments {

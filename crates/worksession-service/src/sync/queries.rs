@@ -8,7 +8,7 @@ use super::cursor::Cursor;
 use crate::preferences::{SettingsRow, SettingsSql, settings_columns};
 use crate::projects::{ProjectRow, ProjectSql, project_columns};
 use crate::sessions::record::{RecordRow, RecordSql, record_columns};
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     struct BumpArguments {

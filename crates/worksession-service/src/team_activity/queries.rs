@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Timestamp};
 
 use super::model::{RunningRow, RunningSql, SumRow, SumSql};
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     struct SumArguments {

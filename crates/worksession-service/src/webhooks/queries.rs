@@ -8,7 +8,7 @@ use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
 use super::model::{ACTIVE, DELETED, Listener, OFF, Owner, SwitchedOff, WebhookId, WebhookRow};
 use crate::schema::webhooks;
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 type Columns = (
     webhooks::id,

@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use crate::page::Position;
 use crate::sessions::record::{RecordRow, RecordSql, record_columns};
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 /// Sessions of one page; written out in the statement too, for PostgreSQL's planner.
 pub(super) const PAGE: usize = 200;

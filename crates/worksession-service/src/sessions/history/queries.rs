@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
 use crate::page::Position;
 use crate::sessions::record::{RecordRow, RecordSql, record_columns};
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     struct FindArguments {

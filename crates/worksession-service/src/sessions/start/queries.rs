@@ -7,8 +7,8 @@ use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 use diesel::sqlite::SqliteConnection;
 
 use crate::sessions::model::{SessionRow, SessionSql, session_columns};
-use crate::statement::{Statement, arguments};
 use crate::sync;
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     many NewSessions,

@@ -6,7 +6,7 @@ use diesel::sql_types::{Integer, Text, Timestamp};
 use super::model::{ActivityRow, ActivitySql};
 use crate::page::Position;
 use crate::projects::{ProjectRef, TeamProjectId};
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     struct ActivityArguments {

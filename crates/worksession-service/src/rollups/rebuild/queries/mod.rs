@@ -20,7 +20,7 @@ use crate::rules::streaks::{Day, Mark, Streak};
 use crate::schema::{
     board, user_badges, user_category, user_day, user_hour, user_month, user_totals,
 };
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     struct UserArguments {

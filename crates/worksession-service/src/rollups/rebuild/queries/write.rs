@@ -9,7 +9,7 @@ use crate::rollups::rebuild::tally::{DayTotals, MonthTotals, Rollups};
 use crate::schema::{
     board, user_badges, user_category, user_day, user_hour, user_month, user_totals,
 };
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 /// Rows of one INSERT, well below the parameters that a statement may have.
 const BATCH: usize = 500;

@@ -7,7 +7,7 @@ use crate::rollups::{Standing, StandingSql, standing_columns, standing_tables};
 use crate::rules::streaks::{Day, Mark};
 use crate::rules::time::{LONGEST_SESSION, LocalMoment, Periods, iso_week, month_of};
 use crate::sessions::model::SessionRow;
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 /// What a submit is settled by, besides the session itself.
 #[derive(Debug, Clone, Queryable)]

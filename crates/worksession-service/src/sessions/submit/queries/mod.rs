@@ -15,7 +15,7 @@ use crate::rules::integrity::Work;
 use crate::rules::streaks::{DAY_COUNTS_FROM, Day, Mark};
 use crate::schema::user_day;
 use crate::sessions::model::{SessionRow, SessionSql, Status, session_columns};
-use crate::statement::{Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     many ManyCandidates,

@@ -7,8 +7,8 @@ use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 use diesel::sqlite::SqliteConnection;
 
 use crate::schema::{session_flags, user_badges};
-use crate::statement::{Keep, Statement, arguments};
 use crate::sync;
+use db_kit::statement::{Keep, Statement, arguments};
 
 arguments! {
     many Settlements,

@@ -14,15 +14,15 @@ use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sqlite::Sqlite;
 
-/// What a statement is called with; made by [`arguments!`].
-pub(crate) trait Arguments<DB: Backend> {
+/// What a statement is called with; made by [`arguments!`](crate::arguments).
+pub trait Arguments<DB: Backend> {
     /// Writes the rows of `a`: `SELECT ? AS p_field, …`.
     fn bind<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
 }
 
 /// Arguments for many statements of SQLite's: to be given once, as the row of a table that only one connection sees. Giving
 /// each statement the same half hundred costs more than what most of them do.
-pub(crate) trait Keep: Arguments<Sqlite> {
+pub trait Keep: Arguments<Sqlite> {
     /// Makes the table, if it is not there.
     const MAKE: &'static str;
     /// Puts the row into it, in place of the one before.
@@ -32,7 +32,8 @@ pub(crate) trait Keep: Arguments<Sqlite> {
 }
 
 /// The row of a [`Keep`].
-pub(crate) struct Kept(pub(crate) &'static str);
+#[derive(Debug, Clone, Copy)]
+pub struct Kept(pub &'static str);
 
 impl Arguments<Sqlite> for Kept {
     fn bind<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
@@ -43,11 +44,12 @@ impl Arguments<Sqlite> for Kept {
 
 /// Declares a struct of arguments: `field: RustType as SqlType`. With `many Rows` before it also `Rows`, of which each is
 /// a row of `a`, with `nth` counted from 1.
+#[macro_export]
 macro_rules! arguments {
     (many $rows:ident, $(#[$meta:meta])* $visibility:vis struct $name:ident {
         $($(#[$field_meta:meta])* $field:ident: $type:ty as $sql:ty,)+
     }) => {
-        $crate::statement::arguments! {
+        $crate::arguments! {
             $(#[$meta])* $visibility struct $name {
                 $($(#[$field_meta])* $field: $type as $sql,)+
             }
@@ -113,8 +115,8 @@ macro_rules! arguments {
             $($(#[$field_meta])* $visibility $field: $type,)+
         }
 
-        $crate::statement::arguments!(@bind $name, ::diesel::pg::Pg, $($field as $sql),+);
-        $crate::statement::arguments!(@bind $name, ::diesel::sqlite::Sqlite, $($field as $sql),+);
+        $crate::arguments!(@bind $name, ::diesel::pg::Pg, $($field as $sql),+);
+        $crate::arguments!(@bind $name, ::diesel::sqlite::Sqlite, $($field as $sql),+);
     };
     (@bind $name:ident, $backend:ty, $($field:ident as $sql:ty),+) => {
         impl $crate::statement::Arguments<$backend> for $name {
@@ -135,10 +137,10 @@ macro_rules! arguments {
         }
     };
 }
-pub(crate) use arguments;
+pub use crate::arguments;
 
 /// A text with its arguments; `R` is the tuple of the SQL types of its rows.
-pub(crate) struct Statement<'a, A, R> {
+pub struct Statement<'a, A, R> {
     arguments: &'a A,
     /// What follows `WITH a AS (SELECT …)`: `, more AS (…) SELECT …` or one statement.
     text: &'static str,
@@ -147,7 +149,8 @@ pub(crate) struct Statement<'a, A, R> {
 
 impl<'a, A, R> Statement<'a, A, R> {
     /// The statement; run it with `on_backend!`, or on the connection that its text is for.
-    pub(crate) fn new(text: &'static str, arguments: &'a A) -> Self {
+    #[must_use]
+    pub fn new(text: &'static str, arguments: &'a A) -> Self {
         Self {
             arguments,
             text,

@@ -21,6 +21,7 @@ use crate::oauth::id_token;
 use crate::pages::Cookies;
 use crate::passwords::PasswordHasher;
 use crate::photos::Darkroom;
+use crate::sessions::refresh::Refreshes;
 use crate::sso::origins::OriginAllowList;
 use crate::start::StartError;
 use crate::tokens::SigningAlgorithm;
@@ -40,6 +41,7 @@ pub(crate) struct App {
     pub(crate) pool: Pool,
     pub(crate) clock: Clock,
     pub(crate) passwords: PasswordHasher,
+    pub(crate) refreshes: Refreshes,
     pub(crate) tokens: AccessTokens,
     /// The keys of id tokens for clients that ask for RS256; access tokens have theirs.
     rsa_keys: KeyStore,
@@ -98,6 +100,7 @@ impl App {
             relay,
             mails: sealer(&secrets.mails, &config.secrets.encryption_keys_old)?,
             own,
+            refreshes: Refreshes::new(&pool),
             passwords: PasswordHasher::new(&config.password).map_err(StartError::Threads)?,
             successor_key: hmac_sha256(key.expose(), b"holdfast refresh token successor"),
             form_key: hmac_sha256(key.expose(), b"holdfast forms"),

@@ -1,13 +1,12 @@
-use auth_types::UserId;
 use auth_types::wire::TokenPair;
 use chrono::NaiveDateTime;
+use db_kit::{Backend, Db, Gather, Pool};
 
-use super::model::{Client, Presented, RefreshRow};
-use super::queries;
+use super::model::{Presented, RefreshRow};
+use super::queries::{self, Rotated, Rotation};
 use super::service::token_pair;
 use super::wire::RefreshRequest;
 use crate::access::{Grant, GrantRow};
-use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -32,6 +31,29 @@ pub(crate) struct Refreshed {
     pub(crate) authenticated_at: NaiveDateTime,
     pub(crate) grant: GrantRow,
     pub(crate) refresh_token: RefreshToken,
+}
+
+/// Refreshes that come at the same time are done together: on PostgreSQL by one statement, on SQLite what they read.
+#[derive(Debug)]
+pub(crate) struct Refreshes {
+    rotations: Gather<Rotation, Option<Rotated>>,
+    sessions: Gather<String, Option<(RefreshRow, AccountRow)>>,
+}
+
+impl Refreshes {
+    pub(crate) fn new(pool: &Pool) -> Self {
+        let find = |db: &mut Db, lineages: &[String]| {
+            let found = lineages
+                .iter()
+                .map(|lineage| queries::find_lineage_account(db, lineage));
+            Ok(found.collect::<Result<_, _>>()?)
+        };
+        Self {
+            rotations: pool
+                .gather_writes(|db, of| Ok(queries::rotate_many(db, of)?), Rotation::owner),
+            sessions: pool.gather(find),
+        }
+    }
 }
 
 /// Rotates a refresh token and mints an access token. Who comes again and again with what is none is told
@@ -60,35 +82,55 @@ pub(crate) async fn rotate(
 ) -> Result<Refreshed, Error> {
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
     app.limits.check_refresh(&presented)?;
-    let row = find_row(app, &presented, holder).await?;
     let successor = presented.successor(&app.successor_key);
     let now = app.clock.now_naive();
-
-    let tokens = (presented.clone(), successor.clone());
-    let client = Client::from(origin);
-    let rotated = app
-        .pool
-        .write_one(move |db| {
-            let rotated = queries::rotate(db, &tokens.0, &tokens.1, &client, now)?;
-            Ok::<_, Error>(rotated)
-        })
-        .await?;
-    let (session_id, user_id) = match rotated {
-        Some(rotated) => rotated,
-        None => not_rotated(app, presented, &successor, now, origin).await?,
+    let rotation = Rotation::new((&presented, &successor), holder, origin.into(), now);
+    let together = match app.pool.backend() {
+        Backend::Postgres => app.refreshes.rotations.run(rotation.clone()).await?,
+        Backend::Sqlite => None,
     };
-    let account = app
-        .pool
-        .read(move |db| Ok::<_, Error>(accounts::queries::find_account(db, user_id)?))
-        .await?;
+    let rotated = match together {
+        Some(rotated) => rotated,
+        None => rotate_alone(app, presented, &successor, holder, rotation, origin).await?,
+    };
     Ok(Refreshed {
-        account: account
+        account: Some(rotated.account)
             .filter(|account| account.is_active)
             .ok_or(Error::InvalidRefreshToken)?,
-        session_id,
+        session_id: rotated.session_id,
+        authenticated_at: rotated.authenticated_at,
+        grant: rotated.grant,
+        refresh_token: successor,
+    })
+}
+
+/// The same for one that could not be rotated together with others, or at all. Whom a session belongs to never changes, so
+/// that this needs no transaction; a token that nobody was given is refused without a turn at SQLite's one writer.
+async fn rotate_alone(
+    app: &App,
+    presented: RefreshToken,
+    successor: &RefreshToken,
+    holder: Holder<'_>,
+    rotation: Rotation,
+    origin: &Origin,
+) -> Result<Rotated, Error> {
+    let found = app.refreshes.sessions.run(presented.lineage()).await?;
+    let (row, account) = found
+        .filter(|(row, _)| holder.has(&row.grant))
+        .ok_or(Error::InvalidRefreshToken)?;
+    let now = rotation.now;
+    let rotated = app
+        .pool
+        .write_one(move |db| Ok::<_, Error>(queries::rotate(db, &rotation)?))
+        .await?;
+    if !rotated {
+        not_rotated(app, presented, successor, now, origin).await?;
+    }
+    Ok(Rotated {
+        session_id: row.id,
         authenticated_at: row.authenticated_at,
         grant: row.grant,
-        refresh_token: successor,
+        account,
     })
 }
 
@@ -99,26 +141,24 @@ pub(crate) async fn find_grant(
     holder: Holder<'_>,
 ) -> Result<GrantRow, Error> {
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
-    Ok(find_row(app, &presented, holder).await?.grant)
-}
-
-/// Whom a session belongs to never changes, so that this needs no transaction. A token that nobody was
-/// given is refused here, without a turn at SQLite's one writer.
-async fn find_row(
-    app: &App,
-    presented: &RefreshToken,
-    holder: Holder<'_>,
-) -> Result<RefreshRow, Error> {
     let lineage = presented.lineage();
     let row = app
         .pool
         .read(move |db| Ok::<_, Error>(queries::find_lineage(db, &lineage)?))
         .await?;
-    row.filter(|row| holder.has(&row.grant))
+    row.map(|row| row.grant)
+        .filter(|grant| holder.has(grant))
         .ok_or(Error::InvalidRefreshToken)
 }
 
 impl Holder<'_> {
+    pub(super) fn client_id(&self) -> Option<&str> {
+        match self {
+            Self::Own => None,
+            Self::Client(id) => Some(id),
+        }
+    }
+
     fn has(self, grant: &GrantRow) -> bool {
         match self {
             Self::Own => grant.kind != Grant::BROWSER && grant.kind != Grant::CLIENT,
@@ -137,7 +177,7 @@ async fn not_rotated(
     successor: &RefreshToken,
     now: NaiveDateTime,
     origin: &Origin,
-) -> Result<(String, UserId), Error> {
+) -> Result<(), Error> {
     let lineage = presented.lineage();
     let row = app
         .pool
@@ -146,7 +186,7 @@ async fn not_rotated(
     let row = row.ok_or(Error::InvalidRefreshToken)?;
     match row.judge(&presented, successor, now) {
         Presented::Dead => Err(Error::InvalidRefreshToken),
-        Presented::Repeated => Ok((row.id, row.user_id)),
+        Presented::Repeated => Ok(()),
         Presented::Reused => {
             app.change(origin, move |change| {
                 if queries::revoke(change.db, &row.id, now)? {

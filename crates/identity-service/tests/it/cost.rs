@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use test_kit::wait_until;
+use test_kit::{TestBackend, wait_until};
 
 use crate::support::Identity;
 
@@ -54,7 +54,7 @@ async fn a_token_that_is_remembered_costs_no_statement_and_a_stranger_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_is_three_statements_and_a_sign_in_few() {
+async fn a_refresh_is_one_statement_or_two_and_a_sign_in_few() {
     let identity = Identity::start().await;
     identity.register("ada").await;
     let login = async || drop(identity.login("ada", "correct horse").await.expect(200));
@@ -69,10 +69,12 @@ async fn a_refresh_is_three_statements_and_a_sign_in_few() {
         let token = pair["refresh_token"].as_str().unwrap().to_owned();
         identity.refresh(&token).await.expect(200);
     };
-    assert_eq!(
-        each(&identity, "POST", "/api/auth/refresh", 3, refresh).await,
-        3
-    );
+    let expected = match TestBackend::current() {
+        TestBackend::Postgres => 1,
+        TestBackend::Sqlite => 2,
+    };
+    let needed = each(&identity, "POST", "/api/auth/refresh", 3, refresh).await;
+    assert_eq!(needed, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

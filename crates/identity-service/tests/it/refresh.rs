@@ -305,10 +305,10 @@ async fn tokens_that_nobody_was_given_take_no_turn_at_the_writer() {
     let mut other = identity.db.pool(1).dedicated().unwrap();
     let lock = match TestBackend::current() {
         TestBackend::Sqlite => "BEGIN IMMEDIATE",
-        TestBackend::Postgres => "BEGIN; LOCK TABLE sessions IN EXCLUSIVE MODE",
+        TestBackend::Postgres => "BEGIN; SELECT 1 FROM sessions FOR UPDATE",
     };
     other.batch_execute(lock).unwrap();
-    // While nobody else can write.
+    // While nobody else can write what anybody was given.
     let never_issued = "A".repeat(64);
     refused(
         identity.refresh(&never_issued).await,
@@ -317,6 +317,39 @@ async fn tokens_that_nobody_was_given_take_no_turn_at_the_writer() {
     );
     other.batch_execute("ROLLBACK").unwrap();
     identity.refresh(&ada.refresh).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_a_session_that_somebody_holds_keeps_nobody_else_waiting() {
+    // SQLite has one writer for all of them.
+    if TestBackend::current() == TestBackend::Sqlite {
+        return;
+    }
+    let identity = Identity::start().await;
+    let (ada, bob) = (
+        identity.register("ada").await,
+        identity.register("bob").await,
+    );
+    let mut other = identity.db.pool(1).dedicated().unwrap();
+    let held = format!(
+        "BEGIN; SELECT 1 FROM sessions WHERE user_id = {} FOR UPDATE",
+        ada.id
+    );
+    other.batch_execute(&held).unwrap();
+    let held = identity.refresh(&ada.refresh);
+    tokio::pin!(held);
+    let mut token = bob.refresh;
+    for _ in 0..20 {
+        // It is asked for before the others are, each time.
+        let reply = tokio::select! {
+            biased;
+            reply = &mut held => panic!("{} while it is held", reply.status),
+            reply = identity.refresh(&token) => reply.expect(200).json(),
+        };
+        token = signed_in(&reply).refresh;
+    }
+    other.batch_execute("ROLLBACK").unwrap();
+    held.await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,14 @@
+mod rotation;
+
 use auth_types::{AccountRole, UserId};
 use chrono::NaiveDateTime;
 use db_kit::Db;
-use diesel::dsl::{exists, max};
+use diesel::dsl::max;
 use diesel::prelude::*;
 
-use super::model::{Client, IDLE_LIFE, NewSessionRow, RefreshRow, SessionRow, SessionState};
+pub(super) use rotation::{Rotated, Rotation, rotate, rotate_many};
+
+use super::model::{NewSessionRow, RefreshRow, SessionRow, SessionState};
 use crate::access::Grant;
 use crate::accounts::model::{ACCOUNT, AccountRow};
 use crate::origin::Standing;
@@ -76,58 +80,50 @@ pub(crate) fn find_by_cookie(
         .optional()
 }
 
-/// Replaces the presented refresh token by its successor if it is the one that is good now, of an account
-/// that may sign in. This one statement decides every race: of any number of callers with the same token
-/// one gets a row.
-pub(crate) fn rotate(
-    db: &mut Db,
-    presented: &RefreshToken,
-    successor: &RefreshToken,
-    client: &Client,
-    now: NaiveDateTime,
-) -> QueryResult<Option<(String, UserId)>> {
-    // Asked of this account alone: SQLite would read all active ones first to look for it among them.
-    let is_active = exists(
-        users::table
-            .filter(users::id.eq(sessions::user_id))
-            .filter(users::is_active.eq(true)),
-    );
-    let good = sessions::table
-        .filter(sessions::refresh_lineage.eq(presented.lineage()))
-        .filter(sessions::refresh_hash.eq(presented.hash()))
-        .filter(sessions::revoked_at.is_null())
-        .filter(sessions::expires_at.gt(now))
-        .filter(sessions::refresh_expires_at.gt(now))
-        .filter(is_active);
-    diesel::update(good)
-        .set((
-            sessions::refresh_hash.eq(successor.hash()),
-            sessions::refresh_previous_hash.eq(presented.hash()),
-            sessions::refresh_rotated_at.eq(now),
-            sessions::refresh_expires_at.eq(now + IDLE_LIFE),
-            sessions::address.eq(client.address.as_deref()),
-            sessions::user_agent.eq(client.user_agent.as_deref()),
-        ))
-        .returning((sessions::id, sessions::user_id))
-        .get_result(db)
-        .optional()
-}
+type RefreshColumns = (
+    sessions::id,
+    sessions::user_id,
+    sessions::authenticated_at,
+    sessions::expires_at,
+    sessions::revoked_at,
+    sessions::refresh_hash,
+    sessions::refresh_previous_hash,
+    sessions::refresh_rotated_at,
+    sessions::refresh_expires_at,
+    GrantColumns,
+);
+
+/// The columns of [`RefreshRow`], in its order.
+const REFRESH: RefreshColumns = (
+    sessions::id,
+    sessions::user_id,
+    sessions::authenticated_at,
+    sessions::expires_at,
+    sessions::revoked_at,
+    sessions::refresh_hash,
+    sessions::refresh_previous_hash,
+    sessions::refresh_rotated_at,
+    sessions::refresh_expires_at,
+    GRANT,
+);
 
 pub(crate) fn find_lineage(db: &mut Db, lineage: &str) -> QueryResult<Option<RefreshRow>> {
     sessions::table
         .filter(sessions::refresh_lineage.eq(lineage))
-        .select((
-            sessions::id,
-            sessions::user_id,
-            sessions::authenticated_at,
-            sessions::expires_at,
-            sessions::revoked_at,
-            sessions::refresh_hash,
-            sessions::refresh_previous_hash,
-            sessions::refresh_rotated_at,
-            sessions::refresh_expires_at,
-            GRANT,
-        ))
+        .select(REFRESH)
+        .first(db)
+        .optional()
+}
+
+/// The same, and the account.
+pub(super) fn find_lineage_account(
+    db: &mut Db,
+    lineage: &str,
+) -> QueryResult<Option<(RefreshRow, AccountRow)>> {
+    sessions::table
+        .inner_join(users::table)
+        .filter(sessions::refresh_lineage.eq(lineage))
+        .select((REFRESH, ACCOUNT))
         .first(db)
         .optional()
 }

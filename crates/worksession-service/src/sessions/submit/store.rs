@@ -51,12 +51,7 @@ impl Submits {
 
 impl Store for &Submits {
     async fn candidates(&mut self, of: Candidates) -> Result<Vec<Candidate>, DbError> {
-        if of.session_id.is_some() {
-            return self.candidates.run(of).await;
-        }
-        // Looked for one by one anyway.
-        let one = move |db: &mut Db| candidates_of(db, of);
-        self.pool.read(one).await
+        self.candidates.run(of).await
     }
 
     async fn facts(&mut self, of: FactsArguments) -> Result<Facts, DbError> {
@@ -92,7 +87,8 @@ pub(super) struct InTransaction<'a>(pub(super) &'a mut Db);
 
 impl Store for InTransaction<'_> {
     async fn candidates(&mut self, of: Candidates) -> Result<Vec<Candidate>, DbError> {
-        candidates_of(self.0, of)
+        let found = queries::candidates(self.0, std::slice::from_ref(&of))?;
+        Ok(found.into_iter().flatten().collect())
     }
 
     async fn facts(&mut self, of: FactsArguments) -> Result<Facts, DbError> {
@@ -115,11 +111,6 @@ impl Store for InTransaction<'_> {
     async fn settle(&mut self, settlement: Settlement) -> Result<bool, DbError> {
         settle_one(self.0, &settlement)
     }
-}
-
-fn candidates_of(db: &mut Db, of: Candidates) -> Result<Vec<Candidate>, DbError> {
-    let found = queries::candidates(db, std::slice::from_ref(&of))?;
-    Ok(found.into_iter().flatten().collect())
 }
 
 fn settle_one(db: &mut Db, settlement: &Settlement) -> Result<bool, DbError> {

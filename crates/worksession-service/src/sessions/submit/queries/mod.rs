@@ -3,9 +3,10 @@ mod settlement;
 
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
+use diesel::sqlite::SqliteConnection;
 
 use facts::near;
 pub(super) use facts::{Around, Facts, FactsArguments, facts};
@@ -50,16 +51,48 @@ macro_rules! fits {
     };
 }
 
+/// The user's open sessions, and those that the same submit settled; `$of` says whose.
+macro_rules! meant {
+    ($of:literal) => {
+        concat!(
+            "open AS MATERIALIZED (SELECT session_id, started_at, ",
+            fits!(),
+            " AS fits FROM ",
+            $of,
+            " AND status IN ('running', 'awaiting_submit') AND expected_end_at > p_open_after), \
+             repeated AS MATERIALIZED (SELECT session_id, started_at FROM ",
+            $of,
+            " AND submit_digest = p_submit_digest AND ",
+            fits!(),
+            ")"
+        )
+    };
+}
+
 /// Of the sessions in `$from`, those nearest to the client's start, before and after.
 macro_rules! nearest {
-    ($from:literal) => {
+    ($($from:literal),+) => {
         concat!(
-            "SELECT session_id FROM (SELECT session_id FROM a JOIN ",
-            $from,
+            "SELECT session_id FROM (SELECT session_id FROM ",
+            $($from,)+
             " AND started_at <= p_start_time ORDER BY started_at DESC LIMIT 1) AS before \
-             UNION SELECT session_id FROM (SELECT session_id FROM a JOIN ",
-            $from,
+             UNION SELECT session_id FROM (SELECT session_id FROM ",
+            $($from,)+
             " AND started_at > p_start_time ORDER BY started_at LIMIT 1) AS after"
+        )
+    };
+}
+
+/// The few of [`meant!`] that can be meant, however many there are: the nearest of the open ones, of those of them that fit,
+/// and of the others.
+macro_rules! chosen {
+    ($open:literal, $repeated:literal) => {
+        concat!(
+            nearest!($open, " fits"),
+            " UNION ",
+            nearest!($open, " true"),
+            " UNION ",
+            nearest!($repeated, " true")
         )
     };
 }
@@ -67,59 +100,54 @@ macro_rules! nearest {
 /// A session that a submit may be about, and its user's zone.
 pub(super) type Candidate = (SessionRow, String);
 
-macro_rules! named {
-    ($columns:literal) => {
-        concat!(
-            "SELECT ",
-            session_columns!(),
-            zone_now!(),
-            $columns,
-            " FROM a JOIN sessions ON session_id = p_session_id AND user_id = p_user_id"
-        )
-    };
-}
-
-/// For each submit the named session; or, however many there are, the few that can be meant: the nearest of the open ones,
-/// of those of them that fit, and of those that the same submit closed.
+/// For each submit the named session; or, however many there are, the few that can be meant.
 pub(super) fn candidates(db: &mut Db, of: &[Candidates]) -> QueryResult<Vec<Vec<Candidate>>> {
-    if let Db::Pg(conn) = db
-        && of.iter().all(|of| of.session_id.is_some())
-    {
-        const NAMED: &str = concat!(
-            named!(", nth"),
-            " AND session_id = ANY (ARRAY(SELECT p_session_id FROM a))"
-        );
-        let mut found: Vec<_> = of.iter().map(|_| Vec::new()).collect();
-        let of = ManyCandidates::of(of);
-        let rows: Vec<(SessionRow, String, i64)> =
-            Statement::<_, (SessionSql, Text, BigInt)>::new(NAMED, &of).load(conn)?;
-        for (row, zone, nth) in rows {
-            let at = usize::try_from(nth - 1).ok();
-            if let Some(found) = at.and_then(|at| found.get_mut(at)) {
-                found.push((row, zone));
-            }
-        }
-        return Ok(found);
+    match db {
+        Db::Pg(conn) => candidates_of_many(conn, of),
+        Db::Sqlite(conn) => of.iter().map(|of| candidates_of(conn, of)).collect(),
     }
-    of.iter().map(|of| candidates_of(db, of)).collect()
 }
 
-fn candidates_of(db: &mut Db, of: &Candidates) -> QueryResult<Vec<Candidate>> {
-    const NAMED: &str = named!("");
+fn candidates_of_many(
+    conn: &mut PgConnection,
+    of: &[Candidates],
+) -> QueryResult<Vec<Vec<Candidate>>> {
+    const MANY: &str = concat!(
+        "SELECT ",
+        session_columns!(),
+        zone_now!(),
+        ", nth FROM a CROSS JOIN LATERAL (WITH ",
+        meant!("sessions WHERE p_session_id IS NULL AND user_id = p_user_id"),
+        " SELECT p_session_id AS chosen WHERE p_session_id IS NOT NULL UNION ALL (",
+        chosen!("open WHERE", "repeated WHERE"),
+        ")) AS meant CROSS JOIN LATERAL \
+          (SELECT * FROM sessions WHERE session_id = chosen AND user_id = p_user_id OFFSET 0) AS s"
+    );
+    let mut found: Vec<_> = of.iter().map(|_| Vec::new()).collect();
+    let of = ManyCandidates::of(of);
+    let rows: Vec<(SessionRow, String, i64)> =
+        Statement::<_, (SessionSql, Text, BigInt)>::new(MANY, &of).load(conn)?;
+    for (row, zone, nth) in rows {
+        let at = usize::try_from(nth - 1).ok();
+        if let Some(found) = at.and_then(|at| found.get_mut(at)) {
+            found.push((row, zone));
+        }
+    }
+    Ok(found)
+}
+
+fn candidates_of(conn: &mut SqliteConnection, of: &Candidates) -> QueryResult<Vec<Candidate>> {
+    const NAMED: &str = concat!(
+        "SELECT ",
+        session_columns!(),
+        zone_now!(),
+        " FROM a JOIN sessions ON session_id = p_session_id AND user_id = p_user_id"
+    );
     const UNNAMED: &str = concat!(
-        ", open AS MATERIALIZED (SELECT session_id, started_at, ",
-        fits!(),
-        " AS fits FROM a JOIN sessions ON user_id = (SELECT p_user_id FROM a) \
-          WHERE status IN ('running', 'awaiting_submit') AND expected_end_at > p_open_after), \
-         repeated AS MATERIALIZED (SELECT session_id, started_at FROM a JOIN sessions \
-          ON user_id = (SELECT p_user_id FROM a) WHERE submit_digest = p_submit_digest AND ",
-        fits!(),
-        "), chosen AS (",
-        nearest!("open ON fits"),
-        " UNION ",
-        nearest!("open ON true"),
-        " UNION ",
-        nearest!("repeated ON true"),
+        ", ",
+        meant!("a JOIN sessions ON user_id = (SELECT p_user_id FROM a)"),
+        ", chosen AS (",
+        chosen!("a JOIN open ON", "a JOIN repeated ON"),
         ") SELECT ",
         session_columns!(),
         zone_now!(),
@@ -130,7 +158,7 @@ fn candidates_of(db: &mut Db, of: &Candidates) -> QueryResult<Vec<Candidate>> {
     } else {
         UNNAMED
     };
-    on_backend!(db, conn => Statement::<_, (SessionSql, Text)>::new(text, of).load(conn))
+    Statement::<_, (SessionSql, Text)>::new(text, of).load(conn)
 }
 
 /// All counted days of the user in order; read only when a submit comes out of order.

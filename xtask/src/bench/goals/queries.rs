@@ -44,6 +44,12 @@ const REFRESH: Kind = Kind {
     route: "/api/auth/refresh",
     most: [3.0, 3.0],
 };
+/// The first one makes the row that all that is a user's is counted in.
+const FIRST_START: Kind = Kind {
+    name: "a user's first timer start",
+    most: [2.0, 7.0],
+    ..START
+};
 const START: Kind = Kind {
     name: "timer start",
     part: "worksession",
@@ -56,8 +62,9 @@ const SUBMIT: Kind = Kind {
     part: "worksession",
     method: "POST",
     route: "/api/pomodoro/submit",
-    // A first session earns a badge, and one that was moved back is flagged.
-    most: [3.0, 15.0],
+    // A first session earns a badge, and one that was moved back is flagged. On SQLite two make and fill the table from
+    // which the others take what they write; no round trip is saved there by having fewer.
+    most: [3.0, 17.0],
 };
 const USER_DATA: Kind = Kind {
     name: "user/data",
@@ -114,13 +121,15 @@ pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
             }
             Ok(())
         })?;
-        count(&START, &|| {
-            let shots = starts(crowd.tokens.iter(), "counted");
-            let outcome = load::drain(scene.address("worksession")?, shots, 1)?;
-            told(&outcome, 201).map(drop)
-        })?;
-        scene.wait_told()?;
-        scene.end_running()?;
+        for kind in [&FIRST_START, &START] {
+            count(kind, &|| {
+                let shots = starts(crowd.tokens.iter(), kind.name);
+                let outcome = load::drain(scene.address("worksession")?, shots, 1)?;
+                told(&outcome, 201).map(drop)
+            })?;
+            scene.wait_told()?;
+            scene.end_running()?;
+        }
         let submits = planned(&scene, &crowd.tokens, 4)?;
         let submits = std::cell::RefCell::new(Some(submits));
         count(&SUBMIT, &|| {

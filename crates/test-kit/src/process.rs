@@ -132,6 +132,11 @@ impl Process {
         }
     }
 
+    /// Whether it has ended, by itself or not.
+    pub fn ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// What it printed on standard output so far.
     pub fn stdout(&self) -> String {
         self.output.lines.lock().unwrap().stdout.join("\n")

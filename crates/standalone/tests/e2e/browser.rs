@@ -15,6 +15,26 @@ use crate::webdriver::{Element, WebDriver};
 
 const PATIENCE: Duration = Duration::from_secs(40);
 
+/// A chromedriver and its address. It takes a free port of IPv4 and then the same of IPv6, and ends when
+/// somebody has that one; it is started again then.
+async fn driver(home: &str) -> (Process, String) {
+    let start = || {
+        let env = BTreeMap::from([("HOME", home), ("TMPDIR", home)]);
+        Process::start(Path::new(&given("CHROMEDRIVER")), &["--port=0"], env)
+    };
+    let mut driver = start();
+    let port = wait_until("chromedriver's port", PATIENCE, async || {
+        if driver.ended() && driver.stderr().contains("Address already in use") {
+            driver = start();
+        }
+        let said = driver.stdout();
+        let (_, port) = said.split_once("started successfully on port ")?;
+        port.split('.').next().map(str::to_owned)
+    })
+    .await;
+    (driver, format!("http://127.0.0.1:{port}"))
+}
+
 /// One browser with an empty profile.
 pub struct Browser {
     pub client: WebDriver,
@@ -43,14 +63,7 @@ impl Browser {
     async fn with(site: &Site, prefs: Value) -> Self {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().to_str().unwrap();
-        let env = BTreeMap::from([("HOME", path), ("TMPDIR", path)]);
-        let driver = Process::start(Path::new(&given("CHROMEDRIVER")), &["--port=0"], env);
-        let port = wait_until("chromedriver's port", PATIENCE, async || {
-            let said = driver.stdout();
-            let (_, port) = said.split_once("started successfully on port ")?;
-            port.split('.').next().map(str::to_owned)
-        });
-        let address = format!("http://127.0.0.1:{}", port.await);
+        let (driver, address) = driver(path).await;
         let options = json!({
             "binary": given("CHROMIUM"),
             "prefs": prefs,

@@ -11,7 +11,7 @@ use crate::servers::Postgres;
 use crate::system;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[derive(clap::Args)]
 pub(super) struct Hooks {
@@ -145,21 +145,62 @@ fn steady(options: &Options) -> Result<(f64, f64)> {
         }
         nap(Duration::from_millis(5))?;
     }
-    let (start_p50, start_p99, _) = outcome.summary();
-    println!(
-        "events at {STEADY}/s: of that the start itself p50 {start_p50:.1} ms, p99 {start_p99:.1} ms"
-    );
+    let database = database(&system)?;
     if options.hooks.statements {
-        show_statements(&database(&system)?)?;
+        show_statements(&database)?;
     }
+    let arrivals = chat.arrivals(count);
     let mut due = begun;
     let mut latencies = Vec::new();
-    for arrived in chat.arrivals(count) {
+    for arrived in &arrivals {
         latencies.push(arrived.saturating_duration_since(due).as_secs_f64() * 1_000.0);
         due += gap;
     }
-    latencies.sort_by(f64::total_cmp);
-    Ok((per_mille(&latencies, 500), per_mille(&latencies, 990)))
+    let since_made: Vec<_> = arrivals
+        .iter()
+        .zip(made(&database, count)?)
+        .map(|(arrived, made)| arrived.saturating_duration_since(made).as_secs_f64() * 1_000.0)
+        .collect();
+    let of_each_second: Vec<_> = latencies
+        .chunks(usize::try_from(STEADY)?)
+        .map(|second| format!("{:.0}", p50_and_p99(second).1))
+        .collect();
+    let ((p50, p99), made) = (p50_and_p99(&latencies), p50_and_p99(&since_made));
+    let (start_p50, start_p99, _) = outcome.summary();
+    println!(
+        "events at {STEADY}/s: p50 {p50:.1} ms, p99 {p99:.1} ms, of each second {}; from the session's own \
+         time p50 {:.1} ms, p99 {:.1} ms; the start's answer p50 {start_p50:.1} ms, p99 {start_p99:.1} ms",
+        of_each_second.join(", "),
+        made.0,
+        made.1,
+    );
+    Ok((p50, p99))
+}
+
+/// The times that these sessions were given, a moment before they were committed.
+fn made(database: &str, count: usize) -> Result<Vec<Instant>> {
+    let (now, unix) = (
+        Instant::now(),
+        SystemTime::now().duration_since(UNIX_EPOCH)?,
+    );
+    let rows = Postgres::rows(
+        database,
+        "SELECT (extract(epoch FROM started_at) * 1000000)::bigint FROM sessions ORDER BY planning_note",
+    )?;
+    let ago = |row: &Vec<String>| {
+        let at = Duration::from_micros(row.first()?.parse().ok()?);
+        now.checked_sub(unix.checked_sub(at)?)
+    };
+    match rows.iter().map(ago).collect::<Option<Vec<_>>>() {
+        Some(made) if made.len() == count => Ok(made),
+        _ => fail("not each start has a session with a time"),
+    }
+}
+
+fn p50_and_p99(latencies: &[f64]) -> (f64, f64) {
+    let mut sorted = latencies.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    (per_mille(&sorted, 500), per_mille(&sorted, 990))
 }
 
 /// The costliest statements of all databases, in milliseconds each.

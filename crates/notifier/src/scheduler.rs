@@ -26,9 +26,26 @@ const COUNT_EVERY: Duration = Duration::from_secs(15);
 /// hold nothing up.
 pub(crate) const FORGOTTEN: i64 = 10_000;
 
-/// Pauses before each try to write an outcome down. Together shorter than any lease; after it the job
-/// is done again and counted as a possible duplicate.
-const WRITE_PAUSES: [u64; 7] = [0, 100, 500, 1_000, 2_000, 4_000, 8_000];
+/// The most tries to write down what the database answers and does not take, or what is left when the process stops. After
+/// them the job is done again, once its lease is over, and counted as a possible duplicate.
+const WRITE_TRIES: u32 = 7;
+
+/// How long it waits for what; tests wait less.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// Between two tries to write an outcome down, at most.
+    write: Duration,
+    /// After the database was away for so long leases may have run out whose holders know the outcome.
+    outage: Duration,
+    /// Who knows an outcome has it written down so long after the database is back.
+    grace: Duration,
+}
+
+const PACE: Pace = Pace {
+    write: Duration::from_secs(1),
+    outage: Duration::from_secs(10),
+    grace: Duration::from_secs(5),
+};
 
 /// Work that lies in rows. Cheap to clone.
 pub(crate) trait Work: Clone + Send + Sync + 'static {
@@ -92,6 +109,7 @@ impl Scheduler {
         let worker = Worker {
             work,
             stopping: Stopping(stopping),
+            pace: PACE,
         };
         let task = tokio::spawn(worker.run(wake));
         Self { stop, task }
@@ -125,6 +143,7 @@ impl Stopping {
 struct Worker<W> {
     work: W,
     stopping: Stopping,
+    pace: Pace,
 }
 
 impl<W: Work> Worker<W> {
@@ -134,11 +153,12 @@ impl<W: Work> Worker<W> {
         let mut housekeeping = interval(COUNT_EVERY);
         housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut look_at, mut gathered_at) = (Instant::now(), Instant::now());
+        let mut outage = Outage::default();
         loop {
             let room = self.work.room(runs.len());
-            if room > 0 && Instant::now() >= look_at {
+            if room > 0 && Instant::now() >= outage.not_before(look_at) {
                 gathered_at = Instant::now() + GATHER;
-                look_at = Instant::now() + self.look(room, &mut runs).await;
+                look_at = Instant::now() + self.look(room, &mut runs, &mut outage).await;
             }
             let room = self.work.room(runs.len()) > 0;
             tokio::select! {
@@ -150,7 +170,7 @@ impl<W: Work> Worker<W> {
                     look_at = look_at.min(gathered_at);
                 }
                 () = wake.notified() => look_at = look_at.min(gathered_at),
-                () = sleep_until(look_at), if room => {}
+                () = sleep_until(outage.not_before(look_at)), if room => {}
             }
         }
         while runs.join_next().await.is_some() {}
@@ -161,15 +181,22 @@ impl<W: Work> Worker<W> {
     }
 
     /// Takes what is due and says how long to wait before the next look.
-    async fn look(&self, room: usize, runs: &mut JoinSet<()>) -> Duration {
+    async fn look(&self, room: usize, runs: &mut JoinSet<()>, outage: &mut Outage) -> Duration {
         let limit = i64::try_from(room.min(W::AT_A_TIME)).unwrap_or(i64::MAX);
         let looked = async {
-            match self.work.next_due().await? {
+            let due = self.work.next_due().await?;
+            if outage.is_over(self.pace) {
+                // Nothing is taken yet.
+                return Ok(Err(Some(self.pace.grace)));
+            }
+            match due {
                 Some(Duration::ZERO) => self.work.lease(limit).await.map(Ok),
                 other => Ok(Err(other)),
             }
         };
-        match looked.await {
+        let looked = looked.await;
+        outage.note(looked.is_err());
+        match looked {
             // Locked by somebody else, or let go: the row says when it is due next, and is asked again soon.
             Ok(Ok(jobs)) if jobs.is_empty() => LOCKED,
             Ok(Ok(jobs)) => {
@@ -198,19 +225,31 @@ impl<W: Work> Worker<W> {
         self.work.hang_up(line).await;
     }
 
+    /// Tries for as long as the database is away: what came of a job is known here alone, and whoever took it over would do
+    /// it again.
     async fn write_down(&self, job: &W::Job, answer: &W::Answer) -> Option<W::Job> {
-        for pause in WRITE_PAUSES {
-            sleep(Duration::from_millis(pause)).await;
-            let keep = !self.stopping.is_set();
-            match self.work.settle(job, answer, keep).await {
+        let (mut pause, mut in_vain, mut level) = (self.pace.write / 16, 0, log::Level::Warn);
+        loop {
+            let stopping = self.stopping.is_set();
+            let error = match self.work.settle(job, answer, !stopping).await {
                 Ok(next) => return next,
-                Err(error) => log::warn!(
-                    "what became of one of the {} is not written yet: {error}",
-                    W::NAME
-                ),
+                Err(error) => error,
+            };
+            log::log!(
+                level,
+                "what became of one of the {} is not written yet: {error}",
+                W::NAME
+            );
+            level = log::Level::Debug;
+            if stopping || error.is_lasting() {
+                in_vain += 1;
+                if in_vain >= WRITE_TRIES {
+                    return None;
+                }
             }
+            sleep(pause).await;
+            pause = (pause * 2).min(self.pace.write);
         }
-        None
     }
 
     async fn keep_house(&self) {
@@ -219,3 +258,40 @@ impl<W: Work> Worker<W> {
         }
     }
 }
+
+/// How long the database has been away, as far as looks tell, and until when nobody is taken anything over from.
+#[derive(Debug, Default)]
+struct Outage {
+    since: Option<Instant>,
+    rest_until: Option<Instant>,
+}
+
+impl Outage {
+    fn note(&mut self, failed: bool) {
+        if failed {
+            self.since.get_or_insert_with(Instant::now);
+        } else {
+            self.since = None;
+        }
+    }
+
+    /// Whether a long one ended just now: those who know what came of their jobs come first.
+    fn is_over(&mut self, pace: Pace) -> bool {
+        let over = self
+            .since
+            .is_some_and(|since| since.elapsed() >= pace.outage);
+        if over {
+            self.rest_until = Some(Instant::now() + pace.grace);
+        }
+        over
+    }
+
+    /// When to look, if it was to be at this time.
+    fn not_before(&self, look_at: Instant) -> Instant {
+        self.rest_until.map_or(look_at, |until| until.max(look_at))
+    }
+}
+
+#[cfg(test)]
+#[path = "scheduler_tests.rs"]
+mod tests;

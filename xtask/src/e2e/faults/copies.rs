@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 const BEFORE_KILL: Duration = Duration::from_millis(500);
 /// What the chat has answered is written down within this.
 const WRITTEN_WITHIN: Duration = Duration::from_secs(2);
-/// And within this while the database is in trouble: the notifier goes on trying for 16 s.
+/// While the database is in trouble the notifier goes on trying: so long, and until so long after it.
 const WRITTEN_IN_TROUBLE: Duration = Duration::from_secs(18);
+const WRITTEN_AFTER_TROUBLE: Duration = Duration::from_secs(5);
 
 /// A planning note that was shown more than once.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,17 +54,17 @@ fn explain(note: u32, call: &Call, faults: &[Fault]) -> Copy {
         return Copy::AnswerCut;
     }
     let is_in_time = |fault: &Fault| {
-        let troubled = faults.iter().any(|trouble| {
+        let troubles = faults.iter().filter(|trouble| {
             trouble.kind.troubles_notes()
                 && trouble.from <= fault.from
                 && trouble.until + WRITTEN_WITHIN >= call.came
         });
-        let window = if troubled {
-            WRITTEN_IN_TROUBLE
-        } else {
-            WRITTEN_WITHIN
-        };
-        fault.from + BEFORE_KILL >= call.came && fault.from <= call.came + window
+        let written = troubles.map(|trouble| {
+            let after = trouble.until + WRITTEN_AFTER_TROUBLE;
+            after.max(call.came + WRITTEN_IN_TROUBLE)
+        });
+        let written = written.max().unwrap_or(call.came + WRITTEN_WITHIN);
+        fault.from + BEFORE_KILL >= call.came && fault.from <= written
     };
     if faults
         .iter()

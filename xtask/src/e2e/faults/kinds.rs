@@ -35,6 +35,7 @@ pub(super) enum Kind {
     BrokerAlarmed,
     DatabaseRestarted,
     DatabaseCrashed,
+    DatabaseAway,
     DatabaseCut,
     DatabaseStalled,
     ChatThrottles,
@@ -51,7 +52,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// In the order of the table.
-    pub(super) const ALL: [Self; 24] = [
+    pub(super) const ALL: [Self; 25] = [
         Self::Kill(Part::Identity),
         Self::Kill(Part::Worksession),
         Self::Kill(Part::Notifier),
@@ -64,6 +65,7 @@ impl Kind {
         Self::BrokerAlarmed,
         Self::DatabaseRestarted,
         Self::DatabaseCrashed,
+        Self::DatabaseAway,
         Self::DatabaseCut,
         Self::DatabaseStalled,
         Self::ChatThrottles,
@@ -92,6 +94,7 @@ impl Kind {
             Self::BrokerAlarmed => "RabbitMQ short of memory",
             Self::DatabaseRestarted => "PostgreSQL restarted (fast)",
             Self::DatabaseCrashed => "PostgreSQL restarted (immediate)",
+            Self::DatabaseAway => "PostgreSQL away for longer than leases",
             Self::DatabaseCut => "connections to PostgreSQL cut",
             Self::DatabaseStalled => "connections to PostgreSQL stalled one way",
             Self::ChatThrottles => "chat answers 429 with Retry-After",
@@ -123,7 +126,9 @@ impl Kind {
             | Self::BrokerStalled
             | Self::BrokerHalfOpen
             | Self::BrokerAlarmed => &[Component::Broker],
-            Self::DatabaseRestarted | Self::DatabaseCrashed => &[Component::Database],
+            Self::DatabaseRestarted | Self::DatabaseCrashed | Self::DatabaseAway => {
+                &[Component::Database]
+            }
             Self::DatabaseCut | Self::DatabaseStalled => &[Component::LinesToDatabase],
             Self::ChatThrottles
             | Self::ChatFails
@@ -149,6 +154,8 @@ impl Kind {
             // many messages lie between two of them.
             Self::Kill(Part::Notifier) => round.is_multiple_of(2),
             Self::KillBoth => !round.is_multiple_of(2),
+            // Nobody starts anything for so long.
+            Self::DatabaseAway => round % 4 == 1,
             _ => true,
         }
     }
@@ -159,6 +166,7 @@ impl Kind {
             self,
             Self::DatabaseRestarted
                 | Self::DatabaseCrashed
+                | Self::DatabaseAway
                 | Self::DatabaseCut
                 | Self::DatabaseStalled
         )
@@ -228,6 +236,9 @@ impl Scene<'_> {
             }
             Kind::DatabaseCrashed => {
                 lock(&stand.postgres).restart(Shutdown::Immediate, dice.millis(0, 1_500))?;
+            }
+            Kind::DatabaseAway => {
+                lock(&stand.postgres).restart(Shutdown::Fast, dice.millis(33_000, 40_000))?;
             }
             Kind::DatabaseCut => {
                 let lines = if dice.one_in(2) {
@@ -385,14 +396,5 @@ fn one<'a>(dice: &mut Dice, line: impl Fn(Part) -> Result<&'a Line>) -> Result<V
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Kind;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn every_kind_has_a_name_of_its_own_and_breaks_something() {
-        let names: BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        assert_eq!(names.len(), Kind::ALL.len());
-        assert!(Kind::ALL.iter().all(|kind| !kind.breaks().is_empty()));
-    }
-}
+#[path = "kinds_tests.rs"]
+mod tests;

@@ -13,7 +13,7 @@ use service_kit::start::{self, StartError};
 use service_kit::{Clock, Problem};
 use tokio::sync::Notify;
 
-use crate::chat::{self, Lane, Ledger, Sender};
+use crate::chat::{self, Addresses, Lane, Ledger, Sender};
 use crate::config::Config;
 use crate::mail::{Mails, Post};
 use crate::metrics::{Figures, MailFigures, WebhookFigures};
@@ -106,7 +106,8 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let guard = GuardedClient::new(start::guard_options(&config.http))?;
     let sealer = config.home().open_sealer(&config.secrets)?;
     let caller = webhooks::Sender::new(guard.clone(), sealer.clone(), deps.clock.clone());
-    let sender = Sender::new(guard, sealer.clone());
+    let addresses = Addresses::new(deps.clock.clone(), config.chat.interval());
+    let sender = Sender::new(guard, sealer.clone(), addresses);
     let webhook_figures = WebhookFigures::register(metrics.registry())?;
     let mail_figures = MailFigures::register(metrics.registry())?;
     let clock = deps.clock.clone();

@@ -6,8 +6,10 @@
 //! `together`, and tells of it in `words`; what one message tells of is said in `digest`;
 //! `work` is what the scheduler runs: it holds a hook, has `sender` post one message, of one row or a digest of
 //! several, and has the ledger write down what came of it. A hook is held by one process at a time, through a lease in its
-//! row, so that pacing and `Retry-After` hold for all replicas together.
+//! row, so that pacing and `Retry-After` hold for all replicas together; that projects may share an address is seen to by
+//! each process, in `addresses`.
 
+mod addresses;
 mod arrivals;
 mod digest;
 mod intake;
@@ -23,6 +25,7 @@ mod told;
 mod words;
 mod work;
 
+pub(crate) use addresses::Addresses;
 pub(crate) use intake::consume;
 pub(crate) use lane::Lane;
 pub(crate) use ledger::Ledger;

@@ -259,6 +259,8 @@ impl<'a> Composition<'a> {
 pub(super) enum Answer {
     /// The chat took it.
     Delivered,
+    /// It was not called: others come first there, or it asked them to wait for so long.
+    NotYet(std::time::Duration),
     /// Later, perhaps.
     Later {
         /// A sentence without the address.

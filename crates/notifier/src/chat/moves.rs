@@ -312,6 +312,8 @@ impl Moves<'_> {
                 destination.failures = 0;
                 Ok(Duration::ZERO)
             }
+            Answer::NotYet(wait) if same_hook => Ok((*wait).min(LONGEST_WAIT)),
+            Answer::NotYet(_) => Ok(Duration::ZERO),
             Answer::Refused(reason) if rows.len() > 1 => {
                 // One of them may be what the chat does not take; the others are to be told all the same.
                 queries::part(self.db, &job.event_ids(), self.now.naive_utc(), reason)?;

@@ -3,6 +3,7 @@ use secrecy::ExposeSecret;
 use service_kit::guard::{self, GuardError, GuardedClient};
 use service_kit::seal::Sealer;
 
+use super::addresses::Addresses;
 use super::model::{Answer, DeliveryRow, Job, Kind};
 use crate::providers::{self, Call, Method, Notice, Sense};
 use crate::reach::forbidden;
@@ -12,11 +13,16 @@ use crate::reach::forbidden;
 pub(crate) struct Sender {
     guard: GuardedClient,
     sealer: Sealer,
+    addresses: Addresses,
 }
 
 impl Sender {
-    pub(crate) fn new(guard: GuardedClient, sealer: Sealer) -> Self {
-        Self { guard, sealer }
+    pub(crate) fn new(guard: GuardedClient, sealer: Sealer, addresses: Addresses) -> Self {
+        Self {
+            guard,
+            sealer,
+            addresses,
+        }
     }
 
     /// Posts a job's message; answers within about ten seconds.
@@ -40,6 +46,9 @@ impl Sender {
         let Some(call) = call else {
             return not_now("this version of the notifier does not know the chat".to_owned());
         };
+        if let Err(wait) = self.addresses.enter(&destination, job.project_id) {
+            return Answer::NotYet(wait);
+        }
         let answered = self.make(&call).await;
         if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {
             log::warn!(
@@ -47,7 +56,14 @@ impl Sender {
                 job.project_id
             );
         }
-        judge(&destination.provider, answered)
+        let answer = judge(&destination.provider, answered);
+        if let Answer::Later {
+            wait: Some(wait), ..
+        } = &answer
+        {
+            self.addresses.close(&destination, *wait);
+        }
+        answer
     }
 
     async fn make(&self, call: &Call) -> Result<guard::Answer, GuardError> {

@@ -143,6 +143,55 @@ async fn one_hook_hears_one_message_in_an_interval() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_projects_share_hears_one_message_in_an_interval() {
+    let stage = Stage::set_with(Clock::system(), |config| config.chat.interval_ms = 700).await;
+    let (mut told, mut times) = (Vec::new(), Vec::new());
+    for project in 3..7 {
+        stage.configure(project, 1, Some("shared")).await;
+    }
+    for project in 3..7 {
+        let note = format!("note-{project}");
+        told.push(stage.begin(project, Some(1), &note).await);
+    }
+    for _ in 3..7 {
+        times.push(stage.chat.next_message().await.at);
+    }
+    for pair in times.windows(2) {
+        let gap = pair[1] - pair[0];
+        assert!(gap >= Duration::from_millis(680), "{gap:?}");
+    }
+    for id in told {
+        assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+    }
+    // Whoever waits for a turn has not failed.
+    assert_eq!(stage.figure("notification_retries_total").await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_that_asks_for_time_gets_it_from_all_who_share_its_address_and_though_it_is_set_again()
+ {
+    let stage = Stage::set().await;
+    stage.configure(3, 1, Some("shared")).await;
+    stage.configure(4, 1, Some("shared")).await;
+    stage
+        .chat
+        .script([ChatReply::RetryAfter(429, "3".to_owned())]);
+    stage.begin(3, Some(1), "first").await;
+    let asked = stage.chat.next_message().await;
+    let noted = async || (stage.figure("notification_retries_total").await == 1).then_some(());
+    wait_until("the answer to be noted", PATIENCE, noted).await;
+    stage.configure(3, 2, Some("shared")).await;
+    stage.begin(3, Some(2), "second").await;
+    stage.begin(4, Some(1), "third").await;
+    let next = stage.chat.next_message().await;
+    assert!(
+        next.at - asked.at >= Duration::from_secs(3),
+        "{:?}",
+        next.at - asked.at
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_inside_our_own_network_is_not_called_and_kept_until_the_operator_allows_it() {
     let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
     let mut stage = Stage::set_with(clock, |config| config.http.allowed_cidrs.0.clear()).await;

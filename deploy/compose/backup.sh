@@ -8,7 +8,8 @@
 #
 # The order is that in which events travel, and each queue has been empty between the copy of its sender and that of its
 # reader: an event that its sender has handed over is with its receiver, and one that it has not is still in the
-# sender's outbox. One that is in both is known by its id.
+# sender's outbox. One that is in both is known by its id. Where people work all the time no queue is empty by itself: the
+# broker takes nothing meanwhile, some ten seconds twice, and events wait in the outbox.
 set -eu
 umask 077
 
@@ -22,8 +23,21 @@ mkdir -p "$folder"
 
 queues() { $compose exec -T rabbitmq rabbitmqctl -q list_queues name messages; }
 
+# The broker stops reading from whoever publishes, and goes on delivering: what a limit of no memory is for.
+hold() { $compose exec -T rabbitmq rabbitmqctl -q set_vm_memory_high_watermark 0; }
+
+# The limit that is configured.
+release() {
+    $compose exec -T rabbitmq rabbitmqctl -q eval '
+        {ok, Limit} = application:get_env(rabbit, vm_memory_high_watermark),
+        ok = vm_memory_monitor:set_vm_memory_high_watermark(Limit).' > /dev/null
+}
+
 # Until each of these queues was seen empty. What the broker says of them is up to five seconds old.
 drained() {
+    trap release EXIT
+    trap 'exit 1' HUP INT TERM
+    hold
     sleep 6
     open=$*
     for _ in $(seq 120); do
@@ -33,11 +47,15 @@ drained() {
             echo "$list" | awk -v queue="$queue" '$1 == queue && $2 == 0 { empty = 1 } END { exit !empty }' || still="$still $queue"
         done
         open=$still
-        [ -n "$open" ] || return 0
+        [ -n "$open" ] || break
         sleep 1
     done
-    echo "backup.sh: never empty:$open; is every part running?" >&2
-    exit 1
+    if [ -n "$open" ]; then
+        echo "backup.sh: never empty:$open; is every part running?" >&2
+        exit 1
+    fi
+    release
+    trap - EXIT HUP INT TERM
 }
 
 copy() {

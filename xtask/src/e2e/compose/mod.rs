@@ -121,7 +121,7 @@ fn play(
         Ok(((), trials::broker_away(&scene, away)?))
     })?;
     report.step("back up, restore", || {
-        Ok(((), restore(stack, engine, named, &crowd)?))
+        Ok(((), restore(&scene, engine, named)?))
     })?;
     report.step("production", || {
         Ok(((), production::production(engine, named, 2)?))
@@ -183,12 +183,8 @@ fn scaled(
 
 /// A copy of everything, made while people work, becomes a second stack, which knows whom the first one knew and every
 /// start that was accepted before the copy began.
-fn restore(
-    stack: &Stack<'_>,
-    engine: &Engine,
-    named: &[(String, String)],
-    crowd: &Arc<Crowd>,
-) -> Result<String> {
+fn restore(scene: &Scene<'_, '_>, engine: &Engine, named: &[(String, String)]) -> Result<String> {
+    let (stack, crowd) = (scene.stack, scene.crowd);
     let folder = tempfile::tempdir()?;
     let run = |stack: &Stack<'_>, script: &str| {
         let mut command = engine.command("sh");
@@ -197,10 +193,12 @@ fn restore(
         output(&mut command).map(drop)
     };
     let wanted = crowd.accepted();
-    let drive = crowd.drive(trials::GENTLE);
+    // So many that something is always on its way to the chat.
+    let drive = crowd.drive(trials::RATE);
     let saved = run(stack, "deploy/compose/backup.sh");
     trials::flawless(drive)?;
     saved?;
+    trials::settle(scene)?;
     let fresh = Stack::new(engine, named, 1)?;
     run(&fresh, "deploy/compose/restore.sh")?;
     fresh.up(&[])?;

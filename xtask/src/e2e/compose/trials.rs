@@ -11,16 +11,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Requests a second while something is done to the stack.
-const RATE: usize = 200;
+pub(super) const RATE: usize = 200;
 /// While one of each is restarted, which needs no more to be seen.
-pub(super) const GENTLE: usize = 60;
+const GENTLE: usize = 60;
 const PATIENCE: Duration = Duration::from_secs(90);
-const QUEUES: [&str; 6] = [
+const QUEUES: [&str; 7] = [
     "notify.chat",
     "notify.mail",
     "notify.webhooks",
     "worksession.feedback",
     "worksession.identity",
+    "worksession.webhooks",
     "work.parked",
 ];
 

@@ -1,13 +1,14 @@
 //! The loop that chat and mail share: take what is due under a lease, do it, write down what came of it.
 
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use db_kit::DbError;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
 /// How long the database is left alone when nothing says that there is work: another process may have
 /// left some.
@@ -19,6 +20,9 @@ const GATHER: Duration = Duration::from_millis(5);
 /// How long what was due and could not be taken is left alone.
 const LOCKED: Duration = Duration::from_millis(10);
 
+/// How soon it looks again while nothing is taken, because outcomes wait for the database.
+const HELD: Duration = Duration::from_millis(100);
+
 /// How often what waits is counted.
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 
@@ -26,15 +30,23 @@ const COUNT_EVERY: Duration = Duration::from_secs(15);
 /// hold nothing up.
 pub(crate) const FORGOTTEN: i64 = 10_000;
 
-/// The most tries to write down what the database answers and does not take, or what is left when the process stops. After
-/// them the job is done again, once its lease is over, and counted as a possible duplicate.
-const WRITE_TRIES: u32 = 7;
+/// The most tries to write down what the database would refuse for ever, and what it refuses for a reason that may pass.
+/// After them the job is done again, once its lease is over, and counted as a possible duplicate.
+const LASTING_TRIES: u32 = 7;
+const REFUSED_TRIES: u32 = 600;
+
+/// How often it is said that an outcome is still not written.
+const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// How long it waits for what; tests wait less.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     /// Between two tries to write an outcome down, at most.
     write: Duration,
+    /// For the database to take an outcome. With the ten seconds of a call it is less than any lease.
+    answer: Duration,
+    /// When the process stops, until what cannot be written is left.
+    stop: Duration,
     /// After the database was away for so long leases may have run out whose holders know the outcome.
     outage: Duration,
     /// Who knows an outcome has it written down so long after the database is back.
@@ -43,6 +55,8 @@ struct Pace {
 
 const PACE: Pace = Pace {
     write: Duration::from_secs(1),
+    answer: Duration::from_secs(15),
+    stop: Duration::from_secs(15),
     outage: Duration::from_secs(10),
     grace: Duration::from_secs(5),
 };
@@ -110,6 +124,7 @@ impl Scheduler {
             work,
             stopping: Stopping(stopping),
             pace: PACE,
+            outage: Arc::default(),
         };
         let task = tokio::spawn(worker.run(wake));
         Self { stop, task }
@@ -144,6 +159,7 @@ struct Worker<W> {
     work: W,
     stopping: Stopping,
     pace: Pace,
+    outage: Arc<Outage>,
 }
 
 impl<W: Work> Worker<W> {
@@ -153,12 +169,11 @@ impl<W: Work> Worker<W> {
         let mut housekeeping = interval(COUNT_EVERY);
         housekeeping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut look_at, mut gathered_at) = (Instant::now(), Instant::now());
-        let mut outage = Outage::default();
         loop {
             let room = self.work.room(runs.len());
-            if room > 0 && Instant::now() >= outage.not_before(look_at) {
+            if room > 0 && Instant::now() >= self.outage.not_before(look_at) {
                 gathered_at = Instant::now() + GATHER;
-                look_at = Instant::now() + self.look(room, &mut runs, &mut outage).await;
+                look_at = Instant::now() + self.look(room, &mut runs).await;
             }
             let room = self.work.room(runs.len()) > 0;
             tokio::select! {
@@ -170,7 +185,7 @@ impl<W: Work> Worker<W> {
                     look_at = look_at.min(gathered_at);
                 }
                 () = wake.notified() => look_at = look_at.min(gathered_at),
-                () = sleep_until(outage.not_before(look_at)), if room => {}
+                () = sleep_until(self.outage.not_before(look_at)), if room => {}
             }
         }
         while runs.join_next().await.is_some() {}
@@ -181,13 +196,14 @@ impl<W: Work> Worker<W> {
     }
 
     /// Takes what is due and says how long to wait before the next look.
-    async fn look(&self, room: usize, runs: &mut JoinSet<()>, outage: &mut Outage) -> Duration {
+    async fn look(&self, room: usize, runs: &mut JoinSet<()>) -> Duration {
         let limit = i64::try_from(room.min(W::AT_A_TIME)).unwrap_or(i64::MAX);
+        let began = Instant::now();
         let looked = async {
             let due = self.work.next_due().await?;
-            if outage.is_over(self.pace) {
-                // Nothing is taken yet.
-                return Ok(Err(Some(self.pace.grace)));
+            self.outage.answered(self.pace);
+            if self.outage.holds() {
+                return Ok(Err(Some(HELD)));
             }
             match due {
                 Some(Duration::ZERO) => self.work.lease(limit).await.map(Ok),
@@ -195,7 +211,9 @@ impl<W: Work> Worker<W> {
             }
         };
         let looked = looked.await;
-        outage.note(looked.is_err());
+        if looked.is_err() {
+            self.outage.failed(began);
+        }
         match looked {
             // Locked by somebody else, or let go: the row says when it is due next, and is asked again soon.
             Ok(Ok(jobs)) if jobs.is_empty() => LOCKED,
@@ -228,24 +246,46 @@ impl<W: Work> Worker<W> {
     /// Tries for as long as the database is away: what came of a job is known here alone, and whoever took it over would do
     /// it again.
     async fn write_down(&self, job: &W::Job, answer: &W::Answer) -> Option<W::Job> {
-        let (mut pause, mut in_vain, mut level) = (self.pace.write / 16, 0, log::Level::Warn);
+        let (mut pause, mut refused) = (self.pace.write / 16, 0);
+        let (mut waits, mut stops, mut warned) = (None, None, None);
         loop {
-            let stopping = self.stopping.is_set();
-            let error = match self.work.settle(job, answer, !stopping).await {
-                Ok(next) => return next,
-                Err(error) => error,
-            };
-            log::log!(
-                level,
-                "what became of one of the {} is not written yet: {error}",
-                W::NAME
-            );
-            level = log::Level::Debug;
-            if stopping || error.is_lasting() {
-                in_vain += 1;
-                if in_vain >= WRITE_TRIES {
+            let began = Instant::now();
+            if self.stopping.is_set() {
+                let stops = *stops.get_or_insert(began);
+                if began - stops >= self.pace.stop {
                     return None;
                 }
+            }
+            // What would come next may be what another run waits to write down.
+            let keep = stops.is_none() && !self.outage.holds_others(waits.is_some());
+            let settling = self.work.settle(job, answer, keep);
+            let error = match timeout(self.pace.answer, settling).await {
+                Ok(Ok(next)) => {
+                    self.outage.answered(self.pace);
+                    return next;
+                }
+                Ok(Err(error)) => error,
+                Err(_) => DbError::Unreachable("no answer in time".to_owned()),
+            };
+            if warned.is_none_or(|at: Instant| at.elapsed() >= WARN_EVERY) {
+                warned = Some(began);
+                let name = W::NAME;
+                log::warn!("what became of one of the {name} is not written yet: {error}");
+            }
+            if let DbError::Query(_) = error {
+                refused += 1;
+                if refused
+                    >= if error.is_lasting() {
+                        LASTING_TRIES
+                    } else {
+                        REFUSED_TRIES
+                    }
+                {
+                    return None;
+                }
+            } else {
+                self.outage.failed(began);
+                waits.get_or_insert_with(|| Unwritten::new(&self.outage));
             }
             sleep(pause).await;
             pause = (pause * 2).min(self.pace.write);
@@ -259,36 +299,76 @@ impl<W: Work> Worker<W> {
     }
 }
 
-/// How long the database has been away, as far as looks tell, and until when nobody is taken anything over from.
+/// What is known of the database's being away.
 #[derive(Debug, Default)]
 struct Outage {
+    times: Mutex<Times>,
+    /// Outcomes that wait for the database. Nothing is taken meanwhile: it may be what they are of.
+    unwritten: AtomicUsize,
+}
+
+#[derive(Debug, Default)]
+struct Times {
     since: Option<Instant>,
+    /// Until then nobody is taken anything over from.
     rest_until: Option<Instant>,
 }
 
 impl Outage {
-    fn note(&mut self, failed: bool) {
-        if failed {
-            self.since.get_or_insert_with(Instant::now);
-        } else {
-            self.since = None;
+    /// Notes that what began then failed.
+    fn failed(&self, began: Instant) {
+        let mut times = self.times();
+        times.since = Some(times.since.map_or(began, |since| since.min(began)));
+    }
+
+    /// Notes that the database answers. After a long time away those who know what came of their jobs come first, also
+    /// those of other processes.
+    fn answered(&self, pace: Pace) {
+        let mut times = self.times();
+        let since = times.since.take();
+        if since.is_some_and(|since| since.elapsed() >= pace.outage) {
+            times.rest_until = Some(Instant::now() + pace.grace);
         }
     }
 
-    /// Whether a long one ended just now: those who know what came of their jobs come first.
-    fn is_over(&mut self, pace: Pace) -> bool {
-        let over = self
-            .since
-            .is_some_and(|since| since.elapsed() >= pace.outage);
-        if over {
-            self.rest_until = Some(Instant::now() + pace.grace);
-        }
-        over
+    /// Whether nothing is to be taken now.
+    fn holds(&self) -> bool {
+        self.holds_others(false)
+    }
+
+    /// The same for a run that may itself be among those who wait.
+    fn holds_others(&self, waits: bool) -> bool {
+        let rests = self
+            .times()
+            .rest_until
+            .is_some_and(|until| Instant::now() < until);
+        rests || self.unwritten.load(Ordering::SeqCst) > usize::from(waits)
     }
 
     /// When to look, if it was to be at this time.
     fn not_before(&self, look_at: Instant) -> Instant {
-        self.rest_until.map_or(look_at, |until| until.max(look_at))
+        let rest_until = self.times().rest_until;
+        rest_until.map_or(look_at, |until| until.max(look_at))
+    }
+
+    fn times(&self) -> MutexGuard<'_, Times> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An outcome that waits for the database.
+struct Unwritten<'o>(&'o Outage);
+
+impl<'o> Unwritten<'o> {
+    fn new(outage: &'o Outage) -> Self {
+        outage.unwritten.fetch_add(1, Ordering::SeqCst);
+        Self(outage)
+    }
+}
+
+impl Drop for Unwritten<'_> {
+    fn drop(&mut self) {
+        self.0.unwritten.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -10,25 +10,38 @@ use super::*;
 /// Waits of a thousandth of the usual ones.
 const FAST: Pace = Pace {
     write: Duration::from_millis(1),
+    answer: Duration::from_millis(100),
+    stop: Duration::from_millis(15),
     outage: Duration::from_millis(10),
     grace: Duration::from_millis(200),
 };
 
-/// One job, and a database that is away for as many tries as it is told.
+/// Some jobs, and a database that is away for as many tries as it is told.
 #[derive(Clone)]
-struct One(Arc<State>);
+struct Jobs(Arc<State>);
 
 struct State {
-    /// Looks that fail before the job is there.
+    /// Looks that fail before there are any jobs.
     away: AtomicU32,
-    /// Tries to write its outcome that fail, and whether they always would.
+    /// Tries to write an outcome that fail, and how.
     unwritten: AtomicU32,
-    lasts: bool,
-    acted: AtomicU32,
-    events: mpsc::UnboundedSender<(&'static str, Instant)>,
+    how: How,
+    jobs: AtomicU32,
+    events: mpsc::UnboundedSender<Event>,
 }
 
-impl One {
+type Event = (&'static str, Instant);
+
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    Away,
+    /// It never answers.
+    Silent,
+    /// It would refuse it for ever.
+    Lasting,
+}
+
+impl Jobs {
     fn tell(&self, event: &'static str) {
         self.0.events.send((event, Instant::now())).unwrap();
     }
@@ -41,7 +54,7 @@ fn fails(counter: &AtomicU32) -> bool {
         .is_ok()
 }
 
-impl Work for One {
+impl Work for Jobs {
     type Job = ();
     type Answer = ();
     type Line = ();
@@ -50,7 +63,7 @@ impl Work for One {
     const AT_A_TIME: usize = 1;
 
     fn room(&self, busy: usize) -> usize {
-        1_usize.saturating_sub(busy)
+        2_usize.saturating_sub(busy)
     }
 
     async fn next_due(&self) -> Result<Option<Duration>, DbError> {
@@ -58,32 +71,32 @@ impl Work for One {
             self.tell("away");
             return Err(DbError::Busy);
         }
-        let done = self.0.acted.load(Ordering::SeqCst) > 0;
-        Ok(Some(Duration::ZERO).filter(|_| !done))
+        let left = self.0.jobs.load(Ordering::SeqCst) > 0;
+        Ok(left.then_some(Duration::ZERO))
     }
 
     async fn lease(&self, _: i64) -> Result<Vec<()>, DbError> {
+        self.0.jobs.fetch_sub(1, Ordering::SeqCst);
         self.tell("leased");
         Ok(vec![()])
     }
 
-    async fn act(&self, (): &mut (), (): &(), _: &Stopping) {
-        self.0.acted.fetch_add(1, Ordering::SeqCst);
-    }
+    async fn act(&self, (): &mut (), (): &(), _: &Stopping) {}
 
     async fn settle(&self, (): &(), (): &(), _: bool) -> Result<Option<()>, DbError> {
-        if fails(&self.0.unwritten) {
-            self.tell("not written");
-            return Err(match self.0.lasts {
-                true => {
-                    let cause = Box::new(std::io::Error::other("unlucky"));
-                    DbError::from(Error::SerializationError(cause))
-                }
-                false => DbError::Unreachable("away".to_owned()),
-            });
+        if !fails(&self.0.unwritten) {
+            self.tell("written");
+            return Ok(None);
         }
-        self.tell("written");
-        Ok(None)
+        self.tell("not written");
+        match self.0.how {
+            How::Away => Err(DbError::Unreachable("away".to_owned())),
+            How::Silent => std::future::pending().await,
+            How::Lasting => {
+                let cause = Box::new(std::io::Error::other("unlucky"));
+                Err(DbError::from(Error::SerializationError(cause)))
+            }
+        }
     }
 
     async fn keep_house(&self) -> Result<(), DbError> {
@@ -91,79 +104,99 @@ impl Work for One {
     }
 }
 
-/// A worker at it, and what it does.
-fn work(
-    away: u32,
-    unwritten: u32,
-    lasts: bool,
-) -> (
-    watch::Sender<bool>,
-    JoinHandle<()>,
-    mpsc::UnboundedReceiver<(&'static str, Instant)>,
-) {
-    let (events, told) = mpsc::unbounded_channel();
-    let state = State {
-        away: away.into(),
-        unwritten: unwritten.into(),
-        lasts,
-        acted: 0.into(),
-        events,
-    };
-    let (stop, stopping) = watch::channel(false);
-    let worker = Worker {
-        work: One(Arc::new(state)),
-        stopping: Stopping(stopping),
-        pace: FAST,
-    };
-    let task = tokio::spawn(worker.run(Arc::new(Notify::new())));
-    (stop, task, told)
+/// A worker at two jobs, and what it does.
+struct Stage {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+    told: mpsc::UnboundedReceiver<Event>,
 }
 
-/// Everything up to and with this event.
-async fn until(
-    last: &str,
-    told: &mut mpsc::UnboundedReceiver<(&'static str, Instant)>,
-) -> Vec<(&'static str, Instant)> {
+impl Stage {
+    fn set(away: u32, unwritten: u32, how: How) -> Self {
+        let (events, told) = mpsc::unbounded_channel();
+        let state = State {
+            away: away.into(),
+            unwritten: unwritten.into(),
+            how,
+            jobs: 2.into(),
+            events,
+        };
+        let (stop, stopping) = watch::channel(false);
+        let worker = Worker {
+            work: Jobs(Arc::new(state)),
+            stopping: Stopping(stopping),
+            pace: FAST,
+            outage: Arc::default(),
+        };
+        let task = tokio::spawn(worker.run(Arc::new(Notify::new())));
+        Self { stop, task, told }
+    }
+
+    /// Everything up to and with this event.
+    async fn until(&mut self, last: &str) -> Vec<Event> {
+        let mut seen = Vec::new();
+        loop {
+            let event = timeout(Duration::from_secs(20), self.told.recv()).await;
+            let event = event.unwrap().unwrap();
+            seen.push(event);
+            if event.0 == last {
+                return seen;
+            }
+        }
+    }
+}
+
+fn count(seen: &[Event], what: &str) -> usize {
+    seen.iter().filter(|(event, _)| *event == what).count()
+}
+
+#[tokio::test]
+async fn an_outcome_is_written_down_however_long_the_database_is_away_and_nothing_taken_before() {
+    let mut stage = Stage::set(0, 200, How::Away);
+    let seen = stage.until("written").await;
+    assert_eq!(
+        (count(&seen, "leased"), count(&seen, "not written")),
+        (1, 200)
+    );
+    stage.until("leased").await;
+}
+
+#[tokio::test]
+async fn a_database_that_says_nothing_is_asked_again() {
+    let mut stage = Stage::set(0, 2, How::Silent);
+    let mut seen = stage.until("written").await;
+    seen.extend(stage.until("written").await);
+    assert_eq!(count(&seen, "not written"), 2);
+}
+
+#[tokio::test]
+async fn what_the_database_never_takes_is_given_up() {
+    let mut stage = Stage::set(0, u32::MAX, How::Lasting);
+    let tries = usize::try_from(2 * LASTING_TRIES).unwrap();
     let mut seen = Vec::new();
-    loop {
-        let event = told.recv().await.unwrap();
-        seen.push(event);
-        if event.0 == last {
-            return seen;
-        }
+    while count(&seen, "not written") < tries {
+        seen.extend(stage.until("not written").await);
     }
+    stage.stop.send(true).unwrap();
+    stage.task.await.unwrap();
+    assert_eq!(count(&seen, "leased"), 2);
+    assert_eq!(stage.told.recv().await, None);
 }
 
 #[tokio::test]
-async fn an_outcome_is_written_down_however_long_the_database_is_away() {
-    let (_stop, _task, mut told) = work(0, 200, false);
-    let seen = until("written", &mut told).await;
-    let count = |what: &str| seen.iter().filter(|(event, _)| *event == what).count();
-    assert_eq!((count("leased"), count("not written")), (1, 200));
-}
-
-#[tokio::test]
-async fn what_the_database_never_takes_is_given_up_and_so_is_what_is_left_at_the_end() {
-    for lasts in [true, false] {
-        let (stop, task, mut told) = work(0, u32::MAX, lasts);
-        until("not written", &mut told).await;
-        stop.send(true).unwrap();
-        task.await.unwrap();
-        drop(stop);
-        let mut tries = 1;
-        while let Some((event, _)) = told.recv().await {
-            assert_eq!(event, "not written");
-            tries += 1;
-        }
-        assert!(tries >= WRITE_TRIES, "{tries} tries");
-    }
+async fn what_cannot_be_written_is_left_when_the_process_stops() {
+    let mut stage = Stage::set(0, u32::MAX, How::Away);
+    stage.until("not written").await;
+    stage.stop.send(true).unwrap();
+    let stopped = timeout(Duration::from_secs(20), stage.task).await;
+    stopped.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn after_a_long_outage_nothing_is_taken_before_those_who_know_an_outcome_have_written_it() {
     // A look that fails is a second before the next.
-    let (_stop, _task, mut told) = work(2, 0, false);
-    let seen = until("leased", &mut told).await;
+    let mut stage = Stage::set(2, 0, How::Away);
+    let seen = stage.until("leased").await;
     let [.., (away, last), (leased, at)] = seen.as_slice() else {
         panic!("{seen:?}");
     };

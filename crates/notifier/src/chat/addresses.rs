@@ -12,22 +12,34 @@ use service_kit::Clock;
 /// The most addresses that are remembered while they are not waited for.
 const REMEMBERED: usize = 10_000;
 
+/// The longest that all who share an address are kept from it by one answer: whatever waits is given up by then.
+const LONGEST: TimeDelta = TimeDelta::days(3);
+
 /// What this process has sent where. Cheap to clone. Another process does not know of it: it hears from the chat itself when
 /// it is too much.
 #[derive(Clone)]
 pub(crate) struct Addresses {
     clock: Clock,
     /// Between two messages to one address.
-    interval: Duration,
+    interval: TimeDelta,
     /// Addresses are secrets: they are known by their hashes, under a key of this run.
     keys: RandomState,
-    turns: Arc<Mutex<HashMap<u64, Turns>>>,
+    known: Arc<Mutex<Known>>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    turns: HashMap<u64, Turns>,
+    /// So many are looked through for those that nobody waits for.
+    full: usize,
 }
 
 /// The turns at one address.
 #[derive(Debug, Default)]
 struct Turns {
-    /// The first that nobody has.
+    /// When it was last called.
+    last: Option<NaiveDateTime>,
+    /// The first turn that nobody has.
     next: NaiveDateTime,
     /// The chat wants nothing before.
     closed_until: NaiveDateTime,
@@ -39,52 +51,51 @@ impl Addresses {
     pub(crate) fn new(clock: Clock, interval: Duration) -> Self {
         Self {
             clock,
-            interval,
+            interval: TimeDelta::from_std(interval).unwrap_or(LONGEST),
             keys: RandomState::new(),
-            turns: Arc::default(),
+            known: Arc::default(),
         }
     }
 
-    /// Takes the project's turn, or says how long it is to wait for one, which is then kept for it.
+    /// Takes the project's turn, or says when it is, which is then kept for it.
     pub(super) fn enter(
         &self,
         destination: &ChatDestination,
         project_id: i64,
-    ) -> Result<(), Duration> {
+    ) -> Result<(), NaiveDateTime> {
         let now = self.clock.now_naive();
-        let interval = TimeDelta::from_std(self.interval).unwrap_or(TimeDelta::MAX);
         self.with(destination, now, |turns| {
-            if turns.closed_until > now {
-                turns.promised.remove(&project_id);
-                return Err(turns.closed_until);
+            let earliest = turns.last.map(|last| last + self.interval);
+            let earliest = earliest.unwrap_or(now).max(turns.closed_until);
+            let promised = turns.promised.remove(&project_id);
+            // Whoever comes late for a turn that was promised still leaves the others their distance.
+            let turn = promised.unwrap_or(turns.next.max(now)).max(earliest);
+            if promised.is_none() {
+                turns.next = turn + self.interval;
             }
-            match turns.promised.remove(&project_id) {
-                Some(turn) if turn <= now => Ok(()),
-                Some(turn) => {
-                    turns.promised.insert(project_id, turn);
-                    Err(turn)
-                }
-                None => {
-                    let turn = turns.next.max(now);
-                    turns.next = turn.checked_add_signed(interval).unwrap_or(turn);
-                    if turn <= now {
-                        return Ok(());
-                    }
-                    turns.promised.insert(project_id, turn);
-                    Err(turn)
-                }
+            if turn <= now {
+                turns.last = Some(now);
+                return Ok(());
             }
+            turns.promised.insert(project_id, turn);
+            Err(turn)
         })
-        .map_err(|until| (until - now).to_std().unwrap_or_default())
     }
 
-    /// Has nobody call an address for so long.
+    /// Has nobody call an address for so long. Those who wait keep their order.
     pub(super) fn close(&self, destination: &ChatDestination, wait: Duration) {
         let now = self.clock.now_naive();
-        let wait = TimeDelta::from_std(wait).unwrap_or(TimeDelta::MAX);
-        let until = now.checked_add_signed(wait).unwrap_or(NaiveDateTime::MAX);
+        let until = now + TimeDelta::from_std(wait).unwrap_or(LONGEST).min(LONGEST);
         self.with(destination, now, |turns| {
-            turns.closed_until = turns.closed_until.max(until);
+            let longer = until - turns.closed_until.max(now);
+            if longer <= TimeDelta::zero() {
+                return;
+            }
+            turns.closed_until = until;
+            turns.next = turns.next.max(now) + longer;
+            for turn in turns.promised.values_mut() {
+                *turn += longer;
+            }
         });
     }
 
@@ -96,17 +107,21 @@ impl Addresses {
     ) -> T {
         let key = match &destination.address {
             ChatAddress::Hook { webhook_url } => self.keys.hash_one(webhook_url),
+            // Servers count by user: another one's token is another address.
             ChatAddress::Room {
                 homeserver_url,
                 room_id,
-                ..
-            } => self.keys.hash_one((homeserver_url, room_id)),
+                access_token,
+            } => self.keys.hash_one((homeserver_url, room_id, access_token)),
         };
-        let mut all = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= REMEMBERED {
-            all.retain(|_, turns| turns.next > now || turns.closed_until > now);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.turns.len() >= known.full.max(REMEMBERED) {
+            known
+                .turns
+                .retain(|_, turns| turns.next > now || turns.closed_until > now);
+            known.full = known.turns.len() * 2;
         }
-        let turns = all.entry(key).or_default();
+        let turns = known.turns.entry(key).or_default();
         // A project whose hook went away does not come for its turn.
         turns
             .promised
@@ -139,6 +154,10 @@ mod tests {
         }
     }
 
+    fn after(seconds: i64) -> Result<(), NaiveDateTime> {
+        Err(DateTime::UNIX_EPOCH.naive_utc() + TimeDelta::seconds(seconds))
+    }
+
     fn addresses() -> (Addresses, ManualClock) {
         let (clock, hands) = Clock::manual(DateTime::UNIX_EPOCH);
         (Addresses::new(clock, SECOND), hands)
@@ -149,33 +168,70 @@ mod tests {
         let (addresses, clock) = addresses();
         let (shared, other) = (hook("shared"), hook("other"));
         assert_eq!(addresses.enter(&shared, 1), Ok(()));
-        assert_eq!(addresses.enter(&shared, 2), Err(SECOND));
-        assert_eq!(addresses.enter(&shared, 3), Err(SECOND * 2));
+        assert_eq!(addresses.enter(&shared, 2), after(1));
+        assert_eq!(addresses.enter(&shared, 3), after(2));
         // Whoever asks again has not lost its place, and has not got another.
-        assert_eq!(addresses.enter(&shared, 2), Err(SECOND));
+        assert_eq!(addresses.enter(&shared, 2), after(1));
         assert_eq!(addresses.enter(&other, 2), Ok(()));
         clock.advance(TimeDelta::seconds(1));
-        assert_eq!(addresses.enter(&shared, 3), Err(SECOND));
+        assert_eq!(addresses.enter(&shared, 3), after(2));
         assert_eq!(addresses.enter(&shared, 2), Ok(()));
-        assert_eq!(addresses.enter(&shared, 1), Err(SECOND * 2));
+        assert_eq!(addresses.enter(&shared, 1), after(3));
         clock.advance(TimeDelta::seconds(1));
         assert_eq!(addresses.enter(&shared, 3), Ok(()));
     }
 
     #[test]
-    fn what_a_chat_asks_of_one_project_all_hear() {
+    fn who_comes_late_for_a_turn_keeps_its_distance_and_who_does_not_come_at_all_loses_it() {
         let (addresses, clock) = addresses();
         let shared = hook("shared");
         assert_eq!(addresses.enter(&shared, 1), Ok(()));
+        for (project, turn) in [(2, 1), (3, 2), (4, 3)] {
+            assert_eq!(addresses.enter(&shared, project), after(turn));
+        }
+        clock.advance(TimeDelta::seconds(5));
+        assert_eq!(addresses.enter(&shared, 2), Ok(()));
+        assert_eq!(addresses.enter(&shared, 3), after(6));
+        clock.advance(TimeDelta::seconds(1));
+        assert_eq!(addresses.enter(&shared, 3), Ok(()));
+        clock.advance(TimeDelta::minutes(2));
+        assert_eq!(addresses.enter(&shared, 1), Ok(()));
+        assert_eq!(addresses.enter(&shared, 4), after(5 + 1 + 120 + 1));
+    }
+
+    #[test]
+    fn what_a_chat_asks_of_one_project_all_hear_in_their_order() {
+        let (addresses, clock) = addresses();
+        let shared = hook("shared");
+        assert_eq!(addresses.enter(&shared, 1), Ok(()));
+        assert_eq!(addresses.enter(&shared, 2), after(1));
+        assert_eq!(addresses.enter(&shared, 3), after(2));
         addresses.close(&shared, SECOND * 60);
         addresses.close(&shared, SECOND);
-        assert_eq!(addresses.enter(&shared, 2), Err(SECOND * 60));
-        assert_eq!(addresses.enter(&shared, 1), Err(SECOND * 60));
-        clock.advance(TimeDelta::seconds(60));
+        assert_eq!(addresses.enter(&shared, 3), after(62));
+        assert_eq!(addresses.enter(&shared, 2), after(61));
+        assert_eq!(addresses.enter(&shared, 1), after(63));
+        clock.advance(TimeDelta::seconds(61));
         assert_eq!(addresses.enter(&shared, 2), Ok(()));
-        assert_eq!(addresses.enter(&shared, 1), Err(SECOND));
         addresses.close(&shared, Duration::MAX);
-        assert!(addresses.enter(&shared, 1).is_err());
+        let days = 3 * 24 * 3_600;
+        assert_eq!(addresses.enter(&shared, 3), after(62 + days));
+    }
+
+    #[test]
+    fn a_room_is_an_address_of_each_who_posts_there() {
+        let (addresses, _clock) = addresses();
+        let room = |token: &str| ChatDestination {
+            provider: "matrix".to_owned(),
+            address: ChatAddress::Room {
+                homeserver_url: "https://matrix.example".to_owned(),
+                room_id: "!a:matrix.example".to_owned(),
+                access_token: token.to_owned(),
+            },
+        };
+        assert_eq!(addresses.enter(&room("one"), 1), Ok(()));
+        assert_eq!(addresses.enter(&room("one"), 2), after(1));
+        assert_eq!(addresses.enter(&room("other"), 3), Ok(()));
     }
 
     #[test]
@@ -186,8 +242,8 @@ mod tests {
             assert_eq!(addresses.enter(&hook(&n.to_string()), 1), Ok(()));
             clock.advance(TimeDelta::milliseconds(200));
         }
-        let known = addresses.turns.lock().map(|turns| turns.len());
+        let known = addresses.known.lock().map(|known| known.turns.len());
         assert!(known.is_ok_and(|known| known < REMEMBERED));
-        assert!(addresses.enter(&hook("closed"), 2).is_err());
+        assert_eq!(addresses.enter(&hook("closed"), 2), after(3_600));
     }
 }

@@ -259,8 +259,8 @@ impl<'a> Composition<'a> {
 pub(super) enum Answer {
     /// The chat took it.
     Delivered,
-    /// It was not called: others come first there, or it asked them to wait for so long.
-    NotYet(std::time::Duration),
+    /// It was not called: others come first there, or were asked to wait. Then is the project's turn.
+    NotYet(NaiveDateTime),
     /// Later, perhaps.
     Later {
         /// A sentence without the address.

@@ -266,8 +266,13 @@ impl Moves<'_> {
                 continue;
             };
             ours.insert(hook.project_id);
-            let wait = self.take_answer(hook, &outcome.job, &outcome.answer)?;
-            hook.free_at = hook.free_at.max(at + wait.max(interval));
+            hook.free_at = match &outcome.answer {
+                Answer::NotYet(turn) if hook.revision == outcome.job.revision => *turn,
+                answer => {
+                    let wait = self.take_answer(hook, &outcome.job, answer)?;
+                    hook.free_at.max(at + wait.max(interval))
+                }
+            };
             if outcome.keep {
                 kept.insert(hook.project_id);
             }
@@ -312,7 +317,7 @@ impl Moves<'_> {
                 destination.failures = 0;
                 Ok(Duration::ZERO)
             }
-            Answer::NotYet(wait) if same_hook => Ok((*wait).min(LONGEST_WAIT)),
+            // Nobody called it; whatever stands in its place may be called at once.
             Answer::NotYet(_) => Ok(Duration::ZERO),
             Answer::Refused(reason) if rows.len() > 1 => {
                 // One of them may be what the chat does not take; the others are to be told all the same.

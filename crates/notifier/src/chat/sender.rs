@@ -46,8 +46,8 @@ impl Sender {
         let Some(call) = call else {
             return not_now("this version of the notifier does not know the chat".to_owned());
         };
-        if let Err(wait) = self.addresses.enter(&destination, job.project_id) {
-            return Answer::NotYet(wait);
+        if let Err(turn) = self.addresses.enter(&destination, job.project_id) {
+            return Answer::NotYet(turn);
         }
         let answered = self.make(&call).await;
         if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {

@@ -186,8 +186,9 @@ impl Ledger {
             };
             let mut moves = Moves { db, tally, now };
             let wait = moves.conclude(&mut webhook, &job, &answer)?;
-            if webhook.lease_owner.as_deref() != Some(&*owner) {
-                // Ours no longer: whoever has it decides what comes next.
+            let ours = webhook.lease_owner.as_deref() == Some(&*owner);
+            if !ours || webhook.due_at != Some(job.held_until) {
+                // This run's no longer: whoever has it decides what comes next.
                 return Ok(None);
             }
             webhook.free_at = webhook.free_at.max(now.naive_utc() + wait);

@@ -18,6 +18,8 @@ pub(super) struct WebhookRow {
     pub(super) failing_since: Option<NaiveDateTime>,
     pub(super) free_at: NaiveDateTime,
     pub(super) lease_owner: Option<String>,
+    /// When to look; the end of the lease while somebody holds it.
+    pub(super) due_at: Option<NaiveDateTime>,
 }
 
 impl WebhookRow {
@@ -88,6 +90,8 @@ pub(super) struct Job {
     pub(super) revision: i64,
     pub(super) sealed: String,
     pub(super) call: CallRow,
+    /// The end of the lease under which it is made. Who holds the webhook now, and was given it later, has another.
+    pub(super) held_until: NaiveDateTime,
 }
 
 /// What the receiver had to say.

@@ -82,6 +82,7 @@ impl Moves<'_> {
             revision: webhook.revision,
             sealed: sealed.to_owned(),
             call,
+            held_until: at + LEASE,
         }))
     }
 

@@ -97,7 +97,8 @@ async fn consume(
     let mut window = Window::default();
     // Until when another batch follows a large one at once.
     let mut dense_until = None;
-    loop {
+    let mut ended = false;
+    while !ended {
         tokio::select! {
             biased;
             _ = stopping.changed() => break,
@@ -116,13 +117,13 @@ async fn consume(
             delivery = consumer.next(), if work.len() < flow.concurrency => match delivery {
                 Some(Ok(raw)) => {
                     let mut raws = vec![raw];
-                    there_are(&mut raws, &mut consumer, flow.batch)?;
+                    ended = there_are(&mut raws, &mut consumer, flow.batch)?;
                     let dense = dense_until.take().is_some_and(|until| Instant::now() < until);
-                    if dense && raws.len() < flow.batch {
+                    if dense && !ended && raws.len() < flow.batch {
                         let filled = fill(&mut raws, &mut consumer, flow.batch);
                         tokio::select! {
                             _ = stopping.changed() => break,
-                            filled = timeout(GATHER, filled) => filled.unwrap_or(Ok(()))?,
+                            filled = timeout(GATHER, filled) => ended = filled.unwrap_or(Ok(false))?,
                         }
                     }
                     let batch = Batch {
@@ -133,9 +134,14 @@ async fn consume(
                     work.spawn(batch.handle(handler.clone(), stopping.clone()));
                 }
                 Some(Err(error)) => return Err(error.to_string()),
-                None => return Err("cancelled by the broker".to_owned()),
+                None => ended = true,
             },
         }
+    }
+    if ended {
+        // What is in hand nobody sends again.
+        while work.join_next().await.is_some() {}
+        return Err("cancelled by the broker".to_owned());
     }
     // What the broker has sent ahead goes back to the queue when the channel closes.
     let ending = async {
@@ -185,22 +191,24 @@ async fn open(
     opening.await.map_err(|error| error.to_string())
 }
 
-/// Adds the deliveries that have come already.
-fn there_are(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Result<(), String> {
-    fill(raws, consumer, most).now_or_never().unwrap_or(Ok(()))
+/// Adds the deliveries that have come already; see [`fill`].
+fn there_are(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Result<bool, String> {
+    fill(raws, consumer, most)
+        .now_or_never()
+        .unwrap_or(Ok(false))
 }
 
-/// Adds deliveries until there are so many.
-async fn fill(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Result<(), String> {
+/// Adds deliveries until there are so many, and says whether the consumer's end came before, of which the client tells
+/// once.
+async fn fill(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Result<bool, String> {
     while raws.len() < most {
         match consumer.next().await {
             Some(Ok(raw)) => raws.push(raw),
             Some(Err(error)) => return Err(error.to_string()),
-            // The consumer's end is told again.
-            None => break,
+            None => return Ok(true),
         }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// Batches in the handler, in the order in which they came: one acknowledgement speaks for all that came before.

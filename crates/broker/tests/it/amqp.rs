@@ -9,7 +9,7 @@ use test_kit::{TestBroker, wait_until};
 use tokio::time::Instant;
 
 use crate::proxy::Proxy;
-use crate::{PATIENCE, connected, message, next, on_rabbitmq, telling, told};
+use crate::{PATIENCE, connected, delete_queue, message, next, on_rabbitmq, telling, told};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_message_of_a_batch_gets_its_own_outcome() {
@@ -192,6 +192,73 @@ async fn publisher_and_consumer_come_back_after_their_connections_were_cut() {
         assert!(broker.consumers(Queue::WorksessionFeedback).await.is_err());
         proxy.cut(true);
     }
+    consumer.stop().await;
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_consumer_whose_queue_is_deleted_has_it_declared_anew_and_goes_on() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let broker = connected(&kit).await;
+    let (handler, mut seen) = telling(|_| Verdict::Ack);
+    let options = ConsumeOptions::default();
+    let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
+    let publisher = broker.publisher();
+    let before = told();
+    assert_eq!(publisher.publish(before.clone()).await, Outcome::Confirmed);
+    assert_eq!(next(&mut seen).await.id, before.id);
+    delete_queue(&kit, "worksession.feedback").await;
+    let after = told();
+    // It comes back until the queue is there again.
+    wait_until("a queue to take it", PATIENCE, async || {
+        (publisher.publish(after.clone()).await == Outcome::Confirmed).then_some(())
+    })
+    .await;
+    assert_eq!(next(&mut seen).await.id, after.id);
+    consumer.stop().await;
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_consumer_of_batches_goes_on_when_its_queue_is_deleted_behind_what_it_was_sent() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let broker = connected(&kit).await;
+    let (taken, mut batches) = tokio::sync::mpsc::unbounded_channel();
+    let release = Arc::new(tokio::sync::Semaphore::new(0));
+    let released = Arc::clone(&release);
+    let options = BatchOptions::default();
+    let consumer = broker.consume_batches(Queue::WorksessionFeedback, options, move |batch| {
+        for delivery in &batch {
+            taken.send(delivery.id).unwrap();
+        }
+        let released = Arc::clone(&released);
+        async move {
+            // Closed: every batch from then on is over at once.
+            let _ = released.acquire().await;
+            batch.iter().map(|_| Verdict::Ack).collect()
+        }
+    });
+    let publisher = broker.publisher();
+    for _ in 0..4 {
+        assert_eq!(publisher.publish(told()).await, Outcome::Confirmed);
+    }
+    batches.recv().await.unwrap();
+    delete_queue(&kit, "worksession.feedback").await;
+    // Until the client has heard of it, which it tells nobody.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    release.close();
+    let after = told();
+    wait_until("a queue to take it", PATIENCE, async || {
+        (publisher.publish(after.clone()).await == Outcome::Confirmed).then_some(())
+    })
+    .await;
+    while batches.recv().await.unwrap() != after.id {}
     consumer.stop().await;
     broker.close().await;
 }

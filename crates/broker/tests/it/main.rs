@@ -12,6 +12,7 @@ mod held;
 mod memory;
 mod parked;
 mod proxy;
+mod refused;
 mod relay;
 mod topology;
 
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use broker::{Broker, BrokerState, BrokerUrl, Delivery, Message, Verdict};
 use event_types::Exchange;
+use lapin::options::QueueDeleteOptions;
 use test_kit::{TestBackend, TestBroker, wait_until};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -52,6 +54,16 @@ async fn connected(kit: &TestBroker) -> Broker {
 /// RabbitMQ runs are only those on the servers.
 fn on_rabbitmq() -> bool {
     TestBackend::current() == TestBackend::Postgres
+}
+
+/// Deletes a queue, named without the prefix, with all that waits in it.
+async fn delete_queue(kit: &TestBroker, queue: &str) {
+    let connection = kit.connect().await;
+    let channel = connection.create_channel().await.unwrap();
+    let name = format!("{}{queue}", kit.prefix()).into();
+    let deleted = channel.queue_delete(name, QueueDeleteOptions::default());
+    deleted.await.unwrap();
+    connection.close(200, "done".into()).await.unwrap();
 }
 
 type Answering = std::pin::Pin<Box<dyn Future<Output = Verdict> + Send>>;

@@ -6,7 +6,7 @@ use event_types::Exchange;
 use test_kit::{TestBroker, wait_until};
 use uuid::Uuid;
 
-use crate::{PATIENCE, connected, next, on_rabbitmq, telling, told};
+use crate::{PATIENCE, connected, delete_queue, next, on_rabbitmq, telling, told};
 
 /// Parks what is published while `mended` is false.
 fn consume(
@@ -135,11 +135,8 @@ async fn what_belongs_to_a_queue_that_is_gone_or_to_none_stays_parked() {
     let queue = opened(&kit).await;
     parked(&queue, 1).await;
     consumer.stop().await;
+    delete_queue(&kit, "worksession.feedback").await;
     let connection = kit.connect().await;
-    let channel = connection.create_channel().await.unwrap();
-    let name = format!("{}worksession.feedback", kit.prefix());
-    let options = lapin::options::QueueDeleteOptions::default();
-    channel.queue_delete(name.into(), options).await.unwrap();
     // By hand, from nowhere, without an id.
     kit.post(&connection, "work.parked", [(None, b"?".to_vec())])
         .await;

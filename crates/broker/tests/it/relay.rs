@@ -16,7 +16,7 @@ use crate::proxy::{Mood, Proxy};
 use crate::{PATIENCE, connected, on_rabbitmq};
 
 /// A clock that runs, from a fixed start.
-fn clock() -> impl Fn() -> NaiveDateTime + Send + Sync + Clone {
+pub(crate) fn clock() -> impl Fn() -> NaiveDateTime + Send + Sync + Clone {
     let (start, since) = (
         DateTime::UNIX_EPOCH.naive_utc() + TimeDelta::days(20_000),
         Instant::now(),
@@ -24,7 +24,7 @@ fn clock() -> impl Fn() -> NaiveDateTime + Send + Sync + Clone {
     move || start + since.elapsed()
 }
 
-fn outbox_of(db: &TestDb) -> Pool {
+pub(crate) fn outbox_of(db: &TestDb) -> Pool {
     let pool = db.pool(4);
     let tables = include_str!("../../../db-kit/sql/sqlite.sql");
     pool.read_blocking::<_, DbError>(|db| Ok(db.batch_execute(tables)?))
@@ -32,7 +32,12 @@ fn outbox_of(db: &TestDb) -> Pool {
     pool
 }
 
-async fn put(pool: &Pool, routing_key: &'static str, rows: usize, now: NaiveDateTime) -> Vec<Uuid> {
+pub(crate) async fn put(
+    pool: &Pool,
+    routing_key: &'static str,
+    rows: usize,
+    now: NaiveDateTime,
+) -> Vec<Uuid> {
     let ids: Vec<Uuid> = (0..rows).map(|_| Uuid::now_v7()).collect();
     put_these(pool, routing_key, &ids, now).await;
     ids
@@ -57,20 +62,20 @@ async fn put_these(pool: &Pool, routing_key: &'static str, ids: &[Uuid], now: Na
     .unwrap();
 }
 
-async fn stats(pool: &Pool) -> OutboxStats {
+pub(crate) async fn stats(pool: &Pool) -> OutboxStats {
     pool.read::<_, DbError, _>(|db| Ok(outbox::stats(db)?))
         .await
         .unwrap()
 }
 
-async fn emptied(pool: &Pool) {
+pub(crate) async fn emptied(pool: &Pool) {
     wait_until("the outbox to be empty", PATIENCE, async || {
         (stats(pool).await.pending == 0).then_some(())
     })
     .await;
 }
 
-fn relay(
+pub(crate) fn relay(
     pool: &Pool,
     broker: &Broker,
     now: impl Fn() -> NaiveDateTime + Send + Sync + 'static,
@@ -86,7 +91,7 @@ fn relay(
     )
 }
 
-fn figure(registry: &Registry, name: &str) -> u64 {
+pub(crate) fn figure(registry: &Registry, name: &str) -> u64 {
     let family = registry
         .gather()
         .into_iter()

@@ -10,9 +10,9 @@ use test_kit::{TestBroker, wait_until};
 
 use crate::{PATIENCE, connected, message, on_rabbitmq, told};
 
-/// What somebody else has put where the product's queues and exchanges are to be.
-enum Obstacle {
-    /// A queue with these arguments.
+/// What a program without the product's rules declares under one of its names.
+enum Declared {
+    /// A durable queue with these arguments.
     Queue(&'static str, Vec<(&'static str, AMQPValue)>),
     Exchange(&'static str, ExchangeKind),
 }
@@ -35,20 +35,20 @@ async fn what_stands_in_the_way_is_named_with_what_to_do_until_it_is_gone() {
     };
     let cases = [
         (
-            Obstacle::Queue("work.parked", limited(20)),
+            Declared::Queue("work.parked", limited(20)),
             "the queue PREFIXwork.parked exists with x-delivery-limit 20, and 1000000 is needed",
         ),
         (
-            Obstacle::Queue("notify.mail", vec![]),
+            Declared::Queue("notify.mail", vec![]),
             // Which of several differences is named, and whether its whole value, is the broker's affair.
             "the queue PREFIXnotify.mail exists with ",
         ),
         (
-            Obstacle::Queue("notify.chat", limited(10)),
+            Declared::Queue("notify.chat", limited(10)),
             "the queue PREFIXnotify.chat exists with ",
         ),
         (
-            Obstacle::Exchange("work.events", ExchangeKind::Direct),
+            Declared::Exchange("work.events", ExchangeKind::Direct),
             "the exchange PREFIXwork.events exists with type direct, and topic is needed",
         ),
     ];
@@ -90,6 +90,58 @@ async fn what_stands_in_the_way_is_named_with_what_to_do_until_it_is_gone() {
         assert_eq!(broker.report(), "disconnected");
         connection.close(200, "done".into()).await.unwrap();
     }
+}
+
+/// What was declared is equivalent to what is declared here, or RabbitMQ answers 406, which `put` does not survive.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_queue_and_exchange_is_declared_with_exactly_these_properties() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let kit = TestBroker::fresh();
+    let broker = connected(&kit).await;
+    let connection = kit.connect().await;
+    let channel = connection.create_channel().await.unwrap();
+    for (exchange, kind) in [
+        ("work.events", ExchangeKind::Topic),
+        ("work.private", ExchangeKind::Direct),
+        ("work.dlx", ExchangeKind::Fanout),
+    ] {
+        put(&channel, kit.prefix(), &Declared::Exchange(exchange, kind)).await;
+    }
+    let consumed = [
+        "notify.chat",
+        "notify.mail",
+        "notify.webhooks",
+        "worksession.identity",
+        "worksession.feedback",
+        "worksession.webhooks",
+    ];
+    let queues = consumed.map(|queue| {
+        let arguments = vec![
+            ("x-queue-type", text("quorum")),
+            ("x-delivery-limit", AMQPValue::LongLongInt(10)),
+            (
+                "x-dead-letter-exchange",
+                text(&format!("{}work.dlx", kit.prefix())),
+            ),
+            ("x-dead-letter-strategy", text("at-least-once")),
+            ("x-overflow", text("reject-publish")),
+        ];
+        (queue, arguments)
+    });
+    let parked = vec![
+        ("x-queue-type", text("quorum")),
+        ("x-delivery-limit", AMQPValue::LongLongInt(1_000_000)),
+        ("x-overflow", text("reject-publish")),
+    ];
+    for (queue, arguments) in queues.into_iter().chain([("work.parked", parked)]) {
+        // Declaring it here would make one that is missing.
+        assert_eq!(kit.waiting(&connection, queue).await, 0);
+        put(&channel, kit.prefix(), &Declared::Queue(queue, arguments)).await;
+    }
+    connection.close(200, "done".into()).await.unwrap();
+    broker.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -149,9 +201,9 @@ async fn what_an_older_version_bound_takes_everything_still_and_each_once() {
     connection.close(200, "done".into()).await.unwrap();
 }
 
-async fn put(channel: &Channel, prefix: &str, obstacle: &Obstacle) {
+async fn put(channel: &Channel, prefix: &str, obstacle: &Declared) {
     match obstacle {
-        Obstacle::Queue(name, arguments) => {
+        Declared::Queue(name, arguments) => {
             let mut table = FieldTable::default();
             for (key, value) in arguments {
                 table.insert((*key).into(), value.clone());
@@ -160,7 +212,7 @@ async fn put(channel: &Channel, prefix: &str, obstacle: &Obstacle) {
             let options = QueueDeclareOptions::durable();
             channel.queue_declare(name, options, table).await.unwrap();
         }
-        Obstacle::Exchange(name, kind) => {
+        Declared::Exchange(name, kind) => {
             let options = ExchangeDeclareOptions {
                 durable: true,
                 ..ExchangeDeclareOptions::default()
@@ -172,14 +224,14 @@ async fn put(channel: &Channel, prefix: &str, obstacle: &Obstacle) {
     }
 }
 
-async fn remove(channel: &Channel, prefix: &str, obstacle: &Obstacle) {
+async fn remove(channel: &Channel, prefix: &str, obstacle: &Declared) {
     match obstacle {
-        Obstacle::Queue(name, _) => {
+        Declared::Queue(name, _) => {
             let name = format!("{prefix}{name}").into();
             let deleted = channel.queue_delete(name, QueueDeleteOptions::default());
             deleted.await.unwrap();
         }
-        Obstacle::Exchange(name, _) => {
+        Declared::Exchange(name, _) => {
             let name = format!("{prefix}{name}").into();
             let deleted = channel.exchange_delete(name, ExchangeDeleteOptions::default());
             deleted.await.unwrap();

@@ -1,0 +1,177 @@
+//! Events that no queue takes: how they are counted, how long they wait, and how often they are tried again.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use broker::{Broker, ConsumeOptions, Queue, Relay, RelayOptions, Verdict};
+use chrono::{DateTime, TimeDelta};
+use lapin::options::{QueueBindOptions, QueueDeclareOptions};
+use lapin::types::{AMQPValue, FieldTable, ShortString};
+use prometheus::Registry;
+use test_kit::{TestBroker, TestDb, wait_until};
+use tokio::time::Instant;
+
+use crate::relay::{clock, emptied, figure, outbox_of, put, relay, stats};
+use crate::{PATIENCE, connected, next, on_rabbitmq, telling};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_comes_back_is_counted_once_and_is_not_tried_again() {
+    let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
+    let pool = outbox_of(&db);
+    let broker = connected(&kit).await;
+    let (handler, mut seen) = telling(|_| Verdict::Ack);
+    let options = ConsumeOptions::default();
+    let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
+    put(&pool, "weather.v1", 3, now()).await;
+    let (relay, registry) = relay(&pool, &broker, now.clone());
+    let aside = async || (stats(&pool).await.unroutable == 3).then_some(());
+    wait_until("all of them to be set aside", PATIENCE, aside).await;
+    // With what comes after them they would be published once more.
+    let late = put(&pool, "notification.delivered.v1", 1, now()).await;
+    relay.wake();
+    assert_eq!(next(&mut seen).await.id, late[0]);
+    emptied(&pool).await;
+    tokio::join!(relay.stop(), consumer.stop());
+    assert_eq!(figure(&registry, "outbox_returned_total"), 3);
+    assert_eq!(figure(&registry, "outbox_published_total"), 1);
+    assert_eq!(figure(&registry, "outbox_nacked_total"), 0);
+    broker.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_consumer_in_memory_cannot_read_is_counted_as_returned() {
+    let (db, now) = (TestDb::empty("relay"), clock());
+    let pool = outbox_of(&db);
+    let broker = Broker::memory();
+    let (handler, _seen) = telling(|_| Verdict::Park("unreadable".to_owned()));
+    let options = ConsumeOptions::default();
+    let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
+    put(&pool, "notification.delivered.v1", 2, now()).await;
+    let (relay, registry) = relay(&pool, &broker, now);
+    let aside = async || (stats(&pool).await.unroutable == 2).then_some(());
+    wait_until("both to be set aside", PATIENCE, aside).await;
+    tokio::join!(relay.stop(), consumer.stop());
+    assert_eq!(figure(&registry, "outbox_returned_total"), 2);
+    assert_eq!(figure(&registry, "outbox_nacked_total"), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_full_queue_refuses_waits_and_each_publish_of_it_is_counted() {
+    if !on_rabbitmq() {
+        return;
+    }
+    let (db, kit, now) = (TestDb::empty("relay"), TestBroker::fresh(), clock());
+    let pool = outbox_of(&db);
+    let broker = connected(&kit).await;
+    hear_without_room(&kit).await;
+    put(&pool, "session.started.v1", 2, now()).await;
+    let since = Instant::now();
+    let (relay, registry) = relay(&pool, &broker, now);
+    let nacked = || figure(&registry, "outbox_nacked_total");
+    let refused = async || (nacked() >= 12).then_some(());
+    wait_until("the sixth try of both", PATIENCE, refused).await;
+    // Behind the second try lies a rest of 200 ms, behind the fourth one of 800.
+    assert!(since.elapsed() >= Duration::from_secs(1));
+    relay.stop().await;
+    assert_eq!(stats(&pool).await.pending, 2);
+    assert_eq!(figure(&registry, "outbox_published_total"), 0);
+    assert_eq!(figure(&registry, "outbox_returned_total"), 0);
+    // Where there is room, each publish has left a copy.
+    let connection = kit.connect().await;
+    let copies = async || kit.waiting(&connection, "notify.chat").await;
+    let as_many = async || (u64::from(copies().await) == nacked()).then_some(());
+    wait_until("as many copies as publishes", PATIENCE, as_many).await;
+    connection.close(200, "done".into()).await.unwrap();
+    broker.close().await;
+}
+
+/// Binds a queue that hears of sessions and refuses each of them.
+async fn hear_without_room(kit: &TestBroker) {
+    let connection = kit.connect().await;
+    let channel = connection.create_channel().await.unwrap();
+    let name: ShortString = format!("{}example.sessions", kit.prefix()).into();
+    let mut arguments = FieldTable::default();
+    arguments.insert("x-max-length".into(), AMQPValue::LongLongInt(0));
+    let overflow = AMQPValue::LongString("reject-publish".into());
+    arguments.insert("x-overflow".into(), overflow);
+    let durable = QueueDeclareOptions::durable();
+    let declared = channel.queue_declare(name.clone(), durable, arguments);
+    declared.await.unwrap();
+    let bound = channel.queue_bind(
+        name,
+        format!("{}work.events", kit.prefix()).into(),
+        "session.#".into(),
+        QueueBindOptions::default(),
+        FieldTable::default(),
+    );
+    bound.await.unwrap();
+    connection.close(200, "done".into()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_age_of_the_oldest_is_that_of_the_row_that_has_waited_longest() {
+    let db = TestDb::empty("relay");
+    let pool = outbox_of(&db);
+    let written = DateTime::UNIX_EPOCH.naive_utc() + TimeDelta::days(20_000);
+    let time = Arc::new(Mutex::new(written + TimeDelta::seconds(90)));
+    let told = Arc::clone(&time);
+    let now = move || *told.lock().unwrap();
+    // In memory a queue refuses while nobody consumes it.
+    let broker = Broker::memory();
+    put(&pool, "notification.delivered.v1", 1, written).await;
+    let later = written + TimeDelta::seconds(60);
+    put(&pool, "notification.delivered.v1", 1, later).await;
+    let (relay, registry) = relay(&pool, &broker, now);
+    let age = async |seconds: u64| {
+        let so_old =
+            async || (figure(&registry, "outbox_oldest_age_seconds") == seconds).then_some(());
+        wait_until(&format!("an age of {seconds} s"), PATIENCE, so_old).await;
+    };
+    age(90).await;
+    *time.lock().unwrap() = written + TimeDelta::hours(1);
+    age(3_600).await;
+    let (handler, _seen) = telling(|_| Verdict::Ack);
+    let options = ConsumeOptions::default();
+    let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
+    age(0).await;
+    tokio::join!(relay.stop(), consumer.stop());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_refused_is_tried_again_after_rests_that_double_however_often_the_relay_is_woken() {
+    let (db, now) = (TestDb::empty("relay"), clock());
+    let pool = outbox_of(&db);
+    let broker = Broker::memory();
+    let times: Arc<Mutex<Vec<Instant>>> = Arc::default();
+    let noting = Arc::clone(&times);
+    let (handler, mut tries) = telling(move |_| {
+        noting.lock().unwrap().push(Instant::now());
+        Verdict::Retry
+    });
+    let options = ConsumeOptions::default();
+    let consumer = broker.consume(Queue::WorksessionFeedback, options, handler);
+    put(&pool, "notification.delivered.v1", 1, now()).await;
+    let registry = Registry::new();
+    let options = RelayOptions {
+        // Nothing but the rest keeps it from the next try.
+        poll: Duration::from_millis(1),
+        ..RelayOptions::new("test", now)
+    };
+    let relay = Relay::spawn(pool.clone(), broker.publisher(), options, &registry);
+    for _ in 0..6 {
+        next(&mut tries).await;
+        relay.wake();
+    }
+    tokio::join!(relay.stop(), consumer.stop());
+    let times = times.lock().unwrap().clone();
+    // One may be leased when the refusal of the one before is not yet known, and none behind that.
+    let rests: Vec<u128> = times
+        .windows(3)
+        .map(|three| (three[2] - three[0]).as_millis())
+        .collect();
+    for (rest, least) in rests.iter().zip([100, 200, 400, 800]) {
+        assert!(*rest >= least, "{rests:?} ms, one of them under {least}");
+    }
+    let published = u64::try_from(times.len()).unwrap();
+    assert_eq!(figure(&registry, "outbox_nacked_total"), published);
+}

@@ -77,18 +77,20 @@ async fn a_refresh_is_one_statement_or_two_and_a_sign_in_few() {
     assert_eq!(needed, expected);
 }
 
+/// Every request to the work-session area fetches one. It has 750 bytes and 196 of headers, and 15 % more as its bound:
+/// a longer name has room, a further part or header has to be meant.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_to_validate_is_as_long_as_what_it_says() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let answer = identity.validate(&ada.access).await.expect(200);
-    assert!(answer.body.len() < 1_100, "{} bytes", answer.body.len());
+    assert!(answer.body.len() <= 860, "{} bytes", answer.body.len());
     let headers: usize = answer
         .headers
         .iter()
         .map(|(name, value)| name.as_str().len() + value.len() + 4)
         .sum();
-    assert!(headers < 260, "{headers} bytes: {:?}", answer.headers);
+    assert!(headers <= 225, "{headers} bytes: {:?}", answer.headers);
     let told = identity
         .api
         .post("/api/auth/validate")

@@ -1,6 +1,6 @@
 //! What the broker itself can do: a bare publisher and a bare consumer, without any database. The yardstick of
-//! `cargo xtask bench events`, which gives it the broker's URL, the number of messages, and how many of them the consumer
-//! acknowledges at once if they are there.
+//! `cargo xtask bench events`, which gives it the broker's URL, the number of messages, how many of them the consumer
+//! acknowledges at once if they are there, and between which per cent of them it is to be timed. It prints seconds.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +8,7 @@
     reason = "a bench fails by panicking and says what it measured"
 )]
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -36,6 +36,11 @@ async fn main() {
     let url = arguments.next().expect("the broker's URL");
     let messages: usize = arguments.next().unwrap().parse().expect("a number");
     let at_once: usize = arguments.next().unwrap().parse().expect("a number");
+    let mut mark = || {
+        let per_cent: usize = arguments.next().unwrap().parse().expect("per cent");
+        messages * per_cent / 100
+    };
+    let timed = (mark(), mark());
     let connect = async || {
         let connection = Connection::connect(&url, ConnectionProperties::default());
         connection.await.unwrap()
@@ -43,18 +48,13 @@ async fn main() {
     let (publishing, consuming) = (connect().await, connect().await);
     declare(&publishing).await;
     let channel = consuming.create_channel().await.unwrap();
-    let consumer = tokio::spawn(consume(channel, messages, at_once));
-    let started = Instant::now();
+    let consumer = tokio::spawn(consume(channel, messages, at_once, timed));
     let publishers = (0..BATCHES).map(|_| async {
         let channel = publishing.create_channel().await.unwrap();
         publish(channel, messages / BATCHES).await;
     });
     join_all(publishers).await;
-    let published = started.elapsed();
-    consumer.await.unwrap();
-    let consumed = started.elapsed();
-    // Seconds until all was confirmed, and until all was consumed.
-    println!("{} {}", published.as_secs_f64(), consumed.as_secs_f64());
+    println!("{}", consumer.await.unwrap().as_secs_f64());
 }
 
 async fn declare(connection: &Connection) {
@@ -117,7 +117,13 @@ async fn publish(channel: lapin::Channel, messages: usize) {
     }
 }
 
-async fn consume(channel: lapin::Channel, messages: usize, at_once: usize) {
+/// Consumes them all, and says how long those between the two marks took.
+async fn consume(
+    channel: lapin::Channel,
+    messages: usize,
+    at_once: usize,
+    (from, to): (usize, usize),
+) -> Duration {
     channel
         .basic_qos(PREFETCH, BasicQosOptions::default())
         .await
@@ -127,10 +133,11 @@ async fn consume(channel: lapin::Channel, messages: usize, at_once: usize) {
         .basic_consume(QUEUE.into(), "".into(), options, FieldTable::default())
         .await
         .unwrap();
+    let (mut begun, mut over) = (Instant::now(), Instant::now());
     let mut seen = 0;
     while seen < messages {
         let ready = consumer.next().await.unwrap().unwrap();
-        let mut last = ready;
+        let (mut last, before) = (ready, seen);
         seen += 1;
         for _ in 1..at_once {
             let more = futures_util::FutureExt::now_or_never(consumer.next());
@@ -139,5 +146,13 @@ async fn consume(channel: lapin::Channel, messages: usize, at_once: usize) {
             seen += 1;
         }
         last.ack(BasicAckOptions { multiple: true }).await.unwrap();
+        let passed = |mark| before < mark && seen >= mark;
+        if passed(from) {
+            begun = Instant::now();
+        }
+        if passed(to) {
+            over = Instant::now();
+        }
     }
+    over - begun
 }

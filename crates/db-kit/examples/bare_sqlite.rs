@@ -9,6 +9,7 @@
 
 use std::time::{Duration, Instant};
 
+use db_kit::prepared;
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Text};
@@ -44,27 +45,31 @@ fn main() {
 
 fn two_inserts(db: &mut SqliteConnection, n: i64) -> QueryResult<()> {
     let id = uuid::Uuid::now_v7().to_string();
-    diesel::sql_query("INSERT INTO a VALUES (?, ?, ?, datetime('now'))")
+    prepared::<Integer>("INSERT INTO a VALUES (")
         .bind::<Text, _>(&id)
+        .sql(", ")
         .bind::<BigInt, _>(n % 2_000)
+        .sql(", ")
         .bind::<Text, _>("x".repeat(250))
+        .sql(", datetime('now'))")
         .execute(db)?;
-    diesel::sql_query("INSERT INTO b VALUES (?, ?, datetime('now'))")
+    prepared::<Integer>("INSERT INTO b VALUES (")
         .bind::<Text, _>(&id)
+        .sql(", ")
         .bind::<Text, _>("x".repeat(900))
+        .sql(", datetime('now'))")
         .execute(db)?;
     Ok(())
 }
 
 fn eight_upserts(db: &mut SqliteConnection, n: i64) -> QueryResult<()> {
     for kind in 1..=8 {
-        diesel::sql_query(
-            "INSERT INTO r VALUES (?, ?, 0, 25) \
-             ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25",
-        )
-        .bind::<Integer, _>(kind)
-        .bind::<BigInt, _>(n % 2_000)
-        .execute(db)?;
+        prepared::<Integer>("INSERT INTO r VALUES (")
+            .bind::<Integer, _>(kind)
+            .sql(", ")
+            .bind::<BigInt, _>(n % 2_000)
+            .sql(", 0, 25) ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25")
+            .execute(db)?;
     }
     Ok(())
 }

@@ -248,17 +248,20 @@ pub(super) fn read(file: &Path) -> Result<Value> {
     }
 }
 
-/// What an earlier run says of a row: its ratio, or its figure where it has none.
+/// What an earlier run says of a row: its ratio, or its figure where it has none, and the latency where that has a goal.
 fn was(before: &Value, row: &Row) -> Option<String> {
     let rows = before.pointer("/rows")?.as_array()?;
     let earlier = rows
         .iter()
         .find(|earlier| earlier.pointer("/work").and_then(Value::as_str) == Some(&row.work))?;
     let figure = |name: &str| earlier.pointer(name).and_then(Value::as_f64);
-    match figure("/ratio") {
-        Some(ratio) => Some(format!(" (was {ratio:.2})")),
-        None => figure("/ours").map(|ours| format!(" (was {})", row.unit.show(ours))),
-    }
+    let first = match figure("/ratio") {
+        Some(ratio) => format!("{ratio:.2}"),
+        None => row.unit.show(figure("/ours")?),
+    };
+    let second = figure("/p99_ms").filter(|_| row.p99_goal.is_some());
+    let second = second.map(|ms| format!(", p99 {ms:.2} ms"));
+    Some(format!(" (was {first}{})", second.unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -305,13 +308,21 @@ mod tests {
     fn what_is_written_is_found_again() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let ratio = row(&[0.25], Goal::Told, None);
+        let timed = Row {
+            work: "timed".into(),
+            ..row(&[0.5], Goal::Told, Some(6.0))
+        };
         let mut alone = row(&[f64::NAN], Goal::Told, None);
         alone.work = "alone".into();
         alone.unit = Unit::Milliseconds;
         alone.samples = vec![Sample::of(12.0, f64::NAN)];
-        write(&[ratio.clone(), alone.clone()], file.path()).unwrap();
+        write(&[ratio.clone(), timed.clone(), alone.clone()], file.path()).unwrap();
         let before = read(file.path()).unwrap();
         assert_eq!(was(&before, &ratio).as_deref(), Some(" (was 0.25)"));
+        assert_eq!(
+            was(&before, &timed).as_deref(),
+            Some(" (was 0.50, p99 5.00 ms)")
+        );
         assert_eq!(was(&before, &alone).as_deref(), Some(" (was 12.00 ms)"));
         alone.work = "other".into();
         assert_eq!(was(&before, &alone), None);

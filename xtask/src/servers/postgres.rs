@@ -13,10 +13,18 @@ const VARIABLE: &str = "HOLDFAST_TEST_PG";
 /// The data of a test lives as long as its run: nothing is flushed.
 const FORGETFUL: [&str; 2] = ["fsync=off", "full_page_writes=off"];
 
-/// What statements cost can be asked for (`pg_stat_statements`, which comes with the server).
-const COUNTING: [&str; 2] = [
+/// What statements cost can be asked for (`pg_stat_statements`, which comes with the server), and as much of the log is kept
+/// for use again as [`Postgres::durable`] writes.
+const DURABLE: [&str; 3] = [
     "shared_preload_libraries=pg_stat_statements",
     "pg_stat_statements.track_planning=on",
+    "min_wal_size=512MB",
+];
+
+/// Fills the log's files, of 16 MB each, and has them used again from now on.
+const FILL_LOG: [&str; 2] = [
+    "SELECT pg_logical_emit_message(false, 'fill', 'x'), pg_switch_wal() FROM generate_series(1, 32)",
+    "CHECKPOINT",
 ];
 
 /// A server and, when this tool started it, its process and folder.
@@ -46,13 +54,20 @@ pub(crate) enum Shutdown {
 }
 
 impl Postgres {
-    /// A private server that keeps what it acknowledged, as one in production does.
+    /// A private server that keeps what it acknowledged, as one in production does, and has run for a while: to a new one
+    /// each 16 MB of log are a file to be made, for which all who commit wait.
     pub(crate) fn durable() -> Result<Self> {
         if programs().is_none() && apt::possible() {
             apt::install(&["postgresql"])?;
         }
         match programs() {
-            Some(programs) => Self::private(&programs, &COUNTING),
+            Some(programs) => {
+                let server = Self::private(&programs, &DURABLE)?;
+                for statement in FILL_LOG {
+                    Self::execute(&server.url, statement)?;
+                }
+                Ok(server)
+            }
             None => fail("no PostgreSQL programs on this machine"),
         }
     }

@@ -1,7 +1,7 @@
 //! Whose token is it, and the next one for an old one.
 
 use super::limits::{self, Responder};
-use super::peers::{TokenPeer, TokenServer};
+use super::peers::{TokenPeer, TokenServer, all_active};
 use super::scene::{CLIENT, Scene, SignedIn};
 use super::{Backend, Options, asked, both, rounds};
 use crate::bench::http::Client;
@@ -195,10 +195,13 @@ fn measure(
     limit: impl FnMut(Duration) -> Result<f64>,
 ) -> Result<Row> {
     let process = scene.process("identity")?;
-    let path = if client.is_some() {
-        "/api/oauth/introspect"
-    } else {
-        PATH
+    let path = match client {
+        Some(_) => {
+            let path = "/api/oauth/introspect";
+            all_active(scene.address("identity")?, path, &crowd.tokens)?;
+            path
+        }
+        None => PATH,
     };
     let url = format!("{}{path}", scene.address("identity")?);
     let request = Request {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Megabytes (10^6 bytes) of 15 and of 32 MiB.
 const IDLE: f64 = 15.7;
-const BUSY: f64 = 33.5;
+pub(super) const BUSY: f64 = 33.5;
 /// Until what a start needed is given back.
 pub(super) const REST: Duration = Duration::from_secs(5);
 const USERS: usize = 1_000;
@@ -26,7 +26,7 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// A row, and what the peer holds in the same state.
-fn row(work: String, goal: f64, mb: f64, peer: Option<f64>) -> Row {
+pub(super) fn row(work: String, goal: f64, mb: f64, peer: Option<f64>) -> Row {
     println!("{work}: {mb:.1} MB");
     Row {
         work,

@@ -170,11 +170,11 @@ pub(super) fn goals(works: &[Work], options: &Options) -> Result {
             begun.elapsed().as_secs_f64()
         );
         rows.extend(work.measure(options)?);
+        if let Some(file) = &options.json {
+            table::write(&rows, file)?;
+        }
     }
     table::print(&rows, before.as_ref());
-    if let Some(file) = &options.json {
-        table::write(&rows, file)?;
-    }
     match table::missed(&rows).as_slice() {
         [] => Ok(()),
         missed => fail(format!("goals that are not reached: {}", missed.join(", "))),

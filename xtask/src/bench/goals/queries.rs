@@ -15,6 +15,9 @@ use std::time::{Duration, Instant};
 const PARTS: [&str; 2] = ["identity", "worksession"];
 /// Requests of each kind, by as many people.
 const REQUESTS: usize = 40;
+/// People who start over so many connections, each once.
+const TOGETHER: usize = 1_000;
+const CONNECTIONS: usize = 32;
 /// By then PostgreSQL has counted what its processes did.
 const TOLD: Duration = Duration::from_secs(15);
 /// The feed by which a service remembers is heard by then.
@@ -42,7 +45,7 @@ const REFRESH: Kind = Kind {
     part: "identity",
     method: "POST",
     route: "/api/auth/refresh",
-    most: [3.0, 3.0],
+    most: [1.0, 3.0],
 };
 /// The first one makes the row that all that is a user's is counted in.
 const FIRST_START: Kind = Kind {
@@ -139,7 +142,7 @@ pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
         })?;
         count(&USER_DATA, &|| read(&USER_DATA))?;
     }
-    rows.push(flushes()?);
+    rows.extend(flushes()?);
     rows.retain(|row| options.wants(&row.work));
     Ok(rows)
 }
@@ -167,24 +170,62 @@ fn statements(scene: &Scene, kind: &Kind) -> Result<f64> {
     Ok(figure.map_or(Ok(0.0), str::parse)?)
 }
 
-/// Flushes of the log that one start needs, while no other could share it and no relay writes.
-fn flushes() -> Result<Row> {
+/// Flushes of the log that a request needs, while no relay writes: alone, and where others can share one.
+fn flushes() -> Result<Vec<Row>> {
     let mut scene = Scene::set(Backend::Postgres, &PARTS, &[])?;
-    let tokens = scene.sign_in(REQUESTS)?.tokens;
+    let tokens = scene.sign_in(TOGETHER)?.tokens;
+    let few = tokens.get(..REQUESTS).unwrap_or_default();
     scene.kill_broker()?;
-    let before = wal_syncs(&scene)?;
-    let shots = starts(tokens.iter(), "flushed");
-    told(&load::drain(scene.address("worksession")?, shots, 1)?, 201)?;
-    let mut after = wal_syncs(&scene)?;
+    let address = scene.address("worksession")?;
+    let alone = starts(few.iter(), "flushed");
+    let alone = flushed(&scene, REQUESTS, || {
+        told(&load::drain(address, alone, 1)?, 201)
+    })?;
+    scene.end_running()?;
+    let submits = planned(&scene, few, 4)?;
+    let submit = flushed(&scene, REQUESTS, || {
+        told(&load::drain(address, submits, 1)?, 200)
+    })?;
+    scene.end_running()?;
+    let together = starts(tokens.iter(), "flushed together");
+    let together = flushed(&scene, TOGETHER, || {
+        told(&load::drain(address, together, CONNECTIONS)?, 201)
+    })?;
+    // Now and then the server itself has something to write.
+    Ok(vec![
+        row(
+            "flushes, timer start, PostgreSQL".to_owned(),
+            alone,
+            1.2,
+            "of one start, of the whole server",
+        ),
+        row(
+            "flushes, submit, PostgreSQL".to_owned(),
+            submit,
+            1.2,
+            "of one submit, of the whole server",
+        ),
+        row(
+            format!("flushes, {CONNECTIONS} starts at a time, PostgreSQL"),
+            together,
+            1.2,
+            "of one start, of the whole server",
+        ),
+    ])
+}
+
+/// Flushes of each of so many requests.
+fn flushed(scene: &Scene, requests: usize, work: impl FnOnce() -> Result<Sample>) -> Result<f64> {
+    let requests = f64::from(u32::try_from(requests)?);
+    let before = wal_syncs(scene)?;
+    work()?;
+    let mut after = wal_syncs(scene)?;
     // Who was busy tells the statistics ten seconds after its last work at the latest.
     let since = Instant::now();
-    while after - before < f64::from(u32::try_from(REQUESTS)?) && since.elapsed() < TOLD {
-        after = wal_syncs(&scene)?;
+    while after - before < requests && since.elapsed() < TOLD {
+        after = wal_syncs(scene)?;
     }
-    let each = (after - before) / f64::from(u32::try_from(REQUESTS)?);
-    let work = "flushes, timer start, PostgreSQL".to_owned();
-    // Now and then the server itself has something to write.
-    Ok(row(work, each, 1.2, "of one start, of the whole server"))
+    Ok((after - before) / requests)
 }
 
 fn wal_syncs(scene: &Scene) -> Result<f64> {

@@ -18,8 +18,6 @@ const PARTS: [&str; 2] = ["identity", "worksession"];
 const READERS: usize = 1_000;
 /// Who start, each once in a round: at nine o'clock nobody has a timer that runs.
 const STARTERS: usize = 8_000;
-/// Starts of a round at a rate that can be held.
-const STEADY: usize = 4_000;
 /// Who submit, each so many sessions in a round.
 const SUBMITTERS: usize = 1_000;
 const BATCHES: usize = 4;
@@ -42,7 +40,7 @@ pub(super) fn check(options: &Options) -> Result<Vec<Row>> {
                 path,
                 Backend::Postgres,
                 &settings,
-                goal,
+                Goal::AtLeast(goal),
                 options,
             )?);
         }
@@ -50,10 +48,27 @@ pub(super) fn check(options: &Options) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// As if each token were shown for the first time: what a crowd costs that is larger than what is remembered.
+const FORGETFUL: (&str, &str) = ("IDENTITY__TOKENS__REMEMBER", "false");
+
 pub(super) fn user_data(options: &Options) -> Result<Vec<Row>> {
-    both(options, "user/data", |backend, work| {
-        read(work, "/api/user/data", backend, &[], 0.15, options)
-    })
+    let path = "/api/user/data";
+    let mut rows = both(options, "user/data", |backend, work| {
+        read(work, path, backend, &[], Goal::AtLeast(0.15), options)
+    })?;
+    let work = "user/data, PostgreSQL, no token remembered".to_owned();
+    if options.wants(&work) {
+        let settings = [(FORGETFUL.0, FORGETFUL.1.to_owned())];
+        rows.push(read(
+            work,
+            path,
+            Backend::Postgres,
+            &settings,
+            Goal::Told,
+            options,
+        )?);
+    }
+    Ok(rows)
 }
 
 /// A path of worksession-service, read by many.
@@ -62,7 +77,7 @@ fn read(
     path: &str,
     backend: Backend,
     settings: &[(&str, String)],
-    goal: f64,
+    goal: Goal,
     options: &Options,
 ) -> Result<Row> {
     let mut scene = Scene::set(backend, &PARTS, settings)?;
@@ -90,7 +105,7 @@ fn read(
     Ok(Row {
         work,
         against: "a bare actix-web responder",
-        goal: Goal::AtLeast(goal),
+        goal,
         samples,
         rss_mb: Some(system::resident_mb(process)?),
         ..Row::default()
@@ -99,17 +114,37 @@ fn read(
 
 pub(super) fn start(options: &Options) -> Result<Vec<Row>> {
     let mut rows = both(options, "timer start", |backend, work| {
-        start_on(backend, work, true, options)
+        start_on(backend, work, With::Everything, options)
     })?;
-    let work = "timer start, PostgreSQL, the broker dead".to_owned();
-    if options.wants(&work) {
-        rows.push(start_on(Backend::Postgres, work, false, options)?);
+    for (with, how) in [
+        (With::NoBroker, "the broker dead"),
+        (With::NoMemory, "no token remembered"),
+    ] {
+        let work = format!("timer start, PostgreSQL, {how}");
+        if options.wants(&work) {
+            rows.push(start_on(Backend::Postgres, work, with, options)?);
+        }
     }
     Ok(rows)
 }
 
-fn start_on(backend: Backend, work: String, with_broker: bool, options: &Options) -> Result<Row> {
-    let mut scene = Scene::set(backend, &PARTS, &[])?;
+/// What is there when timers start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum With {
+    Everything,
+    NoBroker,
+    /// See [`FORGETFUL`].
+    NoMemory,
+}
+
+fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Result<Row> {
+    let settings = [(FORGETFUL.0, FORGETFUL.1.to_owned())];
+    let settings: &[_] = match with {
+        With::NoMemory => &settings,
+        With::Everything | With::NoBroker => &[],
+    };
+    let mut scene = Scene::set(backend, &PARTS, settings)?;
+    let with_broker = with != With::NoBroker;
     let tokens = scene.sign_in(STARTERS)?.tokens;
     let limit = Writes::prepare(backend, &scene, limits::TWO_INSERTS, "two_inserts")?;
     let process = scene.process("worksession")?;
@@ -140,7 +175,7 @@ fn start_on(backend: Backend, work: String, with_broker: bool, options: &Options
             clear()?;
             // The latency of a start is that at a rate which the service can hold.
             let gap = Duration::from_secs_f64(1.0 / (fastest.ours * 0.8));
-            let steady = told(&load::fire(address, shots(STEADY), gap)?, 201)?;
+            let steady = told(&load::fire(address, shots(STARTERS), gap)?, 201)?;
             clear()?;
             Ok(Sample {
                 p50_ms: steady.p50_ms,
@@ -150,11 +185,15 @@ fn start_on(backend: Backend, work: String, with_broker: bool, options: &Options
         },
         |time| limit.rate(time),
     )?;
+    let has_goal = with != With::NoMemory;
     Ok(Row {
         work,
         against: "two inserts in a transaction",
-        goal: Goal::AtLeast(0.60),
-        p99_goal: Some(20.0),
+        goal: match has_goal {
+            true => Goal::AtLeast(0.60),
+            false => Goal::Told,
+        },
+        p99_goal: has_goal.then_some(20.0),
         samples,
         rss_mb: Some(system::resident_mb(process)?),
         ..Row::default()

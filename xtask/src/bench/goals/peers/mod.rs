@@ -18,7 +18,7 @@ use std::process::Command;
 use std::time::Instant;
 use tempfile::TempDir;
 
-pub(super) use tokens::{Resident, TokenPeer, TokenServer};
+pub(super) use tokens::{Resident, TokenPeer, TokenServer, all_active};
 
 /// The rows of the peers by themselves: there is nothing that they have to reach.
 pub(super) fn peers(options: &Options) -> Result<Vec<Row>> {

@@ -68,7 +68,8 @@ impl TokenPeer {
             refresh: lines(&folder.join("refresh"))?,
             _peer: peer,
         };
-        server.check()?;
+        let (address, path) = (&server.running.address, server.paths.introspection);
+        all_active(address, path, &lines(&server.access)?)?;
         Ok(server)
     }
 
@@ -139,26 +140,22 @@ impl TokenServer {
         let process = self.running.process();
         refreshed(process, &self.running.address, &words, &mut self.refresh)
     }
+}
 
-    /// A peer that knows none of the tokens answers quickly, and with 200.
-    fn check(&self) -> Result {
-        let mut client = Client::new(&self.running.address, "");
-        for token in lines(&self.access)? {
-            let (status, answer) = client.send_with(
-                "POST",
-                self.paths.introspection,
-                &form(),
-                &format!("token={token}"),
-            )?;
-            let told: Value = serde_json::from_str(&answer).unwrap_or_default();
-            if told.pointer("/active") != Some(&Value::Bool(true)) {
-                return fail(format!(
-                    "an access token is worth nothing: {status} {answer}"
-                ));
-            }
+/// Whoever knows none of the tokens answers quickly, and with 200.
+pub(in crate::bench::goals) fn all_active(address: &str, path: &str, tokens: &[String]) -> Result {
+    let mut client = Client::new(address, "");
+    for token in tokens {
+        let (status, answer) =
+            client.send_with("POST", path, &form(), &format!("token={token}"))?;
+        let told: Value = serde_json::from_str(&answer).unwrap_or_default();
+        if told.pointer("/active") != Some(&Value::Bool(true)) {
+            return fail(format!(
+                "an access token is worth nothing: {status} {answer}"
+            ));
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// What a client says of itself when it sends a form.

@@ -217,7 +217,7 @@ fn flushes() -> Result<Vec<Row>> {
 /// Flushes of each of so many requests.
 fn flushed(scene: &Scene, requests: usize, work: impl FnOnce() -> Result<Sample>) -> Result<f64> {
     let requests = f64::from(u32::try_from(requests)?);
-    let before = wal_syncs(scene)?;
+    let before = at_rest(scene)?;
     work()?;
     let mut after = wal_syncs(scene)?;
     // Who was busy tells the statistics ten seconds after its last work at the latest.
@@ -226,6 +226,18 @@ fn flushed(scene: &Scene, requests: usize, work: impl FnOnce() -> Result<Sample>
         after = wal_syncs(scene)?;
     }
     Ok((after - before) / requests)
+}
+
+/// The flushes so far, once everybody who was busy has told of theirs.
+fn at_rest(scene: &Scene) -> Result<f64> {
+    let (mut told, mut since) = (wal_syncs(scene)?, Instant::now());
+    while since.elapsed() < TOLD {
+        let now = wal_syncs(scene)?;
+        if now > told {
+            (told, since) = (now, Instant::now());
+        }
+    }
+    Ok(told)
 }
 
 fn wal_syncs(scene: &Scene) -> Result<f64> {

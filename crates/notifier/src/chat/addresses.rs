@@ -1,6 +1,6 @@
 //! Whose turn it is at an address: several projects may share one, and its chat counts all their messages together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,8 +12,12 @@ use service_kit::Clock;
 /// The most addresses that are remembered while they are not waited for.
 const REMEMBERED: usize = 10_000;
 
-/// The longest that all who share an address are kept from it by one answer: whatever waits is given up by then.
-const LONGEST: TimeDelta = TimeDelta::days(3);
+/// The longest that all who share an address are kept from it by one answer. A hook that was answered may wait for longer by
+/// itself.
+const LONGEST: TimeDelta = TimeDelta::hours(1);
+
+/// Who does not come for a turn for so long has lost it.
+const LATEST: TimeDelta = TimeDelta::seconds(10);
 
 /// What this process has sent where. Cheap to clone. Another process does not know of it: it hears from the chat itself when
 /// it is too much.
@@ -39,12 +43,10 @@ struct Known {
 struct Turns {
     /// When it was last called.
     last: Option<NaiveDateTime>,
-    /// The first turn that nobody has.
-    next: NaiveDateTime,
     /// The chat wants nothing before.
     closed_until: NaiveDateTime,
-    /// Turns that projects were promised.
-    promised: BTreeMap<i64, NaiveDateTime>,
+    /// Projects that wait, in the order in which they came, each with the turn that it was told.
+    waiting: Vec<(i64, NaiveDateTime)>,
 }
 
 impl Addresses {
@@ -57,7 +59,7 @@ impl Addresses {
         }
     }
 
-    /// Takes the project's turn, or says when it is, which is then kept for it.
+    /// Takes the project's turn, or says when to come for it; its place is kept.
     pub(super) fn enter(
         &self,
         destination: &ChatDestination,
@@ -65,20 +67,22 @@ impl Addresses {
     ) -> Result<(), NaiveDateTime> {
         let now = self.clock.now_naive();
         self.with(destination, now, |turns| {
-            let earliest = turns.last.map(|last| last + self.interval);
-            let earliest = earliest.unwrap_or(now).max(turns.closed_until);
-            let promised = turns.promised.remove(&project_id);
-            // Whoever comes late for a turn that was promised still leaves the others their distance.
-            let turn = promised.unwrap_or(turns.next.max(now)).max(earliest);
-            if promised.is_none() {
-                turns.next = turn + self.interval;
+            let place = turns.waiting.iter().position(|(id, _)| *id == project_id);
+            let ahead = place.unwrap_or(turns.waiting.len());
+            let next = turns.last.map_or(now, |last| last + self.interval);
+            // Those ahead may come late, each by a turn.
+            let distance = self.interval * i32::try_from(ahead).unwrap_or(i32::MAX);
+            let turn = next.max(turns.closed_until) + distance;
+            if turn > now {
+                match place.and_then(|place| turns.waiting.get_mut(place)) {
+                    Some((_, told)) => *told = turn,
+                    None => turns.waiting.push((project_id, turn)),
+                }
+                return Err(turn);
             }
-            if turn <= now {
-                turns.last = Some(now);
-                return Ok(());
-            }
-            turns.promised.insert(project_id, turn);
-            Err(turn)
+            turns.waiting.retain(|(id, _)| *id != project_id);
+            turns.last = Some(now);
+            Ok(())
         })
     }
 
@@ -87,15 +91,7 @@ impl Addresses {
         let now = self.clock.now_naive();
         let until = now + TimeDelta::from_std(wait).unwrap_or(LONGEST).min(LONGEST);
         self.with(destination, now, |turns| {
-            let longer = until - turns.closed_until.max(now);
-            if longer <= TimeDelta::zero() {
-                return;
-            }
-            turns.closed_until = until;
-            turns.next = turns.next.max(now) + longer;
-            for turn in turns.promised.values_mut() {
-                *turn += longer;
-            }
+            turns.closed_until = turns.closed_until.max(until);
         });
     }
 
@@ -116,16 +112,17 @@ impl Addresses {
         };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.turns.len() >= known.full.max(REMEMBERED) {
-            known
-                .turns
-                .retain(|_, turns| turns.next > now || turns.closed_until > now);
+            let free = |last| last + self.interval <= now;
+            known.turns.retain(|_, turns| {
+                !turns.last.is_none_or(free)
+                    || turns.closed_until > now
+                    || !turns.waiting.is_empty()
+            });
             known.full = known.turns.len() * 2;
         }
         let turns = known.turns.entry(key).or_default();
         // A project whose hook went away does not come for its turn.
-        turns
-            .promised
-            .retain(|_, turn| *turn + TimeDelta::minutes(1) > now);
+        turns.waiting.retain(|(_, turn)| *turn + LATEST > now);
         work(turns)
     }
 }
@@ -196,7 +193,9 @@ mod tests {
         assert_eq!(addresses.enter(&shared, 3), Ok(()));
         clock.advance(TimeDelta::minutes(2));
         assert_eq!(addresses.enter(&shared, 1), Ok(()));
-        assert_eq!(addresses.enter(&shared, 4), after(5 + 1 + 120 + 1));
+        let now = 5 + 1 + 120;
+        assert_eq!(addresses.enter(&shared, 2), after(now + 1));
+        assert_eq!(addresses.enter(&shared, 4), after(now + 2));
     }
 
     #[test]
@@ -208,14 +207,43 @@ mod tests {
         assert_eq!(addresses.enter(&shared, 3), after(2));
         addresses.close(&shared, SECOND * 60);
         addresses.close(&shared, SECOND);
-        assert_eq!(addresses.enter(&shared, 3), after(62));
-        assert_eq!(addresses.enter(&shared, 2), after(61));
-        assert_eq!(addresses.enter(&shared, 1), after(63));
-        clock.advance(TimeDelta::seconds(61));
+        assert_eq!(addresses.enter(&shared, 3), after(61));
+        assert_eq!(addresses.enter(&shared, 2), after(60));
+        assert_eq!(addresses.enter(&shared, 1), after(62));
+        clock.advance(TimeDelta::seconds(60));
         assert_eq!(addresses.enter(&shared, 2), Ok(()));
         addresses.close(&shared, Duration::MAX);
-        let days = 3 * 24 * 3_600;
-        assert_eq!(addresses.enter(&shared, 3), after(62 + days));
+        assert_eq!(addresses.enter(&shared, 3), after(60 + 3_600));
+    }
+
+    #[test]
+    fn projects_that_always_have_something_to_say_all_get_as_much_of_an_address() {
+        for projects in 2..=20 {
+            let (addresses, clock) = addresses();
+            let shared = hook("shared");
+            let mut due: Vec<(NaiveDateTime, usize)> = (0..projects)
+                .map(|project| (addresses.clock.now_naive(), project))
+                .collect();
+            let (mut sent, mut asked) = (vec![0; projects], 0);
+            while sent.iter().sum::<i32>() < 2_000 {
+                // Nobody comes just in time, and of those who come together it is always the same who is first.
+                due.sort_unstable();
+                let (at, project) = due[0];
+                let now = addresses.clock.now_naive();
+                clock.advance((at - now).max(TimeDelta::zero()) + TimeDelta::milliseconds(7));
+                asked += 1;
+                due[0].0 = match addresses.enter(&shared, i64::try_from(project).unwrap_or(0)) {
+                    Ok(()) => {
+                        sent[project] += 1;
+                        addresses.clock.now_naive() + TimeDelta::seconds(1)
+                    }
+                    Err(turn) => turn,
+                };
+            }
+            let (least, most) = (sent.iter().min(), sent.iter().max());
+            assert!(least.map(|least| least + 2) >= most.copied(), "{sent:?}");
+            assert!(asked <= 2_000 * 4, "{projects} asked {asked} times");
+        }
     }
 
     #[test]

@@ -30,10 +30,9 @@ const COUNT_EVERY: Duration = Duration::from_secs(15);
 /// hold nothing up.
 pub(crate) const FORGOTTEN: i64 = 10_000;
 
-/// The most tries to write down what the database would refuse for ever, and what it refuses for a reason that may pass.
-/// After them the job is done again, once its lease is over, and counted as a possible duplicate.
+/// The most tries to write down what the database would refuse for ever. After them the job is done again, once its lease is
+/// over, and counted as a possible duplicate.
 const LASTING_TRIES: u32 = 7;
-const REFUSED_TRIES: u32 = 600;
 
 /// How often it is said that an outcome is still not written.
 const WARN_EVERY: Duration = Duration::from_secs(60);
@@ -45,6 +44,9 @@ struct Pace {
     write: Duration,
     /// For the database to take an outcome. With the ten seconds of a call it is less than any lease.
     answer: Duration,
+    /// For the database to take an outcome while it answers other questions: somebody may hold the row, or the disk be full.
+    /// After that the job is done again, as above, so that the others need not wait any longer.
+    refused: Duration,
     /// When the process stops, until what cannot be written is left.
     stop: Duration,
     /// After the database was away for so long leases may have run out whose holders know the outcome.
@@ -56,6 +58,7 @@ struct Pace {
 const PACE: Pace = Pace {
     write: Duration::from_secs(1),
     answer: Duration::from_secs(15),
+    refused: Duration::from_secs(600),
     stop: Duration::from_secs(15),
     outage: Duration::from_secs(10),
     grace: Duration::from_secs(5),
@@ -190,8 +193,9 @@ impl<W: Work> Worker<W> {
         }
         while runs.join_next().await.is_some() {}
         // What has come and was not looked at would wait for the next process to find it.
-        if let Err(error) = self.work.next_due().await {
-            log::debug!("the {} are left as they are: {error}", W::NAME);
+        match timeout(LOOK_EVERY, self.work.next_due()).await {
+            Ok(Err(error)) => log::debug!("the {} are left as they are: {error}", W::NAME),
+            Ok(Ok(_)) | Err(_) => {}
         }
     }
 
@@ -246,20 +250,23 @@ impl<W: Work> Worker<W> {
     /// Tries for as long as the database is away: what came of a job is known here alone, and whoever took it over would do
     /// it again.
     async fn write_down(&self, job: &W::Job, answer: &W::Answer) -> Option<W::Job> {
-        let (mut pause, mut refused) = (self.pace.write / 16, 0);
-        let (mut waits, mut stops, mut warned) = (None, None, None);
+        let (mut pause, mut lasting) = (self.pace.write / 16, 0);
+        let (mut waits, mut refused, mut stops, mut warned) = (None, None, None, None);
         loop {
             let began = Instant::now();
+            let mut patience = self.pace.answer;
             if self.stopping.is_set() {
                 let stops = *stops.get_or_insert(began);
-                if began - stops >= self.pace.stop {
+                let rest = self.pace.stop.saturating_sub(began - stops);
+                if rest.is_zero() {
                     return None;
                 }
+                patience = patience.min(rest);
             }
             // What would come next may be what another run waits to write down.
             let keep = stops.is_none() && !self.outage.holds_others(waits.is_some());
             let settling = self.work.settle(job, answer, keep);
-            let error = match timeout(self.pace.answer, settling).await {
+            let error = match timeout(patience, settling).await {
                 Ok(Ok(next)) => {
                     self.outage.answered(self.pace);
                     return next;
@@ -272,20 +279,21 @@ impl<W: Work> Worker<W> {
                 let name = W::NAME;
                 log::warn!("what became of one of the {name} is not written yet: {error}");
             }
-            if let DbError::Query(_) = error {
-                refused += 1;
-                if refused
-                    >= if error.is_lasting() {
-                        LASTING_TRIES
-                    } else {
-                        REFUSED_TRIES
-                    }
-                {
+            if error.is_lasting() {
+                lasting += 1;
+                if lasting >= LASTING_TRIES {
                     return None;
                 }
             } else {
-                self.outage.failed(began);
                 waits.get_or_insert_with(|| Unwritten::new(&self.outage));
+                let answers =
+                    matches!(error, DbError::Query(_)) || self.outage.answered_since(began);
+                if !answers {
+                    refused = None;
+                } else if refused.get_or_insert(began).elapsed() >= self.pace.refused {
+                    return None;
+                }
+                self.outage.failed(began);
             }
             sleep(pause).await;
             pause = (pause * 2).min(self.pace.write);
@@ -310,6 +318,7 @@ struct Outage {
 #[derive(Debug, Default)]
 struct Times {
     since: Option<Instant>,
+    answered_at: Option<Instant>,
     /// Until then nobody is taken anything over from.
     rest_until: Option<Instant>,
 }
@@ -318,6 +327,7 @@ impl Outage {
     /// Notes that what began then failed.
     fn failed(&self, began: Instant) {
         let mut times = self.times();
+        let began = times.answered_at.map_or(began, |at| at.max(began));
         times.since = Some(times.since.map_or(began, |since| since.min(began)));
     }
 
@@ -325,10 +335,16 @@ impl Outage {
     /// those of other processes.
     fn answered(&self, pace: Pace) {
         let mut times = self.times();
-        let since = times.since.take();
-        if since.is_some_and(|since| since.elapsed() >= pace.outage) {
-            times.rest_until = Some(Instant::now() + pace.grace);
+        let (since, now) = (times.since.take(), Instant::now());
+        times.answered_at = Some(now);
+        if since.is_some_and(|since| now - since >= pace.outage) {
+            times.rest_until = Some(now + pace.grace);
         }
+    }
+
+    /// Whether it has answered somebody since then.
+    fn answered_since(&self, began: Instant) -> bool {
+        self.times().answered_at.is_some_and(|at| at > began)
     }
 
     /// Whether nothing is to be taken now.

@@ -11,6 +11,7 @@ use super::*;
 const FAST: Pace = Pace {
     write: Duration::from_millis(1),
     answer: Duration::from_millis(100),
+    refused: Duration::from_millis(300),
     stop: Duration::from_millis(15),
     outage: Duration::from_millis(10),
     grace: Duration::from_millis(200),
@@ -39,6 +40,8 @@ enum How {
     Silent,
     /// It would refuse it for ever.
     Lasting,
+    /// It answers, and refuses this for now.
+    Refused,
 }
 
 impl Jobs {
@@ -92,6 +95,7 @@ impl Work for Jobs {
         match self.0.how {
             How::Away => Err(DbError::Unreachable("away".to_owned())),
             How::Silent => std::future::pending().await,
+            How::Refused => Err(DbError::from(Error::RollbackTransaction)),
             How::Lasting => {
                 let cause = Box::new(std::io::Error::other("unlucky"));
                 Err(DbError::from(Error::SerializationError(cause)))
@@ -135,14 +139,13 @@ impl Stage {
     /// Everything up to and with this event.
     async fn until(&mut self, last: &str) -> Vec<Event> {
         let mut seen = Vec::new();
-        loop {
-            let event = timeout(Duration::from_secs(20), self.told.recv()).await;
-            let event = event.unwrap().unwrap();
-            seen.push(event);
-            if event.0 == last {
-                return seen;
+        let all = async {
+            while seen.last().is_none_or(|(event, _)| *event != last) {
+                seen.push(self.told.recv().await.unwrap());
             }
-        }
+        };
+        timeout(Duration::from_secs(20), all).await.unwrap();
+        seen
     }
 }
 
@@ -181,6 +184,18 @@ async fn what_the_database_never_takes_is_given_up() {
     stage.task.await.unwrap();
     assert_eq!(count(&seen, "leased"), 2);
     assert_eq!(stage.told.recv().await, None);
+}
+
+#[tokio::test]
+async fn an_outcome_that_is_refused_for_now_keeps_others_waiting_for_so_long_and_no_longer() {
+    let mut stage = Stage::set(0, u32::MAX, How::Refused);
+    stage.until("leased").await;
+    let seen = stage.until("leased").await;
+    let [(first, from), .., (_, to)] = seen.as_slice() else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(*first, "not written");
+    assert!(*to - *from >= FAST.refused, "{:?}", *to - *from);
 }
 
 #[tokio::test]

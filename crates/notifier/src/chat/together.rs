@@ -57,6 +57,8 @@ impl<T: Clone, R> Together<T, R> {
     {
         let (items, answers): (Vec<T>, Vec<_>) = {
             let mut waiting = self.waiting();
+            // Who has given up brings it again.
+            waiting.retain(|(_, answer)| !answer.is_closed());
             let most = waiting.len().min(MOST);
             waiting.drain(..most).unzip()
         };
@@ -164,6 +166,29 @@ mod tests {
             assert_eq!([a, b, c, d].map(|answer| answer.is_ok()), answered);
             assert_eq!(calls.load(Ordering::SeqCst), called);
         }
+    }
+
+    #[tokio::test]
+    async fn what_somebody_gave_up_is_not_committed() {
+        let (together, seen) = (Together::default(), Mutex::new(Vec::<usize>::new()));
+        let gate = Semaphore::new(0);
+        let commit = |numbers: Vec<usize>| async {
+            seen.lock().unwrap().extend(&numbers);
+            gate.acquire().await.unwrap().forget();
+            Ok(numbers)
+        };
+        let mut first = Box::pin(together.commit(1, commit));
+        for given_up in [&mut first, &mut Box::pin(together.commit(2, commit))] {
+            tokio::select! {
+                biased;
+                _ = given_up => panic!("the gate is shut"),
+                () = async {} => {}
+            }
+        }
+        gate.add_permits(2);
+        first.await.unwrap();
+        together.commit(3, commit).await.unwrap();
+        assert_eq!(*seen.lock().unwrap(), [1, 3]);
     }
 
     fn lasting() -> DbError {

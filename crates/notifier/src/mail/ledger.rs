@@ -254,7 +254,7 @@ impl Holder {
                 reason: Some(reason),
             },
         };
-        queries::put_back(db, &job.event_id, &self.owner, &back).map(drop)
+        queries::put_back(db, job, &self.owner, &back).map(drop)
     }
 
     fn end(

@@ -74,6 +74,14 @@ async fn who_has_lost_a_lease_cannot_put_a_mail_back_but_can_tell_that_it_went_o
         slow.lease(5).await.unwrap().is_empty(),
         "it is held by another"
     );
+    hand.advance(TimeDelta::seconds(61));
+    let again = slow.lease(5).await.unwrap();
+    slow.settle(&late[0], &back, false).await.unwrap();
+    assert!(
+        quick.lease(5).await.unwrap().is_empty(),
+        "it is held by the same process, by a later run"
+    );
+    assert_eq!(again.len(), 1);
     slow.settle(&late[0], &Answer::Delivered, false)
         .await
         .unwrap();

@@ -66,17 +66,18 @@ pub(super) struct Return<'a> {
     pub(super) reason: Option<&'a str>,
 }
 
-/// Puts a mail back; false when its lease is over or it was settled meanwhile.
+/// Puts a mail back; false when its lease is over, though the same process may hold it again, or it was settled meanwhile.
 pub(super) fn put_back(
     db: &mut Db,
-    event_id: &str,
+    job: &MailRow,
     owner: &str,
     back: &Return<'_>,
 ) -> QueryResult<bool> {
     let held = mails::table
-        .find(event_id)
+        .find(&job.event_id)
         .filter(mails::settled_at.is_null())
-        .filter(mails::lease_owner.eq(owner));
+        .filter(mails::lease_owner.eq(owner))
+        .filter(mails::attempts.eq(job.attempts));
     let changed = diesel::update(held)
         .set((
             mails::state.eq(back.state),

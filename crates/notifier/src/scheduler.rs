@@ -193,9 +193,8 @@ impl<W: Work> Worker<W> {
         }
         while runs.join_next().await.is_some() {}
         // What has come and was not looked at would wait for the next process to find it.
-        match timeout(LOOK_EVERY, self.work.next_due()).await {
-            Ok(Err(error)) => log::debug!("the {} are left as they are: {error}", W::NAME),
-            Ok(Ok(_)) | Err(_) => {}
+        if let Ok(Err(error)) = timeout(LOOK_EVERY, self.work.next_due()).await {
+            log::debug!("the {} are left as they are: {error}", W::NAME);
         }
     }
 

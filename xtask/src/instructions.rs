@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Instructions of a validation of a remembered token, to those of the bare responder's answer. Whoever changes the path
 /// changes this line with it, and says why.
-const RATIO: f64 = 4.50;
+const RATIO: f64 = 3.67;
 /// How far from it is not said to be a change.
 const TOLERANCE: f64 = 0.05;
 /// Requests that are counted, and those before them that make all warm.

@@ -197,10 +197,11 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     };
     let server = server::start_on(listener, options, move |cfg| {
         cfg.app_data(app.clone());
+        // Paths are tried one after the other, and one with a name in it is an expression: what is asked most comes first.
+        sessions::routes::routes(cfg);
         accounts::routes::routes(cfg);
         admin::routes::routes(cfg);
         audit::routes::routes(cfg);
-        sessions::routes::routes(cfg);
         sso::routes::routes(cfg);
         teams::routes::routes(cfg);
         photos::routes::routes(cfg);

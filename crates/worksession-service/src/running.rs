@@ -226,15 +226,16 @@ pub(crate) fn open_pool(config: &Config) -> Result<Pool, start::StartError> {
 fn configure(routes: &mut ServiceConfig, state: &Data<AppState>) {
     routes
         .app_data(state.clone())
+        // Paths are tried one after the other, and one with a name in it is an expression: what is asked most comes first.
+        .configure(user_data::configure)
+        .configure(sessions::configure)
         .configure(projects::configure)
         .configure(chat_settings::configure)
         .configure(team_projects::configure)
         .configure(team_activity::configure)
         .configure(preferences::configure)
-        .configure(sessions::configure)
         .configure(sync::configure)
         .configure(live::configure)
-        .configure(user_data::configure)
         .configure(login::configure)
         .configure(analytics::configure)
         .configure(leaderboard::configure)

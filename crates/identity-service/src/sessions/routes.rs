@@ -20,7 +20,9 @@ use crate::origin::Origin;
 use crate::sso::origins::NotAllowed;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
-    cfg.service(endpoint("/api/auth/login").post(sign_in))
+    cfg.service(endpoint("/api/auth/validate").get(validate).post(validate))
+        .service(endpoint("/api/auth/validate/batch").post(validate_batch))
+        .service(endpoint("/api/auth/login").post(sign_in))
         .service(endpoint("/api/auth/logout").post(logout))
         .service(endpoint("/api/auth/global-logout").get(global_logout))
         .service(
@@ -28,10 +30,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
                 .get(list_sessions)
                 .delete(end_others),
         )
-        .service(endpoint("/api/auth/sessions/{session_id}").delete(end_session))
         .service(endpoint("/api/auth/refresh").post(rotate))
-        .service(endpoint("/api/auth/validate").get(validate).post(validate))
-        .service(endpoint("/api/auth/validate/batch").post(validate_batch));
+        .service(endpoint("/api/auth/sessions/{session_id}").delete(end_session));
 }
 
 /// Signs in by username, not by e-mail address.

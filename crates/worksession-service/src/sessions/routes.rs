@@ -20,8 +20,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
         .service(endpoint("/api/clienta_timer_start").post(start_client_a))
         .service(endpoint("/api/clientb_timer_start").post(start_client_b))
         .service(endpoint("/api/session/start").post(start_session))
-        .service(endpoint("/api/get_presession/{session_id}").get(get_presession))
         .service(endpoint("/api/pomodoro/submit").post(submit))
+        .service(endpoint("/api/get_presession/{session_id}").get(get_presession))
         .service(endpoint("/api/sessions").get(history::routes::list))
         .service(endpoint("/api/sessions/export").get(export::routes::export))
         .service(

@@ -10,8 +10,8 @@ use crate::system::{self, PARTS, Program};
 use std::time::Duration;
 
 /// Megabytes (10^6 bytes) of 15 and of 32 MiB.
-const IDLE: f64 = 15.728_64;
-pub(super) const BUSY: f64 = 33.554_432;
+const IDLE: f64 = 15.7;
+pub(super) const BUSY: f64 = 33.5;
 /// Until what a start needed is given back.
 pub(super) const REST: Duration = Duration::from_secs(5);
 const USERS: usize = 1_000;

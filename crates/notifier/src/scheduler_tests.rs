@@ -11,7 +11,7 @@ use super::*;
 const FAST: Pace = Pace {
     write: Duration::from_millis(1),
     answer: Duration::from_millis(100),
-    refused: Duration::from_millis(300),
+    refused: Duration::from_secs(1),
     stop: Duration::from_millis(15),
     outage: Duration::from_millis(10),
     grace: Duration::from_millis(200),

@@ -1,7 +1,7 @@
 //! Events from worksession-service's outbox over RabbitMQ and the notifier to a chat that answers at once,
 //! beside a bare publisher and a bare consumer on the same broker, by turns.
 
-use super::{Options, memory};
+use super::{Options, memory, statements};
 use crate::bench::chat::{Chat, DIGITS, MARK};
 use crate::bench::product::{Crowd, System};
 use crate::bench::table::{Goal, Row, Sample};
@@ -22,9 +22,6 @@ pub(super) struct Hooks {
     /// Milliseconds between two messages to one hook; what comes meanwhile is joined into one
     #[arg(long, default_value_t = 1_000)]
     interval_ms: u32,
-    /// What the databases spent their time on while events were told
-    #[arg(long)]
-    statements: bool,
 }
 
 /// The per cent of a round's events whose rate counts, of ours and of the bare pair's. Before, the relay has not found them
@@ -82,8 +79,8 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     if twice > 0 {
         println!("events: {twice} told twice");
     }
-    if hooks.statements {
-        show_statements(&database)?;
+    if options.statements {
+        statements::show(&database)?;
     }
     let row = Row {
         work: format!("events, {} hooks; latency at {STEADY}/s", hooks.projects),
@@ -192,8 +189,8 @@ fn steady(options: &Options) -> Result<(Vec<(f64, f64)>, f64)> {
         );
         rounds.push((p50, p99));
     }
-    if options.hooks.statements {
-        show_statements(&database)?;
+    if options.statements {
+        statements::show(&database)?;
     }
     Ok((rounds, system.resident_mb("notifier")?))
 }
@@ -226,26 +223,6 @@ fn p50_and_p99(latencies: &[f64]) -> (f64, f64) {
     let mut sorted = latencies.to_vec();
     sorted.sort_by(f64::total_cmp);
     (per_mille(&sorted, 500), per_mille(&sorted, 990))
-}
-
-/// The costliest statements of all databases, in milliseconds each.
-fn show_statements(database: &str) -> Result {
-    let asked = "SELECT datname, calls, round((total_exec_time + total_plan_time)::numeric), \
-         round((total_exec_time / greatest(calls, 1))::numeric, 2), round((total_plan_time / greatest(calls, 1))::numeric, 2), rows / greatest(calls, 1), \
-         left(regexp_replace(query, '\\s+', ' ', 'g'), 150) \
-         FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid \
-         ORDER BY total_exec_time + total_plan_time DESC LIMIT 24";
-    Postgres::execute(database, "CREATE EXTENSION pg_stat_statements")?;
-    println!(
-        "\n{:<12} {:>7} {:>8} {:>8} {:>8} {:>6}  statement",
-        "database", "calls", "total ms", "ms each", "to plan", "rows"
-    );
-    for row in Postgres::rows(database, asked)? {
-        if let [name, calls, total, each, plan, rows, text] = row.as_slice() {
-            println!("{name:<12} {calls:>7} {total:>8} {each:>8} {plan:>8} {rows:>6}  {text}");
-        }
-    }
-    Ok(())
 }
 
 /// One real session and its real event for each project, to be multiplied.

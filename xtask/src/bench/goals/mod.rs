@@ -10,6 +10,7 @@ mod peers;
 mod queries;
 mod scene;
 mod startup;
+mod statements;
 mod worksession;
 
 pub(super) use growth::{TodayOptions, today};
@@ -37,6 +38,9 @@ pub(crate) struct Options {
     events: usize,
     #[command(flatten)]
     hooks: events::Hooks,
+    /// What PostgreSQL spent its time on, behind the work on it that is events, starts, submits or user/data
+    #[arg(long)]
+    statements: bool,
     /// Sessions of the large database on PostgreSQL
     #[arg(long, default_value_t = 10_000_000)]
     sessions: u64,

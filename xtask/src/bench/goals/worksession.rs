@@ -3,7 +3,7 @@
 use super::identity::told;
 use super::limits::{self, Responder};
 use super::scene::Scene;
-use super::{Backend, Options, asked, both, rounds};
+use super::{Backend, Options, asked, both, rounds, statements};
 use crate::bench::http::Client;
 use crate::bench::load::{self, Outcome, Shot};
 use crate::bench::table::{Goal, Row, Sample};
@@ -102,6 +102,7 @@ fn read(
         |time| asked(process, &request, time),
         |time| responder.rate(&crowd.file, time),
     )?;
+    show_statements(&scene, options)?;
     Ok(Row {
         work,
         against: "a bare actix-web responder",
@@ -185,6 +186,7 @@ fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Re
         },
         |time| limit.rate(time),
     )?;
+    show_statements(&scene, options)?;
     let has_goal = with != With::NoMemory;
     Ok(Row {
         work,
@@ -242,6 +244,7 @@ fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
         },
         |time| limit.rate(time),
     )?;
+    show_statements(&scene, options)?;
     Ok(Row {
         work,
         against: "eight upserts in a transaction",
@@ -250,6 +253,13 @@ fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
         rss_mb: Some(system::resident_mb(process)?),
         ..Row::default()
     })
+}
+
+fn show_statements(scene: &Scene, options: &Options) -> Result {
+    match scene.database("worksession") {
+        Some(database) if options.statements => statements::show(database),
+        _ => Ok(()),
+    }
 }
 
 /// A session of everybody that has gone by, `slot` half hours ago, and its submit: started as anybody starts one, and

@@ -174,36 +174,29 @@ macro_rules! upsert_category {
 
 /// Onto which boards, and for which periods: of [`upsert_boards!`].
 macro_rules! boards {
-    ($of_one:literal, $from_one:literal) => {
-        concat!(
-            " CROSS JOIN ",
-            $of_one,
-            "(SELECT 0 AS scope UNION ALL SELECT p_team_id ",
-            $from_one,
-            " WHERE p_team_id IS NOT NULL \
-              AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false)) AS scopes CROSS JOIN ",
-            $of_one,
-            "(SELECT 'day' AS period, p_utc_day AS start ",
-            $from_one,
-            " UNION ALL SELECT 'week', p_utc_week ",
-            $from_one,
-            " UNION ALL SELECT 'month', p_utc_month ",
-            $from_one,
-            " UNION ALL SELECT 'all', p_board_epoch ",
-            $from_one,
-            ") AS periods"
-        )
+    (pg) => {
+        " CROSS JOIN LATERAL (VALUES (0, true), (p_team_id, p_team_id IS NOT NULL \
+          AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false))) AS scopes (scope, counts) \
+          CROSS JOIN LATERAL (VALUES ('day', p_utc_day), ('week', p_utc_week), ('month', p_utc_month), \
+           ('all', p_board_epoch)) AS periods (period, start)"
+    };
+    (sqlite) => {
+        " CROSS JOIN (SELECT 0 AS scope, true AS counts UNION ALL SELECT p_team_id, p_team_id IS NOT NULL \
+          AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false) FROM a) AS scopes \
+          CROSS JOIN (SELECT 'day' AS period, p_utc_day AS start FROM a \
+           UNION ALL SELECT 'week', p_utc_week FROM a UNION ALL SELECT 'month', p_utc_month FROM a \
+           UNION ALL SELECT 'all', p_board_epoch FROM a) AS periods"
     };
 }
 
 macro_rules! upsert_boards {
-    ($from:literal, $($boards:tt)+) => {
+    ($from:literal, $boards:tt) => {
         concat!(
             "INSERT INTO board AS t (scope, period, start, user_id, username, points_centi, minutes, sessions, reached_at) \
              SELECT scope, period, start, p_user_id, p_username, p_points, p_credited_minutes, 1, p_submitted_at ",
             $from,
-            $($boards)+,
-            " WHERE p_on_boards \
+            boards!($boards),
+            " WHERE p_on_boards AND counts \
              ON CONFLICT (scope, period, start, user_id) DO UPDATE SET username = excluded.username, \
               points_centi = t.points_centi + excluded.points_centi, minutes = t.minutes + excluded.minutes, \
               sessions = t.sessions + 1, reached_at = CASE WHEN excluded.points_centi > 0 AND \
@@ -246,7 +239,8 @@ macro_rules! as_seen {
 /// order, and of those only whom nobody else holds, unless they are patient, so that the others do not wait with them. The
 /// session's row is locked as it was seen, then the totals move if they still stand where they were read; only then is
 /// anything else written. Otherwise nothing is.
-const SETTLE_PG: &str = concat!(
+macro_rules! settle {
+    ($($earned:tt)*) => { concat!(
     sync::free!(),
     ", open AS (SELECT session_id FROM sessions WHERE session_id = ANY (ARRAY(SELECT p_session_id FROM a)) \
       AND submitted_at IS NULL), bump AS (",
@@ -261,40 +255,45 @@ const SETTLE_PG: &str = concat!(
      won AS (",
     upsert_totals!("FROM a JOIN held ON holder = p_user_id"),
     " RETURNING t.user_id AS winner), \
+     settled AS (SELECT a.* FROM a JOIN won ON winner = p_user_id), \
      done AS (",
     update_session!(
         "bump.seq",
-        "FROM a JOIN won ON winner = p_user_id JOIN bump ON bump.user_id = p_user_id"
+        "FROM settled JOIN bump ON bump.user_id = p_user_id"
     ),
     " AND session_id = ANY (ARRAY(SELECT p_session_id FROM a)) RETURNING session_id), \
      days AS (",
-    upsert_day!("FROM a JOIN won ON winner = p_user_id"),
+    upsert_day!("FROM settled"),
     "), \
      months AS (",
-    upsert_month!("FROM a JOIN won ON winner = p_user_id"),
+    upsert_month!("FROM settled"),
     "), \
      hours AS (",
-    upsert_hour!("FROM a JOIN won ON winner = p_user_id"),
+    upsert_hour!("FROM settled"),
     "), \
      categories AS (",
-    upsert_category!("FROM a JOIN won ON winner = p_user_id"),
+    upsert_category!("FROM settled"),
     "), \
      boards AS (",
-    upsert_boards!(
-        "FROM a JOIN won ON winner = p_user_id",
-        boards!("LATERAL ", "")
-    ),
-    "), \
-     badges AS (INSERT INTO user_badges (user_id, badge, earned_at) SELECT p_user_id, name, p_submitted_at \
-      FROM a JOIN won ON winner = p_user_id CROSS JOIN LATERAL unnest(string_to_array(p_badges, ',')) AS name \
+    upsert_boards!("FROM settled", pg),
+    ")",
+    $($earned)*
+    ", queued AS (",
+    queue_event!("FROM settled"),
+    ") SELECT session_id FROM done"
+    ) };
+}
+
+/// With what few of them have, badges and flags: opening these tables costs as much as any other.
+const SETTLE: &str = settle!();
+const SETTLE_EARNED: &str = settle!(
+    ", badges AS (INSERT INTO user_badges (user_id, badge, earned_at) SELECT p_user_id, name, p_submitted_at \
+      FROM settled CROSS JOIN LATERAL unnest(string_to_array(p_badges, ',')) AS name \
       ON CONFLICT DO NOTHING), \
      flags AS (INSERT INTO session_flags (session_id, user_id, kind, severity, amount, created_at) \
       SELECT p_session_id, p_user_id, split_part(flag, ':', 1), split_part(flag, ':', 2), \
        CAST(split_part(flag, ':', 3) AS BIGINT), p_submitted_at \
-      FROM a JOIN won ON winner = p_user_id CROSS JOIN LATERAL unnest(string_to_array(p_flags, ',')) AS flag), \
-     queued AS (",
-    queue_event!("FROM a JOIN won ON winner = p_user_id"),
-    ") SELECT session_id FROM done"
+      FROM settled CROSS JOIN LATERAL unnest(string_to_array(p_flags, ',')) AS flag)",
 );
 
 /// Writes submits of different users, each once. False for one whose session or totals are no longer what they were when
@@ -307,7 +306,12 @@ pub(in crate::sessions::submit) fn settle(
     match db {
         Db::Pg(conn) => {
             let rows = Settlements::of(settlements);
-            let done: Vec<String> = Statement::<_, Text>::new(SETTLE_PG, &rows).load(conn)?;
+            let earns = |of: &Settlement| !(of.badges.is_empty() && of.flags.is_empty());
+            let text = match settlements.iter().any(earns) {
+                true => SETTLE_EARNED,
+                false => SETTLE,
+            };
+            let done: Vec<String> = Statement::<_, Text>::new(text, &rows).load(conn)?;
             let done: HashSet<String> = done.into_iter().collect();
             Ok(settlements
                 .iter()
@@ -332,7 +336,7 @@ fn settle_one(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryResu
         upsert_month!("FROM a WHERE true"),
         upsert_hour!("FROM a WHERE true"),
         upsert_category!("FROM a WHERE true"),
-        upsert_boards!("FROM a", boards!("", "FROM a")),
+        upsert_boards!("FROM a", sqlite),
         queue_event!("FROM a"),
     ] {
         Statement::<_, ()>::new(text, &Settlement::KEPT).execute(conn)?;

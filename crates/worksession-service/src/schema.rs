@@ -93,7 +93,7 @@ diesel::table! {
 }
 
 diesel::table! {
-    notifications (event_id) {
+    notifications (session_id, event_id) {
         event_id -> Text,
         session_id -> Text,
         team_project_id -> Nullable<BigInt>,

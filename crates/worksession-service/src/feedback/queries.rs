@@ -50,7 +50,7 @@ pub(super) fn record_all(
 fn record(db: &mut Db, notification: &Notification) -> QueryResult<()> {
     on_backend!(db, conn => diesel::insert_into(notifications::table)
         .values(notification)
-        .on_conflict(notifications::event_id)
+        .on_conflict((notifications::session_id, notifications::event_id))
         .do_update()
         .set((
             notifications::outcome.eq(excluded(notifications::outcome)),
@@ -86,7 +86,7 @@ fn record_many(conn: &mut PgConnection, rows: &[Notification]) -> QueryResult<()
         ") AS new (event_id, session_id, team_project_id, outcome, reason, settled_at) \
          CROSS JOIN LATERAL (SELECT session_id FROM sessions WHERE sessions.session_id >= new.session_id \
          ORDER BY sessions.session_id LIMIT 1) AS next WHERE next.session_id = new.session_id \
-         ON CONFLICT (event_id) DO UPDATE \
+         ON CONFLICT (session_id, event_id) DO UPDATE \
          SET outcome = excluded.outcome, reason = excluded.reason, settled_at = excluded.settled_at",
     )
     .execute(conn)

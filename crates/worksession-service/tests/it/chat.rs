@@ -14,7 +14,7 @@ use crate::identity::{Service, Stub};
 use crate::identity_events::data;
 
 diesel::table! {
-    notifications (event_id) {
+    notifications (session_id, event_id) {
         event_id -> Text,
         session_id -> Text,
         team_project_id -> Nullable<BigInt>,

@@ -32,7 +32,7 @@ pub(super) fn newest(
          AND started_at <= (SELECT p_until FROM a) \
          AND (started_at < (SELECT p_until FROM a) OR session_id < (SELECT p_until_id FROM a)) \
          ORDER BY started_at DESC, session_id DESC LIMIT 201) AS s \
-        LEFT JOIN notifications n ON n.event_id = (SELECT event_id FROM notifications l \
+        LEFT JOIN notifications n ON n.session_id = s.session_id AND n.event_id = (SELECT event_id FROM notifications l \
          WHERE l.session_id = s.session_id ORDER BY l.settled_at DESC, event_id DESC LIMIT 1) \
         ORDER BY started_at DESC, s.session_id DESC LIMIT (SELECT p_limit FROM a)";
     let arguments = ActivityArguments {

@@ -117,7 +117,7 @@ fn rollups() -> String {
          INSERT INTO chat_integrations (team_project_id, revision, status, updated_at) \
           {users} SELECT i + 1, 1, 'off', {told} FROM n; \
          INSERT INTO user_badges (user_id, badge, earned_at) \
-          {users} SELECT {user}, 'first_session', {told} FROM n; \
+          {users} SELECT {user}, 'early_bird', {told} FROM n; \
          INSERT INTO user_hour (user_id, hour, minutes) \
           {wide} SELECT 101 + i / 20, i % 20, 25 FROM n; \
          INSERT INTO user_category (user_id, category, minutes) \

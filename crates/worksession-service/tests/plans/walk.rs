@@ -120,6 +120,12 @@ async fn what_clients_call_all_day_goes_through_indexes() {
     }
     let seen: BTreeSet<&str> = walk.sent.values().flat_map(Sent::tables).collect();
     assert_eq!(seen, TABLES.into_iter().collect(), "some are never asked");
+    let settles = |sent: &&Sent| sent.sql.contains("INSERT INTO user_totals");
+    let earns = |sent: &Sent| sent.sql.contains("INSERT INTO user_badges");
+    let ways: BTreeSet<bool> = walk.sent.values().filter(settles).map(earns).collect();
+    // On SQLite badges have statements of their own.
+    let asked_for = if by_itself { 2 } else { 1 };
+    assert_eq!(ways.len(), asked_for, "submits earn or do not: {ways:?}");
     for finding in &found {
         eprintln!("{}\n{}\n{}\n", finding.what, finding.sql, finding.plan);
     }

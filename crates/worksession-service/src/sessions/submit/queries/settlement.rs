@@ -178,14 +178,14 @@ macro_rules! boards {
         " CROSS JOIN LATERAL (VALUES (0, true), (p_team_id, p_team_id IS NOT NULL \
           AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false))) AS scopes (scope, counts) \
           CROSS JOIN LATERAL (VALUES ('day', p_utc_day), ('week', p_utc_week), ('month', p_utc_month), \
-           ('all', p_board_epoch)) AS periods (period, start)"
+           ('all', p_board_epoch)) AS periods (period, start) WHERE p_on_boards AND counts"
     };
     (sqlite) => {
-        " CROSS JOIN (SELECT 0 AS scope, true AS counts UNION ALL SELECT p_team_id, p_team_id IS NOT NULL \
-          AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false) FROM a) AS scopes \
+        " CROSS JOIN (SELECT 0 AS scope UNION ALL SELECT p_team_id FROM a WHERE p_team_id IS NOT NULL \
+          AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false)) AS scopes \
           CROSS JOIN (SELECT 'day' AS period, p_utc_day AS start FROM a \
            UNION ALL SELECT 'week', p_utc_week FROM a UNION ALL SELECT 'month', p_utc_month FROM a \
-           UNION ALL SELECT 'all', p_board_epoch FROM a) AS periods"
+           UNION ALL SELECT 'all', p_board_epoch FROM a) AS periods WHERE p_on_boards"
     };
 }
 
@@ -196,8 +196,7 @@ macro_rules! upsert_boards {
              SELECT scope, period, start, p_user_id, p_username, p_points, p_credited_minutes, 1, p_submitted_at ",
             $from,
             boards!($boards),
-            " WHERE p_on_boards AND counts \
-             ON CONFLICT (scope, period, start, user_id) DO UPDATE SET username = excluded.username, \
+            " ON CONFLICT (scope, period, start, user_id) DO UPDATE SET username = excluded.username, \
               points_centi = t.points_centi + excluded.points_centi, minutes = t.minutes + excluded.minutes, \
               sessions = t.sessions + 1, reached_at = CASE WHEN excluded.points_centi > 0 AND \
                (t.points_centi = 0 OR excluded.reached_at > t.reached_at) THEN excluded.reached_at \
@@ -284,8 +283,9 @@ macro_rules! settle {
     ) };
 }
 
-/// With what few of them have, badges and flags: opening these tables costs as much as any other.
+/// Submits of which none earned a badge or a flag, as most: opening these tables costs as much as opening any other.
 const SETTLE: &str = settle!();
+/// Submits of which some did.
 const SETTLE_EARNED: &str = settle!(
     ", badges AS (INSERT INTO user_badges (user_id, badge, earned_at) SELECT p_user_id, name, p_submitted_at \
       FROM settled CROSS JOIN LATERAL unnest(string_to_array(p_badges, ',')) AS name \

@@ -3,9 +3,9 @@ mod settlement;
 
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::Db;
+use db_kit::{Db, prepared};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
+use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 use diesel::sqlite::SqliteConnection;
 
 use facts::near;
@@ -153,12 +153,37 @@ fn candidates_of(conn: &mut SqliteConnection, of: &Candidates) -> QueryResult<Ve
         zone_now!(),
         " FROM a JOIN sessions ON session_id IN (SELECT session_id FROM chosen)"
     );
-    let text = if of.session_id.is_some() {
-        NAMED
-    } else {
-        UNNAMED
+    let text = match of.session_id {
+        Some(_) => NAMED,
+        None => match only_open(conn, of)? {
+            Some(only) => return Ok(vec![only]),
+            None => UNNAMED,
+        },
     };
     Statement::<_, (SessionSql, Text)>::new(text, of).load(conn)
+}
+
+/// The user's open session where there is one only, and none that the same submit settled: whatever else the submit says, no
+/// other is meant. That is how most submits come, and [`chosen!`] makes a table of its own for each of its parts.
+fn only_open(conn: &mut SqliteConnection, of: &Candidates) -> QueryResult<Option<Candidate>> {
+    const OPEN: &str = concat!(
+        "SELECT ",
+        session_columns!(),
+        ", COALESCE((SELECT timezone FROM user_settings WHERE user_settings.user_id = sessions.user_id), 'UTC'), \
+         EXISTS (SELECT 1 FROM sessions AS settled WHERE settled.user_id = sessions.user_id AND settled.submit_digest = "
+    );
+    let open = prepared::<(SessionSql, Text, Bool)>(OPEN)
+        .bind::<Text, _>(&of.submit_digest)
+        .sql(") FROM sessions WHERE user_id = ")
+        .bind::<BigInt, _>(of.user_id)
+        .sql(" AND status IN ('running', 'awaiting_submit') AND expected_end_at > ")
+        .bind::<Timestamp, _>(of.open_after)
+        .sql(" LIMIT 2")
+        .load::<(SessionRow, String, bool)>(conn)?;
+    Ok(match <[_; 1]>::try_from(open) {
+        Ok([(row, zone, false)]) => Some((row, zone)),
+        _ => None,
+    })
 }
 
 /// All counted days of the user in order; read only when a submit comes out of order.

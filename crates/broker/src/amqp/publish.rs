@@ -3,11 +3,12 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use event_types::Exchange;
+use futures_util::FutureExt;
 use futures_util::future::join_all;
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
-use lapin::{BasicProperties, Channel, Confirmation, Connection};
-use tokio::time::{Instant, timeout, timeout_at};
+use lapin::{BasicProperties, Channel, Confirmation, Connection, PublisherConfirm};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{Amqp, name};
@@ -22,6 +23,9 @@ const KEPT_LANES: usize = 4;
 
 /// AMQP's delivery mode for what is written to disk.
 pub(crate) const PERSISTENT: u8 = 2;
+
+/// The broker's word on a message, or why there is none.
+type Answer = Result<Confirmation, String>;
 
 impl Amqp {
     /// Publishes a batch on a channel of its own and waits for all its confirms.
@@ -42,14 +46,7 @@ impl Amqp {
                     .collect();
             }
         };
-        let deadline = Instant::now() + PUBLISH_TIMEOUT;
-        let answers = join_all(messages.iter().map(|message| async {
-            match timeout_at(deadline, self.publish_one(&lane, message)).await {
-                Ok(answer) => answer,
-                Err(_) => Err("no confirm in time".to_owned()),
-            }
-        }))
-        .await;
+        let answers = self.publish_all(&lane, &messages).await;
         if answers.iter().all(Result::is_ok) {
             self.give_back(lane);
         } else {
@@ -66,7 +63,27 @@ impl Amqp {
         settle(&messages, answers)
     }
 
-    async fn publish_one(&self, lane: &Channel, message: &Message) -> Result<Confirmation, String> {
+    /// Writes all of them before it waits for the confirms, with one clock for all.
+    async fn publish_all(&self, lane: &Channel, messages: &[Message]) -> Vec<Answer> {
+        let (mut written, mut answers) = (Vec::new(), Vec::with_capacity(messages.len()));
+        let publishing = async {
+            // All at once: the client has written a message before it is done with it.
+            written = join_all(messages.iter().map(|message| self.write(lane, message))).await;
+            for confirm in &mut written {
+                answers.push(answer(confirm).await);
+            }
+        };
+        // Whoever is confirmed by then is, though one before it is not.
+        let _ = timeout(PUBLISH_TIMEOUT, publishing).await;
+        let late = || Err("no confirm in time".to_owned());
+        for confirm in written.iter_mut().skip(answers.len()) {
+            answers.push(answer(confirm).now_or_never().unwrap_or_else(late));
+        }
+        answers.resize_with(messages.len(), late);
+        answers
+    }
+
+    async fn write(&self, lane: &Channel, message: &Message) -> Result<PublisherConfirm, String> {
         let key = ShortString::try_new(message.routing_key.clone())
             .map_err(|_| "the routing key is too long".to_owned())?;
         let mut properties = BasicProperties::default()
@@ -82,11 +99,9 @@ impl Amqp {
             ..BasicPublishOptions::default()
         };
         let exchange = self.exchange(message.exchange)?;
-        let confirm = lane
-            .basic_publish(exchange, key, options, &message.body, properties)
-            .await;
-        let confirm = confirm.map_err(|error| error.to_string())?;
-        confirm.await.map_err(|error| error.to_string())
+        lane.basic_publish(exchange, key, options, &message.body, properties)
+            .await
+            .map_err(|error| error.to_string())
     }
 
     fn exchange(&self, exchange: Exchange) -> Result<ShortString, String> {
@@ -148,7 +163,14 @@ fn also_to(key: &str) -> FieldTable {
     headers
 }
 
-fn settle(messages: &[Message], answers: Vec<Result<Confirmation, String>>) -> Vec<Outcome> {
+async fn answer(written: &mut Result<PublisherConfirm, String>) -> Answer {
+    match written {
+        Ok(confirm) => confirm.await.map_err(|error| error.to_string()),
+        Err(reason) => Err(reason.clone()),
+    }
+}
+
+fn settle(messages: &[Message], answers: Vec<Answer>) -> Vec<Outcome> {
     let mut returned = HashSet::new();
     let mut nacked = HashSet::new();
     let mut failed = std::collections::HashMap::new();

@@ -1,5 +1,5 @@
-//! Writes that are committed together. SQLite lets one write at a time and flushes its log at each commit: what comes
-//! while one commit is under way shares the next, as PostgreSQL has it by itself.
+//! Writes that are committed together. SQLite lets one write at a time and its log is flushed after each commit: what comes
+//! while one commit is under way shares the next, as PostgreSQL has it by itself, and is done while the one before is flushed.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -9,12 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use diesel::QueryResult;
-use diesel::connection::{AnsiTransactionManager, TransactionManager};
 use diesel::r2d2::PooledConnection;
 use tokio::sync::oneshot;
 
 use crate::connection::{Managed, Manager};
 use crate::lanes::{Lanes, Outcome, Pending, Ticket};
+use crate::log::Log;
+use crate::transaction::{Kind, alone, begin, commit, end, savepoint, undo};
 use crate::{Db, DbError};
 
 /// The most writes of a commit.
@@ -31,27 +32,30 @@ pub(crate) struct Writer {
     queue: Arc<Queue>,
 }
 
-#[derive(Default)]
 struct Queue {
     waiting: Mutex<VecDeque<Box<dyn Piece>>>,
     /// Writes that wait or are being done.
     busy: AtomicUsize,
+    committed: Mutex<Vec<Committed>>,
+    flusher: Lanes,
 }
 
-/// What a write is by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// One statement: what it has written stays, whatever its caller makes of it.
-    Statement,
-    /// All or nothing.
-    Transaction,
+/// Writes of one commit that nobody has heard of.
+struct Committed {
+    pieces: Vec<Box<dyn Piece>>,
+    log: Arc<Log>,
 }
 
 impl Writer {
     pub(crate) fn new() -> Self {
         Self {
             lanes: Lanes::new("database writer", 1),
-            queue: Arc::default(),
+            queue: Arc::new(Queue {
+                waiting: Mutex::default(),
+                busy: AtomicUsize::new(0),
+                committed: Mutex::default(),
+                flusher: Lanes::new("database flush", 1),
+            }),
         }
     }
 
@@ -110,20 +114,63 @@ impl Queue {
         piece.answer(lost);
     }
 
-    fn commit_next(&self, checkout: impl FnOnce() -> Result<PooledConnection<Manager>, DbError>) {
+    fn answer_all(&self, pieces: Vec<Box<dyn Piece>>, lost: Option<&DbError>) {
+        for piece in pieces {
+            self.answer(piece, lost);
+        }
+    }
+
+    fn commit_next(
+        self: Arc<Self>,
+        checkout: impl FnOnce() -> Result<PooledConnection<Manager>, DbError>,
+    ) {
         let Some(first) = self.next() else { return };
-        let mut managed = match checkout() {
+        let checked = checkout().and_then(|managed| managed.check().map(|()| managed));
+        let mut managed = match checked {
             Ok(managed) => managed,
             Err(error) => return self.answer(first, Some(&error)),
         };
         if self.waiting().is_empty() {
-            self.commit_alone(managed, first);
-        } else {
-            let (pieces, lost) = self.commit_some(&mut managed, first);
-            drop(managed);
-            for piece in pieces {
-                self.answer(piece, lost.as_ref());
+            return self.commit_alone(managed, first);
+        }
+        let (pieces, lost) = self.commit_some(&mut managed, first);
+        let log = managed.log.clone();
+        drop(managed);
+        match (lost, log) {
+            (None, Some(log)) => self.flush(Committed { pieces, log }),
+            (lost, _) => self.answer_all(pieces, lost.as_ref()),
+        }
+    }
+
+    /// Has a commit flushed before it is told of: beside the next one when somebody waits for that, else here.
+    fn flush(self: Arc<Self>, committed: Committed) {
+        self.committed().push(committed);
+        let queue = Arc::clone(&self);
+        let alone = self.waiting().is_empty();
+        if alone || !self.flusher.run(move || queue.flush_committed()) {
+            self.flush_committed();
+        }
+    }
+
+    fn committed(&self) -> std::sync::MutexGuard<'_, Vec<Committed>> {
+        self.committed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Flushes what was committed until now, which may be nothing any more, and tells of it.
+    fn flush_committed(&self) {
+        let all = std::mem::take(&mut *self.committed());
+        let mut flushed: Vec<&Log> = Vec::new();
+        let mut lost = None;
+        for Committed { log, .. } in &all {
+            if !flushed.iter().any(|other| other.is(log)) {
+                lost = lost.or(log.flush().err());
+                flushed.push(log);
             }
+        }
+        for Committed { pieces, .. } in all {
+            self.answer_all(pieces, lost.as_ref());
         }
     }
 
@@ -173,73 +220,12 @@ impl Queue {
                 false => None,
             };
         }
-        match end(&mut managed.db) {
+        match commit(managed) {
             Ok(()) => {
                 managed.in_transaction = false;
                 (pieces, None)
             }
             Err(error) => (pieces, Some(error.into())),
-        }
-    }
-}
-
-/// SQLite takes the write lock at once: a transaction that reads first and writes later would fail as soon as another one
-/// wrote in between.
-fn begin(db: &mut Db) -> QueryResult<()> {
-    match db {
-        Db::Pg(conn) => AnsiTransactionManager::begin_transaction(conn),
-        Db::Sqlite(conn) => AnsiTransactionManager::begin_transaction_sql(conn, "BEGIN IMMEDIATE"),
-    }
-}
-
-/// A transaction inside of one.
-fn savepoint(db: &mut Db) -> QueryResult<()> {
-    match db {
-        Db::Pg(conn) => AnsiTransactionManager::begin_transaction(conn),
-        Db::Sqlite(conn) => AnsiTransactionManager::begin_transaction(conn),
-    }
-}
-
-fn end(db: &mut Db) -> QueryResult<()> {
-    match db {
-        Db::Pg(conn) => AnsiTransactionManager::commit_transaction(conn),
-        Db::Sqlite(conn) => AnsiTransactionManager::commit_transaction(conn),
-    }
-}
-
-fn undo(db: &mut Db) -> QueryResult<()> {
-    match db {
-        Db::Pg(conn) => AnsiTransactionManager::rollback_transaction(conn),
-        Db::Sqlite(conn) => AnsiTransactionManager::rollback_transaction(conn),
-    }
-}
-
-/// Does `work` in a transaction: kept when it returns `Ok`, undone when it does not.
-pub(crate) fn transaction<T, E: From<DbError>>(
-    managed: &mut Managed,
-    work: impl FnOnce(&mut Db) -> Result<T, E>,
-) -> Result<T, E> {
-    managed.in_transaction = true;
-    if let Err(error) = begin(&mut managed.db) {
-        // Nothing is open on SQLite; a failed BEGIN on PostgreSQL is a lost connection and noticed as such.
-        managed.in_transaction = false;
-        return Err(DbError::from(error).into());
-    }
-    let outcome = work(&mut managed.db);
-    let ended = match outcome {
-        Ok(_) => end(&mut managed.db),
-        Err(_) => undo(&mut managed.db),
-    };
-    match (outcome, ended) {
-        (outcome, Ok(())) => {
-            managed.in_transaction = false;
-            outcome
-        }
-        // The connection keeps its mark and is dropped, which rolls back.
-        (Ok(_), Err(error)) => Err(DbError::from(error).into()),
-        (Err(error), Err(rollback)) => {
-            log::debug!("a rollback failed: {rollback}");
-            Err(error)
         }
     }
 }
@@ -298,10 +284,7 @@ where
     fn run_alone(&mut self, managed: &mut Managed) {
         let Some(work) = self.take() else { return };
         let before = managed.statements();
-        let outcome = match self.kind {
-            Kind::Statement => work(&mut managed.db),
-            Kind::Transaction => transaction(managed, work),
-        };
+        let outcome = alone(managed, self.kind, work);
         self.state = State::Done((outcome, managed.statements() - before));
     }
 

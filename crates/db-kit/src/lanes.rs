@@ -117,8 +117,9 @@ impl Lanes {
         pending
     }
 
-    /// Has `job`, which does not panic, done by the next thread that is free.
-    pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) {
+    /// Has `job`, which does not panic, done by the next thread that is free; false when there is none and none can be
+    /// started, so that it waits for the next try.
+    pub(crate) fn run(&self, job: impl FnOnce() + Send + 'static) -> bool {
         let mut state = self.queue.state();
         state.jobs.push_back(Box::new(job));
         if state.idle >= state.jobs.len() {
@@ -132,7 +133,9 @@ impl Lanes {
                 // Those that there are do it; without any it is given up when its time is over.
                 Err(error) => log::error!("no thread for the database: {error}"),
             }
+            return state.threads > 0;
         }
+        true
     }
 }
 

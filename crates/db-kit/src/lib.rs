@@ -16,6 +16,7 @@ mod gather;
 mod group;
 pub mod inbox;
 mod lanes;
+mod log;
 pub mod migrations;
 pub mod outbox;
 mod pool;
@@ -23,6 +24,7 @@ mod prepared;
 mod round_trips;
 mod schema;
 pub mod statement;
+mod transaction;
 mod url;
 
 pub use connection::{Backend, Db};

@@ -6,8 +6,9 @@ use diesel::r2d2::{self, PooledConnection};
 
 use crate::connection::{Managed, Manager};
 use crate::gather::Gather;
-use crate::group::{Kind, Writer, transaction};
+use crate::group::Writer;
 use crate::lanes::{Lanes, Missed, Pending};
+use crate::transaction::{Kind, alone};
 use crate::{Backend, DatabaseUrl, Db, DbError, round_trips};
 
 /// How a [`Pool`] is made.
@@ -198,7 +199,18 @@ impl Pool {
         &self,
         work: impl FnOnce(&mut Db) -> Result<T, E>,
     ) -> Result<T, E> {
-        work(&mut self.checkout()?.db)
+        let mut managed = self.checkout()?;
+        let outcome = work(&mut managed.db);
+        managed.flush()?;
+        outcome
+    }
+
+    /// As [`Pool::read_blocking`], for what writes and sees to its transactions itself.
+    pub(crate) fn alone_blocking<T, E: From<DbError>>(
+        &self,
+        work: impl FnOnce(&mut Db) -> Result<T, E>,
+    ) -> Result<T, E> {
+        alone(&mut *self.checkout()?, Kind::Statement, work)
     }
 
     /// [`Pool::write_tx`] for callers that have no async runtime, such as admin commands.
@@ -209,8 +221,7 @@ impl Pool {
         &self,
         work: impl FnOnce(&mut Db) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut conn = self.checkout()?;
-        transaction(&mut conn, work)
+        alone(&mut *self.checkout()?, Kind::Transaction, work)
     }
 
     /// Opens a connection that is none of the pool's, for who listens all the time. Blocks.
@@ -224,13 +235,14 @@ impl Pool {
             .map_err(|error| DbError::Unreachable(error.to_string()))
     }
 
-    /// Asks the database for a sign of life.
+    /// Asks the database for a sign of life. One whose disk refused a write has none until the process starts again.
     ///
     /// # Errors
     /// [`DbError`] when there is none.
     pub async fn ping(&self) -> Result<(), DbError> {
-        self.read(|db| {
-            diesel::connection::SimpleConnection::batch_execute(db, "SELECT 1")
+        self.on(|managed| {
+            managed.check()?;
+            diesel::connection::SimpleConnection::batch_execute(&mut managed.db, "SELECT 1")
                 .map_err(DbError::from)
         })
         .await
@@ -243,10 +255,7 @@ impl Pool {
         E: From<DbError> + Send + 'static,
     {
         let Some(writer) = &self.inner.writer else {
-            let alone = move |managed: &mut Managed| match kind {
-                Kind::Statement => work(&mut managed.db),
-                Kind::Transaction => transaction(managed, work),
-            };
+            let alone = move |managed: &mut Managed| alone(managed, kind, work);
             return self.on(alone).await;
         };
         let pool = self.clone();
@@ -268,7 +277,7 @@ impl Pool {
         self.outcome(self.inner.lanes.send(work)).await
     }
 
-    /// Does work on a connection, and says how many statements it ran.
+    /// Does work on a connection, and says how many statements it ran. What it saw is on the disk by then.
     pub(crate) fn counting<T>(
         &self,
         work: impl FnOnce(&mut Managed) -> T,
@@ -277,6 +286,7 @@ impl Pool {
         let before = conn.statements();
         let outcome = work(&mut conn);
         let statements = conn.statements() - before;
+        conn.flush()?;
         Ok((outcome, statements))
     }
 
@@ -335,5 +345,34 @@ struct LogQuietly;
 impl<E: std::error::Error> r2d2::HandleError<E> for LogQuietly {
     fn handle_error(&self, error: E) {
         log::debug!("opening a database connection failed: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use diesel::connection::SimpleConnection;
+
+    use super::*;
+    use crate::log::tests::refusing;
+
+    #[tokio::test]
+    async fn nobody_hears_of_what_is_not_on_the_disk_whether_he_wrote_or_read_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite://{}", folder.path().join("kept.db").display());
+        let pool = Pool::open(PoolOptions::new(url.parse().unwrap(), 1));
+        let read = |db: &mut Db| Ok::<_, DbError>(db.batch_execute("SELECT 1")?);
+        let disk = Arc::default();
+        pool.checkout().unwrap().log = Some(refusing(&disk));
+        pool.read(read).await.unwrap();
+        pool.ping().await.unwrap();
+        // Another one's commit, which a reader may have seen.
+        drop(refusing(&disk).commit());
+        pool.read(read).await.unwrap_err();
+        pool.read_blocking(read).unwrap_err();
+        pool.ping().await.unwrap_err();
+        pool.write_one(read).await.unwrap_err();
+        pool.write_tx(read).await.unwrap_err();
     }
 }

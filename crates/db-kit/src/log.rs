@@ -16,7 +16,6 @@ use crate::DbError;
 /// before it does, everything in it is in the database's file and flushed.
 pub(crate) struct Log {
     file: File,
-    /// Tells whether two connections have the same one.
     inode: u64,
     disk: Arc<Disk>,
 }
@@ -30,6 +29,8 @@ pub(crate) struct Disk {
     over: AtomicU64,
     /// Of those that are over, how many are flushed.
     flushed: AtomicU64,
+    /// Which file the log is now; another one was deleted, when everything in it was in the database's file.
+    inode: AtomicU64,
     /// One flush at a time: of two at once the system would tell only one that it failed.
     turn: Mutex<()>,
     /// A flush failed. The system tells so once and may have dropped what it could not write: that a later flush succeeds
@@ -57,16 +58,12 @@ impl Log {
 
     pub(crate) fn new(file: File, disk: &Arc<Disk>) -> std::io::Result<Self> {
         let inode = file.metadata()?.ino();
+        disk.inode.store(inode, Ordering::SeqCst);
         Ok(Self {
             file,
             inode,
             disk: Arc::clone(disk),
         })
-    }
-
-    /// Whether flushing one of them flushes the other.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        self.inode == other.inode
     }
 
     /// A commit, until this is dropped.
@@ -93,6 +90,9 @@ impl Log {
         }
         // Not those that are being done: their part of the log may not be written yet.
         let over = disk.over.load(Ordering::SeqCst);
+        if self.inode != disk.inode.load(Ordering::SeqCst) {
+            return Ok(());
+        }
         self.file.sync_data().map_err(|error| {
             disk.refused.store(true, Ordering::SeqCst);
             log::error!(
@@ -193,6 +193,19 @@ pub(crate) mod tests {
         drop(commit);
         log.flush().unwrap();
         assert_eq!(log.disk.flushed.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn flushing_a_log_that_was_deleted_says_nothing_of_the_one_after_it() {
+        let disk: Arc<Disk> = Arc::default();
+        let log = || Log::new(tempfile::tempfile().unwrap(), &disk).unwrap();
+        let before = log();
+        let after = log();
+        drop(after.commit());
+        before.flush().unwrap();
+        assert_eq!(disk.flushed.load(Ordering::SeqCst), 0);
+        after.flush().unwrap();
+        assert_eq!(disk.flushed.load(Ordering::SeqCst), 1);
     }
 
     #[test]

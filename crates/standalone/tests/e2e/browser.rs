@@ -143,6 +143,18 @@ impl Browser {
         }
     }
 
+    /// Waits until these words are to be read: where the page before has the same heading, or where a file is sent, which
+    /// the browser reads before it goes anywhere.
+    pub async fn reads(&self, words: &str) {
+        let read = wait_until(words, 2 * PATIENCE, async || {
+            self.text().await.contains(words).then_some(())
+        });
+        if tokio::time::timeout(PATIENCE, read).await.is_err() {
+            let (address, text) = (self.address().await, self.text().await);
+            panic!("nowhere {words:?}; at {address} is:\n{text}");
+        }
+    }
+
     /// All that is to be read.
     pub async fn text(&self) -> String {
         match self.client.find("//body").await {

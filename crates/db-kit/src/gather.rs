@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::lanes::{Lanes, Outcome, Pending, Ticket};
+use crate::transaction::reads;
 use crate::{Backend, Db, DbError, Pool};
 
 /// The most that is done as one.
@@ -143,9 +144,10 @@ impl<K, V> Together<K, V> {
         let done = pool.counting(|conn| {
             // Not before there is a connection: until then whoever asked may give up.
             let (keys, answers) = begin(std::mem::take(&mut waiting));
-            let all = || match keys.is_empty() {
-                true => Vec::new(),
-                false => all(&mut conn.db, &keys, work),
+            let all = || match keys.len() {
+                0 => Vec::new(),
+                1 => all(&mut conn.db, &keys, work),
+                _ => reads(conn, |db| all(db, &keys, work)),
             };
             (catch_unwind(AssertUnwindSafe(all)), answers)
         });

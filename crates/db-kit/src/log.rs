@@ -152,18 +152,19 @@ pub(crate) mod tests {
         Arc::new(Log::new(File::open("/dev/null").unwrap(), disk).unwrap())
     }
 
-    fn write(db: &mut Db) -> Result<(), DbError> {
+    pub(crate) fn write(db: &mut Db) -> Result<(), DbError> {
         Ok(db.batch_execute("INSERT INTO kept VALUES (1)")?)
     }
 
-    fn kept(db: &mut Db) -> i64 {
+    pub(crate) fn kept(db: &mut Db) -> i64 {
         let Db::Sqlite(conn) = db else { return 0 };
         diesel::dsl::sql::<diesel::sql_types::BigInt>("SELECT count(*) FROM kept")
             .get_result(conn)
             .unwrap()
     }
 
-    fn pool(folder: &Path, size: u32) -> r2d2::Pool<Manager> {
+    /// Connections to a database with one table.
+    pub(crate) fn pool(folder: &Path, size: u32) -> r2d2::Pool<Manager> {
         let url = format!("sqlite://{}", folder.join("kept.db").display());
         let pool = r2d2::Pool::builder()
             .max_size(size)

@@ -46,6 +46,22 @@ pub(crate) fn undo(db: &mut Db) -> QueryResult<()> {
     }
 }
 
+/// Does several reads. On SQLite they are of one moment: its locks are asked for once then, and pages that one has read are
+/// there for the next, which is not so after a commit of somebody else's in between.
+pub(crate) fn reads<T>(managed: &mut Managed, work: impl FnOnce(&mut Db) -> T) -> T {
+    let begun = match &mut managed.db {
+        Db::Pg(_) => false,
+        Db::Sqlite(conn) => AnsiTransactionManager::begin_transaction_sql(conn, "BEGIN").is_ok(),
+    };
+    // A connection that is given back with this mark is closed.
+    managed.in_transaction = begun;
+    let outcome = work(&mut managed.db);
+    if begun && end(&mut managed.db).is_ok() {
+        managed.in_transaction = false;
+    }
+    outcome
+}
+
 /// Does `work` as one of a kind, and has it on the disk before it says what it came to.
 pub(crate) fn alone<T, E: From<DbError>>(
     managed: &mut Managed,
@@ -97,5 +113,42 @@ fn transaction<T, E: From<DbError>>(
             log::debug!("a rollback failed: {rollback}");
             Err(error)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::log::tests::{kept, pool, write};
+
+    #[test]
+    fn reads_that_panic_leave_no_old_moment_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let pool = pool(folder.path(), 1);
+        let mut managed = pool.get().unwrap();
+        let panics = || {
+            reads(&mut managed, |db| {
+                assert_eq!(kept(db), 0);
+                panic!("on purpose")
+            })
+        };
+        catch_unwind(AssertUnwindSafe(panics)).unwrap_err();
+        drop(managed);
+        let mut managed = pool.get().unwrap();
+        write(&mut managed.db).unwrap();
+        assert_eq!(reads(&mut managed, kept), 1);
+        drop(managed);
+        let mut managed = pool.get().unwrap();
+        assert_eq!(
+            alone(&mut managed, Kind::Transaction, |db| Ok::<_, DbError>(
+                kept(db)
+            ))
+            .unwrap(),
+            1
+        );
     }
 }

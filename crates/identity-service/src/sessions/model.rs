@@ -150,7 +150,6 @@ pub(crate) struct SessionRow {
 pub(crate) struct RefreshRow {
     pub(crate) id: String,
     pub(crate) user_id: UserId,
-    pub(crate) authenticated_at: NaiveDateTime,
     expires_at: NaiveDateTime,
     revoked_at: Option<NaiveDateTime>,
     refresh_hash: String,

@@ -2,7 +2,7 @@ use auth_types::wire::TokenPair;
 use chrono::NaiveDateTime;
 use db_kit::{Backend, Db, Gather, Pool};
 
-use super::model::{Presented, RefreshRow};
+use super::model::Presented;
 use super::queries::{self, Rotated, Rotation};
 use super::service::token_pair;
 use super::wire::RefreshRequest;
@@ -37,7 +37,7 @@ pub(crate) struct Refreshed {
 #[derive(Debug)]
 pub(crate) struct Refreshes {
     rotations: Gather<Rotation, Option<Rotated>>,
-    sessions: Gather<String, Option<(RefreshRow, AccountRow)>>,
+    sessions: Gather<String, Option<Rotated>>,
 }
 
 impl Refreshes {
@@ -115,8 +115,8 @@ async fn rotate_alone(
     origin: &Origin,
 ) -> Result<Rotated, Error> {
     let found = app.refreshes.sessions.run(presented.lineage()).await?;
-    let (row, account) = found
-        .filter(|(row, _)| holder.has(&row.grant))
+    let found = found
+        .filter(|found| holder.has(&found.grant))
         .ok_or(Error::InvalidRefreshToken)?;
     let now = rotation.now;
     let rotated = app
@@ -126,12 +126,7 @@ async fn rotate_alone(
     if !rotated {
         not_rotated(app, presented, successor, now, origin).await?;
     }
-    Ok(Rotated {
-        session_id: row.id,
-        authenticated_at: row.authenticated_at,
-        grant: row.grant,
-        account,
-    })
+    Ok(found)
 }
 
 /// What the session of a refresh token that `holder` presents was opened for, whether or not it still stands.

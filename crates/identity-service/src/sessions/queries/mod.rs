@@ -83,7 +83,6 @@ pub(crate) fn find_by_cookie(
 type RefreshColumns = (
     sessions::id,
     sessions::user_id,
-    sessions::authenticated_at,
     sessions::expires_at,
     sessions::revoked_at,
     sessions::refresh_hash,
@@ -97,7 +96,6 @@ type RefreshColumns = (
 const REFRESH: RefreshColumns = (
     sessions::id,
     sessions::user_id,
-    sessions::authenticated_at,
     sessions::expires_at,
     sessions::revoked_at,
     sessions::refresh_hash,
@@ -115,15 +113,13 @@ pub(crate) fn find_lineage(db: &mut Db, lineage: &str) -> QueryResult<Option<Ref
         .optional()
 }
 
-/// The same, and the account.
-pub(super) fn find_lineage_account(
-    db: &mut Db,
-    lineage: &str,
-) -> QueryResult<Option<(RefreshRow, AccountRow)>> {
+/// Whose session that is, and what is told of it: nothing that a rotation changes.
+pub(super) fn find_lineage_account(db: &mut Db, lineage: &str) -> QueryResult<Option<Rotated>> {
+    let told = (sessions::id, sessions::authenticated_at, GRANT, ACCOUNT);
     sessions::table
         .inner_join(users::table)
         .filter(sessions::refresh_lineage.eq(lineage))
-        .select((REFRESH, ACCOUNT))
+        .select(told)
         .first(db)
         .optional()
 }

@@ -28,7 +28,7 @@ arguments! {
     }
 }
 
-/// A session whose token was rotated, and its account.
+/// A session whose token is rotated, and its account.
 #[derive(Debug, Queryable)]
 pub(in crate::sessions) struct Rotated {
     pub(in crate::sessions) session_id: String,

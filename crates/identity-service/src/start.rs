@@ -199,6 +199,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         cfg.app_data(app.clone());
         // Paths are tried one after the other, and one with a name in it is an expression: what is asked most comes first.
         sessions::routes::routes(cfg);
+        oauth::routes::introspection_routes(cfg);
         accounts::routes::routes(cfg);
         admin::routes::routes(cfg);
         audit::routes::routes(cfg);

@@ -7,6 +7,7 @@ use auth_types::UserId;
 use auth_types::wire::TeamMembership;
 use chrono::{DateTime, Utc};
 use service_kit::Remembered;
+use service_kit::crypto::sha256;
 use uuid::Uuid;
 
 use super::Subject;
@@ -15,7 +16,7 @@ use crate::accounts::model::AccountRow;
 use crate::oauth::clients::model::OAuthClient;
 use crate::sessions::model::SessionState;
 
-/// Nothing is remembered for longer, whatever the feed says.
+/// Nothing is remembered for longer, whatever the feed says; an answer is made of what is remembered, and may be twice as old.
 const LIFE: Duration = Duration::from_secs(120);
 /// Sign-ins that are remembered, some 10 MB when full.
 const SESSIONS: usize = 100_000;
@@ -25,7 +26,7 @@ const USERS: usize = 100_000;
 const TEAMS: usize = 20_000;
 /// OAuth clients that are remembered: all that there can be.
 const CLIENTS: usize = 1_000;
-/// Answers that are kept ready: some 10 MB when full.
+/// Answers of either kind that are kept ready: some 10 MB when full.
 const ANSWERS: usize = 10_000;
 
 /// What this process remembers of sessions, accounts, memberships and clients while the feed lives.
@@ -34,7 +35,8 @@ pub(crate) struct Memory {
     users: Remembered<UserId, Arc<AccountRow>>,
     teams: Remembered<UserId, Arc<[TeamMembership]>>,
     clients: Remembered<String, Arc<OAuthClient>>,
-    answers: Remembered<Question, Arc<Answer>>,
+    validations: Remembered<Question, Arc<Answer>>,
+    introspections: Remembered<Question, Arc<Answer>>,
     /// Steps up with every change that is seen. Who inserts holds it still.
     epoch: RwLock<u64>,
     /// Steps up when the signing keys are to be read again.
@@ -50,14 +52,41 @@ pub(crate) struct Ticket {
     given_at: Instant,
 }
 
-/// A validation, by the token's SHA-256: no token stands in memory.
+/// What is asked of an access token, by a SHA-256: no token stands in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
-    pub(crate) token: [u8; 32],
-    pub(crate) with_teams: bool,
+    hash: [u8; 32],
+    what: What,
 }
 
-/// The body of a validation's answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum What {
+    Validation { with_teams: bool },
+    Introspection { sees_all: bool },
+}
+
+impl Question {
+    /// Whether it is good, and whose it is.
+    pub(crate) fn validation(token: &str, with_teams: bool) -> Self {
+        Self {
+            hash: sha256(token.as_bytes()),
+            what: What::Validation { with_teams },
+        }
+    }
+
+    /// What `client` may know of it.
+    pub(crate) fn introspection(token: &str, client: &OAuthClient) -> Self {
+        // No id has a line's end in it.
+        Self {
+            hash: sha256(format!("{}\n{token}", client.id).as_bytes()),
+            what: What::Introspection {
+                sees_all: client.may_introspect_any,
+            },
+        }
+    }
+}
+
+/// The body of an answer.
 struct Answer {
     body: Bytes,
     /// What it says is so in this time, unless something changes.
@@ -75,7 +104,8 @@ impl Memory {
             users: Remembered::new(USERS, LIFE),
             teams: Remembered::new(TEAMS, LIFE),
             clients: Remembered::new(CLIENTS, LIFE),
-            answers: Remembered::new(ANSWERS, LIFE),
+            validations: Remembered::new(ANSWERS, LIFE),
+            introspections: Remembered::new(ANSWERS, LIFE),
             epoch: RwLock::default(),
             keys: AtomicU64::new(0),
             alive: Alive::new(),
@@ -121,7 +151,7 @@ impl Memory {
         question: &Question,
         now: DateTime<Utc>,
     ) -> Option<Bytes> {
-        let answer = self.answers.get(question, ticket.given_at)?;
+        let answer = self.answers(question).get(question, ticket.given_at)?;
         let holds = answer.epoch == ticket.epoch && (answer.from..answer.until).contains(&now);
         holds.then(|| answer.body.clone())
     }
@@ -159,24 +189,35 @@ impl Memory {
         });
     }
 
-    /// Keeps an answer ready for that time, under the same condition.
+    /// Keeps an answer ready for that time, under the same condition, and gives it in the form in which it is kept.
     pub(crate) fn remember_answer(
         &self,
         ticket: Ticket,
         question: Question,
-        body: Bytes,
+        body: Vec<u8>,
         (from, until): (DateTime<Utc>, DateTime<Utc>),
-    ) {
+    ) -> Bytes {
+        // Without the room that is left at its end: a quarter, of most.
+        let body = Bytes::from(body.into_boxed_slice());
+        let kept = body.clone();
         self.if_unchanged(ticket, || {
             let answer = Answer {
-                body,
+                body: kept,
                 from,
                 until,
                 epoch: ticket.epoch,
             };
-            self.answers
+            self.answers(&question)
                 .insert(question, Arc::new(answer), ticket.given_at);
         });
+        body
+    }
+
+    fn answers(&self, question: &Question) -> &Remembered<Question, Arc<Answer>> {
+        match question.what {
+            What::Validation { .. } => &self.validations,
+            What::Introspection { .. } => &self.introspections,
+        }
     }
 
     fn if_unchanged(&self, ticket: Ticket, insert: impl FnOnce()) {
@@ -219,7 +260,8 @@ impl Memory {
         self.users.forget_all();
         self.teams.forget_all();
         self.clients.forget_all();
-        self.answers.forget_all();
+        self.validations.forget_all();
+        self.introspections.forget_all();
         self.keys.fetch_add(1, Ordering::AcqRel);
     }
 

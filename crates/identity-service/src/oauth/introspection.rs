@@ -1,5 +1,7 @@
 //! What a token is worth (RFC 7662).
 
+use actix_web::web::Bytes;
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -10,6 +12,7 @@ use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::error::Error;
+use crate::feed::Question;
 use crate::sessions;
 use crate::tokens::refresh::RefreshToken;
 
@@ -52,25 +55,45 @@ pub(crate) struct IntrospectionResponse {
 }
 
 /// Tells `client` of a token: of its own ones, or of all if it may. What a token says of its kind beforehand
-/// is not needed.
+/// is not needed. The body of the answer ([`IntrospectionResponse`]); of a good access token it is kept ready for
+/// whoever asks again.
 pub(crate) async fn introspect(
     app: &App,
     client: &OAuthClient,
     token: &str,
-) -> Result<IntrospectionResponse, OAuthError> {
-    let told = match of_access_token(app, client, token).await? {
-        Some(told) => Some(told),
-        None => of_refresh_token(app, client, token).await?,
+) -> Result<Bytes, OAuthError> {
+    let now = app.clock.now();
+    // Before anything is read: whatever changes from here on, nothing that is kept says otherwise.
+    let ticket = app.memory.ticket();
+    let question = Question::introspection(token, client);
+    if let Some(body) = ticket.and_then(|ticket| app.memory.answer(ticket, &question, now)) {
+        return Ok(body);
+    }
+    let Some(told) = of_access_token(app, client, token, now).await? else {
+        let told = of_refresh_token(app, client, token).await?;
+        return Ok(body(&told.unwrap_or_default())?.into());
     };
-    Ok(told.unwrap_or_default())
+    let body = body(&told)?;
+    let Some(ticket) = ticket else {
+        return Ok(body.into());
+    };
+    let ends = told.exp.and_then(|ends| DateTime::from_timestamp(ends, 0));
+    let times = (now, ends.unwrap_or(now));
+    Ok(app.memory.remember_answer(ticket, question, body, times))
+}
+
+fn body(told: &IntrospectionResponse) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(told)
+        .map_err(|error| Error::internal("the answer of an introspection", error))
 }
 
 async fn of_access_token(
     app: &App,
     client: &OAuthClient,
     token: &str,
+    now: DateTime<Utc>,
 ) -> Result<Option<IntrospectionResponse>, Error> {
-    let Some(token) = good(app.tokens.verify(token, app.clock.now()).await)? else {
+    let Some(token) = good(app.tokens.verify(token, now).await)? else {
         return Ok(None);
     };
     let access = &token.access;

@@ -1,4 +1,4 @@
-use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL};
+use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, ContentType};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
 use auth_types::wire::IdentityError;
@@ -17,6 +17,11 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::origin::Origin;
 
+/// What is asked by every other service, all the time.
+pub(crate) fn introspection_routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/oauth/introspect").post(introspect));
+}
+
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     super::authorize::routes::routes(cfg);
     super::clients::routes::routes(cfg);
@@ -26,7 +31,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     super::token::routes::routes(cfg);
     cfg.service(endpoint("/.well-known/openid-configuration").get(openid_configuration))
         .service(endpoint("/.well-known/oauth-authorization-server").get(oauth_metadata))
-        .service(endpoint("/api/oauth/introspect").post(introspect))
         .service(endpoint("/api/oauth/revoke").post(revoke))
         .service(
             endpoint("/api/oauth/userinfo")
@@ -85,8 +89,10 @@ async fn introspect(
         // Section 2.1: anybody could look for good tokens in its name.
         return Err(OAuthError::InvalidClient);
     }
-    let told = introspection::introspect(&app, &client, form.require("token")?).await?;
-    Ok(HttpResponse::Ok().json(told))
+    let body = introspection::introspect(&app, &client, form.require("token")?).await?;
+    Ok(HttpResponse::Ok()
+        .content_type(ContentType::json())
+        .body(body))
 }
 
 /// Ends the session that an access or refresh token belongs to (RFC 7009), with all its tokens.

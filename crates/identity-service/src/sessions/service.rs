@@ -4,7 +4,6 @@ use actix_web::web::Bytes;
 use auth_types::UserId;
 use auth_types::wire::{TeamMembership, TokenPair, ValidateResponse};
 use chrono::{DateTime, Utc};
-use service_kit::crypto::sha256;
 
 use super::model::{NewSession, SessionState};
 use super::queries;
@@ -82,24 +81,19 @@ pub(crate) async fn validate(app: &App, token: &str, with_teams: bool) -> Result
     let now = app.clock.now();
     // Before anything is read: whatever changes from here on, nothing that is kept says otherwise.
     let ticket = app.memory.ticket();
-    let question = Question {
-        token: sha256(token.as_bytes()),
-        with_teams,
-    };
+    let question = Question::validation(token, with_teams);
     if let Some(body) = ticket.and_then(|ticket| app.memory.answer(ticket, &question, now)) {
         return Ok(body);
     }
     let caller = auth::identify_token(app, token).await?;
     let answer = tell(app, &caller, with_teams, now).await?;
     let body = serde_json::to_vec(&answer)
-        .map(Bytes::from)
         .map_err(|error| Error::internal("the answer of validate", error))?;
-    if let Some(ticket) = ticket {
-        let times = (now, holds_until(&caller, now)?);
-        app.memory
-            .remember_answer(ticket, question, body.clone(), times);
-    }
-    Ok(body)
+    let Some(ticket) = ticket else {
+        return Ok(body.into());
+    };
+    let times = (now, holds_until(&caller, now)?);
+    Ok(app.memory.remember_answer(ticket, question, body, times))
 }
 
 /// When what is told of a good token is no longer so by time alone.

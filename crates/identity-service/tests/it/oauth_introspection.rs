@@ -1,5 +1,6 @@
 use chrono::Duration;
 use serde_json::json;
+use test_kit::wait_until;
 
 use crate::attacks::decoded;
 use crate::oauth_support::Provider;
@@ -140,6 +141,49 @@ async fn what_is_not_good_any_more_or_never_was_is_inactive_and_nothing_else() {
     assert_eq!(told["active"], json!(true));
     identity.hand.advance(Duration::days(60));
     dead(&carol.refresh).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_told_before_is_told_no_longer_than_it_is_so_and_to_nobody_else() {
+    let provider = Provider::start().await;
+    let resource = json!({ "name": "API", "may_introspect_any": true });
+    let resource = provider.register(resource).await;
+    let identity = &provider.identity;
+    let told = async |token: &str| provider.introspect(&resource, token).await;
+    let (ours, others) = (provider.confidential().await, provider.confidential().await);
+    identity.register("carol").await;
+    let given = provider.given("carol", &ours, "openid").await;
+    // Once the feed lives.
+    wait_until("a memory", std::time::Duration::from_secs(10), async || {
+        let needed = || identity.api.statements("GET", "/api/auth/validate");
+        let before = needed().await;
+        identity.validate(&given.access).await.expect(200);
+        (needed().await == before).then_some(())
+    })
+    .await;
+    for _ in 0..2 {
+        let to_owner = provider.introspect(&ours, &given.access).await;
+        assert_eq!(to_owner["active"], json!(true));
+        let to_other = provider.introspect(&others, &given.access).await;
+        assert_eq!(to_other, json!({ "active": false }));
+    }
+    let (ada, bob) = (
+        identity.register("ada").await,
+        identity.register("bob").await,
+    );
+    for access in [&ada.access, &bob.access] {
+        let before = told(access).await;
+        assert_eq!(before["active"], json!(true));
+        assert_eq!(told(access).await, before);
+        let to_other = provider.introspect(&others, access).await;
+        assert_eq!(to_other, json!({ "active": false }));
+    }
+    let logout = identity.api.post("/api/auth/logout").bearer(&ada.access);
+    logout.send().await.expect(200);
+    assert_eq!(told(&ada.access).await, json!({ "active": false }));
+    assert_eq!(told(&bob.access).await["active"], json!(true));
+    identity.hand.advance(Duration::days(30));
+    assert_eq!(told(&bob.access).await, json!({ "active": false }));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::HashSet;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 
@@ -26,12 +27,12 @@ fn remember(memory: &Memory, ticket: Ticket) {
     memory.remember_teams(ticket, ada(), &Arc::from([]));
     let now = DateTime::UNIX_EPOCH;
     let times = (now, now + TimeDelta::seconds(60));
-    memory.remember_answer(ticket, QUESTION, Bytes::from_static(b"yes"), times);
+    memory.remember_answer(ticket, QUESTION, b"yes".to_vec(), times);
 }
 
 const QUESTION: Question = Question {
-    token: [1; 32],
-    with_teams: false,
+    hash: [1; 32],
+    what: What::Validation { with_teams: false },
 };
 
 fn answers(memory: &Memory, seconds: i64) -> bool {
@@ -53,20 +54,42 @@ fn an_answer_is_ready_in_its_time_until_anything_changes() {
         assert!(answers(&memory, 0) && answers(&memory, 59));
         assert!(!answers(&memory, -1) && !answers(&memory, 60));
         let ticket = memory.ticket().unwrap();
-        let other = Question {
-            with_teams: true,
-            ..QUESTION
-        };
-        assert!(
-            memory
-                .answer(ticket, &other, DateTime::UNIX_EPOCH)
-                .is_none()
-        );
+        for other in [
+            What::Validation { with_teams: true },
+            What::Introspection { sees_all: false },
+        ] {
+            let other = Question {
+                what: other,
+                ..QUESTION
+            };
+            let answer = memory.answer(ticket, &other, DateTime::UNIX_EPOCH);
+            assert!(answer.is_none());
+        }
         memory.forget(std::slice::from_ref(&subject));
         assert!(!answers(&memory, 0), "{subject:?}");
         remember(&memory, ticket);
         assert!(!answers(&memory, 0), "read before the change");
     }
+}
+
+#[test]
+fn what_a_client_may_know_is_another_question_for_each_client_and_each_right() {
+    let client = OAuthClient::sample();
+    let mut questions = vec![
+        Question::validation("token", true),
+        Question::validation("token", false),
+        Question::introspection("token", &client),
+        Question::introspection("other", &client),
+    ];
+    let mut other = client.clone();
+    other.may_introspect_any = true;
+    questions.push(Question::introspection("token", &other));
+    other.id.push('2');
+    questions.push(Question::introspection("token", &other));
+    other.may_introspect_any = false;
+    questions.push(Question::introspection("token", &other));
+    let different: HashSet<&Question> = questions.iter().collect();
+    assert_eq!(different.len(), questions.len());
 }
 
 /// Whether the session, the account and its teams are remembered.

@@ -15,6 +15,7 @@ mod config;
 mod intake;
 mod mail;
 mod metrics;
+mod outage;
 mod providers;
 mod reach;
 mod running;

@@ -1,14 +1,15 @@
 //! The loop that chat and mail share: take what is due under a lease, do it, write down what came of it.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use db_kit::DbError;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
+
+use crate::outage::{Outage, Unwritten};
 
 /// How long the database is left alone when nothing says that there is work: another process may have
 /// left some.
@@ -39,7 +40,7 @@ const WARN_EVERY: Duration = Duration::from_secs(60);
 
 /// How long it waits for what; tests wait less.
 #[derive(Debug, Clone, Copy)]
-struct Pace {
+pub(crate) struct Pace {
     /// Between two tries to write an outcome down, at most.
     write: Duration,
     /// For the database to take an outcome. With the ten seconds of a call it is less than any lease.
@@ -50,9 +51,9 @@ struct Pace {
     /// When the process stops, until what cannot be written is left.
     stop: Duration,
     /// After the database was away for so long leases may have run out whose holders know the outcome.
-    outage: Duration,
+    pub(crate) outage: Duration,
     /// Who knows an outcome has it written down so long after the database is back.
-    grace: Duration,
+    pub(crate) grace: Duration,
 }
 
 const PACE: Pace = Pace {
@@ -80,6 +81,11 @@ pub(crate) trait Work: Clone + Send + Sync + 'static {
 
     /// How many more runs may begin while `busy` are under way.
     fn room(&self, busy: usize) -> usize;
+
+    /// Whether something is due for all that is known here, whatever the database says.
+    fn is_due(&self) -> bool {
+        false
+    }
 
     /// How long until something is due; none when nothing waits. Costs no write.
     fn next_due(&self) -> impl Future<Output = Result<Option<Duration>, DbError>> + Send;
@@ -203,17 +209,27 @@ impl<W: Work> Worker<W> {
         let limit = i64::try_from(room.min(W::AT_A_TIME)).unwrap_or(i64::MAX);
         let began = Instant::now();
         let looked = async {
-            let due = self.work.next_due().await?;
-            self.outage.answered(self.pace);
+            // The end of an outage is noticed by asking.
+            let due = if self.work.is_due() && !self.outage.is_known() {
+                Some(Duration::ZERO)
+            } else {
+                let due = self.work.next_due().await?;
+                self.outage.answered(self.pace);
+                due
+            };
             if self.outage.holds() {
                 return Ok(Err(Some(HELD)));
             }
             match due {
-                Some(Duration::ZERO) => self.work.lease(limit).await.map(Ok),
+                Some(Duration::ZERO) => {
+                    let jobs = self.work.lease(limit).await?;
+                    self.outage.answered(self.pace);
+                    Ok(Ok(jobs))
+                }
                 other => Ok(Err(other)),
             }
         };
-        let looked = looked.await;
+        let looked: Result<_, DbError> = looked.await;
         if looked.is_err() {
             self.outage.failed(began);
         }
@@ -303,87 +319,6 @@ impl<W: Work> Worker<W> {
         if let Err(error) = self.work.keep_house().await {
             log::debug!("housekeeping of the {} waits: {error}", W::NAME);
         }
-    }
-}
-
-/// What is known of the database's being away.
-#[derive(Debug, Default)]
-struct Outage {
-    times: Mutex<Times>,
-    /// Outcomes that wait for the database. Nothing is taken meanwhile: it may be what they are of.
-    unwritten: AtomicUsize,
-}
-
-#[derive(Debug, Default)]
-struct Times {
-    since: Option<Instant>,
-    answered_at: Option<Instant>,
-    /// Until then nobody is taken anything over from.
-    rest_until: Option<Instant>,
-}
-
-impl Outage {
-    /// Notes that what began then failed.
-    fn failed(&self, began: Instant) {
-        let mut times = self.times();
-        let began = times.answered_at.map_or(began, |at| at.max(began));
-        times.since = Some(times.since.map_or(began, |since| since.min(began)));
-    }
-
-    /// Notes that the database answers. After a long time away those who know what came of their jobs come first, also
-    /// those of other processes.
-    fn answered(&self, pace: Pace) {
-        let mut times = self.times();
-        let (since, now) = (times.since.take(), Instant::now());
-        times.answered_at = Some(now);
-        if since.is_some_and(|since| now - since >= pace.outage) {
-            times.rest_until = Some(now + pace.grace);
-        }
-    }
-
-    /// Whether it has answered somebody since then.
-    fn answered_since(&self, began: Instant) -> bool {
-        self.times().answered_at.is_some_and(|at| at > began)
-    }
-
-    /// Whether nothing is to be taken now.
-    fn holds(&self) -> bool {
-        self.holds_others(false)
-    }
-
-    /// The same for a run that may itself be among those who wait.
-    fn holds_others(&self, waits: bool) -> bool {
-        let rests = self
-            .times()
-            .rest_until
-            .is_some_and(|until| Instant::now() < until);
-        rests || self.unwritten.load(Ordering::SeqCst) > usize::from(waits)
-    }
-
-    /// When to look, if it was to be at this time.
-    fn not_before(&self, look_at: Instant) -> Instant {
-        let rest_until = self.times().rest_until;
-        rest_until.map_or(look_at, |until| until.max(look_at))
-    }
-
-    fn times(&self) -> MutexGuard<'_, Times> {
-        self.times.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// An outcome that waits for the database.
-struct Unwritten<'o>(&'o Outage);
-
-impl<'o> Unwritten<'o> {
-    fn new(outage: &'o Outage) -> Self {
-        outage.unwritten.fetch_add(1, Ordering::SeqCst);
-        Self(outage)
-    }
-}
-
-impl Drop for Unwritten<'_> {
-    fn drop(&mut self) {
-        self.0.unwritten.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -335,4 +335,4 @@ pub(super) async fn unwritten(
 
 #[cfg(test)]
 #[path = "lane_tests.rs"]
-mod tests;
+pub(super) mod tests;

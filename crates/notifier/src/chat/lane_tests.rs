@@ -6,14 +6,14 @@ use uuid::Uuid;
 use super::super::arrivals::Notice;
 use super::*;
 
-const PROJECT: i64 = 3;
+pub(in crate::chat) const PROJECT: i64 = 3;
 
 fn at(milliseconds: i64) -> NaiveDateTime {
     let at = DateTime::from_timestamp_millis(milliseconds).unwrap();
     at.naive_utc()
 }
 
-fn plan(revision: i64, bytes: usize) -> Arrival {
+pub(in crate::chat) fn plan(revision: i64, bytes: usize) -> Arrival {
     let notice = Notice {
         kind: Kind::Plan,
         session_id: Uuid::now_v7(),
@@ -29,7 +29,7 @@ fn plan(revision: i64, bytes: usize) -> Arrival {
     }
 }
 
-fn found(turn: Option<Turn>) -> Tally {
+pub(in crate::chat) fn found(turn: Option<Turn>) -> Tally {
     let mut tally = Tally::default();
     tally.turns.insert(PROJECT, turn);
     tally

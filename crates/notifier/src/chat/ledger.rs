@@ -124,6 +124,13 @@ impl Ledger {
         self.arriving.commit(arrivals, commit).await
     }
 
+    /// Whether something that is held is due, and nothing that is written down waits to be looked at: who takes it sees what
+    /// else is due.
+    pub(super) fn is_due(&self) -> bool {
+        let now = self.clock.now_naive();
+        self.lane.next_due().is_some_and(|due| due <= now) && self.expected().is_empty()
+    }
+
     /// When there is something to do next; costs no write unless something has come.
     pub(super) async fn next_due(&self) -> Result<Option<Duration>, DbError> {
         let some_left = self.look_at_expected().await?;
@@ -360,3 +367,7 @@ impl Ledger {
         Ok(done)
     }
 }
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

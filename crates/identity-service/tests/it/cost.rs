@@ -1,10 +1,8 @@
 //! What requests cost that are made all the time: statements of the database, and bytes on the wire. Not how long they
 //! take, which is `cargo xtask bench`'s.
 
-use std::time::Duration;
-
 use serde_json::json;
-use test_kit::{TestBackend, wait_until};
+use test_kit::TestBackend;
 
 use crate::support::Identity;
 
@@ -34,12 +32,7 @@ async fn a_token_that_is_remembered_costs_no_statement_and_a_stranger_one() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     let validate = async || drop(identity.validate(&ada.access).await.expect(200));
-    // Once the feed lives.
-    wait_until("a memory", Duration::from_secs(10), async || {
-        let needed = each(&identity, "GET", "/api/auth/validate", 1, validate).await;
-        (needed == 0).then_some(())
-    })
-    .await;
+    identity.remembers(&ada.access).await;
     assert_eq!(
         each(&identity, "GET", "/api/auth/validate", 20, validate).await,
         0
@@ -56,7 +49,8 @@ async fn a_token_that_is_remembered_costs_no_statement_and_a_stranger_one() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refresh_is_one_statement_or_two_and_a_sign_in_few() {
     let identity = Identity::start().await;
-    identity.register("ada").await;
+    let ada = identity.register("ada").await;
+    identity.remembers(&ada.access).await;
     let login = async || drop(identity.login("ada", "correct horse").await.expect(200));
     let needed = each(&identity, "POST", "/api/auth/login", 3, login).await;
     assert!(needed <= 9, "{needed} statements of a sign-in");

@@ -1,6 +1,5 @@
 use chrono::Duration;
 use serde_json::json;
-use test_kit::wait_until;
 
 use crate::attacks::decoded;
 use crate::oauth_support::Provider;
@@ -153,14 +152,7 @@ async fn what_was_told_before_is_told_no_longer_than_it_is_so_and_to_nobody_else
     let (ours, others) = (provider.confidential().await, provider.confidential().await);
     identity.register("carol").await;
     let given = provider.given("carol", &ours, "openid").await;
-    // Once the feed lives.
-    wait_until("a memory", std::time::Duration::from_secs(10), async || {
-        let needed = || identity.api.statements("GET", "/api/auth/validate");
-        let before = needed().await;
-        identity.validate(&given.access).await.expect(200);
-        (needed().await == before).then_some(())
-    })
-    .await;
+    identity.remembers(&given.access).await;
     for _ in 0..2 {
         let to_owner = provider.introspect(&ours, &given.access).await;
         assert_eq!(to_owner["active"], json!(true));

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use broker::Broker;
 use chrono::{DateTime, Utc};
 use db_kit::{Pool, on_backend};
@@ -9,7 +11,7 @@ use serde_json::{Value, json};
 use service_kit::config::SecretKey;
 use service_kit::seal::Sealer;
 use service_kit::{Clock, ManualClock};
-use test_kit::{Api, Reply, TestDb};
+use test_kit::{Api, Reply, TestDb, wait_until};
 
 /// What seals the signing keys of every test.
 pub(crate) const ENCRYPTION_KEY: [u8; 32] = [7; 32];
@@ -119,6 +121,18 @@ impl Identity {
             .bearer(token)
             .send()
             .await
+    }
+
+    /// Waits until this good token is validated from memory: its session has been read, and the feed of changes lives, with
+    /// whose beginning everything is read anew.
+    pub(crate) async fn remembers(&self, token: &str) {
+        wait_until("a memory", Duration::from_secs(10), async || {
+            let statements = || self.api.statements("GET", "/api/auth/validate");
+            let before = statements().await;
+            self.validate(token).await.expect(200);
+            (statements().await == before).then_some(())
+        })
+        .await;
     }
 
     /// Runs one SQL statement behind the service's back.

@@ -27,18 +27,29 @@ fn remember(memory: &Memory, ticket: Ticket) {
     memory.remember_teams(ticket, ada(), &Arc::from([]));
     let now = DateTime::UNIX_EPOCH;
     let times = (now, now + TimeDelta::seconds(60));
-    memory.remember_answer(ticket, QUESTION, b"yes".to_vec(), times);
+    for what in ASKED {
+        memory.remember_answer(ticket, question(what), b"yes".to_vec(), times);
+    }
 }
 
-const QUESTION: Question = Question {
-    hash: [1; 32],
-    what: What::Validation { with_teams: false },
-};
+const ASKED: [What; 2] = [
+    What::Validation { with_teams: false },
+    What::Introspection { sees_all: false },
+];
 
+fn question(what: What) -> Question {
+    let hash = [1; 32];
+    Question { hash, what }
+}
+
+/// Whether an answer of each kind is ready.
 fn answers(memory: &Memory, seconds: i64) -> bool {
     let now = DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds);
     let ticket = memory.ticket().unwrap();
-    memory.answer(ticket, &QUESTION, now).is_some()
+    let [validation, introspection] =
+        ASKED.map(|what| memory.answer(ticket, &question(what), now).is_some());
+    assert_eq!(validation, introspection);
+    validation
 }
 
 #[test]
@@ -48,6 +59,7 @@ fn an_answer_is_ready_in_its_time_until_anything_changes() {
         Subject::User("2".parse().unwrap()),
         Subject::Teams,
         Subject::Keys,
+        Subject::Client("app".to_owned()),
     ] {
         let memory = alive();
         remember(&memory, memory.ticket().unwrap());
@@ -56,13 +68,9 @@ fn an_answer_is_ready_in_its_time_until_anything_changes() {
         let ticket = memory.ticket().unwrap();
         for other in [
             What::Validation { with_teams: true },
-            What::Introspection { sees_all: false },
+            What::Introspection { sees_all: true },
         ] {
-            let other = Question {
-                what: other,
-                ..QUESTION
-            };
-            let answer = memory.answer(ticket, &other, DateTime::UNIX_EPOCH);
+            let answer = memory.answer(ticket, &question(other), DateTime::UNIX_EPOCH);
             assert!(answer.is_none());
         }
         memory.forget(std::slice::from_ref(&subject));

@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
+
 use broker::{Relay, RelayOptions};
 use prometheus::Registry;
 use test_kit::TestDb;
@@ -18,6 +20,10 @@ async fn what_is_written_down_is_looked_at_however_much_is_held() {
     let figures = Figures::register(&registry).unwrap();
     let config = ChatConfig::default();
     let ledger = Ledger::new(db.pool(2), clock, config, figures, relay, Some(broker));
+    let other = BTreeSet::from([PROJECT + 1]);
+    let hook = ledger.write(ledger.clock.now(), move |moves| moves.expect(&other, now));
+    hook.await.unwrap();
+    ledger.next_due().await.unwrap();
     let turn = Turn {
         free_at: now,
         revision: 5,

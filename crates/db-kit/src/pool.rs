@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use diesel::r2d2::{self, PooledConnection};
+use scheduled_thread_pool::ScheduledThreadPool;
 
 use crate::connection::{Managed, Manager};
 use crate::gather::Gather;
@@ -90,6 +91,8 @@ impl Pool {
             .test_on_check_out(false)
             .connection_timeout(options.acquire_timeout)
             .max_lifetime(None)
+            // It opens connections, which is rare.
+            .thread_pool(Arc::new(ScheduledThreadPool::with_name("database pool", 1)))
             .error_handler(Box::new(LogQuietly))
             .build_unchecked(manager);
         let size = size(&options);

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::connection::{Managed, Manager};
 use crate::lanes::{Lanes, Outcome, Pending, Ticket};
 use crate::log::Log;
-use crate::transaction::{Kind, alone, begin, commit, end, savepoint, undo};
+use crate::transaction::{Kind, alone, begin, begin_piece, commit, keep_piece, undo_piece};
 use crate::{Db, DbError};
 
 /// The most writes of a commit.
@@ -288,11 +288,11 @@ where
         };
         let before = managed.statements();
         // A database that undid everything by itself, as it may when the disk is full, knows no savepoint any more.
-        savepoint(&mut managed.db)?;
+        begin_piece(&mut managed.db)?;
         let outcome = work(&mut managed.db);
         let ended = match (self.kind, &outcome) {
-            (Kind::Transaction, Err(_)) => undo(&mut managed.db),
-            _ => end(&mut managed.db),
+            (Kind::Transaction, Err(_)) => undo_piece(&mut managed.db),
+            _ => keep_piece(&mut managed.db),
         };
         self.state = State::Done((outcome, managed.statements() - before));
         ended

@@ -9,6 +9,7 @@ use libsqlite3_sys as _;
 use openssl_sys as _;
 use pq_sys as _;
 
+mod as_text;
 mod connection;
 mod count;
 mod error;
@@ -27,6 +28,7 @@ pub mod statement;
 mod transaction;
 mod url;
 
+pub use as_text::AsText;
 pub use connection::{Backend, Db};
 pub use count::{COUNTED, count_some};
 pub use error::{DbError, is_unique_violation};

@@ -9,9 +9,12 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
 use diesel::sql_types::HasSqlType;
 
-/// The beginning of a statement whose rows have the SQL types `R`; of one that gives none, any.
+use crate::statement::Text;
+
+/// The beginning of a statement whose rows have the SQL types `R`; of one that gives none, any. One that is `|| TEXT` and
+/// nothing else is found by the closure's type, once it is prepared.
 #[must_use]
-pub fn prepared<R>(text: &'static str) -> Prepared<R, Nothing> {
+pub fn prepared<R>(text: impl Text) -> Prepared<R, Nothing, impl Text> {
     Prepared {
         before: Nothing,
         text,
@@ -25,9 +28,9 @@ pub struct Nothing;
 
 /// A statement that ends with text.
 #[derive(Debug, Clone, Copy)]
-pub struct Prepared<R, Before> {
+pub struct Prepared<R, Before, T = &'static str> {
     before: Before,
-    text: &'static str,
+    text: T,
     rows: PhantomData<R>,
 }
 
@@ -39,7 +42,7 @@ pub struct Bound<R, Before, T, V> {
     types: PhantomData<(R, T)>,
 }
 
-impl<R, Before> Prepared<R, Before> {
+impl<R, Before, X> Prepared<R, Before, X> {
     /// A value behind it.
     pub fn bind<T, V>(self, value: V) -> Bound<R, Self, T, V> {
         Bound {
@@ -76,10 +79,15 @@ impl<DB: Backend> QueryFragment<DB> for Nothing {
     }
 }
 
-impl<DB: Backend, R, Before: QueryFragment<DB>> QueryFragment<DB> for Prepared<R, Before> {
+impl<DB, R, Before, T> QueryFragment<DB> for Prepared<R, Before, T>
+where
+    DB: Backend,
+    Before: QueryFragment<DB>,
+    T: Text,
+{
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         self.before.walk_ast(out.reborrow())?;
-        out.push_sql(self.text);
+        out.push_sql(self.text.text());
         Ok(())
     }
 }
@@ -96,15 +104,15 @@ where
     }
 }
 
-impl<R, Before> Query for Prepared<R, Before> {
+impl<R, Before, T> Query for Prepared<R, Before, T> {
     type SqlType = R;
 }
 
-impl<R, Before, Conn> RunQueryDsl<Conn> for Prepared<R, Before> {}
+impl<R, Before, T, Conn> RunQueryDsl<Conn> for Prepared<R, Before, T> {}
 
-impl<R, Before> QueryId for Prepared<R, Before> {
-    type QueryId = ();
+impl<R, Before, T: Text> QueryId for Prepared<R, Before, T> {
+    type QueryId = T::Key;
 
-    // One type has many texts: the text itself is the key of the prepared statement.
-    const HAS_STATIC_QUERY_ID: bool = false;
+    /// Never of one with a value in it: behind that stands text that says nothing of what stands before it.
+    const HAS_STATIC_QUERY_ID: bool = T::HAS_KEY;
 }

@@ -3,10 +3,12 @@
 //!
 //! The arguments are the columns of a one-row table `a`, each named `p_` and the field, so that one text
 //! serves both databases, no argument is written twice, and none is ambiguous beside a column. A text
-//! is prepared once a connection, as Diesel's own queries are.
+//! is prepared once a connection, as Diesel's own queries are: one that is given as a closure is found by the closure's type,
+//! which no other has, and any other by itself, once all of it was put together.
 //!
 //! On PostgreSQL `a` may have several rows, so that one statement does for many users what it does for one.
 
+use std::any::Any;
 use std::marker::PhantomData;
 
 use diesel::backend::Backend;
@@ -139,19 +141,50 @@ macro_rules! arguments {
 }
 pub use crate::arguments;
 
-/// A text with its arguments; `R` is the tuple of the SQL types of its rows.
-pub struct Statement<'a, A, R> {
-    arguments: &'a A,
+/// The text of a statement.
+pub trait Text {
+    /// What its prepared statement is found by, where there is one.
+    type Key: Any;
+    /// Whether there is.
+    const HAS_KEY: bool;
+
     /// What follows `WITH a AS (SELECT …)`: `, more AS (…) SELECT …` or one statement.
-    text: &'static str,
+    fn text(&self) -> &'static str;
+}
+
+/// `|| TEXT`: always the same text, with arguments of always the same type.
+impl<F: Fn() -> &'static str + 'static> Text for F {
+    type Key = F;
+    const HAS_KEY: bool = true;
+
+    fn text(&self) -> &'static str {
+        const { assert!(size_of::<F>() == 0, "a closure over a value has many texts") };
+        self()
+    }
+}
+
+/// One of several texts.
+impl Text for &'static str {
+    type Key = ();
+    const HAS_KEY: bool = false;
+
+    fn text(&self) -> &'static str {
+        self
+    }
+}
+
+/// A text with its arguments; `R` is the tuple of the SQL types of its rows.
+pub struct Statement<'a, A, R, T = &'static str> {
+    arguments: &'a A,
+    text: T,
     rows: PhantomData<R>,
 }
 
 impl<'a, A, R> Statement<'a, A, R> {
     /// The statement; run it with `on_backend!`, or on the connection that its text is for.
     #[must_use]
-    pub fn new(text: &'static str, arguments: &'a A) -> Self {
-        Self {
+    pub fn new<T: Text>(text: T, arguments: &'a A) -> Statement<'a, A, R, T> {
+        Statement {
             arguments,
             text,
             rows: PhantomData,
@@ -159,25 +192,60 @@ impl<'a, A, R> Statement<'a, A, R> {
     }
 }
 
-impl<DB: Backend, A: Arguments<DB>, R> QueryFragment<DB> for Statement<'_, A, R> {
+impl<DB: Backend, A: Arguments<DB>, R, T: Text> QueryFragment<DB> for Statement<'_, A, R, T> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, DB>) -> QueryResult<()> {
         out.push_sql("WITH a AS (");
         self.arguments.bind(out.reborrow())?;
         out.push_sql(") ");
-        out.push_sql(self.text);
+        out.push_sql(self.text.text());
         Ok(())
     }
 }
 
-impl<A, R> Query for Statement<'_, A, R> {
+impl<A, R, T> Query for Statement<'_, A, R, T> {
     type SqlType = R;
 }
 
-impl<A, R, Conn> RunQueryDsl<Conn> for Statement<'_, A, R> {}
+impl<A, R, T, Conn> RunQueryDsl<Conn> for Statement<'_, A, R, T> {}
 
-impl<A, R> QueryId for Statement<'_, A, R> {
-    type QueryId = ();
+impl<A, R, T: Text> QueryId for Statement<'_, A, R, T> {
+    type QueryId = T::Key;
 
-    // One type has many texts: the text itself is the key of the prepared statement.
-    const HAS_STATIC_QUERY_ID: bool = false;
+    const HAS_STATIC_QUERY_ID: bool = T::HAS_KEY;
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use diesel::sql_types::BigInt;
+    use diesel::sqlite::SqliteConnection;
+
+    use super::*;
+
+    arguments! {
+        struct One {
+            n: i64 as BigInt,
+        }
+    }
+
+    fn id<Q: QueryId>(_: &Q) -> Option<std::any::TypeId> {
+        Q::query_id()
+    }
+
+    #[test]
+    fn a_text_that_is_prepared_is_found_by_its_closure() {
+        let mut conn = SqliteConnection::establish(":memory:").unwrap();
+        for n in 1..4 {
+            let of = One { n };
+            let same = Statement::<_, BigInt>::new(|| "SELECT p_n FROM a", &of);
+            let next = Statement::<_, BigInt>::new(|| "SELECT p_n + 1 FROM a", &of);
+            let negated = Statement::<_, BigInt>::new("SELECT -p_n FROM a", &of);
+            assert!(id(&same).is_some() && id(&next).is_some() && id(&same) != id(&next));
+            assert_eq!(id(&negated), None);
+            assert_eq!(same.get_result::<i64>(&mut conn).unwrap(), n);
+            assert_eq!(next.get_result::<i64>(&mut conn).unwrap(), n + 1);
+            assert_eq!(negated.get_result::<i64>(&mut conn).unwrap(), -n);
+        }
+    }
 }

@@ -1,10 +1,10 @@
 //! A write by itself: a statement, or a transaction.
 
-use diesel::QueryResult;
 use diesel::connection::{AnsiTransactionManager, TransactionManager};
+use diesel::{QueryResult, RunQueryDsl};
 
 use crate::connection::Managed;
-use crate::{Db, DbError};
+use crate::{Db, DbError, on_backend, prepared};
 
 /// What a write is by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,14 +24,6 @@ pub(crate) fn begin(db: &mut Db) -> QueryResult<()> {
     }
 }
 
-/// A transaction inside of one.
-pub(crate) fn savepoint(db: &mut Db) -> QueryResult<()> {
-    match db {
-        Db::Pg(conn) => AnsiTransactionManager::begin_transaction(conn),
-        Db::Sqlite(conn) => AnsiTransactionManager::begin_transaction(conn),
-    }
-}
-
 pub(crate) fn end(db: &mut Db) -> QueryResult<()> {
     match db {
         Db::Pg(conn) => AnsiTransactionManager::commit_transaction(conn),
@@ -44,6 +36,21 @@ pub(crate) fn undo(db: &mut Db) -> QueryResult<()> {
         Db::Pg(conn) => AnsiTransactionManager::rollback_transaction(conn),
         Db::Sqlite(conn) => AnsiTransactionManager::rollback_transaction(conn),
     }
+}
+
+/// A write among others in a transaction of SQLite's, which is undone without them. Kept prepared, where Diesel's own
+/// transaction inside of one is parsed each time.
+pub(crate) fn begin_piece(db: &mut Db) -> QueryResult<()> {
+    on_backend!(db, conn => prepared::<()>(|| "SAVEPOINT piece").execute(conn)).map(drop)
+}
+
+pub(crate) fn keep_piece(db: &mut Db) -> QueryResult<()> {
+    on_backend!(db, conn => prepared::<()>(|| "RELEASE piece").execute(conn)).map(drop)
+}
+
+pub(crate) fn undo_piece(db: &mut Db) -> QueryResult<()> {
+    on_backend!(db, conn => prepared::<()>(|| "ROLLBACK TO piece").execute(conn))?;
+    keep_piece(db)
 }
 
 /// Does several reads. On SQLite they are of one moment: its locks are asked for once then, and pages that one has read are

@@ -107,7 +107,7 @@ pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryRes
         limit,
     };
     let ids: Vec<String> =
-        on_backend!(db, conn => Statement::<_, Text>::new(TEXT, &arguments).load(conn))?;
+        on_backend!(db, conn => Statement::<_, Text>::new(|| TEXT, &arguments).load(conn))?;
     if !ids.is_empty() {
         // Whoever writes these holds the session's row or has locked its deletion, so that none can be added now.
         diesel::delete(session_flags::table.filter(session_flags::session_id.eq_any(&ids)))
@@ -174,5 +174,5 @@ pub(super) fn delete_events(db: &mut Db, user: UserId, limit: i64) -> QueryResul
         call: format!("%\"user_id\":{user},%"),
         limit,
     };
-    on_backend!(db, conn => Statement::<_, ()>::new(TEXT, &arguments).execute(conn))
+    on_backend!(db, conn => Statement::<_, ()>::new(|| TEXT, &arguments).execute(conn))
 }

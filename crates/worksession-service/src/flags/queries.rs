@@ -55,7 +55,7 @@ pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<FlagRow>> {
         before: filter.before,
         limit: filter.limit,
     };
-    on_backend!(db, conn => Statement::<_, Columns>::new(TEXT, &arguments).load(conn))
+    on_backend!(db, conn => Statement::<_, Columns>::new(|| TEXT, &arguments).load(conn))
 }
 
 arguments! {
@@ -68,7 +68,7 @@ arguments! {
 pub(super) fn find(db: &mut Db, id: i64) -> QueryResult<Option<FlagRow>> {
     const TEXT: &str = concat!(flags!(), "f.id = p_id");
     let arguments = FindArguments { id };
-    on_backend!(db, conn => Statement::<_, Columns>::new(TEXT, &arguments).get_result(conn))
+    on_backend!(db, conn => Statement::<_, Columns>::new(|| TEXT, &arguments).get_result(conn))
         .optional()
 }
 

@@ -32,6 +32,7 @@ pub(super) fn heed(
         told_at,
         deleted,
     };
-    let heeded = on_backend!(db, conn => Statement::<_, ()>::new(TEXT, &arguments).execute(conn))?;
+    let heeded =
+        on_backend!(db, conn => Statement::<_, ()>::new(|| TEXT, &arguments).execute(conn))?;
     Ok(heeded == 1)
 }

@@ -74,7 +74,7 @@ pub(super) fn old_boards(
         month: oldest_kept("month", today),
         limit,
     };
-    on_backend!(db, conn => Statement::<_, (BigInt, Text, Date)>::new(TEXT, &arguments).load(conn))
+    on_backend!(db, conn => Statement::<_, (BigInt, Text, Date)>::new(|| TEXT, &arguments).load(conn))
 }
 
 /// Drops a board.

@@ -82,7 +82,7 @@ pub(super) fn heads(db: &mut Db, span: Span) -> QueryResult<Vec<Head>> {
         after: span.after,
         until: span.now + AHEAD,
     };
-    on_backend!(db, conn => Statement::<_, (Text, BigInt, Text)>::new(TEXT, &arguments).load(conn))
+    on_backend!(db, conn => Statement::<_, (Text, BigInt, Text)>::new(|| TEXT, &arguments).load(conn))
 }
 
 arguments! {
@@ -164,7 +164,7 @@ pub(super) fn missed(
         until: span.now + AHEAD,
     };
     let all: i64 = on_backend!(db, conn => {
-        Statement::<_, BigInt>::new(ALL, &arguments).get_result(conn)
+        Statement::<_, BigInt>::new(|| ALL, &arguments).get_result(conn)
     })?;
     if usize::try_from(all).is_ok_and(|all| all >= MOST_HEADS) {
         return Ok(None);

@@ -12,7 +12,7 @@ mod wire;
 pub(crate) use auditor::Figures;
 pub(crate) use model::{Standing, StandingSql};
 pub(crate) use queries::{
-    days_of_user, period_sums, standing, standing_columns, standing_tables, standings,
+    days, days_of_user, points, standing, standing_columns, standing_tables, standings,
 };
 pub(crate) use split::{Split, Sums};
 pub(crate) use wire::{PointsSummary, SessionStats, StreakSummary};

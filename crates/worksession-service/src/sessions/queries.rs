@@ -28,7 +28,7 @@ pub(super) fn find(db: &mut Db, user: UserId, session_id: &str) -> QueryResult<O
         user_id: user.get(),
         session_id: session_id.to_owned(),
     };
-    on_backend!(db, conn => Statement::<_, SessionSql>::new(TEXT, &arguments).get_result(conn))
+    on_backend!(db, conn => Statement::<_, SessionSql>::new(|| TEXT, &arguments).get_result(conn))
         .optional()
 }
 
@@ -50,7 +50,7 @@ pub(super) fn overdue(
         ON status IN ('running', 'awaiting_submit') AND expected_end_at <= p_open_after \
         ORDER BY user_id, session_id LIMIT (SELECT p_limit FROM a)";
     let arguments = OverdueArguments { open_after, limit };
-    on_backend!(db, conn => Statement::<_, (BigInt, Text)>::new(TEXT, &arguments).load(conn))
+    on_backend!(db, conn => Statement::<_, (BigInt, Text)>::new(|| TEXT, &arguments).load(conn))
 }
 
 arguments! {
@@ -79,7 +79,7 @@ pub(super) fn abandon(
         seq,
         now,
     };
-    on_backend!(db, conn => Statement::<_, SessionSql>::new(TEXT, &arguments).get_result(conn))
+    on_backend!(db, conn => Statement::<_, SessionSql>::new(|| TEXT, &arguments).get_result(conn))
         .optional()
 }
 

@@ -116,7 +116,7 @@ pub(in crate::sessions) fn rotate_many(
     };
     let of = Rotations::of(rotations);
     let rows: Vec<(i64, Rotated)> =
-        Statement::<_, (BigInt, RotatedSql)>::new(ROTATE_PG, &of).load(conn)?;
+        Statement::<_, (BigInt, RotatedSql)>::new(|| ROTATE_PG, &of).load(conn)?;
     for (nth, row) in rows {
         let at = usize::try_from(nth - 1).ok();
         if let Some(rotated) = at.and_then(|at| rotated.get_mut(at)) {
@@ -130,6 +130,7 @@ pub(in crate::sessions) fn rotate_many(
 /// session. This one statement decides every race: of any number of callers with the same token one gets true.
 pub(in crate::sessions) fn rotate(db: &mut Db, rotation: &Rotation) -> QueryResult<bool> {
     const ROTATE: &str = concat!(replace!(), "a WHERE ", good!());
-    let rotated = on_backend!(db, conn => Statement::<_, ()>::new(ROTATE, rotation).execute(conn))?;
+    let rotated =
+        on_backend!(db, conn => Statement::<_, ()>::new(|| ROTATE, rotation).execute(conn))?;
     Ok(rotated == 1)
 }

@@ -59,6 +59,6 @@ pub(super) fn update(
         seq: changes.seq,
         now: changes.now,
     };
-    on_backend!(db, conn => Statement::<_, RecordSql>::new(TEXT, &arguments).get_result(conn))
+    on_backend!(db, conn => Statement::<_, RecordSql>::new(|| TEXT, &arguments).get_result(conn))
         .optional()
 }

@@ -41,5 +41,5 @@ pub(super) fn page(
         from_id: after.session_id,
         until,
     };
-    on_backend!(db, conn => Statement::<_, RecordSql>::new(TEXT, &arguments).load(conn))
+    on_backend!(db, conn => Statement::<_, RecordSql>::new(|| TEXT, &arguments).load(conn))
 }

@@ -30,7 +30,7 @@ pub(in crate::sessions) fn find(
         user_id: user.get(),
         session_id: session_id.to_owned(),
     };
-    on_backend!(db, conn => Statement::<_, RecordSql>::new(TEXT, &arguments).get_result(conn))
+    on_backend!(db, conn => Statement::<_, RecordSql>::new(|| TEXT, &arguments).get_result(conn))
         .optional()
 }
 

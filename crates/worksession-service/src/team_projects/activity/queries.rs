@@ -41,5 +41,5 @@ pub(super) fn newest(
         until_id: until.session_id,
         limit,
     };
-    on_backend!(db, conn => Statement::<_, ActivitySql>::new(TEXT, &arguments).load(conn))
+    on_backend!(db, conn => Statement::<_, ActivitySql>::new(|| TEXT, &arguments).load(conn))
 }

@@ -43,7 +43,7 @@ pub(crate) fn next_user(db: &mut Db, after: Option<UserId>) -> QueryResult<Optio
     let user_id = after.map_or(0, UserId::get);
     let arguments = UserArguments { user_id };
     let next: Option<i64> = on_backend!(db, conn => {
-        Statement::<_, Nullable<BigInt>>::new(TEXT, &arguments).get_result(conn)
+        Statement::<_, Nullable<BigInt>>::new(|| TEXT, &arguments).get_result(conn)
     })?;
     Ok(next.and_then(UserId::new))
 }
@@ -58,7 +58,7 @@ pub(crate) fn users_from(db: &mut Db, offset: i64, limit: i64) -> QueryResult<Ve
     const TEXT: &str = "SELECT user_id FROM user_totals ORDER BY user_id \
         LIMIT (SELECT p_limit FROM a) OFFSET (SELECT p_offset FROM a)";
     let arguments = PageArguments { offset, limit };
-    on_backend!(db, conn => Statement::<_, BigInt>::new(TEXT, &arguments).load(conn))
+    on_backend!(db, conn => Statement::<_, BigInt>::new(|| TEXT, &arguments).load(conn))
 }
 
 /// Counts what was written to the user's totals; none when there are none.
@@ -117,7 +117,7 @@ pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
         user_id: user.get(),
     };
     let rows: Vec<WorkedRow> =
-        on_backend!(db, conn => Statement::<_, Columns>::new(TEXT, &arguments).load(conn))?;
+        on_backend!(db, conn => Statement::<_, Columns>::new(|| TEXT, &arguments).load(conn))?;
     let read = |row: WorkedRow| Worked {
         session_id: row.session_id,
         username: row.username,

@@ -1,5 +1,5 @@
 use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
-use db_kit::Db;
+use db_kit::{AsText, Db};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
 
@@ -97,20 +97,20 @@ arguments! {
     pub(in crate::sessions::submit) struct FactsArguments {
         user_id: i64 as BigInt,
         session_id: String as Text,
-        today: NaiveDate as Date,
-        week_from: NaiveDate as Date,
-        week_to: NaiveDate as Date,
-        month_from: NaiveDate as Date,
-        month_to: NaiveDate as Date,
-        day: NaiveDate as Date,
+        today: AsText<NaiveDate> as Date,
+        week_from: AsText<NaiveDate> as Date,
+        week_to: AsText<NaiveDate> as Date,
+        month_from: AsText<NaiveDate> as Date,
+        month_to: AsText<NaiveDate> as Date,
+        day: AsText<NaiveDate> as Date,
         hour: i32 as Integer,
         category: String as Text,
-        own_month: NaiveDate as Date,
-        own_week_from: NaiveDate as Date,
-        own_week_to: NaiveDate as Date,
-        started_at: NaiveDateTime as Timestamp,
-        near_from: NaiveDateTime as Timestamp,
-        near_to: NaiveDateTime as Timestamp,
+        own_month: AsText<NaiveDate> as Date,
+        own_week_from: AsText<NaiveDate> as Date,
+        own_week_to: AsText<NaiveDate> as Date,
+        started_at: AsText<NaiveDateTime> as Timestamp,
+        near_from: AsText<NaiveDateTime> as Timestamp,
+        near_to: AsText<NaiveDateTime> as Timestamp,
     }
 }
 
@@ -125,20 +125,20 @@ impl FactsArguments {
         Self {
             user_id: row.user_id.get(),
             session_id: row.session_id.clone(),
-            today: periods.today,
-            week_from: periods.week.0,
-            week_to: periods.week.1,
-            month_from: periods.month.0,
-            month_to: periods.month.1,
-            day: moment.day,
+            today: AsText(periods.today),
+            week_from: AsText(periods.week.0),
+            week_to: AsText(periods.week.1),
+            month_from: AsText(periods.month.0),
+            month_to: AsText(periods.month.1),
+            day: AsText(moment.day),
             hour: moment.hour,
             category: row.category.clone(),
-            own_month: month_of(moment.day),
-            own_week_from: own_week.0,
-            own_week_to: own_week.1,
-            started_at: row.started_at,
-            near_from,
-            near_to,
+            own_month: AsText(month_of(moment.day)),
+            own_week_from: AsText(own_week.0),
+            own_week_to: AsText(own_week.1),
+            started_at: AsText(row.started_at),
+            near_from: AsText(near_from),
+            near_to: AsText(near_to),
         }
     }
 }
@@ -153,9 +153,9 @@ pub(in crate::sessions::submit) fn near(
 
 /// One row of [`Facts`] for each of `a`, which is as many as `$tables` takes.
 macro_rules! facts {
-    ($($tables:tt)+) => { concat!(
+    ($of:tt, $($tables:tt)+) => { concat!(
     "SELECT ",
-    standing_columns!(),
+    standing_columns!($of),
     ", \
      s.minutes, s.first_start, s.first_offset, s.last_start, s.last_offset, \
      COALESCE((SELECT minutes FROM user_hour WHERE user_id = p_user_id AND hour = p_hour), 0), \
@@ -177,11 +177,14 @@ macro_rules! facts {
 ) }; }
 
 const ONE: &str = facts!(
-    standing_tables!(),
-    " LEFT JOIN user_day s ON s.user_id = p_user_id AND s.day = p_day \
-      LEFT JOIN user_month m ON m.user_id = p_user_id AND m.month = p_own_month"
+    one,
+    standing_tables!(
+        one "LEFT JOIN user_day s ON s.user_id = p_user_id AND s.day = p_day \
+             LEFT JOIN user_month m ON m.user_id = p_user_id AND m.month = p_own_month"
+    )
 );
 const MANY: &str = facts!(
+    many,
     standing_tables!(many),
     " LEFT JOIN LATERAL (SELECT * FROM user_day WHERE user_id = p_user_id AND day = p_day OFFSET 0) s ON true \
       LEFT JOIN LATERAL (SELECT * FROM user_month WHERE user_id = p_user_id AND month = p_own_month OFFSET 0) m ON true \
@@ -194,9 +197,9 @@ pub(in crate::sessions::submit) fn facts(
     of: &[FactsArguments],
 ) -> QueryResult<Vec<Facts>> {
     match db {
-        Db::Pg(conn) => Statement::<_, FactsSql>::new(MANY, &ManyFacts::of(of)).load(conn),
+        Db::Pg(conn) => Statement::<_, FactsSql>::new(|| MANY, &ManyFacts::of(of)).load(conn),
         Db::Sqlite(conn) => {
-            let one = |of| Statement::<_, FactsSql>::new(ONE, of).get_result(conn);
+            let one = |of| Statement::<_, FactsSql>::new(|| ONE, of).get_result(conn);
             of.iter().map(one).collect()
         }
     }

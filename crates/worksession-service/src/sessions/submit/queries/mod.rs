@@ -3,7 +3,7 @@ mod settlement;
 
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::{Db, prepared};
+use db_kit::{AsText, Db, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 use diesel::sqlite::SqliteConnection;
@@ -26,9 +26,9 @@ arguments! {
         session_id: Option<String> as Nullable<Text>,
         submit_digest: String as Text,
         /// Sessions whose planned end is later than this are open.
-        open_after: NaiveDateTime as Timestamp,
+        open_after: AsText<NaiveDateTime> as Timestamp,
         /// The client's start.
-        start_time: NaiveDateTime as Timestamp,
+        start_time: AsText<NaiveDateTime> as Timestamp,
         /// The locked fields that were sent.
         category: Option<String> as Nullable<Text>,
         duration: Option<i64> as Nullable<BigInt>,
@@ -126,7 +126,7 @@ fn candidates_of_many(
     let mut found: Vec<_> = of.iter().map(|_| Vec::new()).collect();
     let of = ManyCandidates::of(of);
     let rows: Vec<(SessionRow, String, i64)> =
-        Statement::<_, (SessionSql, Text, BigInt)>::new(MANY, &of).load(conn)?;
+        Statement::<_, (SessionSql, Text, BigInt)>::new(|| MANY, &of).load(conn)?;
     for (row, zone, nth) in rows {
         let at = usize::try_from(nth - 1).ok();
         if let Some(found) = at.and_then(|at| found.get_mut(at)) {

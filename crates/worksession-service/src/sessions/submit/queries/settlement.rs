@@ -1,14 +1,12 @@
 use std::collections::HashSet;
 
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::{Db, prepared};
+use db_kit::{AsText, Db};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
-use diesel::sqlite::SqliteConnection;
 
-use crate::schema::{session_flags, user_badges};
 use crate::sync;
-use db_kit::statement::{Keep, Statement, arguments};
+use db_kit::statement::{Statement, arguments};
 
 arguments! {
     many Settlements,
@@ -18,13 +16,13 @@ arguments! {
         user_id: i64 as BigInt,
         /// The session as it was read: anything else is not settled.
         seen_status: String as Text,
-        seen_ended_at: Option<NaiveDateTime> as Nullable<Timestamp>,
+        seen_ended_at: Option<AsText<NaiveDateTime>> as Nullable<Timestamp>,
         seen_seq: i64 as BigInt,
         status: String as Text,
-        ended_at: NaiveDateTime as Timestamp,
-        submitted_at: NaiveDateTime as Timestamp,
-        start_time: NaiveDateTime as Timestamp,
-        end_time: NaiveDateTime as Timestamp,
+        ended_at: AsText<NaiveDateTime> as Timestamp,
+        submitted_at: AsText<NaiveDateTime> as Timestamp,
+        start_time: AsText<NaiveDateTime> as Timestamp,
+        end_time: AsText<NaiveDateTime> as Timestamp,
         credited_minutes: i32 as Integer,
         points: i64 as BigInt,
         note: String as Text,
@@ -37,18 +35,18 @@ arguments! {
         completed: i64 as BigInt,
         streak_run: i32 as Integer,
         streak_longest: i32 as Integer,
-        streak_last_day: Option<NaiveDate> as Nullable<Date>,
-        streak_last_start: Option<NaiveDateTime> as Nullable<Timestamp>,
+        streak_last_day: Option<AsText<NaiveDate>> as Nullable<Date>,
+        streak_last_start: Option<AsText<NaiveDateTime>> as Nullable<Timestamp>,
         streak_last_offset: Option<i32> as Nullable<Integer>,
         best_hour: i32 as Integer,
         best_hour_minutes: i64 as BigInt,
         favorite_category: String as Text,
         favorite_category_minutes: i64 as BigInt,
-        day: NaiveDate as Date,
+        day: AsText<NaiveDate> as Date,
         utc_offset: i32 as Integer,
-        first_start: NaiveDateTime as Timestamp,
+        first_start: AsText<NaiveDateTime> as Timestamp,
         first_offset: i32 as Integer,
-        last_start: NaiveDateTime as Timestamp,
+        last_start: AsText<NaiveDateTime> as Timestamp,
         last_offset: i32 as Integer,
         hour: i32 as Integer,
         category: String as Text,
@@ -59,7 +57,7 @@ arguments! {
         by_hour: String as Text,
         by_category: String as Text,
         by_project: String as Text,
-        own_month: NaiveDate as Date,
+        own_month: AsText<NaiveDate> as Date,
         month_by_day: String as Text,
         month_by_hour: String as Text,
         month_by_category: String as Text,
@@ -67,11 +65,11 @@ arguments! {
         on_boards: bool as Bool,
         username: String as Text,
         team_id: Option<i64> as Nullable<BigInt>,
-        utc_day: NaiveDate as Date,
-        utc_week: NaiveDate as Date,
-        utc_month: NaiveDate as Date,
+        utc_day: AsText<NaiveDate> as Date,
+        utc_week: AsText<NaiveDate> as Date,
+        utc_month: AsText<NaiveDate> as Date,
         /// The start of the period that never ends.
-        board_epoch: NaiveDate as Date,
+        board_epoch: AsText<NaiveDate> as Date,
         event_id: String as Text,
         event_exchange: String as Text,
         event_type: String as Text,
@@ -81,18 +79,21 @@ arguments! {
     }
 }
 
-macro_rules! update_session {
-    ($seq:literal, $from:literal) => {
+/// What a submit writes into a session.
+macro_rules! settled_columns {
+    () => {
+        "(status, ended_at, local_day, utc_offset, submitted_at, start_time, end_time, credited_minutes, points_centi, note, \
+          quality_rating, tags, submit_digest, submit_result, on_boards, changed_at, seq)"
+    };
+}
+
+/// The values of [`settled_columns!`].
+macro_rules! settled_values {
+    ($seq:literal) => {
         concat!(
-            "UPDATE sessions SET status = p_status, ended_at = p_ended_at, local_day = p_day, \
-              utc_offset = p_utc_offset, submitted_at = p_submitted_at, start_time = p_start_time, \
-              end_time = p_end_time, credited_minutes = p_credited_minutes, points_centi = p_points, note = p_note, \
-              quality_rating = p_quality_rating, tags = p_tags, submit_digest = p_submit_digest, \
-              submit_result = p_submit_result, on_boards = p_on_boards, changed_at = p_submitted_at, seq = ",
-            $seq,
-            " ",
-            $from,
-            " WHERE session_id = p_session_id"
+            "p_status, p_ended_at, p_day, p_utc_offset, p_submitted_at, p_start_time, p_end_time, p_credited_minutes, p_points, \
+              p_note, p_quality_rating, p_tags, p_submit_digest, p_submit_result, p_on_boards, p_submitted_at, ",
+            $seq
         )
     };
 }
@@ -181,19 +182,18 @@ macro_rules! boards {
            ('all', p_board_epoch)) AS periods (period, start) WHERE p_on_boards AND counts"
     };
     (sqlite) => {
-        " CROSS JOIN (SELECT 0 AS scope UNION ALL SELECT p_team_id FROM a WHERE p_team_id IS NOT NULL \
-          AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false)) AS scopes \
-          CROSS JOIN (SELECT 'day' AS period, p_utc_day AS start FROM a \
-           UNION ALL SELECT 'week', p_utc_week FROM a UNION ALL SELECT 'month', p_utc_month FROM a \
-           UNION ALL SELECT 'all', p_board_epoch FROM a) AS periods WHERE p_on_boards"
+        " CROSS JOIN board_kinds WHERE p_on_boards AND (NOT of_team OR (p_team_id IS NOT NULL \
+          AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false)))"
     };
 }
 
 macro_rules! upsert_boards {
-    ($from:literal, $boards:tt) => {
+    ($board:literal, $from:literal, $boards:tt) => {
         concat!(
             "INSERT INTO board AS t (scope, period, start, user_id, username, points_centi, minutes, sessions, reached_at) \
-             SELECT scope, period, start, p_user_id, p_username, p_points, p_credited_minutes, 1, p_submitted_at ",
+             SELECT ",
+            $board,
+            ", p_user_id, p_username, p_points, p_credited_minutes, 1, p_submitted_at ",
             $from,
             boards!($boards),
             " ON CONFLICT (scope, period, start, user_id) DO UPDATE SET username = excluded.username, \
@@ -256,11 +256,12 @@ macro_rules! settle {
     " RETURNING t.user_id AS winner), \
      settled AS (SELECT a.* FROM a JOIN won ON winner = p_user_id), \
      done AS (",
-    update_session!(
-        "bump.seq",
-        "FROM settled JOIN bump ON bump.user_id = p_user_id"
-    ),
-    " AND session_id = ANY (ARRAY(SELECT p_session_id FROM a)) RETURNING session_id), \
+    "UPDATE sessions SET ",
+    settled_columns!(),
+    " = ROW (",
+    settled_values!("bump.seq"),
+    ") FROM settled JOIN bump ON bump.user_id = p_user_id WHERE session_id = p_session_id \
+      AND session_id = ANY (ARRAY(SELECT p_session_id FROM a)) RETURNING session_id), \
      days AS (",
     upsert_day!("FROM settled"),
     "), \
@@ -274,7 +275,7 @@ macro_rules! settle {
     upsert_category!("FROM settled"),
     "), \
      boards AS (",
-    upsert_boards!("FROM settled", pg),
+    upsert_boards!("scope, period, start", "FROM settled", pg),
     ")",
     $($earned)*
     ", queued AS (",
@@ -295,6 +296,9 @@ const SETTLE_EARNED: &str = settle!(
        CAST(split_part(flag, ':', 3) AS BIGINT), p_submitted_at \
       FROM settled CROSS JOIN LATERAL unnest(string_to_array(p_flags, ',')) AS flag)",
 );
+
+/// One submit at a time, with the texts above.
+mod alone;
 
 /// Writes submits of different users, each once. False for one whose session or totals are no longer what they were when
 /// they were read, or whose user another transaction holds, unless it is patient: read them again. On SQLite they were read in
@@ -318,62 +322,9 @@ pub(in crate::sessions::submit) fn settle(
                 .map(|of| done.contains(&of.session_id))
                 .collect())
         }
-        Db::Sqlite(conn) => settlements.iter().map(|of| settle_one(conn, of)).collect(),
+        Db::Sqlite(conn) => settlements
+            .iter()
+            .map(|of| alone::settle(conn, of))
+            .collect(),
     }
-}
-
-fn settle_one(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryResult<bool> {
-    prepared::<()>(Settlement::MAKE).execute(conn)?;
-    Statement::<_, ()>::new(Settlement::FILL, settlement).execute(conn)?;
-    for text in [
-        bump!("true"),
-        update_session!(
-            "(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)",
-            "FROM a"
-        ),
-        upsert_totals!("FROM a WHERE true"),
-        upsert_day!("FROM a WHERE true"),
-        upsert_month!("FROM a WHERE true"),
-        upsert_hour!("FROM a WHERE true"),
-        upsert_category!("FROM a WHERE true"),
-        upsert_boards!("FROM a", sqlite),
-        queue_event!("FROM a"),
-    ] {
-        Statement::<_, ()>::new(text, &Settlement::KEPT).execute(conn)?;
-    }
-    insert_badges(conn, settlement)?;
-    insert_flags(conn, settlement)?;
-    Ok(true)
-}
-
-fn insert_badges(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryResult<()> {
-    for badge in settlement.badges.split(',').filter(|name| !name.is_empty()) {
-        diesel::insert_into(user_badges::table)
-            .values((
-                user_badges::user_id.eq(settlement.user_id),
-                user_badges::badge.eq(badge),
-                user_badges::earned_at.eq(settlement.submitted_at),
-            ))
-            .on_conflict_do_nothing()
-            .execute(conn)?;
-    }
-    Ok(())
-}
-
-fn insert_flags(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryResult<()> {
-    for flag in settlement.flags.split(',').filter(|flag| !flag.is_empty()) {
-        let mut parts = flag.split(':');
-        let mut part = || parts.next().unwrap_or_default();
-        diesel::insert_into(session_flags::table)
-            .values((
-                session_flags::session_id.eq(&settlement.session_id),
-                session_flags::user_id.eq(settlement.user_id),
-                session_flags::kind.eq(part()),
-                session_flags::severity.eq(part()),
-                session_flags::amount.eq(part().parse::<i64>().unwrap_or_default()),
-                session_flags::created_at.eq(settlement.submitted_at),
-            ))
-            .execute(conn)?;
-    }
-    Ok(())
 }

@@ -85,14 +85,16 @@ impl Pool {
     pub fn open(options: PoolOptions) -> Self {
         let manager = Manager::new(options.url.clone());
         let generation = Arc::clone(manager.generation());
+        // One opens connections while another hangs; more than that wait for a database that is away as well as these do.
+        let connecting = ScheduledThreadPool::builder().num_threads(2);
+        let connecting = connecting.thread_name_pattern("database pool").build();
         let pool = r2d2::Pool::builder()
             .max_size(options.size)
             .min_idle(Some(0))
             .test_on_check_out(false)
             .connection_timeout(options.acquire_timeout)
             .max_lifetime(None)
-            // It opens connections, which is rare.
-            .thread_pool(Arc::new(ScheduledThreadPool::with_name("database pool", 1)))
+            .thread_pool(Arc::new(connecting))
             .error_handler(Box::new(LogQuietly))
             .build_unchecked(manager);
         let size = size(&options);

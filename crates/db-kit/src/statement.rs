@@ -148,11 +148,12 @@ pub trait Text {
     /// Whether there is.
     const HAS_KEY: bool;
 
-    /// What follows `WITH a AS (SELECT …)`: `, more AS (…) SELECT …` or one statement.
+    /// It. Of a [`Statement`] what follows `WITH a AS (SELECT …)`: `, more AS (…) SELECT …` or one statement.
     fn text(&self) -> &'static str;
 }
 
-/// `|| TEXT`: always the same text, with arguments of always the same type.
+/// `|| TEXT`: always the same text, with arguments of always the same type. One that reads what may change, or that is given
+/// to statements with different [`Kept`] rows, would find a statement that is not its own.
 impl<F: Fn() -> &'static str + 'static> Text for F {
     type Key = F;
     const HAS_KEY: bool = true;

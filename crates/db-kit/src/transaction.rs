@@ -24,14 +24,14 @@ pub(crate) fn begin(db: &mut Db) -> QueryResult<()> {
     }
 }
 
-pub(crate) fn end(db: &mut Db) -> QueryResult<()> {
+fn end(db: &mut Db) -> QueryResult<()> {
     match db {
         Db::Pg(conn) => AnsiTransactionManager::commit_transaction(conn),
         Db::Sqlite(conn) => AnsiTransactionManager::commit_transaction(conn),
     }
 }
 
-pub(crate) fn undo(db: &mut Db) -> QueryResult<()> {
+fn undo(db: &mut Db) -> QueryResult<()> {
     match db {
         Db::Pg(conn) => AnsiTransactionManager::rollback_transaction(conn),
         Db::Sqlite(conn) => AnsiTransactionManager::rollback_transaction(conn),

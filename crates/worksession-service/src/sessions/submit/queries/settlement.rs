@@ -181,8 +181,12 @@ macro_rules! boards {
           CROSS JOIN LATERAL (VALUES ('day', p_utc_day), ('week', p_utc_week), ('month', p_utc_month), \
            ('all', p_board_epoch)) AS periods (period, start) WHERE p_on_boards AND counts"
     };
+    // First of all, so that SQLite need not write them into a table of its own.
     (sqlite) => {
-        " CROSS JOIN board_kinds WHERE p_on_boards AND (NOT of_team OR (p_team_id IS NOT NULL \
+        "(SELECT false AS of_team, 'day' AS period UNION ALL SELECT false, 'week' UNION ALL SELECT false, 'month' \
+          UNION ALL SELECT false, 'all' UNION ALL SELECT true, 'day' UNION ALL SELECT true, 'week' \
+          UNION ALL SELECT true, 'month' UNION ALL SELECT true, 'all') AS kinds CROSS JOIN a \
+          WHERE p_on_boards AND (NOT of_team OR (p_team_id IS NOT NULL \
           AND NOT coalesce((SELECT deleted FROM teams g WHERE g.team_id = p_team_id), false)))"
     };
 }

@@ -1,27 +1,21 @@
 //! SQLite knows no data-modifying CTE: a submit is a statement for each table, inside of a write transaction.
 
+use db_kit::prepared;
 use db_kit::statement::{Keep, Statement};
-use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use diesel::sqlite::SqliteConnection;
 
 use super::Settlement;
 use crate::schema::{session_flags, user_badges};
 
-/// An `UPDATE … FROM` has SQLite write what it found into a table of its own first.
+/// An `UPDATE … FROM` has SQLite write what it found into a table of its own first, and so has an `a` that is read twice.
 const UPDATE_SESSION: &str = concat!(
     "UPDATE sessions SET ",
     settled_columns!(),
     " = (SELECT ",
     settled_values!("(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)"),
-    " FROM a) WHERE session_id = (SELECT p_session_id FROM a)"
+    " FROM a) WHERE session_id = (SELECT p_session_id FROM Settlements)"
 );
-
-/// The boards that there are, in a table that only one connection sees. What SQLite reads from a `UNION` it writes into a
-/// table first, for each submit.
-const MAKE_BOARD_KINDS: &str = "CREATE TEMP TABLE IF NOT EXISTS board_kinds AS SELECT of_team, period FROM \
-     (SELECT false AS of_team UNION ALL SELECT true), \
-     (SELECT 'day' AS period UNION ALL SELECT 'week' UNION ALL SELECT 'month' UNION ALL SELECT 'all')";
 
 /// Runs statements that have what a submit writes for arguments.
 macro_rules! run {
@@ -31,15 +25,8 @@ macro_rules! run {
 }
 
 pub(super) fn settle(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryResult<bool> {
-    let fill = |conn: &mut SqliteConnection| {
-        Statement::<_, ()>::new(|| Settlement::FILL, settlement).execute(conn)
-    };
-    // The first submit of a connection.
-    if fill(conn).is_err() {
-        conn.batch_execute(Settlement::MAKE)?;
-        conn.batch_execute(MAKE_BOARD_KINDS)?;
-        fill(conn)?;
-    }
+    prepared::<()>(|| Settlement::MAKE).execute(conn)?;
+    Statement::<_, ()>::new(|| Settlement::FILL, settlement).execute(conn)?;
     run!(
         conn,
         bump!("true"),
@@ -52,7 +39,7 @@ pub(super) fn settle(conn: &mut SqliteConnection, settlement: &Settlement) -> Qu
         upsert_boards!(
             "CASE WHEN of_team THEN p_team_id ELSE 0 END, period, CASE period WHEN 'day' THEN p_utc_day \
              WHEN 'week' THEN p_utc_week WHEN 'month' THEN p_utc_month ELSE p_board_epoch END",
-            "FROM a",
+            "FROM ",
             sqlite
         ),
         queue_event!("FROM a"),

@@ -164,6 +164,14 @@ fn too_much(sent: &Sent, line: &str, next: &str) -> Option<String> {
                 None => Some(table.to_owned()),
             }
         }
+        // Of a submit, which is many statements of the one thread that writes.
+        ["MATERIALIZE", name, ..]
+            if ["Settlements", "p_near_from"]
+                .iter()
+                .any(|of| sent.sql.contains(of)) =>
+        {
+            Some(format!("a table that is made for {name}"))
+        }
         _ => None,
     }
 }

@@ -8,13 +8,13 @@ use diesel::sqlite::SqliteConnection;
 use super::Settlement;
 use crate::schema::{session_flags, user_badges};
 
-/// An `UPDATE … FROM` has SQLite write what it found into a table of its own first, and so has an `a` that is read twice.
+/// An `UPDATE … FROM` has SQLite write what it found into a table of its own first.
 const UPDATE_SESSION: &str = concat!(
     "UPDATE sessions SET ",
     settled_columns!(),
     " = (SELECT ",
     settled_values!("(SELECT u.seq FROM user_sync u WHERE u.user_id = p_user_id)"),
-    " FROM a) WHERE session_id = (SELECT p_session_id FROM Settlements)"
+    " FROM a) WHERE session_id = (SELECT p_session_id FROM a)"
 );
 
 /// Runs statements that have what a submit writes for arguments.

@@ -8,9 +8,12 @@ use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use askama::Template;
 use service_kit::Problem;
 
-/// Nothing but our own style sheets and images; no script at all; nobody's frame. There is no `form-action`:
-/// browsers hold it against the redirects that follow a form too, and those may lead to other sites.
-pub const WITHOUT_SCRIPTS: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'";
+/// Nothing but our own style sheets and images; no script at all; nobody's frame. Forms stay here.
+pub const WITHOUT_SCRIPTS: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// The same for a page whose form may end in a redirect to another site. Chromium checks `form-action` against every
+/// redirect that follows a form, the ones that the other site answers with included, so there is none.
+pub const FORMS_LEAD_ELSEWHERE: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'";
 
 /// The same, and modules of our own that may call the service that served them. Forms stay here.
 pub const WITH_MODULES: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";

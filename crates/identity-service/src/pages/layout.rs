@@ -1,16 +1,12 @@
 //! What all pages have in common: the frame around them, their headers, and how errors look.
 
-use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use service_kit::Problem;
-use url::Url;
 use web_kit::ReturnTo;
 use web_kit::assets::STYLESHEET;
-use web_kit::html::{self, WITHOUT_SCRIPTS};
+use web_kit::html::{self, FORMS_LEAD_ELSEWHERE, WITHOUT_SCRIPTS};
 use web_kit::text::in_words;
-
-use super::visitor::Visitor;
 
 /// Where somebody goes who came from nowhere in particular.
 pub(crate) const HOME: &str = "/account";
@@ -51,9 +47,12 @@ impl Frame {
     }
 }
 
-/// The answer with a page in it.
-pub(crate) fn html(status: StatusCode, page: &impl Template) -> HttpResponse {
-    html::html(status, page, WITHOUT_SCRIPTS)
+/// The policy of a page whose form leads to `return_to`. Both endpoints that send browsers to other sites are in the API.
+pub(crate) fn policy_before(return_to: &ReturnTo) -> &'static str {
+    match return_to.as_str().starts_with("/api/") {
+        true => FORMS_LEAD_ELSEWHERE,
+        false => WITHOUT_SCRIPTS,
+    }
 }
 
 #[derive(Template)]
@@ -75,7 +74,7 @@ pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option
         message: &problem.message,
         what_next,
     };
-    Some(html(problem.status, &page))
+    Some(html::html(problem.status, &page, WITHOUT_SCRIPTS))
 }
 
 /// Whether people come to this path: all that is no API, and the two endpoints of it that browsers are sent to.
@@ -88,35 +87,4 @@ fn is_for_browsers(path: &str) -> bool {
 /// Whether who is not signed in is to be sent to the sign-in page: all but those that ask for JSON alone.
 pub(crate) fn wants_page(request: &HttpRequest) -> bool {
     html::accepts_html(request) || !html::names(request, "application/json")
-}
-
-#[derive(Template)]
-#[template(path = "onward.html")]
-struct OnwardPage<'a> {
-    frame: Frame,
-    target: &'a str,
-    host: &'a str,
-}
-
-/// Sends somebody who has just signed in to where he wanted to go.
-pub(crate) fn onward_here(visitor: &Visitor, return_to: &ReturnTo) -> HttpResponse {
-    let there = Url::parse(&visitor.app.base_url).and_then(|base| base.join(return_to.as_str()));
-    match there {
-        // What follows may lead to another site.
-        Ok(there) if return_to.as_str().starts_with("/api/") => onward(&there),
-        _ => visitor.see_other(return_to.as_str()),
-    }
-}
-
-/// A page that takes the browser on to another site at once. A redirect would not do after a form: what a
-/// form is answered with is a navigation of that form, which policies of pages may forbid across sites.
-pub(crate) fn onward(target: &Url) -> HttpResponse {
-    html(
-        StatusCode::OK,
-        &OnwardPage {
-            frame: Frame::anonymous("One moment".to_owned()),
-            target: target.as_str(),
-            host: target.host_str().unwrap_or(target.scheme()),
-        },
-    )
 }

@@ -8,7 +8,7 @@ use service_kit::http::Query;
 use web_kit::ReturnTo;
 
 use super::form::Form;
-use super::layout::{Frame, HOME};
+use super::layout::{Frame, HOME, policy_before};
 use super::sign_in::{ReturnQuery, check_cookies, signed_in};
 use super::visitor::{Visitor, sign_in_path};
 use crate::access::Grant;
@@ -65,7 +65,8 @@ pub(super) async fn register_page(
         problems: Problems::default(),
         sign_in: sign_in_path(return_to.as_str()),
     };
-    Ok(visitor.show(StatusCode::OK, &page))
+    let policy = policy_before(&return_to);
+    Ok(visitor.show_under(policy, StatusCode::OK, &page))
 }
 
 /// Makes the account, signs it in, and sends it on.
@@ -94,7 +95,8 @@ pub(super) async fn register(
         problems,
         sign_in: sign_in_path(return_to.as_str()),
     };
-    Ok(visitor.show(StatusCode::BAD_REQUEST, &page))
+    let policy = policy_before(&return_to);
+    Ok(visitor.show_under(policy, StatusCode::BAD_REQUEST, &page))
 }
 
 impl RegisterForm {

@@ -10,7 +10,7 @@ use web_kit::ReturnTo;
 use web_kit::cookies::set_cookie;
 
 use super::form::{Empty, Form};
-use super::layout::{self, Frame, HOME};
+use super::layout::{Frame, HOME, policy_before};
 use super::visitor::{Member, Visitor, path_with_return, sign_in_path};
 use crate::access::Grant;
 use crate::error::{Error, sentence};
@@ -185,7 +185,7 @@ pub(super) fn signed_in(
     session: &NewSession,
     return_to: &ReturnTo,
 ) -> HttpResponse {
-    let mut answer = layout::onward_here(visitor, return_to);
+    let mut answer = visitor.see_other(return_to.as_str());
     let cookie = visitor.app.cookies.sign_in(&session.refresh_token);
     set_cookie(&mut answer, &cookie);
     answer
@@ -215,7 +215,7 @@ fn show_sign_in(
         problem,
         register: path_with_return("/register", return_to.as_str()),
     };
-    visitor.show(status, &page)
+    visitor.show_under(policy_before(return_to), status, &page)
 }
 
 fn show_code(
@@ -232,5 +232,5 @@ fn show_code(
         problem,
         again: sign_in_path(return_to.as_str()),
     };
-    visitor.show(status, &page)
+    visitor.show_under(policy_before(return_to), status, &page)
 }

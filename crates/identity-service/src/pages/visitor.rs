@@ -16,9 +16,10 @@ use secrecy::ExposeSecret as _;
 use service_kit::crypto::{hmac_sha256, random_token};
 use web_kit::assets::STYLESHEET;
 use web_kit::cookies::set_cookie;
+use web_kit::html::{WITHOUT_SCRIPTS, html};
 
 use super::cookies::Name;
-use super::layout::{self, Frame, HOME};
+use super::layout::{Frame, HOME};
 use super::text::with_query;
 use crate::app::App;
 use crate::auth::{CurrentUser, Extraction};
@@ -118,7 +119,17 @@ impl Visitor {
 
     /// The answer that shows a page.
     pub(crate) fn show(&self, status: StatusCode, page: &impl Template) -> HttpResponse {
-        let mut answer = layout::html(status, page);
+        self.show_under(WITHOUT_SCRIPTS, status, page)
+    }
+
+    /// The answer that shows a page under another policy than most.
+    pub(crate) fn show_under(
+        &self,
+        policy: &'static str,
+        status: StatusCode,
+        page: &impl Template,
+    ) -> HttpResponse {
+        let mut answer = html(status, page, policy);
         self.remember(&mut answer);
         answer
     }

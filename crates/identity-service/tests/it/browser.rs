@@ -169,18 +169,8 @@ impl Browser {
 impl Page {
     fn read(reply: Reply, path: &str) -> Self {
         let html = reply.text();
-        let refresh = || {
-            let metas = elements(&html, &["meta"]);
-            let content = metas
-                .into_iter()
-                .find(|meta| meta.attribute("http-equiv") == Some("refresh"))?;
-            let target = content.attribute("content")?.strip_prefix("0;url=")?;
-            Some(target.to_owned())
-        };
-        let leads_to = match (reply.status, reply.header("location")) {
-            (300..400, location) => Some(location.to_owned()),
-            _ => refresh(),
-        };
+        let is_redirect = (300..400).contains(&reply.status);
+        let leads_to = is_redirect.then(|| reply.header("location").to_owned());
         Self {
             path: path.to_owned(),
             leads_to,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use test_kit::Reply;
 
 use crate::browser::{Browser, Page};
-use crate::oauth_kit::{OAuth, brought};
+use crate::oauth_kit::{CALLBACK, OAuth, brought};
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{SignedIn, refused, signed_in};
 
@@ -48,6 +48,29 @@ async fn the_page_says_who_asks_for_what_and_where_it_leads() {
     assert_eq!(answer["iss"], oauth.identity.running.base_url());
     oauth.redeem("web", &answer["code"]).await.expect(200);
     assert_eq!(oauth.audited("oauth.allowed"), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_redirects_to_the_client_whatever_its_scheme() {
+    let oauth = OAuth::start().await;
+    for callback in [CALLBACK, "com.example.app:/cb", "com.example.app://cb"] {
+        let uris = format!("UPDATE oauth_clients SET redirect_uris = '[\"{callback}\"]'");
+        oauth.identity.sql(&uris);
+        for decision in ["allow", "deny"] {
+            let mut browser = oauth.browser().await;
+            let changes = [
+                ("redirect_uri", Some(callback)),
+                ("prompt", Some("consent")),
+            ];
+            let page = answer(&mut browser, &OAuth::request("web", &changes), decision).await;
+            let page = page.expect(303);
+            let address = page.leads_to.as_deref().unwrap();
+            assert!(address.starts_with(&format!("{callback}?")), "{address}");
+            assert!(page.html.is_empty());
+            assert_eq!(page.reply.header("cache-control"), "no-store");
+            assert_eq!(page.reply.header("referrer-policy"), "no-referrer");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -179,6 +179,35 @@ async fn a_third_party_is_allowed_what_it_asks_for() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
+async fn the_last_form_leads_to_the_client_and_on_to_where_that_redirects() {
+    let site = Site::plain().await;
+    site.register("mia").await;
+    let party = third_party(&site).await;
+    let third = FakeWeb::start([]).await;
+    show(&third, "/home", "<h1>Home</h1>");
+    party
+        .web
+        .set("/callback", Page::Redirect(third.url("/home")));
+    let browser = Browser::start(&site).await;
+    // The consent is the last form the first time, and the sign-in the second.
+    browser.open(&party.web.url("/")).await;
+    browser.follow("Sign in with Holdfast").await;
+    browser.sign_in("mia").await;
+    browser.sees("Allow Lighthouse access?").await;
+    browser.press("Allow").await;
+    browser.arrives(&third.url("/home")).await;
+    browser.open("/account").await;
+    browser.press("Sign out").await;
+    browser.sees("You are signed out").await;
+    browser.open(&party.web.url("/")).await;
+    browser.follow("Sign in with Holdfast").await;
+    browser.sign_in("mia").await;
+    browser.arrives(&third.url("/home")).await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
 async fn without_scripts_and_over_https_nothing_is_missing() {
     let site = Site::secure().await;
     site.register("mia").await;

@@ -116,17 +116,10 @@ impl<'a> Person<'a> {
     }
 }
 
-/// Where a redirect or a page that leads on goes.
+/// Where a redirect goes.
 fn leads_to(reply: &Reply) -> Option<String> {
-    if (300..400).contains(&reply.status) {
-        return Some(reply.header("location").to_owned());
-    }
-    let metas = elements(&reply.text(), &["meta"]);
-    let refresh = metas
-        .iter()
-        .find(|meta| meta.attribute("http-equiv") == Some("refresh"))?;
-    let target = refresh.attribute("content")?.strip_prefix("0;url=")?;
-    Some(target.to_owned())
+    let is_redirect = (300..400).contains(&reply.status);
+    is_redirect.then(|| reply.header("location").to_owned())
 }
 
 /// The hidden fields of the form that sends to this address.

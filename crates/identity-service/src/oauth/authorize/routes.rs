@@ -8,6 +8,7 @@ use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::http::endpoint;
 use url::form_urlencoded::Serializer;
+use web_kit::html::FORMS_LEAD_ELSEWHERE;
 
 use super::decide::{Decision, Way};
 use super::parameters::Parameters;
@@ -18,7 +19,7 @@ use crate::error::Error;
 use crate::oauth::scopes::{self, Line};
 use crate::origin::Origin;
 use crate::pages::form::Form;
-use crate::pages::layout::{self, Frame};
+use crate::pages::layout::Frame;
 use crate::pages::visitor::{Visitor, sign_in_path};
 use crate::pages::wants_page;
 
@@ -69,10 +70,10 @@ async fn authorize(
         (visitor.user.clone(), Way::Browser)
     };
     match service::authorize(&app, parameters, user.as_ref(), way, &origin).await? {
-        Outcome::Reply(url) => Ok(found(url.as_str())),
+        Outcome::Reply(url) => Ok(sent(StatusCode::FOUND, url.as_str())),
         Outcome::Ask(question) => Ok(ask(&visitor, &question)),
         Outcome::SignIn(_) if !wants_page(&req) => Err(Error::AuthenticationRequired.into()),
-        Outcome::SignIn(parameters) => Ok(found(&sign_in(&visitor, &parameters))),
+        Outcome::SignIn(parameters) => Ok(sent(StatusCode::FOUND, &sign_in(&visitor, &parameters))),
         Outcome::Bad(why) => Err(bad(why).into()),
     }
 }
@@ -89,7 +90,7 @@ async fn answer(form: Form<ConsentForm>, origin: Origin) -> actix_web::Result<Ht
     let parameters = Parameters::parse(&fields.request);
     let (user, way) = (visitor.user.as_ref(), Way::Answered(fields.decision));
     match service::authorize(&visitor.app, parameters, user, way, &origin).await? {
-        Outcome::Reply(url) => Ok(layout::onward(&url)),
+        Outcome::Reply(url) => Ok(sent(StatusCode::SEE_OTHER, url.as_str())),
         Outcome::Ask(question) => Ok(ask(&visitor, &question)),
         Outcome::SignIn(parameters) => Ok(visitor.see_other(&sign_in(&visitor, &parameters))),
         Outcome::Bad(why) => Err(bad(why).into()),
@@ -119,7 +120,7 @@ fn ask(visitor: &Visitor, question: &Question) -> HttpResponse {
         lines: scopes::lines(question.request.scope),
         request: question.parameters.query(),
     };
-    visitor.show(StatusCode::OK, &page)
+    visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page)
 }
 
 /// Where somebody signs in, anew if he is signed in, and comes back from.
@@ -136,8 +137,8 @@ fn sign_in(visitor: &Visitor, parameters: &Parameters) -> String {
 }
 
 /// The code in the address is nobody else's business (RFC 9700 section 4.2.4).
-fn found(address: &str) -> HttpResponse {
-    HttpResponse::Found()
+fn sent(status: StatusCode, address: &str) -> HttpResponse {
+    HttpResponse::build(status)
         .insert_header((LOCATION, address))
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((REFERRER_POLICY, "no-referrer"))

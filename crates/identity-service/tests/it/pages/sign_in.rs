@@ -3,7 +3,10 @@ use identity_service::Config;
 
 use crate::browser::{Browser, Form, Page};
 use crate::html::elements;
+use crate::oauth_kit::OAuth;
+use crate::pages::every_page::is_a_good_page;
 use crate::support::{Identity, PASSWORD};
+use crate::totp::enabled;
 
 /// A service that is reached by a public address.
 fn public(address: &str) -> impl FnOnce(&mut Config) {
@@ -203,13 +206,79 @@ async fn the_cookie_is_over_after_thirty_days_and_with_the_account() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_the_api_is_reached_by_a_page_and_not_by_a_redirect() {
+async fn every_form_of_a_sign_in_is_answered_with_a_redirect() {
     let identity = Identity::start().await;
-    identity.register("ada").await;
+    let (_, app, _) = enabled(&identity).await;
+    identity.register("bob").await;
+    let there = "/api/oauth/authorize?client_id=none";
+    let asked = format!("return_to={}", there.replace('?', "%3F"));
     let mut browser = Browser::new(&identity);
-    let page = browser.get("/login?return_to=/api/oauth/authorize").await;
-    let form = page.form("/login").set("username", "ada");
-    let page = browser.post(form.set("password", PASSWORD)).await;
-    let there = format!("{}/api/oauth/authorize", identity.running.base_url());
-    assert_eq!(page.expect(200).leads_to, Some(there));
+    let form = browser.get(&format!("/login?{asked}")).await.form("/login");
+    let form = form.set("username", "bob").set("password", PASSWORD);
+    let first = browser.post(form).await;
+
+    let mut browser = Browser::new(&identity);
+    let page = browser.get(&format!("/register?{asked}")).await;
+    let form = page.form("/register").set("username", "eve");
+    let new = browser.post(form.set("password", PASSWORD)).await;
+
+    let mut browser = Browser::new(&identity);
+    let form = browser.get(&format!("/login?{asked}")).await.form("/login");
+    let form = form.set("username", "ada").set("password", PASSWORD);
+    let page = browser.post(form).await.expect(200);
+    let form = page.form("/login/code").set("code", &app.next(&identity));
+    let second = browser.post(form).await;
+    for page in [first, new, second] {
+        assert_eq!(page.leads_to.as_deref(), Some(there));
+        assert!(page.expect(303).html.is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_page_whose_form_may_lead_to_another_site_lets_it() {
+    let oauth = OAuth::start().await;
+    let identity = &oauth.identity;
+    let request = OAuth::request("web", &[]);
+    let to = |page: &str, path: &str| web_kit::text::with_query(page, &[("return_to", path)]);
+    let sso = "/api/auth/sso/authorize?redirect_uri=https://app.example.com/";
+    let (nobody, ada) = (Browser::new(identity), oauth.browser().await);
+    for (browser, path, leads_elsewhere) in [
+        (&nobody, request.as_str(), true),
+        (&nobody, &to("/login", &request), true),
+        (&nobody, &to("/register", &request), true),
+        (&nobody, &to("/login", sso), true),
+        (&nobody, &to("/register", sso), true),
+        (&ada, &request, true),
+        (&nobody, "/login", false),
+        (&nobody, &to("/login", "/teams"), false),
+        (&nobody, "/register", false),
+        (&nobody, "/forgot-password", false),
+        (&nobody, "/nonsense", false),
+        (&ada, "/account", false),
+        (&ada, "/account/profile", false),
+        (&ada, "/account/applications", false),
+        (&ada, "/device", false),
+        (&ada, "/teams/new", false),
+        (&ada, "/done/signed-out", false),
+        (&ada, "/api/oauth/authorize?client_id=nobody", false),
+    ] {
+        let page = browser.clone().get(path).await;
+        is_a_good_page(&page);
+        let policy = page.reply.header("content-security-policy");
+        let is_kept_here = policy.contains("form-action 'self'");
+        assert_eq!(is_kept_here, !leads_elsewhere, "{path}: {policy}");
+        assert_eq!(policy.contains("form-action"), is_kept_here, "{path}");
+    }
+    // What comes after a wrong password, and before the code, may lead there too.
+    let identity = Identity::start().await;
+    enabled(&identity).await;
+    for (password, action) in [("a wrong password", "/login"), (PASSWORD, "/login/code")] {
+        let mut browser = Browser::new(&identity);
+        let form = browser.get(&to("/login", &request)).await.form("/login");
+        let form = form.set("username", "ada").set("password", password);
+        let page = browser.post(form).await;
+        page.form(action);
+        let policy = page.reply.header("content-security-policy");
+        assert!(!policy.contains("form-action"), "{action}: {policy}");
+    }
 }

@@ -45,13 +45,9 @@ async fn the_sign_in_is_in_a_cookie_that_no_script_and_no_other_site_gets() {
     let page = browser.get("/sign-in?return_to=/break").await;
     let form = page.form("/login").set("username", "ada");
     let form = form.set("password", crate::harness::PASSWORD);
-    let reply = browser.post(&page, &form).await.expect(200);
-    let html = reply.text();
-    let (_, path) = html.split_once("0;url=").unwrap();
-    let path = crate::html::decode(path.split('"').next().unwrap());
-    let reply = browser
-        .send(system.identity.get(&path[system.identity.base().len()..]))
-        .await;
+    let reply = browser.post(&page, &form).await.expect(303);
+    let path = reply.header("location");
+    let reply = browser.send(system.identity.get(path)).await;
     let callback = reply.expect(302).header("location").to_owned();
     let callback = callback.strip_prefix(system.work.base()).unwrap();
     let reply = browser.fetch(callback).await.expect(302);

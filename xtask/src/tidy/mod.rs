@@ -5,6 +5,7 @@
 mod direction;
 mod features;
 mod migrations;
+mod proofs;
 mod quotes;
 mod text;
 
@@ -30,6 +31,7 @@ pub(crate) fn tidy(root: &Path) -> Result {
     complaints.extend(features::check(&features::chosen()?));
     complaints.extend(migrations::check(&paths));
     complaints.extend(quotes::check(&files));
+    complaints.extend(proofs::check(&files));
     for file in &files {
         complaints.extend(text::check(file));
     }

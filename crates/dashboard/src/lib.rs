@@ -64,7 +64,7 @@ impl Dashboard {
             http,
             oauth,
             renewals: Renewals::default(),
-            cookies: Cookies::new(&settings.base_url, false),
+            cookies: Cookies::new(&settings.base_url, settings.allow_insecure_cookies),
             sealer,
             clock,
             settings,

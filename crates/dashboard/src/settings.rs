@@ -1,4 +1,5 @@
 use service_kit::config::SecretText;
+use service_kit::http::Inside;
 use url::Url;
 
 /// Where the dashboard is, whom it calls, and as whom.
@@ -12,6 +13,10 @@ pub struct Settings {
     pub identity_url: Url,
     /// Where the work-session service is called.
     pub worksession_url: Url,
+    /// Whether people may sign in over plain http from other machines.
+    pub allow_insecure_cookies: bool,
+    /// What makes the identity area of the same process believe for whom we ask.
+    pub inside: Option<Inside>,
     /// The OAuth client that the dashboard is; without one it says how to register it.
     pub client: Option<OAuthClient>,
     /// Categories that are offered.

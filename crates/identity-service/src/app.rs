@@ -63,6 +63,8 @@ pub(crate) struct App {
     pub(crate) cookies: Cookies,
     pub(crate) limits: Limits,
     pub(crate) allow_plain_pkce: bool,
+    pub(crate) require_pkce_s256: bool,
+    pub(crate) require_admin_totp: bool,
     pub(crate) premium: PremiumConfig,
     pub(crate) teams: TeamsConfig,
     /// Where browsers may be sent to.
@@ -107,6 +109,8 @@ impl App {
             cookies: Cookies::new(&base_url, config.allow_insecure_cookies),
             limits: Limits::new(config.rate_limits.enabled.unwrap_or(true)),
             allow_plain_pkce: config.oauth.allow_plain_pkce,
+            require_pkce_s256: config.oauth.require_pkce_s256,
+            require_admin_totp: config.admin.require_totp,
             premium: config.premium.clone(),
             teams: config.teams,
             redirects: config.redirects()?,

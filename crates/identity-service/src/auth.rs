@@ -8,7 +8,7 @@ use actix_web::dev::Payload;
 use actix_web::http::header::AUTHORIZATION;
 use actix_web::{FromRequest, HttpRequest};
 use auth_types::{AccountRole, BearerError, bearer_token};
-use chrono::{NaiveDateTime, TimeDelta};
+use chrono::TimeDelta;
 
 use crate::access;
 use crate::accounts::model::{AccountRow, Viewer};
@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::sessions;
 use crate::sessions::model::SessionState;
 use crate::tokens::access::VerifiedToken;
+use crate::totp;
 
 /// What an extractor that asks the database returns.
 pub(crate) type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Error>>>>;
@@ -41,6 +42,9 @@ pub(crate) struct SuperAdmin(pub(crate) CurrentUser);
 
 /// How old a sign-in may be that administers other people's accounts.
 const ADMIN_SIGN_IN_AGE: TimeDelta = TimeDelta::hours(12);
+
+/// What a SUPERADMIN without a second factor is told where administration takes one.
+pub(crate) const SECOND_FACTOR_MISSING: &str = "this takes a second factor; set one up at /account/second-factor, or with POST /api/auth/totp/setup";
 
 /// The caller of an endpoint that needs no token; a bad token counts as none there.
 pub(crate) struct MaybeUser(pub(crate) Option<CurrentUser>);
@@ -121,24 +125,33 @@ pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser
     })
 }
 
+/// Whether the caller has a second factor, or administration takes none here.
+pub(crate) async fn has_factor_of_admin(app: &App, caller: &CurrentUser) -> Result<bool, Error> {
+    Ok(!app.require_admin_totp || totp::is_on(app, caller.account.id).await?)
+}
+
 async fn super_admin(req: &HttpRequest) -> Result<SuperAdmin, Error> {
     let caller = current_user(req).await?;
-    SuperAdmin::new(caller, App::of(req)?.clock.now_naive())
+    let app = App::of(req)?;
+    SuperAdmin::new(&app, caller).await
 }
 
 impl SuperAdmin {
     /// The caller as an administrator.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] when he is none, or signed in too long ago.
-    pub(crate) fn new(caller: CurrentUser, now: NaiveDateTime) -> Result<Self, Error> {
+    /// [`Error::Forbidden`] for others, after a sign-in too long ago, and without a second factor where it takes one.
+    pub(crate) async fn new(app: &App, caller: CurrentUser) -> Result<Self, Error> {
         if caller.account.role()? != AccountRole::Superadmin {
             return Err(Error::Forbidden("this takes a SUPERADMIN"));
         }
-        if now - caller.session.authenticated_at > ADMIN_SIGN_IN_AGE {
+        if app.clock.now_naive() - caller.session.authenticated_at > ADMIN_SIGN_IN_AGE {
             return Err(Error::Forbidden(
                 "this takes a sign-in of the last 12 hours; sign in again",
             ));
+        }
+        if !has_factor_of_admin(app, &caller).await? {
+            return Err(Error::Forbidden(SECOND_FACTOR_MISSING));
         }
         Ok(Self(caller))
     }

@@ -12,9 +12,11 @@ use service_kit::config::{
     BrokerConfig, CommaList, ConfigError, DatabaseConfig, HttpGuardConfig, RateLimitsConfig,
     SecretKey, SecretsConfig,
 };
-use service_kit::http::Limits;
+use service_kit::http::{Inside, Limits};
 use service_kit::server::on_this_machine;
 use url::Url;
+
+pub use accounts::{AdminConfig, PasswordConfig};
 
 use crate::oauth::clients::config::{ConfiguredClient, OAuthClientConfig, read};
 use crate::oauth::config::OAuthConfig;
@@ -46,6 +48,8 @@ pub struct Config {
     pub tokens: TokensConfig,
     /// Passwords.
     pub password: PasswordConfig,
+    /// What administration takes.
+    pub admin: AdminConfig,
     /// Single sign-on.
     pub sso: SsoConfig,
     /// OAuth clients that stand in the file.
@@ -62,13 +66,19 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// Which pages of other origins may call.
     pub cors: CorsConfig,
-    /// Networks whose `X-Forwarded-For` is believed: those of proxies and of the work-session service.
-    /// Limits by address count whoever stands before them.
+    /// Networks whose `X-Forwarded-For` and `Forwarded` are believed: those of proxies and of the work-session
+    /// service, loopback too if they are on this machine. Limits by address count whoever stands before them.
     pub trusted_proxies: CommaList<IpNet>,
     /// The guarded client for addresses that users give.
     pub http: HttpGuardConfig,
     /// Whether people may sign in to pages over plain http from other machines.
     pub allow_insecure_cookies: bool,
+    /// Seconds for which browsers that came over https come over nothing else (`Strict-Transport-Security`); 0 to
+    /// leave that to the proxy. Never said where the public address is plain http.
+    pub hsts_seconds: u64,
+    /// How the other parts of this process are known.
+    #[serde(skip)]
+    pub inside: Option<Inside>,
     /// Threads that answer requests, at least 1; as many as there are cores when not set.
     pub workers: Option<usize>,
     /// Seconds after SIGTERM during which requests are still accepted, so that balancers notice that it is not
@@ -91,6 +101,7 @@ impl Default for Config {
             secrets: SecretsConfig::default(),
             tokens: TokensConfig::default(),
             password: PasswordConfig::default(),
+            admin: AdminConfig::default(),
             sso: SsoConfig::default(),
             oauth_clients: Vec::new(),
             oauth: OAuthConfig::default(),
@@ -102,6 +113,8 @@ impl Default for Config {
             trusted_proxies: CommaList::default(),
             http: HttpGuardConfig::default(),
             allow_insecure_cookies: false,
+            hsts_seconds: 0,
+            inside: None,
             workers: None,
             drain_seconds: 5,
             housekeeping_seconds: 60,
@@ -206,28 +219,6 @@ impl Default for TokensConfig {
 impl TokensConfig {
     pub(crate) fn access_ttl(&self) -> Duration {
         Duration::seconds(self.access_ttl_seconds.into())
-    }
-}
-
-/// `[identity.password]`
-#[derive(Debug, Clone, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct PasswordConfig {
-    /// The cost of bcrypt for new passwords, 4 to 15; each step doubles the time that a sign-in takes the processor.
-    pub bcrypt_cost: u32,
-    /// Whether a cost under 10 is accepted, which is for tests.
-    pub allow_weak_cost: bool,
-    /// How hard a new password must be to guess: 0 (no matter) to 4 (very), as zxcvbn counts.
-    pub min_strength: u8,
-}
-
-impl Default for PasswordConfig {
-    fn default() -> Self {
-        Self {
-            bcrypt_cost: 12,
-            allow_weak_cost: false,
-            min_strength: 0,
-        }
     }
 }
 
@@ -394,5 +385,7 @@ fn is_base_url(url: &Url) -> bool {
         && url.fragment().is_none()
 }
 
+mod accounts;
+mod development;
 #[cfg(test)]
 mod tests;

@@ -38,8 +38,8 @@ mod totp;
 
 pub use cli::{AdminArgs, run_admin, run_cli};
 pub use config::{
-    Config, CorsConfig, KeysConfig, LimitsConfig, PasswordConfig, PremiumConfig, SsoConfig,
-    TeamsConfig, TokensConfig,
+    AdminConfig, Config, CorsConfig, KeysConfig, LimitsConfig, PasswordConfig, PremiumConfig,
+    SsoConfig, TeamsConfig, TokensConfig,
 };
 pub use oauth::clients::config::OAuthClientConfig;
 pub use oauth::config::OAuthConfig;

@@ -64,6 +64,8 @@ diesel::table! {
         is_configured -> Bool,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        requires_pkce_s256 -> Bool,
+        pkce_seen -> Nullable<Text>,
     }
 }
 

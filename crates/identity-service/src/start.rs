@@ -152,6 +152,11 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         .local_addr()
         .map_err(|error| StartError::Listen(config.listen, error))?;
     let base_url = config.public_url(listen);
+    if config.allow_insecure_cookies && config.is_public() {
+        log::warn!(
+            "people sign in over plain http (IDENTITY__ALLOW_INSECURE_COOKIES): everybody on the way can take over their sign-ins"
+        );
+    }
     let metrics = Metrics::new()?;
     metrics.watch_pool(&pool)?;
     let relay = spawn_relay(&pool, &deps, &metrics);
@@ -188,6 +193,8 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         limits: config.limits.general(),
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),
+        inside: config.inside.clone(),
+        hsts_seconds: config.hsts_seconds(),
         render,
         render_page: Some(pages::render_problem),
         metrics,

@@ -180,6 +180,8 @@ fn server_options(
         limits: Limits::default(),
         cors_origins: Vec::new(),
         trusted_proxies: Vec::new(),
+        inside: None,
+        hsts_seconds: 0,
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
         render_page: None,
         metrics: metrics.clone(),

@@ -71,6 +71,8 @@ fn start_with(ready: ReadyCheck) -> (Running, String) {
         },
         cors_origins: vec!["https://app.example.com".to_owned()],
         trusted_proxies: Vec::new(),
+        inside: None,
+        hsts_seconds: 0,
         render: |problem| json!({ "error": problem.code, "error_description": problem.message }),
         render_page: None,
         metrics: Metrics::new().unwrap(),

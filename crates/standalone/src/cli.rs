@@ -105,6 +105,9 @@ fn run(args: Args) -> Result<ExitCode, Error> {
         args.common.config.as_deref(),
         args.common.data_dir.as_deref(),
     )?;
+    if matches!(command, Command::Serve { .. } | Command::CheckConfig) {
+        config.check_exposure()?;
+    }
     match command {
         Command::Serve { demo } => runtime()?.block_on(serve(config, demo))?,
         Command::Migrate => migrate(&config)?,

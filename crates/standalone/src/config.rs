@@ -4,7 +4,7 @@ use std::thread::available_parallelism;
 use broker::BrokerUrl;
 use db_kit::DatabaseUrl;
 use service_kit::config::{
-    ConfigError, DatabaseConfig, RateLimitsConfig, SecretKey, SecretText, SecretsConfig, load,
+    ConfigError, DatabaseConfig, SecretKey, SecretText, SecretsConfig, load, refuse_development,
 };
 use service_kit::data_dir;
 
@@ -77,8 +77,8 @@ impl Config {
     }
 
     /// Fills what the parts leave open with what makes them one: one data folder, one key for what
-    /// they seal for each other, each other's address, the dashboard's client, and no rate limits while
-    /// only this machine can call.
+    /// they seal for each other, each other's address, the dashboard's client, and what makes development easy while
+    /// their public addresses are this machine.
     ///
     /// # Errors
     /// As [`Config::load`].
@@ -117,17 +117,8 @@ impl Config {
         ] {
             own.get_or_insert_with(|| folder.clone());
         }
-        limit_unless_local(
-            &mut identity.rate_limits,
-            identity.listen.ip().is_loopback(),
-        );
-        limit_unless_local(
-            &mut worksession.rate_limits,
-            worksession.listen.ip().is_loopback(),
-        );
-        let redirects = &mut identity.sso.allowed_origins.0;
-        if redirects.is_empty() {
-            redirects.extend(LOOPBACK_ORIGINS.map(str::to_owned));
+        if !identity.is_public() && !worksession.is_public() {
+            ease_development(&mut identity, &mut worksession);
         }
         let workers = available_parallelism().map_or(1, usize::from).min(2);
         identity.workers.get_or_insert(workers);
@@ -153,6 +144,19 @@ impl Config {
         self.worksession.check()?;
         self.notifier.check()?;
         self.brokers().map(drop)
+    }
+
+    /// Refuses what must not be served at a public address: of all parts, once one of them is public.
+    ///
+    /// # Errors
+    /// One line that names all that is for development.
+    pub fn check_exposure(&self) -> Result<(), ConfigError> {
+        if !self.identity.is_public() && !self.worksession.is_public() {
+            return Ok(());
+        }
+        let mut values = self.identity.development_values();
+        values.extend(self.worksession.development_values());
+        refuse_development(&values)
     }
 
     /// Where each part's messages go: all of them through RabbitMQ, or all of them inside.
@@ -236,8 +240,19 @@ fn lay_into(database: &mut DatabaseConfig, folder: &Path, name: &str) {
     database.url.get_or_insert_with(file);
 }
 
-fn limit_unless_local(limits: &mut RateLimitsConfig, local: bool) {
-    limits.enabled.get_or_insert(!local);
+/// What makes it easy to try things out on this machine, and would let strangers in anywhere else.
+fn ease_development(
+    identity: &mut identity_service::Config,
+    worksession: &mut worksession_service::Config,
+) {
+    let redirects = &mut identity.sso.allowed_origins.0;
+    if redirects.is_empty() {
+        redirects.extend(LOOPBACK_ORIGINS.map(str::to_owned));
+    }
+    if identity.listen.ip().is_loopback() && worksession.listen.ip().is_loopback() {
+        identity.rate_limits.enabled.get_or_insert(false);
+        worksession.rate_limits.enabled.get_or_insert(false);
+    }
 }
 
 #[cfg(test)]
@@ -256,5 +271,12 @@ mod tests {
         let mut listed = identity_service::Config::default();
         listed.sso.allowed_origins.0 = vec!["https://app.example.com".to_owned()];
         assert_eq!(origins(listed), ["https://app.example.com"]);
+        for public in ["https://id.example.com", "http://192.168.1.5:8080"] {
+            let public = identity_service::Config {
+                base_url: public.parse().ok(),
+                ..Default::default()
+            };
+            assert!(origins(public).is_empty());
+        }
     }
 }

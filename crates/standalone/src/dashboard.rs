@@ -21,7 +21,7 @@ pub(crate) fn register(
     worksession: &mut worksession_service::Config,
     key: &SecretKey,
 ) {
-    let uris = redirect_uris(worksession);
+    let uris = redirect_uris(worksession, identity.is_public());
     let is_other = worksession.identity_url.is_some() || worksession.dashboard.client_id.is_some();
     if is_other {
         return;
@@ -58,8 +58,9 @@ pub(crate) fn register(
     worksession.dashboard.client_secret = Some(secret);
 }
 
-/// Where the dashboard is, as the identity area accepts it: over https, or on this machine.
-fn redirect_uris(worksession: &worksession_service::Config) -> Vec<String> {
+/// Where the dashboard is, as the identity area accepts it: over https, or on this machine, if that was said or
+/// nobody else is served.
+fn redirect_uris(worksession: &worksession_service::Config, is_public: bool) -> Vec<String> {
     match &worksession.base_url {
         Some(url) if url.scheme() == "https" || is_here(url) => {
             let base = url.as_str().trim_end_matches('/');
@@ -68,7 +69,7 @@ fn redirect_uris(worksession: &worksession_service::Config) -> Vec<String> {
         Some(_) => Vec::new(),
         None => {
             let listen = worksession.listen.ip();
-            let is_here = listen.is_loopback() || listen.is_unspecified();
+            let is_here = !is_public && (listen.is_loopback() || listen.is_unspecified());
             let here = HERE.iter().filter(|_| is_here);
             here.map(|base| format!("{base}{CALLBACK}")).collect()
         }
@@ -123,6 +124,13 @@ mod tests {
         }
         let (uris, _) = registered("[worksession]\nlisten = '192.0.2.1:8090'");
         assert!(uris.is_empty());
+        let mut identity = identity_service::Config {
+            base_url: "https://id.example.com".parse().ok(),
+            ..Default::default()
+        };
+        let mut worksession = worksession_service::Config::default();
+        register(&mut identity, &mut worksession, &SecretKey::new([7; 32]));
+        assert!(identity.oauth_clients.is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions};
 use service_kit::Clock;
 use service_kit::config::ConfigError;
 use service_kit::data_dir::DataDirError;
+use service_kit::http::Inside;
 use service_kit::server::on_this_machine;
 use thiserror::Error;
 use url::Url;
@@ -100,12 +101,10 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
         has_consumers: true,
     };
     if config.worksession.identity_url.is_none() {
-        // The work-session service passes sign-ins on from here, and says whose they are.
-        for here in ["127.0.0.0/8", "::1/128"] {
-            if let Ok(here) = here.parse() {
-                config.identity.trusted_proxies.0.push(here);
-            }
-        }
+        // The work-session area passes sign-ins on, and says whose they are. A proxy may call from the same address.
+        let inside = Inside::fresh();
+        config.identity.inside = Some(inside.clone());
+        config.worksession.inside = Some(inside);
     }
     let identity = identity_service::start(config.identity, deps).await?;
     if config.worksession.identity_url.is_none() {

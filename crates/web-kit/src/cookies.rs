@@ -6,7 +6,8 @@ use actix_web::cookie::time::Duration;
 use actix_web::cookie::{Cookie, SameSite};
 use actix_web::http::header::HOST;
 use actix_web::{HttpRequest, HttpResponse};
-use url::{Host, Url};
+use service_kit::http::is_loopback;
+use url::Url;
 
 /// The rules for a service's cookies, which go by its public address. Scripts see none of them, and other
 /// sites' forms and pictures send none of them.
@@ -32,7 +33,8 @@ impl Cookies {
     pub fn new(base_url: &str, insecure: bool) -> Self {
         let url = Url::parse(base_url).ok();
         let secure = url.as_ref().is_some_and(|url| url.scheme() == "https");
-        let is_local = url.as_ref().and_then(Url::host).is_some_and(is_loopback);
+        let host = url.as_ref().and_then(Url::host);
+        let is_local = host.as_ref().is_some_and(is_loopback);
         let sign_ins = match (secure || insecure, is_local) {
             (true, _) => SignIns::Anywhere,
             (false, true) => SignIns::OnThisMachine,
@@ -51,7 +53,8 @@ impl Cookies {
             SignIns::OnThisMachine => {
                 let host = req.headers().get(HOST).and_then(|host| host.to_str().ok());
                 let url = host.and_then(|host| Url::parse(&format!("http://{host}")).ok());
-                url.as_ref().and_then(Url::host).is_some_and(is_loopback)
+                let host = url.as_ref().and_then(Url::host);
+                host.as_ref().is_some_and(is_loopback)
             }
         }
     }
@@ -98,14 +101,6 @@ impl Cookies {
             true => format!("__Host-{name}").into(),
             false => name.into(),
         }
-    }
-}
-
-fn is_loopback(host: Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => name == "localhost",
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
     }
 }
 

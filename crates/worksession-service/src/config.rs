@@ -8,7 +8,7 @@ use service_kit::config::{
     self, BrokerConfig, CommaList, ConfigError, DatabaseConfig, HttpGuardConfig, RateLimitsConfig,
     SecretText, SecretsConfig,
 };
-use service_kit::http::Limits;
+use service_kit::http::{Inside, Limits};
 use service_kit::server::on_this_machine;
 use service_kit::start::Home;
 use url::Url;
@@ -56,9 +56,17 @@ pub struct Config {
     pub rate_limits: RateLimitsConfig,
     /// Sizes that are refused.
     pub limits: Limits,
-    /// Networks whose `X-Forwarded-For` is believed: those of proxies. Limits by address count whoever stands
-    /// before them.
+    /// Networks whose `X-Forwarded-For` and `Forwarded` are believed: those of proxies, loopback too if they are on
+    /// this machine. Limits by address count whoever stands before them.
     pub trusted_proxies: CommaList<IpNet>,
+    /// Whether people may sign in to the dashboard over plain http from other machines.
+    pub allow_insecure_cookies: bool,
+    /// Seconds for which browsers that came over https come over nothing else (`Strict-Transport-Security`); 0 to
+    /// leave that to the proxy. Never said where the public address is plain http.
+    pub hsts_seconds: u64,
+    /// How this part is known to the identity area in the same process.
+    #[serde(skip)]
+    pub inside: Option<Inside>,
     /// Which pages of other origins may call.
     pub cors: CorsConfig,
     /// Seconds after SIGTERM during which requests are still accepted, so that balancers notice that it is not
@@ -95,6 +103,9 @@ impl Default for Config {
             rate_limits: RateLimitsConfig::default(),
             limits: Limits::default(),
             trusted_proxies: CommaList::default(),
+            allow_insecure_cookies: false,
+            hsts_seconds: 0,
+            inside: None,
             cors: CorsConfig::default(),
             drain_seconds: 5,
             sweep_seconds: 60,
@@ -264,6 +275,8 @@ impl Config {
         Ok(())
     }
 }
+
+mod development;
 
 /// Where the identity service listens when nobody says otherwise.
 pub(crate) fn default_identity_url() -> Url {

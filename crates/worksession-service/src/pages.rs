@@ -45,6 +45,8 @@ pub(crate) fn dashboard(
         identity_public_url: without_slash(identity_public_url),
         identity_url,
         worksession_url: here.parse()?,
+        allow_insecure_cookies: config.allow_insecure_cookies,
+        inside: config.inside.clone(),
         client: client.map(|(id, secret)| OAuthClient { id, secret }),
         categories: config.categories.suggested.0.clone(),
         strict_categories: config.categories.strict,

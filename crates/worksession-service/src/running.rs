@@ -76,7 +76,7 @@ pub struct Running {
     feedback: ConsumerHandle,
     identity_events: ConsumerHandle,
     webhooks: ConsumerHandle,
-    chores: [Chore; 5],
+    chores: [Chore; 6],
     live: Arc<Hub>,
     tail: Tail,
     relay: RelayHandle,
@@ -144,6 +144,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         config.auth.remember(),
         deps.clock.clone(),
         &metrics,
+        config.inside.as_ref(),
     )?;
     let base_url = config.public_url(addr).into();
     let sealer = config.home().open_sealer(&config.secrets)?;
@@ -198,6 +199,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         eraser::spawn(state.clone(), Arc::clone(&somebody_gone), sweep_every),
         webhooks::keeper::spawn(state.clone(), sweep_every),
         inbox::spawn(state.clone(), sweep_every),
+        trust_check(state.clone(), sweep_every),
     ];
     let webhooks = webhooks::spawn(&deps.broker, state.clone());
     let feedback = feedback::spawn(&deps.broker, state.clone());
@@ -211,6 +213,18 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         live,
         tail,
         relay,
+    })
+}
+
+/// Sees at the start, and again each `every`, whether the identity service believes for whom sign-ins are passed on.
+fn trust_check(state: Data<AppState>, every: Duration) -> Chore {
+    Chore::spawn(every, "identity service", move || {
+        let state = state.clone();
+        async move {
+            // It says in the log what it finds.
+            state.identity.is_live().await;
+            Ok(())
+        }
     })
 }
 
@@ -258,6 +272,8 @@ fn server_options(
         limits: config.limits,
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),
+        inside: None,
+        hsts_seconds: config.hsts_seconds(),
         render: |problem: &Problem| serde_json::json!({ "error": problem.message }),
         render_page: Some(pages::render_problem),
         metrics: metrics.clone(),

@@ -58,7 +58,12 @@ const FILES: [(&str, &[&str]); 5] = [
     ),
     (
         "identity-service",
-        &["config.rs", "oauth/config.rs", "oauth/clients/config.rs"],
+        &[
+            "config.rs",
+            "config/accounts.rs",
+            "oauth/config.rs",
+            "oauth/clients/config.rs",
+        ],
     ),
     ("worksession-service", &["config.rs", "live/config.rs"]),
     ("notifier", &["config.rs"]),

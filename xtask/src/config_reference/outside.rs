@@ -29,7 +29,7 @@ In the column of defaults, – means that nothing is set; the meaning says what 
 
 /// What `standalone` puts where nothing is set, for those keys for which that is not what a service by
 /// itself does. `*` stands for each part that has the key.
-const STANDALONE: [(&str, &str); 11] = [
+const STANDALONE: [(&str, &str); 10] = [
     (
         "*__DATA_DIR",
         "`--data-dir`, else whichever part's is set, the identity area's first, else `{data_dir}` in the working directory; one folder for all",
@@ -45,13 +45,12 @@ const STANDALONE: [(&str, &str); 11] = [
     ),
     (
         "*__RATE_LIMITS__ENABLED",
-        "`false` while the part listens on loopback, else `true`",
+        "`false` while both public addresses and both listening ones are loopback, else `true`",
     ),
     ("*__WORKERS", "as many as there are cores, at most 2"),
-    ("IDENTITY__SSO__ALLOWED_ORIGINS", "{origins}"),
     (
-        "IDENTITY__TRUSTED_PROXIES",
-        "loopback is added, from where the work-session area passes sign-ins on; not when `WORKSESSION__IDENTITY_URL` is set",
+        "IDENTITY__SSO__ALLOWED_ORIGINS",
+        "{origins} while both public addresses are loopback, else none",
     ),
     (
         "WORKSESSION__IDENTITY_URL",

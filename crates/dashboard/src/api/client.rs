@@ -8,7 +8,7 @@ use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, Method, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use service_kit::http::RequestId;
+use service_kit::http::{Inside, RequestId};
 use thiserror::Error;
 use tokio::time::timeout;
 use url::Url;
@@ -31,6 +31,7 @@ pub(crate) struct Http {
     client: reqwest::Client,
     identity: Url,
     worksession: Url,
+    inside: Option<Inside>,
 }
 
 /// Why the dashboard can call nobody.
@@ -58,13 +59,18 @@ impl Http {
             client,
             identity: settings.identity_url.clone(),
             worksession: settings.worksession_url.clone(),
+            inside: settings.inside.clone(),
         })
     }
 
     /// A call of the identity service that carries no access token.
     pub(crate) fn post_identity(&self, path: &str) -> Result<RequestBuilder, url::ParseError> {
         let address = self.identity.join(path)?;
-        Ok(self.client.post(address).timeout(PATIENCE))
+        let mut request = self.client.post(address).timeout(PATIENCE);
+        if let Some(inside) = &self.inside {
+            request = request.header(Inside::HEADER, inside.expose());
+        }
+        Ok(request)
     }
 
     /// Calls as the holder of this token, on behalf of this request.

@@ -125,7 +125,8 @@ pub(crate) async fn get_user(
             // What was handed over or given to a client does not administer.
             viewer.account.id == id
                 || (viewer.token.access == Access::Full
-                    && viewer.account.role()? == AccountRole::Superadmin)
+                    && viewer.account.role()? == AccountRole::Superadmin
+                    && crate::auth::has_factor_of_admin(app, viewer).await?)
         }
         None => false,
     };

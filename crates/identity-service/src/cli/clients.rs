@@ -50,6 +50,9 @@ pub(super) struct CreateArgs {
     /// It may introspect tokens of others
     #[arg(long)]
     introspect_any: bool,
+    /// It has to send a challenge made with S256, though not every client has to
+    #[arg(long)]
+    require_pkce_s256: bool,
 }
 
 /// Which client.
@@ -85,6 +88,7 @@ async fn create(context: &Context, args: CreateArgs) -> Result<(), Failure> {
         is_first_party: args.first_party,
         may_introspect_any: args.introspect_any,
         id_token_alg: args.id_token_signed_response_alg,
+        requires_pkce_s256: args.require_pkce_s256,
     })?;
     let made = service::create(&context.app, new, &context.origin).await?;
     context.show(&OAuthClientSecretResponse::from(made), |made| {
@@ -188,6 +192,11 @@ fn described(client: &OAuthClientBody) -> String {
         ("first-party", yes_no(client.is_first_party)),
         ("introspects any", yes_no(client.may_introspect_any)),
         ("id tokens", client.id_token_signed_response_alg.to_owned()),
+        ("requires S256", yes_no(client.requires_pkce_s256)),
+        (
+            "challenge used",
+            client.pkce_seen.clone().unwrap_or_else(|| "-".to_owned()),
+        ),
         ("from", source(client).to_owned()),
         ("created", utc(client.created_at)),
         ("changed", utc(client.updated_at)),

@@ -74,6 +74,9 @@ fn execute(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
         return Ok(ExitCode::SUCCESS);
     }
     let config = read_config(&args.common)?;
+    if matches!(command, Command::Serve | Command::CheckConfig) {
+        config.check_exposure()?;
+    }
     match command {
         Command::Serve => runtime()?.block_on(serve(config))?,
         Command::Migrate => start::migrate(&start::open_pool(&config)?)?,

@@ -83,7 +83,7 @@ pub(crate) fn metadata(app: &App) -> MetadataResponse {
         token_endpoint_auth_methods_supported: [BASIC, POST, "none"],
         revocation_endpoint_auth_methods_supported: [BASIC, POST, "none"],
         introspection_endpoint_auth_methods_supported: [BASIC, POST],
-        code_challenge_methods_supported: match app.allow_plain_pkce {
+        code_challenge_methods_supported: match app.allow_plain_pkce && !app.require_pkce_s256 {
             true => vec!["S256", "plain"],
             false => vec!["S256"],
         },

@@ -68,6 +68,11 @@ impl Challenge {
         }
     }
 
+    /// Whether the verifier cannot be read from it.
+    pub(crate) fn is_s256(&self) -> bool {
+        self.method == Method::S256
+    }
+
     /// Whether this is the verifier that the challenge was made of.
     pub(crate) fn is_met_by(&self, verifier: &str) -> bool {
         let made = match self.method {

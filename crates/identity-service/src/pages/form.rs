@@ -55,8 +55,8 @@ impl<T> Form<T> {
     ///
     /// # Errors
     /// As for a page of administration.
-    pub(crate) fn by_administrator(self) -> Result<(Administrator, T), actix_web::Error> {
+    pub(crate) async fn by_administrator(self) -> Result<(Administrator, T), actix_web::Error> {
         let (member, fields) = self.by_member()?;
-        Ok((Administrator::new(member)?, fields))
+        Ok((Administrator::new(member).await?, fields))
     }
 }

@@ -22,7 +22,7 @@ use super::cookies::Name;
 use super::layout::{Frame, HOME};
 use super::text::with_query;
 use crate::app::App;
-use crate::auth::{CurrentUser, Extraction};
+use crate::auth::{CurrentUser, Extraction, SECOND_FACTOR_MISSING, SuperAdmin};
 use crate::error::Error;
 use crate::sessions;
 use crate::tokens::access::VerifiedToken;
@@ -51,7 +51,7 @@ pub(crate) struct Member {
 /// A SUPERADMIN at a page; for others there is no such page.
 pub(crate) struct Administrator {
     pub(crate) visitor: Visitor,
-    pub(crate) admin: crate::auth::SuperAdmin,
+    pub(crate) admin: SuperAdmin,
 }
 
 impl FromRequest for Visitor {
@@ -201,20 +201,26 @@ impl FromRequest for Administrator {
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let member = Member::from_request(req, payload);
-        Box::pin(async move { Self::new(member.await?) })
+        Box::pin(async move { Self::new(member.await?).await })
     }
 }
 
 impl Administrator {
     /// The member as an administrator; for others there is no such page.
-    pub(crate) fn new(member: Member) -> Result<Self, actix_web::Error> {
+    pub(crate) async fn new(member: Member) -> Result<Self, actix_web::Error> {
         let Member { visitor, user } = member;
         if user.account.role()? != AccountRole::Superadmin {
             return Err(service_kit::Problem::not_found().into());
         }
-        let now = visitor.app.clock.now_naive();
-        match crate::auth::SuperAdmin::new(user, now) {
+        match SuperAdmin::new(&visitor.app, user).await {
             Ok(admin) => Ok(Self { visitor, admin }),
+            Err(Error::Forbidden(SECOND_FACTOR_MISSING)) => {
+                let page = SecondFactorPage {
+                    frame: visitor.frame("Second factor"),
+                };
+                let answer = visitor.show(StatusCode::FORBIDDEN, &page);
+                Err(InternalError::from_response("no second factor", answer).into())
+            }
             Err(Error::Forbidden(_)) => {
                 let page = SignInAgainPage {
                     frame: visitor.frame("Sign in again"),
@@ -231,6 +237,13 @@ impl Administrator {
 #[derive(Template)]
 #[template(path = "admin/sign_in_again.html")]
 struct SignInAgainPage {
+    frame: Frame,
+}
+
+/// What an administrator sees who has no second factor where administration takes one.
+#[derive(Template)]
+#[template(path = "admin/second_factor.html")]
+struct SecondFactorPage {
     frame: Frame,
 }
 

@@ -1,6 +1,7 @@
 //! Password hashing with bcrypt: slow on purpose, so it runs on threads of its own, as many at once as
 //! there are cores, behind a bounded queue. Nobody holds a database connection here.
 
+mod common;
 mod threads;
 
 use zxcvbn::zxcvbn;
@@ -42,7 +43,7 @@ impl PasswordHasher {
     /// Hashes a password that somebody chose, whose own names (see [`own_words`]) make it no stronger.
     ///
     /// # Errors
-    /// [`Error::WeakPassword`] when it is easier to guess than the configuration allows.
+    /// [`Error::WeakPassword`] when it is one of the most common ones, or easier to guess than the configuration allows.
     pub(crate) async fn hash(
         &self,
         password: Password,
@@ -51,7 +52,8 @@ impl PasswordHasher {
         let (cost, min_strength) = (self.cost, self.min_strength);
         self.threads
             .run(move || {
-                if min_strength > 0 && strength(&password, &words) < min_strength {
+                let is_easy = || min_strength > 0 && strength(&password, &words) < min_strength;
+                if common::is_common(&password) || is_easy() {
                     return Err(Error::WeakPassword);
                 }
                 hash(&password, cost)

@@ -3,6 +3,7 @@
 
 use std::str::FromStr;
 
+use service_kit::http::is_loopback;
 use url::{Host, Url, form_urlencoded};
 
 /// The query parameter that says where to.
@@ -162,14 +163,6 @@ impl FromStr for AllowedOrigin {
 fn is_label(text: &str) -> bool {
     let usual = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     !text.is_empty() && text.bytes().all(usual)
-}
-
-fn is_loopback(host: &Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => *name == "localhost",
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-    }
 }
 
 #[cfg(test)]

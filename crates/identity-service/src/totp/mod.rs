@@ -14,4 +14,4 @@ pub(crate) mod wire;
 pub(crate) use check::{CodeCheck, check};
 pub(crate) use guessing::{code_failed, code_succeeded};
 pub(crate) use reseal::{Resealed, reseal};
-pub(crate) use service::remove;
+pub(crate) use service::{is_on, remove};

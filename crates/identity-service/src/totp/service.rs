@@ -29,6 +29,13 @@ pub(crate) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus
         .await
 }
 
+/// Whether an account has a factor that counts.
+pub(crate) async fn is_on(app: &App, user_id: UserId) -> Result<bool, Error> {
+    app.pool
+        .read(move |db| Ok(queries::find_confirmed(db, user_id)?.is_some()))
+        .await
+}
+
 /// Makes a secret, in place of one that was never confirmed.
 pub(crate) async fn set_up(
     app: &App,

@@ -37,6 +37,30 @@ fn a_bad_configuration_ends_the_start_with_one_line_that_names_the_key() {
 }
 
 #[test]
+fn a_public_address_and_development_values_end_the_start_with_one_line_that_names_them() {
+    let all = [
+        ("IDENTITY__BASE_URL", "https://id.example.com"),
+        ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
+        ("IDENTITY__SSO__ALLOWED_ORIGINS", "http://localhost:*"),
+    ];
+    for command in ["check-config", "serve"] {
+        let output = run(&[command], &all);
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success());
+        assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+        assert!(all[1..].iter().all(|(key, _)| text.contains(key)), "{text}");
+    }
+    for address in ["https://id.example.com", "http://localhost"] {
+        let fine = run(&["check-config"], &[("IDENTITY__BASE_URL", address)]);
+        assert!(fine.status.success(), "{address}");
+    }
+    let plain = [("IDENTITY__BASE_URL", "http://id.example.com")];
+    assert!(!run(&["check-config"], &plain).status.success());
+    let allowed = [plain[0], ("IDENTITY__ALLOW_INSECURE_COOKIES", "true")];
+    assert!(run(&["check-config"], &allowed).status.success());
+}
+
+#[test]
 fn the_description_and_the_migrations_need_no_server() {
     let output = run(&["openapi"], &[]);
     assert!(output.status.success());

@@ -26,6 +26,7 @@ mod emails;
 mod export;
 mod global_logout;
 mod housekeeping;
+mod hsts;
 mod html;
 mod invitations;
 mod keys;

@@ -1,4 +1,5 @@
 use chrono::Duration;
+use serde_json::json;
 
 use crate::browser::Browser;
 use crate::oauth_kit::{CALLBACK, CHALLENGE, OAuth, VERIFIER, answer, brought};
@@ -262,6 +263,79 @@ async fn plain_challenges_can_be_switched_off() {
         .code("native", &[("code_challenge", Some(CHALLENGE))])
         .await;
     oauth.redeem("native", &code).await.expect(200);
+}
+
+/// The error with which ada's request for a code is answered, if any.
+async fn error(oauth: &OAuth, client: &str, changes: &[(&str, Option<&str>)]) -> Option<String> {
+    let path = OAuth::request(client, changes);
+    let reply = oauth.authorize(&path, &oauth.ada.access).await.expect(302);
+    answer(reply.header("location")).get("error").cloned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_challenge_made_with_s256_can_be_required_of_every_client_or_of_one() {
+    let none = [("code_challenge", None), ("code_challenge_method", None)];
+    let plain = [
+        ("code_challenge", Some(VERIFIER)),
+        ("code_challenge_method", Some("plain")),
+    ];
+    let silent = [("code_challenge_method", None)];
+    let ways = [&none[..], &plain, &silent];
+    let oauth = OAuth::start().await;
+    oauth
+        .identity
+        .sql("UPDATE oauth_clients SET requires_pkce_s256 = true WHERE id = 'own'");
+    for way in ways {
+        assert_eq!(error(&oauth, "web", way).await, None);
+        assert!(error(&oauth, "own", way).await.is_some());
+    }
+    assert_eq!(error(&oauth, "own", &[]).await, None);
+
+    let oauth = OAuth::start_with(|config| config.oauth.require_pkce_s256 = true).await;
+    for client in ["web", "native", "own"] {
+        for way in ways {
+            let error = error(&oauth, client, way).await;
+            assert_eq!(
+                error.as_deref(),
+                Some("invalid_request"),
+                "{client} {way:?}"
+            );
+        }
+        assert_eq!(error(&oauth, client, &[]).await, None);
+    }
+    let metadata = oauth.identity.api.get("/.well-known/openid-configuration");
+    let metadata = metadata.send().await.expect(200).json();
+    assert_eq!(
+        metadata["code_challenge_methods_supported"],
+        json!(["S256"])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_challenge_a_client_really_sends_is_written_down_and_shown() {
+    let oauth = OAuth::start().await;
+    oauth.identity.sql("UPDATE users SET role = 'SUPERADMIN'");
+    let plain = [
+        ("code_challenge", Some(VERIFIER)),
+        ("code_challenge_method", Some("plain")),
+    ];
+    let none = [("code_challenge", None), ("code_challenge_method", None)];
+    let mut browser = oauth.browser().await;
+    for (changes, seen, said) in [
+        (None, json!(null), "has asked for no code yet"),
+        (Some(&none[..]), json!("none"), "sends no challenge"),
+        (Some(&plain), json!("plain"), "uses plain"),
+        (Some(&[]), json!("S256"), "uses S256"),
+    ] {
+        if let Some(changes) = changes {
+            assert_eq!(error(&oauth, "web", changes).await, None);
+        }
+        let call = oauth.identity.api.get("/api/admin/oauth-clients/web");
+        let shown = call.bearer(&oauth.ada.access).send().await.expect(200);
+        assert_eq!(shown.json()["client"]["pkce_seen"], seen);
+        let page = browser.get("/admin/clients/web").await;
+        assert!(page.html.contains(said), "{}", page.html);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -45,6 +45,8 @@ async fn a_client_is_registered_shown_given_another_secret_and_deleted() {
             "is_configured": false,
             "created_at": "2026-11-21T12:00:00Z",
             "updated_at": "2026-11-21T12:00:00Z",
+            "requires_pkce_s256": false,
+            "pkce_seen": null,
         })
     );
     let path = format!("/{}", client.id);

@@ -1,6 +1,8 @@
 use chrono::Duration;
 use serde_json::json;
 
+use crate::admin_api::superadmin;
+use crate::browser::Browser;
 use crate::owners::OTHER;
 use crate::support::{Identity, PASSWORD, refused, signed_in};
 
@@ -209,4 +211,46 @@ async fn a_policy_refuses_passwords_that_are_easily_guessed_wherever_one_is_chos
         .login("lovelace", "oyster ninth vqzr lamp")
         .await
         .expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_most_common_passwords_are_refused_wherever_one_is_set() {
+    let identity = Identity::start().await;
+    let ada = superadmin(&identity, "ada").await;
+    let bob = identity.register_verified("bob", "bob@example.com").await;
+    identity
+        .forgot(json!({ "username": "bob" }))
+        .await
+        .expect(202);
+    let token = identity.last_link("reset_password");
+    // NFKC makes the same of wide letters, and case makes no other password.
+    let wide = "\u{ff50}\u{ff41}\u{ff53}\u{ff53}\u{ff57}\u{ff4f}\u{ff52}\u{ff44}";
+    for common in [
+        "password",
+        "Password1",
+        "12345678",
+        "QWERTYUIOP",
+        "iloveyou",
+        wide,
+    ] {
+        let body = json!({ "username": "carol", "password": common });
+        let reply = identity.open("/api/auth/register", body).await;
+        refused(reply, 400, "weak_password");
+        let reply = identity.change_password(&bob, PASSWORD, common).await;
+        refused(reply, 400, "weak_password");
+        refused(identity.reset(&token, common).await, 400, "weak_password");
+        let path = format!("/api/admin/users/{}/reset-password", bob.id);
+        let body = json!({ "username": "carol", "password": common });
+        for path in ["/api/admin/users", &path] {
+            let call = identity.api.post(path).bearer(&ada.access);
+            refused(call.json(body.clone()).send().await, 400, "weak_password");
+        }
+        let mut browser = Browser::new(&identity);
+        let form = browser.get("/register").await.form("/register");
+        let form = form.set("username", "carol").set("password", common);
+        let page = browser.submit(form).await;
+        assert_eq!(page.reply.status, 400, "{common}");
+    }
+    identity.login("bob", PASSWORD).await.expect(200);
+    assert_eq!(identity.count("SELECT count(*) AS n FROM users"), 2);
 }

@@ -3,6 +3,9 @@ use serde_json::{Value, json};
 use test_kit::Reply;
 use totp_rs::{Builder, Secret};
 
+use crate::admin_api::superadmin;
+use crate::admin_cli::run;
+use crate::browser::Browser;
 use crate::owners::OTHER;
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, texts};
 
@@ -556,4 +559,71 @@ async fn a_new_password_by_mail_does_not_switch_the_second_factor_off() {
     let body = json!({ "username": "ada", "password": OTHER, "totp_code": app.next(&identity) });
     let reply = identity.open("/api/auth/login", body).await;
     signed_in(&reply.expect(200).json());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_superadmin_administers_only_with_a_second_factor_where_it_is_required() {
+    let identity = Identity::start_with(|config| config.admin.require_totp = true).await;
+    let ada = superadmin(&identity, "ada").await;
+    let bob = identity.register_verified("bob", "bob@example.com").await;
+    let get = async |path: &str| {
+        let call = identity.api.get(path).bearer(&ada.access);
+        call.send().await
+    };
+    let mut browser = Browser::of(&identity, "ada").await;
+    for path in [
+        "/api/admin/users",
+        "/api/admin/audit",
+        "/api/admin/oauth-clients",
+    ] {
+        let reply = refused(get(path).await, 403, "forbidden");
+        assert!(
+            reply.text().contains("/account/second-factor"),
+            "{}",
+            reply.text()
+        );
+    }
+    let other = format!("/api/auth/user/{}", bob.id);
+    assert!(
+        !get(&other)
+            .await
+            .expect(200)
+            .text()
+            .contains("bob@example.com")
+    );
+    for path in [
+        "/admin/users",
+        "/admin/clients",
+        "/admin/keys",
+        "/admin/audit",
+    ] {
+        let page = browser.fetch(path).await.expect(403).html;
+        assert!(page.contains("/account/second-factor"), "{page}");
+    }
+    // For others there is no such page, and the way to a second factor is open.
+    let mut strangers = Browser::of(&identity, "bob").await;
+    strangers.fetch("/admin/users").await.expect(404);
+    browser.fetch("/account/second-factor").await.expect(200);
+    let post = async |what: &str, body: Value| {
+        let path = format!("/api/auth/totp/{what}");
+        let call = identity.api.post(&path).bearer(&ada.access).json(body);
+        call.send().await.expect(200).json()
+    };
+    let made = post("setup", json!({ "password": PASSWORD })).await;
+    let app = App::new(&made["secret"]);
+    refused(get("/api/admin/users").await, 403, "forbidden");
+    post("confirm", json!({ "code": app.next(&identity) })).await;
+    get("/api/admin/users").await.expect(200);
+    browser.fetch("/admin/users").await.expect(200);
+    assert!(
+        get(&other)
+            .await
+            .expect(200)
+            .text()
+            .contains("bob@example.com")
+    );
+    // Whoever has the machine needs none.
+    identity.sql("DELETE FROM totp_factors");
+    run(&identity.db, &["users", "list"], "", &[]).good();
+    refused(get("/api/admin/users").await, 403, "forbidden");
 }

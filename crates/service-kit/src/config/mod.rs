@@ -3,6 +3,7 @@
 //! It is read once, in `main`, into one struct per service. An unknown key under the service's own
 //! prefix and a bad value stop the start with one line that names the key.
 
+mod development;
 mod parts;
 
 use std::collections::HashMap;
@@ -12,6 +13,7 @@ use config::{ConfigError as Cause, FileFormat, Map, Source, Value};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
+pub use development::{Exposed, is_public, refuse_development};
 pub use parts::{
     BrokerConfig, CommaList, DatabaseConfig, HttpGuardConfig, RateLimitsConfig, SecretKey,
     SecretText, SecretsConfig,

@@ -4,15 +4,24 @@ use std::future::{Ready, ready};
 use std::net::{IpAddr, Ipv4Addr};
 
 use actix_web::dev::Payload;
+use actix_web::http::header::HeaderMap;
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 use ipnet::IpNet;
 
-/// The networks whose `X-Forwarded-For` is believed.
-#[derive(Debug, Clone, Default)]
-pub struct TrustedProxies(pub Vec<IpNet>);
+use super::forwarded;
+use super::inside::Inside;
 
-/// The address of whoever asks. Behind trusted proxies it is the last address in `X-Forwarded-For`
+/// Who is believed about the address of a caller.
+#[derive(Debug, Clone, Default)]
+pub struct TrustedProxies {
+    /// The networks of proxies.
+    pub networks: Vec<IpNet>,
+    /// What another part of the same process shows.
+    pub inside: Option<Inside>,
+}
+
+/// The address of whoever asks. Behind trusted proxies it is the last address in `X-Forwarded-For` or `Forwarded`
 /// that is none of theirs; anything to the left of it was written by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClientIp(pub IpAddr);
@@ -30,73 +39,162 @@ impl FromRequest for ClientIp {
     fn from_request(req: &HttpRequest, _payload: &mut Payload) -> Self::Future {
         let peer = req
             .peer_addr()
-            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |addr| addr.ip());
-        let forwarded = req
-            .headers()
-            .get_all("x-forwarded-for")
-            .filter_map(|value| value.to_str().ok());
+            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |addr| addr.ip())
+            .to_canonical();
         let address = match req.app_data::<Data<TrustedProxies>>() {
-            Some(proxies) => client_of(peer, forwarded, &proxies.0),
-            None => peer.to_canonical(),
+            Some(proxies) => proxies.client_of(peer, req.headers()),
+            None => peer,
         };
         ready(Ok(Self(address)))
     }
 }
 
-fn client_of<'a>(
-    peer: IpAddr,
-    forwarded: impl Iterator<Item = &'a str>,
-    proxies: &[IpNet],
-) -> IpAddr {
-    let trusted = |address: IpAddr| proxies.iter().any(|net| net.contains(&address));
-    let mut client = peer.to_canonical();
-    let hops: Vec<&str> = forwarded.flat_map(|line| line.split(',')).collect();
-    for hop in hops.into_iter().rev() {
-        if !trusted(client) {
-            break;
+impl TrustedProxies {
+    fn client_of(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let is_inside = self.inside.as_ref().is_some_and(|it| it.is_in(headers));
+        if !is_inside && !self.trusts(peer) {
+            return peer;
         }
-        match hop.trim().parse::<IpAddr>() {
-            Ok(address) => client = address.to_canonical(),
-            Err(_) => break,
+        let usual = forwarded::usual_hops(headers).map(|hops| self.walk(peer, &hops));
+        let standard = forwarded::standard_hops(headers).map(|hops| self.walk(peer, &hops));
+        match (usual, standard) {
+            (Some(client), None) | (None, Some(client)) => client,
+            // A proxy writes one of the two and may pass on the other as the caller wrote it: which one is not known.
+            (Some(client), Some(other)) if client == other => client,
+            _ => peer,
         }
     }
-    client
+
+    /// Follows the hops from a peer that is believed, the last one first, as far as who wrote them is believed. One that
+    /// cannot be read ends the walk at the last one that could.
+    fn walk(&self, peer: IpAddr, hops: &[Option<IpAddr>]) -> IpAddr {
+        let mut client = peer;
+        for hop in hops.iter().rev() {
+            let Some(address) = hop else { break };
+            client = *address;
+            if !self.trusts(client) {
+                break;
+            }
+        }
+        client
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|net| net.contains(&address))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use actix_web::test::TestRequest;
+
     use super::*;
+
+    /// The client of a peer behind `10.0.0.0/8`, with these header lines.
+    fn client(peer: &str, lines: &[(&str, &str)]) -> String {
+        let proxies = TrustedProxies {
+            networks: vec!["10.0.0.0/8".parse().expect("a network")],
+            inside: None,
+        };
+        let request = lines
+            .iter()
+            .fold(TestRequest::default(), |request, line| {
+                request.append_header(*line)
+            })
+            .to_http_request();
+        let peer: IpAddr = peer.parse().expect("an address");
+        let client = proxies.client_of(peer.to_canonical(), request.headers());
+        client.to_string()
+    }
 
     #[test]
     fn only_trusted_proxies_are_believed() {
-        let client = |peer: &str, forwarded: &[&str], proxies: &[&str]| {
-            let proxies: Vec<IpNet> = proxies
-                .iter()
-                .map(|net| net.parse().expect("a network"))
-                .collect();
-            client_of(
-                peer.parse().expect("an address"),
-                forwarded.iter().copied(),
-                &proxies,
-            )
-            .to_string()
+        const XFF: &str = "x-forwarded-for";
+        for (peer, lines, expected) in [
+            ("203.0.113.9", &["1.1.1.1"][..], "203.0.113.9"),
+            ("127.0.0.1", &["1.1.1.1"], "127.0.0.1"),
+            ("10.0.0.1", &["1.1.1.1, 203.0.113.9"], "203.0.113.9"),
+            (
+                "10.0.0.1",
+                &["1.1.1.1", "203.0.113.9, 10.0.0.2"],
+                "203.0.113.9",
+            ),
+            ("10.0.0.1", &["203.0.113.9:4711"], "203.0.113.9"),
+            ("10.0.0.1", &["[2001:db8::1]:4711"], "2001:db8::1"),
+            ("10.0.0.1", &["2001:db8::1"], "2001:db8::1"),
+            ("10.0.0.1", &["::ffff:203.0.113.9"], "203.0.113.9"),
+            ("10.0.0.1", &["nonsense"], "10.0.0.1"),
+            ("10.0.0.1", &["1.1.1.1, nonsense, 10.0.0.2"], "10.0.0.2"),
+            ("10.0.0.1", &["1.1.1.1", "\u{e4}", "10.0.0.2"], "10.0.0.2"),
+            ("10.0.0.1", &["1.1.1.1,"], "10.0.0.1"),
+            ("10.0.0.1", &[""], "10.0.0.1"),
+            ("10.0.0.1", &[], "10.0.0.1"),
+            ("::ffff:10.0.0.1", &["203.0.113.9"], "203.0.113.9"),
+        ] {
+            let lines: Vec<_> = lines.iter().map(|line| (XFF, *line)).collect();
+            assert_eq!(client(peer, &lines), expected, "{peer} {lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_standard_header_is_read_alike_and_of_two_that_differ_none_is_believed() {
+        for (lines, expected) in [
+            (&[("forwarded", "for=203.0.113.9")][..], "203.0.113.9"),
+            (
+                &[("forwarded", "for=1.1.1.1, for=203.0.113.9;by=10.0.0.2")],
+                "203.0.113.9",
+            ),
+            (
+                &[
+                    ("forwarded", "for=1.1.1.1;x=\""),
+                    ("forwarded", "for=203.0.113.9"),
+                ],
+                "203.0.113.9",
+            ),
+            // What the caller opened swallows nothing that the proxy wrote after it.
+            (
+                &[("forwarded", "for=1.1.1.1;x=\", for=\"[2001:db8::1]:80\"")],
+                "10.0.0.1",
+            ),
+            (
+                &[
+                    ("x-forwarded-for", "203.0.113.9"),
+                    ("forwarded", "for=203.0.113.9"),
+                ],
+                "203.0.113.9",
+            ),
+            (
+                &[
+                    ("x-forwarded-for", "203.0.113.9"),
+                    ("forwarded", "for=1.1.1.1"),
+                ],
+                "10.0.0.1",
+            ),
+        ] {
+            assert_eq!(client("10.0.0.1", lines), expected, "{lines:?}");
+            assert_eq!(client("127.0.0.1", lines), "127.0.0.1", "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn who_knows_the_secret_of_the_process_is_believed_wherever_from() {
+        let inside = Inside::fresh();
+        let proxies = TrustedProxies {
+            networks: Vec::new(),
+            inside: Some(inside.clone()),
         };
-        let proxies = ["10.0.0.0/8"];
-        assert_eq!(client("203.0.113.9", &["1.1.1.1"], &proxies), "203.0.113.9");
-        assert_eq!(
-            client("10.0.0.1", &["1.1.1.1, 203.0.113.9"], &proxies),
-            "203.0.113.9"
-        );
-        assert_eq!(
-            client("10.0.0.1", &["1.1.1.1", "203.0.113.9, 10.0.0.2"], &proxies),
-            "203.0.113.9"
-        );
-        assert_eq!(client("10.0.0.1", &["nonsense"], &proxies), "10.0.0.1");
-        assert_eq!(client("10.0.0.1", &[], &proxies), "10.0.0.1");
-        assert_eq!(
-            client("::ffff:10.0.0.1", &["203.0.113.9"], &proxies),
-            "203.0.113.9"
-        );
-        assert_eq!(client("10.0.0.1", &["203.0.113.9"], &[]), "10.0.0.1");
+        let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        for (secret, expected) in [
+            (inside.expose(), "203.0.113.9"),
+            (Inside::fresh().expose(), "127.0.0.1"),
+            ("", "127.0.0.1"),
+        ] {
+            let request = TestRequest::default()
+                .insert_header((Inside::HEADER, secret))
+                .insert_header(("x-forwarded-for", "1.1.1.1, 203.0.113.9"))
+                .to_http_request();
+            let client = proxies.client_of(peer, request.headers());
+            assert_eq!(client.to_string(), expected);
+        }
     }
 }

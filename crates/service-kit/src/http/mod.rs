@@ -3,11 +3,16 @@
 mod body;
 mod client_ip;
 mod endpoint;
+mod forwarded;
+mod inside;
+mod loopback;
 mod params;
 mod request_id;
 
 pub use body::{Json, Limits, OptionalJson, Unread};
 pub use client_ip::{ClientIp, TrustedProxies};
 pub use endpoint::{Endpoint, endpoint};
+pub use inside::Inside;
+pub use loopback::is_loopback;
 pub use params::{FromSegments, Path, Query};
 pub use request_id::RequestId;

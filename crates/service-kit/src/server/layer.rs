@@ -60,6 +60,9 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
             }
         }
     };
+    if response.request().path().starts_with("/docs") {
+        protect_docs(response.headers_mut());
+    }
     let is_api = response.request().path().starts_with("/api/");
     set_headers(response.response_mut(), &id, is_api, &shared);
     report(&response, &id, &shared, started);
@@ -151,6 +154,9 @@ fn set_headers<B>(response: &mut HttpResponse<B>, id: &RequestId, is_api: bool, 
         header::X_CONTENT_TYPE_OPTIONS,
         HeaderValue::from_static("nosniff"),
     );
+    if let Some(hsts) = &shared.hsts {
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, hsts.clone());
+    }
     // Most answers hold tokens or personal data; what may be cached says so itself.
     if is_api && !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -160,6 +166,20 @@ fn set_headers<B>(response: &mut HttpResponse<B>, id: &RequestId, is_api: bool, 
             .head_mut()
             .set_connection_type(actix_web::http::ConnectionType::Close);
     }
+}
+
+/// The pages of the API description call this service alone, run no script but its own, and stand in no frame.
+fn protect_docs(headers: &mut HeaderMap) {
+    const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'";
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(POLICY),
+    );
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
 }
 
 fn asked_database<B>(response: &ServiceResponse<B>, statements: u64, shared: &Shared) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use actix_cors::Cors;
 use actix_web::dev::ServerHandle;
-use actix_web::http::header;
+use actix_web::http::header::{self, HeaderValue};
 use actix_web::middleware::{Condition, from_fn};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{App, HttpServer};
@@ -23,11 +23,11 @@ use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 use utoipa::openapi::OpenApi;
 
-pub use probes::{ReadyCheck, ReadyReport};
+pub use probes::{CLIENT_ADDRESS, ReadyCheck, ReadyReport};
 pub use reach::on_this_machine;
 
 use crate::cli::print;
-use crate::http::{Limits, TrustedProxies};
+use crate::http::{Inside, Limits, TrustedProxies};
 use crate::metrics::Metrics;
 use crate::problem::{RenderPage, RenderProblem};
 
@@ -44,8 +44,12 @@ pub struct ServerOptions {
     pub limits: Limits,
     /// Origins of pages that may call; none by default.
     pub cors_origins: Vec<String>,
-    /// Whose `X-Forwarded-For` is believed.
+    /// Whose `X-Forwarded-For` and `Forwarded` are believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// By what a part of the same process is known, whose word is believed too.
+    pub inside: Option<Inside>,
+    /// Seconds for which browsers keep to https (RFC 6797); 0 for a service that does not say so.
+    pub hsts_seconds: u64,
     /// The area's error body.
     pub render: RenderProblem,
     /// What browsers are shown of errors, where the area has pages.
@@ -71,6 +75,7 @@ pub(crate) struct Shared {
     pub(crate) render_page: Option<RenderPage>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: Limits,
+    pub(crate) hsts: Option<HeaderValue>,
     pub(crate) draining: Arc<AtomicBool>,
 }
 
@@ -132,10 +137,14 @@ where
         render_page: options.render_page,
         metrics: options.metrics.clone(),
         limits: options.limits,
+        hsts: hsts(options.hsts_seconds),
         draining: Arc::clone(&draining),
     });
     let limits = Data::new(options.limits);
-    let proxies = Data::new(TrustedProxies(options.trusted_proxies));
+    let proxies = Data::new(TrustedProxies {
+        networks: options.trusted_proxies,
+        inside: options.inside,
+    });
     let ready = Data::new(options.ready);
     let description = options.openapi.map(probes::Description::new).map(Data::new);
     let origins = options.cors_origins;
@@ -212,6 +221,12 @@ fn tell_supervisor(state: NotifyState<'_>) {
     if let Err(error) = sd_notify::notify(&[state]) {
         log::warn!("systemd is not told: {error}");
     }
+}
+
+/// None for no time at all, which would make browsers forget what a proxy has told them.
+fn hsts(seconds: u64) -> Option<HeaderValue> {
+    let value = format!("max-age={seconds}");
+    (seconds > 0).then(|| HeaderValue::from_str(&value).ok())?
 }
 
 fn cors(origins: &[String]) -> Cors {

@@ -12,10 +12,13 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::Shared;
 use crate::Problem;
-use crate::http::endpoint;
+use crate::http::{ClientIp, endpoint};
 
 /// How long a scrape waits for the database: a collector gives the whole answer up after ten seconds.
 const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The header of `/health/live` with the caller's address, as it is seen here.
+pub const CLIENT_ADDRESS: &str = "x-client-address";
 
 /// What `/health/ready` tells.
 #[derive(Debug, Clone, Serialize)]
@@ -76,8 +79,11 @@ async fn describe(description: Data<Description>) -> Result<HttpResponse, Proble
         .body(text))
 }
 
-async fn live() -> HttpResponse {
-    HttpResponse::Ok().json(serde_json::json!({ "status": "alive" }))
+/// Says as whom the caller is counted too, so that a service which passes addresses on learns whether it is believed.
+async fn live(client: ClientIp) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((CLIENT_ADDRESS, client.to_string()))
+        .json(serde_json::json!({ "status": "alive" }))
 }
 
 /// What a balancer asks of a replica: whether this process takes requests, which it says no to from SIGTERM on while it

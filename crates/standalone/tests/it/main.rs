@@ -27,6 +27,7 @@ mod preferences;
 mod probes_headers;
 mod processes;
 mod projects;
+mod public;
 mod secrets_in_logs;
 mod settings;
 mod sign_in;

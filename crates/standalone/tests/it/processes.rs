@@ -29,7 +29,7 @@ pub fn quick() -> Env {
         ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
         ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
         // Tokens stay good when a restarted process gets another port.
-        ("IDENTITY__BASE_URL", "http://identity.test"),
+        ("IDENTITY__BASE_URL", "http://localhost"),
         ("WORKSESSION__HTTP__ALLOW_PLAIN", "true"),
         ("NOTIFIER__HTTP__ALLOW_PLAIN", "true"),
         ("NOTIFIER__HTTP__ALLOWED_CIDRS", "127.0.0.0/8"),

@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use auth_types::UserId;
@@ -9,8 +10,9 @@ use reqwest::redirect::Policy;
 use serde::Deserialize;
 use service_kit::Clock;
 use service_kit::crypto::sha256;
-use service_kit::http::RequestId;
+use service_kit::http::{Inside, RequestId};
 use service_kit::metrics::Metrics;
+use service_kit::server::CLIENT_ADDRESS;
 use tokio::sync::Semaphore;
 use tokio::time::{timeout, timeout_at};
 use url::Url;
@@ -27,6 +29,10 @@ const IN_FLIGHT: usize = 256;
 /// Who waited longer than this for a turn has given the identity service less than its time: that it did
 /// not answer says nothing then.
 const AT_ONCE: Duration = Duration::from_millis(20);
+/// Stands for somebody's address (RFC 5737) when we ask whether what we say of addresses is believed.
+const SOMEBODY: &str = "192.0.2.1";
+const UNBELIEVED: &str = "identity service: it does not believe for whom sign-ins are passed on, and counts everybody who signs \
+     in here as one caller: the address of this service is missing in IDENTITY__TRUSTED_PROXIES";
 /// Shorter than an idle connection is kept by the other side ([`service_kit::server::KEEP_ALIVE`]), so that we close first.
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -42,6 +48,9 @@ pub(crate) struct IdentityClient {
     pub(super) breaker: Breaker,
     remembered: Option<Memory>,
     clock: Clock,
+    pub(super) inside: Option<Inside>,
+    /// Whether it believed for whom we ask when it was last asked that.
+    is_believed: AtomicBool,
 }
 
 /// The part of validate's answer that is needed here. The shared `ValidateResponse` is flattened, and
@@ -66,7 +75,8 @@ struct Account {
 }
 
 impl IdentityClient {
-    /// A client of the identity service at `base`; good answers serve for `remember` (zero: never).
+    /// A client of the identity service at `base`; good answers serve for `remember` (zero: never). `inside` for one in
+    /// the same process.
     ///
     /// # Errors
     /// When the address cannot be a base, or TLS cannot be set up.
@@ -75,6 +85,7 @@ impl IdentityClient {
         remember: Duration,
         clock: Clock,
         metrics: &Metrics,
+        inside: Option<&Inside>,
     ) -> Result<Self, IdentityClientError> {
         let http = reqwest::ClientBuilder::new()
             .tls_backend_preconfigured(service_kit::tls::client_config())
@@ -92,6 +103,8 @@ impl IdentityClient {
             breaker: Breaker::new(metrics)?,
             remembered: (!remember.is_zero()).then(|| Memory::new(remember)),
             clock,
+            inside: inside.cloned(),
+            is_believed: AtomicBool::new(true),
         })
     }
 
@@ -125,15 +138,35 @@ impl IdentityClient {
         }
     }
 
-    /// Whether the identity service answers at all, within `patience`.
-    pub(super) async fn answers_within(&self, patience: Duration) -> bool {
-        let answer = timeout(patience, self.http.get(self.live.clone()).send()).await;
-        matches!(answer, Ok(Ok(response)) if response.status().is_success())
+    /// Whether the identity service believes for whom we ask; none when it does not answer within `patience`.
+    pub(super) async fn sign_of_life(&self, patience: Duration) -> Option<bool> {
+        let mut request = self.http.get(self.live.clone());
+        request = request.header("x-forwarded-for", SOMEBODY);
+        if let Some(inside) = &self.inside {
+            request = request.header(Inside::HEADER, inside.expose());
+        }
+        let answer = timeout(patience, request.send()).await.ok()?.ok()?;
+        let seen = answer.headers().get(CLIENT_ADDRESS);
+        let is_believed = seen.is_none_or(|seen| seen == SOMEBODY);
+        if !answer.status().is_success() {
+            return None;
+        }
+        match (
+            self.is_believed.swap(is_believed, Ordering::Relaxed),
+            is_believed,
+        ) {
+            (true, false) => log::error!("{UNBELIEVED}"),
+            (false, true) => {
+                log::info!("identity service: believes for whom sign-ins are passed on")
+            }
+            _ => {}
+        }
+        Some(is_believed)
     }
 
-    /// Whether the identity service answers at all.
-    pub(crate) async fn is_live(&self) -> bool {
-        self.answers_within(PATIENCE).await
+    /// The same, within the patience of any question.
+    pub(crate) async fn is_live(&self) -> Option<bool> {
+        self.sign_of_life(PATIENCE).await
     }
 
     async fn ask(&self, token: &str, request_id: &RequestId) -> Result<Arc<CurrentUser>, Refusal> {

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
-use service_kit::http::RequestId;
+use service_kit::http::{Inside, RequestId};
 
 use super::Refusal;
 use super::breaker::Verdict;
@@ -73,7 +73,7 @@ impl IdentityClient {
     /// Ends when there is no more use in waiting, with what that says about the identity service.
     async fn lose_patience(&self) -> (Verdict, String) {
         tokio::time::sleep(DOUBT_AFTER).await;
-        if !self.answers_within(SIGN_OF_LIFE).await {
+        if self.sign_of_life(SIGN_OF_LIFE).await.is_none() {
             return (Verdict::Failed, "no sign of life".to_owned());
         }
         tokio::time::sleep(BUSY).await;
@@ -87,6 +87,9 @@ impl IdentityClient {
             .header(CONTENT_TYPE, "application/json")
             .header("x-forwarded-for", origin.address.to_string())
             .header("x-request-id", origin.request_id.as_str());
+        if let Some(inside) = &self.inside {
+            request = request.header(Inside::HEADER, inside.expose());
+        }
         if let Some(user_agent) = &origin.user_agent {
             request = request.header(USER_AGENT, user_agent.as_slice());
         }

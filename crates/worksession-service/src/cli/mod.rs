@@ -68,6 +68,10 @@ fn run(args: Args) -> Result<ExitCode, String> {
     }
     let config = Config::load(args.common.config.as_deref(), args.common.data_dir)
         .map_err(|cause| cause.to_string())?;
+    if matches!(command, Command::Serve | Command::CheckConfig) {
+        let exposure = config.check_exposure();
+        exposure.map_err(|cause| cause.to_string())?;
+    }
     let command = match command {
         Command::Admin(args) => return Ok(run_admin(args, &config)),
         command => command,

@@ -22,7 +22,7 @@ pub(crate) async fn report(state: State) -> HttpResponse {
     let now = state.clock.now();
     if findings.issues.is_empty() {
         let uptime = uptime::readable(state.probe.uptime());
-        HttpResponse::Ok().json(HealthyReport::new(now, uptime, findings.behind))
+        HttpResponse::Ok().json(HealthyReport::new(now, uptime, &findings))
     } else {
         HttpResponse::ServiceUnavailable().json(UnhealthyReport::new(now, findings.issues.clone()))
     }

@@ -2,6 +2,8 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::probe::Findings;
+
 /// How a part is, inside a healthy report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -38,20 +40,24 @@ pub(crate) struct HealthyReport {
 }
 
 impl HealthyReport {
-    /// The report of now; `behind` when events wait too long.
-    pub(super) fn new(timestamp: DateTime<Utc>, uptime: String, behind: bool) -> Self {
-        let (message, chat_integration) = if behind {
-            (
-                "Operational, but chat notifications are behind",
-                Part::Degraded,
-            )
-        } else {
-            ("All services are operational", Part::Operational)
+    /// The report of now.
+    pub(super) fn new(timestamp: DateTime<Utc>, uptime: String, findings: &Findings) -> Self {
+        let part = |degraded| match degraded {
+            true => Part::Degraded,
+            false => Part::Operational,
+        };
+        let message = match (findings.unbelieved, findings.behind) {
+            (true, _) => {
+                "Operational, but the identity service takes all who sign in here for one caller: \
+                 IDENTITY__TRUSTED_PROXIES lacks this service's address"
+            }
+            (false, true) => "Operational, but chat notifications are behind",
+            (false, false) => "All services are operational",
         };
         let services = Services {
-            authentication: Part::Operational,
+            authentication: part(findings.unbelieved),
             session_tracking: Part::Operational,
-            chat_integration,
+            chat_integration: part(findings.behind),
             analytics: Part::Operational,
         };
         Self {

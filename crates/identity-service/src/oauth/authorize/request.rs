@@ -104,6 +104,11 @@ impl Request {
                 "a public client must send a code_challenge",
             ));
         }
+        if client.requires_pkce_s256 && !challenge.as_ref().is_some_and(Challenge::is_s256) {
+            return Err(Refusal::invalid(
+                "code_challenge with code_challenge_method=S256 is required",
+            ));
+        }
         let nonce = get("nonce").map(str::to_owned);
         if nonce
             .as_ref()

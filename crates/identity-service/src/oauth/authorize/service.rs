@@ -12,6 +12,7 @@ use crate::oauth::clients;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::codes::{self, NewCode};
 use crate::oauth::consents;
+use crate::oauth::pkce::Challenge;
 use crate::origin::Origin;
 
 /// How a request ends, for now.
@@ -97,10 +98,11 @@ async fn read(app: &App, parameters: &Parameters) -> Result<Result<Good, Outcome
         Ok(id) => id,
         Err(why) => return Ok(Err(Outcome::Bad(why))),
     };
-    let Some(client) = clients::service::find_client(app, id).await? else {
+    let Some(mut client) = clients::service::find_client(app, id).await? else {
         let why = "There is no client with this client_id";
         return Ok(Err(Outcome::Bad(why)));
     };
+    client.requires_pkce_s256 |= app.require_pkce_s256;
     let (redirect_uri, reply_to) = match request::reply_to(&client, parameters) {
         Ok(known) => known,
         Err(why) => return Ok(Err(Outcome::Bad(why))),
@@ -147,6 +149,8 @@ async fn grant(
         challenge: good.request.challenge,
     };
     let asks = !good.client.is_first_party;
+    let pkce = code.challenge.as_ref().map_or("none", Challenge::method);
+    let is_other = good.client.pkce_seen.as_deref() != Some(pkce);
     let origin = origin.clone().of(user);
     let user = user.clone();
     let code = app
@@ -156,6 +160,9 @@ async fn grant(
                 Some(by) => consents::service::allow(change, id, &code.client_id, code.scope, by)?,
                 None if asks => consents::service::hold(change, id, &code.client_id, code.scope)?,
                 None => {}
+            }
+            if is_other {
+                clients::queries::set_pkce_seen(change.db, &code.client_id, pkce)?;
             }
             codes::issue(change, &user, &code)
         })

@@ -36,6 +36,8 @@ pub struct OAuthClientConfig {
     pub introspect_any: bool,
     /// What its id tokens are signed with: `ES256`, as when not set, or `RS256`.
     pub id_token_signed_response_alg: Option<String>,
+    /// Whether it has to send a challenge made with `S256`, though not every client has to.
+    pub require_pkce_s256: bool,
 }
 
 /// A client of the configuration, checked.
@@ -84,6 +86,7 @@ impl OAuthClientConfig {
             is_first_party: self.first_party,
             may_introspect_any: self.introspect_any,
             id_token_alg: self.id_token_signed_response_alg.clone(),
+            requires_pkce_s256: self.require_pkce_s256,
         };
         Ok(ConfiguredClient {
             id: id.clone(),

@@ -60,6 +60,8 @@ fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool
         is_configured: true,
         created_at: before.as_ref().map_or(now, |row| row.created_at),
         updated_at: before.as_ref().map_or(now, |row| row.updated_at),
+        requires_pkce_s256: wanted.requires_pkce_s256,
+        pkce_seen: before.as_ref().and_then(|row| row.pkce_seen.clone()),
     };
     let mut row = ClientRow::from(&client);
     if before.as_ref() == Some(&row) {

@@ -26,6 +26,8 @@ pub(crate) struct ClientRow {
     pub(crate) is_configured: bool,
     pub(crate) created_at: NaiveDateTime,
     pub(crate) updated_at: NaiveDateTime,
+    pub(crate) requires_pkce_s256: bool,
+    pub(crate) pkce_seen: Option<String>,
 }
 
 /// Somebody who asks for access to accounts (RFC 6749 section 2).
@@ -47,6 +49,10 @@ pub(crate) struct OAuthClient {
     pub(crate) is_configured: bool,
     pub(crate) created_at: NaiveDateTime,
     pub(crate) updated_at: NaiveDateTime,
+    /// Whether it gets codes only for a challenge that is made with S256.
+    pub(crate) requires_pkce_s256: bool,
+    /// The method of the challenge for which it last got a code, `none` for a code without one.
+    pub(crate) pkce_seen: Option<String>,
 }
 
 impl OAuthClient {
@@ -97,6 +103,8 @@ impl TryFrom<ClientRow> for OAuthClient {
             is_configured: row.is_configured,
             created_at: row.created_at,
             updated_at: row.updated_at,
+            requires_pkce_s256: row.requires_pkce_s256,
+            pkce_seen: row.pkce_seen,
         })
     }
 }
@@ -116,6 +124,8 @@ impl From<&OAuthClient> for ClientRow {
             is_configured: client.is_configured,
             created_at: client.created_at,
             updated_at: client.updated_at,
+            requires_pkce_s256: client.requires_pkce_s256,
+            pkce_seen: client.pkce_seen.clone(),
         }
     }
 }
@@ -139,6 +149,8 @@ impl OAuthClient {
             is_configured: false,
             created_at: NaiveDateTime::default(),
             updated_at: NaiveDateTime::default(),
+            requires_pkce_s256: false,
+            pkce_seen: None,
         }
     }
 }

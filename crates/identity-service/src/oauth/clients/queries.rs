@@ -66,6 +66,19 @@ pub(super) fn replace_secret(
         .map(|replaced| replaced == 1)
 }
 
+/// Writes down which challenge a client sent last, when it was another one before.
+pub(crate) fn set_pkce_seen(db: &mut Db, id: &str, method: &str) -> QueryResult<()> {
+    let other = oauth_clients::table.find(id).filter(
+        oauth_clients::pkce_seen
+            .is_null()
+            .or(oauth_clients::pkce_seen.ne(method)),
+    );
+    diesel::update(other)
+        .set(oauth_clients::pkce_seen.eq(method))
+        .execute(db)
+        .map(drop)
+}
+
 pub(super) fn delete(db: &mut Db, id: &str) -> QueryResult<bool> {
     diesel::delete(oauth_clients::table.find(id))
         .execute(db)

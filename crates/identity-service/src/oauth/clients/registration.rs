@@ -18,6 +18,7 @@ pub(crate) struct NewClient {
     pub(crate) is_first_party: bool,
     pub(crate) may_introspect_any: bool,
     pub(crate) id_token_alg: SigningAlgorithm,
+    pub(crate) requires_pkce_s256: bool,
 }
 
 /// What a client is to be, as somebody wrote it.
@@ -32,6 +33,7 @@ pub(crate) struct Registration {
     pub(crate) may_introspect_any: bool,
     /// ES256 when not given.
     pub(crate) id_token_alg: Option<String>,
+    pub(crate) requires_pkce_s256: bool,
 }
 
 impl TryFrom<Registration> for NewClient {
@@ -51,6 +53,7 @@ impl TryFrom<Registration> for NewClient {
             is_first_party: wanted.is_first_party,
             may_introspect_any: wanted.may_introspect_any,
             id_token_alg: parse_algorithm(wanted.id_token_alg.as_deref())?,
+            requires_pkce_s256: wanted.requires_pkce_s256,
         })
     }
 }

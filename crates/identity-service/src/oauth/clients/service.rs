@@ -77,6 +77,8 @@ pub(crate) async fn create(
         is_configured: false,
         created_at: now,
         updated_at: now,
+        requires_pkce_s256: new.requires_pkce_s256,
+        pkce_seen: None,
     };
     let row = ClientRow::from(&client);
     app.change(origin, move |change| {

@@ -27,6 +27,11 @@ pub(crate) struct OAuthClientBody {
     pub(crate) is_configured: bool,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) updated_at: DateTime<Utc>,
+    /// Whether it gets codes only for a challenge made with S256, even where not every client has to send one.
+    pub(crate) requires_pkce_s256: bool,
+    /// What it really uses: the method of the challenge for which it last got a code, S256 or plain, or none; null before
+    /// the first code.
+    pub(crate) pkce_seen: Option<String>,
 }
 
 /// One client.
@@ -73,6 +78,9 @@ pub(crate) struct CreateOAuthClientRequest {
     pub(crate) may_introspect_any: bool,
     /// ES256 (the default) or RS256.
     pub(crate) id_token_signed_response_alg: Option<String>,
+    /// Whether it gets codes only for a challenge made with S256.
+    #[serde(default)]
+    pub(crate) requires_pkce_s256: bool,
 }
 
 impl From<CreateOAuthClientRequest> for Registration {
@@ -85,6 +93,7 @@ impl From<CreateOAuthClientRequest> for Registration {
             is_first_party: request.is_first_party,
             may_introspect_any: request.may_introspect_any,
             id_token_alg: request.id_token_signed_response_alg,
+            requires_pkce_s256: request.requires_pkce_s256,
         }
     }
 }
@@ -103,6 +112,8 @@ impl From<OAuthClient> for OAuthClientBody {
             is_configured: client.is_configured,
             created_at: client.created_at.and_utc(),
             updated_at: client.updated_at.and_utc(),
+            requires_pkce_s256: client.requires_pkce_s256,
+            pkce_seen: client.pkce_seen,
         }
     }
 }

@@ -179,7 +179,7 @@ pub(super) async fn act(
     path: Segments,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let (admin, _) = form.by_administrator()?;
+    let (admin, _) = form.by_administrator().await?;
     let (id, action) = path.0;
     let action = Action::parse(&action)?;
     let app = &admin.visitor.app;

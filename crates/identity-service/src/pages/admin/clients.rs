@@ -82,6 +82,7 @@ pub(super) struct ClientForm {
     is_first_party: Option<String>,
     may_introspect_any: Option<String>,
     algorithm: String,
+    requires_pkce_s256: Option<String>,
 }
 
 impl ClientForm {
@@ -98,6 +99,7 @@ impl ClientForm {
             is_first_party: self.is_first_party.is_some(),
             may_introspect_any: self.may_introspect_any.is_some(),
             id_token_alg: text::given(self.algorithm.clone()),
+            requires_pkce_s256: self.requires_pkce_s256.is_some(),
         }
     }
 }
@@ -122,7 +124,7 @@ pub(super) async fn create(
     form: Form<ClientForm>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let (admin, typed) = form.by_administrator()?;
+    let (admin, typed) = form.by_administrator().await?;
     let origin = origin.of_admin(&admin.admin);
     let made = match NewClient::try_from(typed.registration()) {
         Ok(new) => service::create(&admin.visitor.app, new, &origin).await,
@@ -184,7 +186,7 @@ pub(super) async fn rotate(
     id: Path<(String,)>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let (admin, _) = form.by_administrator()?;
+    let (admin, _) = form.by_administrator().await?;
     let (id, origin) = (id.0.0, origin.of_admin(&admin.admin));
     match service::rotate_secret(&admin.visitor.app, &id, &origin).await {
         Ok(made) => Ok(show_secret(&admin, &made)),
@@ -204,7 +206,7 @@ pub(super) async fn delete(
     id: Path<(String,)>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let (admin, _) = form.by_administrator()?;
+    let (admin, _) = form.by_administrator().await?;
     let (id, origin) = (id.0.0, origin.of_admin(&admin.admin));
     match service::delete(&admin.visitor.app, &id, &origin).await {
         Ok(_) => Ok(admin

@@ -72,7 +72,7 @@ pub(super) async fn ask(admin: Administrator) -> HttpResponse {
 }
 
 pub(super) async fn rotate(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
-    let (admin, _) = form.by_administrator()?;
+    let (admin, _) = form.by_administrator().await?;
     let origin = origin.of_admin(&admin.admin);
     rotation::rotate(&admin.visitor.app, &origin, false).await?;
     Ok(admin.visitor.see_other("/admin/keys?done=rotated"))

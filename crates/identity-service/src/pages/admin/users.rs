@@ -133,7 +133,7 @@ pub(super) async fn change_plan(
     id: PathId,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let (admin, typed) = form.by_administrator()?;
+    let (admin, typed) = form.by_administrator().await?;
     let id = known(id)?;
     let changes = match typed.changes() {
         Ok(changes) => changes,

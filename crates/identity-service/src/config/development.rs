@@ -1,0 +1,60 @@
+use service_kit::config::{self, ConfigError, Exposed};
+
+use super::Config;
+
+impl Config {
+    /// Whether it is meant for more than the machine that it runs on.
+    #[must_use]
+    pub fn is_public(&self) -> bool {
+        config::is_public(&self.public_url(self.listen))
+    }
+
+    /// What is set here that is for development on one machine, as the environment names it.
+    #[must_use]
+    pub fn development_values(&self) -> Vec<String> {
+        let mut found = Exposed {
+            prefix: "IDENTITY",
+            base_url: &self.public_url(self.listen),
+            allow_insecure_cookies: self.allow_insecure_cookies,
+            rate_limits: self.rate_limits,
+            origins: &[
+                ("SSO__ALLOWED_ORIGINS", &self.sso.allowed_origins.0),
+                ("CORS__ALLOWED_ORIGINS", &self.cors.allowed_origins.0),
+            ],
+            trusted_proxies: &self.trusted_proxies.0,
+            secrets: &[
+                ("KEYS__ENCRYPTION_KEY", self.keys.encryption_key.as_ref()),
+                (
+                    "SECRETS__ENCRYPTION_KEY",
+                    self.secrets.encryption_key.as_ref(),
+                ),
+            ],
+        }
+        .development_values();
+        if self.password.bcrypt_cost < 10 {
+            let cost = self.password.bcrypt_cost;
+            found.push(format!("IDENTITY__PASSWORD__BCRYPT_COST={cost}"));
+        }
+        found
+    }
+
+    /// Refuses what must not be served at a public address.
+    ///
+    /// # Errors
+    /// One line that names all that is for development.
+    pub fn check_exposure(&self) -> Result<(), ConfigError> {
+        match self.is_public() {
+            true => config::refuse_development(&self.development_values()),
+            false => Ok(()),
+        }
+    }
+
+    /// What browsers are told of https.
+    pub(crate) fn hsts_seconds(&self) -> u64 {
+        let is_https = |url: &url::Url| url.scheme() == "https";
+        match self.base_url.as_ref().is_some_and(is_https) {
+            true => self.hsts_seconds,
+            false => 0,
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Passwords that everybody who guesses tries first.
+
+use crate::accounts::rules::Password;
+
+/// The 10,000 most common ones of two counts, which `common.LICENSE.txt` names: in lower case, one on a line. Those of
+/// less than 8 characters are left out, since no password may be so short.
+const COMMON: &str = include_str!("common.txt");
+
+/// Whether it is one of them, in whatever case it is written.
+pub(super) fn is_common(password: &Password) -> bool {
+    let lower = password.as_str().to_lowercase();
+    COMMON.lines().any(|common| common == lower)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_common_password_is_one_however_it_is_written() {
+        for (text, expected) in [
+            ("password", true),
+            ("PassWord1", true),
+            ("12345678", true),
+            (
+                "\u{ff50}\u{ff41}\u{ff53}\u{ff53}\u{ff57}\u{ff4f}\u{ff52}\u{ff44}",
+                true,
+            ),
+            ("pa\u{17f}\u{17f}word", true),
+            ("QWERTYUIOP", true),
+            ("correct horse", false),
+            ("password of my own", false),
+        ] {
+            let password = Password::parse_new(text).unwrap();
+            assert_eq!(is_common(&password), expected, "{text}");
+        }
+        assert!(
+            COMMON
+                .lines()
+                .all(|line| line.len() >= 8 && line == line.to_lowercase())
+        );
+    }
+}

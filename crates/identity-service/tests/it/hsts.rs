@@ -1,0 +1,62 @@
+use test_kit::Api;
+
+use crate::support::Identity;
+
+/// What the service says of https, at this address.
+async fn hsts(address: &str) -> String {
+    let identity = Identity::start_with(|config| {
+        config.base_url = address.parse().ok();
+        config.hsts_seconds = 31_536_000;
+    })
+    .await;
+    // Its public address leads elsewhere.
+    let api = Api::new(format!("http://{}", identity.running.addr()));
+    let mut said = Vec::new();
+    for path in ["/login", "/api/auth/me", "/health/live", "/nowhere"] {
+        let reply = api.get(path).send().await;
+        said.push(reply.header("strict-transport-security").to_owned());
+    }
+    said.dedup();
+    said.join(" ")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn browsers_are_told_to_keep_to_https_where_that_is_configured() {
+    assert_eq!(hsts("https://id.example.com").await, "max-age=31536000");
+    assert_eq!(hsts("http://localhost").await, "");
+    let identity = Identity::start().await;
+    let reply = identity.api.get("/login").send().await;
+    assert_eq!(reply.header("strict-transport-security"), "");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_pages_of_the_description_run_no_script_of_others_and_stand_in_no_frame() {
+    let identity = Identity::start().await;
+    for path in [
+        "/docs/",
+        "/docs",
+        "/docs/swagger-initializer.js",
+        "/docs/nowhere",
+    ] {
+        let reply = identity.api.get(path).send().await;
+        let policy = reply.header("content-security-policy");
+        let directives: Vec<_> = policy.split("; ").collect();
+        for directive in [
+            "default-src 'none'",
+            "script-src 'self'",
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+        ] {
+            assert!(directives.contains(&directive), "{path}: {policy}");
+        }
+        assert_eq!(reply.header("x-frame-options"), "DENY", "{path}");
+    }
+    // Such a policy runs what lies in files, and nothing that stands in the page.
+    let page = identity.api.get("/docs/").send().await.expect(200).text();
+    let scripts = page.matches("<script").count();
+    assert!(
+        scripts > 0 && page.matches("<script src=").count() == scripts,
+        "{page}"
+    );
+    assert!(!page.contains(" onload="), "{page}");
+}

@@ -2,8 +2,8 @@
 
 use crate::cmd::{Result, cargo, fail, interrupted, output, run};
 use crate::{
-    config_reference, e2e, envs, instructions, kubernetes, licences, observe, servers, suite,
-    systemd, tidy,
+    config_reference, e2e, envs, instructions, kubernetes, licences, observe, production, servers,
+    suite, systemd, tidy,
 };
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -22,13 +22,14 @@ const FAULTS: bool = false;
 /// A check: its name in the table, and what it does.
 type Step = (&'static str, fn() -> Result);
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     ("fmt", || run(cargo().args(["fmt", "--all", "--check"]))),
     ("tidy", || tidy::tidy(&envs::root())),
     ("config", || {
         config_reference::config(&config_reference::Options { write: false })
     }),
     ("licences", licences::licences),
+    ("production", production::production),
     ("compose", compose),
     ("kubernetes", kubernetes::manifests),
     ("alerts", observe::check),

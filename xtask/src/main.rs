@@ -21,6 +21,7 @@ mod kubernetes;
 mod licences;
 mod observe;
 mod openapi;
+mod production;
 mod sbom;
 mod servers;
 mod spdx;
@@ -72,6 +73,8 @@ enum Task {
     Alerts(observe::Options),
     /// Check the units in deploy/systemd with systemd's own tools
     Systemd,
+    /// Check that every deployment in deploy/ sets what production must set
+    Production,
     /// Compare docs/openapi with what the services say of themselves
     Openapi(openapi::Options),
     /// Compare docs/configuration.md with the types that the configuration is read into
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Task::Sbom(options) => sbom::sbom(&options),
         Task::Kubernetes(options) => kubernetes::kubernetes(&options),
         Task::Systemd => systemd::check(),
+        Task::Production => production::production(),
         Task::Instructions => instructions::check(),
         Task::Bench(bench) => bench::bench(&bench),
         Task::Config(options) => config_reference::config(&options),

@@ -6,23 +6,29 @@ use std::pin::Pin;
 use actix_web::dev::Payload;
 use actix_web::error::InternalError;
 use actix_web::http::StatusCode;
-use actix_web::http::header::LOCATION;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use askama::Template;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use service_kit::http::Unread;
 use url::form_urlencoded;
+use web_kit::KeptForm;
 use web_kit::cookies::set_cookie;
 use web_kit::form;
-use web_kit::html::{WITH_MODULES, html};
+use web_kit::html::html;
+use web_kit::kept::{KEPT_SECONDS, KeptField};
 
+use crate::api::UserData;
 use crate::frame::Frame;
 use crate::sign_in::{HOME, NAME, sign_in_path};
-use crate::visitor::{Known, Member, Visitor};
+use crate::visitor::{Known, Member, Visitor, see_other};
 
+/// Where somebody comes back to who had been signed out when a form of theirs arrived.
+pub(crate) const RESUME: &str = "/resume";
+/// The cookie of a form that waits for its sender to sign in again.
+const KEPT: &str = "holdfast_ws_kept";
 /// Fields that somebody may have thought about, or has at no other place.
-const WRITTEN: [&str; 7] = [
+const WRITTEN: [&str; 14] = [
     "note",
     "tags",
     "name",
@@ -30,6 +36,13 @@ const WRITTEN: [&str; 7] = [
     "url",
     "category",
     "duration",
+    "chat_channel",
+    "daily_goal",
+    "default_duration",
+    "homeserver_url",
+    "long_break_duration",
+    "room_id",
+    "short_break_duration",
 ];
 
 /// A form of one of our pages, and who sent it.
@@ -78,38 +91,94 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
         let req = req.clone();
         let body = Unread::from_request(&req, payload);
         Box::pin(async move {
-            let visitor = Visitor::of(&req)?;
+            let mut visitor = Visitor::of(&req)?;
             form::check_site(req.headers())?;
             let Ok(body) = body.await;
             let bytes = form::read(body).await?;
+            let token = visitor.open_token(form::token_in(&bytes).as_deref())?;
+            visitor.page.clone_from(&token.page);
+            let now = visitor.dashboard.clock.now().timestamp();
+            let action = req.uri().to_string();
+            let kept = KeptForm::new(token.clone(), &action, &bytes, now);
             req.extensions_mut().insert(Typed::in_body(&bytes));
-            if let Some(sign_in) = &visitor.sign_in {
-                // Before anything is taken from the browser. It stays the same when the sign-in is renewed.
-                let token = form::token_in(&bytes);
-                form::check_token(&sign_in.form_token, token.as_deref())?;
-            }
+            req.extensions_mut().insert(kept);
             let member = match visitor.known().await? {
                 Known::Member(member) => member,
                 Known::Nobody(visitor) => return Err(signed_out(&visitor)),
             };
+            token.check_account(&member.sign_in.username)?;
             let fields = form::fields(&bytes)?;
             Ok(Self { member, fields })
         })
     }
 }
 
-/// Gives back what was typed. Another site's form never comes so far.
+/// Keeps what was written while its sender signs in, and gives back what no cookie can hold. Another site's form never comes
+/// so far.
 pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
-    let page = SignedOutPage {
-        frame: Frame::of_nobody(&visitor.dashboard, "You are signed out"),
-        typed: Typed::of(&visitor.request),
-        sign_in: sign_in_path(HOME),
+    let dashboard = &visitor.dashboard;
+    let kept = visitor.request.extensions().get::<KeptForm>().cloned();
+    let page = kept.as_ref().map_or(HOME, KeptForm::page);
+    let written = kept.as_ref().filter(|kept| kept.is_written(&WRITTEN));
+    let sealed = written.map(|kept| kept.seal(&dashboard.sealer, &visitor.browser));
+    let mut answer = match sealed {
+        None => see_other(&sign_in_path(page)),
+        Some(Some(sealed)) => {
+            let mut answer = see_other(&sign_in_path(RESUME));
+            let cookie = dashboard.cookies.lasting(KEPT, sealed, KEPT_SECONDS);
+            set_cookie(&mut answer, &cookie);
+            answer
+        }
+        Some(None) => {
+            let page = SignedOutPage {
+                frame: Frame::of_nobody(dashboard, "You are signed out"),
+                typed: Typed::of(&visitor.request),
+                sign_in: sign_in_path(page),
+            };
+            html(StatusCode::UNAUTHORIZED, &page, &dashboard.policy)
+        }
     };
-    let mut answer = html(StatusCode::UNAUTHORIZED, &page, WITH_MODULES);
     if visitor.sign_in.is_some() {
-        set_cookie(&mut answer, &visitor.dashboard.cookies.forgotten(NAME));
+        set_cookie(&mut answer, &dashboard.cookies.forgotten(NAME));
     }
     InternalError::from_response("signed out", answer).into()
+}
+
+#[derive(Template)]
+#[template(path = "resume.html")]
+struct ResumePage {
+    frame: Frame,
+    kept: KeptForm,
+    fields: Vec<KeptField>,
+}
+
+/// Shows the form that was kept for who is signed in now, and keeps it no longer.
+pub(crate) async fn resume(member: Member) -> actix_web::Result<HttpResponse> {
+    let Visitor {
+        dashboard,
+        request,
+        browser,
+        ..
+    } = &member.visitor;
+    let now = dashboard.clock.now().timestamp();
+    let account = &member.sign_in.username;
+    let cookie = dashboard.cookies.read(request, KEPT);
+    let kept =
+        cookie.and_then(|cookie| KeptForm::open(&dashboard.sealer, browser, &cookie, account, now));
+    let mut answer = match kept {
+        Some(kept) => {
+            let data: UserData = member.on(member.call().get("/api/user/data").await)?;
+            let page = ResumePage {
+                frame: member.frame("What you had written", &data),
+                fields: kept.fields(&WRITTEN),
+                kept,
+            };
+            member.show(StatusCode::OK, &page)
+        }
+        None => member.see_other(HOME),
+    };
+    set_cookie(&mut answer, &dashboard.cookies.forgotten(KEPT));
+    Ok(answer)
 }
 
 /// Where only a form leads: who comes without one, by the address of a page that said what was wrong with it, is sent a
@@ -117,9 +186,7 @@ pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
 pub(crate) async fn step_up(request: HttpRequest) -> HttpResponse {
     let path = request.path().trim_end_matches('/');
     let parent = path.rfind('/').map_or("", |at| &path[..at]);
-    HttpResponse::SeeOther()
-        .insert_header((LOCATION, if parent.is_empty() { HOME } else { parent }))
-        .finish()
+    see_other(if parent.is_empty() { HOME } else { parent })
 }
 
 /// Text of a form as it is stored: browsers end lines as networks do.

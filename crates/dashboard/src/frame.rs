@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use service_kit::Problem;
 use web_kit::assets::STYLESHEET;
-use web_kit::html::{WITH_MODULES, accepts_html, html};
+use web_kit::html::{accepts_html, html};
 use web_kit::text::in_words;
 
 use crate::Dashboard;
@@ -38,7 +38,7 @@ impl Frame {
     /// Around a page of somebody who is signed in.
     pub(crate) fn of_member(member: &Member, title: &str, path: &str, theme: &str) -> Self {
         Self {
-            csrf: member.sign_in.form_token.clone(),
+            csrf: member.form_token(),
             username: Some(member.sign_in.username.clone()),
             theme: match theme {
                 "light" => "light",
@@ -109,7 +109,7 @@ pub fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpRe
         what_next,
         typed: Typed::of(request),
     };
-    let mut answer = html(problem.status, &page, WITH_MODULES);
+    let mut answer = html(problem.status, &page, &dashboard.policy);
     remember(request, dashboard, &mut answer);
     Some(answer)
 }

@@ -46,6 +46,8 @@ pub struct Dashboard {
     sealer: Sealer,
     clock: Clock,
     settings: Settings,
+    /// The content security policy of its pages.
+    policy: String,
 }
 
 impl Dashboard {
@@ -65,6 +67,7 @@ impl Dashboard {
             oauth,
             renewals: Renewals::default(),
             cookies: Cookies::new(&settings.base_url, settings.allow_insecure_cookies),
+            policy: settings.policy(),
             sealer,
             clock,
             settings,
@@ -78,6 +81,7 @@ pub fn configure(cfg: &mut ServiceConfig, dashboard: &Data<Dashboard>) {
         .service(endpoint("/assets/{file}").get(assets::asset))
         .service(endpoint("/live").get(live::live));
     sign_in::routes(cfg);
+    cfg.service(endpoint(form::RESUME).get(form::resume));
     today::routes(cfg);
     sessions::routes(cfg);
     look_back::routes(cfg);

@@ -1,6 +1,7 @@
 use service_kit::config::SecretText;
 use service_kit::http::Inside;
 use url::Url;
+use web_kit::html::WITH_MODULES;
 
 /// Where the dashboard is, whom it calls, and as whom.
 #[derive(Debug, Clone)]
@@ -39,6 +40,18 @@ impl Settings {
     #[must_use]
     pub fn redirect_uri(&self) -> String {
         format!("{}{}", self.base_url, crate::sign_in::CALLBACK)
+    }
+
+    /// The policy of pages. A form that arrives after the sign-in has ended leads to the sign-in.
+    pub(crate) fn policy(&self) -> String {
+        let origins = [&self.base_url, &self.identity_public_url].map(|url| Url::parse(url));
+        let origins = origins.into_iter().flatten();
+        let origins = origins.map(|url| url.origin().ascii_serialization());
+        let origins = origins.collect::<Vec<_>>().join(" ");
+        WITH_MODULES.replace(
+            "form-action 'self'",
+            &format!("form-action 'self' {origins}"),
+        )
     }
 
     /// A page of the identity service.

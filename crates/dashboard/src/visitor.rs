@@ -11,16 +11,19 @@ use actix_web::web::Data;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use askama::Template;
 use chrono::TimeDelta;
+use secrecy::ExposeSecret as _;
 use service_kit::Problem;
+use service_kit::crypto::random_token;
 use service_kit::http::{ClientIp, RequestId};
 use web_kit::cookies::set_cookie;
-use web_kit::html::{WITH_MODULES, html};
+use web_kit::form::FormToken;
+use web_kit::html::html;
 
 use crate::Dashboard;
 use crate::api::{ApiError, Caller, UserData};
 use crate::form::signed_out;
 use crate::frame::Frame;
-use crate::sign_in::{self, HOME, NAME, Origin, SignIn, TokenError, sign_in_path};
+use crate::sign_in::{self, BROWSER, HOME, LIFE, NAME, Origin, SignIn, TokenError, sign_in_path};
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, actix_web::Error>>>>;
 
@@ -34,6 +37,10 @@ pub(crate) struct Visitor {
     pub(crate) sign_in: Option<SignIn>,
     pub(crate) origin: Origin,
     pub(crate) request: HttpRequest,
+    /// What the tokens of this browser's forms are bound to.
+    pub(crate) browser: String,
+    /// The page that the browser shows, to which it can be sent.
+    pub(crate) page: String,
     request_id: RequestId,
     /// With its query.
     path: String,
@@ -49,8 +56,15 @@ pub(crate) struct Member {
 /// What the browser has to be given anew, in the extensions of its request.
 struct Renewed(SignIn);
 
-/// Adds the new sign-in to an answer, if there is one.
+/// A browser that was not known, in the extensions of its request.
+struct NewBrowser(String);
+
+/// Adds the new sign-in to an answer, if there is one, and what tells the browser from others.
 pub(crate) fn remember(request: &HttpRequest, dashboard: &Dashboard, answer: &mut HttpResponse) {
+    if let Some(NewBrowser(browser)) = request.extensions().get() {
+        let cookie = dashboard.cookies.lasting(BROWSER, browser.clone(), LIFE);
+        set_cookie(answer, &cookie);
+    }
     if let Some(Renewed(sign_in)) = request.extensions().get()
         && let Err(problem) = sign_in::keep(dashboard, sign_in, answer)
     {
@@ -82,6 +96,11 @@ impl Visitor {
         let dashboard = req.app_data::<Data<Dashboard>>();
         let dashboard = dashboard.ok_or_else(Problem::not_found)?.clone();
         let cookie = dashboard.cookies.read(req, NAME);
+        let browser = dashboard.cookies.read(req, BROWSER).unwrap_or_else(|| {
+            let browser = random_token().expose_secret().to_owned();
+            req.extensions_mut().insert(NewBrowser(browser.clone()));
+            browser
+        });
         let user_agent = req.headers().get(USER_AGENT);
         let Ok(address) = ClientIp::extract(req).into_inner();
         let Ok(request_id) = RequestId::extract(req).into_inner();
@@ -94,6 +113,8 @@ impl Visitor {
             },
             request_id,
             request: req.clone(),
+            browser,
+            page: req.path().to_owned(),
             // What a form did cannot be done again by a link.
             path: match *req.method() {
                 Method::GET | Method::HEAD => path.map_or_else(String::new, ToString::to_string),
@@ -101,6 +122,14 @@ impl Visitor {
             },
             dashboard,
         })
+    }
+
+    /// Reads the token of a form that this browser sent.
+    ///
+    /// # Errors
+    /// 403 for a form that was not shown in this browser.
+    pub(crate) fn open_token(&self, given: Option<&str>) -> Result<FormToken, Problem> {
+        FormToken::open(&self.dashboard.sealer, &self.browser, given)
     }
 
     /// Whether the visitor is signed in. The access token is replaced if it has expired.
@@ -165,6 +194,17 @@ impl Member {
         http.caller(self.sign_in.token(), &visitor.request_id)
     }
 
+    /// The token that every form of this person's pages carries.
+    pub(crate) fn form_token(&self) -> String {
+        let Visitor {
+            page,
+            browser,
+            dashboard,
+            ..
+        } = &self.visitor;
+        FormToken::new(&*self.sign_in.username, &**page).seal(&dashboard.sealer, browser)
+    }
+
     /// What surrounds each page, under this title, as this person likes it.
     pub(crate) fn frame(&self, title: &str, data: &UserData) -> Frame {
         let path = self.visitor.request.path();
@@ -173,7 +213,7 @@ impl Member {
 
     /// The answer that shows a page.
     pub(crate) fn show(&self, status: StatusCode, page: &impl Template) -> HttpResponse {
-        self.remember(html(status, page, WITH_MODULES))
+        self.remember(html(status, page, &self.visitor.dashboard.policy))
     }
 
     /// Sends the browser to a path of the dashboard, with what a form has done behind it (303).
@@ -212,7 +252,7 @@ impl Member {
     }
 }
 
-fn see_other(path: &str) -> HttpResponse {
+pub(crate) fn see_other(path: &str) -> HttpResponse {
     HttpResponse::SeeOther()
         .insert_header((LOCATION, path.to_owned()))
         .finish()

@@ -58,8 +58,6 @@ pub(crate) struct App {
     /// What refresh tokens are derived from one another with. The replicas share it as they share the
     /// key it is derived from.
     pub(crate) successor_key: [u8; 32],
-    /// What the tokens of forms are made with; derived like the key above.
-    pub(crate) form_key: [u8; 32],
     pub(crate) cookies: Cookies,
     pub(crate) limits: Limits,
     pub(crate) allow_plain_pkce: bool,
@@ -105,7 +103,6 @@ impl App {
             refreshes: Refreshes::new(&pool),
             passwords: PasswordHasher::new(&config.password).map_err(StartError::Threads)?,
             successor_key: hmac_sha256(key.expose(), b"holdfast refresh token successor"),
-            form_key: hmac_sha256(key.expose(), b"holdfast forms"),
             cookies: Cookies::new(&base_url, config.allow_insecure_cookies),
             limits: Limits::new(config.rate_limits.enabled.unwrap_or(true)),
             allow_plain_pkce: config.oauth.allow_plain_pkce,

@@ -1,14 +1,16 @@
 //! The guards of forms: that one was sent from a page of ours, by who was shown it, and can be read.
 //!
-//! A handler asks them in this order: [`check_site`], [`read`], [`check_token`], [`fields`].
+//! A handler asks them in this order: [`check_site`], [`read`], [`FormToken::open`], [`fields`].
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::web::Bytes;
-use aws_lc_rs::constant_time::verify_slices_are_equal;
+use secrecy::ExposeSecret as _;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use service_kit::Problem;
 use service_kit::http::Unread;
+use service_kit::seal::Sealer;
 use url::form_urlencoded;
 
 /// The field that carries the token of a form.
@@ -47,15 +49,56 @@ pub fn token_in(body: &[u8]) -> Option<String> {
         .map(|(_, value)| value.into_owned())
 }
 
-/// Refuses a form whose token is not the one that this browser's pages carry now.
-///
-/// # Errors
-/// 403.
-pub fn check_token(expected: &str, given: Option<&str>) -> Result<(), Problem> {
-    given
-        .filter(|given| verify_slices_are_equal(given.as_bytes(), expected.as_bytes()).is_ok())
-        .map(drop)
-        .ok_or_else(not_ours)
+/// What the token of a form says, sealed for the browser that the form was shown in. A cookie that outlives sign-ins names
+/// the browser: the form proves where it comes from after its sender has signed out, too, and says who they were.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormToken {
+    /// Whom the form was shown to; empty for somebody who was not signed in.
+    pub account: String,
+    /// The path of the page that the form stands on.
+    pub page: String,
+}
+
+impl FormToken {
+    /// For a form that is shown to `account` on `page`.
+    #[must_use]
+    pub fn new(account: impl Into<String>, page: impl Into<String>) -> Self {
+        let (account, page) = (account.into(), page.into());
+        Self { account, page }
+    }
+
+    /// The value of the field. Empty, which no form can be sent with, when the cipher fails.
+    #[must_use]
+    pub fn seal(&self, sealer: &Sealer, browser: &str) -> String {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        sealer.seal(&place(browser), &text).unwrap_or_default()
+    }
+
+    /// Reads the field of a form that this browser sent.
+    ///
+    /// # Errors
+    /// 403 for a form that was not shown in this browser.
+    pub fn open(sealer: &Sealer, browser: &str, given: Option<&str>) -> Result<Self, Problem> {
+        let opened = given.and_then(|given| sealer.open(&place(browser), given).ok());
+        opened
+            .and_then(|text| serde_json::from_slice(text.expose_secret()).ok())
+            .ok_or_else(not_ours)
+    }
+
+    /// Refuses a form that was shown to another account.
+    ///
+    /// # Errors
+    /// 403.
+    pub fn check_account(&self, account: &str) -> Result<(), Problem> {
+        match self.account == account {
+            true => Ok(()),
+            false => Err(not_ours()),
+        }
+    }
+}
+
+fn place(browser: &str) -> String {
+    format!("form/{browser}")
 }
 
 /// What a form says. Absent text fields read as empty ones only where the shape says so with
@@ -74,7 +117,7 @@ fn not_ours() -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         "forbidden",
-        "This form was opened before you signed in or out, or not on this page. Go back, reload the page, and send it again.",
+        "This form was opened by another account, or not on this page. Go back, reload the page, and send it again.",
     )
 }
 

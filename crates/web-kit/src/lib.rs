@@ -8,11 +8,13 @@ pub mod assets;
 pub mod cookies;
 pub mod form;
 pub mod html;
+pub mod kept;
 pub mod notices;
 pub mod return_to;
 pub mod text;
 
 pub use assets::Asset;
 pub use cookies::Cookies;
+pub use kept::KeptForm;
 pub use notices::Notices;
 pub use return_to::ReturnTo;

@@ -3,13 +3,14 @@ use std::borrow::Cow;
 use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
-use service_kit::crypto::random_token;
 use service_kit::seal::{SealError, Sealer};
 
 use super::oauth::Tokens;
 
 /// The cookie of the sign-in; over https with the prefix `__Host-`.
 pub(crate) const NAME: &str = "holdfast_ws";
+/// The cookie that tells this browser from others, signed in or not.
+pub(crate) const BROWSER: &str = "holdfast_ws_browser";
 /// What a sealed sign-in is bound to.
 const PLACE: &str = "dashboard sign-in";
 /// Seconds; a refresh token that nobody uses is good for as long.
@@ -29,8 +30,6 @@ pub(crate) struct SignIn {
     expires_at: DateTime<Utc>,
     /// When the person came from the identity service.
     pub(crate) since: DateTime<Utc>,
-    /// What the forms of this sign-in carry. Other sites cannot read it, nor can they open the cookie.
-    pub(crate) form_token: String,
 }
 
 /// As it is sealed. Short names: cookies are small.
@@ -41,7 +40,6 @@ struct Stored<'a> {
     r: Cow<'a, str>,
     e: i64,
     s: i64,
-    f: Cow<'a, str>,
 }
 
 impl SignIn {
@@ -53,15 +51,13 @@ impl SignIn {
             refresh_token: tokens.refresh_token.into(),
             expires_at: end(now, tokens.expires_in),
             since: now,
-            form_token: random_token().expose_secret().to_owned(),
         }
     }
 
-    /// The same sign-in with new tokens; forms that are open stay good.
+    /// The same sign-in with new tokens.
     pub(super) fn with(self, tokens: Tokens, now: DateTime<Utc>) -> Self {
         Self {
             since: self.since,
-            form_token: self.form_token,
             ..Self::new(tokens, now)
         }
     }
@@ -87,7 +83,6 @@ impl SignIn {
             r: self.refresh_token.expose_secret().into(),
             e: self.expires_at.timestamp(),
             s: self.since.timestamp(),
-            f: self.form_token.as_str().into(),
         };
         let text = serde_json::to_vec(&stored).map_err(|_| SealError::Malformed)?;
         let sealed = sealer.seal(PLACE, &text)?;
@@ -107,7 +102,6 @@ impl SignIn {
             refresh_token: stored.r.into_owned().into(),
             expires_at: DateTime::from_timestamp(stored.e, 0)?,
             since: DateTime::from_timestamp(stored.s, 0)?,
-            form_token: stored.f.into_owned(),
         })
     }
 }

@@ -12,8 +12,6 @@ use web_kit::ReturnTo;
 
 use super::routes::HOME;
 
-/// The cookie that tells this browser from others, until it is closed.
-pub(super) const BROWSER: &str = "holdfast_ws_browser";
 /// What a sealed journey is bound to.
 const PLACE: &str = "dashboard journey";
 /// Who takes longer begins again.

@@ -7,7 +7,7 @@ mod oauth;
 mod renewal;
 mod routes;
 
-pub(crate) use cookie::{LIFE, NAME, SignIn};
+pub(crate) use cookie::{BROWSER, LIFE, NAME, SignIn};
 pub(crate) use oauth::{OAuth, Origin, TokenError};
 pub(crate) use renewal::{Renewals, renewed};
 pub(crate) use routes::{HOME, keep, routes, sign_in_path};

@@ -2,10 +2,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HOST, LOCATION, REFERRER_POLICY};
 use actix_web::web::ServiceConfig;
 use actix_web::{HttpRequest, HttpResponse};
-use secrecy::ExposeSecret as _;
 use serde::Deserialize;
 use service_kit::Problem;
-use service_kit::crypto::random_token;
 use service_kit::http::{Query, Unread, endpoint};
 use url::Url;
 use web_kit::ReturnTo;
@@ -13,8 +11,8 @@ use web_kit::cookies::set_cookie;
 use web_kit::form;
 use web_kit::text::with_query;
 
-use super::journey::{BROWSER, Journey};
-use super::{CALLBACK, LIFE, NAME, OAuth, Origin, SignIn, TokenError};
+use super::journey::Journey;
+use super::{BROWSER, CALLBACK, LIFE, NAME, OAuth, Origin, SignIn, TokenError};
 use crate::Dashboard;
 use crate::form::step_up;
 use crate::visitor::Visitor;
@@ -56,12 +54,11 @@ async fn begin(
         return Ok(found(&format!("{}{path}", dashboard.settings.base_url)));
     }
     check_cookies(&visitor)?;
-    let known = dashboard.cookies.read(&req, BROWSER);
-    let browser = known.unwrap_or_else(|| random_token().expose_secret().to_owned());
+    let browser = visitor.browser.clone();
     let journey = Journey::begin(browser.clone(), return_to, dashboard.clock.now());
     let state = journey.seal(&dashboard.sealer).map_err(Problem::internal)?;
     let mut answer = found(oauth.authorize(&state, &journey.verifier).as_str());
-    let cookie = dashboard.cookies.until_closed(BROWSER, browser);
+    let cookie = dashboard.cookies.lasting(BROWSER, browser, LIFE);
     set_cookie(&mut answer, &cookie);
     Ok(answer)
 }
@@ -116,7 +113,7 @@ async fn sign_out(
     let body = form::read(body).await?;
     let has_ended = match (&visitor.sign_in, &dashboard.oauth) {
         (Some(sign_in), Some(oauth)) => {
-            form::check_token(&sign_in.form_token, form::token_in(&body).as_deref())?;
+            visitor.open_token(form::token_in(&body).as_deref())?;
             end(oauth, sign_in, &visitor.origin).await
         }
         (sign_in, _) => sign_in.is_none(),

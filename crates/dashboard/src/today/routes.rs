@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta};
 use serde::Deserialize;
 use serde_json::json;
 use service_kit::http::{Query, endpoint};
-use web_kit::html::{WITH_MODULES, html};
+use web_kit::html::html;
 use web_kit::text::with_query;
 
 use super::page::{Day, Start};
@@ -165,7 +165,7 @@ fn land(dashboard: &Dashboard, notices: Notices) -> HttpResponse {
         notices,
         register: dashboard.settings.account("/register"),
     };
-    html(StatusCode::OK, &page, WITH_MODULES)
+    html(StatusCode::OK, &page, &dashboard.policy)
 }
 
 fn set_up(visitor: &Visitor) -> HttpResponse {
@@ -176,5 +176,5 @@ fn set_up(visitor: &Visitor) -> HttpResponse {
         base_url: &dashboard.settings.base_url,
         allowed: dashboard.cookies.allow(&visitor.request),
     };
-    html(StatusCode::OK, &page, WITH_MODULES)
+    html(StatusCode::OK, &page, &dashboard.policy)
 }

@@ -1,12 +1,13 @@
-//! The two cookies of the hosted pages.
+//! The cookies of the hosted pages.
 
 use actix_web::HttpRequest;
 use actix_web::cookie::Cookie;
+use web_kit::kept::KEPT_SECONDS;
 
 use crate::tokens::refresh::RefreshToken;
 
 /// How they are named and sent, which goes by the service's public address.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Cookies(web_kit::Cookies);
 
 /// Which cookie.
@@ -16,6 +17,8 @@ pub(super) enum Name {
     SignIn,
     /// What the tokens of forms are bound to.
     Forms,
+    /// A form that waits for its sender to sign in again.
+    KeptForm,
 }
 
 impl Name {
@@ -23,6 +26,7 @@ impl Name {
         match self {
             Self::SignIn => "holdfast_id",
             Self::Forms => "holdfast_forms",
+            Self::KeptForm => "holdfast_kept",
         }
     }
 }
@@ -34,28 +38,38 @@ impl Cookies {
     }
 
     /// Whether a sign-in may be put in a cookie of whoever sends this request.
-    pub(super) fn allow(self, req: &HttpRequest) -> bool {
+    pub(super) fn allow(&self, req: &HttpRequest) -> bool {
         self.0.allow(req)
     }
 
     /// The value that a request carries, if it carries it once.
-    pub(super) fn read(self, req: &HttpRequest, name: Name) -> Option<String> {
+    pub(super) fn read(&self, req: &HttpRequest, name: Name) -> Option<String> {
         self.0.read(req, name.text())
     }
 
     /// Keeps a sign-in for as long as its session lasts.
-    pub(crate) fn sign_in(self, token: &RefreshToken) -> Cookie<'static> {
+    pub(crate) fn sign_in(&self, token: &RefreshToken) -> Cookie<'static> {
         let life = crate::access::COOKIE_LIFE.num_seconds();
         self.0.lasting(Name::SignIn.text(), token.expose(), life)
     }
 
     /// Forgets a sign-in.
-    pub(crate) fn sign_out(self) -> Cookie<'static> {
+    pub(crate) fn sign_out(&self) -> Cookie<'static> {
         self.0.forgotten(Name::SignIn.text())
     }
 
+    /// Keeps a form for a while.
+    pub(super) fn kept_form(&self, value: String) -> Cookie<'static> {
+        self.0.lasting(Name::KeptForm.text(), value, KEPT_SECONDS)
+    }
+
+    /// Forgets a form that was kept.
+    pub(super) fn no_kept_form(&self) -> Cookie<'static> {
+        self.0.forgotten(Name::KeptForm.text())
+    }
+
     /// Until the browser is closed.
-    pub(super) fn forms(self, value: String) -> Cookie<'static> {
+    pub(super) fn forms(&self, value: String) -> Cookie<'static> {
         self.0.until_closed(Name::Forms.text(), value)
     }
 }

@@ -59,10 +59,10 @@ pub(super) async fn answer(
     token: Path<(String,)>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let Member { visitor, user } = Member::new(form.visitor)?;
+    let (Member { visitor, user }, fields) = form.by_member()?;
     let token = token.0.0;
     let reference = Reference::parse(token.clone());
-    let done = match form.fields.answer {
+    let done = match fields.answer {
         Answer::Accept => answers::accept(&visitor.app, &user, reference, &origin)
             .await
             .map(|joined| format!("/teams/{}", joined.team.slug)),

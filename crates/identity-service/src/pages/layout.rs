@@ -86,5 +86,5 @@ fn is_for_browsers(path: &str) -> bool {
 
 /// Whether who is not signed in is to be sent to the sign-in page: all but those that ask for JSON alone.
 pub(crate) fn wants_page(request: &HttpRequest) -> bool {
-    html::accepts_html(request) || !html::names(request, "application/json")
+    !html::prefers_json(request)
 }

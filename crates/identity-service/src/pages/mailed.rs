@@ -64,7 +64,7 @@ pub(super) async fn forgot(
     form: Form<ForgotForm>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { visitor, fields } = form;
+    let (visitor, fields) = form.by_anybody();
     let who = fields.who.trim();
     if who.is_empty() {
         let problem = Some("Type your username or your e-mail address".to_owned());
@@ -98,7 +98,7 @@ pub(super) async fn reset_password(
     token: Path<(String,)>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { visitor, fields } = form;
+    let (visitor, fields) = form.by_anybody();
     let token = token.0.0;
     let request = ResetRequest {
         token: token.clone(),
@@ -148,7 +148,7 @@ pub(super) async fn verify_email(
     token: Path<(String,)>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let visitor = form.visitor;
+    let (visitor, _) = form.by_anybody();
     let request = VerifyEmailRequest { token: token.0.0 };
     match email::verify(&visitor.app, request, &origin).await {
         Ok(()) => Ok(visitor.see_other("/done/email-confirmed")),

@@ -36,6 +36,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
                 .post(sign_in::sign_in_with_code),
         )
         .service(endpoint("/logout").post(sign_in::sign_out))
+        .service(endpoint(form::RESUME).get(form::resume))
         .service(
             endpoint("/register")
                 .get(register::register_page)

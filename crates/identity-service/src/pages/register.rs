@@ -74,7 +74,7 @@ pub(super) async fn register(
     form: Form<RegisterForm>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { visitor, fields } = form;
+    let (visitor, fields) = form.by_anybody();
     check_cookies(&visitor)?;
     visitor.app.limits.check_register(origin.address)?;
     let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);

@@ -11,7 +11,7 @@ use web_kit::cookies::set_cookie;
 
 use super::form::{Empty, Form};
 use super::layout::{Frame, HOME, policy_before};
-use super::visitor::{Member, Visitor, path_with_return, sign_in_path};
+use super::visitor::{Visitor, path_with_return, sign_in_path};
 use crate::access::Grant;
 use crate::error::{Error, sentence};
 use crate::origin::Origin;
@@ -97,9 +97,13 @@ pub(super) async fn sign_in(
     form: Form<SignInForm>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { visitor, fields } = form;
+    let is_nobodys = form.is_nobodys();
+    let (visitor, fields) = form.by_anybody();
     check_cookies(&visitor)?;
     let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
+    if is_nobodys && is_signed_in_as(&visitor, &fields.username) {
+        return Ok(visitor.see_other(return_to.as_str()));
+    }
     let (username, password) = (fields.username.as_str(), fields.password.as_str());
     let known = match login::show_password(&visitor.app, username, password, &origin).await {
         Ok(known) => known,
@@ -132,7 +136,8 @@ pub(super) async fn sign_in_with_code(
     form: Form<CodeForm>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let Form { visitor, fields } = form;
+    let is_nobodys = form.is_nobodys();
+    let (visitor, fields) = form.by_anybody();
     check_cookies(&visitor)?;
     let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
     let step = second_step::take_up(&visitor.app, &fields.step, visitor.browser(), &origin);
@@ -141,6 +146,10 @@ pub(super) async fn sign_in_with_code(
         let status = StatusCode::UNAUTHORIZED;
         return Ok(show_sign_in(&visitor, status, &return_to, "", problem));
     };
+    let user = visitor.user.as_ref();
+    if is_nobodys && user.is_some_and(|user| user.account.id == known.id) {
+        return Ok(visitor.see_other(return_to.as_str()));
+    }
     match open(&visitor, &known, Some(fields.code), &origin).await {
         Ok(session) => Ok(signed_in(&visitor, &session, &return_to)),
         Err(Error::InvalidCredentials | Error::TotpRequired) => {
@@ -158,13 +167,21 @@ pub(super) async fn sign_in_with_code(
     }
 }
 
-/// Ends the sign-in of this browser.
+/// Ends the sign-in of this browser, whoever the form was shown to.
 pub(super) async fn sign_out(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
-    let member = Member::new(form.visitor)?;
-    ending::logout(&member.visitor.app, &member.user, None, &origin).await?;
-    let mut answer = member.visitor.see_other("/done/signed-out");
-    set_cookie(&mut answer, &member.visitor.app.cookies.sign_out());
+    let (visitor, _) = form.by_anybody();
+    if let Some(user) = &visitor.user {
+        ending::logout(&visitor.app, user, None, &origin).await?;
+    }
+    let mut answer = visitor.see_other("/done/signed-out");
+    set_cookie(&mut answer, &visitor.app.cookies.sign_out());
     Ok(answer)
+}
+
+/// Whether the account that a form names has signed in since, in another tab.
+fn is_signed_in_as(visitor: &Visitor, username: &str) -> bool {
+    let user = visitor.user.as_ref();
+    user.is_some_and(|user| user.account.username.eq_ignore_ascii_case(username.trim()))
 }
 
 /// Refuses to sign anybody in where the cookie could be read on its way.

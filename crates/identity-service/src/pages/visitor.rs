@@ -10,16 +10,16 @@ use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use askama::Template;
 use auth_types::AccountRole;
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use secrecy::ExposeSecret as _;
-use service_kit::crypto::{hmac_sha256, random_token};
+use service_kit::Problem;
+use service_kit::crypto::random_token;
 use web_kit::assets::STYLESHEET;
 use web_kit::cookies::set_cookie;
+use web_kit::form::FormToken;
 use web_kit::html::{WITHOUT_SCRIPTS, html};
 
 use super::cookies::Name;
-use super::layout::{Frame, HOME};
+use super::layout::Frame;
 use super::text::with_query;
 use crate::app::App;
 use crate::auth::{CurrentUser, Extraction, SECOND_FACTOR_MISSING, SuperAdmin};
@@ -40,6 +40,8 @@ pub(crate) struct Visitor {
     /// Whether a sign-in may be put in a cookie where this browser came to.
     pub(super) may_sign_in: bool,
     path: String,
+    /// The page that the browser shows, to which it can be sent.
+    pub(super) page: String,
 }
 
 /// Somebody who has signed in with this browser; others are sent to the sign-in page.
@@ -74,28 +76,30 @@ impl Visitor {
         };
         let known = app.cookies.read(req, Name::Forms);
         let known = known.filter(|value| value.len() == 43);
+        let path = req.uri().path_and_query();
         Ok(Self {
+            page: req.path().to_owned(),
             is_new: known.is_none(),
             may_sign_in: app.cookies.allow(req),
             forms: known.unwrap_or_else(|| random_token().expose_secret().to_owned()),
-            path: req
-                .uri()
-                .path_and_query()
-                .map_or_else(String::new, ToString::to_string),
+            path: path.map_or_else(String::new, ToString::to_string),
             app,
             user,
         })
     }
 
-    /// The token that every form of this browser's pages carries. It is bound to the browser and to the
-    /// sign-in, so that neither a page of another site nor somebody else's form can stand for it.
-    pub(crate) fn form_token(&self) -> String {
-        let session = self
-            .user
-            .as_ref()
-            .map_or("-", |user| &user.token.session_id);
-        let bound = format!("{}|{session}", self.forms);
-        URL_SAFE_NO_PAD.encode(hmac_sha256(&self.app.form_key, bound.as_bytes()))
+    /// What the token of a form says whom it was shown to.
+    pub(super) fn account(&self) -> String {
+        let user = self.user.as_ref();
+        user.map_or_else(String::new, |user| user.account.id.to_string())
+    }
+
+    /// Reads the token of a form that this browser sent.
+    ///
+    /// # Errors
+    /// 403 for a form that was not shown in this browser.
+    pub(super) fn open_token(&self, given: Option<&str>) -> Result<FormToken, Problem> {
+        FormToken::open(&self.app.own, &self.forms, given)
     }
 
     /// What tells this browser from all others, signed in or not.
@@ -108,7 +112,7 @@ impl Visitor {
         let user = self.user.as_ref();
         Frame {
             title: title.to_owned(),
-            csrf: self.form_token(),
+            csrf: FormToken::new(self.account(), &*self.page).seal(&self.app.own, &self.forms),
             username: user.map(|user| user.account.username.clone()),
             is_superadmin: user
                 .is_some_and(|user| matches!(user.account.role(), Ok(AccountRole::Superadmin))),
@@ -171,14 +175,7 @@ impl FromRequest for Member {
 
     fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
         let req = req.clone();
-        Box::pin(async move {
-            let mut visitor = Visitor::of(&req).await?;
-            if req.method() != actix_web::http::Method::GET {
-                // A form cannot be sent again by a link.
-                visitor.path = HOME.to_owned();
-            }
-            Self::new(visitor)
-        })
+        Box::pin(async move { Self::new(Visitor::of(&req).await?) })
     }
 }
 

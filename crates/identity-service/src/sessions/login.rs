@@ -39,7 +39,7 @@ pub(crate) async fn open(
 
 /// Somebody who has shown the password of an account, which may be enough to sign in.
 pub(crate) struct Known {
-    pub(super) id: UserId,
+    pub(crate) id: UserId,
     /// In the form that names are compared in.
     pub(super) username: String,
     stored: String,

@@ -87,6 +87,16 @@ impl Parameters {
             .finish()
     }
 
+    /// The same request of a client that wants the user to be asked.
+    pub(super) fn asking(mut self) -> Self {
+        match self.0.iter_mut().find(|(name, _)| name == "prompt") {
+            Some((_, words)) if words.split(' ').any(|word| word == "consent") => {}
+            Some((_, words)) => *words = format!("{words} consent").trim_start().to_owned(),
+            None => self.0.push(("prompt".to_owned(), "consent".to_owned())),
+        }
+        self
+    }
+
     /// The same request for who comes back from the sign-in page, where he was sent at `now` if he had to
     /// sign in anew.
     pub(super) fn after_sign_in(&self, anew: bool, now: DateTime<Utc>) -> Self {

@@ -86,9 +86,15 @@ pub(super) struct ConsentForm {
 }
 
 async fn answer(form: Form<ConsentForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
-    let Form { visitor, fields } = form;
+    let is_own = form.is_own();
+    let (visitor, fields) = form.by_anybody();
     let parameters = Parameters::parse(&fields.request);
-    let (user, way) = (visitor.user.as_ref(), Way::Answered(fields.decision));
+    let (parameters, way) = match is_own {
+        true => (parameters, Way::Answered(fields.decision)),
+        // Who has signed in since is asked: the answer was another account's.
+        false => (parameters.asking(), Way::Browser),
+    };
+    let user = visitor.user.as_ref();
     match service::authorize(&visitor.app, parameters, user, way, &origin).await? {
         Outcome::Reply(url) => Ok(sent(StatusCode::SEE_OTHER, url.as_str())),
         Outcome::Ask(question) => Ok(ask(&visitor, &question)),

@@ -66,8 +66,7 @@ async fn device_page(member: Member, query: Query<DeviceQuery>) -> HttpResponse 
 }
 
 async fn enter(form: Form<DeviceForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
-    let Form { visitor, fields } = form;
-    let member = Member::new(visitor)?;
+    let (member, fields) = form.by_member()?;
     let (visitor, user) = (&member.visitor, &member.user);
     let Some(code) = UserCode::parse(&fields.user_code) else {
         return Ok(show_entry(visitor, &fields.user_code, Some(NO_CODE)));

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use service_kit::http::{Query, Unread};
-use web_kit::form::{check_site, check_token};
+use web_kit::form::check_site;
 
 use super::DoneQuery;
 use crate::accounts::model::AccountRow;
@@ -62,7 +62,8 @@ pub(super) async fn upload(
         }
         Err(problem) => return Err(problem.into()),
     };
-    check_token(&member.visitor.form_token(), sent.csrf.as_deref())?;
+    let token = member.visitor.open_token(sent.csrf.as_deref())?;
+    token.check_account(&member.visitor.account())?;
     let stored = match sent.photo {
         Some(file) if !file.is_empty() => {
             service::put(app, user.account.id, file, &origin.of(user)).await

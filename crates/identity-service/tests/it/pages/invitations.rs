@@ -102,7 +102,11 @@ async fn an_answer_takes_a_form_of_the_browser_that_is_signed_in() {
     // The same form after he has signed out and somebody else has signed in.
     let page = sam.get(&path).await;
     sam.submit(page.form("/logout")).await.expect(200);
-    sam.post(form.clone()).await.expect(403);
+    let page = sam.post(form.clone()).await.expect(303);
+    assert_eq!(
+        page.leads_to,
+        Some(format!("/login?return_to=%2Finvitations%2F{token}"))
+    );
     sam.sign_in("newer", PASSWORD).await.expect(401);
     cast.identity.register("newer").await;
     sam.sign_in("newer", PASSWORD).await;

@@ -6,3 +6,4 @@ mod mailed;
 mod register;
 mod second_step;
 mod sign_in;
+mod tabs;

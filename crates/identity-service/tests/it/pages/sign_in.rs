@@ -101,7 +101,7 @@ async fn a_form_is_good_on_the_page_and_in_the_browser_that_it_was_made_for() {
         ("same-site", own.clone()),
     ] {
         let page = browser.post_from(site, form).await.expect(403);
-        let page = page.says("This form was opened before you signed in");
+        let page = page.says("This form was opened by another account");
         assert!(page.set_cookies().is_empty());
     }
     assert_eq!(identity.count("SELECT count(*) AS n FROM sessions"), 1);

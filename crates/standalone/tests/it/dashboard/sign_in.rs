@@ -206,34 +206,97 @@ async fn the_interface_takes_no_cookie_and_pages_take_no_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_was_typed_by_somebody_signed_out_meanwhile_is_given_back() {
+async fn what_was_written_by_somebody_signed_out_meanwhile_comes_back_after_the_sign_in() {
+    let system = with(json!({"tokens": {"access_ttl_seconds": 60}})).await;
+    for (name, ended) in [("ada", "here"), ("bob", "elsewhere"), ("eve", "by time")] {
+        system.register_user(name).await;
+        let mut browser = Browser::of(&system, name).await;
+        let page = browser.get("/").await;
+        let form = page.form("/start").set("note", "Describe the <lamp> room");
+        let form = form.set("category", "coding");
+        system.clock.advance(TimeDelta::minutes(1));
+        match ended {
+            "here" => drop(browser.submit(&page, page.form("/sign-out")).await),
+            "elsewhere" => {
+                let others = system.identity.post("/api/auth/login");
+                let body = json!({"username": name, "password": crate::harness::PASSWORD});
+                let pair = others.json(body).send().await.expect(200).json();
+                let others = system.identity.delete("/api/auth/sessions");
+                let others = others.bearer(pair["access_token"].as_str().unwrap());
+                others.send().await.expect(204);
+            }
+            _ => system.clock.advance(TimeDelta::days(400)),
+        }
+        let reply = browser.post(&page, &form).await.expect(303);
+        assert_eq!(
+            reply.header("location"),
+            "/sign-in?return_to=%2Fresume",
+            "{ended}"
+        );
+        let mut page = browser.get("/sign-in?return_to=/resume").await.expect(200);
+        if page.address.path() == "/login" {
+            let form = page.form("/login").set("username", name);
+            let form = form.set("password", crate::harness::PASSWORD);
+            page = browser.submit(&page, form).await;
+        }
+        let page = page.expect(200).says("Describe the <lamp> room");
+        assert_eq!(page.address.path(), "/resume", "{ended}");
+        let kept = page.form("/start");
+        assert_eq!(kept.value("category"), "coding");
+        assert_eq!(kept.value("once"), form.value("once"));
+        browser.submit(&page, kept).await.expect(200).says("coding");
+        assert_eq!(browser.get("/resume").await.address.path(), "/");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_written_is_shown_to_nobody_else_and_no_other_site_makes_us_keep_anything() {
+    let system = system().await;
+    for name in ["ada", "eve"] {
+        system.register_user(name).await;
+    }
+    let mut browser = Browser::of(&system, "ada").await;
+    let page = browser.get("/").await;
+    let form = page.form("/start").set("note", "Describe the lamp room");
+    browser.submit(&page, page.form("/sign-out")).await;
+    browser.post(&page, &form).await.expect(303);
+    let kept = browser.cookies["holdfast_ws_kept"].clone();
+    let mut eve = Browser::of(&system, "eve").await;
+    eve.cookies
+        .insert("holdfast_ws_kept".to_owned(), kept.clone());
+    let shown = eve.get("/resume").await.expect(200);
+    assert!(!shown.html.contains("lamp room"));
+    // In the browser itself, too, when somebody else signs in.
+    let eves = eve
+        .cookies
+        .iter()
+        .filter(|(name, _)| *name != "holdfast_ws_browser");
+    browser
+        .cookies
+        .extend(eves.map(|(k, v)| (k.clone(), v.clone())));
+    browser.cookies.insert("holdfast_ws_kept".to_owned(), kept);
+    let shown = browser.get("/resume").await.expect(200);
+    assert!(!shown.html.contains("lamp room"));
+    browser.post(&page, &form).await.expect(403);
+
+    let mut nobody = Browser::new(&system);
+    for bad in [form.clone(), form.clone().without("csrf")] {
+        nobody.post(&page, &bad).await.expect(403);
+        assert!(!nobody.cookies.contains_key("holdfast_ws_kept"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_cookie_can_hold_is_given_back_to_be_copied() {
     let system = system().await;
     system.register_user("ada").await;
     let mut browser = Browser::of(&system, "ada").await;
     let page = browser.get("/").await;
-    let form = page.form("/start").set("note", "Describe the lamp room");
+    let note = "ü".repeat(2_000);
+    let form = page.form("/start").set("note", &note);
     browser.cookies.remove("holdfast_ws");
-    let page = browser.submit(&page, form.clone()).await.expect(401);
-    let page = page
-        .says("You are signed out")
-        .says("Describe the lamp room");
-    assert!(!page.html.contains(form.value("csrf")));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_was_typed_by_somebody_whose_sign_in_was_ended_elsewhere_is_given_back() {
-    let system = system().await;
-    let ada = system.register_user("ada").await;
-    let mut browser = Browser::of(&system, "ada").await;
-    let page = browser.get("/").await;
-    let form = page.form("/start").set("note", "Describe the lamp room");
-    system.clock.advance(TimeDelta::minutes(1));
-    let sessions = "/api/auth/sessions";
-    let others = system.identity.delete(sessions).bearer(&ada.token);
-    others.send().await.expect(204);
     let page = browser.submit(&page, form).await.expect(401);
-    page.says("You are signed out")
-        .says("Describe the lamp room");
+    page.says("You are signed out").says(&note);
 }
 
 #[tokio::test(flavor = "multi_thread")]

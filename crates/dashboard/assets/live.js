@@ -69,7 +69,7 @@ const seen = () => {
 }
 
 const listen = () => {
-  source = new EventSource(`/live?after=${after}`)
+  source = new EventSource(new URL(`../live?after=${after}`, import.meta.url))
   const on = (kind, listener) =>
     source.addEventListener(kind, (event) => {
       after = Number(event.lastEventId) || after

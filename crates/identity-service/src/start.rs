@@ -186,6 +186,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let options = ServerOptions {
         name: "identity",
         listen,
+        base_url: base_url.clone(),
         workers: config
             .workers
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))

@@ -175,6 +175,7 @@ fn server_options(
     ServerOptions {
         name: NAME,
         listen: config.listen,
+        base_url: String::new(),
         // Probes and metrics only.
         workers: 1,
         limits: Limits::default(),

@@ -64,6 +64,7 @@ fn start_with(ready: ReadyCheck) -> (Running, String) {
     let options = ServerOptions {
         name: "sample",
         listen: ([127, 0, 0, 1], 0).into(),
+        base_url: String::new(),
         workers: 1,
         limits: Limits {
             json_bytes: 1000,

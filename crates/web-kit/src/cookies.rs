@@ -11,10 +11,13 @@ use url::Url;
 
 /// The rules for a service's cookies, which go by its public address. Scripts see none of them, and other
 /// sites' forms and pictures send none of them.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Cookies {
-    /// Over https: the prefix keeps other hosts and plain http from setting ours (RFC 6265bis section 4.1.3.2).
+    /// Over https: a prefix keeps plain http from setting ours, and other hosts where the path is `/`
+    /// (RFC 6265bis section 4.1.3).
     secure: bool,
+    /// The path of the public address: other services of the host get none of ours.
+    path: String,
     /// Where a sign-in may be put in a cookie.
     sign_ins: SignIns,
 }
@@ -40,13 +43,22 @@ impl Cookies {
             (false, true) => SignIns::OnThisMachine,
             (false, false) => SignIns::Nowhere,
         };
-        Self { secure, sign_ins }
+        let path = url.as_ref().map_or("/", Url::path);
+        let path = match path.trim_end_matches('/') {
+            "" => "/".to_owned(),
+            path => path.to_owned(),
+        };
+        Self {
+            secure,
+            path,
+            sign_ins,
+        }
     }
 
     /// Whether a sign-in may be put in a cookie of whoever sends this request. A service that is meant for this machine
     /// may well be reached from others: the host that the browser was told says so.
     #[must_use]
-    pub fn allow(self, req: &HttpRequest) -> bool {
+    pub fn allow(&self, req: &HttpRequest) -> bool {
         match self.sign_ins {
             SignIns::Anywhere => true,
             SignIns::Nowhere => false,
@@ -61,7 +73,7 @@ impl Cookies {
 
     /// The value that a request carries, if it carries it once: two could be read differently elsewhere.
     #[must_use]
-    pub fn read(self, req: &HttpRequest, name: &'static str) -> Option<String> {
+    pub fn read(&self, req: &HttpRequest, name: &'static str) -> Option<String> {
         let cookies = req.cookies().ok()?;
         let name = self.full(name);
         let mut found = cookies.iter().filter(|cookie| cookie.name() == name);
@@ -73,7 +85,7 @@ impl Cookies {
 
     /// A cookie for so many seconds.
     #[must_use]
-    pub fn lasting(self, name: &'static str, value: String, seconds: i64) -> Cookie<'static> {
+    pub fn lasting(&self, name: &'static str, value: String, seconds: i64) -> Cookie<'static> {
         let mut cookie = self.until_closed(name, value);
         cookie.set_max_age(Duration::seconds(seconds));
         cookie
@@ -81,9 +93,9 @@ impl Cookies {
 
     /// A cookie until the browser is closed.
     #[must_use]
-    pub fn until_closed(self, name: &'static str, value: String) -> Cookie<'static> {
+    pub fn until_closed(&self, name: &'static str, value: String) -> Cookie<'static> {
         Cookie::build(self.full(name), value)
-            .path("/")
+            .path(self.path.clone())
             .http_only(true)
             .secure(self.secure)
             .same_site(SameSite::Lax)
@@ -92,14 +104,15 @@ impl Cookies {
 
     /// What makes a browser forget a cookie.
     #[must_use]
-    pub fn forgotten(self, name: &'static str) -> Cookie<'static> {
+    pub fn forgotten(&self, name: &'static str) -> Cookie<'static> {
         self.lasting(name, String::new(), 0)
     }
 
-    fn full(self, name: &'static str) -> Cow<'static, str> {
-        match self.secure {
-            true => format!("__Host-{name}").into(),
-            false => name.into(),
+    fn full(&self, name: &'static str) -> Cow<'static, str> {
+        match (self.secure, self.path.as_str()) {
+            (true, "/") => format!("__Host-{name}").into(),
+            (true, _) => format!("__Secure-{name}").into(),
+            (false, _) => name.into(),
         }
     }
 }
@@ -151,6 +164,12 @@ mod tests {
         assert_eq!(
             https.forgotten("holdfast_id").to_string(),
             "__Host-holdfast_id=; HttpOnly; SameSite=Lax; Secure; Path=/; Max-Age=0"
+        );
+        // That prefix takes the path / (RFC 6265bis section 4.1.3.2).
+        let below = Cookies::new("https://example.com/auth/", false);
+        assert_eq!(
+            below.forgotten("holdfast_id").to_string(),
+            "__Secure-holdfast_id=; HttpOnly; SameSite=Lax; Secure; Path=/auth; Max-Age=0"
         );
         let plain = Cookies::new("http://localhost:8080", false);
         assert_eq!(

@@ -268,6 +268,7 @@ fn server_options(
     ServerOptions {
         name: NAME,
         listen: config.listen,
+        base_url: config.public_url(config.listen),
         workers: config.workers.unwrap_or_else(cores),
         limits: config.limits,
         cors_origins: config.cors.allowed_origins.0.clone(),

@@ -8,7 +8,7 @@ use reqwest::redirect::Policy;
 use reqwest::{ClientBuilder, Method, RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use service_kit::http::{Inside, RequestId};
+use service_kit::http::{Inside, RequestId, below};
 use thiserror::Error;
 use tokio::time::timeout;
 use url::Url;
@@ -65,7 +65,7 @@ impl Http {
 
     /// A call of the identity service that carries no access token.
     pub(crate) fn post_identity(&self, path: &str) -> Result<RequestBuilder, url::ParseError> {
-        let address = self.identity.join(path)?;
+        let address = below(&self.identity, path)?;
         let mut request = self.client.post(address).timeout(PATIENCE);
         if let Some(inside) = &self.inside {
             request = request.header(Inside::HEADER, inside.expose());
@@ -158,7 +158,7 @@ impl Caller<'_> {
     }
 
     fn request(&self, method: Method, base: &Url, path: &str) -> Result<RequestBuilder, ApiError> {
-        let address = base.join(path).map_err(ApiError::unavailable)?;
+        let address = below(base, path).map_err(ApiError::unavailable)?;
         let request = self.http.client.request(method, address);
         let request = request.bearer_auth(self.token);
         Ok(request.header("x-request-id", self.request_id.as_str()))

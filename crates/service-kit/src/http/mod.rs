@@ -1,5 +1,6 @@
 //! Extractors and routes whose refusals are [`Problem`](crate::Problem)s.
 
+mod below;
 mod body;
 mod client_ip;
 mod endpoint;
@@ -9,6 +10,7 @@ mod loopback;
 mod params;
 mod request_id;
 
+pub use below::below;
 pub use body::{Json, Limits, OptionalJson, Unread};
 pub use client_ip::{ClientIp, TrustedProxies};
 pub use endpoint::{Endpoint, endpoint};

@@ -21,7 +21,7 @@ const UNMATCHED: &str = "unmatched";
 
 /// The outermost layer of every request.
 pub(super) async fn outermost<B: MessageBody + 'static>(
-    req: ServiceRequest,
+    mut req: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, actix_web::Error> {
     let started = Instant::now();
@@ -32,6 +32,9 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
             .await
             .map(ServiceResponse::map_into_left_body);
     };
+    if !shared.base_path.is_empty() {
+        shared.base_path.enter(&mut req);
+    }
     let id = RequestId::of(req.headers());
     req.extensions_mut().insert(id.clone());
     let mut response = if header_bytes(req.headers()) > shared.limits.header_bytes {
@@ -62,6 +65,9 @@ pub(super) async fn outermost<B: MessageBody + 'static>(
     };
     if response.request().path().starts_with("/docs") {
         protect_docs(response.headers_mut());
+    }
+    if !shared.base_path.is_empty() {
+        response = shared.base_path.leave(response);
     }
     let is_api = response.request().path().starts_with("/api/");
     set_headers(response.response_mut(), &id, is_api, &shared);

@@ -1,6 +1,7 @@
 //! One HTTP server: request ids, limits, errors in the area's shape, security headers, CORS, probes,
 //! metrics, API description, and a stop that loses no request.
 
+mod base_path;
 mod layer;
 mod probes;
 mod reach;
@@ -26,6 +27,8 @@ use utoipa::openapi::OpenApi;
 pub use probes::{CLIENT_ADDRESS, ReadyCheck, ReadyReport};
 pub use reach::on_this_machine;
 
+use base_path::BasePath;
+
 use crate::cli::print;
 use crate::http::{Inside, Limits, TrustedProxies};
 use crate::metrics::Metrics;
@@ -38,6 +41,8 @@ pub struct ServerOptions {
     pub name: &'static str,
     /// Where to listen; port 0 picks one.
     pub listen: SocketAddr,
+    /// The public address, whose path a proxy may leave in requests; empty where there is none.
+    pub base_url: String,
     /// Threads that answer.
     pub workers: usize,
     /// What is refused for its size.
@@ -77,6 +82,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) hsts: Option<HeaderValue>,
     pub(crate) draining: Arc<AtomicBool>,
+    base_path: BasePath,
 }
 
 /// A server that answers.
@@ -139,6 +145,7 @@ where
         limits: options.limits,
         hsts: hsts(options.hsts_seconds),
         draining: Arc::clone(&draining),
+        base_path: BasePath::of(&options.base_url),
     });
     let limits = Data::new(options.limits);
     let proxies = Data::new(TrustedProxies {
@@ -146,7 +153,10 @@ where
         inside: options.inside,
     });
     let ready = Data::new(options.ready);
-    let description = options.openapi.map(probes::Description::new).map(Data::new);
+    let server = (!shared.base_path.is_empty()).then_some(options.base_url);
+    let description = options
+        .openapi
+        .map(|make| Data::new(probes::Description::new(make, server)));
     let origins = options.cors_origins;
     let server = HttpServer::new(move || {
         let configure = configure.clone();

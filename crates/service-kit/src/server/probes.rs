@@ -7,7 +7,7 @@ use actix_web::http::header;
 use actix_web::web::{self, Bytes, Data, ServiceConfig};
 use futures_util::future::BoxFuture;
 use serde::Serialize;
-use utoipa::openapi::OpenApi;
+use utoipa::openapi::{OpenApi, Server};
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use super::Shared;
@@ -43,7 +43,7 @@ pub(super) fn routes(cfg: &mut ServiceConfig, description: Option<Data<Descripti
         cfg.app_data(description)
             .service(endpoint("/openapi.json").get(describe))
             .service(web::redirect("/docs", "/docs/"))
-            .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("/openapi.json")));
+            .service(SwaggerUi::new("/docs/{_:.*}").config(Config::from("../openapi.json")));
     }
 }
 
@@ -51,18 +51,24 @@ pub(super) fn routes(cfg: &mut ServiceConfig, description: Option<Data<Descripti
 /// that it is made from is the largest thing that a service would hold at its start.
 pub(super) struct Description {
     make: fn() -> OpenApi,
+    /// The public address, where it has a path: the one that the description is read from says nothing of it.
+    server: Option<String>,
     text: OnceLock<Result<Bytes, String>>,
 }
 
 impl Description {
-    pub(super) fn new(make: fn() -> OpenApi) -> Self {
+    pub(super) fn new(make: fn() -> OpenApi, server: Option<String>) -> Self {
         let text = OnceLock::new();
-        Self { make, text }
+        Self { make, server, text }
     }
 
     fn text(&self) -> Result<Bytes, Problem> {
         let make = || {
-            let text = (self.make)().to_json();
+            let mut description = (self.make)();
+            if let Some(server) = &self.server {
+                description.servers = Some(vec![Server::new(server)]);
+            }
+            let text = description.to_json();
             text.map(Bytes::from).map_err(|error| error.to_string())
         };
         self.text

@@ -11,6 +11,7 @@
 mod accounts_life;
 mod admin;
 mod bad_input;
+mod base_path;
 mod dashboard;
 mod harness;
 mod health;

@@ -10,7 +10,7 @@ use reqwest::redirect::Policy;
 use serde::Deserialize;
 use service_kit::Clock;
 use service_kit::crypto::sha256;
-use service_kit::http::{Inside, RequestId};
+use service_kit::http::{Inside, RequestId, below};
 use service_kit::metrics::Metrics;
 use service_kit::server::CLIENT_ADDRESS;
 use tokio::sync::Semaphore;
@@ -96,8 +96,8 @@ impl IdentityClient {
         Ok(Self {
             questions: Arc::new(Questions::new(http.clone(), base)?),
             http,
-            live: base.join("/health/live")?,
-            login: base.join("/api/auth/login")?,
+            live: below(base, "/health/live")?,
+            login: below(base, "/api/auth/login")?,
             turns: Semaphore::new(IN_FLIGHT),
             sign_ins: Semaphore::new(IN_FLIGHT),
             breaker: Breaker::new(metrics)?,

@@ -12,7 +12,7 @@ use reqwest::header::AUTHORIZATION;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use service_kit::http::RequestId;
+use service_kit::http::{RequestId, below};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -89,7 +89,7 @@ impl Questions {
     /// To the identity service at `base`, brought by the runtime in which this is called.
     pub(super) fn new(http: reqwest::Client, base: &Url) -> Result<Self, url::ParseError> {
         let at = |path: &str| -> Result<Url, url::ParseError> {
-            let mut url = base.join(path)?;
+            let mut url = below(base, path)?;
             url.set_query(Some("include=teams"));
             Ok(url)
         };

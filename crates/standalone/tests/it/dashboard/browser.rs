@@ -12,9 +12,20 @@ use crate::html::{all_elements, decode, elements, text_of};
 
 /// Cookies of one browser; a browser goes by host and not by port, so that the two sites' names differ.
 #[derive(Clone)]
-pub struct Browser<'a> {
-    system: &'a System,
+pub struct Browser {
+    /// The dashboard and the identity area.
+    sites: [Site; 2],
     pub cookies: BTreeMap<String, String>,
+}
+
+/// A service, and what is before it.
+#[derive(Clone)]
+struct Site {
+    api: Api,
+    /// The public address, without a slash at its end.
+    public: String,
+    /// Whether a proxy takes away what the public address has of the path.
+    strips: bool,
 }
 
 /// What it shows.
@@ -31,16 +42,28 @@ pub struct Form {
     pub fields: Vec<(String, String)>,
 }
 
-impl<'a> Browser<'a> {
-    pub fn new(system: &'a System) -> Self {
+impl Browser {
+    pub fn new(system: &System) -> Self {
+        let bases = [system.work.base(), system.identity.base()];
+        Self::behind_proxy(system, bases, false)
+    }
+
+    /// One that knows both sites by public addresses.
+    pub fn behind_proxy(system: &System, bases: [&str; 2], strips: bool) -> Self {
+        let site = |api: &Api, public: &str| Site {
+            api: api.clone(),
+            public: public.to_owned(),
+            strips,
+        };
+        let [work, identity] = bases;
         Self {
-            system,
+            sites: [site(&system.work, work), site(&system.identity, identity)],
             cookies: BTreeMap::new(),
         }
     }
 
     /// One in which somebody has signed in at the dashboard.
-    pub async fn of(system: &'a System, username: &str) -> Self {
+    pub async fn of(system: &System, username: &str) -> Self {
         let mut browser = Self::new(system);
         let page = browser.sign_in(username).await;
         assert_eq!(page.address.path(), "/", "{}", page.text());
@@ -50,14 +73,19 @@ impl<'a> Browser<'a> {
     /// Signs in from the dashboard's first page.
     pub async fn sign_in(&mut self, username: &str) -> Page {
         let page = self.get("/sign-in").await;
-        let form = page.form("/login").set("username", username);
+        let path = Url::parse(&self.sites[1].public).unwrap();
+        let action = format!("{}/login", path.path().trim_end_matches('/'));
+        let form = page.form(&action).set("username", username);
         self.submit(&page, form.set("password", PASSWORD)).await
     }
 
     /// Goes to a path of the dashboard or to an address, and on where redirects lead.
     pub async fn get(&mut self, place: &str) -> Page {
-        let address = Url::parse(self.system.work.base()).unwrap();
-        self.go(address.join(place).unwrap()).await
+        let address = match place.starts_with('/') {
+            true => format!("{}{place}", self.sites[0].public),
+            false => place.to_owned(),
+        };
+        self.go(address.parse().unwrap()).await
     }
 
     /// Sends a form of a page, and goes on where redirects lead.
@@ -84,7 +112,7 @@ impl<'a> Browser<'a> {
 
     /// Fetches one address of the dashboard, and goes no further.
     pub async fn fetch(&mut self, path: &str) -> Reply {
-        let call = self.system.work.get(path);
+        let call = self.sites[0].api.get(path);
         self.send(call.header("sec-fetch-site", "none")).await
     }
 
@@ -102,12 +130,20 @@ impl<'a> Browser<'a> {
 
     /// The site of an address, and its path there.
     fn site(&self, address: &Url) -> (Api, String) {
-        let sites = [&self.system.work, &self.system.identity];
-        let is_its = |api: &&&Api| Url::parse(api.base()).unwrap().origin() == address.origin();
-        let api = sites.iter().find(is_its);
-        let api = (**api.unwrap_or_else(|| panic!("{address} is nobody's"))).clone();
-        let path = &address[url::Position::BeforePath..url::Position::AfterQuery];
-        (api, path.to_owned())
+        let rest = |site: &Site| {
+            let rest = address.as_str().strip_prefix(&site.public)?;
+            let is_path = rest.is_empty() || rest.starts_with(['/', '?']);
+            is_path.then(|| rest.to_owned())
+        };
+        let mut sites = self.sites.iter();
+        let found = sites.find_map(|site| Some((site, rest(site)?)));
+        let (site, rest) = found.unwrap_or_else(|| panic!("{address} is nobody's"));
+        let path = match site.strips {
+            true if rest.starts_with('/') => rest,
+            true => format!("/{rest}"),
+            false => address[url::Position::BeforePath..url::Position::AfterQuery].to_owned(),
+        };
+        (site.api.clone(), path)
     }
 
     pub async fn send(&mut self, call: Call) -> Reply {

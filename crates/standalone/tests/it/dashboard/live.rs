@@ -25,7 +25,7 @@ async fn until(stream: &mut TcpStream, words: &str) -> String {
 }
 
 /// Listens as a page of ours does.
-async fn listen(system: &System, browser: &Browser<'_>, path: &str) -> TcpStream {
+async fn listen(system: &System, browser: &Browser, path: &str) -> TcpStream {
     let host = system.work.base().strip_prefix("http://").unwrap();
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\nSec-Fetch-Site: same-origin\r\nCookie: holdfast_ws={}\r\n\r\n",

@@ -1,6 +1,6 @@
 //! The dashboard before the real services, in a browser without scripts.
 
-mod browser;
+pub mod browser;
 mod live;
 mod look_back;
 mod settings;

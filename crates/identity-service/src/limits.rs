@@ -16,9 +16,6 @@ use crate::tokens::refresh::RefreshToken;
 
 /// Failed sign-ins at an account from an address before waiting begins.
 const FREE_SIGN_INS: u32 = 10;
-/// Wrong codes of an account's second factor, wherever they come from, before waiting begins: an app that
-/// shows wrong ones goes on to, and who guesses has the password.
-const FREE_CODES: u32 = 5;
 
 /// All limits of the identity area; none of them when switched off.
 pub(crate) struct Limits(Option<Limiters>);
@@ -34,12 +31,13 @@ struct Limiters {
     links: KeyedLimiter<IpAddr>,
     reset_mails: KeyedLimiter<UserId>,
     new_addresses: KeyedLimiter<UserId>,
-    codes: KeyedLimiter<UserId>,
+    /// Sessions that are opened without a password, and codes for which nobody was asked.
+    derived: KeyedLimiter<UserId>,
+    silent_codes: KeyedLimiter<UserId>,
     /// Failures of OAuth clients, whichever they claim to be.
     clients: KeyedLimiter<IpAddr>,
     refused_refreshes: KeyedLimiter<IpAddr>,
     sign_ins: Waits<(String, IpAddr)>,
-    wrong_codes: Waits<UserId>,
     /// Devices that begin.
     devices: KeyedLimiter<IpAddr>,
     /// Codes of devices that somebody enters.
@@ -60,11 +58,11 @@ impl Limits {
             links: KeyedLimiter::new(60, minute, 30),
             reset_mails: KeyedLimiter::new(5, 60 * minute, 5),
             new_addresses: KeyedLimiter::new(5, 60 * minute, 5),
-            codes: KeyedLimiter::new(30, 60 * minute, 120),
+            derived: KeyedLimiter::new(60, minute, 30),
+            silent_codes: KeyedLimiter::new(60, minute, 30),
             clients: KeyedLimiter::new(60, minute, 30),
             refused_refreshes: KeyedLimiter::new(60, minute, 30),
             sign_ins: Waits::after(FREE_SIGN_INS),
-            wrong_codes: Waits::after(FREE_CODES),
             devices: KeyedLimiter::new(60, minute, 30),
             user_codes: KeyedLimiter::new(20, 60 * minute, 60),
             user_codes_here: KeyedLimiter::new(60, 60 * minute, 240),
@@ -105,24 +103,23 @@ impl Limits {
         })
     }
 
-    /// For codes of the second factor, wherever they come from: they are short, and who guesses them has
-    /// the password. An authenticator app alone cannot reach this limit.
-    pub(crate) fn check_code(&self, user_id: UserId, now: DateTime<Utc>) -> Result<(), Error> {
-        let Some(limits) = &self.0 else { return Ok(()) };
-        limits.wrong_codes.check(&user_id, now)?;
-        limits.codes.check(&user_id).map_err(refused)
+    /// For a session that another one vouches for: a script must not open them faster than anybody uses them.
+    pub(crate) fn check_derived(&self, user_id: UserId) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            limits.derived.check(&user_id).map_err(refused)
+        })
     }
 
-    /// Counts a wrong code; true when from now on its account has to wait, which its owner should know.
-    pub(crate) fn code_failed(&self, user_id: UserId, now: DateTime<Utc>) -> bool {
-        let limits = self.0.as_ref();
-        limits.is_some_and(|limits| limits.wrong_codes.failed(user_id, now))
+    /// For an authorization code for which nobody was asked.
+    pub(crate) fn check_silent_code(&self, user_id: UserId) -> Result<(), Error> {
+        self.0.as_ref().map_or(Ok(()), |limits| {
+            limits.silent_codes.check(&user_id).map_err(refused)
+        })
     }
 
-    pub(crate) fn code_succeeded(&self, user_id: UserId) {
-        if let Some(limits) = &self.0 {
-            limits.wrong_codes.succeeded(&user_id);
-        }
+    /// Whether there are limits at all. The waits after wrong codes of the second factor are kept in the database.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.0.is_some()
     }
 
     /// For devices that begin: each takes one of the codes that people can type.
@@ -289,23 +286,6 @@ mod tests {
         );
         limits.login_succeeded(here, "ada");
         assert!(limits.check_login(here, "ada", now).is_ok());
-    }
-
-    #[test]
-    fn the_fifth_wrong_code_begins_a_wait_wherever_they_came_from_and_says_so_once() {
-        let limits = Limits::new(true);
-        let (ada, bob) = ("1".parse().unwrap(), "2".parse().unwrap());
-        let now = DateTime::from_timestamp(1_800_000_000, 0).unwrap();
-        let begun: Vec<bool> = (0..7).map(|_| limits.code_failed(ada, now)).collect();
-        assert_eq!(begun, [false, false, false, false, true, false, false]);
-        assert!(matches!(
-            limits.check_code(ada, now),
-            Err(Error::RateLimited(4))
-        ));
-        assert!(limits.check_code(bob, now).is_ok());
-        assert!(limits.check_code(ada, now + Duration::seconds(4)).is_ok());
-        limits.code_succeeded(ada);
-        assert!(limits.check_code(ada, now).is_ok());
     }
 
     #[test]

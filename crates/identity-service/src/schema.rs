@@ -48,6 +48,7 @@ diesel::table! {
         client_id -> Nullable<Text>,
         scope -> Nullable<Text>,
         authenticated_at -> Timestamp,
+        is_derived -> Bool,
     }
 }
 
@@ -201,6 +202,8 @@ diesel::table! {
         created_at -> Timestamp,
         confirmed_at -> Nullable<Timestamp>,
         last_step -> BigInt,
+        failed_codes -> BigInt,
+        next_code_at_ms -> BigInt,
     }
 }
 

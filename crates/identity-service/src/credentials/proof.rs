@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use auth_types::UserId;
 use serde_json::json;
 use service_kit::seal::Sealer;
@@ -14,7 +17,7 @@ use crate::error::Error;
 use crate::origin::Origin;
 use crate::passwords::Verdict;
 use crate::sessions;
-use crate::totp::{self, CodeCheck};
+use crate::totp::{self, Attempt, CodeCheck};
 
 /// Somebody who is signed in and has just shown the password again, for what a stolen access token
 /// alone must not do.
@@ -26,6 +29,9 @@ pub(crate) struct Proof {
     stored: String,
     better: String,
     totp_code: Option<String>,
+    attempt: Option<Attempt>,
+    /// Whether the code was right, though the transaction may have been given up afterwards.
+    is_code_right: Arc<AtomicBool>,
     own: Sealer,
     origin: Origin,
     what: &'static str,
@@ -59,6 +65,8 @@ impl Proof {
             better: stored.clone(),
             stored,
             totp_code,
+            attempt: None,
+            is_code_right: Arc::default(),
             own: app.own.clone(),
             origin: origin.clone().by(user_id),
             what,
@@ -73,10 +81,16 @@ impl Proof {
             Verdict::RightButWeak(better) => proof.better = better,
             Verdict::Wrong => return Err(proof.refuse(app, "password").await),
         }
-        if proof.totp_code.is_some() {
-            app.limits.check_code(user_id, app.clock.now())?;
-        }
         Ok(proof)
+    }
+
+    /// Counts the code, if one was given, before it is looked at: to be called before the first transaction.
+    ///
+    /// # Errors
+    /// [`Error::RateLimited`] while the account has to wait for its next code.
+    pub(crate) async fn with_attempt(mut self, app: &App) -> Result<Self, Error> {
+        self.attempt = totp::begin(app, self.user_id, self.totp_code.as_deref()).await?;
+        Ok(self)
     }
 
     /// Runs the transaction of what the password was asked for, with the account as it is in it.
@@ -88,13 +102,14 @@ impl Proof {
         F: FnOnce(&mut Change<'_>, &AccountRow) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
-        let held = self.clone();
-        let done = app.change(&self.origin, move |change| {
+        let proof = self.with_attempt(app).await?;
+        let held = proof.clone();
+        let done = app.change(&proof.origin, move |change| {
             let account = held.hold(change)?;
             work(change, &account)
         });
         let done = done.await;
-        self.settle(app, done).await
+        proof.settle(app, done).await
     }
 
     /// In a transaction: makes sure that everything shown is still good, and uses the code up. Nobody else
@@ -113,7 +128,8 @@ impl Proof {
             return Err(Error::TokenRevoked);
         }
         match totp::check(change, &self.own, id, self.totp_code.as_deref())? {
-            CodeCheck::NotNeeded | CodeCheck::Right => {}
+            CodeCheck::NotNeeded => {}
+            CodeCheck::Right => self.is_code_right.store(true, Ordering::Relaxed),
             CodeCheck::Missing => return Err(Error::TotpRequired),
             CodeCheck::Wrong => return Err(Error::InvalidCredentials),
         }
@@ -125,18 +141,20 @@ impl Proof {
         match done {
             Err(Error::InvalidCredentials) => {
                 let refused = self.refuse(app, "code").await;
-                if self.totp_code.is_some() {
-                    totp::code_failed(app, self.user_id, &self.origin).await?;
+                if let Some(attempt) = self.attempt {
+                    attempt.failed(app, self.user_id, &self.origin).await?;
                 }
                 Err(refused)
             }
-            Err(error) => Err(error),
+            Err(error) => {
+                if self.is_code_right.load(Ordering::Relaxed) {
+                    totp::forget_failures(app, self.user_id).await?;
+                }
+                Err(error)
+            }
             Ok(value) => {
                 let address = self.origin.address;
                 app.limits.login_succeeded(address, &self.username);
-                if self.totp_code.is_some() {
-                    totp::code_succeeded(app, self.user_id);
-                }
                 Ok(value)
             }
         }

@@ -42,6 +42,7 @@ pub(crate) async fn delete_account(
     let user_id = caller.account.id;
     let shown = (request.password.as_str(), request.totp_code);
     let proof = Proof::of(app, caller, shown, origin, "deletion").await?;
+    let proof = proof.with_attempt(app).await?;
     let origin = origin.clone().by(user_id);
     for _ in 0..ATTEMPTS {
         let held = proof.clone();

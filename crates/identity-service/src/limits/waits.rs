@@ -38,9 +38,9 @@ impl<K: Hash + Eq + Send + Sync + 'static> Waits<K> {
         }
     }
 
-    /// Counts a failure; true for the one that waiting begins with.
-    pub(super) fn failed(&self, key: K, now: DateTime<Utc>) -> bool {
-        let counted = self.failures.entry(key).and_upsert_with(|entry| {
+    /// Counts a failure.
+    pub(super) fn failed(&self, key: K, now: DateTime<Utc>) {
+        self.failures.entry(key).and_upsert_with(|entry| {
             let before = entry
                 .map(moka::Entry::into_value)
                 .filter(|failures| now - failures.last < WINDOW);
@@ -50,7 +50,6 @@ impl<K: Hash + Eq + Send + Sync + 'static> Waits<K> {
                 last: now,
             }
         });
-        counted.into_value().count == self.free
     }
 
     pub(super) fn succeeded(&self, key: &K) {

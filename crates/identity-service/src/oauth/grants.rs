@@ -48,6 +48,7 @@ pub(crate) async fn open(
     origin: &Origin,
     use_up: impl FnOnce(&mut Change<'_>, &str) -> Result<bool, Error> + Send + 'static,
 ) -> Result<Option<Granted>, OAuthError> {
+    app.limits.check_derived(grant.user_id)?;
     // What the client may ask for can have become less since it was asked for.
     let scope = grant.scope.intersection(grant.client.scope);
     let opened = Grant::Client {
@@ -74,7 +75,7 @@ pub(crate) async fn open(
             if !use_up(change, &session.id)? {
                 return Ok(Opened::UsedBefore);
             }
-            sessions::make_room(change, user_id)?;
+            sessions::make_room(change, user_id, &session)?;
             sessions::queries::insert_session(change.db, &session.row(user_id))?;
             let entry = Entry::on(Action::AccessGranted, user_id).session(&session.id);
             change.audit(&entry.details(json!({

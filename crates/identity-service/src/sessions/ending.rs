@@ -3,6 +3,7 @@
 use auth_types::UserId;
 use serde_json::json;
 
+use super::model::NewSession;
 use super::queries;
 use crate::accounts;
 use crate::app::App;
@@ -13,8 +14,8 @@ use crate::error::Error;
 use crate::origin::Origin;
 use crate::tokens::refresh::RefreshToken;
 
-/// Live sessions of one account. No person has so many, and a script that signs in for each call keeps the
-/// answers about them small.
+/// Live sessions of one account and kind, and of one account and OAuth client. No person has so many, and a
+/// script that signs in for each call keeps the answers about them small.
 const MAX_LIVE: i64 = 200;
 
 /// Ends the caller's session, and that of another refresh token of his if he names one.
@@ -108,11 +109,16 @@ pub(crate) fn end_all_for(
     Ok(ended.len())
 }
 
-/// Ends the oldest sessions of an account that is about to get another one, so that it has no more than
-/// [`MAX_LIVE`]. To be called after something has locked the account's row.
-pub(crate) fn make_room(change: &mut Change<'_>, user_id: UserId) -> Result<(), Error> {
+/// Ends the oldest sessions like the one that an account is about to get, so that it has no more than [`MAX_LIVE`]
+/// of them. Only those of the same kind and client: who opens many without a password ends nobody's own sign-in.
+/// To be called after something has locked the account's row.
+pub(crate) fn make_room(
+    change: &mut Change<'_>,
+    user_id: UserId,
+    new: &NewSession,
+) -> Result<(), Error> {
     let now = change.now.naive_utc();
-    let mut oldest = queries::list_beyond(change.db, user_id, MAX_LIVE - 1, now)?;
+    let mut oldest = queries::list_beyond(change.db, user_id, new, MAX_LIVE - 1, now)?;
     // In the order of everybody who ends several.
     oldest.sort();
     let mut ended = Vec::new();

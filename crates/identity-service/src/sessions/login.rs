@@ -112,25 +112,19 @@ impl Known {
         grant: Grant,
         origin: &Origin,
     ) -> Result<(AccountRow, NewSession), Error> {
-        let with_code = totp_code.is_some();
-        if with_code {
-            app.limits.check_code(self.id, app.clock.now())?;
-        }
+        let attempt = totp::begin(app, self.id, totp_code.as_deref()).await?;
         let session = NewSession::open(grant, app.clock.now_naive(), origin);
         match self.open_session(app, totp_code, session, origin).await? {
             SignIn::Opened(account, session) => {
                 app.limits.login_succeeded(origin.address, &self.username);
-                if with_code {
-                    totp::code_succeeded(app, self.id);
-                }
                 Ok((*account, session))
             }
             SignIn::CodeMissing => Err(Error::TotpRequired),
             refused => {
                 let now = app.clock.now();
                 app.limits.login_failed(origin.address, &self.username, now);
-                if matches!(refused, SignIn::CodeWrong) {
-                    totp::code_failed(app, self.id, origin).await?;
+                if let (SignIn::CodeWrong, Some(attempt)) = (refused, attempt) {
+                    attempt.failed(app, self.id, origin).await?;
                 }
                 Err(Error::InvalidCredentials)
             }
@@ -197,7 +191,7 @@ impl Known {
             let account =
                 accounts::queries::find_account(change.db, id)?.ok_or(Error::InvalidCredentials)?;
             notice::tell_if_new(change, &account)?;
-            make_room(change, id)?;
+            make_room(change, id, &session)?;
             queries::insert_session(change.db, &session.row(id))?;
             change.audit(&Entry::on(Action::SignedIn, id).session(&session.id))?;
             Ok(SignIn::Opened(Box::new(account), session))

@@ -19,6 +19,7 @@ pub(crate) struct NewSession {
     opened_at: NaiveDateTime,
     authenticated_at: NaiveDateTime,
     expires_at: NaiveDateTime,
+    is_derived: bool,
     client: Client,
 }
 
@@ -50,13 +51,20 @@ impl NewSession {
             opened_at: now,
             authenticated_at: now,
             expires_at,
+            is_derived: false,
         }
     }
 
-    /// The same, of somebody who showed at `at` who he is, and not just now.
+    /// The same, derived from a session whose owner showed at `at` who they are.
     pub(crate) fn authenticated(mut self, at: NaiveDateTime) -> Self {
         self.authenticated_at = at;
+        self.is_derived = true;
         self
+    }
+
+    /// Whether another session vouches for it, and no password was shown.
+    pub(super) fn is_derived(&self) -> bool {
+        self.is_derived
     }
 
     /// The same, over no later than `end`.
@@ -79,6 +87,7 @@ impl NewSession {
             address: self.client.address.as_deref(),
             user_agent: self.client.user_agent.as_deref(),
             authenticated_at: self.authenticated_at,
+            is_derived: self.is_derived,
             kind: self.grant.kind(),
             service: self.grant.service(),
             client_id: self.grant.client_id(),
@@ -102,6 +111,7 @@ pub(crate) struct NewSessionRow<'a> {
     address: Option<&'a str>,
     user_agent: Option<&'a str>,
     authenticated_at: NaiveDateTime,
+    is_derived: bool,
     kind: &'static str,
     service: Option<&'a str>,
     client_id: Option<&'a str>,

@@ -16,13 +16,14 @@ use crate::origin::Origin;
 /// was: nobody becomes more recently known, or stays for longer, by passing a sign-in on.
 ///
 /// # Errors
-/// [`Error::TokenRevoked`] when the caller's session or account ends meanwhile.
+/// [`Error::RateLimited`]; [`Error::TokenRevoked`] when the caller's session or account ends meanwhile.
 pub(crate) async fn open_beside(
     app: &App,
     caller: &CurrentUser,
     grant: Grant,
     origin: &Origin,
 ) -> Result<NewSession, Error> {
+    app.limits.check_derived(caller.account.id)?;
     let session = NewSession::open(grant, app.clock.now_naive(), origin)
         .authenticated(caller.session.authenticated_at)
         .until(caller.session.authenticated_at + ABSOLUTE_LIFE);
@@ -34,7 +35,7 @@ pub(crate) async fn open_beside(
         if !queries::stands(change.db, &own)? {
             return Err(Error::TokenRevoked);
         }
-        make_room(change, id)?;
+        make_room(change, id, &session)?;
         queries::insert_session(change.db, &session.row(id))?;
         let details = json!({ "kind": session.grant.kind(), "service": session.grant.service() });
         let entry = Entry::on(Action::SignedIn, id).session(&session.id);

@@ -31,6 +31,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         (status = 400, description = "`redirect_not_allowed` or `validation_failed`", body = IdentityError),
         (status = 401, description = "`authentication_required`, where Accept names application/json and not text/html, or a bad bearer", body = IdentityError),
         (status = 403, description = "`insufficient_scope`: the bearer token is an OAuth client's, or was handed over itself", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
@@ -80,6 +81,7 @@ async fn caller(req: &HttpRequest) -> Result<Option<CurrentUser>, Error> {
         (status = 200, description = "A new session; one that was handed over stays marked so", body = TokenPair),
         (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`: the token is an OAuth client's", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]

@@ -1,6 +1,7 @@
 use auth_types::UserId;
 use serde_json::json;
 use service_kit::seal::Sealer;
+use unicode_normalization::UnicodeNormalization as _;
 
 use super::factor::Factor;
 use super::queries;
@@ -33,14 +34,14 @@ pub(crate) fn check(
     let Some(sealed) = queries::find_confirmed(change.db, user_id)? else {
         return Ok(CodeCheck::NotNeeded);
     };
-    let Some(code) = code.map(str::trim).filter(|code| !code.is_empty()) else {
+    let Some(code) = code.map(plain).filter(|code| !code.is_empty()) else {
         return Ok(CodeCheck::Missing);
     };
-    let right = match RecoveryCode::parse(code) {
+    let right = match RecoveryCode::parse(&code) {
         Some(code) => take_recovery_code(change, user_id, &code)?,
         None => {
             let factor = Factor::open(own, user_id, &sealed)?;
-            match factor.step_of(&digits(code), change.now) {
+            match factor.step_of(&code, change.now) {
                 Some(step) => queries::take_step(change.db, user_id, step)?,
                 None => false,
             }
@@ -52,9 +53,15 @@ pub(crate) fn check(
     })
 }
 
-/// A code without the space that apps show in its middle.
-pub(super) fn digits(code: &str) -> String {
-    code.chars().filter(|c| *c != ' ').collect()
+/// A code without what apps and people group it by: blanks of every width, hyphens and dashes, and characters that
+/// nobody sees and that come along with a copy. Digits and letters of full width are the usual ones.
+pub(super) fn plain(code: &str) -> String {
+    let separates = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '-' | '\u{ad}' | '\u{2010}'..='\u{2015}' | '\u{2212}')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
+    };
+    code.nfkc().filter(|c| !separates(*c)).collect()
 }
 
 fn take_recovery_code(
@@ -65,9 +72,35 @@ fn take_recovery_code(
     if !queries::take_code(change.db, user_id, &code.hash(user_id))? {
         return Ok(false);
     }
+    queries::forget_failures(change.db, user_id)?;
     let left = queries::count_codes(change.db, user_id)?;
     change.audit(
         &Entry::on(Action::RecoveryCodeUsed, user_id).details(json!({ "codes_left": left })),
     )?;
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn what_groups_a_code_is_no_part_of_it() {
+        for typed in [
+            "123456",
+            " 123 456 ",
+            "123-456",
+            "123\u{a0}456",
+            "123\u{202f}456",
+            "\u{2007}123\u{2011}456\t\n",
+            "12\u{2013}34\u{2212}56",
+            "\u{feff}123\u{200b}456\u{200e}",
+            "１２３\u{3000}４５６",
+        ] {
+            assert_eq!(plain(typed), "123456", "{typed:?}");
+        }
+        assert_eq!(plain("ABCDE\u{2010}fghjk－ｍｎｐｑｒ"), "ABCDEfghjkmnpqr");
+        assert_eq!(plain(" \u{a0}-"), "");
+        assert_eq!(plain("+12345"), "+12345");
+    }
 }

@@ -1,34 +1,109 @@
+//! Guesses at codes. A code is short, so the wait after wrong ones grows up to a day, and only a right code ends
+//! it. It stands in the database: every process and every restart counts on. Only who has shown the password gets
+//! here, so nobody else can make an owner wait.
+
 use auth_types::UserId;
 use event_types::MailText;
 
+use super::check::plain;
+use super::queries;
 use crate::accounts;
 use crate::app::App;
 use crate::error::Error;
 use crate::origin::Origin;
 
-/// Counts a wrong code of who has shown the password. With the one that waiting begins with the account's
-/// owner is told: it may be somebody else who has his password.
-pub(crate) async fn code_failed(app: &App, user_id: UserId, origin: &Origin) -> Result<(), Error> {
-    if !app.limits.code_failed(user_id, app.clock.now()) {
-        return Ok(());
-    }
-    app.change(origin, move |change| {
-        let account = accounts::queries::find_account(change.db, user_id)?;
-        let Some(account) = account.filter(|account| account.email_verified) else {
-            return Ok(());
-        };
-        let text = MailText::CodesRefused {
-            username: account.username,
-            at: change.now,
-            address: change.origin.address.map(|address| address.to_string()),
-            user_agent: change.origin.user_agent.clone(),
-        };
-        change.mail(&account.email, text)
-    })
-    .await
+/// The wrong code in a row that waiting begins with: an app that shows wrong ones goes on to, and who guesses
+/// has the password. The statement that counts has the same number.
+const WAIT_BEGINS: i64 = 5;
+
+/// A code that is about to be looked at. It counts as a wrong one until it proves right, so that any number of
+/// codes at the same time are counted before the first of them is looked at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Attempt {
+    failures: i64,
 }
 
-/// Nobody waits any more who has shown a right one.
-pub(crate) fn code_succeeded(app: &App, user_id: UserId) {
-    app.limits.code_succeeded(user_id);
+/// Takes a turn at an account's second factor; none where no code is given or there is no factor.
+///
+/// # Errors
+/// [`Error::RateLimited`] while the account has to wait.
+pub(crate) async fn begin(
+    app: &App,
+    user_id: UserId,
+    code: Option<&str>,
+) -> Result<Option<Attempt>, Error> {
+    match code.is_some_and(|code| !plain(code).is_empty()) {
+        true => take_turn(app, user_id, true).await,
+        false => Ok(None),
+    }
+}
+
+/// The same at a factor that counts already, or that waits for its first code.
+pub(super) async fn take_turn(
+    app: &App,
+    user_id: UserId,
+    confirmed: bool,
+) -> Result<Option<Attempt>, Error> {
+    if !app.limits.are_kept() {
+        return Ok(None);
+    }
+    let now = app.clock.now().timestamp_millis();
+    let turn = queries::Turn {
+        user_id: user_id.get(),
+        confirmed,
+        now,
+    };
+    let taken = app
+        .pool
+        .write_one(move |db| {
+            Ok::<_, Error>(match queries::take_turn(db, &turn)? {
+                Some(failures) => Ok(Attempt { failures }),
+                None => Err(queries::find_next_turn(db, &turn)?),
+            })
+        })
+        .await?;
+    match taken {
+        Ok(attempt) => Ok(Some(attempt)),
+        Err(None) => Ok(None),
+        Err(Some(next)) => {
+            let left = u64::try_from(next - now).unwrap_or_default();
+            Err(Error::RateLimited(left.div_ceil(1_000).max(1)))
+        }
+    }
+}
+
+impl Attempt {
+    /// The code was wrong. With the one that waiting begins with the account's owner is told: somebody else may
+    /// have the password.
+    pub(crate) async fn failed(
+        self,
+        app: &App,
+        user_id: UserId,
+        origin: &Origin,
+    ) -> Result<(), Error> {
+        if self.failures != WAIT_BEGINS {
+            return Ok(());
+        }
+        app.change(origin, move |change| {
+            let account = accounts::queries::find_account(change.db, user_id)?;
+            let Some(account) = account.filter(|account| account.email_verified) else {
+                return Ok(());
+            };
+            let text = MailText::CodesRefused {
+                username: account.username,
+                at: change.now,
+                address: change.origin.address.map(|address| address.to_string()),
+                user_agent: change.origin.user_agent.clone(),
+            };
+            change.mail(&account.email, text)
+        })
+        .await
+    }
+}
+
+/// The code was right, although what it was shown for did not come about.
+pub(crate) async fn forget_failures(app: &App, user_id: UserId) -> Result<(), Error> {
+    app.pool
+        .write_one(move |db| Ok::<_, Error>(queries::forget_failures(db, user_id)?))
+        .await
 }

@@ -12,6 +12,6 @@ pub(crate) mod service;
 pub(crate) mod wire;
 
 pub(crate) use check::{CodeCheck, check};
-pub(crate) use guessing::{code_failed, code_succeeded};
+pub(crate) use guessing::{Attempt, begin, forget_failures};
 pub(crate) use reseal::{Resealed, reseal};
 pub(crate) use service::{is_on, remove};

@@ -1,10 +1,67 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
+use db_kit::statement::{Statement, arguments};
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Bool};
 use diesel::upsert::excluded;
 
 use crate::schema::{recovery_codes, totp_factors};
+
+arguments! {
+    /// A code that is about to be looked at.
+    #[derive(Debug, Clone, Copy)]
+    pub(super) struct Turn {
+        user_id: i64 as BigInt,
+        /// Whether of a factor that counts, or of one that waits for its first code.
+        confirmed: bool as Bool,
+        /// Milliseconds since the epoch.
+        now: i64 as BigInt,
+    }
+}
+
+/// Counts a code as a wrong one, before it is looked at, and says how many there are in a row with it; none while the
+/// account waits, or has no such factor. The fifth brings a second to wait, each further one twice as much, up to a day.
+/// This one statement decides for every process.
+pub(super) fn take_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
+    const TAKE: &str = "UPDATE totp_factors SET failed_codes = failed_codes + 1, \
+        next_code_at_ms = CASE WHEN failed_codes < 4 THEN 0 WHEN failed_codes < 21 \
+        THEN p_now + 1000 * (1 << CAST(failed_codes - 4 AS INTEGER)) ELSE p_now + 86400000 END \
+        FROM a WHERE user_id = p_user_id AND (confirmed_at IS NOT NULL) = p_confirmed AND next_code_at_ms <= p_now \
+        RETURNING failed_codes";
+    on_backend!(db, conn => Statement::<_, BigInt>::new(|| TAKE, turn).get_result(conn)).optional()
+}
+
+/// When the next code of an account is looked at; none when it has no such factor.
+pub(super) fn find_next_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
+    let factor = totp_factors::table.find(turn.user_id);
+    factor
+        .filter(totp_factors::confirmed_at.is_not_null().eq(turn.confirmed))
+        .select(totp_factors::next_code_at_ms)
+        .first(db)
+        .optional()
+}
+
+type NoFailures = (
+    diesel::dsl::Eq<totp_factors::failed_codes, i64>,
+    diesel::dsl::Eq<totp_factors::next_code_at_ms, i64>,
+);
+
+/// What a right code, or a new secret, begins with.
+fn no_failures() -> NoFailures {
+    (
+        totp_factors::failed_codes.eq(0),
+        totp_factors::next_code_at_ms.eq(0),
+    )
+}
+
+/// Ends the wait of an account: a right code was shown.
+pub(super) fn forget_failures(db: &mut Db, user_id: UserId) -> QueryResult<()> {
+    diesel::update(totp_factors::table.find(user_id.get()))
+        .set(no_failures())
+        .execute(db)
+        .map(drop)
+}
 
 /// The sealed secret of an account's factor, if it counts.
 pub(super) fn find_confirmed(db: &mut Db, user_id: UserId) -> QueryResult<Option<String>> {
@@ -45,6 +102,7 @@ pub(super) fn set_up(
             .set((
                 totp_factors::secret_sealed.eq(excluded(totp_factors::secret_sealed)),
                 totp_factors::created_at.eq(excluded(totp_factors::created_at)),
+                no_failures(),
             ));
         diesel::query_dsl::methods::FilterDsl::filter(insert, totp_factors::confirmed_at.is_null())
             .execute(c)
@@ -68,6 +126,7 @@ pub(super) fn confirm(
         .set((
             totp_factors::confirmed_at.eq(now),
             totp_factors::last_step.eq(step),
+            no_failures(),
         ))
         .execute(db)
         .map(|confirmed| confirmed == 1)
@@ -81,7 +140,7 @@ pub(super) fn take_step(db: &mut Db, user_id: UserId, step: i64) -> QueryResult<
         .filter(totp_factors::confirmed_at.is_not_null())
         .filter(totp_factors::last_step.lt(step));
     diesel::update(unused)
-        .set(totp_factors::last_step.eq(step))
+        .set((totp_factors::last_step.eq(step), no_failures()))
         .execute(db)
         .map(|taken| taken == 1)
 }

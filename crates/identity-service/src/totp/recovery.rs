@@ -3,6 +3,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use service_kit::crypto::{random_bytes, sha256};
 
+use super::check::plain;
+
 /// Crockford's base 32: nothing in it looks like something else in it.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// 75 random bits.
@@ -27,12 +29,12 @@ impl RecoveryCode {
         Self(random_bytes::<LENGTH>().map(|byte| pick(byte).unwrap_or(b'0')))
     }
 
-    /// Reads a code as people type it: in either case, with or without hyphens, with letters for the
+    /// Reads a code as people type it: in either case, with or without what groups it, with letters for the
     /// digits that they resemble.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut code = [0; LENGTH];
         let mut places = code.iter_mut();
-        for typed in text.bytes().filter(|byte| !matches!(byte, b'-' | b' ')) {
+        for typed in plain(text).bytes() {
             let meant = match typed.to_ascii_lowercase() {
                 b'o' => b'0',
                 b'i' | b'l' => b'1',

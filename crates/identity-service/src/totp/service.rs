@@ -2,8 +2,9 @@ use auth_types::UserId;
 use db_kit::Db;
 use secrecy::ExposeSecret as _;
 
-use super::check::digits;
+use super::check::plain;
 use super::factor::Factor;
+use super::guessing;
 use super::queries;
 use super::recovery::RecoveryCode;
 use super::wire::{
@@ -79,16 +80,16 @@ pub(crate) async fn confirm(
     origin: &Origin,
 ) -> Result<RecoveryCodes, Error> {
     let user_id = caller.account.id;
-    app.limits.check_code(user_id, app.clock.now())?;
     let sealed = app
         .pool
         .read(move |db| Ok::<_, Error>(queries::find_unconfirmed(db, user_id)?))
         .await?
         .ok_or_else(nothing_to_confirm)?;
+    guessing::take_turn(app, user_id, false).await?;
     let factor = Factor::open(&app.own, user_id, &sealed)?;
     let origin = origin.clone().of(caller);
     let session_id = caller.token.session_id.clone();
-    let Some(step) = factor.step_of(&digits(request.code.trim()), app.clock.now()) else {
+    let Some(step) = factor.step_of(&plain(&request.code), app.clock.now()) else {
         let entry = Entry::on(Action::TotpRefused, user_id).session(&session_id);
         app.change(&origin, move |change| change.audit(&entry))
             .await?;

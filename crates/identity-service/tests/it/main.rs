@@ -60,6 +60,7 @@ mod revocation;
 mod rotation;
 mod schema;
 mod scopes;
+mod session_caps;
 mod session_list;
 mod sessions;
 mod sign_in_notice;

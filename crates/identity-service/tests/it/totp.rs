@@ -1,6 +1,9 @@
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use chrono::Duration;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::{Api, Reply};
 use totp_rs::{Builder, Secret};
 
 use crate::admin_api::superadmin;
@@ -472,36 +475,210 @@ async fn wrong_codes_count_like_wrong_passwords_and_a_missing_one_does_not() {
     refused(login(&identity, None).await, 429, "rate_limited");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn codes_of_one_account_are_limited_wherever_they_come_from() {
-    let identity = Identity::start_with(|config| {
+/// With limits, and behind a proxy, so that each guess comes from an address of its own.
+async fn limited() -> Identity {
+    Identity::start_with(|config| {
         config.rate_limits.enabled = Some(true);
         config.trusted_proxies.0 = vec!["127.0.0.0/8".parse().unwrap()];
     })
-    .await;
-    let (_, app, _) = enabled(&identity).await;
-    let from = async |address: String, code: &str| {
-        let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": code });
-        let call = identity.api.post("/api/auth/login").json(body);
-        call.header("x-forwarded-for", address).send().await
-    };
-    for n in 1.. {
-        // So late that no code counts together with the one before.
-        identity.hand.advance(Duration::minutes(16));
-        let reply = from(format!("203.0.113.{n}"), "000000").await;
-        if reply.status == 429 {
-            refused(reply, 429, "rate_limited");
-            break;
+    .await
+}
+
+/// Shows the password and a code, each time from another address.
+async fn login_from_elsewhere(api: &Api, code: &str) -> Reply {
+    static COME: AtomicU32 = AtomicU32::new(0);
+    let address = Ipv4Addr::from_bits(0xc633_6400 + COME.fetch_add(1, Ordering::Relaxed));
+    let body = json!({ "username": "ada", "password": PASSWORD, "totp_code": code });
+    let call = api.post("/api/auth/login").json(body);
+    call.header("x-forwarded-for", address.to_string())
+        .send()
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_wait_after_wrong_codes_grows_up_to_a_day_and_no_time_makes_it_begin_anew() {
+    let identity = limited().await;
+    let (_, app, recovery) = enabled(&identity).await;
+    let mut waits = Vec::new();
+    let began = identity.clock.now();
+    let mut guesses_of_days = [0; 4];
+    for n in 0..24 {
+        let guess = ["000000", "aaaaa-aaaaa-aaaaa"][n % 2];
+        let reply = login_from_elsewhere(&identity.api, guess).await;
+        refused(reply, 401, "invalid_credentials");
+        let day = usize::try_from((identity.clock.now() - began).num_days()).unwrap();
+        if let Some(guesses) = guesses_of_days.get_mut(day) {
+            *guesses += 1;
         }
-        assert!((1..60).contains(&n));
+        let reply = login_from_elsewhere(&identity.api, guess).await;
+        if reply.status == 401 {
+            continue;
+        }
+        let reply = refused(reply, 429, "rate_limited");
+        let wait: i64 = reply.header("retry-after").parse().unwrap();
+        waits.push(wait);
+        // Much later than any window: the next wrong one goes on where this one was.
+        let later = [0, 20 * 60][usize::from(wait < 20 * 60)];
+        identity.hand.advance(Duration::seconds(wait + later));
     }
-    assert!(identity.mailed("codes_refused").is_empty());
-    let reply = from("198.51.100.1".to_owned(), &app.next(&identity)).await;
+    let mut expected: Vec<_> = (0..17).map(|n| 1 << n).collect();
+    expected.extend(vec![86_400; waits.len() - expected.len()]);
+    assert_eq!(waits, expected);
+    assert!(guesses_of_days[0] <= 24 && guesses_of_days[1..].iter().all(|n| *n <= 2));
+    // After the wait the right code is good, and the next wrong one is the first.
+    let reply = login_from_elsewhere(&identity.api, &app.next(&identity)).await;
+    reply.expect(200);
+    for _ in 0..4 {
+        let reply = login_from_elsewhere(&identity.api, "000000").await;
+        refused(reply, 401, "invalid_credentials");
+    }
+    let reply = login_from_elsewhere(&identity.api, &recovery[0]).await;
+    reply.expect(200);
+    for _ in 0..5 {
+        let reply = login_from_elsewhere(&identity.api, "000000").await;
+        refused(reply, 401, "invalid_credentials");
+    }
+    let reply = login_from_elsewhere(&identity.api, &recovery[1]).await;
     refused(reply, 429, "rate_limited");
+    assert_eq!(identity.mailed("codes_refused").len(), 2);
     // Without a code the password alone gets the same answer as ever.
     refused(login(&identity, None).await, 401, "totp_required");
-    let reply = identity.login("ada", "wrong password").await;
-    refused(reply, 401, "invalid_credentials");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_process_counts_the_same_wrong_codes_and_so_does_the_next_one() {
+    let identity = limited().await;
+    let (_, app, _) = enabled(&identity).await;
+    let another = async || {
+        let mut config = crate::support::config(&identity.db);
+        config.rate_limits.enabled = Some(true);
+        config.trusted_proxies.0 = vec!["127.0.0.0/8".parse().unwrap()];
+        let deps = crate::support::deps(&identity.clock);
+        identity_service::start(config, deps).await.unwrap()
+    };
+    let second = another().await;
+    let second_api = Api::new(second.base_url());
+    for n in 0..9 {
+        let api = [&identity.api, &second_api][n % 2];
+        login_from_elsewhere(api, "000000").await.expect(401);
+        // 1, 2, 4, 8 and 16 seconds.
+        identity
+            .hand
+            .advance(Duration::seconds([0, 20][usize::from(n > 3)]));
+    }
+    login_from_elsewhere(&second_api, "000000")
+        .await
+        .expect(401);
+    let third = another().await;
+    let code = app.next(&identity);
+    for running in [&identity.running, &second, &third] {
+        let api = Api::new(running.base_url());
+        let reply = refused(login_from_elsewhere(&api, &code).await, 429, "rate_limited");
+        assert_eq!(reply.header("retry-after"), "2");
+    }
+    identity.hand.advance(Duration::seconds(2));
+    let api = Api::new(third.base_url());
+    login_from_elsewhere(&api, &code).await.expect(200);
+    login_from_elsewhere(&identity.api, "000000")
+        .await
+        .expect(401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_wrong_codes_that_come_at_once_five_are_looked_at() {
+    let identity = limited().await;
+    enabled(&identity).await;
+    let guesses = (0..30).map(|_| login_from_elsewhere(&identity.api, "000000"));
+    let replies = futures_util::future::join_all(guesses).await;
+    let (looked_at, waits): (Vec<_>, Vec<_>) =
+        replies.into_iter().partition(|reply| reply.status == 401);
+    assert_eq!((looked_at.len(), waits.len()), (5, 25));
+    for reply in waits {
+        refused(reply, 429, "rate_limited");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_without_the_password_makes_an_owner_wait_for_a_code() {
+    let identity = limited().await;
+    let (ada, app, _) = enabled(&identity).await;
+    for n in 0..20 {
+        let body = json!({ "username": "ada", "password": "wrong", "totp_code": "000000" });
+        let call = identity.api.post("/api/auth/login").json(body);
+        let call = call.header("x-forwarded-for", format!("203.0.113.{n}"));
+        refused(call.send().await, 401, "invalid_credentials");
+        let body = json!({ "password": "wrong", "totp_code": "000000" });
+        let call = identity
+            .api
+            .post("/api/auth/totp/disable")
+            .bearer(&ada.access);
+        let call = call.header("x-forwarded-for", format!("203.0.113.{}", n + 100));
+        refused(call.json(body).send().await, 401, "invalid_credentials");
+        // A stolen access token alone confirms nothing.
+        refused(
+            confirm(&identity, &ada, "000000").await,
+            400,
+            "validation_failed",
+        );
+    }
+    let reply = login_from_elsewhere(&identity.api, &app.next(&identity)).await;
+    reply.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_right_code_ends_the_wait_even_where_what_it_was_shown_for_fails() {
+    let identity = limited().await;
+    identity.register_verified("bob", "bob@example.com").await;
+    let (ada, app, _) = enabled(&identity).await;
+    for _ in 0..2 {
+        for _ in 0..4 {
+            login_from_elsewhere(&identity.api, "000000")
+                .await
+                .expect(401);
+        }
+        let body = json!({
+            "password": PASSWORD, "email": "bob@example.com", "totp_code": app.next(&identity),
+        });
+        let reply = identity.by(&ada, "/api/auth/email/change", body).await;
+        refused(reply, 400, "email_taken");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn codes_may_be_typed_and_pasted_in_groups_of_any_kind() {
+    let identity = Identity::start().await;
+    let (ada, app, recovery) = enabled(&identity).await;
+    for between in [
+        " ", "-", "\u{a0}", "\u{202f}", "\u{2007}", "\u{2011}", " - ",
+    ] {
+        let code = app.next(&identity);
+        let typed = format!("\u{a0}{}{between}{}\n", &code[..3], &code[3..]);
+        login(&identity, Some(&typed)).await.expect(200);
+    }
+    let code = app.next(&identity);
+    let wide = code
+        .bytes()
+        .map(|digit| char::from_u32(0xff10 + u32::from(digit - b'0')));
+    let wide: String = wide.map(Option::unwrap).collect();
+    login(&identity, Some(&wide)).await.expect(200);
+    for (code, between) in recovery
+        .iter()
+        .zip(["\u{a0}", "\u{2011}", " \u{2013} ", ""])
+    {
+        let typed = code.replace('-', between).to_uppercase();
+        login(&identity, Some(&typed)).await.expect(200);
+    }
+    for blank in ["", " ", "\u{a0}-\u{202f}"] {
+        refused(login(&identity, Some(blank)).await, 401, "totp_required");
+    }
+    let code = app.next(&identity);
+    let typed = format!("{}\u{202f}{}", &code[..3], &code[3..]);
+    let reply = change(&identity, &ada, "disable", Some(&typed)).await;
+    reply.expect(204);
+    let made = setup(&identity, &ada, PASSWORD).await.expect(200).json();
+    let code = App::new(&made["secret"]).next(&identity);
+    let typed = format!("{}\u{2007}-{}", &code[..3], &code[3..]);
+    confirm(&identity, &ada, &typed).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

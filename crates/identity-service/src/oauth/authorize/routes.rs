@@ -54,6 +54,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         (status = 400, description = "`invalid_request`: an unknown client, or an address that is not its own", body = IdentityError),
         (status = 401, description = "`authentication_required` for who asks for JSON; `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`: a token that is not of a sign-in", body = IdentityError),
+        (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]

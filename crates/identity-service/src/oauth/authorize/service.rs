@@ -141,6 +141,10 @@ async fn grant(
         Way::Answered(_) => Some("page"),
         Way::Bearer => Some("access_token"),
     };
+    if allowed_by != Some("page") {
+        // Nobody had to do anything for this one.
+        app.limits.check_silent_code(user.account.id)?;
+    }
     let code = NewCode {
         client_id: good.client.id,
         redirect_uri: good.redirect_uri,

@@ -8,7 +8,7 @@ use diesel::prelude::*;
 
 pub(super) use rotation::{Rotated, Rotation, rotate, rotate_many};
 
-use super::model::{NewSessionRow, RefreshRow, SessionRow, SessionState};
+use super::model::{NewSession, NewSessionRow, RefreshRow, SessionRow, SessionState};
 use crate::access::Grant;
 use crate::accounts::model::{ACCOUNT, AccountRow};
 use crate::origin::Standing;
@@ -136,15 +136,24 @@ pub(crate) fn revoke(db: &mut Db, session_id: &str, now: NaiveDateTime) -> Query
     .map(|ended| ended == 1)
 }
 
-/// The live sessions of an account but for its `newest` ones, oldest last.
+/// The live sessions of an account that are of the kind and client of `new`, but for the `newest` ones of them,
+/// oldest last.
 pub(super) fn list_beyond(
     db: &mut Db,
     user_id: UserId,
+    new: &NewSession,
     newest: i64,
     now: NaiveDateTime,
 ) -> QueryResult<Vec<String>> {
-    sessions::table
+    let mut alike = sessions::table
         .filter(sessions::user_id.eq(user_id))
+        .filter(sessions::kind.eq(new.grant.kind()))
+        .filter(sessions::is_derived.eq(new.is_derived()))
+        .into_boxed();
+    if let Some(client_id) = new.grant.client_id() {
+        alike = alike.filter(sessions::client_id.eq(client_id));
+    }
+    alike
         .filter(sessions::revoked_at.is_null())
         .filter(sessions::expires_at.gt(now))
         .filter(sessions::refresh_expires_at.gt(now))

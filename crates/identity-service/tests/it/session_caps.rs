@@ -1,0 +1,136 @@
+//! How many sessions an account can have, and who can make them end.
+
+use serde_json::Value;
+use test_kit::Reply;
+
+use crate::browser::Browser;
+use crate::oauth_kit::{OAuth, answer};
+use crate::support::{Identity, refused, signed_in};
+
+const LIVE: &str = "FROM sessions WHERE revoked_at IS NULL";
+
+async fn pair(identity: &Identity, token: &str) -> Reply {
+    let call = identity.api.post("/api/auth/sso/token").bearer(token);
+    call.send().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hundreds_of_sessions_opened_without_a_password_end_no_sign_in_and_nothing_of_another_client()
+ {
+    let site = "https://app.example.com";
+    let oauth = OAuth::start_with(|config| {
+        config.sso.allowed_origins.0 = vec![site.to_owned()];
+    })
+    .await;
+    let identity = &oauth.identity;
+    let browser = oauth.browser().await;
+    let native = signed_in(&oauth.tokens("native", "openid").await);
+    let mut first_web = None;
+    for _ in 0..250 {
+        pair(identity, &oauth.ada.access).await.expect(200);
+        let web = signed_in(&oauth.tokens("web", "openid").await);
+        first_web.get_or_insert(web);
+    }
+    let query = format!("/api/auth/sso/authorize?redirect_uri={site}");
+    for _ in 0..201 {
+        oauth.authorize(&query, &oauth.ada.access).await.expect(302);
+    }
+    identity.validate(&oauth.ada.access).await.expect(200);
+    identity.refresh(&oauth.ada.refresh).await.expect(200);
+    identity.validate(&native.access).await.expect(200);
+    assert_eq!(browser.clone().get("/account").await.path, "/account");
+    // Each kind, and each client, has ended its own oldest.
+    for (like, live) in [
+        ("kind = 'first_party' AND NOT is_derived", 1),
+        ("kind = 'first_party' AND is_derived", 200),
+        ("kind = 'browser'", 1),
+        ("kind = 'sso'", 200),
+        ("client_id = 'web'", 200),
+        ("client_id = 'native'", 1),
+    ] {
+        let count = format!("SELECT count(*) AS n {LIVE} AND {like}");
+        assert_eq!(identity.count(&count), live, "{like}");
+    }
+    let ended = first_web.unwrap();
+    refused(identity.validate(&ended.access).await, 401, "token_revoked");
+    let heard = "SELECT count(*) AS n FROM changes WHERE kind = 'session'";
+    assert_eq!(identity.count(heard), 101);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cap_holds_for_sessions_that_are_opened_at_once() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let rows: Vec<String> = (0..199)
+        .map(|n| {
+            let (at, end) = ("'2026-11-21 11:00:00'", "'2027-11-21 11:00:00'");
+            format!(
+                "('s{n:03}', {}, {at}, {end}, 'l{n}', 'h', {at}, {end}, TRUE)",
+                ada.id
+            )
+        })
+        .collect();
+    identity.sql(&format!(
+        "INSERT INTO sessions (id, user_id, created_at, expires_at, refresh_lineage, refresh_hash, refresh_rotated_at, \
+         refresh_expires_at, is_derived) VALUES {}",
+        rows.join(", ")
+    ));
+    let calls = (0..20).map(|_| pair(&identity, &ada.access));
+    for reply in futures_util::future::join_all(calls).await {
+        reply.expect(200);
+    }
+    let count = format!("SELECT count(*) AS n {LIVE} AND is_derived");
+    assert_eq!(identity.count(&count), 200);
+    identity.validate(&ada.access).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_opens_a_session_without_a_password_is_limited_by_account() {
+    let site = "https://app.example.com";
+    let oauth = OAuth::start_with(|config| {
+        config.rate_limits.enabled = Some(true);
+        config.sso.allowed_origins.0 = vec![site.to_owned()];
+    })
+    .await;
+    let (identity, ada) = (&oauth.identity, &oauth.ada);
+    let bob = identity.register("bob").await;
+    // Before there are none left: a code that cannot be redeemed now is good later.
+    let code = oauth.code("native", &[]).await;
+    let authorize = format!("/api/auth/sso/authorize?redirect_uri={site}");
+    let silent = OAuth::request("native", &[]);
+    for n in 1.. {
+        let reply = pair(identity, &ada.access).await;
+        if reply.status == 429 {
+            let reply = refused(reply, 429, "rate_limited");
+            assert!(reply.header("retry-after").parse::<u64>().unwrap() >= 1);
+            assert!(n > 60, "{n}");
+            break;
+        }
+        assert!(n < 200);
+    }
+    for reply in [
+        oauth.authorize(&authorize, &ada.access).await,
+        oauth.redeem("native", &code).await,
+    ] {
+        refused(reply, 429, "rate_limited");
+    }
+    pair(identity, &bob.access).await.expect(200);
+    for n in 1.. {
+        let reply = oauth.authorize(&silent, &ada.access).await;
+        if reply.status == 429 {
+            refused(reply, 429, "rate_limited");
+            break;
+        }
+        assert!(answer(reply.expect(302).header("location")).contains_key("code"));
+        assert!(n < 200);
+    }
+    oauth.authorize(&silent, &bob.access).await.expect(302);
+    // With the password there is no such limit.
+    let again: Value = identity
+        .login("ada", crate::support::PASSWORD)
+        .await
+        .expect(200)
+        .json();
+    signed_in(&again);
+    Browser::of(identity, "ada").await;
+}

@@ -45,6 +45,8 @@ pub(crate) struct Origin {
     pub(crate) request_id: Option<String>,
     /// The sign-in that asks, which must still stand when the change is made.
     pub(crate) standing: Option<Standing>,
+    /// The session whose cookie the browser gives up for the one that is opened.
+    pub(crate) replaces: Option<(UserId, String)>,
 }
 
 /// What must still hold of who asks, inside the transaction: a body may take half a minute to arrive after
@@ -65,6 +67,7 @@ impl Origin {
             user_agent: None,
             request_id: None,
             standing: None,
+            replaces: None,
         }
     }
 
@@ -85,6 +88,12 @@ impl Origin {
             standing.superadmin = true;
         }
         origin
+    }
+
+    /// The same from a browser that gets another cookie in place of this sign-in's, if it has one.
+    pub(crate) fn replacing(mut self, before: Option<&CurrentUser>) -> Self {
+        self.replaces = before.map(|user| (user.account.id, user.token.session_id.clone()));
+        self
     }
 
     /// The same, and who it is.
@@ -114,6 +123,7 @@ impl FromRequest for Origin {
             user_agent,
             request_id: Some(request_id.as_str().to_owned()),
             standing: None,
+            replaces: None,
         }))
     }
 }

@@ -67,6 +67,7 @@ diesel::table! {
         updated_at -> Timestamp,
         requires_pkce_s256 -> Bool,
         pkce_seen -> Nullable<Text>,
+        grant_types -> Text,
     }
 }
 

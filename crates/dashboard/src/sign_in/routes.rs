@@ -1,5 +1,5 @@
-use actix_web::http::StatusCode;
 use actix_web::http::header::{CACHE_CONTROL, HOST, LOCATION, REFERRER_POLICY};
+use actix_web::http::{Method, StatusCode};
 use actix_web::web::ServiceConfig;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Deserialize;
@@ -89,6 +89,10 @@ async fn arrive(
     };
     check_issuer(oauth, came.iss.as_deref())?;
     let code = came.code.ok_or_else(|| refused(came.error_description))?;
+    if req.method() == Method::HEAD {
+        // The code is good once, for the GET that comes with it.
+        return Ok(found(journey.return_to.as_str()));
+    }
     let tokens = oauth
         .redeem(&code, &journey.verifier, &visitor.origin)
         .await;

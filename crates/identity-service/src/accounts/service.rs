@@ -64,6 +64,7 @@ pub(crate) async fn open(
         if let Some(email) = &email {
             links::send_verification(change, account.id, &account.username, email)?;
         }
+        sessions::end_replaced(change)?;
         sessions::queries::insert_session(change.db, &session.row(account.id))?;
         change.audit(&Entry::on(Action::Registered, account.id).session(&session.id))?;
         Ok((account, session))

@@ -47,6 +47,9 @@ pub(super) struct CreateArgs {
     /// ES256 (the default) or RS256
     #[arg(long, value_name = "ALGORITHM")]
     id_token_signed_response_alg: Option<String>,
+    /// What it may come to the token endpoint with; the device flow takes device_code [default: authorization_code refresh_token]
+    #[arg(long, num_args = 1..)]
+    grant_type: Vec<String>,
     /// It may introspect tokens of others
     #[arg(long)]
     introspect_any: bool,
@@ -89,6 +92,7 @@ async fn create(context: &Context, args: CreateArgs) -> Result<(), Failure> {
         may_introspect_any: args.introspect_any,
         id_token_alg: args.id_token_signed_response_alg,
         requires_pkce_s256: args.require_pkce_s256,
+        grant_types: args.grant_type,
     })?;
     let made = service::create(&context.app, new, &context.origin).await?;
     context.show(&OAuthClientSecretResponse::from(made), |made| {
@@ -189,6 +193,7 @@ fn described(client: &OAuthClientBody) -> String {
         ("kind", kind(client).to_owned()),
         ("redirect URIs", uris),
         ("scope", client.scope.clone()),
+        ("grant types", client.grant_types.join(" ")),
         ("first-party", yes_no(client.is_first_party)),
         ("introspects any", yes_no(client.may_introspect_any)),
         ("id tokens", client.id_token_signed_response_alg.to_owned()),

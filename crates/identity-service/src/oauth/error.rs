@@ -23,6 +23,9 @@ pub(crate) enum OAuthError {
     InvalidGrant(Cow<'static, str>),
     #[error("The grant type is not supported")]
     UnsupportedGrantType,
+    /// The client is not registered for what it asks.
+    #[error("The client is not registered for the grant type {0}")]
+    UnauthorizedClient(&'static str),
     #[error("{0}")]
     InvalidScope(Cow<'static, str>),
     #[error("The access was denied")]
@@ -56,6 +59,7 @@ impl OAuthError {
             Self::InvalidClient => "invalid_client",
             Self::InvalidGrant(_) => "invalid_grant",
             Self::UnsupportedGrantType => "unsupported_grant_type",
+            Self::UnauthorizedClient(_) => "unauthorized_client",
             Self::InvalidScope(_) => "invalid_scope",
             Self::AccessDenied => "access_denied",
             Self::AuthorizationPending => "authorization_pending",

@@ -81,6 +81,7 @@ pub(super) async fn register(
     let mut problems = fields.problems();
     if problems.is_empty() {
         let request = fields.request();
+        let origin = origin.replacing(visitor.user.as_ref());
         let opened = accounts::service::open(&visitor.app, request, Grant::Browser, &origin);
         match opened.await {
             Ok((_, session)) => return Ok(signed_in(&visitor, &session, &return_to)),

@@ -214,7 +214,8 @@ async fn open(
     code: Option<String>,
     origin: &Origin,
 ) -> Result<NewSession, Error> {
-    let opened = known.open(&visitor.app, code, Grant::Browser, origin);
+    let origin = origin.clone().replacing(visitor.user.as_ref());
+    let opened = known.open(&visitor.app, code, Grant::Browser, &origin);
     opened.await.map(|(_, session)| session)
 }
 

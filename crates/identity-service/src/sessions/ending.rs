@@ -130,6 +130,19 @@ pub(crate) fn make_room(
     tell(change, user_id, &ended, Some("too_many"))
 }
 
+/// Ends the session whose cookie the browser gives up for a new one, whichever account it is of: nobody has that cookie
+/// any more who could sign out with it.
+pub(crate) fn end_replaced(change: &mut Change<'_>) -> Result<(), Error> {
+    let Some((user_id, session_id)) = &change.origin.replaces else {
+        return Ok(());
+    };
+    if queries::revoke(change.db, session_id, change.now.naive_utc())? {
+        let ended = std::slice::from_ref(session_id);
+        tell(change, *user_id, ended, Some("signed_in_again"))?;
+    }
+    Ok(())
+}
+
 /// Writes down, and tells, that these sessions of an account were ended.
 pub(crate) fn tell(
     change: &mut Change<'_>,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::model::NewSession;
 use super::wire::LoginRequest;
-use super::{make_room, notice, queries};
+use super::{end_replaced, make_room, notice, queries};
 use crate::access::Grant;
 use crate::accounts;
 use crate::accounts::model::{AccountRow, CredentialsRow};
@@ -191,6 +191,7 @@ impl Known {
             let account =
                 accounts::queries::find_account(change.db, id)?.ok_or(Error::InvalidCredentials)?;
             notice::tell_if_new(change, &account)?;
+            end_replaced(change)?;
             make_room(change, id, &session)?;
             queries::insert_session(change.db, &session.row(id))?;
             change.audit(&Entry::on(Action::SignedIn, id).session(&session.id))?;

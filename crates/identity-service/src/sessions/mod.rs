@@ -21,5 +21,5 @@ use chrono::Duration;
 /// is known from where an account was used: each needs the other's rows.
 pub(crate) const KEPT: Duration = Duration::days(90);
 
-pub(crate) use ending::{end_all, end_all_for, make_room};
+pub(crate) use ending::{end_all, end_all_for, end_replaced, make_room};
 pub(crate) use model::NewSession;

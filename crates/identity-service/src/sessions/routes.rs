@@ -1,3 +1,4 @@
+use actix_web::http::Method;
 use actix_web::http::header::{ContentType, HeaderValue, LOCATION, REFERRER_POLICY};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _, web};
@@ -96,7 +97,10 @@ async fn global_logout(
     origin: Origin,
     req: HttpRequest,
 ) -> Result<HttpResponse, Error> {
-    ending::end_many(&app, &caller, false, &origin).await?;
+    // HEAD is answered alike and changes nothing (RFC 9110 section 9.2.1).
+    if req.method() != Method::HEAD {
+        ending::end_many(&app, &caller, false, &origin).await?;
+    }
     let mut answer = match app.redirects.check(req.query_string()) {
         Ok(target) => HttpResponse::Found()
             .insert_header((LOCATION, target.as_str()))

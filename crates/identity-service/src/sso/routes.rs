@@ -1,5 +1,5 @@
-use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, HeaderValue, LOCATION, REFERRER_POLICY};
+use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{FromRequest as _, HttpRequest, HttpResponse, ResponseError as _, web};
 use auth_types::wire::{IdentityError, TokenPair};
@@ -61,6 +61,10 @@ async fn send(app: &App, req: &HttpRequest, origin: &Origin) -> Result<String, E
         return Ok(sign_in_path(&format!("{}?{query}", req.path())));
     };
     let service = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "service");
+    if req.method() == Method::HEAD {
+        // Who only looks where GET would lead gets no session.
+        return Ok(target.into());
+    }
     let service = service.as_ref().map(|(_, text)| text.as_ref());
     let target = service::hand_over(app, &caller, target, service, origin).await?;
     Ok(target.into())

@@ -2,6 +2,7 @@ use reqwest::Method;
 use serde_json::json;
 use test_kit::raw_request;
 
+use crate::oauth_kit::{CALLBACK, OAuth};
 use crate::support::{Identity, refused};
 
 /// Every endpoint that takes a body; those with `true` want a token.
@@ -229,6 +230,65 @@ async fn another_method_is_405_with_allow_and_head_answers_as_get() {
         assert!(head.body.is_empty());
         assert_eq!(head.header("content-type"), get.header("content-type"));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn head_makes_neither_codes_nor_sessions_and_ends_none() {
+    let site = "https://app.example.com";
+    let oauth = OAuth::start_with(|config| {
+        config.sso.allowed_origins.0 = vec![site.to_owned()];
+    })
+    .await;
+    let identity = &oauth.identity;
+    let browser = oauth.browser().await;
+    let cookies: Vec<_> = browser
+        .cookies
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let rows = || {
+        identity.count(
+            "SELECT (SELECT count(*) FROM sessions) + (SELECT count(*) FROM oauth_codes) \
+             + (SELECT count(*) FROM oauth_consents) + (SELECT count(*) FROM audit_log) \
+             + (SELECT count(*) FROM changes) + (SELECT count(*) FROM outbox) AS n",
+        )
+    };
+    let before = rows();
+    let sso = format!("/api/auth/sso/authorize?redirect_uri={site}/in");
+    let out = format!("/api/auth/global-logout?redirect_uri={site}/out");
+    let (own, web) = (OAuth::request("own", &[]), OAuth::request("web", &[]));
+    for (path, by_bearer, status, there) in [
+        (sso.as_str(), true, 302, Some("https://app.example.com/in")),
+        (&sso, false, 302, Some("https://app.example.com/in")),
+        (&own, true, 302, Some(CALLBACK)),
+        (&own, false, 302, Some(CALLBACK)),
+        (&web, true, 302, Some(CALLBACK)),
+        (&web, false, 200, None),
+        (&out, true, 302, Some("https://app.example.com/out")),
+        ("/api/auth/global-logout", true, 400, None),
+        ("/api/auth/sso/token", true, 405, None),
+        ("/api/auth/logout", true, 405, None),
+        ("/logout", false, 405, None),
+        ("/consent", false, 405, None),
+    ] {
+        let call = identity.api.call(Method::HEAD, path);
+        let reply = match by_bearer {
+            true => call.bearer(&oauth.ada.access),
+            false => call
+                .header("cookie", cookies.join("; "))
+                .header("accept", "text/html"),
+        };
+        let reply = reply.send().await.expect(status);
+        if let Some(there) = there {
+            assert_eq!(reply.header("location"), there, "{path}");
+        }
+        assert!(reply.body.is_empty());
+        assert_eq!(rows(), before, "{path}");
+    }
+    identity.validate(&oauth.ada.access).await.expect(200);
+    // GET does what it always did.
+    oauth.code("own", &[]).await;
+    assert!(rows() > before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

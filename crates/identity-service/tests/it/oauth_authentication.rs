@@ -2,11 +2,37 @@
 
 use serde_json::json;
 use test_kit::Call;
+use url::form_urlencoded::byte_serialize;
 
+use crate::oauth_kit::OAuth;
 use crate::oauth_support::{Provider, Registered, basic, form};
 use crate::support::refused;
 
 const PATH: &str = "/api/oauth/introspect";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_with_any_sign_works_in_basic_encoded_and_as_it_is() {
+    let oauth = OAuth::start().await;
+    for (n, secret) in ["a+b/c%d e%2Bf==", "%zz%", "+", "a%2Bb", "p:q&r=s", "ü %FF"]
+        .into_iter()
+        .enumerate()
+    {
+        let id = format!("app{n}");
+        oauth.add_client(&id, Some(secret), false);
+        let encoded: String = byte_serialize(secret.as_bytes()).collect();
+        for (sent, status) in [
+            (secret, 200),
+            (encoded.as_str(), 200),
+            ("a+b/c%d e%2Bg==", 401),
+            ("", 401),
+        ] {
+            let call = form(&oauth.identity, PATH, &[("token", "x")]);
+            let call = call.header("authorization", basic(&id, sent));
+            let reply = call.send().await;
+            assert_eq!(reply.status, status, "{secret}: {sent}");
+        }
+    }
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_authenticates_in_one_way_and_with_its_own_secret() {

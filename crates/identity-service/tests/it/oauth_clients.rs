@@ -42,6 +42,7 @@ async fn a_client_is_registered_shown_given_another_secret_and_deleted() {
             "is_first_party": false,
             "may_introspect_any": false,
             "id_token_signed_response_alg": "RS256",
+            "grant_types": ["authorization_code", "refresh_token"],
             "is_configured": false,
             "created_at": "2026-11-21T12:00:00Z",
             "updated_at": "2026-11-21T12:00:00Z",
@@ -91,6 +92,39 @@ async fn a_client_is_registered_shown_given_another_secret_and_deleted() {
     for action in ["client.created", "client.secret_rotated", "client.deleted"] {
         assert_eq!(told(action), 1, "{action}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_client_asks_for_its_grant_types() {
+    const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+    let provider = Provider::start().await;
+    for (asked, given) in [
+        (json!([]), json!(["authorization_code", "refresh_token"])),
+        (json!(["device_code"]), json!([DEVICE])),
+        (
+            json!([DEVICE, "refresh_token", DEVICE]),
+            json!(["refresh_token", DEVICE]),
+        ),
+    ] {
+        let body = json!({ "name": "App", "grant_types": asked });
+        let made = provider.try_register(body).await.expect(201).json();
+        assert_eq!(made["client"]["grant_types"], given);
+    }
+    for bad in [json!(["password"]), json!(["openid"]), json!("device_code")] {
+        let body = json!({ "name": "App", "grant_types": bad });
+        refused(provider.try_register(body).await, 400, "validation_failed");
+    }
+    let db = &provider.identity.db;
+    let args = ["clients", "create", "--name", "Clock", "--public", "--json"];
+    let args = [&args[..], &["--grant-type", "device_code", "refresh_token"]].concat();
+    let made: Value = serde_json::from_str(&run(db, &args, "", &[]).good()).unwrap();
+    assert_eq!(
+        made["client"]["grant_types"],
+        json!(["refresh_token", DEVICE])
+    );
+    let id = made["client_id"].as_str().unwrap();
+    let shown = run(db, &["clients", "show", id], "", &[]).good();
+    assert!(shown.contains(DEVICE), "{shown}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -289,6 +323,15 @@ async fn clients_of_the_configuration_are_made_changed_and_deleted_by_it_alone()
     let first = app().await;
     assert_eq!(first["is_configured"], json!(true));
     assert_eq!(entries(), 1);
+
+    // What it could do before the file knew of grant types stays; a new one would not have it.
+    let before = first["grant_types"].as_array().map(Vec::len);
+    provider.identity.sql(
+        "UPDATE oauth_clients SET grant_types = 'authorization_code refresh_token urn:ietf:params:oauth:grant-type:device_code'",
+    );
+    let first = app().await;
+    let with_device = first["grant_types"].as_array().map(Vec::len);
+    assert_eq!((before, with_device), (Some(2), Some(3)));
 
     // The same again is no change.
     provider.identity.hand.advance(chrono::Duration::hours(1));

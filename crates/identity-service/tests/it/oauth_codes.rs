@@ -227,6 +227,68 @@ async fn a_replayed_code_ends_the_session_that_it_gave_even_late() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_used_code_in_wrong_hands_ends_nothing() {
+    let oauth = OAuth::start().await;
+    oauth.add_client("other", Some(SECRET), false);
+    let wrong = VERIFIER.to_uppercase();
+    for client in ["web", "native"] {
+        let code = oauth.code(client, &[]).await;
+        let pair = signed_in(&oauth.redeem(client, &code).await.expect(200).json());
+        let own = (client == "web").then_some(SECRET);
+        // Unused, used, and over its time, a wrong attempt is answered alike.
+        for wait in [0, 61] {
+            oauth.identity.hand.advance(Duration::seconds(wait));
+            for (who, secret, changes, status, error) in [
+                (
+                    client,
+                    own,
+                    vec![("code_verifier", None)],
+                    400,
+                    "invalid_grant",
+                ),
+                (
+                    client,
+                    own,
+                    vec![("code_verifier", Some(wrong.as_str()))],
+                    400,
+                    "invalid_grant",
+                ),
+                (
+                    client,
+                    own,
+                    vec![("code_verifier", Some("short"))],
+                    400,
+                    "invalid_request",
+                ),
+                (
+                    client,
+                    own,
+                    vec![("redirect_uri", Some("http://127.0.0.1/cb"))],
+                    400,
+                    "invalid_grant",
+                ),
+                ("other", Some(SECRET), vec![], 400, "invalid_grant"),
+                (client, Some("wrong"), vec![], 401, "invalid_client"),
+            ] {
+                let reply = oauth.token((who, secret), &exchange(&code, &changes)).await;
+                refused(reply, status, error);
+                oauth.identity.validate(&pair.access).await.expect(200);
+            }
+        }
+        assert_eq!(
+            oauth.audited("session.revoked_by_replay"),
+            i64::from(client == "native")
+        );
+        refused(oauth.redeem(client, &code).await, 400, "invalid_grant");
+        refused(
+            oauth.identity.validate(&pair.access).await,
+            401,
+            "token_revoked",
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_code_is_worth_nothing_when_the_sign_in_that_allowed_it_is_over() {
     let oauth = OAuth::start().await;
     let code = oauth.code("web", &[]).await;

@@ -51,6 +51,28 @@ async fn decide(browser: &mut Browser, code: &str, decision: &str) -> Page {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn only_a_client_that_is_registered_for_it_uses_the_device_flow() {
+    let oauth = OAuth::start().await;
+    let device = begin(&oauth, "openid").await;
+    let mut browser = oauth.browser().await;
+    decide(&mut browser, &device.user_code, "allow").await;
+    oauth.set_grant_types("native", "authorization_code refresh_token");
+    let reply = oauth.post(BEGIN, ("native", None), &[]).await;
+    refused(reply, 400, "unauthorized_client");
+    refused(
+        poll(&oauth, "native", &device).await,
+        400,
+        "unauthorized_client",
+    );
+    oauth.set_grant_types("native", DEVICE_CODE);
+    let tokens = poll(&oauth, "native", &device).await.expect(200).json();
+    // Without the grant type for it there is no refresh token.
+    assert_eq!(tokens.get("refresh_token"), None);
+    let access = tokens["access_token"].as_str().unwrap();
+    oauth.identity.validate(access).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_device_gets_its_tokens_once_its_code_was_entered_and_allowed() {
     let oauth = OAuth::start().await;
     let reply = oauth

@@ -53,6 +53,13 @@ impl OAuth {
         ));
     }
 
+    /// Registers a client for these grant types, where it was for all before.
+    pub(crate) fn set_grant_types(&self, id: &str, grant_types: &str) {
+        self.identity.sql(&format!(
+            "UPDATE oauth_clients SET grant_types = '{grant_types}' WHERE id = '{id}'"
+        ));
+    }
+
     /// The path of a good request of `client`, with some parameters replaced; `None` leaves one out.
     pub(crate) fn request(client: &str, changes: &[(&str, Option<&str>)]) -> String {
         let mut parameters = vec![

@@ -5,6 +5,40 @@ use crate::oauth_kit::{OAuth, SECRET, claims};
 use crate::support::{refused, signed_in};
 
 #[tokio::test(flavor = "multi_thread")]
+async fn each_grant_type_is_for_clients_that_are_registered_for_it() {
+    let oauth = OAuth::start().await;
+    let pair = signed_in(&oauth.tokens("native", "openid").await);
+    oauth.set_grant_types("native", "authorization_code");
+    refused(
+        oauth.refresh("native", &pair.refresh, None).await,
+        400,
+        "unauthorized_client",
+    );
+    let tokens = oauth.tokens("native", "openid").await;
+    assert_eq!(tokens.get("refresh_token"), None);
+    assert!(tokens["id_token"].is_string());
+
+    let code = oauth.code("native", &[]).await;
+    oauth.set_grant_types("native", "refresh_token");
+    refused(
+        oauth.redeem("native", &code).await,
+        400,
+        "unauthorized_client",
+    );
+    let path = OAuth::request("native", &[]);
+    let reply = oauth.authorize(&path, &oauth.ada.access).await.expect(302);
+    let answer = crate::oauth_kit::answer(reply.header("location"));
+    assert_eq!(answer["error"], "unauthorized_client");
+    // What it had goes on.
+    oauth
+        .refresh("native", &pair.refresh, None)
+        .await
+        .expect(200);
+    oauth.set_grant_types("native", "authorization_code");
+    oauth.redeem("native", &code).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_client_goes_on_with_its_session() {
     let oauth = OAuth::start().await;
     let first = signed_in(&oauth.tokens("web", "openid email").await);

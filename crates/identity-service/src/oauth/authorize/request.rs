@@ -6,6 +6,7 @@ use url::Url;
 
 use super::answer::{Refusal, ReplyTo};
 use super::parameters::{Parameters, SIGNED_IN_AFTER, Unreadable};
+use crate::oauth::clients::GrantType;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::pkce::Challenge;
 
@@ -91,6 +92,12 @@ impl Request {
             }));
         }
         check_kind(parameters)?;
+        if !client.may_use(GrantType::AuthorizationCode) {
+            return Err(Refusal::new(
+                "unauthorized_client",
+                "the client is not registered for the grant type authorization_code",
+            ));
+        }
         let get = |name| parameters.value(name);
         let challenge = Challenge::parse(
             get("code_challenge"),

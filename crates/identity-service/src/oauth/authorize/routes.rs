@@ -1,5 +1,5 @@
-use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, CACHE_CONTROL, LOCATION, REFERRER_POLICY};
+use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
@@ -65,12 +65,15 @@ async fn authorize(
 ) -> actix_web::Result<HttpResponse> {
     let parameters = Parameters::parse(req.query_string());
     let visitor = Visitor::of(&req).await?;
+    let looks_only = req.method() == Method::HEAD;
     let (user, way) = if req.headers().contains_key(AUTHORIZATION) {
         (Some(auth::current_user(&req).await?), Way::Bearer)
     } else {
         (visitor.user.clone(), Way::Browser)
     };
-    match service::authorize(&app, parameters, user.as_ref(), way, &origin).await? {
+    let user = user.as_ref();
+    let outcome = service::authorize(&app, parameters, user, way, looks_only, &origin);
+    match outcome.await? {
         Outcome::Reply(url) => Ok(sent(StatusCode::FOUND, url.as_str())),
         Outcome::Ask(question) => Ok(ask(&visitor, &question)),
         Outcome::SignIn(_) if !wants_page(&req) => Err(Error::AuthenticationRequired.into()),
@@ -96,7 +99,8 @@ async fn answer(form: Form<ConsentForm>, origin: Origin) -> actix_web::Result<Ht
         false => (parameters.asking(), Way::Browser),
     };
     let user = visitor.user.as_ref();
-    match service::authorize(&visitor.app, parameters, user, way, &origin).await? {
+    let outcome = service::authorize(&visitor.app, parameters, user, way, false, &origin);
+    match outcome.await? {
         Outcome::Reply(url) => Ok(sent(StatusCode::SEE_OTHER, url.as_str())),
         Outcome::Ask(question) => Ok(ask(&visitor, &question)),
         Outcome::SignIn(parameters) => Ok(visitor.see_other(&sign_in(&visitor, &parameters))),

@@ -35,12 +35,14 @@ pub(super) struct Question {
     pub(super) parameters: Parameters,
 }
 
-/// Looks at a request, which may come again and again with more known each time, and takes it as far as it goes.
+/// Looks at a request, which may come again and again with more known each time, and takes it as far as it goes;
+/// for who `looks_only`, without making a code.
 pub(super) async fn authorize(
     app: &App,
     parameters: Parameters,
     user: Option<&CurrentUser>,
     way: Way,
+    looks_only: bool,
     origin: &Origin,
 ) -> Result<Outcome, Error> {
     let good = match read(app, &parameters).await? {
@@ -61,6 +63,7 @@ pub(super) async fn authorize(
         now.naive_utc(),
     );
     match (step, user) {
+        (Step::Grant, Some(_)) if looks_only => Ok(Outcome::Reply(good.reply_to.redirect_uri)),
         (Step::Grant, Some(user)) => grant(app, user, good, way, origin).await,
         (Step::Deny, Some(user)) => deny(app, user, good, origin).await,
         (Step::Refuse(refusal), _) => Ok(good.refused(app, refusal)),

@@ -22,6 +22,8 @@ const MAX_ID_CHARS: usize = 64;
 struct Presented {
     id: String,
     secret: Option<String>,
+    /// The secret as it stands in the header, where that reads differently: not everybody encodes it.
+    raw_secret: Option<String>,
 }
 
 /// The client that sends a request: by `Authorization: Basic`, or by `client_id` and `client_secret` in the
@@ -88,9 +90,13 @@ fn refuse<T>(app: &App, presented: &Presented, origin: &Origin) -> Result<T, OAu
 
 impl Presented {
     fn is(&self, client: &OAuthClient) -> bool {
-        match &self.secret {
-            Some(secret) => client.has_secret(secret),
-            None => client.is_public(),
+        // Both are looked at, whichever is right: the time tells nothing.
+        match (&self.secret, &self.raw_secret) {
+            (None, None) => client.is_public(),
+            (secret, raw) => [secret, raw]
+                .into_iter()
+                .flatten()
+                .fold(false, |is, secret| is | client.has_secret(secret)),
         }
     }
 }
@@ -104,6 +110,7 @@ fn presented(headers: &HeaderMap, form: &OAuthForm) -> Result<Presented, OAuthEr
                 .ok_or(OAuthError::InvalidClient)?
                 .to_owned(),
             secret: form.get("client_secret").map(str::to_owned),
+            raw_secret: None,
         });
     };
     if authorizations.next().is_some() {
@@ -125,7 +132,8 @@ fn presented(headers: &HeaderMap, form: &OAuthForm) -> Result<Presented, OAuthEr
     Ok(presented)
 }
 
-/// Reads `Basic`. Both parts are form-encoded before they are joined (RFC 6749 section 2.3.1).
+/// Reads `Basic`. Both parts are form-encoded before they are joined (RFC 6749 section 2.3.1), but many libraries send the
+/// secret as it is. No id has a character that reads differently.
 fn basic(header: &[u8]) -> Option<Presented> {
     let (scheme, encoded) = std::str::from_utf8(header).ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("Basic") {
@@ -133,10 +141,14 @@ fn basic(header: &[u8]) -> Option<Presented> {
     }
     let decoded = STANDARD.decode(encoded.trim()).ok()?;
     let (id, secret) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
-    let secret = form_decode(secret)?;
+    let raw = Some(secret).filter(|raw| !raw.is_empty() && !raw.contains('\0'));
+    let decoded = raw.and_then(form_decode);
     Some(Presented {
         id: form_decode(id)?,
-        secret: (!secret.is_empty()).then_some(secret),
+        raw_secret: raw
+            .map(str::to_owned)
+            .filter(|raw| decoded.as_ref() != Some(raw)),
+        secret: decoded,
     })
 }
 
@@ -156,26 +168,39 @@ mod tests {
 
     use super::*;
 
-    fn read(header: &str) -> Option<(String, Option<String>)> {
-        basic(header.as_bytes()).map(|presented| (presented.id, presented.secret))
+    /// The id, and what may be the secret.
+    fn read(header: &str) -> Option<(String, Vec<String>)> {
+        let read = basic(header.as_bytes())?;
+        let secrets = [read.secret, read.raw_secret];
+        Some((read.id, secrets.into_iter().flatten().collect()))
     }
 
     fn encoded(credentials: &str) -> String {
         format!("Basic {}", STANDARD.encode(credentials))
     }
 
+    fn some(id: &str, secrets: &[&str]) -> Option<(String, Vec<String>)> {
+        let secrets = secrets.iter().map(|secret| (*secret).to_owned());
+        Some((id.to_owned(), secrets.collect()))
+    }
+
     #[test]
-    fn both_parts_are_form_encoded() {
-        let some = |id: &str, secret: &str| Some((id.to_owned(), Some(secret.to_owned())));
-        assert_eq!(read(&encoded("app:s3cret")), some("app", "s3cret"));
+    fn both_parts_may_be_form_encoded_and_the_secret_may_stand_as_it_is() {
+        assert_eq!(read(&encoded("app:s3cret")), some("app", &["s3cret"]));
         assert_eq!(
             read(&encoded("a%3Ab:p%2Bq+r%25%C3%A9")),
-            some("a:b", "p+q r%é")
+            some("a:b", &["p+q r%é", "p%2Bq+r%25%C3%A9"])
         );
-        assert_eq!(read(&encoded("app:a:b=c&d")), some("app", "a:b=c&d"));
-        assert_eq!(read(&encoded("app:")), Some(("app".to_owned(), None)));
+        assert_eq!(read(&encoded("app:a:b=c&d")), some("app", &["a:b=c&d"]));
+        assert_eq!(
+            read(&encoded("app:a+b/c%d==")),
+            some("app", &["a b/c%d==", "a+b/c%d=="])
+        );
+        assert_eq!(read(&encoded("app:%FF")), some("app", &["%FF"]));
+        assert_eq!(read(&encoded("app:%00")), some("app", &["%00"]));
+        assert_eq!(read(&encoded("app:")), some("app", &[]));
         let lower = encoded("app:x").replace("Basic", "bASIC");
-        assert_eq!(read(&lower), some("app", "x"));
+        assert_eq!(read(&lower), some("app", &["x"]));
     }
 
     #[test]
@@ -186,8 +211,7 @@ mod tests {
             "Basic !!!",
             "Bearer abc",
             &encoded("no-colon"),
-            &encoded("app:%FF"),
-            &encoded("app:%00"),
+            &encoded("%FF:secret"),
             &format!("Basic {}", STANDARD.encode(b"app:\xff")),
         ] {
             assert_eq!(read(header), None, "{header}");

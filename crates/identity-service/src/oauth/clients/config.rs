@@ -38,6 +38,10 @@ pub struct OAuthClientConfig {
     pub id_token_signed_response_alg: Option<String>,
     /// Whether it has to send a challenge made with `S256`, though not every client has to.
     pub require_pkce_s256: bool,
+    /// What it may come to the token endpoint with: `authorization_code`, `refresh_token`,
+    /// `urn:ietf:params:oauth:grant-type:device_code` (or `device_code`). When not set, what it had before, and for a new one
+    /// the first two.
+    pub grant_types: CommaList<String>,
 }
 
 /// A client of the configuration, checked.
@@ -87,6 +91,7 @@ impl OAuthClientConfig {
             may_introspect_any: self.introspect_any,
             id_token_alg: self.id_token_signed_response_alg.clone(),
             requires_pkce_s256: self.require_pkce_s256,
+            grant_types: self.grant_types.0.clone(),
         };
         Ok(ConfiguredClient {
             id: id.clone(),
@@ -164,6 +169,13 @@ mod tests {
                 .all(|it| it.secret_hash.is_none() && it.client.is_public)
         );
         assert_eq!(public[0].client.scope.to_string(), "openid profile email");
+        assert_eq!(public[0].client.grant_types, None);
+        let device = one("public = true\ngrant_types = [\"device_code\"]").unwrap();
+        let grant_types = device[0].client.grant_types.clone().unwrap();
+        assert_eq!(
+            grant_types.names(),
+            ["urn:ietf:params:oauth:grant-type:device_code"]
+        );
     }
 
     #[test]
@@ -187,6 +199,7 @@ mod tests {
             "public = true\nscope = [\"everything\"]",
             "public = true\nredirect_uris = [\"http://app.example.com\"]",
             "public = true\nid_token_signed_response_alg = \"none\"",
+            "public = true\ngrant_types = [\"password\"]",
             "public = true\nnonsense = 1",
             "public = true\nname = \"\"",
         ] {

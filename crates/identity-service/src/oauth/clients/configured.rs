@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::config::ConfiguredClient;
 use super::ending;
+use super::grant_types::GrantTypes;
 use super::model::{ClientRow, OAuthClient};
 use super::queries;
 use crate::app::App;
@@ -48,6 +49,13 @@ fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool
     let now = change.now.naive_utc();
     let before = queries::find(change.db, &configured.id)?;
     let wanted = &configured.client;
+    // A file that says nothing takes nothing from a client that uses the device flow already.
+    let grant_types = match (&wanted.grant_types, &before) {
+        (Some(wanted), _) => Some(wanted.clone()),
+        (None, Some(row)) => GrantTypes::parse(std::slice::from_ref(&row.grant_types))?,
+        (None, None) => None,
+    };
+    let grant_types = grant_types.unwrap_or_default();
     let client = OAuthClient {
         id: configured.id.clone(),
         name: wanted.name.clone(),
@@ -62,6 +70,7 @@ fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool
         updated_at: before.as_ref().map_or(now, |row| row.updated_at),
         requires_pkce_s256: wanted.requires_pkce_s256,
         pkce_seen: before.as_ref().and_then(|row| row.pkce_seen.clone()),
+        grant_types,
     };
     let mut row = ClientRow::from(&client);
     if before.as_ref() == Some(&row) {

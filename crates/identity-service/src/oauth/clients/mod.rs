@@ -4,6 +4,7 @@ pub(crate) mod authentication;
 pub(crate) mod config;
 pub(crate) mod configured;
 pub(crate) mod ending;
+mod grant_types;
 pub(crate) mod model;
 pub(crate) mod queries;
 mod redirect;
@@ -12,4 +13,5 @@ pub(crate) mod routes;
 pub(crate) mod service;
 pub(crate) mod wire;
 
+pub(crate) use grant_types::GrantType;
 pub(crate) use registration::{NewClient, Registration};

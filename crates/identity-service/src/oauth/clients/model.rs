@@ -6,8 +6,10 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use service_kit::crypto::sha256;
 
+use super::grant_types::{GrantType, GrantTypes};
 use super::redirect;
 use crate::error::Error;
+use crate::oauth::error::OAuthError;
 use crate::schema::oauth_clients;
 use crate::tokens::SigningAlgorithm;
 
@@ -28,6 +30,7 @@ pub(crate) struct ClientRow {
     pub(crate) updated_at: NaiveDateTime,
     pub(crate) requires_pkce_s256: bool,
     pub(crate) pkce_seen: Option<String>,
+    pub(crate) grant_types: String,
 }
 
 /// Somebody who asks for access to accounts (RFC 6749 section 2).
@@ -53,6 +56,7 @@ pub(crate) struct OAuthClient {
     pub(crate) requires_pkce_s256: bool,
     /// The method of the challenge for which it last got a code, `none` for a code without one.
     pub(crate) pkce_seen: Option<String>,
+    pub(crate) grant_types: GrantTypes,
 }
 
 impl OAuthClient {
@@ -68,6 +72,20 @@ impl OAuthClient {
         self.redirect_uris
             .iter()
             .any(|registered| redirect::matches(registered, given))
+    }
+
+    /// Whether it may come to the token endpoint with this.
+    pub(crate) fn may_use(&self, grant_type: GrantType) -> bool {
+        self.grant_types.contains(grant_type)
+    }
+
+    /// # Errors
+    /// `unauthorized_client` when it is not registered for this.
+    pub(crate) fn check_grant_type(&self, grant_type: GrantType) -> Result<(), OAuthError> {
+        match self.may_use(grant_type) {
+            true => Ok(()),
+            false => Err(OAuthError::UnauthorizedClient(grant_type.as_str())),
+        }
     }
 
     /// Whether this is its secret.
@@ -105,6 +123,7 @@ impl TryFrom<ClientRow> for OAuthClient {
             updated_at: row.updated_at,
             requires_pkce_s256: row.requires_pkce_s256,
             pkce_seen: row.pkce_seen,
+            grant_types: GrantTypes::parse(&[row.grant_types])?.unwrap_or_default(),
         })
     }
 }
@@ -126,6 +145,7 @@ impl From<&OAuthClient> for ClientRow {
             updated_at: client.updated_at,
             requires_pkce_s256: client.requires_pkce_s256,
             pkce_seen: client.pkce_seen.clone(),
+            grant_types: client.grant_types.to_string(),
         }
     }
 }
@@ -151,6 +171,7 @@ impl OAuthClient {
             updated_at: NaiveDateTime::default(),
             requires_pkce_s256: false,
             pkce_seen: None,
+            grant_types: GrantTypes::default(),
         }
     }
 }

@@ -1,5 +1,6 @@
 use auth_types::{Scope, ScopeSet};
 
+use super::grant_types::GrantTypes;
 use super::redirect;
 use crate::error::Error;
 use crate::teams::service::parse_name;
@@ -19,6 +20,8 @@ pub(crate) struct NewClient {
     pub(crate) may_introspect_any: bool,
     pub(crate) id_token_alg: SigningAlgorithm,
     pub(crate) requires_pkce_s256: bool,
+    /// None when nobody said: those that it had, or the usual ones.
+    pub(crate) grant_types: Option<GrantTypes>,
 }
 
 /// What a client is to be, as somebody wrote it.
@@ -34,6 +37,8 @@ pub(crate) struct Registration {
     /// ES256 when not given.
     pub(crate) id_token_alg: Option<String>,
     pub(crate) requires_pkce_s256: bool,
+    /// Names of grant types, one or more in each text; `authorization_code refresh_token` when there is none.
+    pub(crate) grant_types: Vec<String>,
 }
 
 impl TryFrom<Registration> for NewClient {
@@ -54,6 +59,7 @@ impl TryFrom<Registration> for NewClient {
             may_introspect_any: wanted.may_introspect_any,
             id_token_alg: parse_algorithm(wanted.id_token_alg.as_deref())?,
             requires_pkce_s256: wanted.requires_pkce_s256,
+            grant_types: GrantTypes::parse(&wanted.grant_types)?,
         })
     }
 }

@@ -79,6 +79,7 @@ pub(crate) async fn create(
         updated_at: now,
         requires_pkce_s256: new.requires_pkce_s256,
         pkce_seen: None,
+        grant_types: new.grant_types.unwrap_or_default(),
     };
     let row = ClientRow::from(&client);
     app.change(origin, move |change| {

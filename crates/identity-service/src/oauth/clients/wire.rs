@@ -23,6 +23,8 @@ pub(crate) struct OAuthClientBody {
     pub(crate) may_introspect_any: bool,
     /// ES256 or RS256.
     pub(crate) id_token_signed_response_alg: &'static str,
+    /// What it may come to the token endpoint with.
+    pub(crate) grant_types: Vec<&'static str>,
     /// Whether the configuration file says what it is; it is changed only there then.
     pub(crate) is_configured: bool,
     pub(crate) created_at: DateTime<Utc>,
@@ -81,6 +83,10 @@ pub(crate) struct CreateOAuthClientRequest {
     /// Whether it gets codes only for a challenge made with S256.
     #[serde(default)]
     pub(crate) requires_pkce_s256: bool,
+    /// What it may come to the token endpoint with: `authorization_code` and `refresh_token` when not given; the device
+    /// flow takes `urn:ietf:params:oauth:grant-type:device_code`.
+    #[serde(default)]
+    pub(crate) grant_types: Vec<String>,
 }
 
 impl From<CreateOAuthClientRequest> for Registration {
@@ -94,6 +100,7 @@ impl From<CreateOAuthClientRequest> for Registration {
             may_introspect_any: request.may_introspect_any,
             id_token_alg: request.id_token_signed_response_alg,
             requires_pkce_s256: request.requires_pkce_s256,
+            grant_types: request.grant_types,
         }
     }
 }
@@ -109,6 +116,7 @@ impl From<OAuthClient> for OAuthClientBody {
             is_first_party: client.is_first_party,
             may_introspect_any: client.may_introspect_any,
             id_token_signed_response_alg: client.id_token_alg.as_str(),
+            grant_types: client.grant_types.names(),
             is_configured: client.is_configured,
             created_at: client.created_at.and_utc(),
             updated_at: client.updated_at.and_utc(),

@@ -1,5 +1,5 @@
 use auth_types::ScopeSet;
-use chrono::{NaiveDateTime, TimeDelta};
+use chrono::TimeDelta;
 use secrecy::SecretString;
 use serde_json::json;
 use service_kit::crypto::random_token;
@@ -77,10 +77,15 @@ pub(crate) async fn redeem(
         .read(move |db| Ok::<_, Error>(queries::find_code(db, &key, &client_id)?))
         .await?
         .ok_or_else(not_good)?;
+    // First of all, for a used code too: who cannot show these has only seen the code, and must not end with it what
+    // its client got.
+    row.check(redirect_uri, verifier)?;
     if row.used_at.is_some() {
         return replayed(app, client, hash, row, origin).await;
     }
-    row.check(redirect_uri, verifier, app.clock.now_naive())?;
+    if row.expires_at <= app.clock.now_naive() {
+        return Err(not_good());
+    }
     let grant = NewGrant {
         client: client.clone(),
         user_id: row.user_id,
@@ -108,15 +113,7 @@ fn not_good() -> OAuthError {
 
 impl CodeRow {
     /// Checks what a client must know to use the code.
-    fn check(
-        &self,
-        redirect_uri: &str,
-        verifier: Option<&str>,
-        now: NaiveDateTime,
-    ) -> Result<(), OAuthError> {
-        if self.expires_at <= now {
-            return Err(not_good());
-        }
+    fn check(&self, redirect_uri: &str, verifier: Option<&str>) -> Result<(), OAuthError> {
         if self.redirect_uri != redirect_uri {
             return Err(OAuthError::invalid_grant(
                 "The redirect_uri is not the one that the code was sent to",

@@ -21,7 +21,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     request_body(content = DeviceAuthorizationRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
         (status = 200, description = "The codes", body = DeviceAuthorizationResponse),
-        (status = 400, description = "`invalid_request` or `invalid_scope`", body = IdentityError),
+        (status = 400, description = "`invalid_request`, `invalid_scope` or `unauthorized_client`", body = IdentityError),
         (status = 401, description = "`invalid_client`", body = IdentityError),
         (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),

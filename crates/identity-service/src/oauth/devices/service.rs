@@ -13,8 +13,8 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::links;
 use crate::oauth::authorize::scope_for;
-use crate::oauth::clients;
 use crate::oauth::clients::model::OAuthClient;
+use crate::oauth::clients::{self, GrantType};
 use crate::oauth::consents;
 use crate::oauth::error::OAuthError;
 use crate::oauth::grants::{self, Granted, NewGrant};
@@ -32,6 +32,7 @@ pub(super) async fn begin(
     scope: Option<&str>,
     origin: &Origin,
 ) -> Result<DeviceAuthorizationResponse, OAuthError> {
+    client.check_grant_type(GrantType::DeviceCode)?;
     app.limits.check_device(origin.address)?;
     let scope = scope_for(client, scope)
         .map_err(|refusal| OAuthError::InvalidScope(refusal.description.into()))?;

@@ -22,7 +22,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     request_body(content = TokenRequest, content_type = "application/x-www-form-urlencoded"),
     responses(
         (status = 200, description = "The tokens", body = TokenResponse),
-        (status = 400, description = "`invalid_request`, `invalid_grant`, `invalid_scope`, `unsupported_grant_type`; for devices `authorization_pending`, `slow_down`, `access_denied` or `expired_token`", body = IdentityError),
+        (status = 400, description = "`invalid_request`, `invalid_grant`, `invalid_scope`, `unauthorized_client`, `unsupported_grant_type`; for devices `authorization_pending`, `slow_down`, `access_denied` or `expired_token`", body = IdentityError),
         (status = 401, description = "`invalid_client`", body = IdentityError),
         (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),

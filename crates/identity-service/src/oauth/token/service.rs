@@ -6,6 +6,7 @@ use crate::access::{Access, GrantRow};
 use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::error::Error;
+use crate::oauth::clients::GrantType;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
@@ -16,9 +17,6 @@ use crate::sessions;
 use crate::sessions::refresh::{self, Holder};
 use crate::tokens::refresh::RefreshToken;
 
-/// The grant type of the device flow (RFC 8628 section 3.4).
-pub(crate) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
-
 /// Gives a client that has shown who it is the tokens for what it brings.
 pub(super) async fn exchange(
     app: &App,
@@ -26,23 +24,25 @@ pub(super) async fn exchange(
     form: &OAuthForm,
     origin: &Origin,
 ) -> Result<TokenResponse, OAuthError> {
-    match form.require("grant_type")? {
-        "authorization_code" => {
+    let grant_type = GrantType::parse(form.require("grant_type")?);
+    let grant_type = grant_type.ok_or(OAuthError::UnsupportedGrantType)?;
+    client.check_grant_type(grant_type)?;
+    match grant_type {
+        GrantType::AuthorizationCode => {
             let (code, to) = (form.require("code")?, form.require("redirect_uri")?);
             let verifier = form.get("code_verifier");
             let granted = codes::redeem(app, client, code, to, verifier, origin).await?;
             first_tokens(app, client, granted).await
         }
-        DEVICE_CODE => {
+        GrantType::DeviceCode => {
             let code = form.require("device_code")?;
             let granted = devices::redeem(app, client, code, origin).await?;
             first_tokens(app, client, granted).await
         }
-        "refresh_token" => {
+        GrantType::RefreshToken => {
             let (token, scope) = (form.require("refresh_token")?, form.get("scope"));
             refreshed(app, client, token, scope, origin).await
         }
-        _ => Err(OAuthError::UnsupportedGrantType),
     }
 }
 
@@ -141,8 +141,12 @@ impl Issue<'_> {
             }
             false => None,
         };
+        let may_refresh = client.may_use(GrantType::RefreshToken);
         Ok(TokenResponse {
-            pair,
+            access_token: pair.access_token,
+            refresh_token: may_refresh.then_some(pair.refresh_token),
+            expires_in: pair.expires_in,
+            user: pair.user,
             token_type: "Bearer",
             scope: self.scope.to_string(),
             id_token,

@@ -1,12 +1,18 @@
-use auth_types::wire::TokenPair;
+use auth_types::wire::User;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 /// The tokens that a client gets.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TokenResponse {
-    #[serde(flatten)]
-    pub(crate) pair: TokenPair,
+    pub(crate) access_token: String,
+    /// For a client with the grant type `refresh_token`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refresh_token: Option<String>,
+    /// Seconds.
+    #[schema(example = 2_592_000)]
+    pub(crate) expires_in: i64,
+    pub(crate) user: User,
     #[schema(example = "Bearer")]
     pub(crate) token_type: &'static str,
     /// What the access token may be used for, with spaces between.

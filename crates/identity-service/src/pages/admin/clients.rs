@@ -83,6 +83,9 @@ pub(super) struct ClientForm {
     may_introspect_any: Option<String>,
     algorithm: String,
     requires_pkce_s256: Option<String>,
+    grant_authorization_code: Option<String>,
+    grant_refresh_token: Option<String>,
+    grant_device_code: Option<String>,
 }
 
 impl ClientForm {
@@ -100,7 +103,19 @@ impl ClientForm {
             may_introspect_any: self.may_introspect_any.is_some(),
             id_token_alg: text::given(self.algorithm.clone()),
             requires_pkce_s256: self.requires_pkce_s256.is_some(),
+            grant_types: self.grant_types(),
         }
+    }
+
+    /// Those that are ticked, by the names of the boxes.
+    fn grant_types(&self) -> Vec<String> {
+        let boxes = [
+            (&self.grant_authorization_code, "authorization_code"),
+            (&self.grant_refresh_token, "refresh_token"),
+            (&self.grant_device_code, "device_code"),
+        ];
+        let ticked = boxes.iter().filter(|(ticked, _)| ticked.is_some());
+        ticked.map(|(_, name)| (*name).to_owned()).collect()
     }
 }
 
@@ -117,7 +132,13 @@ pub(super) async fn list(
 }
 
 pub(super) async fn create_page(admin: Administrator) -> HttpResponse {
-    show_new(&admin, Notices::none(), &ClientForm::default())
+    let usual = || Some("yes".to_owned());
+    let form = ClientForm {
+        grant_authorization_code: usual(),
+        grant_refresh_token: usual(),
+        ..ClientForm::default()
+    };
+    show_new(&admin, Notices::none(), &form)
 }
 
 pub(super) async fn create(

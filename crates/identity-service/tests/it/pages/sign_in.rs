@@ -190,6 +190,61 @@ async fn each_sign_in_gets_a_cookie_of_its_own_whatever_the_browser_had_before()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn signing_in_again_ends_the_browsers_session_before_and_no_other() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let bob = identity.register("bob").await;
+    let mut elsewhere = Browser::of(&identity, "ada").await;
+    let mut browser = Browser::of(&identity, "ada").await;
+    let live = "SELECT count(*) AS n FROM sessions WHERE kind = 'browser' AND revoked_at IS NULL";
+    let is_good = async |cookie: &str| {
+        let mut thief = Browser::new(&identity);
+        let cookie = cookie.to_owned();
+        thief.cookies.insert("holdfast_id".to_owned(), cookie);
+        thief.fetch("/login").await.reply.status == 303
+    };
+    // As oneself again, as somebody else, and as somebody new.
+    for username in ["ada", "bob", "eve"] {
+        let before = browser.cookies["holdfast_id"].clone();
+        assert!(is_good(&before).await);
+        let (path, page) = match username {
+            "eve" => ("/register", "/register"),
+            _ => ("/login", "/login?again=true"),
+        };
+        // Whoever is signed in is asked again; the form to register is another tab's of before.
+        let mut tab = browser.clone();
+        if path == "/register" {
+            tab.cookies.remove("holdfast_id");
+        }
+        let form = tab.get(page).await.form(path);
+        let csrf = browser.get("/account").await.form("/logout");
+        let form = form.forged("csrf", csrf.value("csrf").unwrap());
+        let form = form.set("username", username).set("password", PASSWORD);
+        let page = browser.submit(form).await;
+        assert_eq!(page.path, "/account", "{username}");
+        assert!(!is_good(&before).await, "{username}");
+        assert!(is_good(&browser.cookies["holdfast_id"]).await);
+        assert_eq!(identity.count(live), 2);
+    }
+    assert_eq!(elsewhere.get("/account").await.path, "/account");
+    for device in [&ada, &bob] {
+        identity.validate(&device.access).await.expect(200);
+    }
+    let told = "SELECT count(*) AS n FROM audit_log WHERE action = 'session.revoked' AND details LIKE '%signed_in_again%'";
+    assert_eq!(identity.count(told), 3);
+    let heard = "SELECT count(*) AS n FROM changes WHERE kind = 'session'";
+    assert_eq!(identity.count(heard), 3);
+
+    // A wrong password ends nothing.
+    let form = browser.get("/login?again=true").await.form("/login");
+    let form = form
+        .set("username", "ada")
+        .set("password", "wrong password");
+    browser.post(form).await.expect(401);
+    assert_eq!(browser.get("/account").await.path, "/account");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_cookie_is_over_after_thirty_days_and_with_the_account() {
     let identity = Identity::start().await;
     identity.register("ada").await;

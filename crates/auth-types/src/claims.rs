@@ -34,6 +34,9 @@ pub struct AccessClaims {
     /// `sso` for a token that was handed over to another site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
+    /// The origin of the site that it was handed over to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sso_origin: Option<String>,
 }
 
 impl AccessClaims {

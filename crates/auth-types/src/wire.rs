@@ -110,6 +110,9 @@ pub struct ValidateResponse {
     /// the product's own; absent for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
+    /// The origin of the site that the token was handed over to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sso_origin: Option<String>,
     /// The account's teams; present with `?include=teams`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teams: Option<Vec<TeamMembership>>,

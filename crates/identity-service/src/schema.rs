@@ -49,6 +49,7 @@ diesel::table! {
         scope -> Nullable<Text>,
         authenticated_at -> Timestamp,
         is_derived -> Bool,
+        sso_origin -> Nullable<Text>,
     }
 }
 

@@ -19,7 +19,11 @@ pub(crate) enum Grant {
     /// The cookie of the hosted pages. It has no tokens, and never refreshes.
     Browser,
     /// A hand-over to another site, which the label names.
-    Sso { service: Option<String> },
+    Sso {
+        service: Option<String>,
+        /// The site's origin; none where it was not noted yet.
+        site: Option<String>,
+    },
     /// Access that the account gave to an OAuth client.
     Client {
         client_id: String,
@@ -33,8 +37,8 @@ pub(crate) enum Grant {
 pub(crate) enum Access {
     /// Everything that the account may.
     Full,
-    /// What a site may that a sign-in was handed over to.
-    Sso,
+    /// What the site of this origin may that a sign-in was handed over to.
+    Sso { site: Option<String> },
     /// What an OAuth client may with these scopes.
     Client {
         client_id: String,
@@ -61,7 +65,14 @@ impl Grant {
 
     pub(crate) fn service(&self) -> Option<&str> {
         match self {
-            Self::Sso { service } => service.as_deref(),
+            Self::Sso { service, .. } => service.as_deref(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn site(&self) -> Option<&str> {
+        match self {
+            Self::Sso { site, .. } => site.as_deref(),
             _ => None,
         }
     }
@@ -91,7 +102,7 @@ impl Grant {
     pub(crate) fn access(&self) -> Access {
         match self {
             Self::FirstParty | Self::Browser => Access::Full,
-            Self::Sso { .. } => Access::Sso,
+            Self::Sso { site, .. } => Access::Sso { site: site.clone() },
             Self::Client {
                 client_id,
                 scope,
@@ -112,6 +123,7 @@ pub(crate) struct GrantRow {
     pub(crate) service: Option<String>,
     pub(crate) client_id: Option<String>,
     pub(crate) scope: Option<String>,
+    pub(crate) site: Option<String>,
 }
 
 impl GrantRow {
@@ -122,6 +134,7 @@ impl GrantRow {
             Grant::BROWSER => Ok(Some(Grant::Browser)),
             Grant::SSO => Ok(Some(Grant::Sso {
                 service: self.service,
+                site: self.site,
             })),
             Grant::CLIENT => Ok(None),
             _ => Err(Error::internal("sessions.kind", self.kind)),
@@ -133,7 +146,7 @@ impl Access {
     /// The claim `origin` of a token.
     pub(crate) fn origin(&self) -> Option<&'static str> {
         match self {
-            Self::Sso => Some("sso"),
+            Self::Sso { .. } => Some("sso"),
             Self::Client {
                 is_first_party: true,
                 ..
@@ -142,20 +155,31 @@ impl Access {
         }
     }
 
+    /// The claim `sso_origin` of a token.
+    pub(crate) fn site(&self) -> Option<&str> {
+        match self {
+            Self::Sso { site } => site.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Reads the claims; none for a combination that no token of ours has.
     pub(crate) fn of_claims(
         client_id: Option<String>,
         scope: Option<&str>,
         origin: Option<&str>,
+        site: Option<String>,
     ) -> Option<Self> {
-        match (client_id, scope, origin) {
-            (None, None, None) => Some(Self::Full),
-            (None, None, Some("sso")) => Some(Self::Sso),
-            (Some(client_id), Some(scope), None | Some("first_party")) => Some(Self::Client {
-                client_id,
-                scope: scope.parse().ok()?,
-                is_first_party: origin.is_some(),
-            }),
+        match (client_id, scope, origin, site) {
+            (None, None, None, None) => Some(Self::Full),
+            (None, None, Some("sso"), site) => Some(Self::Sso { site }),
+            (Some(client_id), Some(scope), None | Some("first_party"), None) => {
+                Some(Self::Client {
+                    client_id,
+                    scope: scope.parse().ok()?,
+                    is_first_party: origin.is_some(),
+                })
+            }
             _ => None,
         }
     }
@@ -163,7 +187,7 @@ impl Access {
     pub(crate) fn client_id(&self) -> Option<&str> {
         match self {
             Self::Client { client_id, .. } => Some(client_id),
-            Self::Full | Self::Sso => None,
+            Self::Full | Self::Sso { .. } => None,
         }
     }
 
@@ -171,7 +195,7 @@ impl Access {
     pub(crate) fn scope(&self) -> Option<ScopeSet> {
         match self {
             Self::Client { scope, .. } => Some(*scope),
-            Self::Full | Self::Sso => None,
+            Self::Full | Self::Sso { .. } => None,
         }
     }
 

@@ -164,7 +164,7 @@ pub(crate) fn refuses_some(method: &str, pattern: &str) -> bool {
 pub(crate) fn allows(access: &Access, method: &str, pattern: &str) -> bool {
     let (is_client, is_first_party, scopes) = match access {
         Access::Full => return true,
-        Access::Sso => (false, false, None),
+        Access::Sso { .. } => (false, false, None),
         Access::Client {
             scope,
             is_first_party,
@@ -243,11 +243,11 @@ mod tests {
                     allows(&own, method, path),
                     rule.first_party_client || !never
                 );
-                assert_eq!(allows(&Access::Sso, method, path), rule.sso);
+                assert_eq!(allows(&Access::Sso { site: None }, method, path), rule.sso);
                 assert!(allows(&Access::Full, method, path));
             }
         }
-        for access in [&third, &own, &Access::Sso] {
+        for access in [&third, &own, &Access::Sso { site: None }] {
             assert!(!allows(access, "GET", "/api/not/in/the/table"));
             assert!(!allows(access, "PATCH", "/api/auth/me"));
         }

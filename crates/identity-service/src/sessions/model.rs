@@ -90,6 +90,7 @@ impl NewSession {
             is_derived: self.is_derived,
             kind: self.grant.kind(),
             service: self.grant.service(),
+            sso_origin: self.grant.site(),
             client_id: self.grant.client_id(),
             scope: self.grant.scope().map(|scope| scope.to_string()),
         }
@@ -114,6 +115,7 @@ pub(crate) struct NewSessionRow<'a> {
     is_derived: bool,
     kind: &'static str,
     service: Option<&'a str>,
+    sso_origin: Option<&'a str>,
     client_id: Option<&'a str>,
     scope: Option<String>,
 }

@@ -132,6 +132,7 @@ async fn tell(
         expires_at: caller.token.expires_at,
         scope: scope.map(|scope| scope.to_string()),
         origin: caller.token.access.origin().map(str::to_owned),
+        sso_origin: caller.token.access.site().map(str::to_owned),
         teams,
     })
 }

@@ -97,7 +97,7 @@ async fn token(app: Data<App>, caller: CurrentUser, origin: Origin) -> Result<Ht
 #[utoipa::path(
     get, path = "/api/auth/sso/callback", tag = "sso", params(CallbackQuery),
     responses(
-        (status = 200, description = "The token is good, and the account's whom the other parameters name", body = CallbackResponse),
+        (status = 200, description = "The token is good, and the account's whom the other parameters name; handed over to the origin that they name", body = CallbackResponse),
         (status = 401, description = "`invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )

@@ -33,6 +33,7 @@ pub(super) async fn hand_over(
     let service = label(service, &target)?;
     let grant = Grant::Sso {
         service: Some(service),
+        site: Some(target.origin().ascii_serialization()),
     };
     let session = opening::open_beside(app, caller, grant, origin).await?;
     let account = &caller.account;
@@ -78,14 +79,15 @@ pub(super) async fn exchange(
     caller: &CurrentUser,
     origin: &Origin,
 ) -> Result<TokenPair, Error> {
-    let grant = match caller.token.access {
-        Access::Sso => {
+    let grant = match &caller.token.access {
+        Access::Sso { site } => {
             let sid = caller.token.session_id.clone();
             let find = move |db: &mut db_kit::Db| {
                 Ok::<_, Error>(sessions::queries::find_service(db, &sid)?)
             };
             Grant::Sso {
                 service: app.pool.read(find).await?,
+                site: site.clone(),
             }
         }
         Access::Full => Grant::FirstParty,
@@ -102,6 +104,8 @@ pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackRes
         access_token,
         user_id,
         username,
+        redirect_uri,
+        origin,
     } = query;
     let token = match (token, access_token) {
         (Some(token), Some(same)) if token == same => token,
@@ -111,6 +115,12 @@ pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackRes
     let caller = auth::identify_token(app, &token).await?;
     // Another site's client must not pass for its user here.
     if matches!(caller.token.access, Access::Client { .. }) {
+        return Err(Error::InvalidToken);
+    }
+    // A token that one site was given must not sign anybody in at another.
+    let site = caller.token.access.site();
+    let mut named = [redirect_uri, origin].into_iter().flatten();
+    if !named.all(|address| site.is_some_and(|site| origin_of(&address).as_deref() == Some(site))) {
         return Err(Error::InvalidToken);
     }
     let account = &caller.account;
@@ -125,4 +135,9 @@ pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackRes
         username: account.username.clone(),
         token,
     })
+}
+
+fn origin_of(address: &str) -> Option<String> {
+    let url = Url::parse(address).ok()?;
+    Some(url.origin().ascii_serialization())
 }

@@ -25,6 +25,10 @@ pub(crate) struct CallbackQuery {
     pub(super) user_id: Option<String>,
     /// Whose token it is.
     pub(super) username: Option<String>,
+    /// The mini-app's own address: the token must have been handed over to its origin.
+    pub(super) redirect_uri: Option<String>,
+    /// The same, as an origin.
+    pub(super) origin: Option<String>,
 }
 
 /// Says that the hand-over is genuine.

@@ -108,6 +108,7 @@ impl AccessTokens {
             client_id: access.client_id().map(str::to_owned),
             scope: access.scope().map(|scope| scope.to_string()),
             origin: access.origin().map(str::to_owned),
+            sso_origin: access.site().map(str::to_owned),
         };
         let mut header = Header::new(Algorithm::ES256);
         header.typ = Some(TYPE.to_owned());
@@ -160,7 +161,7 @@ impl AccessTokens {
         }
         let user_id = claims.user_id().ok_or(Error::InvalidToken)?;
         let (scope, origin) = (claims.scope.as_deref(), claims.origin.as_deref());
-        let access = Access::of_claims(claims.client_id, scope, origin);
+        let access = Access::of_claims(claims.client_id, scope, origin, claims.sso_origin);
         Ok(VerifiedToken {
             user_id,
             session_id: claims.sid,

@@ -1,6 +1,7 @@
 use test_kit::Reply;
 use url::Url;
 
+use crate::oauth_kit::claims;
 use crate::support::{Identity, SignedIn, refused, signed_in};
 
 const SITE: &str = "https://app.example.com";
@@ -467,4 +468,89 @@ async fn a_chain_of_hand_overs_ends_a_year_after_the_sign_in() {
         last = signed_in(&call.send().await.expect(200).json());
     }
     panic!("it lived for 400 days");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_says_to_which_site_it_was_handed_over_and_callback_checks_it() {
+    let identity = with_site().await;
+    let ada = identity.register("ada").await;
+    let token = handed_over(&identity, &ada).await;
+    assert_eq!(claims(&token)["sso_origin"], SITE);
+    let validated = identity.validate(&token).await.expect(200).json();
+    assert_eq!(validated["sso_origin"], SITE);
+    let pair = identity.api.post("/api/auth/sso/token").bearer(&token);
+    let pair = signed_in(&pair.send().await.expect(200).json());
+    let refreshed = identity.refresh(&pair.refresh).await.expect(200).json();
+    let refreshed = signed_in(&refreshed).access;
+    let query = [("redirect_uri", "https://a.mini.example:443/x")];
+    let there = authorize(&identity, Some(&ada.access), &query).await;
+    let mini = parameter(&location(&there.expect(302)), "token").unwrap();
+    assert_eq!(claims(&mini)["sso_origin"], "https://a.mini.example");
+
+    let id = ada.id.to_string();
+    for (rule, token, named, status) in [
+        ("nothing is named", &token, None, 200),
+        (
+            "an address of the site",
+            &token,
+            Some(("redirect_uri", "https://APP.example.com:443/in?x")),
+            200,
+        ),
+        ("its origin", &token, Some(("origin", SITE)), 200),
+        ("a second pair", &pair.access, Some(("origin", SITE)), 200),
+        ("a refreshed one", &refreshed, Some(("origin", SITE)), 200),
+        ("another site's", &mini, Some(("origin", SITE)), 401),
+        (
+            "to another site",
+            &token,
+            Some(("redirect_uri", "https://a.mini.example/x")),
+            401,
+        ),
+        (
+            "another scheme",
+            &token,
+            Some(("origin", "http://app.example.com")),
+            401,
+        ),
+        (
+            "another port",
+            &token,
+            Some(("origin", "https://app.example.com:8443")),
+            401,
+        ),
+        (
+            "no address",
+            &token,
+            Some(("origin", "app.example.com")),
+            401,
+        ),
+        ("an empty one", &token, Some(("origin", "")), 401),
+        ("an opaque one", &token, Some(("origin", "null")), 401),
+        (
+            "no hand-over at all",
+            &ada.access,
+            Some(("origin", SITE)),
+            401,
+        ),
+        ("no hand-over, nothing named", &ada.access, None, 200),
+    ] {
+        let mut query = vec![
+            ("token", token.as_str()),
+            ("user_id", &id),
+            ("username", "ada"),
+        ];
+        query.extend(named);
+        let path = format!("/api/auth/sso/callback?{}", encoded(&query));
+        let reply = identity.api.get(&path).send().await;
+        assert_eq!(reply.status, status, "{rule}: {}", reply.text());
+    }
+    let both = [
+        ("token", token.as_str()),
+        ("user_id", &id),
+        ("username", "ada"),
+        ("origin", SITE),
+        ("redirect_uri", "https://a.mini.example/x"),
+    ];
+    let path = format!("/api/auth/sso/callback?{}", encoded(&both));
+    refused(identity.api.get(&path).send().await, 401, "invalid_token");
 }

@@ -20,6 +20,7 @@ type GrantColumns = (
     sessions::service,
     sessions::client_id,
     sessions::scope,
+    sessions::sso_origin,
 );
 
 /// The columns of [`crate::access::GrantRow`], in its order.
@@ -28,6 +29,7 @@ const GRANT: GrantColumns = (
     sessions::service,
     sessions::client_id,
     sessions::scope,
+    sessions::sso_origin,
 );
 
 pub(crate) fn insert_session(db: &mut Db, row: &NewSessionRow<'_>) -> QueryResult<()> {

@@ -89,7 +89,7 @@ const ROTATE_PG: &str = concat!(
     replace!(),
     "held JOIN users ON true WHERE sessions.id = held_id AND sessions.id = ANY (ARRAY(SELECT held_id FROM held)) \
      AND users.id = sessions.user_id AND refresh_hash = p_presented \
-     RETURNING nth, sessions.id, authenticated_at, kind, service, client_id, scope, users.id, username, email, \
+     RETURNING nth, sessions.id, authenticated_at, kind, service, client_id, scope, sso_origin, users.id, username, email, \
       email_verified, bio, website_url, is_active, role, premium_tier, premium_expires_at, users.created_at, \
       updated_at, photo_version"
 );
@@ -97,7 +97,13 @@ const ROTATE_PG: &str = concat!(
 type RotatedSql = (
     Text,
     Timestamp,
-    (Text, Nullable<Text>, Nullable<Text>, Nullable<Text>),
+    (
+        Text,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Text>,
+        Nullable<Text>,
+    ),
     AccountSql,
 );
 

@@ -1,5 +1,6 @@
 //! How many sessions an account can have, and who can make them end.
 
+use chrono::Duration;
 use serde_json::Value;
 use test_kit::Reply;
 
@@ -30,6 +31,8 @@ async fn hundreds_of_sessions_opened_without_a_password_end_no_sign_in_and_nothi
         pair(identity, &oauth.ada.access).await.expect(200);
         let web = signed_in(&oauth.tokens("web", "openid").await);
         first_web.get_or_insert(web);
+        // Who is oldest is told by the time.
+        identity.hand.advance(Duration::milliseconds(1));
     }
     let query = format!("/api/auth/sso/authorize?redirect_uri={site}");
     for _ in 0..201 {

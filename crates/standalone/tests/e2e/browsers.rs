@@ -250,6 +250,8 @@ async fn a_device_is_connected_with_the_code_that_it_shows() {
         "profile",
         "--scope",
         "sessions:write",
+        "--grant-type",
+        "device_code",
         "--public",
     ];
     let client = site.client("Desk clock", "http://127.0.0.1/", &scopes);

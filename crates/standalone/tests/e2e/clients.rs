@@ -88,6 +88,9 @@ async fn site() -> Site {
 
 fn client(site: &Site, more: &[&str]) -> Client {
     let mut args: Vec<&str> = SCOPES.iter().flat_map(|scope| ["--scope", scope]).collect();
+    for grant_type in ["authorization_code", "refresh_token", "device_code"] {
+        args.extend(["--grant-type", grant_type]);
+    }
     args.extend(more);
     site.client("The example", LOOPBACK, &args)
 }

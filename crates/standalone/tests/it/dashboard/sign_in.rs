@@ -1,5 +1,6 @@
 use chrono::TimeDelta;
 use futures_util::future::join_all;
+use reqwest::Method;
 use serde_json::json;
 
 use super::browser::Browser;
@@ -50,6 +51,10 @@ async fn the_sign_in_is_in_a_cookie_that_no_script_and_no_other_site_gets() {
     let reply = browser.send(system.identity.get(path)).await;
     let callback = reply.expect(302).header("location").to_owned();
     let callback = callback.strip_prefix(system.work.base()).unwrap();
+    // Who only looks uses no code up.
+    let head = system.work.call(Method::HEAD, callback);
+    let reply = browser.send(head).await.expect(302);
+    assert!(!reply.headers.contains_key("set-cookie"));
     let reply = browser.fetch(callback).await.expect(302);
     assert_eq!(reply.header("location"), "/break");
     assert_eq!(reply.header("cache-control"), "no-store");

@@ -81,17 +81,20 @@ pub(crate) async fn open(
             change.audit(&entry.details(json!({
                 "client_id": grant.client.id, "scope": scope.to_string(), "by": grant.by,
             })))?;
-            Ok(Opened::Yes(Box::new(account), session))
+            Ok(Opened::Yes(Box::new((account, session))))
         })
         .await?;
     match opened {
-        Opened::Yes(account, session) => Ok(Some(Granted {
-            account: *account,
-            session,
-            scope,
-            auth_time,
-            nonce,
-        })),
+        Opened::Yes(opened) => {
+            let (account, session) = *opened;
+            Ok(Some(Granted {
+                account,
+                session,
+                scope,
+                auth_time,
+                nonce,
+            }))
+        }
         Opened::UsedBefore => Ok(None),
         Opened::SignInOver => Err(OAuthError::invalid_grant(
             "The sign-in that allowed this is over",
@@ -100,7 +103,7 @@ pub(crate) async fn open(
 }
 
 enum Opened {
-    Yes(Box<AccountRow>, NewSession),
+    Yes(Box<(AccountRow, NewSession)>),
     UsedBefore,
     SignInOver,
 }

@@ -115,9 +115,9 @@ impl Known {
         let attempt = totp::begin(app, self.id, totp_code.as_deref()).await?;
         let session = NewSession::open(grant, app.clock.now_naive(), origin);
         match self.open_session(app, totp_code, session, origin).await? {
-            SignIn::Opened(account, session) => {
+            SignIn::Opened(opened) => {
                 app.limits.login_succeeded(origin.address, &self.username);
-                Ok((*account, session))
+                Ok(*opened)
             }
             SignIn::CodeMissing => Err(Error::TotpRequired),
             refused => {
@@ -134,7 +134,7 @@ impl Known {
 
 /// What comes of the right password.
 enum SignIn {
-    Opened(Box<AccountRow>, NewSession),
+    Opened(Box<(AccountRow, NewSession)>),
     CodeMissing,
     CodeWrong,
     /// The password is not what it was a moment ago.
@@ -195,7 +195,7 @@ impl Known {
             make_room(change, id, &session)?;
             queries::insert_session(change.db, &session.row(id))?;
             change.audit(&Entry::on(Action::SignedIn, id).session(&session.id))?;
-            Ok(SignIn::Opened(Box::new(account), session))
+            Ok(SignIn::Opened(Box::new((account, session))))
         })
         .await
     }

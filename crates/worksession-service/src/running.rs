@@ -221,8 +221,7 @@ fn trust_check(state: Data<AppState>, every: Duration) -> Chore {
     Chore::spawn(every, "identity service", move || {
         let state = state.clone();
         async move {
-            // It says in the log what it finds.
-            state.identity.is_live().await;
+            state.identity.check_trust().await;
             Ok(())
         }
     })

@@ -12,7 +12,7 @@ impl Config {
     /// What is set here that is for development on one machine, as the environment names it.
     #[must_use]
     pub fn development_values(&self) -> Vec<String> {
-        let mut found = Exposed {
+        Exposed {
             prefix: "IDENTITY",
             base_url: &self.public_url(self.listen),
             allow_insecure_cookies: self.allow_insecure_cookies,
@@ -30,12 +30,7 @@ impl Config {
                 ),
             ],
         }
-        .development_values();
-        if self.password.bcrypt_cost < 10 {
-            let cost = self.password.bcrypt_cost;
-            found.push(format!("IDENTITY__PASSWORD__BCRYPT_COST={cost}"));
-        }
-        found
+        .development_values()
     }
 
     /// Refuses what must not be served at a public address.

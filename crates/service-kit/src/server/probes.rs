@@ -17,7 +17,7 @@ use crate::http::{ClientIp, endpoint};
 /// How long a scrape waits for the database: a collector gives the whole answer up after ten seconds.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// The header of `/health/live` with the caller's address, as it is seen here.
+/// The header of `/health/live` and `/health/serving` with the caller's address, as it is seen here.
 pub const CLIENT_ADDRESS: &str = "x-client-address";
 
 /// What `/health/ready` tells.
@@ -94,7 +94,7 @@ async fn live(client: ClientIp) -> HttpResponse {
 
 /// What a balancer asks of a replica: whether this process takes requests, which it says no to from SIGTERM on while it
 /// still answers them. A database that is away is every replica's trouble; the answer to that is the request's own.
-async fn serving(shared: Data<Shared>) -> HttpResponse {
+async fn serving(client: ClientIp, shared: Data<Shared>) -> HttpResponse {
     let serving = !shared.draining.load(Ordering::Acquire);
     let mut response = if serving {
         HttpResponse::Ok()
@@ -103,6 +103,7 @@ async fn serving(shared: Data<Shared>) -> HttpResponse {
     };
     response
         .insert_header((header::CACHE_CONTROL, "no-store"))
+        .insert_header((CLIENT_ADDRESS, client.to_string()))
         .json(serde_json::json!({ "serving": serving }))
 }
 

@@ -12,8 +12,6 @@ fn public(more: &[(&str, &str)]) -> Env {
     for (key, value) in [
         ("IDENTITY__BASE_URL", "https://id.example.com"),
         ("WORKSESSION__BASE_URL", "https://work.example.com"),
-        ("IDENTITY__PASSWORD__BCRYPT_COST", "10"),
-        ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "false"),
     ]
     .iter()
     .chain(more)
@@ -151,9 +149,6 @@ async fn a_public_address_and_development_values_stop_the_start_with_one_line_th
     for (name, value) in all {
         refused(&public(&[(name, value)]), &[name]);
     }
-    let mut weak = public(&[("IDENTITY__PASSWORD__BCRYPT_COST", "4")]);
-    weak.insert("IDENTITY__PASSWORD__ALLOW_WEAK_COST".into(), "true".into());
-    refused(&weak, &["IDENTITY__PASSWORD__BCRYPT_COST=4"]);
     // One public address is enough, and one said by the socket alone.
     let mut half = public(&[("IDENTITY__RATE_LIMITS__ENABLED", "false")]);
     half.remove("IDENTITY__BASE_URL");

@@ -41,6 +41,7 @@ pub(crate) struct IdentityClient {
     pub(super) http: reqwest::Client,
     questions: Arc<Questions>,
     live: Url,
+    serving: Url,
     pub(super) login: Url,
     turns: Semaphore,
     /// Apart from the others' turns: a flood of sign-ins must not slow those who are signed in.
@@ -97,6 +98,7 @@ impl IdentityClient {
             questions: Arc::new(Questions::new(http.clone(), base)?),
             http,
             live: below(base, "/health/live")?,
+            serving: below(base, "/health/serving")?,
             login: below(base, "/api/auth/login")?,
             turns: Semaphore::new(IN_FLIGHT),
             sign_ins: Semaphore::new(IN_FLIGHT),
@@ -140,7 +142,17 @@ impl IdentityClient {
 
     /// Whether the identity service believes for whom we ask; none when it does not answer within `patience`.
     pub(super) async fn sign_of_life(&self, patience: Duration) -> Option<bool> {
-        let mut request = self.http.get(self.live.clone());
+        self.look(&self.live, patience).await
+    }
+
+    /// Has it said in the log whether the identity service believes for whom we ask. Health reports ask at another path,
+    /// whose figures are theirs.
+    pub(crate) async fn check_trust(&self) {
+        self.look(&self.serving, PATIENCE).await;
+    }
+
+    async fn look(&self, path: &Url, patience: Duration) -> Option<bool> {
+        let mut request = self.http.get(path.clone());
         request = request.header("x-forwarded-for", SOMEBODY);
         if let Some(inside) = &self.inside {
             request = request.header(Inside::HEADER, inside.expose());

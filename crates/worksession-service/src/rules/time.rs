@@ -10,8 +10,11 @@ use chrono_tz::Tz;
 pub(crate) const LONGEST_SESSION: TimeDelta = TimeDelta::minutes(480);
 /// A session can be submitted until this long after its planned end.
 pub(crate) const OPEN_AFTER_PLANNED_END: TimeDelta = TimeDelta::hours(12);
-/// A session that is this close to its plan is complete: clients and network round seconds away.
-const COMPLETION_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
+/// A session that is this close to its plan is complete: clients and network round seconds away. A short plan allows
+/// [`TOLERATED_PART`] of itself at most: otherwise a chain of short plans earns more than was worked.
+const MAX_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
+/// One part in so many: 2 %.
+const TOLERATED_PART: i32 = 50;
 /// Credited minutes of one user in one local day.
 pub(crate) const DAY_CAP_MINUTES: i32 = 16 * 60;
 /// A partial session shorter than this gives no points.
@@ -69,7 +72,7 @@ pub(crate) fn credit(measured: &Measured) -> Credit {
         .min(measured.client_end - measured.client_start)
         .max(TimeDelta::zero());
     let planned = TimeDelta::minutes(measured.planned.into());
-    if elapsed >= planned - COMPLETION_TOLERANCE {
+    if elapsed >= planned - MAX_TOLERANCE.min(planned / TOLERATED_PART) {
         return Credit {
             completion: Completion::Completed,
             minutes: measured.planned,
@@ -225,12 +228,17 @@ mod tests {
             (25, 1500, 749, Brief, 12),
             (8, 299, 299, Brief, 4),
             (8, 300, 300, Partial, 5),
-            (4, 235, 235, Completed, 4),
-            (4, 234, 300, Brief, 3),
+            (4, 236, 236, Completed, 4),
+            (4, 235, 235, Brief, 3),
+            (5, 295, 295, Completed, 5),
+            (5, 294, 295, Brief, 4),
             (25, 0, 1500, Brief, 0),
             (25, 1500, -60, Brief, 0),
             (480, 28_800, 28_800, Completed, 480),
-            (1, 55, 55, Completed, 1),
+            (480, 28_795, 28_795, Completed, 480),
+            (480, 28_794, 28_795, Partial, 479),
+            (1, 59, 59, Completed, 1),
+            (1, 58, 58, Brief, 0),
         ];
         for (planned, client, server, completion, minutes) in table {
             let got = credit(&plan(planned, client, server));
@@ -242,6 +250,25 @@ mod tests {
                 },
                 "{planned} min, client {client} s, server {server} s"
             );
+        }
+    }
+
+    #[test]
+    fn the_tolerance_is_two_percent_of_a_short_plan() {
+        for (planned, missing_ms) in [(1, 1_200), (2, 2_400), (4, 4_800), (5, 5_000), (480, 5_000)]
+        {
+            let measured = plan(planned, 30_000, 0);
+            let complete = |stopped_at| {
+                let stopped = Measured {
+                    stopped_at,
+                    ..measured
+                };
+                credit(&stopped).completion == Completion::Completed
+            };
+            let last = measured.started_at + TimeDelta::minutes(planned.into())
+                - TimeDelta::milliseconds(missing_ms);
+            assert!(complete(last), "{planned}");
+            assert!(!complete(last - TimeDelta::milliseconds(1)), "{planned}");
         }
     }
 

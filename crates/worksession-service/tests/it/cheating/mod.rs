@@ -5,6 +5,7 @@ mod bodies;
 mod clocks;
 mod devices;
 mod game;
+mod patterns;
 mod replays;
 mod singles;
 

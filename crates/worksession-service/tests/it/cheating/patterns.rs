@@ -1,0 +1,71 @@
+//! Random patterns of starts and submits: plans that are replaced, left early, submitted late, twice and with claims.
+
+use std::cell::Cell;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::game::Game;
+use crate::identity::Service;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A plan of so many minutes, which ends the one that ran.
+    Start(i64),
+    /// Milliseconds go by.
+    Pass(i64),
+    /// One of the sessions is submitted, again when it was before: with its own times or with the whole plan claimed.
+    Submit(Index, bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let plan = || prop_oneof![4 => 1..=6_i64, 1 => Just(25_i64)];
+    prop_oneof![
+        3 => plan().prop_map(Step::Start),
+        // What earns the most is just short of a plan.
+        3 => (plan(), 0..=6_000_i64).prop_map(|(minutes, short)| Step::Pass(minutes * 60_000 - short)),
+        1 => (0..120_000_i64).prop_map(Step::Pass),
+        3 => (any::<Index>(), any::<bool>()).prop_map(|(which, claims)| Step::Submit(which, claims)),
+    ]
+}
+
+#[test]
+fn no_pattern_of_starts_and_submits_earns_more_than_two_percent_above_the_clock() {
+    let runtime = Runtime::new().unwrap();
+    let (service, _stub) = runtime.block_on(Service::with_stub(0));
+    let user = Cell::new(9_000);
+    proptest!(ProptestConfig::with_cases(32), |(steps in prop::collection::vec(step(), 1..30))| {
+        user.set(user.get() + 1);
+        let game = Game::new(&service, user.get());
+        runtime.block_on(play(&game, &steps));
+    });
+    runtime.block_on(service.stop());
+}
+
+async fn play(game: &Game<'_>, steps: &[Step]) {
+    let mut started: Vec<Value> = Vec::new();
+    for step in steps {
+        match step {
+            Step::Start(minutes) => {
+                let note = started.len().to_string();
+                started.push(game.start_noted(*minutes, &note).await);
+            }
+            Step::Pass(millis) => game.pass_millis(*millis),
+            Step::Submit(which, claims) if !started.is_empty() => {
+                let session = which.get(&started);
+                let plan = session["presession"]["planned_duration"].as_i64().unwrap();
+                let reply = if *claims {
+                    game.submit_times(session, 0, plan * 60).await
+                } else {
+                    game.submit_with(session, &json!({})).await
+                };
+                // Submitted before with other times.
+                assert!([200, 409].contains(&reply.status), "{}", reply.text());
+            }
+            Step::Submit(..) => {}
+        }
+    }
+    game.check(&format!("{steps:?}")).await;
+}

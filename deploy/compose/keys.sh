@@ -76,6 +76,15 @@ take_secrets() {
     done
 }
 
+# A user of RabbitMQ for each part, what each may do is in deploy/rabbitmq/definitions.json; one for who looks at parked
+# messages; one for programs of others that listen.
+for user in identity worksession notifier parked consumer; do
+    [ -s "/keys/rabbitmq/$user" ] || write "/keys/rabbitmq/$user" "$(password)"
+done
+for part in identity worksession notifier; do
+    write "/keys/$part/broker-url" "amqp://$part:$(cat "/keys/rabbitmq/$part")@broker:5672"
+done
+
 done_file=/keys/identity/.complete
 if [ -e "$done_file" ]; then
     take_secrets
@@ -86,16 +95,12 @@ fi
 shared=$(secret)
 write /keys/identity/signing-key "$(secret)"
 write /keys/postgres/password "$(password)"
-broker=$(password)
-write /keys/rabbitmq/user.conf "default_user = holdfast
-default_pass = $broker"
 write /keys/rabbitmq/cookie "$(password)"
 
 for part in identity worksession notifier; do
     database=$(password)
     write "/keys/postgres/$part" "$database"
     write "/keys/$part/database-url" "postgres://$part:$database@postgres:5432/$part"
-    write "/keys/$part/broker-url" "amqp://holdfast:$broker@broker:5672"
     write "/keys/$part/shared-key" "$shared"
 done
 

@@ -1,11 +1,18 @@
 #!/bin/sh
-# Starts RabbitMQ with the settings beside this file, the user from the volume of keys, and, where
-# CLUSTER_NODES names some, as one of these nodes.
+# Starts RabbitMQ with the settings beside this file, a user for each part with the password from the volume of keys, and,
+# where CLUSTER_NODES names some, as one of these nodes.
 set -eu
 umask 077
 
 settings=/tmp/rabbitmq.conf
-cat /deploy/rabbitmq.conf /keys/user.conf > "$settings"
+definitions=/tmp/definitions.json
+set --
+for user in identity worksession notifier parked consumer; do
+    set -- "$@" -e "s/\"$(echo "$user" | tr a-z A-Z)_PASSWORD\"/\"$(cat "/keys/$user")\"/"
+done
+sed "$@" /deploy/definitions.json > "$definitions"
+cp /deploy/rabbitmq.conf "$settings"
+echo "load_definitions = $definitions" >> "$settings"
 if [ -n "${CLUSTER_NODES:-}" ]; then
     echo "cluster_formation.peer_discovery_backend = classic_config" >> "$settings"
     n=0

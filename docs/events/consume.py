@@ -16,8 +16,9 @@ from pika.exceptions import AMQPError
 AMQP = os.environ["AMQP"]
 # With a prefix of the operator's before it, where there is one.
 EXCHANGE = os.environ.get("EXCHANGE", "work.events")
-# A name that nobody else uses. What is there when this program is away waits for it.
-QUEUE = os.environ.get("QUEUE", "example.sessions")
+# A name that nobody else uses; the user `consumer` may declare what begins with `consumer.`. What is there when this program
+# is away waits for it.
+QUEUE = os.environ.get("QUEUE", "consumer.sessions")
 PARKED = QUEUE + ".parked"
 DATABASE = os.environ.get("DATABASE", "consumed.db")
 
@@ -43,10 +44,12 @@ def declare(channel):
     channel.exchange_declare(EXCHANGE, passive=True)
     quorum = {"x-queue-type": "quorum"}
     channel.queue_declare(PARKED, durable=True, arguments=quorum)
+    # An exchange of its own: whoever may publish to the default one may put messages into anybody's queue.
+    channel.exchange_declare(PARKED, exchange_type="fanout", durable=True)
+    channel.queue_bind(PARKED, PARKED)
     arguments = quorum | {
         "x-delivery-limit": 10,  # a message that ends this program every time is parked in the end
-        "x-dead-letter-exchange": "",
-        "x-dead-letter-routing-key": PARKED,
+        "x-dead-letter-exchange": PARKED,
         "x-dead-letter-strategy": "at-least-once",
         "x-overflow": "reject-publish",
     }

@@ -158,6 +158,37 @@ pub enum ValidateBatchBody {
     Invalid(IdentityError),
 }
 
+/// What another part of the product asks before it erases something: whether this account exists, this team, or, with
+/// both, this account in this team. Deactivated accounts exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExistenceQuestion {
+    /// The account.
+    pub user_id: Option<UserId>,
+    /// The team.
+    pub team_id: Option<TeamId>,
+}
+
+impl ExistenceQuestion {
+    /// What the question is sealed for, so that nobody without the key that the parts share can ask.
+    pub const SEAL_CONTEXT: &str = "existence question";
+}
+
+/// A sealed [`ExistenceQuestion`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExistenceRequest {
+    /// Sealed with the key that the product's parts share.
+    pub sealed: String,
+}
+
+/// The answer to an [`ExistenceQuestion`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExistenceAnswer {
+    /// False when it was deleted, or never was.
+    pub exists: bool,
+    /// What the account may do in the team, when both were asked about.
+    pub role: Option<TeamRole>,
+}
+
 /// The error body of the identity area.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IdentityError {

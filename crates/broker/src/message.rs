@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use event_types::Exchange;
+use event_types::{Event, Exchange};
 use uuid::Uuid;
 
 /// A message to be published.
@@ -51,10 +51,28 @@ pub enum Outcome {
 pub struct Delivery {
     /// The event's id.
     pub id: Uuid,
-    /// The event's type.
+    /// The event's type; empty when it was put straight into the queue, as what was parked is.
     pub routing_key: String,
     /// The encoded event.
     pub body: Arc<[u8]>,
+}
+
+impl Delivery {
+    /// The event. RabbitMQ checks who may publish under a key, but for the further ones in the headers `CC` and `BCC`: so an
+    /// event counts only under the key that is its type.
+    ///
+    /// # Errors
+    /// Why it can never be read, for whoever looks at the parked ones.
+    pub fn event(&self) -> Result<Event, String> {
+        let event = Event::decode(&self.body).map_err(|cause| cause.to_string())?;
+        if self.routing_key.is_empty() || self.routing_key == event.event_type {
+            return Ok(event);
+        }
+        let (said, key) = (&event.event_type, &self.routing_key);
+        Err(format!(
+            "forged: it says {said} and came under the key {key}"
+        ))
+    }
 }
 
 impl fmt::Debug for Delivery {

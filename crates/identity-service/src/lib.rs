@@ -15,6 +15,7 @@ mod config;
 mod credentials;
 mod deletion;
 mod error;
+mod existence;
 mod export;
 mod feed;
 mod housekeeping;

@@ -1,12 +1,12 @@
 //! The description of the area, generated from the handlers.
 
-use service_kit::openapi::{may_answer, operations};
+use service_kit::openapi::{may_answer, operations, refuses_misfits};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::{
-    access, accounts, admin, audit, credentials, deletion, export, invitations, oauth, photos,
-    profiles, sessions, sso, teams, tokens, totp,
+    access, accounts, admin, audit, credentials, deletion, existence, export, invitations, oauth,
+    photos, profiles, sessions, sso, teams, tokens, totp,
 };
 
 #[derive(OpenApi)]
@@ -17,6 +17,7 @@ use crate::{
         accounts::routes::me,
         accounts::routes::get_user,
         accounts::routes::status,
+        existence::routes::existence,
         export::routes::export,
         deletion::routes::delete_account,
         profiles::routes::update_user,
@@ -124,6 +125,7 @@ struct Refusals;
 
 impl Modify for Refusals {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        refuses_misfits(openapi, "IdentityError");
         for (method, path, operation) in operations(openapi) {
             if access::refuses_some(method, path) {
                 may_answer(operation, "403", "`insufficient_scope`", "IdentityError");

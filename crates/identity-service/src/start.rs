@@ -26,8 +26,8 @@ use crate::feed::Watch;
 use crate::housekeeping::{self, Housekeeping};
 use crate::tokens::SigningAlgorithm;
 use crate::{
-    accounts, admin, audit, credentials, export, invitations, oauth, openapi, pages, photos,
-    sessions, sso, teams, tokens, totp,
+    accounts, admin, audit, credentials, existence, export, invitations, oauth, openapi, pages,
+    photos, sessions, sso, teams, tokens, totp,
 };
 
 /// The area's tables, for both databases.
@@ -216,6 +216,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         photos::routes::routes(cfg);
         invitations::routes::routes(cfg);
         export::routes::routes(cfg);
+        existence::routes::routes(cfg);
         tokens::routes::routes(cfg);
         credentials::routes::routes(cfg);
         totp::routes::routes(cfg);

@@ -1,14 +1,14 @@
 //! What the consumers share: reading an event and telling the broker what became of it.
 
-use broker::Verdict;
+use broker::{Delivery, Verdict};
 use db_kit::DbError;
 use event_types::{Event, EventData, EventError};
 use tokio::sync::Notify;
 use uuid::Uuid;
 
 /// Reads an event; the error says why it is none.
-pub(crate) fn decode(body: &[u8]) -> Result<Event, String> {
-    let mut event = Event::decode(body).map_err(|error| error.to_string())?;
+pub(crate) fn decode(delivery: &Delivery) -> Result<Event, String> {
+    let mut event = delivery.event()?;
     // PostgreSQL stores no NUL; a request id that has one is none of ours.
     event.requestid = event.requestid.filter(|id| !id.contains('\0'));
     Ok(event)
@@ -82,4 +82,14 @@ where
         });
     }
     verdicts
+}
+
+/// A delivery that was put straight into its queue.
+#[cfg(test)]
+pub(crate) fn arrived(body: &[u8]) -> Delivery {
+    Delivery {
+        id: Uuid::nil(),
+        routing_key: String::new(),
+        body: body.into(),
+    }
 }

@@ -44,6 +44,12 @@ pub fn resolve(given: Option<&Path>) -> Result<PathBuf, DataDirError> {
     path.canonicalize().map_err(failed(path))
 }
 
+/// The absolute path of the data folder, whether or not it is there: nothing is made.
+pub fn locate(given: Option<&Path>) -> Result<PathBuf, DataDirError> {
+    let path = given.unwrap_or(Path::new(DEFAULT));
+    std::path::absolute(path).map_err(failed(path))
+}
+
 /// The key kept in the file `name` of the folder; made on first use, with mode 0600.
 ///
 /// Several processes may ask at once: the file appears complete or not at all, the first one wins,

@@ -1,6 +1,6 @@
 //! What many endpoints of an area may answer, said in its description in one place.
 
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder};
 
 /// Every operation that is described, with its method and its path.
@@ -20,6 +20,18 @@ pub fn operations(
             .into_iter()
             .filter_map(move |(method, operation)| Some((method, path, operation.as_mut()?)))
     })
+}
+
+/// Has every operation with query parameters say what it answers when one does not fit.
+pub fn refuses_misfits(openapi: &mut OpenApi, body: &str) {
+    for (_, _, operation) in operations(openapi) {
+        let mut parameters = operation.parameters.iter().flatten();
+        let is_query = |one: &Parameter| matches!(one.parameter_in, ParameterIn::Query);
+        if parameters.any(|one| matches!(one, RefOr::T(one) if is_query(one))) {
+            let reason = "a parameter that is given twice or does not fit, by its name";
+            may_answer(operation, "400", reason, body);
+        }
+    }
 }
 
 /// Has an operation say that it may answer `status` for this reason too, with a body that is described by the schema

@@ -99,6 +99,7 @@ fn run(args: Args) -> Result<ExitCode, Error> {
     }
     let load = match command {
         Command::Admin(_) => Config::load_made,
+        Command::CheckConfig | Command::Healthcheck => Config::load_unmade,
         _ => Config::load,
     };
     let config = load(

@@ -64,6 +64,33 @@ impl Config {
         Self::of_parts(identity, worksession, notifier, data_dir)
     }
 
+    /// The same for a command that only reads the configuration: nothing is made. Where the key that the parts share is not
+    /// there yet, any other stands for it.
+    ///
+    /// # Errors
+    /// As [`Config::load`].
+    pub fn load_unmade(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
+        let (mut identity, mut worksession, mut notifier) = read(file)?;
+        let given = [
+            &identity.data_dir,
+            &worksession.data_dir,
+            &notifier.data_dir,
+        ];
+        let folder = data_dir::locate(given_folder(data_dir, given))?;
+        let secrets = [
+            &mut identity.secrets,
+            &mut worksession.secrets,
+            &mut notifier.secrets,
+        ];
+        let is_configured = secrets.iter().any(|part| part.encryption_key.is_some());
+        if !is_configured && !folder.join(SECRETS_KEY).exists() {
+            for part in secrets {
+                part.encryption_key = Some(SecretKey::new([0; 32]));
+            }
+        }
+        Self::in_folder(identity, worksession, notifier, folder)
+    }
+
     /// The data folder that the parts would use; nothing is made.
     ///
     /// # Errors
@@ -83,9 +110,9 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn of_parts(
-        mut identity: identity_service::Config,
-        mut worksession: worksession_service::Config,
-        mut notifier: notifier::Config,
+        identity: identity_service::Config,
+        worksession: worksession_service::Config,
+        notifier: notifier::Config,
         data_dir: Option<&Path>,
     ) -> Result<Self, StartError> {
         let given = [
@@ -94,7 +121,15 @@ impl Config {
             &notifier.data_dir,
         ];
         let folder = data_dir::resolve(given_folder(data_dir, given))?;
+        Self::in_folder(identity, worksession, notifier, folder)
+    }
 
+    fn in_folder(
+        mut identity: identity_service::Config,
+        mut worksession: worksession_service::Config,
+        mut notifier: notifier::Config,
+        folder: PathBuf,
+    ) -> Result<Self, StartError> {
         let secrets = [
             &mut identity.secrets,
             &mut worksession.secrets,

@@ -21,10 +21,15 @@ const QUEUES: [&str; 9] = [
     "worksession.feedback",
     "worksession.webhooks",
     "work.parked",
-    "example.sessions",
-    "example.sessions.parked",
+    "consumer.sessions",
+    "consumer.sessions.parked",
 ];
-const EXCHANGES: [&str; 3] = ["work.events", "work.private", "work.dlx"];
+const EXCHANGES: [&str; 4] = [
+    "work.events",
+    "work.private",
+    "work.dlx",
+    "consumer.sessions.parked",
+];
 
 /// A broker, or a part of one, that nobody else uses; what was declared there is deleted when this is
 /// dropped.

@@ -26,6 +26,7 @@ mod process;
 mod schema;
 mod tls;
 mod unread;
+mod unwritten;
 mod wait;
 mod web;
 
@@ -40,5 +41,6 @@ pub use crate::process::Process;
 pub use crate::schema::assert_same_schema;
 pub use crate::tls::TlsFront;
 pub use crate::unread::assert_ends_quietly_unread;
+pub use crate::unwritten::assert_check_config_writes_nothing;
 pub use crate::wait::wait_until;
 pub use crate::web::{FakeWeb, Page};

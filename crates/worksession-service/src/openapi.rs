@@ -1,7 +1,7 @@
 //! The API description, made from the code. Every handler is listed here once.
 
 use serde::Serialize;
-use service_kit::openapi::{may_answer, operations};
+use service_kit::openapi::{may_answer, operations, refuses_misfits};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::{Modify, OpenApi, ToSchema};
 
@@ -96,6 +96,7 @@ struct Refusals;
 impl Modify for Refusals {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         const AWAY: &str = "Authentication service unavailable";
+        refuses_misfits(openapi, "ErrorBody");
         let protected =
             operations(openapi).filter(|(_, _, operation)| operation.security.is_some());
         for (_, _, operation) in protected {

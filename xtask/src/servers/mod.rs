@@ -59,6 +59,9 @@ impl Servers {
 
     /// Tells a command about these servers, in the words the tests listen for.
     pub(crate) fn name_in<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        if let Some(restricted) = &self.rabbit.restricted {
+            command.env("HOLDFAST_TEST_AMQP_RESTRICTED", &restricted.url);
+        }
         command
             .env("HOLDFAST_TEST_BACKEND", "postgres")
             .env("HOLDFAST_TEST_PG", &self.postgres.url)

@@ -356,9 +356,16 @@ impl Sent {
 /// Takes the body out of it: while deliveries are held there are thousands of them.
 fn read(raw: &mut Raw) -> Option<Delivery> {
     let id = raw.properties.message_id().as_ref()?;
+    // The default exchange: the key is the queue's name, and no service of ours may publish there.
+    let is_direct = raw.exchange.as_str().is_empty();
+    let key = if is_direct {
+        ""
+    } else {
+        raw.routing_key.as_str()
+    };
     Some(Delivery {
         id: id.as_str().parse::<Uuid>().ok()?,
-        routing_key: raw.routing_key.to_string(),
+        routing_key: key.to_owned(),
         body: std::mem::take(&mut raw.data).into(),
     })
 }

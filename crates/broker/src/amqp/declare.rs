@@ -1,7 +1,7 @@
 use event_types::Exchange;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
-use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
-use lapin::{Connection, ErrorKind, ExchangeKind};
+use lapin::types::{AMQPValue, FieldTable, LongString};
+use lapin::{Channel, Connection, ErrorKind, ExchangeKind};
 
 use super::name;
 use super::unfit::unfit;
@@ -9,6 +9,9 @@ use crate::topology::{DEAD_LETTER_EXCHANGE, PARKED_QUEUE, Queue};
 
 /// AMQP's code for what exists and is not as it was asked for.
 const PRECONDITION_FAILED: u16 = 406;
+
+/// AMQP's code for what this user may not do.
+const ACCESS_REFUSED: u16 = 403;
 
 /// Why the topology does not stand.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,49 +36,30 @@ const PARKED_DELIVERY_LIMIT: i64 = 1_000_000;
 
 /// Declares everything, again and again: whoever comes first makes it. Every argument is explicit,
 /// because the defaults differ between RabbitMQ 3.10 and 4.
+///
+/// What this user may not declare has to be there: its owner declares it (`deploy/rabbitmq/definitions.json`). Until then
+/// nothing is published, because an event that only some of its queues get is lost for the others.
 pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(), Trouble> {
-    let channel = connection
-        .create_channel()
-        .await
-        .map_err(|error| error.to_string())?;
-    let failed = |what: &str| {
-        let what = format!("declaring {prefix}{what}");
-        move |error: lapin::Error| refused(&what, &error)
+    let mut declaring = Declaring {
+        connection,
+        channel: connection.create_channel().await.map_err(text_of)?,
+        prefix,
     };
-    let exchanges = [
+    for (exchange, kind) in [
         (Exchange::Public.name(), ExchangeKind::Topic),
         (Exchange::Private.name(), ExchangeKind::Direct),
         (DEAD_LETTER_EXCHANGE, ExchangeKind::Fanout),
-    ];
-    for (exchange, kind) in exchanges {
-        let options = ExchangeDeclareOptions {
-            durable: true,
-            ..ExchangeDeclareOptions::default()
-        };
-        channel
-            .exchange_declare(
-                name(prefix, exchange)?,
-                kind,
-                options,
-                FieldTable::default(),
-            )
-            .await
-            .map_err(failed(exchange))?;
+    ] {
+        declaring.exchange(exchange, kind).await?;
     }
 
-    let parked = name(prefix, PARKED_QUEUE)?;
     let mut arguments = quorum();
     arguments.insert(
         "x-delivery-limit".into(),
         AMQPValue::LongLongInt(PARKED_DELIVERY_LIMIT),
     );
-    channel
-        .queue_declare(parked.clone(), QueueDeclareOptions::durable(), arguments)
-        .await
-        .map_err(failed(PARKED_QUEUE))?;
-    bind(&channel, &parked, name(prefix, DEAD_LETTER_EXCHANGE)?, "")
-        .await
-        .map_err(failed(PARKED_QUEUE))?;
+    let bindings = vec![(DEAD_LETTER_EXCHANGE, "")];
+    declaring.queue(PARKED_QUEUE, arguments, bindings).await?;
 
     for queue in Queue::ALL {
         let mut arguments = quorum();
@@ -89,30 +73,106 @@ pub(super) async fn declare(connection: &Connection, prefix: &str) -> Result<(),
         );
         // A dead letter leaves its queue only when the parking queue has confirmed it.
         arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
-        let own = name(prefix, queue.name())?;
-        channel
-            .queue_declare(own.clone(), QueueDeclareOptions::durable(), arguments)
-            .await
-            .map_err(failed(queue.name()))?;
-        for &(exchange, key) in queue.bindings() {
-            bind(&channel, &own, name(prefix, exchange.name())?, key)
-                .await
-                .map_err(failed(queue.name()))?;
-        }
+        let named = |&(exchange, key): &(Exchange, _)| (exchange.name(), key);
+        let bindings = queue.bindings().iter().map(named).collect();
+        declaring.queue(queue.name(), arguments, bindings).await?;
     }
-    channel
-        .close(200, "done".into())
-        .await
-        .map_err(|error| error.to_string().into())
+    let closed = declaring.channel.close(200, "done".into()).await;
+    closed.map_err(|error| text_of(error).into())
 }
 
-fn refused(what: &str, error: &lapin::Error) -> Trouble {
-    match error.kind() {
-        ErrorKind::ProtocolError(told) if told.get_id() == PRECONDITION_FAILED => {
-            Trouble::Unfit(unfit(what, told.get_message().as_str()))
+/// One pass over what has to be there.
+struct Declaring<'a> {
+    connection: &'a Connection,
+    channel: Channel,
+    prefix: &'a str,
+}
+
+impl Declaring<'_> {
+    async fn exchange(&mut self, exchange: &str, kind: ExchangeKind) -> Result<(), Trouble> {
+        let own = name(self.prefix, exchange)?;
+        let mut options = ExchangeDeclareOptions {
+            durable: true,
+            ..ExchangeDeclareOptions::default()
+        };
+        let none = FieldTable::default;
+        let declared = self
+            .channel
+            .exchange_declare(own.clone(), kind.clone(), options, none());
+        match declared.await {
+            Err(error) if is_answer(&error, ACCESS_REFUSED) => {
+                self.channel = self.connection.create_channel().await.map_err(text_of)?;
+                options.passive = true;
+                let seen = self.channel.exchange_declare(own, kind, options, none());
+                seen.await.map_err(|error| self.missing(exchange, &error))
+            }
+            declared => declared.map_err(|error| self.refused(exchange, &error)),
         }
-        _ => Trouble::Away(format!("{what}: {error}")),
     }
+
+    /// Binds it too, unless it is somebody else's.
+    async fn queue(
+        &mut self,
+        queue: &str,
+        arguments: FieldTable,
+        bindings: Vec<(&'static str, &'static str)>,
+    ) -> Result<(), Trouble> {
+        let own = name(self.prefix, queue)?;
+        let durable = QueueDeclareOptions::durable();
+        let declared = self.channel.queue_declare(own.clone(), durable, arguments);
+        match declared.await {
+            Err(error) if is_answer(&error, ACCESS_REFUSED) => {
+                self.channel = self.connection.create_channel().await.map_err(text_of)?;
+                let passive = QueueDeclareOptions {
+                    passive: true,
+                    ..durable
+                };
+                let none = FieldTable::default();
+                let seen = self.channel.queue_declare(own, passive, none).await;
+                return match seen {
+                    Ok(_) => Ok(()),
+                    Err(error) => Err(self.missing(queue, &error)),
+                };
+            }
+            declared => declared.map_err(|error| self.refused(queue, &error))?,
+        };
+        for (exchange, key) in bindings {
+            let bound = self.channel.queue_bind(
+                own.clone(),
+                name(self.prefix, exchange)?,
+                key.into(),
+                QueueBindOptions::default(),
+                FieldTable::default(),
+            );
+            bound.await.map_err(|error| self.refused(queue, &error))?;
+        }
+        Ok(())
+    }
+
+    fn refused(&self, what: &str, error: &lapin::Error) -> Trouble {
+        let what = format!("declaring {}{what}", self.prefix);
+        match error.kind() {
+            ErrorKind::ProtocolError(answer) if is_answer(error, PRECONDITION_FAILED) => {
+                Trouble::Unfit(unfit(&what, answer.get_message().as_str()))
+            }
+            _ => Trouble::Away(format!("{what}: {error}")),
+        }
+    }
+
+    fn missing(&self, what: &str, error: &lapin::Error) -> Trouble {
+        Trouble::Away(format!(
+            "{}{what} is not there yet, and this user may not declare it: {error}",
+            self.prefix
+        ))
+    }
+}
+
+fn is_answer(error: &lapin::Error, code: u16) -> bool {
+    matches!(error.kind(), ErrorKind::ProtocolError(answer) if answer.get_id() == code)
+}
+
+fn text_of(error: lapin::Error) -> String {
+    error.to_string()
 }
 
 fn quorum() -> FieldTable {
@@ -125,21 +185,4 @@ fn quorum() -> FieldTable {
 
 fn text(value: impl Into<String>) -> AMQPValue {
     AMQPValue::LongString(LongString::from(value.into()))
-}
-
-async fn bind(
-    channel: &lapin::Channel,
-    queue: &ShortString,
-    exchange: ShortString,
-    key: &'static str,
-) -> lapin::Result<()> {
-    channel
-        .queue_bind(
-            queue.clone(),
-            exchange,
-            key.into(),
-            QueueBindOptions::default(),
-            FieldTable::default(),
-        )
-        .await
 }

@@ -11,6 +11,7 @@ mod amqp;
 mod held;
 mod memory;
 mod parked;
+mod permissions;
 mod proxy;
 mod refused;
 mod relay;

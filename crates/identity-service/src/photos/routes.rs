@@ -5,11 +5,12 @@ use actix_web::web::{Data, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse};
 use auth_types::UserId;
 use auth_types::wire::IdentityError;
-use service_kit::http::{Json, Path, Unread, endpoint};
+use service_kit::Problem;
+use service_kit::http::{Json, Path, Query, Unread, endpoint};
 
 use super::service::{self, Eyes, PhotoFile};
 use super::upload;
-use super::wire::{PhotoForm, PhotosRequest, PhotosResponse, ProfilePhotoMeta};
+use super::wire::{PhotoForm, PhotosRequest, PhotosResponse, ProfilePhotoMeta, VersionQuery};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
@@ -142,11 +143,13 @@ async fn get_file(
     app: Data<App>,
     caller: CurrentUser,
     user_id: Path<(String,)>,
+    query: Result<Query<VersionQuery>, Problem>,
     req: HttpRequest,
-) -> Result<HttpResponse, Error> {
+) -> actix_web::Result<HttpResponse> {
     let eyes = Eyes::of(&caller)?;
+    let Query(VersionQuery { v }) = query?;
     let file = service::get_file(&app, &user_id.0.0, eyes, |version| has(&req, version)).await?;
-    Ok(answer(&req, file))
+    Ok(answer(v, file))
 }
 
 /// Whether an account has a photo, and where, for everybody.
@@ -178,11 +181,12 @@ async fn get_public_meta(app: Data<App>, user: Path<(String,)>) -> Result<HttpRe
 async fn get_public_file(
     app: Data<App>,
     user_id: Path<(String,)>,
+    Query(VersionQuery { v }): Query<VersionQuery>,
     req: HttpRequest,
-) -> Result<HttpResponse, Error> {
+) -> actix_web::Result<HttpResponse> {
     let eyes = Eyes::ANYBODY;
     let file = service::get_file(&app, &user_id.0.0, eyes, |version| has(&req, version)).await?;
-    Ok(answer(&req, file))
+    Ok(answer(v, file))
 }
 
 /// The caller's id, if the path names it. Of every other one is said the same, whether it exists or not.
@@ -205,15 +209,12 @@ fn has(req: &HttpRequest, version: &str) -> bool {
     }
 }
 
-fn answer(req: &HttpRequest, file: PhotoFile) -> HttpResponse {
+fn answer(asked: Option<String>, file: PhotoFile) -> HttpResponse {
     let PhotoFile {
         version,
         is_public,
         content,
     } = file;
-    let asked = url::form_urlencoded::parse(req.query_string().as_bytes())
-        .find(|(key, _)| key == "v")
-        .map(|(_, value)| value);
     let cached = if !is_public {
         CacheControl(vec![CacheDirective::Private, CacheDirective::NoCache])
     } else if asked.as_deref() == Some(version.as_str()) {

@@ -36,3 +36,9 @@ pub(crate) struct PhotoForm {
     #[schema(value_type = String, format = Binary)]
     pub(crate) photo: Vec<u8>,
 }
+
+/// Which version of a photo is asked for.
+#[derive(Debug, Deserialize)]
+pub(crate) struct VersionQuery {
+    pub(crate) v: Option<String>,
+}

@@ -1,7 +1,7 @@
 use actix_web::http::Method;
 use actix_web::http::header::{ContentType, HeaderValue, LOCATION, REFERRER_POLICY};
 use actix_web::web::{Data, ServiceConfig};
-use actix_web::{HttpRequest, HttpResponse, ResponseError as _, web};
+use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
 use auth_types::wire::{
     IdentityError, TokenPair, VALIDATE_BATCH, VALIDATE_BATCH_HEADER, ValidateBatchRequest,
     ValidateBatchResponse, ValidateResponse,
@@ -163,9 +163,10 @@ async fn end_session(
     app: Data<App>,
     caller: CurrentUser,
     origin: Origin,
-    session_id: Path<(String,)>,
+    session_id: Result<Path<(String,)>, Problem>,
 ) -> Result<HttpResponse, Error> {
-    ending::end_session(&app, &caller, session_id.0.0, &origin).await?;
+    let Path((session_id,)) = session_id.map_err(|_| Error::SessionNotFound)?;
+    ending::end_session(&app, &caller, session_id, &origin).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -201,10 +202,7 @@ async fn rotate(
     )
 )]
 async fn validate(app: Data<App>, req: HttpRequest) -> actix_web::Result<HttpResponse> {
-    // A query that cannot be read asks for nothing: an older client must not fail over it.
-    let query = web::Query::<ValidateQuery>::from_query(req.query_string())
-        .map(web::Query::into_inner)
-        .unwrap_or_default();
+    let query = Query::<ValidateQuery>::read(req.query_string())?.0;
     let told = async { service::validate(&app, auth::bearer(&req)?, query.wants_teams()).await };
     let body = told.await.map_err(|error| not_valid(&error))?;
     let mut answer = HttpResponse::Ok();

@@ -1,9 +1,9 @@
 use actix_web::http::header::{AUTHORIZATION, HeaderValue, LOCATION, REFERRER_POLICY};
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::{Data, ServiceConfig};
-use actix_web::{FromRequest as _, HttpRequest, HttpResponse, ResponseError as _, web};
+use actix_web::{FromRequest as _, HttpRequest, HttpResponse, ResponseError as _};
 use auth_types::wire::{IdentityError, TokenPair};
-use service_kit::http::endpoint;
+use service_kit::http::{Query, endpoint};
 use url::form_urlencoded;
 
 use super::origins::NotAllowed;
@@ -60,7 +60,13 @@ async fn send(app: &App, req: &HttpRequest, origin: &Origin) -> Result<String, E
         }
         return Ok(sign_in_path(&format!("{}?{query}", req.path())));
     };
-    let service = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "service");
+    let mut named = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "service");
+    let (service, again) = (named.next(), named.next());
+    if again.is_some() {
+        return Err(Error::Validation(
+            "The parameter service is given twice".into(),
+        ));
+    }
     if req.method() == Method::HEAD {
         // Who only looks where GET would lead gets no session.
         return Ok(target.into());
@@ -102,9 +108,9 @@ async fn token(app: Data<App>, caller: CurrentUser, origin: Origin) -> Result<Ht
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
-async fn callback(app: Data<App>, req: HttpRequest) -> Result<HttpResponse, Error> {
-    let query = web::Query::<CallbackQuery>::from_query(req.query_string())
-        .map_err(|_| Error::InvalidToken)?
-        .into_inner();
+async fn callback(
+    app: Data<App>,
+    Query(query): Query<CallbackQuery>,
+) -> Result<HttpResponse, Error> {
     Ok(HttpResponse::build(StatusCode::OK).json(service::check(&app, query).await?))
 }

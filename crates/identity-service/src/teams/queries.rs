@@ -35,6 +35,21 @@ pub(crate) fn find_team(db: &mut Db, id: TeamId) -> QueryResult<Option<TeamRow>>
     teams::table.find(id).select(TEAM).first(db).optional()
 }
 
+/// What is stored of an account's role in a team, and whose team it is.
+pub(crate) fn find_role(
+    db: &mut Db,
+    id: TeamId,
+    user_id: UserId,
+) -> QueryResult<Option<(UserId, String)>> {
+    team_members::table
+        .inner_join(teams::table)
+        .filter(team_members::team_id.eq(id))
+        .filter(team_members::user_id.eq(user_id))
+        .select((teams::owner_id, team_members::role))
+        .first(db)
+        .optional()
+}
+
 /// A team by its slug, if the account is in it, with what is stored of his role.
 pub(crate) fn find_team_of(
     db: &mut Db,

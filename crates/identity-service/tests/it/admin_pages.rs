@@ -389,8 +389,13 @@ async fn a_client_is_registered_given_another_secret_and_deleted_by_forms() {
         typed.value("redirect_uris"),
         Some("https://cal.example/cb#x")
     );
-    let bad = form.clone().set("scope", "openid everything");
-    browser.submit(bad).await.expect(400);
+    for (field, value) in [
+        ("scope", "openid everything"),
+        ("redirect_uris", "https://cal.example/*"),
+    ] {
+        let bad = form.clone().set(field, value);
+        browser.submit(bad).await.expect(400);
+    }
     assert_eq!(identity.count("SELECT count(*) AS n FROM oauth_clients"), 0);
 
     let page = browser

@@ -77,3 +77,8 @@ fn the_description_and_the_migrations_need_no_server() {
             .success()
     );
 }
+
+#[test]
+fn checking_the_configuration_writes_nothing() {
+    test_kit::assert_check_config_writes_nothing(env!("CARGO_BIN_EXE_identity-service"), &[]);
+}

@@ -23,6 +23,7 @@ mod cost;
 mod deletion;
 mod discovery;
 mod emails;
+mod existence;
 mod export;
 mod global_logout;
 mod housekeeping;

@@ -190,6 +190,8 @@ async fn what_could_be_misused_is_not_registered() {
         json!({ "name": "App", "redirect_uris": ["http://app.example.com/cb"] }),
         json!({ "name": "App", "redirect_uris": ["https://app.example.com/cb#x"] }),
         json!({ "name": "App", "redirect_uris": ["javascript:alert(1)"] }),
+        json!({ "name": "App", "redirect_uris": ["https://*.example.com/cb"] }),
+        json!({ "name": "App", "redirect_uris": ["https://app.example.com/%2A"] }),
         json!({ "name": "App", "scope": "openid everything" }),
         json!({ "name": "App", "scope": "OPENID" }),
         json!({ "name": "App", "id_token_signed_response_alg": "none" }),
@@ -375,6 +377,18 @@ async fn clients_of_the_configuration_are_made_changed_and_deleted_by_it_alone()
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_wildcard_among_the_configured_redirect_uris_stops_the_start() {
+    let provider = Provider::start().await;
+    let mut config: Config = config(&provider.identity.db);
+    let mut client = configured("First");
+    client.redirect_uris = CommaList(vec!["https://app.example.com/*".to_owned()]);
+    config.oauth_clients = vec![client];
+    let refused = start(config, deps(&provider.identity.clock)).await.err();
+    let refused = refused.unwrap().to_string();
+    assert!(refused.contains("without *"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn clients_are_administered_from_the_command_line() {
     let provider = Provider::start().await;
     let db = &provider.identity.db;
@@ -488,6 +502,14 @@ async fn clients_are_administered_from_the_command_line() {
             "App",
             "--redirect-uri",
             "http://app.example.com",
+        ],
+        &[
+            "clients",
+            "create",
+            "--name",
+            "App",
+            "--redirect-uri",
+            "https://app.example.com/*",
         ],
         &["clients", "show"],
     ] {

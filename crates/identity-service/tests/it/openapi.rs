@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 /// `cargo xtask openapi` writes the file.
 #[test]
 fn the_committed_description_is_that_of_the_code() {
@@ -74,4 +76,78 @@ async fn the_probes_and_the_metrics_answer() {
     );
     let metrics = identity.api.get("/metrics").send().await.expect(200).text();
     assert!(metrics.contains("http_requests_total"), "{metrics}");
+}
+
+/// Every query parameter that the description has: where, its name, and its type.
+fn query_parameters(description: &Value) -> Vec<(String, String, String, String)> {
+    let mut found = Vec::new();
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        for (verb, operation) in operations.as_object().unwrap() {
+            let parameters = operation["parameters"].as_array();
+            for parameter in parameters.into_iter().flatten() {
+                if parameter["in"] == "query" {
+                    let name = parameter["name"].as_str().unwrap().to_owned();
+                    let kind = parameter["schema"]["type"].to_string();
+                    assert!(operation["responses"]["400"].is_object(), "{verb} {path}");
+                    found.push((verb.to_uppercase(), path.clone(), name, kind));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parameter_that_is_given_twice_or_is_of_another_type_is_refused_by_its_name() {
+    let cast = crate::cast::Cast::assemble().await;
+    let identity = &cast.identity;
+    identity.sql("UPDATE users SET role = 'SUPERADMIN' WHERE id = 1");
+    let sign_in = async || {
+        let reply = identity.login("olga", crate::support::PASSWORD).await;
+        crate::support::signed_in(&reply.expect(200).json())
+    };
+    let description = serde_json::to_value(identity_service::openapi()).unwrap();
+    let parameters = query_parameters(&description);
+    assert!(parameters.len() > 30, "{}", parameters.len());
+    for (verb, path, name, kind) in parameters {
+        // Its errors are those of RFC 6749.
+        if path == "/api/oauth/authorize" {
+            continue;
+        }
+        // One of them ends all sessions.
+        let owner = sign_in().await;
+        let place = path
+            .replace("{user_id}", &owner.id.to_string())
+            .replace("{slug}", "crew");
+        let method = reqwest::Method::from_bytes(verb.as_bytes()).unwrap();
+        let mut queries = vec![format!("{name}=1&{name}=1")];
+        if kind.contains("integer") || kind.contains("boolean") {
+            queries.push(format!("{name}=x"));
+        }
+        for query in queries {
+            let call = identity
+                .api
+                .call(method.clone(), &format!("{place}?{query}"))
+                .header("accept", "application/json")
+                .bearer(&owner.access);
+            let call = match verb.as_str() {
+                "POST" => call.json(json!({"tokens": []})),
+                _ => call,
+            };
+            let reply = call.send().await.expect(400).json();
+            let sentence = reply["error_description"].as_str().unwrap();
+            assert!(sentence.contains(&name), "{verb} {path} {query}: {reply}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_id_with_nul_is_no_session() {
+    let identity = crate::support::Identity::start().await;
+    let ada = identity.register("ada").await;
+    for id in ["%00", "a%00b", "unknown"] {
+        let call = identity.api.delete(&format!("/api/auth/sessions/{id}"));
+        let reply = call.bearer(&ada.access).send().await.expect(404).json();
+        assert_eq!(reply["error_description"], "There is no such session");
+    }
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use broker::{BatchOptions, Broker, ConsumerHandle, Queue};
+use broker::{BatchOptions, Broker, ConsumerHandle, Delivery, Queue};
 use event_types::{
     ChatTarget, ChatTestRequested, Event, EventData, IntegrationConfigured, SessionAbandoned,
     SessionProject, SessionStarted, SessionSubmitted,
@@ -29,10 +29,7 @@ pub(crate) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> Con
     broker.consume_batches(Queue::NotifyChat, options, move |deliveries| {
         let (ledger, wake) = (ledger.clone(), Arc::clone(&wake));
         async move {
-            let read = deliveries
-                .iter()
-                .map(|delivery| read(&delivery.body))
-                .collect();
+            let read = deliveries.iter().map(read).collect();
             // What is held is held without the text that it came in.
             drop(deliveries);
             let commit = |arrivals, manner| {
@@ -50,8 +47,8 @@ pub(crate) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> Con
 }
 
 /// None for what is of no concern to anybody here.
-fn read(body: &[u8]) -> Result<Option<Arrival>, String> {
-    let event = decode(body)?;
+fn read(delivery: &Delivery) -> Result<Option<Arrival>, String> {
+    let event = decode(delivery)?;
     let word = match event.event_type.as_str() {
         SessionStarted::TYPE => plan(&event)?.map(Word::Notice),
         SessionSubmitted::TYPE => finished(&event)?.map(Word::Notice),
@@ -172,6 +169,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
+    use crate::intake::arrived;
 
     fn event(event_type: &str, data: serde_json::Value) -> Vec<u8> {
         serde_json::json!({
@@ -184,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_is_unreadable_or_of_another_version_is_parked_with_a_reason() {
-        let reason = |body: &[u8]| read(body).err().unwrap();
+        let reason = |body: &[u8]| read(&arrived(body)).err().unwrap();
         assert!(reason(b"\xff\x00").contains("does not decode"));
         assert!(
             reason(&event("session.started.v2", serde_json::json!({})))
@@ -220,7 +218,7 @@ mod tests {
             data
         };
         let kind = |event_type: &str, data| {
-            let read = read(&event(event_type, data)).unwrap();
+            let read = read(&arrived(&event(event_type, data))).unwrap();
             read.map(|arrival| match arrival.word {
                 Word::Notice(notice) => (notice.kind, notice.project_id, notice.revision),
                 Word::Destination(_) => panic!("no destination"),
@@ -249,6 +247,6 @@ mod tests {
             None
         );
         let nowhere = submitted("team_x", json(&["finished"]));
-        assert!(read(&event(submitted_type, nowhere)).is_err());
+        assert!(read(&arrived(&event(submitted_type, nowhere))).is_err());
     }
 }

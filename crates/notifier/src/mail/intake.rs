@@ -43,7 +43,7 @@ impl Intake {
     }
 
     async fn take_in(&self, delivery: Delivery) -> Verdict {
-        let (event, requested) = match self.read(&delivery.body) {
+        let (event, requested) = match self.read(&delivery) {
             Ok(read) => read,
             Err(reason) => return Verdict::Park(reason),
         };
@@ -52,8 +52,8 @@ impl Intake {
     }
 
     /// Reads an event and sees whether a mail can be made of it. No reason says what is in the mail.
-    fn read(&self, body: &[u8]) -> Result<(Event, MailRequested), String> {
-        let event = decode(body)?;
+    fn read(&self, delivery: &Delivery) -> Result<(Event, MailRequested), String> {
+        let event = decode(delivery)?;
         if event.event_type != MailRequested::TYPE {
             return Err(format!(
                 "the notifier of this version knows no {:?}",

@@ -32,7 +32,7 @@ pub(super) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> Con
 }
 
 async fn take_in(ledger: &Ledger, wake: &Notify, delivery: Delivery) -> Verdict {
-    let (event, word) = match read(&delivery.body) {
+    let (event, word) = match read(&delivery) {
         Ok(read) => read,
         Err(reason) => return Verdict::Park(reason),
     };
@@ -50,8 +50,8 @@ async fn take_in(ledger: &Ledger, wake: &Notify, delivery: Delivery) -> Verdict 
     conclude(id, committed, wake)
 }
 
-fn read(body: &[u8]) -> Result<(Event, Word), String> {
-    let event = decode(body)?;
+fn read(delivery: &Delivery) -> Result<(Event, Word), String> {
+    let event = decode(delivery)?;
     let word = match event.event_type.as_str() {
         WebhookConfigured::TYPE => Word::Configured(configured(&event)?),
         WebhookDue::TYPE => Word::Due(Box::new(data(&event)?)),
@@ -77,6 +77,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use super::*;
+    use crate::intake::arrived;
 
     #[test]
     fn what_is_unreadable_or_of_another_version_is_parked_with_a_reason() {
@@ -88,7 +89,7 @@ mod tests {
             .to_string()
             .into_bytes()
         };
-        let reason = |body: &[u8]| read(body).err().unwrap();
+        let reason = |body: &[u8]| read(&arrived(body)).err().unwrap();
         assert!(reason(b"\xff\x00").contains("does not decode"));
         let empty = || serde_json::json!({});
         assert!(reason(&event("webhook.due.v2", empty())).contains("webhook.due.v2"));

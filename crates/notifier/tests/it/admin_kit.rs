@@ -45,3 +45,11 @@ pub(crate) fn refusal(stage: &Stage, args: &[&str]) -> String {
     assert_eq!(error.lines().count(), 1, "{error}");
     error
 }
+
+#[test]
+fn checking_the_configuration_writes_nothing() {
+    test_kit::assert_check_config_writes_nothing(
+        env!("CARGO_BIN_EXE_notifier"),
+        &[("NOTIFIER__BROKER__URL", "amqp://127.0.0.1")],
+    );
+}

@@ -4,6 +4,7 @@ use std::str::FromStr;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 use serde::de::DeserializeOwned;
+use url::form_urlencoded;
 
 use crate::Problem;
 
@@ -56,24 +57,145 @@ impl<T: FromSegments> FromRequest for Path<T> {
     }
 }
 
-/// The query string, read with serde; 400 when it does not fit.
+/// The query string, read with serde; 400 when it does not fit, with a sentence that names the parameter.
 #[derive(Debug)]
 pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned> Query<T> {
+    /// Reads a query string.
+    ///
+    /// # Errors
+    /// 400.
+    pub fn read(query: &str) -> Result<Self, Problem> {
+        let parse = |query: &str| web::Query::<T>::from_query(query).map(web::Query::into_inner);
+        let reason = |query: &str| parse(query).err().map(|error| error.to_string());
+        let pairs = || form_urlencoded::parse(query.as_bytes());
+        if pairs().any(|(name, value)| name.contains('\0') || value.contains('\0')) {
+            let culprit = pairs().find(|(_, value)| value.contains('\0'));
+            let name = culprit.map_or_else(Default::default, |(name, _)| name);
+            return Err(misfit(&name, "must not contain the NUL character"));
+        }
+        let error = match parse(query) {
+            Ok(value) => return Ok(Self(value)),
+            Err(error) => error.to_string(),
+        };
+        if let Some(name) = quoted(&error, "duplicate field `") {
+            return Err(misfit(name, "is given twice"));
+        }
+        // serde does not say which value it stumbles over: it is the one that does not fit alone either.
+        let alone = pairs().find_map(|(name, value)| {
+            let pair = form_urlencoded::Serializer::new(String::new())
+                .append_pair(&name, &value)
+                .finish();
+            let reason = reason(&pair)?;
+            quoted(&reason, "missing field `")
+                .is_none()
+                .then(|| misfit(&name, wanted(&reason)))
+        });
+        let missing = || match quoted(&error, "missing field `") {
+            Some(name) => misfit(name, "is missing"),
+            None => Problem::bad_request("The query parameters do not fit"),
+        };
+        Err(alone.unwrap_or_else(missing))
+    }
+}
 
 impl<T: DeserializeOwned> FromRequest for Query<T> {
     type Error = Problem;
     type Future = Ready<Result<Self, Problem>>;
 
     fn from_request(req: &HttpRequest, _payload: &mut Payload) -> Self::Future {
-        let refused = || Problem::bad_request("The query parameters do not fit");
-        let query = req.query_string();
-        if query.contains("%00") || query.contains('\0') {
-            return ready(Err(refused()));
+        ready(Self::read(req.query_string()))
+    }
+}
+
+fn misfit(name: &str, reason: &str) -> Problem {
+    Problem::bad_request(match name {
+        "" => format!("A query parameter {reason}"),
+        name => format!("The parameter {name} {reason}"),
+    })
+}
+
+/// What stands between `before` and the next back quote.
+fn quoted<'a>(error: &'a str, before: &str) -> Option<&'a str> {
+    let (_, rest) = error.split_once(before)?;
+    rest.split_once('`').map(|(name, _)| name)
+}
+
+/// What a value has to be, by what serde says of it. It never repeats the value.
+fn wanted(reason: &str) -> &'static str {
+    const NUMBER: [&str; 5] = [
+        "invalid digit",
+        "cannot parse integer",
+        "number too large",
+        "number too small",
+        "number would be zero",
+    ];
+    if NUMBER.iter().any(|start| reason.contains(start)) {
+        "must be a whole number"
+    } else if reason.contains("`true` or `false`") {
+        "must be true or false"
+    } else {
+        "does not fit"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::Query;
+
+    #[derive(Deserialize)]
+    struct Wanted {
+        #[expect(dead_code, reason = "only read")]
+        team: String,
+        #[expect(dead_code, reason = "only read")]
+        limit: Option<i64>,
+        #[expect(dead_code, reason = "only read")]
+        archived: Option<bool>,
+    }
+
+    #[test]
+    fn a_refusal_names_the_parameter_and_never_its_value() {
+        for (query, sentence) in [
+            (
+                "team=a&limit=1&limit=2",
+                "The parameter limit is given twice",
+            ),
+            ("team=a&team=a", "The parameter team is given twice"),
+            (
+                "team=a&limit=x",
+                "The parameter limit must be a whole number",
+            ),
+            (
+                "team=a&limit=",
+                "The parameter limit must be a whole number",
+            ),
+            (
+                "team=a&limit=99999999999999999999",
+                "The parameter limit must be a whole number",
+            ),
+            ("limit=x", "The parameter limit must be a whole number"),
+            (
+                "archived=maybe&team=a",
+                "The parameter archived must be true or false",
+            ),
+            ("", "The parameter team is missing"),
+            (
+                "team=%00",
+                "The parameter team must not contain the NUL character",
+            ),
+            (
+                "team=a&%00=b",
+                "A query parameter must not contain the NUL character",
+            ),
+        ] {
+            let refused = Query::<Wanted>::read(query).err();
+            assert_eq!(refused.unwrap().message, sentence, "{query}");
         }
-        ready(
-            web::Query::<T>::from_query(query)
-                .map(|query| Self(query.into_inner()))
-                .map_err(|_| refused()),
-        )
+        for good in ["team=a", "team=a&limit=-1&archived=true", "team=&x=1&x=2"] {
+            assert!(Query::<Wanted>::read(good).is_ok(), "{good}");
+        }
     }
 }

@@ -392,3 +392,8 @@ async fn the_demonstration_is_made_once_and_its_sign_in_works() {
     }
     assert_eq!(seen[0], seen[1]);
 }
+
+#[test]
+fn checking_the_configuration_writes_nothing() {
+    test_kit::assert_check_config_writes_nothing(env!("CARGO_BIN_EXE_holdfast"), &[]);
+}

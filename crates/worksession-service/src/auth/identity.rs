@@ -43,6 +43,7 @@ pub(crate) struct IdentityClient {
     live: Url,
     serving: Url,
     pub(super) login: Url,
+    pub(super) existence: Url,
     turns: Semaphore,
     /// Apart from the others' turns: a flood of sign-ins must not slow those who are signed in.
     pub(super) sign_ins: Semaphore,
@@ -100,6 +101,7 @@ impl IdentityClient {
             live: below(base, "/health/live")?,
             serving: below(base, "/health/serving")?,
             login: below(base, "/api/auth/login")?,
+            existence: below(base, "/api/auth/existence")?,
             turns: Semaphore::new(IN_FLIGHT),
             sign_ins: Semaphore::new(IN_FLIGHT),
             breaker: Breaker::new(metrics)?,

@@ -6,6 +6,7 @@
 
 mod breaker;
 mod current_user;
+mod existence;
 mod extract;
 mod identity;
 mod memory;

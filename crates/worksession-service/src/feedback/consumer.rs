@@ -35,7 +35,7 @@ pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
 async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
     let read: Vec<_> = deliveries
         .iter()
-        .map(|delivery| Word::read(&delivery.body))
+        .map(|delivery| Word::read(&delivery.event()?))
         .collect();
     let words: Vec<_> = read.iter().flatten().cloned().collect();
     let together = match words.len() {

@@ -32,8 +32,7 @@ impl Word {
     ///
     /// # Errors
     /// Why it can never be read, for whoever looks at the parked ones.
-    pub(super) fn read(body: &[u8]) -> Result<(Uuid, Self), String> {
-        let event = Event::decode(body).map_err(|cause| cause.to_string())?;
+    pub(super) fn read(event: &Event) -> Result<(Uuid, Self), String> {
         let word = match event.event_type.as_str() {
             NotificationDelivered::TYPE => event.data_as().map(|data: NotificationDelivered| {
                 let (project, at) = (data.project_id, data.at);
@@ -113,6 +112,11 @@ mod tests {
         event.encode().expect("short")
     }
 
+    fn read(body: &[u8]) -> Result<(Uuid, Word), String> {
+        let event = Event::decode(body).map_err(|cause| cause.to_string())?;
+        Word::read(&event)
+    }
+
     #[test]
     fn every_word_of_the_notifier_is_understood() {
         let (event_id, session_id, at) =
@@ -158,7 +162,7 @@ mod tests {
             (failed, "failed", 1),
             (skipped, "skipped", 1),
         ] {
-            let (_, word) = Word::read(body.as_bytes()).expect("reads");
+            let (_, word) = read(body.as_bytes()).expect("reads");
             let Word::Settled(settled) = &word else {
                 panic!("{word:?}")
             };
@@ -170,7 +174,7 @@ mod tests {
             revision: 3,
             reason,
         });
-        let (_, word) = Word::read(disabled.as_bytes()).expect("reads");
+        let (_, word) = read(disabled.as_bytes()).expect("reads");
         assert!(
             matches!(&word, Word::Disabled { revision: 3, .. }),
             "{word:?}"
@@ -192,14 +196,14 @@ mod tests {
             next_attempt_at: None,
             at,
         };
-        let (_, word) = Word::read(body(&attempted).as_bytes()).expect("reads");
+        let (_, word) = read(body(&attempted).as_bytes()).expect("reads");
         assert!(matches!(&word, Word::Attempted(read) if *read == attempted));
         let disabled = WebhookDisabled {
             webhook_id: 5,
             revision: 2,
             reason: "gone".to_owned(),
         };
-        let (_, word) = Word::read(body(&disabled).as_bytes()).expect("reads");
+        let (_, word) = read(body(&disabled).as_bytes()).expect("reads");
         assert!(matches!(&word, Word::WebhookDisabled(read) if *read == disabled));
         let mut tested = ChatTested {
             test_id: Uuid::from_u128(2),
@@ -208,10 +212,10 @@ mod tests {
             reason: Some("gone".to_owned()),
             at,
         };
-        let (_, word) = Word::read(body(&tested).as_bytes()).expect("reads");
+        let (_, word) = read(body(&tested).as_bytes()).expect("reads");
         assert!(matches!(&word, Word::Tested(read) if *read == tested));
         tested.outcome = "pending".to_owned();
-        assert!(Word::read(body(&tested).as_bytes()).is_err());
+        assert!(read(body(&tested).as_bytes()).is_err());
     }
 
     #[test]
@@ -237,7 +241,7 @@ mod tests {
             "[]",
             "\u{0}",
         ] {
-            assert!(Word::read(text.as_bytes()).is_err(), "{text}");
+            assert!(read(text.as_bytes()).is_err(), "{text}");
         }
     }
 }

@@ -1,3 +1,4 @@
+use auth_types::wire::ExistenceQuestion;
 use auth_types::{TeamId, TeamRole, UserId};
 use chrono::NaiveDateTime;
 use event_types::{Event, EventData, MembershipChanged, SessionRevoked, TeamChanged, UserChanged};
@@ -28,12 +29,11 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// Reads a message.
+    /// Reads an event.
     ///
     /// # Errors
     /// Why it can never be read, for whoever looks at the parked ones.
-    pub(super) fn read(body: &[u8]) -> Result<(Uuid, Self), String> {
-        let event = Event::decode(body).map_err(|cause| cause.to_string())?;
+    pub(super) fn read(event: &Event) -> Result<(Uuid, Self), String> {
         let change = match event.event_type.as_str() {
             UserChanged::TYPE => event.data_as().map(|data: UserChanged| {
                 if data.deleted {
@@ -63,6 +63,21 @@ impl Change {
         Ok((event.id, change.map_err(|cause| cause.to_string())?))
     }
 
+    /// What the identity service is asked before it is believed: whatever takes something away.
+    pub(super) fn question(&self) -> Option<ExistenceQuestion> {
+        let (user_id, team_id) = match self {
+            Self::UserGone(user) => (Some(*user), None),
+            Self::Team { id, gone: true, .. } => (None, Some(*id)),
+            Self::Member {
+                user,
+                team,
+                manages: false,
+            } => (Some(*user), Some(*team)),
+            Self::User(_) | Self::Member { .. } | Self::Team { .. } => return None,
+        };
+        Some(ExistenceQuestion { user_id, team_id })
+    }
+
     /// The user whom the change is about.
     pub(super) fn user(&self) -> Option<UserId> {
         match self {
@@ -83,6 +98,11 @@ mod tests {
         let event = Event::new(Uuid::nil(), "identity", DateTime::UNIX_EPOCH, None, data)
             .expect("serialises");
         event.encode().expect("short")
+    }
+
+    fn read(body: &[u8]) -> Result<(Uuid, Change), String> {
+        let event = Event::decode(body).map_err(|cause| cause.to_string())?;
+        Change::read(&event)
     }
 
     fn user_changed(deleted: bool) -> UserChanged {
@@ -136,7 +156,7 @@ mod tests {
             (told(false), heard(false)),
             (told(true), heard(true)),
         ] {
-            assert_eq!(Change::read(body.as_bytes()), Ok((Uuid::nil(), change)));
+            assert_eq!(read(body.as_bytes()), Ok((Uuid::nil(), change)));
         }
     }
 
@@ -148,7 +168,7 @@ mod tests {
         let no_user = good.replace("\"user_id\":7", "\"user_id\":0");
         for text in [&other_version, &foreign, &no_user, "", "{}", "[]", "\u{0}"] {
             assert_ne!(text, good);
-            assert!(Change::read(text.as_bytes()).is_err(), "{text}");
+            assert!(read(text.as_bytes()).is_err(), "{text}");
         }
     }
 }

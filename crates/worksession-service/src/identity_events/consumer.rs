@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use auth_types::TeamRole;
 use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
 use chrono::NaiveDateTime;
 use db_kit::{Db, inbox};
@@ -34,7 +35,8 @@ pub(crate) fn spawn(broker: &Broker, state: State, eraser: Arc<Notify>) -> Consu
 }
 
 async fn hear(state: &AppState, eraser: &Notify, delivery: Delivery) -> Verdict {
-    let (id, change) = match Change::read(&delivery.body) {
+    let read = delivery.event().and_then(|event| Change::read(&event));
+    let (id, change) = match read {
         Ok(read) => read,
         Err(reason) => return Verdict::Park(reason),
     };
@@ -44,6 +46,19 @@ async fn hear(state: &AppState, eraser: &Notify, delivery: Delivery) -> Verdict 
     }
     if let Change::User(_) | Change::Member { manages: true, .. } = change {
         return Verdict::Ack;
+    }
+    match judge(state, &change).await {
+        Ok(Belief::True) => {}
+        Ok(Belief::Old) => return Verdict::Ack,
+        Ok(Belief::Forged) => {
+            return Verdict::Park(format!(
+                "forged: {change:?}, and the identity service says that it is still there"
+            ));
+        }
+        Err(cause) => {
+            log::warn!("the identity area's event {id} is tried again: {cause}");
+            return Verdict::Retry;
+        }
     }
     match take_in(state, id, change).await {
         Ok(()) => {
@@ -56,6 +71,28 @@ async fn hear(state: &AppState, eraser: &Notify, delivery: Delivery) -> Verdict 
             Verdict::Retry
         }
     }
+}
+
+/// What the identity service says of an event.
+enum Belief {
+    True,
+    /// It was true once: events have no order.
+    Old,
+    /// It never was: accounts and teams that are gone do not come back.
+    Forged,
+}
+
+/// Asks the identity service before something is taken away.
+async fn judge(state: &AppState, change: &Change) -> Result<Belief, String> {
+    let Some(question) = change.question() else {
+        return Ok(Belief::True);
+    };
+    let answer = state.identity.existence(&state.sealer, &question).await?;
+    Ok(match change {
+        Change::Member { .. } if answer.role >= Some(TeamRole::Admin) => Belief::Old,
+        Change::UserGone(_) | Change::Team { .. } if answer.exists => Belief::Forged,
+        _ => Belief::True,
+    })
 }
 
 async fn take_in(state: &AppState, id: Uuid, change: Change) -> Result<(), Error> {

@@ -5,6 +5,8 @@ use diesel::deserialize::{self, FromSql};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 use serde::Serialize;
+use service_kit::Problem;
+use service_kit::http::Path;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -184,6 +186,12 @@ impl<'a> NewFlag<'a> {
             created_at,
         }
     }
+}
+
+/// A session's id as the path has it; what no path may hold, such as NUL, names no session.
+pub(super) fn path_id(path: Result<Path<(String,)>, Problem>) -> Result<String, Error> {
+    path.map(|Path((id,))| id)
+        .map_err(|_| Error::SessionNotFound)
 }
 
 /// Reads a session's id in its one spelling; what is malformed names no session.

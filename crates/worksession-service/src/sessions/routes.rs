@@ -1,6 +1,7 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse, web};
+use service_kit::Problem;
 use service_kit::http::{Json, Path, RequestId, endpoint};
 
 use super::start::{self, Order};
@@ -138,9 +139,9 @@ pub(crate) async fn start_session(
 pub(crate) async fn get_presession(
     state: State,
     caller: Caller<SessionsRead>,
-    Path((id,)): Path<(String,)>,
+    path: Result<Path<(String,)>, Problem>,
 ) -> Result<web::Json<PreSessionResponse>, Error> {
-    let id = model::session_id(&id)?;
+    let id = model::session_id(&model::path_id(path)?)?;
     let user = caller.id;
     let row = state
         .pool

@@ -83,7 +83,7 @@ pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
 async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
     let read: Vec<_> = deliveries
         .iter()
-        .map(|delivery| read(&delivery.body))
+        .map(|delivery| read(delivery.event()?))
         .collect();
     let about = read.iter().flatten().map(|(_, about)| about);
     let users: Vec<UserId> = about.clone().map(|about| about.user.id).collect();
@@ -129,8 +129,7 @@ async fn tell(state: &AppState, event: Event, about: About) -> Verdict {
     }
 }
 
-fn read(body: &[u8]) -> Result<(Event, About), String> {
-    let event = Event::decode(body).map_err(|cause| cause.to_string())?;
+fn read(event: Event) -> Result<(Event, About), String> {
     if !EVENTS.contains(&event.event_type.as_str()) {
         return Err(format!("unknown event type {}", event.event_type));
     }
@@ -267,7 +266,8 @@ mod tests {
             (event("session.started.v1", "{}"), "session_id"),
             (String::new(), "decode"),
         ] {
-            let refused = read(body.as_bytes()).err().unwrap_or_default();
+            let event = Event::decode(body.as_bytes()).map_err(|cause| cause.to_string());
+            let refused = event.and_then(read).err().unwrap_or_default();
             assert!(refused.contains(reason), "{refused}");
         }
     }

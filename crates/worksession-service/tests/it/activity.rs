@@ -190,7 +190,7 @@ async fn it_is_for_members_alone_even_of_a_public_project_and_stays_when_archive
     for (query, sentence) in [
         ("limit=0", "limit must be 1 to 200"),
         ("limit=201", "limit must be 1 to 200"),
-        ("limit=x", "The query parameters do not fit"),
+        ("limit=x", "The parameter limit must be a whole number"),
         ("cursor=x", "cursor is not valid"),
     ] {
         let refused = ada.get(&format!("{list}?{query}")).await.expect(400);

@@ -1,13 +1,16 @@
 //! Accounts that are gone, and what is left of them: nothing.
 
+use std::sync::atomic::Ordering;
+
+use broker::Outcome;
 use chrono::{DateTime, TimeDelta};
-use event_types::NotificationDelivered;
+use event_types::{Event, EventData, NotificationDelivered};
 use serde_json::{Value, json};
 use test_kit::{TestBackend, wait_until};
 use uuid::Uuid;
 
 use crate::identity::Service;
-use crate::identity_events::{PATIENCE, World, user_gone};
+use crate::identity_events::{PATIENCE, World, team_changed, user_gone};
 use crate::locks::{Open, until_waiting};
 use crate::person::{Person, changed, honest, statuses};
 use crate::rows::{self, Row};
@@ -384,5 +387,84 @@ async fn a_submit_that_meets_the_deletion_is_settled_or_finds_no_session() {
     world.service.clock.advance(SETTLED);
     until_closed(&world.service).await;
     until_nothing_of_hers(&world.service, &[]).await;
+    world.stop().await;
+}
+
+/// Publishes an event that the identity area did not send, and waits until the service has made up its mind.
+async fn forge<T: EventData>(world: &World, data: &T) {
+    let asked = world.stub.existence_asked();
+    let outcome = publish(world, Uuid::now_v7(), data).await;
+    let in_memory = matches!(&outcome, Outcome::Parked(reason) if reason.starts_with("forged"));
+    assert!(in_memory || outcome == Outcome::Confirmed, "{outcome:?}");
+    world.stub.until_existence_asked(asked + 1).await;
+}
+
+async fn publish<T: EventData>(world: &World, id: Uuid, data: &T) -> Outcome {
+    let event = Event::new(id, "identity-service", world.service.time.now(), None, data);
+    let body = event.unwrap().encode().unwrap().into_bytes();
+    world.publish(id, T::TYPE, body).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forged_event_takes_nothing_from_whoever_the_identity_service_says_is_there() {
+    let world = World::start().await;
+    let her = Person::member(&world.service, GONE);
+    live(&world, &her).await;
+    world.settle().await;
+    let before = lasting(rows::all(&world.service));
+    world.stub.is_there(Some(GONE), None, None);
+    world.stub.is_there(None, Some(3), None);
+
+    forge(&world, &user_gone(GONE)).await;
+    forge(&world, &team_changed(3, "Engines", true)).await;
+    world.settle().await;
+    let departures = "SELECT count(*) AS number FROM departures";
+    assert_eq!(rows::count(&world.service, departures), 0);
+    assert_eq!(lasting(rows::all(&world.service)), before);
+    if TestBackend::current() == TestBackend::Postgres {
+        wait_until("the forged ones to be parked", PATIENCE, async || {
+            (world.parked().await == 2).then_some(())
+        })
+        .await;
+    }
+    world.stop().await;
+}
+
+/// RabbitMQ lets a message go by further keys that it does not check.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_under_the_key_of_another_is_forged() {
+    let world = World::start().await;
+    let her = Person::member(&world.service, GONE);
+    live(&world, &her).await;
+    world.settle().await;
+    let before = lasting(rows::all(&world.service));
+    let id = Uuid::now_v7();
+    let (at, gone) = (world.service.time.now(), user_gone(GONE));
+    let event = Event::new(id, "identity-service", at, None, &gone).unwrap();
+    let body = event.encode().unwrap().into_bytes();
+    let outcome = world.publish(id, "identity.team_changed.v1", body).await;
+    let in_memory = matches!(&outcome, Outcome::Parked(reason) if reason.starts_with("forged"));
+    assert!(in_memory || outcome == Outcome::Confirmed, "{outcome:?}");
+    world.settle().await;
+    assert_eq!(world.stub.existence_asked(), 0);
+    assert_eq!(lasting(rows::all(&world.service)), before);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_waits_for_the_identity_service() {
+    let world = World::start().await;
+    let her = Person::member(&world.service, GONE);
+    let hers = live(&world, &her).await;
+    world.stub.is_away.store(true, Ordering::SeqCst);
+    let id = Uuid::now_v7();
+    publish(&world, id, &user_gone(GONE)).await;
+    world.stub.until_existence_asked(1).await;
+    world.settle().await;
+    assert!(!about(&lasting(rows::all(&world.service)), &hers).is_empty());
+    world.stub.is_away.store(false, Ordering::SeqCst);
+    // The broker in memory keeps nothing: its sender does.
+    publish(&world, id, &user_gone(GONE)).await;
+    until_nothing_of_hers(&world.service, &hers).await;
     world.stop().await;
 }

@@ -2,17 +2,21 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use auth_types::wire::{ExistenceAnswer, ExistenceQuestion, ExistenceRequest};
+use auth_types::{TeamId, TeamRole, UserId};
 use broker::Broker;
+use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+use service_kit::seal::Sealer;
 use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
-use test_kit::{Api, TestDb};
+use test_kit::{Api, TestDb, wait_until};
 
 use crate::several::{self, Several};
 use crate::sign_in::{self, SignIn};
@@ -28,7 +32,15 @@ pub struct Stub {
     /// Tokens that count as others.
     instead: Arc<Mutex<HashMap<String, String>>>,
     pub several: Arc<Several>,
+    /// What still exists, as questions say it; everything else is gone.
+    there: Arc<Mutex<Vec<(ExistenceQuestion, ExistenceAnswer)>>>,
+    /// While true, nobody is told what exists.
+    pub is_away: Arc<AtomicBool>,
+    existence_asked: Arc<AtomicUsize>,
 }
+
+/// The key that all parts share, as [`Service::with`] says it in base64.
+const SECRETS_KEY: [u8; 32] = [7; 32];
 
 /// `exp` of every good token.
 pub const EXPIRES_AT: i64 = 1_800_000_000;
@@ -44,6 +56,33 @@ impl Stub {
         instead.insert(token.to_owned(), other.to_owned());
     }
 
+    /// From now on this account, team or membership exists.
+    pub fn is_there(&self, user_id: Option<i64>, team_id: Option<i64>, role: Option<TeamRole>) {
+        let question = ExistenceQuestion {
+            user_id: user_id.and_then(UserId::new),
+            team_id: team_id.and_then(TeamId::new),
+        };
+        let answer = ExistenceAnswer { exists: true, role };
+        self.there.lock().unwrap().push((question, answer));
+    }
+
+    /// From now on everything is gone.
+    pub fn nobody_is_there(&self) {
+        self.there.lock().unwrap().clear();
+    }
+
+    /// How often somebody asked what exists.
+    pub fn existence_asked(&self) -> usize {
+        self.existence_asked.load(Ordering::SeqCst)
+    }
+
+    pub async fn until_existence_asked(&self, times: usize) {
+        wait_until("the question", Duration::from_secs(20), async || {
+            (self.existence_asked() >= times).then_some(())
+        })
+        .await;
+    }
+
     /// Starts to answer on `listen`.
     pub fn start(&self, listen: &str) -> SocketAddr {
         let data = Data::new(self.clone());
@@ -52,6 +91,7 @@ impl Stub {
                 .app_data(data.clone())
                 .route("/api/auth/validate", web::get().to(validate))
                 .route("/api/auth/validate/batch", web::post().to(several::answer))
+                .route("/api/auth/existence", web::post().to(existence))
                 .route("/api/auth/login", web::post().to(sign_in::stub))
                 .route("/health/live", web::get().to(HttpResponse::Ok))
         });
@@ -60,6 +100,21 @@ impl Stub {
         tokio::spawn(server.run());
         addr
     }
+}
+
+async fn existence(body: web::Json<ExistenceRequest>, stub: Data<Stub>) -> HttpResponse {
+    stub.existence_asked.fetch_add(1, Ordering::SeqCst);
+    if stub.is_away.load(Ordering::SeqCst) {
+        return HttpResponse::ServiceUnavailable().finish();
+    }
+    let sealer = Sealer::new(&SECRETS_KEY, []).unwrap();
+    let plain = sealer.open(ExistenceQuestion::SEAL_CONTEXT, &body.sealed);
+    let plain = plain.unwrap();
+    let question: ExistenceQuestion = serde_json::from_slice(plain.expose_secret()).unwrap();
+    let there = stub.there.lock().unwrap();
+    let known = there.iter().find(|(known, _)| *known == question);
+    let (exists, role) = (false, None);
+    HttpResponse::Ok().json(known.map_or(ExistenceAnswer { exists, role }, |(_, answer)| *answer))
 }
 
 async fn validate(request: HttpRequest, stub: Data<Stub>) -> HttpResponse {

@@ -1,6 +1,10 @@
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::identity::Service;
+use crate::person::{Person, changed, honest};
+use crate::webhooks::make;
 
 #[test]
 fn the_committed_api_description_is_that_of_the_code() {
@@ -89,4 +93,91 @@ fn the_table_of_scopes_in_the_documents_is_that_of_the_description() {
     }
     described.sort_unstable();
     assert_eq!(documented, described);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_parameter_that_is_given_twice_or_is_of_another_type_is_refused_by_its_name() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::member(&service, 7);
+    let project = service.team_project().await;
+    let (webhook, _) = make(&ada, json!({"url": "https://hooks.example/x"})).await;
+    let description = serde_json::to_value(worksession_service::openapi()).unwrap();
+    let mut tried = 0;
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        for (verb, operation) in methods.as_object().unwrap() {
+            let parameters = operation["parameters"].as_array();
+            let of_query = |parameter: &&Value| parameter["in"] == "query";
+            for parameter in parameters.into_iter().flatten().filter(of_query) {
+                assert!(operation["responses"]["400"].is_object(), "{verb} {path}");
+                let name = parameter["name"].as_str().unwrap();
+                let kind = parameter["schema"]["type"].to_string();
+                let id = match path.contains("webhooks") {
+                    true => webhook["id"].to_string(),
+                    false => project.to_string(),
+                };
+                let place = path.replace("{id}", &id);
+                let mut queries = vec![format!("{name}=1&{name}=1"), format!("{name}=%00")];
+                if kind.contains("integer") || kind.contains("boolean") || name == "limit" {
+                    queries.push(format!("{name}=x"));
+                }
+                for query in queries {
+                    let reply = ada.get(&format!("{place}?{query}")).await.expect(400);
+                    let sentence = reply.json()["error"].as_str().unwrap().to_owned();
+                    assert!(sentence.contains(name), "{path} {query}: {sentence}");
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 60, "{tried}");
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_id_with_nul_is_session_not_found_wherever_it_stands() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::outsider(&service, 7);
+    let started = ada.start_coding().await;
+    let gone = json!({"error": "Session not found"});
+    let own = started["session_id"].as_str().unwrap();
+    for id in ["%00".to_owned(), format!("{own}%00"), format!("%00{own}")] {
+        for path in ["/api/sessions/", "/api/get_presession/"] {
+            let reply = ada.get(&format!("{path}{id}")).await;
+            assert_eq!(reply.expect(404).json(), gone, "{path}{id}");
+        }
+        let call = service
+            .api
+            .call(reqwest::Method::PATCH, &format!("/api/sessions/{id}"));
+        let reply = call
+            .bearer(&ada.token)
+            .json(json!({"note": "x"}))
+            .send()
+            .await;
+        assert_eq!(reply.expect(404).json(), gone, "{id}");
+    }
+    for id in ["\0".to_owned(), format!("{own}\0"), format!("\0{own}")] {
+        let body = changed(honest(&started, &service), &json!({"session_id": id}));
+        assert_eq!(ada.submit(body).await.expect(404).json(), gone);
+    }
+    // Elsewhere it is text that cannot be kept.
+    let nul = json!({"error": "Text must not contain the NUL character"});
+    for fields in [
+        json!({"note": "a\0"}),
+        json!({"session_id": "\0", "note": "a\0"}),
+    ] {
+        let body = changed(honest(&started, &service), &fields);
+        assert_eq!(ada.submit(body).await.expect(400).json(), nul);
+    }
+    service.stop().await;
+}
+
+#[test]
+fn checking_the_configuration_writes_nothing() {
+    test_kit::assert_check_config_writes_nothing(
+        env!("CARGO_BIN_EXE_worksession-service"),
+        &[
+            ("WORKSESSION__BROKER__URL", "amqp://127.0.0.1"),
+            ("WORKSESSION__IDENTITY_URL", "http://127.0.0.1:1"),
+        ],
+    );
 }

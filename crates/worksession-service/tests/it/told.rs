@@ -229,10 +229,18 @@ async fn who_manages_a_team_no_more_is_not_told_of_its_hooks_but_of_own_ones() {
             },
             role,
         };
-        world.taken_in(world.tell(&data).await).await;
+        let asked = world.stub.existence_asked();
+        world.tell(&data).await;
+        world.stub.until_existence_asked(asked + 1).await;
+        world.settle().await;
     };
     is_now(4, None).await;
     assert_eq!(contacts(service), 3, "another team");
+    // An event is not believed against the identity service.
+    world.stub.is_there(Some(7), Some(3), Some(TeamRole::Admin));
+    is_now(3, None).await;
+    assert_eq!(contacts(service), 3, "an old event, or a forged one");
+    world.stub.nobody_is_there();
     is_now(3, Some(TeamRole::Member)).await;
     assert_eq!(contacts(service), 1);
     world.stop().await;

@@ -98,6 +98,7 @@ fn play(
             _ => Ok(((), "all healthy".to_owned())),
         }
     })?;
+    report.step("users of events", || Ok(((), users(stack)?)))?;
     report.step("memory", || Ok(((), memory(stack, options.release)?)))?;
     let identity = stack.address("HOLDFAST_IDENTITY_PORT")?;
     let worksession = stack.address("HOLDFAST_WORKSESSION_PORT")?;
@@ -214,6 +215,21 @@ fn restore(scene: &Scene<'_, '_>, engine: &Engine, named: &[(String, String)]) -
     Ok(format!(
         "{count} sessions of before, and a token that is still good"
     ))
+}
+
+/// Whom the broker knows: nobody who may do everything.
+fn users(stack: &Stack<'_>) -> Result<String> {
+    let asked = ["rabbitmqctl", "-q", "list_users", "--no-table-headers"];
+    let listed = stack.exec("rabbitmq", &asked)?;
+    let names = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    match names.as_slice() {
+        ["consumer", "identity", "notifier", "parked", "worksession"] => Ok(names.join(", ")),
+        others => fail(format!("the broker knows {others:?}")),
+    }
 }
 
 /// What each service holds when nobody uses it.

@@ -47,6 +47,9 @@ pub(crate) fn check(uri: &str) -> Result<(), &'static str> {
     if !uri.bytes().all(|byte| byte.is_ascii_graphic()) || uri.contains(['\\', '"', '<', '>']) {
         return Err("a redirect URI is written in visible ASCII characters, without backslash");
     }
+    if holds_wildcard(uri) {
+        return Err("a redirect URI is one address, without *");
+    }
     let Ok(url) = Url::parse(uri) else {
         return Err(
             "a redirect URI is an absolute address, such as https://app.example.com/callback",
@@ -67,6 +70,15 @@ pub(crate) fn check(uri: &str) -> Result<(), &'static str> {
             "a redirect URI begins with https://, with http:// and 127.0.0.1, [::1] or localhost, or with a scheme of the program's own such as com.example.app:",
         ),
     }
+}
+
+/// A `*`, as it is or percent-encoded, however often: it promises a choice that this service never gives.
+fn holds_wildcard(uri: &str) -> bool {
+    let mut text = uri.to_ascii_lowercase();
+    while text.contains("%25") {
+        text = text.replace("%25", "%");
+    }
+    text.contains('*') || text.contains("%2a")
 }
 
 #[cfg(test)]
@@ -175,6 +187,14 @@ mod tests {
             "myapp:/cb",
             "https://",
             &long,
+            "https://*.example.com/cb",
+            "https://app.example.com/*",
+            "https://app.example.com/cb?x=*",
+            "https://app.example.com/%2A",
+            "https://app.example.com/%2a/cb",
+            "https://app.example.com/%252A",
+            "http://127.0.0.1:*/cb",
+            "com.example.app:/*",
         ] {
             assert!(check(bad).is_err(), "{bad}");
         }

@@ -29,7 +29,7 @@ async fn pika_hears_of_every_session_once_though_it_was_away() {
     let script = Script::start(&rabbit, folder.path());
     assert_eq!(
         script.line(),
-        format!("Listening to {}example.sessions", rabbit.prefix())
+        format!("Listening to {}consumer.sessions", rabbit.prefix())
     );
 
     let started = start(&site, &token, "writing").await;
@@ -181,7 +181,7 @@ impl Script {
         let mut python = Command::new(tool("EVENTS_PYTHON"));
         python
             .arg(tool("EVENTS").join("consume.py"))
-            .env("QUEUE", format!("{}example.sessions", rabbit.prefix()))
+            .env("QUEUE", format!("{}consumer.sessions", rabbit.prefix()))
             .env("DATABASE", folder.join("consumed.db"));
         Self::run(python, rabbit)
     }

@@ -1,4 +1,5 @@
 use actix_web::web;
+use service_kit::Problem;
 use service_kit::http::{Json, Path};
 
 use super::service;
@@ -7,6 +8,7 @@ use crate::auth::{Caller, SessionsWrite};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
 use crate::sessions::history::SessionResponse;
+use crate::sessions::model;
 use crate::state::State;
 
 /// Changes the execution note, the rating or the tags of a submitted session.
@@ -26,9 +28,10 @@ use crate::state::State;
 pub(crate) async fn edit(
     state: State,
     caller: Caller<SessionsWrite>,
-    Path((id,)): Path<(String,)>,
+    path: Result<Path<(String,)>, Problem>,
     body: Json<EditRequest>,
 ) -> Result<web::Json<SessionResponse>, Error> {
+    let id = model::path_id(path)?;
     let edit = body.into_inner()?.try_into()?;
     let row = service::edit(&state, caller.id, &id, edit).await?;
     Ok(web::Json(row.into()))

@@ -7,6 +7,7 @@ use super::wire::{ListQuery, SessionResponse, SessionsResponse};
 use crate::auth::{Caller, SessionsRead};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
+use crate::sessions::model;
 use crate::state::State;
 
 /// Lists the caller's sessions, newest first.
@@ -43,8 +44,9 @@ pub(crate) async fn list(
 pub(crate) async fn get(
     state: State,
     caller: Caller<SessionsRead>,
-    Path((id,)): Path<(String,)>,
+    path: Result<Path<(String,)>, Problem>,
 ) -> Result<web::Json<SessionResponse>, Error> {
+    let id = model::path_id(path)?;
     Ok(web::Json(
         service::get(&state, caller.id, &id).await?.into(),
     ))

@@ -1,0 +1,31 @@
+use actix_web::HttpResponse;
+use actix_web::web::{Data, ServiceConfig};
+use auth_types::wire::{ExistenceAnswer, ExistenceRequest, IdentityError};
+use service_kit::http::{Json, endpoint};
+
+use super::service;
+use crate::app::App;
+
+pub(crate) fn routes(cfg: &mut ServiceConfig) {
+    cfg.service(endpoint("/api/auth/existence").post(existence));
+}
+
+/// Whether an account, a team or a membership exists. The product's own parts ask this: the question is sealed with the
+/// key that they share.
+#[utoipa::path(
+    post, path = "/api/auth/existence", tag = "services", request_body = ExistenceRequest,
+    responses(
+        (status = 200, description = "What there is", body = ExistenceAnswer),
+        (status = 400, description = "`validation_failed`", body = IdentityError),
+        (status = 403, description = "`forbidden`: not sealed by a part of this product", body = IdentityError),
+        (status = 413, description = "`payload_too_large`", body = IdentityError),
+        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
+    )
+)]
+async fn existence(
+    app: Data<App>,
+    body: Json<ExistenceRequest>,
+) -> actix_web::Result<HttpResponse> {
+    let answer = service::answer(&app, &body.into_inner()?.sealed).await?;
+    Ok(HttpResponse::Ok().json(answer))
+}

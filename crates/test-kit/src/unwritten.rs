@@ -1,0 +1,45 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs `PROGRAM check-config` in a folder of its own, with and without a data folder, which nobody may write into, and compares
+/// what lies there before and after. The program has to say yes.
+pub fn assert_check_config_writes_nothing(program: &str, variables: &[(&str, &str)]) {
+    for (given, is_made) in [
+        (None, false),
+        (None, true),
+        (Some("elsewhere"), false),
+        (Some("elsewhere"), true),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        if is_made {
+            let folder = place.path().join(given.unwrap_or("data"));
+            fs::create_dir(&folder).unwrap();
+            fs::set_permissions(&folder, fs::Permissions::from_mode(0o500)).unwrap();
+        }
+        let before = listing(place.path());
+        let mut command = Command::new(program);
+        command.current_dir(place.path()).arg("check-config");
+        if let Some(folder) = given {
+            command.args(["--data-dir", folder]);
+        }
+        let output = command.envs(variables.iter().copied()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{program} {given:?}: {text}");
+        assert_eq!(listing(place.path()), before, "{program} {given:?}");
+    }
+}
+
+fn listing(folder: &Path) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            paths.extend(listing(&path));
+        }
+        paths.push(path);
+    }
+    paths.sort();
+    paths
+}

@@ -10,6 +10,7 @@ use db_kit::Pool;
 use service_kit::Clock;
 use service_kit::config::{CommaList, SecretKey};
 use service_kit::crypto::hmac_sha256;
+use service_kit::http::BodyBudget;
 use service_kit::seal::{SealError, Sealer};
 use tokio::sync::Mutex;
 
@@ -20,7 +21,7 @@ use crate::limits::Limits;
 use crate::oauth::id_token;
 use crate::pages::Cookies;
 use crate::passwords::PasswordHasher;
-use crate::photos::Darkroom;
+use crate::photos::PhotoProcessor;
 use crate::sessions::refresh::Refreshes;
 use crate::sso::origins::OriginAllowList;
 use crate::start::StartError;
@@ -67,7 +68,9 @@ pub(crate) struct App {
     pub(crate) teams: TeamsConfig,
     /// Where browsers may be sent to.
     pub(crate) redirects: OriginAllowList,
-    pub(crate) darkroom: Darkroom,
+    /// The memory for request bodies.
+    pub(crate) bodies: BodyBudget,
+    pub(crate) photos: PhotoProcessor,
     /// The largest JSON body of a profile.
     pub(crate) profile_json_bytes: usize,
     /// The number of active accounts, and when it was counted.
@@ -93,6 +96,7 @@ impl App {
         let ec_keys = keys(SigningAlgorithm::Es256, ttl)?;
         let rsa_keys = keys(SigningAlgorithm::Rs256, id_token::LIFE)?;
         let key = &secrets.keys;
+        let bodies = BodyBudget::new(config.limits.large_bodies_mib);
         Ok(Self {
             tokens: AccessTokens::new(base_url.clone(), ttl, ec_keys),
             rsa_keys,
@@ -111,7 +115,8 @@ impl App {
             premium: config.premium.clone(),
             teams: config.teams,
             redirects: config.redirects()?,
-            darkroom: Darkroom::new(config.limits.photo_bytes, &config.http)?,
+            photos: PhotoProcessor::new(config.limits.photo_bytes, &config.http, bodies.clone())?,
+            bodies,
             profile_json_bytes: config.limits.profile_json_bytes,
             user_count: Mutex::new(None),
             base_url: base_url.into(),

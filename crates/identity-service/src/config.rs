@@ -12,11 +12,12 @@ use service_kit::config::{
     BrokerConfig, CommaList, ConfigError, DatabaseConfig, HttpGuardConfig, RateLimitsConfig,
     SecretKey, SecretsConfig,
 };
-use service_kit::http::{Inside, Limits};
+use service_kit::http::Inside;
 use service_kit::server::on_this_machine;
 use url::Url;
 
 pub use accounts::{AdminConfig, PasswordConfig};
+pub use limits::LimitsConfig;
 
 use crate::oauth::clients::config::{ConfiguredClient, OAuthClientConfig, read};
 use crate::oauth::config::OAuthConfig;
@@ -149,50 +150,6 @@ impl KeysConfig {
     /// None for never.
     pub(crate) fn rotate_after(&self) -> Option<Duration> {
         (self.rotate_days > 0).then(|| Duration::days(self.rotate_days.into()))
-    }
-}
-
-/// `[identity.limits]`: sizes in bytes, and slowness, that are refused.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct LimitsConfig {
-    /// Bytes of a JSON body: 413 beyond them.
-    pub json_bytes: usize,
-    /// Bytes of all header lines together: 431 beyond them.
-    pub header_bytes: usize,
-    /// Seconds in which a body must have arrived: 408 after them.
-    pub body_seconds: u64,
-    /// Bytes of a photo, uploaded or fetched: 413 beyond them.
-    pub photo_bytes: usize,
-    /// Bytes of the JSON body of a profile, which may hold a photo: 413 beyond them.
-    pub profile_json_bytes: usize,
-}
-
-impl Default for LimitsConfig {
-    fn default() -> Self {
-        let Limits {
-            json_bytes,
-            header_bytes,
-            body_seconds,
-        } = Limits::default();
-        Self {
-            json_bytes,
-            header_bytes,
-            body_seconds,
-            photo_bytes: 5 * 1024 * 1024,
-            profile_json_bytes: 8 * 1024 * 1024,
-        }
-    }
-}
-
-impl LimitsConfig {
-    /// Those that hold for every request.
-    pub(crate) fn general(self) -> Limits {
-        Limits {
-            json_bytes: self.json_bytes,
-            header_bytes: self.header_bytes,
-            body_seconds: self.body_seconds,
-        }
     }
 }
 
@@ -330,6 +287,7 @@ impl Config {
                 )));
             }
         }
+        self.limits.check()?;
         self.broker_url()?;
         self.redirects()?;
         self.clients()?;
@@ -387,5 +345,6 @@ fn is_base_url(url: &Url) -> bool {
 
 mod accounts;
 mod development;
+mod limits;
 #[cfg(test)]
 mod tests;

@@ -51,10 +51,10 @@ pub(crate) enum Error {
     #[error("the user has no profile photo")]
     PhotoNotFound,
     #[error("{0}")]
-    PhotoTooLarge(&'static str),
+    PhotoTooLarge(String),
     #[error("the photo could not be fetched as an image")]
     PhotoUnreachable,
-    #[error("the file is no JPEG, PNG or GIF image that can be read")]
+    #[error("the file is no JPEG, PNG, GIF or WebP image that can be read")]
     UnsupportedImage,
     #[error("the e-mail address of this account can be changed only with its password")]
     EmailNotUpdatable,

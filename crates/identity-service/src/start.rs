@@ -14,6 +14,7 @@ use service_kit::Clock;
 use service_kit::config::{ConfigError, SecretKey};
 use service_kit::data_dir::{self, DataDirError};
 use service_kit::guard::GuardError;
+use service_kit::http::BodyBudget;
 use service_kit::metrics::Metrics;
 use service_kit::seal::SealError;
 use service_kit::server::{self, ReadyCheck, ReadyReport, ServerOptions};
@@ -99,6 +100,7 @@ pub enum StartError {
 pub struct Running {
     server: server::Running,
     base_url: String,
+    bodies: BodyBudget,
     relay: Option<RelayHandle>,
     watch: Watch,
     housekeeping: Housekeeping,
@@ -115,6 +117,12 @@ impl Running {
     #[must_use]
     pub fn base_url(&self) -> &str {
         &self.base_url
+    }
+
+    /// The memory for request bodies, to be shared with other servers of this process.
+    #[must_use]
+    pub fn bodies(&self) -> &BodyBudget {
+        &self.bodies
     }
 
     /// Prints the line that tells whoever started the process that it answers.
@@ -183,6 +191,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let watch = Watch::spawn(pool.clone(), Arc::clone(&app.memory)).map_err(StartError::Feed)?;
     let figures = housekeeping::Figures::register(&metrics)?;
     let parts = Arc::clone(&app);
+    let bodies = app.bodies.clone();
     let options = ServerOptions {
         name: "identity",
         listen,
@@ -192,6 +201,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
             .max(1),
         limits: config.limits.general(),
+        bodies: app.bodies.clone(),
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),
         inside: config.inside.clone(),
@@ -230,6 +240,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         server,
         housekeeping: Housekeeping::spawn(parts, figures, every, rotate_after),
         base_url,
+        bodies,
         relay,
         watch,
     })

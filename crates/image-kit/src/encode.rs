@@ -21,7 +21,12 @@ pub(crate) fn write(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Ref
     match format {
         Format::Jpeg => {
             let encoder = JpegEncoder::new_with_quality(&mut file, JPEG_QUALITY);
-            image.write_with_encoder(encoder).map_err(broken)?;
+            // It takes no opacity.
+            let written = match image {
+                DynamicImage::ImageRgba8(_) => image.to_rgb8().write_with_encoder(encoder),
+                _ => image.write_with_encoder(encoder),
+            };
+            written.map_err(broken)?;
         }
         Format::Png => {
             let encoder = PngEncoder::new_with_quality(
@@ -32,8 +37,13 @@ pub(crate) fn write(format: Format, image: &DynamicImage) -> Result<Vec<u8>, Ref
             image.write_with_encoder(encoder).map_err(broken)?;
         }
         Format::Gif => write_gif(&mut file, image)?,
+        Format::WebP => return Err(Refused::Unsupported),
     }
     Ok(file)
+}
+
+pub(crate) fn has_transparency(image: &image::RgbaImage) -> bool {
+    image.pixels().any(|pixel| pixel.0[3] != u8::MAX)
 }
 
 fn write_gif(file: &mut Vec<u8>, image: &DynamicImage) -> Result<(), Refused> {

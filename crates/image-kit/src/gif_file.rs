@@ -52,6 +52,8 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
         height,
         slim,
         orientation: Orientation::NoTransforms,
+        profile: Vec::new(),
+        in_strips: false,
         memory: u64::from(frame_width) * u64::from(frame_height),
     })
 }
@@ -105,12 +107,11 @@ fn palette_size(flags: u8) -> usize {
     }
 }
 
-pub(crate) fn decode(parts: &Parts, made: (u32, u32), rules: Rules) -> Result<Decoded, Refused> {
-    let most = u64::from(rules.max_edge) * u64::from(rules.max_edge);
+pub(crate) fn decode(parts: &Parts, made: (u32, u32)) -> Result<Decoded, Refused> {
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
     options.set_memory_limit(MemoryLimit::Bytes(
-        NonZeroU64::new(most).unwrap_or(NonZeroU64::MIN),
+        NonZeroU64::new(parts.memory).unwrap_or(NonZeroU64::MIN),
     ));
     let mut decoder = options.read_info(parts.slim.as_slice()).map_err(broken)?;
     let frame = decoder.next_frame_info().map_err(broken)?;

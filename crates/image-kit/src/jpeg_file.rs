@@ -7,20 +7,17 @@ use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder, Limits};
 
 use crate::area::{Channels, Shrinker};
-use crate::{Decoded, Format, Parts, Refused, Rules, broken, check_size};
+use crate::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size, jpeg_strips};
 
 /// More scans than any encoder makes; each costs a walk over the whole picture.
 const MAX_SCANS: usize = 32;
-/// Memory, in bytes, that any picture may take.
-const FREE_MEMORY: u64 = 60_000_000;
-/// Beyond it a picture may take so many times its file: photographs do, bombs take a thousand times.
-const MEMORY_PER_BYTE: u64 = 200;
 
 /// Markers, annex B.
 const SOI: u8 = 0xd8;
-const EOI: u8 = 0xd9;
-const SOS: u8 = 0xda;
+pub(crate) const EOI: u8 = 0xd9;
+pub(crate) const SOS: u8 = 0xda;
 const APP1: u8 = 0xe1;
+const APP2: u8 = 0xe2;
 const APP13: u8 = 0xed;
 const APP15: u8 = 0xef;
 const COM: u8 = 0xfe;
@@ -37,7 +34,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// What decoding takes: the pixels, and unless all components come in one pass the coefficients of
+    /// What decoding as a whole takes: the pixels, and unless all components come in one pass the coefficients of
     /// the whole picture, two bytes each.
     fn memory(&self, widest_scan: usize) -> u64 {
         let pixels = u64::from(self.width) * u64::from(self.height);
@@ -49,6 +46,12 @@ impl Frame {
         };
         pixels * shown + held
     }
+
+    /// Whether it can be decoded in strips: one sequential scan of all components, gray or in three colours.
+    fn comes_in_strips(&self, scans: usize, widest_scan: usize) -> bool {
+        let whole = scans == 1 && widest_scan == self.components;
+        whole && !self.progressive && matches!(self.components, 1 | 3)
+    }
 }
 
 /// Reads the segments up to the end of the image. What follows it is dropped, and so is every segment
@@ -58,11 +61,15 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
     let mut slim = vec![0xff, SOI];
     let (mut frame, mut orientation) = (None, Orientation::NoTransforms);
     let (mut scans, mut widest) = (0, 0);
-    loop {
-        let (marker, after) = next_marker(rest)?;
+    let (mut profile, mut is_ended) = (Vec::new(), false);
+    // Some cameras leave the end marker out.
+    while let Ok((marker, after)) = next_marker(rest) {
         rest = after;
         match marker {
-            EOI => break,
+            EOI => {
+                is_ended = true;
+                break;
+            }
             // Stand alone, and mean nothing here.
             0x01 | 0xd0..=0xd7 => continue,
             0x00 | SOI => return Err(Refused::Unsupported),
@@ -83,6 +90,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
             }
             0xc3 | 0xc5..=0xc7 | 0xc9..=0xcf => return Err(Refused::Unsupported),
             APP1 => orientation = oriented(segment).unwrap_or(orientation),
+            APP2 => profile.extend(profile_part(segment, profile.len()).unwrap_or_default()),
             _ => {}
         }
         // Of these the decoder asks only APP0 and APP14, for the colours.
@@ -102,23 +110,30 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
         return Err(Refused::Unsupported);
     }
     slim.extend([0xff, EOI]);
-    let memory = frame.memory(widest);
-    let size = u64::try_from(file.len()).unwrap_or(u64::MAX);
-    if memory > FREE_MEMORY && memory / MEMORY_PER_BYTE > size {
-        return Err(Refused::TooLarge);
+    let in_strips = frame.comes_in_strips(scans, widest);
+    // Strips tell by themselves whether they are whole; otherwise the first scan has to be.
+    if !is_ended && !in_strips && scans < 2 {
+        return Err(Refused::Unsupported);
     }
+    let memory = if in_strips {
+        jpeg_strips::MEMORY
+    } else {
+        frame.memory(widest)
+    };
     Ok(Parts {
         format: Format::Jpeg,
         width: frame.width,
         height: frame.height,
         slim,
         orientation,
+        profile,
+        in_strips,
         memory,
     })
 }
 
 /// The next marker and what follows it. Bytes before it are skipped, as every reader does.
-fn next_marker(mut rest: &[u8]) -> Result<(u8, &[u8]), Refused> {
+pub(crate) fn next_marker(mut rest: &[u8]) -> Result<(u8, &[u8]), Refused> {
     loop {
         let at = rest.iter().position(|byte| *byte == 0xff);
         rest = at
@@ -134,7 +149,7 @@ fn next_marker(mut rest: &[u8]) -> Result<(u8, &[u8]), Refused> {
 }
 
 /// A segment without its length, and what follows it.
-fn segment(rest: &[u8]) -> Result<(&[u8], &[u8]), Refused> {
+pub(crate) fn segment(rest: &[u8]) -> Result<(&[u8], &[u8]), Refused> {
     let [high, low, ..] = rest else {
         return Err(Refused::Unsupported);
     };
@@ -154,7 +169,7 @@ fn keep(slim: &mut Vec<u8>, marker: u8, segment: &[u8]) -> Result<(), Refused> {
 }
 
 /// The data of a scan: up to the next marker that is no restart.
-fn entropy_coded(rest: &[u8]) -> &[u8] {
+pub(crate) fn entropy_coded(rest: &[u8]) -> &[u8] {
     let mut at = 0;
     while let Some(found) = rest
         .get(at..)
@@ -205,7 +220,16 @@ fn oriented(segment: &[u8]) -> Option<Orientation> {
     Orientation::from_exif_chunk(segment.strip_prefix(b"Exif\0\0")?)
 }
 
+/// A part of a colour profile (ICC.1:2022, annex B.4), unless there is too much of it.
+fn profile_part(segment: &[u8], before: usize) -> Option<&[u8]> {
+    let part = segment.strip_prefix(b"ICC_PROFILE\0")?.get(2..)?;
+    (before + part.len() <= MAX_PROFILE).then_some(part)
+}
+
 pub(crate) fn decode(parts: &Parts, made: (u32, u32)) -> Result<Decoded, Refused> {
+    if parts.in_strips {
+        return jpeg_strips::decode(&parts.slim, made);
+    }
     let mut decoder = JpegDecoder::new(Cursor::new(&parts.slim)).map_err(broken)?;
     let mut limits = Limits::no_limits();
     limits.max_image_width = Some(parts.width);

@@ -6,7 +6,7 @@ use image::metadata::Orientation;
 use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
 use crate::area::{Channels, Shrinker};
-use crate::{Decoded, Format, Parts, Refused, Rules, broken, check_size};
+use crate::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
 
 const SIGNATURE: usize = 8;
 /// Length, type and checksum.
@@ -32,6 +32,7 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
         .ok_or(Refused::Unsupported)?;
     let mut slim = signature.to_vec();
     let (mut size, mut orientation) = (None, Orientation::NoTransforms);
+    let mut profile = Vec::new();
     loop {
         let Chunk { kind, data, whole } = first_chunk(rest).ok_or(Refused::Unsupported)?;
         rest = rest.get(whole.len()..).unwrap_or_default();
@@ -50,13 +51,14 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
                 size = Some((width, height));
             }
             b"eXIf" => orientation = Orientation::from_exif_chunk(data).unwrap_or(orientation),
+            b"iCCP" => profile = unpacked(data).unwrap_or_default(),
             b"IDAT" if data.is_empty() => continue,
             b"PLTE" | b"tRNS" | b"IDAT" | b"IEND" => {}
             // Lower case first: may be ignored by who does not know it.
             [b'a'..=b'z', ..] => continue,
             _ => return Err(Refused::Unsupported),
         }
-        if kind != b"eXIf" {
+        if !matches!(kind, b"eXIf" | b"iCCP") {
             slim.extend_from_slice(whole);
         }
         if kind == b"IEND" {
@@ -70,8 +72,17 @@ pub(crate) fn read(file: &[u8], rules: Rules) -> Result<Parts, Refused> {
         height,
         slim,
         orientation,
+        profile,
+        in_strips: false,
         memory: u64::try_from(DECODER_BYTES).unwrap_or(u64::MAX),
     })
+}
+
+/// The profile in an iCCP chunk: a name, a zero, the method 0, and the compressed profile.
+fn unpacked(data: &[u8]) -> Option<Vec<u8>> {
+    let end = data.iter().position(|byte| *byte == 0)?;
+    let packed = data.get(end + 1..)?.strip_prefix(&[0])?;
+    fdeflate::decompress_to_vec_bounded(packed, MAX_PROFILE).ok()
 }
 
 /// A chunk in a file.

@@ -7,14 +7,19 @@
     reason = "tests fail by panicking and are documented by their names"
 )]
 
-use image_kit::{Format, Opened, Picture, Refused, Rules};
+use image_kit::{Exceeded, Format, Opened, Picture, Refused, Rules};
 use proptest::prelude::*;
+use test_kit::images::files::{
+    JPEG_420, JPEG_422, JPEG_CMYK, JPEG_PROGRESSIVE, WEBP_ALPHA, WEBP_ALPHA_LOSSLESS,
+    WEBP_ANIMATED, WEBP_LOSSLESS, WEBP_LOSSY,
+};
 use test_kit::images::{
     exif, gif, jpeg, jpeg_with_app1, png, png_chunk, png_interlaced, png_with_chunks, seen,
 };
 
 const RULES: Rules = Rules {
-    max_edge: 4096,
+    max_pixels: 50_000_000,
+    max_memory: 64 * 1024 * 1024,
     made_edge: 512,
 };
 
@@ -181,12 +186,201 @@ fn an_incomplete_file_is_no_picture() {
             let cut = file.len() * parts / 16;
             assert_eq!(shrink(&file[..cut]), Err(Refused::Unsupported), "{cut}");
         }
-        assert_eq!(shrink(&file[..file.len() - 1]), Err(Refused::Unsupported));
+        // A JPEG may lack its end marker, and nothing of its data.
+        let least = if file.starts_with(b"\xff\xd8") { 4 } else { 1 };
+        let cut = file.len() - least;
+        assert_eq!(shrink(&file[..cut]), Err(Refused::Unsupported), "{cut}");
+    }
+    for file in [WEBP_LOSSY, WEBP_LOSSLESS, WEBP_ALPHA] {
+        for parts in 0..4 {
+            let cut = file.len() * parts / 4;
+            assert_eq!(shrink(&file[..cut]), Err(Refused::Unsupported), "{cut}");
+        }
+    }
+    // Of a progressive one the first scan has to be whole.
+    let scan = JPEG_PROGRESSIVE
+        .windows(2)
+        .position(|two| two == b"\xff\xda");
+    assert_eq!(
+        shrink(&JPEG_PROGRESSIVE[..scan.unwrap() + 60]),
+        Err(Refused::Unsupported)
+    );
+}
+
+#[test]
+fn a_jpeg_without_its_end_marker_is_a_picture() {
+    for file in [&jpeg(300, 200)[..], JPEG_420, JPEG_PROGRESSIVE] {
+        let whole = shrink(file).unwrap();
+        let end = file.len() - 2;
+        assert_eq!(file[end..], [0xff, 0xd9]);
+        assert_eq!(shrink(&file[..end]).unwrap(), whole);
+        assert_eq!(shrink(&file[..end + 1]).unwrap(), whole);
+    }
+}
+
+/// How far the pixels of two pictures are from each other, on the average and at most.
+fn distance(a: &image::RgbaImage, b: &image::RgbaImage) -> (u32, u32) {
+    assert_eq!(a.dimensions(), b.dimensions());
+    let pairs = || a.as_raw().iter().zip(b.as_raw());
+    let far = || pairs().map(|(a, b)| u32::from(a.abs_diff(*b)));
+    (
+        far().sum::<u32>() / u32::try_from(a.as_raw().len()).unwrap(),
+        far().max().unwrap(),
+    )
+}
+
+#[test]
+fn strips_show_what_other_decoders_show() {
+    let plain = jpeg(160, 120);
+    for file in [
+        plain.as_slice(),
+        JPEG_420,
+        JPEG_422,
+        JPEG_PROGRESSIVE,
+        JPEG_CMYK,
+    ] {
+        let (mean, most) = distance(&seen(&shrink(file).unwrap().bytes), &seen(file));
+        assert!(mean <= 2 && most <= 24, "{mean} {most}");
+    }
+    // Blocks at a half, a quarter and an eighth of their size.
+    for edge in [80, 40, 20] {
+        let small = Rules {
+            made_edge: edge,
+            ..RULES
+        };
+        for file in [plain.as_slice(), JPEG_420, JPEG_422] {
+            let made = image_kit::open(file, small)
+                .and_then(Opened::shrink)
+                .unwrap();
+            let wanted = image::imageops::thumbnail(&seen(file), edge, edge * 3 / 4);
+            let (mean, most) = distance(&seen(&made.bytes), &wanted);
+            assert!(mean <= 3 && most <= 24, "{edge}: {mean} {most}");
+        }
     }
 }
 
 #[test]
-fn what_is_no_jpeg_png_or_gif_is_refused() {
+fn a_photo_of_a_phone_is_made_small_with_little_memory() {
+    let file = jpeg(5712, 4284);
+    let opened = image_kit::open(&file, RULES).unwrap();
+    assert!(opened.memory() < 20 * 1024 * 1024, "{}", opened.memory());
+    let made = seen(&opened.shrink().unwrap().bytes);
+    assert_eq!(made.dimensions(), (512, 384));
+    let (mean, most) = distance(&made, &test_kit::images::picture(512, 384).to_rgba8());
+    assert!(mean <= 2 && most <= 12, "{mean} {most}");
+}
+
+#[test]
+fn webp_becomes_jpeg_or_png_if_something_can_be_seen_through() {
+    let plain = test_kit::images::picture(160, 120).to_rgba8();
+    for (file, format) in [
+        (WEBP_LOSSY, Format::Jpeg),
+        (WEBP_LOSSLESS, Format::Jpeg),
+        (WEBP_ANIMATED, Format::Jpeg),
+        (WEBP_ALPHA, Format::Png),
+        (WEBP_ALPHA_LOSSLESS, Format::Png),
+    ] {
+        let made = shrink(file).unwrap();
+        assert_eq!(made.format, format);
+        let made = seen(&made.bytes);
+        assert_eq!(made.dimensions(), (160, 120));
+        assert_eq!(made[(10, 10)].0[3] == 0, format == Format::Png);
+        let far = made[(120, 100)].0.iter().zip(plain[(120, 100)].0);
+        assert!(far.into_iter().all(|(a, b)| a.abs_diff(b) <= 12));
+    }
+}
+
+#[test]
+fn colours_of_display_p3_become_srgb() {
+    // Display P3 and sRGB by CSS Color 4; what sRGB does not have is cut off.
+    let pairs = [
+        ([255, 0, 0], [255, 0, 0]),
+        ([0, 128, 0], [0, 130, 0]),
+        ([200, 100, 50], [215, 93, 30]),
+    ];
+    for (p3, srgb) in pairs {
+        let flat = image::RgbImage::from_pixel(40, 30, image::Rgb(p3));
+        for mut file in p3_files(&flat) {
+            let made = seen(&shrink(&file).unwrap().bytes)[(20, 15)].0;
+            let far = made
+                .iter()
+                .zip(srgb)
+                .map(|(a, b): (&u8, u8)| a.abs_diff(b))
+                .max();
+            assert!(far <= Some(3), "{p3:?}: {made:?} is not {srgb:?}");
+            // A profile that cannot be read changes nothing.
+            let at = file.windows(4).position(|four| four == b"acsp");
+            if let Some(at) = at {
+                file[at] = b'x';
+                let made = seen(&shrink(&file).unwrap().bytes)[(20, 15)].0;
+                assert!(
+                    made.iter()
+                        .zip(p3)
+                        .all(|(a, b): (&u8, u8)| a.abs_diff(b) <= 3)
+                );
+            }
+        }
+    }
+}
+
+/// The picture with the profile of Display P3 as JPEG, PNG and WebP.
+fn p3_files(image: &image::RgbImage) -> [Vec<u8>; 3] {
+    use image::ImageEncoder as _;
+    let profile = moxcms::ColorProfile::new_display_p3().encode().unwrap();
+    let (width, height) = image.dimensions();
+    let (mut jpeg, mut png, mut webp) = (Vec::new(), Vec::new(), Vec::new());
+    let mut encoder = image::codecs::jpeg::JpegEncoder::new_with_quality(&mut jpeg, 95);
+    encoder.set_icc_profile(profile.clone()).unwrap();
+    encoder.encode_image(image).unwrap();
+    let mut encoder = image::codecs::png::PngEncoder::new(&mut png);
+    encoder.set_icc_profile(profile.clone()).unwrap();
+    image.write_with_encoder(encoder).unwrap();
+    let mut encoder = image_webp::WebPEncoder::new(&mut webp);
+    encoder.set_icc_profile(profile);
+    let colour = image_webp::ColorType::Rgb8;
+    encoder
+        .encode(image.as_raw(), width, height, colour)
+        .unwrap();
+    [jpeg, png, webp]
+}
+
+#[test]
+fn what_is_too_large_names_the_limit() {
+    let text = |file: &[u8], rules: Rules| match image_kit::open(file, rules) {
+        Err(Refused::TooLarge(exceeded)) => exceeded.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let few = Rules {
+        max_pixels: 2_000_000,
+        ..RULES
+    };
+    assert_eq!(
+        text(&jpeg(2000, 1200), few),
+        "the photo has 3 megapixels; at most 2 are accepted"
+    );
+    let little = Rules {
+        max_memory: 11 * 1024 * 1024,
+        ..RULES
+    };
+    let refused = text(&jpeg(800, 600), little);
+    assert!(
+        refused.ends_with("MiB of memory to decode; at most 11 are accepted"),
+        "{refused}"
+    );
+    assert!(matches!(
+        image_kit::open(
+            JPEG_PROGRESSIVE,
+            Rules {
+                max_memory: 1 << 20,
+                ..RULES
+            }
+        ),
+        Err(Refused::TooLarge(Exceeded::Memory(_, 1)))
+    ));
+}
+
+#[test]
+fn what_is_no_jpeg_png_gif_or_webp_is_refused() {
     let files: [&[u8]; 9] = [
         b"",
         b"x",
@@ -221,8 +415,9 @@ fn a_header_without_pixels_is_no_picture_and_one_with_too_many_is_too_large() {
     let outcome = |width, height| with_size(width, height).map(|file| shrink(&file).unwrap_err());
     assert_eq!(outcome(0, 8), [Refused::Unsupported; 3]);
     assert_eq!(outcome(8, 0), [Refused::Unsupported; 3]);
-    assert_eq!(outcome(4097, 8), [Refused::TooLarge; 3]);
-    assert_eq!(outcome(8, 4097), [Refused::TooLarge; 3]);
+    let too_large = Refused::TooLarge(Exceeded::Megapixels(51, 50));
+    assert_eq!(outcome(7143, 7001), [too_large; 3]);
+    assert_eq!(outcome(7001, 7143), [too_large; 3]);
 }
 
 #[test]
@@ -254,13 +449,17 @@ proptest! {
 
     #[test]
     fn no_damage_to_a_file_panics(
-        which in 0..4_usize,
+        which in 0..8_usize,
         hits in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
     ) {
         let mut file = match which {
             0 => jpeg(40, 30),
             1 => png(40, 30),
             2 => gif(40, 30, 2),
+            3 => WEBP_LOSSY.to_vec(),
+            4 => WEBP_ALPHA_LOSSLESS.to_vec(),
+            5 => JPEG_420.to_vec(),
+            6 => JPEG_PROGRESSIVE.to_vec(),
             _ => png_interlaced(40, 30),
         };
         for (at, byte) in hits {

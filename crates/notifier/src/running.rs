@@ -6,7 +6,7 @@ use broker::{Broker, BrokerState, ConsumerHandle, Relay, RelayHandle, RelayOptio
 use db_kit::{Backend, Migrations, Pool};
 use diesel_migrations::embed_migrations;
 use service_kit::guard::GuardedClient;
-use service_kit::http::Limits;
+use service_kit::http::{BodyBudget, Limits};
 use service_kit::metrics::Metrics;
 use service_kit::server::{self, ServerOptions};
 use service_kit::start::{self, StartError};
@@ -179,6 +179,7 @@ fn server_options(
         // Probes and metrics only.
         workers: 1,
         limits: Limits::default(),
+        bodies: BodyBudget::new(None),
         cors_origins: Vec::new(),
         trusted_proxies: Vec::new(),
         inside: None,

@@ -16,6 +16,7 @@ pub mod data_dir;
 pub mod guard;
 pub mod http;
 pub mod logging;
+pub mod memory;
 pub mod metrics;
 pub mod openapi;
 pub mod rate_limit;

@@ -20,7 +20,10 @@ use serde_json::{Value, json};
 use service_kit::http::{Json, Path, Query, endpoint};
 use service_kit::metrics::Metrics;
 use service_kit::server::{self, ReadyCheck, ReadyReport, Running, ServerOptions};
-use service_kit::{Problem, http::Limits};
+use service_kit::{
+    Problem,
+    http::{BodyBudget, Limits},
+};
 
 async fn echo(body: Json<Value>) -> Result<HttpResponse, Problem> {
     Ok(HttpResponse::Ok().json(body.into_inner()?))
@@ -70,6 +73,7 @@ fn start_with(ready: ReadyCheck) -> (Running, String) {
             json_bytes: 1000,
             ..Limits::default()
         },
+        bodies: BodyBudget::new(None),
         cors_origins: vec!["https://app.example.com".to_owned()],
         trusted_proxies: Vec::new(),
         inside: None,

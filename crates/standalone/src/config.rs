@@ -155,6 +155,11 @@ impl Config {
         if !identity.is_public() && !worksession.is_public() {
             ease_development(&mut identity, &mut worksession);
         }
+        // One process, one budget: the identity area makes it.
+        let limits = &mut identity.limits;
+        limits.large_bodies_mib = limits
+            .large_bodies_mib
+            .or(worksession.limits.large_bodies_mib);
         let workers = available_parallelism().map_or(1, usize::from).min(2);
         identity.workers.get_or_insert(workers);
         worksession.workers.get_or_insert(workers);

@@ -122,6 +122,7 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
     let deps = worksession_service::Deps {
         clock,
         broker: of_worksession,
+        bodies: Some(identity.bodies().clone()),
     };
     let worksession = worksession_service::start(config.worksession, deps).await?;
     Ok(Running {

@@ -8,6 +8,7 @@ use broker::{Broker, ConsumerHandle, Relay, RelayHandle, RelayOptions};
 use db_kit::{Migrations, Pool};
 use diesel_migrations::embed_migrations;
 use service_kit::guard::GuardedClient;
+use service_kit::http::BodyBudget;
 use service_kit::metrics::Metrics;
 use service_kit::rate_limit::KeyedLimiter;
 use service_kit::server::{self, ServerOptions};
@@ -53,6 +54,8 @@ pub struct Deps {
     pub clock: Clock,
     /// Shared by all parts in the standalone. Whoever made it closes it.
     pub broker: Broker,
+    /// The memory for request bodies, where another part has made it in this process.
+    pub bodies: Option<BodyBudget>,
 }
 
 /// Why the service did not start.
@@ -151,7 +154,9 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let dashboard = pages::dashboard(&config, addr, &sealer, &deps.clock)?;
     let guard = GuardedClient::new(start::guard_options(&config.http));
     let guard = guard.map_err(start::StartError::from)?;
-    let options = server_options(&config, &pool, &deps.broker, &metrics);
+    let bodies = deps.bodies;
+    let bodies = bodies.unwrap_or_else(|| BodyBudget::new(config.limits.large_bodies_mib));
+    let options = server_options(&config, &pool, &deps.broker, &metrics, bodies);
     let now = deps.clock.clone();
     let mut relay_options = RelayOptions::new(NAME, move || now.now_naive());
     relay_options.listened = Some(Arc::new(webhooks::listened));
@@ -261,6 +266,7 @@ fn server_options(
     pool: &Pool,
     broker: &Broker,
     metrics: &Metrics,
+    bodies: BodyBudget,
 ) -> ServerOptions {
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let broker = broker.clone();
@@ -270,6 +276,7 @@ fn server_options(
         base_url: config.public_url(config.listen),
         workers: config.workers.unwrap_or_else(cores),
         limits: config.limits,
+        bodies,
         cors_origins: config.cors.allowed_origins.0.clone(),
         trusted_proxies: config.trusted_proxies.0.clone(),
         inside: None,

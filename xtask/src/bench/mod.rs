@@ -5,6 +5,7 @@
 mod backlog;
 pub(crate) mod chat;
 mod goals;
+mod hostile_uploads;
 mod load;
 mod login_timing;
 mod outage;
@@ -56,6 +57,8 @@ pub(crate) enum Bench {
     Today(goals::TodayOptions),
     /// Whether the time of a refused sign-in tells why
     LoginTiming(login_timing::Options),
+    /// A hundred hostile uploads at a time in 256 MiB of memory, and validations meanwhile
+    HostileUploads(hostile_uploads::Options),
 }
 
 pub(crate) fn bench(bench: &Bench) -> Result {
@@ -65,6 +68,7 @@ pub(crate) fn bench(bench: &Bench) -> Result {
         Bench::Backlog(options) => return backlog::backlog(options),
         Bench::Today(options) => return goals::today(options),
         Bench::LoginTiming(options) => return login_timing::login_timing(options),
+        Bench::HostileUploads(options) => return hostile_uploads::hostile_uploads(options),
         Bench::Validate(options) => (Work::Validate, options),
         Bench::Introspect(options) => (Work::Introspect, options),
         Bench::Check(options) => (Work::Check, options),

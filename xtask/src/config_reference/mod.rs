@@ -61,6 +61,7 @@ const FILES: [(&str, &[&str]); 5] = [
         &[
             "config.rs",
             "config/accounts.rs",
+            "config/limits.rs",
             "oauth/config.rs",
             "oauth/clients/config.rs",
         ],

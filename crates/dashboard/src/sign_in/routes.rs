@@ -93,10 +93,9 @@ async fn arrive(
         // The code is good once, for the GET that comes with it.
         return Ok(found(journey.return_to.as_str()));
     }
-    let tokens = oauth
-        .redeem(&code, &journey.verifier, &visitor.origin)
-        .await;
-    let sign_in = SignIn::new(tokens.map_err(not_signed_in)?, dashboard.clock.now());
+    let tokens = oauth.redeem(&code, &journey.verifier, &visitor.origin);
+    let tokens = tokens.await.map_err(not_signed_in)?;
+    let sign_in = SignIn::new(tokens, dashboard.clock.now());
     if let Some(before) = &visitor.sign_in {
         // Its cookie is replaced: nobody could end it any more but in the list of sign-ins.
         end(oauth, before, &visitor.origin).await;

@@ -1,8 +1,8 @@
 //! Profile photos: what anybody sees of an account besides its name. A file is never kept as it was sent:
 //! what is stored and served was drawn anew, small, from its pixels.
 
-mod darkroom;
 pub(crate) mod model;
+mod processor;
 mod queries;
 pub(crate) mod routes;
 pub(crate) mod service;
@@ -10,5 +10,5 @@ pub(crate) mod source;
 pub(crate) mod upload;
 mod wire;
 
-pub(crate) use darkroom::Darkroom;
 pub(crate) use model::public_url;
+pub(crate) use processor::PhotoProcessor;

@@ -36,8 +36,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 /// holds is dropped.
 #[utoipa::path(
     put, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
-    request_body(description = "The file itself, or a form with the field `photo`: JPEG, PNG or GIF by content, at most 5 MiB and 4096 x 4096", content(
-        (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"), (PhotoForm = "multipart/form-data")
+    request_body(description = "The file itself, or a form with the field `photo`: JPEG, PNG, GIF or WebP by content, at most 5 MiB and 50 megapixels", content(
+        (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"), (Vec<u8> = "image/webp"), (PhotoForm = "multipart/form-data")
     )),
     responses(
         (status = 200, description = "The new photo", body = ProfilePhotoMeta),
@@ -45,8 +45,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`: not the caller's own id", body = IdentityError),
         (status = 404, description = "`user_not_found`: no id", body = IdentityError),
-        (status = 413, description = "`photo_too_large`: bytes or pixels", body = IdentityError),
-        (status = 415, description = "`unsupported_image`: no complete JPEG, PNG or GIF", body = IdentityError),
+        (status = 413, description = "`photo_too_large`: bytes, pixels, or memory to decode; the text names the limit", body = IdentityError),
+        (status = 415, description = "`unsupported_image`: no complete JPEG, PNG, GIF or WebP", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
@@ -60,7 +60,7 @@ async fn put_photo(
 ) -> actix_web::Result<HttpResponse> {
     let id = own_id(&caller, &user_id.0.0)?;
     app.limits.check_photo(id)?;
-    let file = upload::read(body, app.darkroom.max_bytes).await?;
+    let file = upload::read(body.of_account(id.get()), app.photos.max_bytes).await?;
     let meta = service::put(&app, id, file, &origin.of(&caller)).await?;
     Ok(HttpResponse::Ok().json(meta))
 }

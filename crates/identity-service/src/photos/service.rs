@@ -43,7 +43,7 @@ pub(crate) async fn put(
     file: Bytes,
     origin: &Origin,
 ) -> Result<ProfilePhotoMeta, Error> {
-    let photo = app.darkroom.develop(file).await?;
+    let photo = app.photos.process(file).await?;
     app.change(origin, move |change| {
         let owner = replace(change, id, &photo)?;
         change.user_changed(id)?;

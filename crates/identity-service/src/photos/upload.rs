@@ -4,14 +4,14 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use actix_multipart::{Field, Multipart, MultipartError};
-use actix_web::http::header::CONTENT_TYPE;
+use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use actix_web::web::{Bytes, BytesMut};
 use futures_util::StreamExt as _;
 use service_kit::Problem;
 use service_kit::http::Unread;
 use web_kit::form::CSRF_FIELD;
 
-use super::darkroom::too_many_bytes;
+use super::processor::too_many_bytes;
 use crate::error::Error;
 
 const FIELD: &str = "photo";
@@ -29,7 +29,9 @@ pub(crate) struct Sent {
 
 /// The file that a page's form brings, and the token of the form; 413 beyond `limit` bytes.
 pub(crate) async fn read_form(body: Unread, limit: usize) -> Result<Sent, Problem> {
-    read_fields(body, limit).await.map_err(in_own_words)
+    read_fields(body, limit)
+        .await
+        .map_err(|problem| in_own_words(problem, limit))
 }
 
 /// The file that a request brings; 413 beyond `limit` bytes, in the photo's own words.
@@ -44,9 +46,10 @@ pub(super) async fn read(body: Unread, limit: usize) -> Result<Bytes, Problem> {
                 .starts_with("multipart/")
         });
     if !is_form {
-        return body.bytes(limit).await.map_err(in_own_words);
+        let file = body.bytes(limit).await;
+        return file.map_err(|problem| in_own_words(problem, limit));
     }
-    let sent = read_fields(body, limit).await.map_err(in_own_words)?;
+    let sent = read_form(body, limit).await?;
     sent.photo.ok_or_else(|| {
         Problem::from(&Error::Validation(
             "the form has no field with the name photo".into(),
@@ -54,16 +57,16 @@ pub(super) async fn read(body: Unread, limit: usize) -> Result<Bytes, Problem> {
     })
 }
 
-fn in_own_words(problem: Problem) -> Problem {
+fn in_own_words(problem: Problem, limit: usize) -> Problem {
     match problem.code {
-        "payload_too_large" => Problem::from(&too_many_bytes()),
+        "payload_too_large" => Problem::from(&too_many_bytes(limit)),
         _ => problem,
     }
 }
 
 async fn read_fields(body: Unread, limit: usize) -> Result<Sent, Problem> {
     let headers = body.headers().clone();
-    let (payload, patience) = body.into_stream();
+    let (payload, patience) = body.into_stream(limit + FORM_EXTRA)?;
     // The parser skips what nobody asks for without end.
     let left = Rc::new(Cell::new(limit + FORM_EXTRA));
     let counted = {
@@ -77,24 +80,28 @@ async fn read_fields(body: Unread, limit: usize) -> Result<Sent, Problem> {
         })
     };
     let form = Multipart::new(&headers, counted);
-    tokio::time::timeout(patience, fields_of(form, limit))
+    let announced = headers.get(CONTENT_LENGTH);
+    let announced = announced.and_then(|value| value.to_str().ok()?.parse().ok());
+    let room = limit.min(announced.unwrap_or(limit));
+    tokio::time::timeout(patience, fields_of(form, limit, room))
         .await
         .unwrap_or_else(|_| Err(Problem::too_slow()))
 }
 
-async fn fields_of(mut form: Multipart, limit: usize) -> Result<Sent, Problem> {
+/// `room` is made for the photo at once: a buffer that grows takes up to three times as much.
+async fn fields_of(mut form: Multipart, limit: usize, room: usize) -> Result<Sent, Problem> {
     let (mut photo, mut csrf) = (None, None);
     while let Some(field) = form.next().await {
         let field = field.map_err(|error| refused(&error, limit))?;
         match field.name() {
             Some(FIELD) => {
-                let file = whole(field, limit).await?;
+                let file = whole(field, limit, room).await?;
                 if photo.replace(file).is_some() {
                     return Err(Problem::bad_request("The form has more than one photo"));
                 }
             }
             Some(CSRF_FIELD) => {
-                let token = whole(field, MAX_TOKEN_BYTES).await?;
+                let token = whole(field, MAX_TOKEN_BYTES, 0).await?;
                 csrf = String::from_utf8(token.to_vec()).ok();
             }
             _ => {}
@@ -103,8 +110,8 @@ async fn fields_of(mut form: Multipart, limit: usize) -> Result<Sent, Problem> {
     Ok(Sent { photo, csrf })
 }
 
-async fn whole(mut field: Field, limit: usize) -> Result<Bytes, Problem> {
-    let mut file = BytesMut::new();
+async fn whole(mut field: Field, limit: usize, room: usize) -> Result<Bytes, Problem> {
+    let mut file = BytesMut::with_capacity(room);
     while let Some(chunk) = field.next().await {
         let chunk = chunk.map_err(|error| refused(&error, limit))?;
         if file.len() + chunk.len() > limit {

@@ -32,7 +32,7 @@ pub(crate) struct PhotosResponse {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes a form that is read as a stream")]
 pub(crate) struct PhotoForm {
-    /// JPEG, PNG or GIF.
+    /// JPEG, PNG, GIF or WebP.
     #[schema(value_type = String, format = Binary)]
     pub(crate) photo: Vec<u8>,
 }

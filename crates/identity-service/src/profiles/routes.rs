@@ -35,6 +35,7 @@ pub(crate) async fn update_user(
     body: Unread,
 ) -> actix_web::Result<HttpResponse> {
     let id = own_id(&caller, &user_id.0.0)?;
+    let body = body.of_account(id.get());
     let request: UpdateUserRequest = body.json(app.profile_json_bytes).await?;
     let user = service::update_user(&app, id, request, &origin.of(&caller)).await?;
     Ok(HttpResponse::Ok().json(UserResponse { user }))

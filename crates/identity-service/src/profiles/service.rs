@@ -70,7 +70,7 @@ async fn prepare(app: &App, id: UserId, request: UpdateUserRequest) -> Result<Up
         Some(address) if address == account.photo_url(&app.base_url) => PhotoChange::Keep,
         Some(Some(address)) => {
             app.limits.check_photo(id)?;
-            PhotoChange::Replace(source::photo_at(&app.darkroom, &address).await?)
+            PhotoChange::Replace(source::photo_at(&app.photos, id, address).await?)
         }
     };
     Ok(Update {

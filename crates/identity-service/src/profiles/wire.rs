@@ -14,7 +14,7 @@ pub(crate) struct UpdateUserRequest {
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<String>, max_length = 2048)]
     pub(crate) website_url: Option<Option<String>>,
-    /// A `data:` URL with a JPEG, PNG or GIF in base64, or an https address to fetch one from; null
+    /// A `data:` URL with a JPEG, PNG, GIF or WebP in base64, or an https address to fetch one from; null
     /// removes the photo, the current address changes nothing.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<String>)]

@@ -31,6 +31,7 @@ mod hsts;
 mod html;
 mod invitations;
 mod keys;
+mod large_bodies;
 mod late_bodies;
 mod limits;
 mod oauth_attacks;

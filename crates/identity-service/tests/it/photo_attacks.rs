@@ -1,7 +1,10 @@
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
 use test_kit::images::{
-    Fate, bombs, exif, gif, jpeg, jpeg_with_app1, png, png_chunk, png_with_chunks,
+    Fate, bombs, exif, files, gif, jpeg, jpeg_with_app1, png, png_chunk, png_with_chunks,
 };
 use test_kit::{Reply, raw_request};
 
@@ -67,10 +70,17 @@ async fn large_pictures_at_once_are_all_answered_while_others_are_served() {
         .into_iter()
         .find(|bomb| bomb.name == "PNG of 4,096 x 4,096, gray")
         .unwrap();
-    let uploads: Vec<_> = (0..8)
-        .map(|_| {
-            let path = format!("/api/auth/user/{}/profile-photo", ada.id);
-            let call = identity.api.put(&path).bearer(&ada.access);
+    let mut others = Vec::new();
+    for name in ["bob", "cyd", "dan"] {
+        others.push(identity.register(name).await);
+    }
+    // Each may send two.
+    let senders = others.iter().chain([&ada]).cycle();
+    let uploads: Vec<_> = senders
+        .take(8)
+        .map(|sender| {
+            let path = format!("/api/auth/user/{}/profile-photo", sender.id);
+            let call = identity.api.put(&path).bearer(&sender.access);
             tokio::spawn(call.body("image/png", largest.file.clone()).send())
         })
         .collect();
@@ -80,6 +90,48 @@ async fn large_pictures_at_once_are_all_answered_while_others_are_served() {
     for upload in uploads {
         upload.await.unwrap().expect(200);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn photos_of_phones_and_webp_are_taken_and_what_is_too_large_names_the_limit() {
+    let identity = Identity::start().await;
+    let ada = identity.register("ada").await;
+    let without_end = jpeg(5712, 4284);
+    let without_end = &without_end[..without_end.len() - 2];
+    for (file, kind) in [
+        (without_end, "image/jpeg"),
+        (files::WEBP_LOSSY, "image/jpeg"),
+        (files::WEBP_LOSSLESS, "image/jpeg"),
+        (files::WEBP_ALPHA, "image/png"),
+    ] {
+        upload(&identity, &ada, file).await.expect(200);
+        let served = served(&identity, &ada).await.expect(200);
+        assert_eq!(served.header("content-type"), kind);
+    }
+    let body = json!({"profile_photo_url": format!("data:image/webp;base64,{}", STANDARD.encode(files::WEBP_LOSSY))});
+    let call = identity.api.put(&format!("/api/auth/user/{}", ada.id));
+    call.bearer(&ada.access).json(body).send().await.expect(200);
+    let mut large = jpeg(16, 16);
+    let frame = large
+        .windows(2)
+        .position(|two| two == [0xff, 0xc0])
+        .unwrap();
+    large[frame + 5..frame + 9].copy_from_slice(&[0x1f, 0x40, 0x1d, 0x4c]);
+    let reply = refused(
+        upload(&identity, &ada, &large).await,
+        413,
+        "photo_too_large",
+    );
+    assert_eq!(
+        reply.json()["error_description"],
+        "The photo has 60 megapixels; at most 50 are accepted"
+    );
+    let reply = upload(&identity, &ada, &vec![0; MOST + 1]).await;
+    let reply = refused(reply, 413, "photo_too_large");
+    assert_eq!(
+        reply.json()["error_description"],
+        "The photo has more than 5242880 bytes"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

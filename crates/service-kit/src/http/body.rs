@@ -4,12 +4,15 @@ use std::time::Duration;
 use actix_web::dev::Payload;
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::web::{Bytes, BytesMut, Data};
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest};
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::ClientIp;
+use super::budget::{BodyBudget, BodyHolder, BodyPermit, MEDIUM, TINY};
+use super::json::parse_object;
 use crate::Problem;
 
 /// Sizes, in bytes, and slowness that are refused.
@@ -22,6 +25,12 @@ pub struct Limits {
     pub header_bytes: usize,
     /// Seconds in which a body must have arrived: 408 after them.
     pub body_seconds: u64,
+    /// MiB of memory for all bodies over 64 KiB that are received at the same time: 503 beyond them. 3/16 of
+    /// the memory limit (of the control group, else of half of the machine) when not set, 16 to 256.
+    pub large_bodies_mib: Option<u32>,
+    /// Connections that may be open at the same time; further ones wait. One for each 128 KiB of the memory
+    /// limit when not set, 256 to 50,000.
+    pub connections: Option<usize>,
 }
 
 impl Default for Limits {
@@ -30,12 +39,11 @@ impl Default for Limits {
             json_bytes: 64 * 1024,
             header_bytes: 16 * 1024,
             body_seconds: 30,
+            large_bodies_mib: None,
+            connections: None,
         }
     }
 }
-
-/// The deepest nesting of arrays and objects in a body; the parser's own limit.
-const MAX_DEPTH: usize = 127;
 
 /// A JSON body that was read but not yet judged.
 ///
@@ -62,7 +70,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let is_json = has_json_content_type(req);
-        let body = read(req, payload, None);
+        let body = read(req, payload, None, None);
         Box::pin(async move {
             Ok(Self(body.await.and_then(|bytes| {
                 if is_json {
@@ -95,7 +103,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalJson<T> {
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let is_json = has_json_content_type(req);
-        let body = read(req, payload, None);
+        let body = read(req, payload, None, None);
         Box::pin(async move {
             Ok(Self(body.await.and_then(|bytes| {
                 match (bytes.is_empty(), is_json) {
@@ -109,10 +117,11 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalJson<T> {
 }
 
 /// A body that nobody has read yet. For bodies larger than most: a handler reads it once it knows who
-/// sends it and that he may, with a limit of its own.
+/// sends it and that they may, with a limit of its own.
 pub struct Unread {
     req: HttpRequest,
     payload: Payload,
+    account: Option<i64>,
 }
 
 impl FromRequest for Unread {
@@ -123,17 +132,26 @@ impl FromRequest for Unread {
         ready(Ok(Self {
             req: req.clone(),
             payload: payload.take(),
+            account: None,
         }))
     }
 }
 
 impl Unread {
+    /// The same body as one of this account, whose large bodies are counted together.
+    #[must_use]
+    pub fn of_account(mut self, account: i64) -> Self {
+        self.account = Some(account);
+        self
+    }
+
     /// The bytes, at most `limit` of them.
     ///
     /// # Errors
-    /// 413 over the limit, 408 after [`Limits::body_seconds`], 400 for a body that breaks off.
+    /// 413 over the limit, 408 after [`Limits::body_seconds`], 400 for a body that breaks off, 503 when
+    /// [`BodyBudget`] has no room.
     pub async fn bytes(mut self, limit: usize) -> Result<Bytes, Problem> {
-        read(&self.req, &mut self.payload, Some(limit)).await
+        read(&self.req, &mut self.payload, Some(limit), self.account).await
     }
 
     /// The bytes as JSON.
@@ -157,10 +175,66 @@ impl Unread {
     }
 
     /// The body as it comes, and how long all of it may take. The caller counts the bytes.
-    #[must_use]
-    pub fn into_stream(self) -> (Payload, Duration) {
+    ///
+    /// # Errors
+    /// 413 when more than `limit` bytes are announced, 503 when [`BodyBudget`] has no room for the body.
+    pub fn into_stream(self, limit: usize) -> Result<(Payload, Duration), Problem> {
+        let announced = announced(&self.req);
+        if announced.is_some_and(|length| length > limit) {
+            return Err(Problem::payload_too_large(limit));
+        }
+        Share::new(&self.req, self.account).cover(announced.unwrap_or(limit))?;
         let seconds = limits(&self.req).body_seconds;
-        (self.payload, Duration::from_secs(seconds))
+        Ok((self.payload, Duration::from_secs(seconds)))
+    }
+}
+
+/// The part of the budget that a request's body holds until the request is answered.
+struct Share {
+    req: HttpRequest,
+    account: Option<i64>,
+    covered: usize,
+}
+
+impl Share {
+    fn new(req: &HttpRequest, account: Option<i64>) -> Self {
+        Self {
+            req: req.clone(),
+            account,
+            covered: TINY,
+        }
+    }
+
+    /// Makes sure that the share is at least so large.
+    fn cover(&mut self, bytes: usize) -> Result<(), Problem> {
+        let budget = self.req.app_data::<Data<BodyBudget>>();
+        let Some(budget) = budget.filter(|_| bytes > self.covered) else {
+            return Ok(());
+        };
+        let holder = match self.account {
+            Some(account) => BodyHolder::Account(account),
+            None => BodyHolder::Address(ClientIp::of(&self.req).0),
+        };
+        let mut extensions = self.req.extensions_mut();
+        // The smaller share is given back first: a body counts once.
+        extensions.remove::<BodyPermit>();
+        if let Some(permit) = budget.take(holder, bytes)? {
+            extensions.insert(permit);
+        }
+        self.covered = bytes;
+        Ok(())
+    }
+
+    /// The same for a body of unknown length, which counts as the largest of its kind.
+    fn cover_unannounced(&mut self, bytes: usize, limit: usize) -> Result<(), Problem> {
+        if bytes <= self.covered {
+            return Ok(());
+        }
+        self.cover(if bytes <= MEDIUM {
+            MEDIUM.min(limit)
+        } else {
+            limit
+        })
     }
 }
 
@@ -187,31 +261,43 @@ fn not_json() -> Problem {
     Problem::bad_request("The request needs the header Content-Type: application/json")
 }
 
-/// Reads the whole body, up to `limit` or else [`Limits::json_bytes`], and no further: who sends a byte now and then, or stops in the
-/// middle, would otherwise hold his connection for ever.
+fn announced(req: &HttpRequest) -> Option<usize> {
+    let length = req.headers().get(header::CONTENT_LENGTH)?;
+    length.to_str().ok()?.parse().ok()
+}
+
+/// Reads the whole body, up to `limit` or else [`Limits::json_bytes`], and no further. A client that sends a byte
+/// now and then, or stops in the middle, would otherwise hold its connection for ever. The memory is counted
+/// before it is filled.
 fn read(
     req: &HttpRequest,
     payload: &mut Payload,
     limit: Option<usize>,
+    account: Option<i64>,
 ) -> impl Future<Output = Result<Bytes, Problem>> + 'static {
     let limits = limits(req);
     let limit = limit.unwrap_or(limits.json_bytes);
-    let announced = req
-        .headers()
-        .get(header::CONTENT_LENGTH)
-        .and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    let announced = announced(req);
+    let mut share = Share::new(req, account);
     let mut payload = payload.take();
     async move {
         if announced.is_some_and(|length| length > limit) {
             return Err(Problem::payload_too_large(limit));
         }
+        let expected = announced.unwrap_or(0);
+        share.cover(expected)?;
         let whole = async {
-            let mut body = BytesMut::new();
+            let mut body = BytesMut::with_capacity(expected);
             while let Some(chunk) = payload.next().await {
                 let chunk = chunk
                     .map_err(|_| Problem::bad_request("The request body could not be read"))?;
-                if body.len() + chunk.len() > limit {
+                let length = body.len() + chunk.len();
+                if length > limit {
                     return Err(Problem::payload_too_large(limit));
+                }
+                share.cover_unannounced(length, limit)?;
+                if length > body.capacity() {
+                    body.reserve(share.covered - body.len());
                 }
                 body.extend_from_slice(&chunk);
             }
@@ -221,162 +307,5 @@ fn read(
         tokio::time::timeout(patience, whole)
             .await
             .unwrap_or_else(|_| Err(Problem::too_slow()))
-    }
-}
-
-/// Serde also reads a struct from an array of its fields in order, which no body of ours means.
-fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    let start = bytes.trim_ascii_start();
-    if !start.is_empty() && !start.starts_with(b"{") {
-        return Err(Problem::bad_request(
-            "The request body must be a JSON object",
-        ));
-    }
-    parse(bytes)
-}
-
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    // The parser looks only at the text of fields that it knows.
-    if std::str::from_utf8(bytes).is_err() {
-        return Err(Problem::bad_request("The request body is not valid UTF-8"));
-    }
-    let without_nul = holds_escaped_nul(bytes)
-        .then(|| mark_nul_in_id(bytes))
-        .flatten();
-    let bytes = without_nul.as_deref().unwrap_or(bytes);
-    if holds_escaped_nul(bytes) {
-        return Err(Problem::bad_request(
-            "Text must not contain the NUL character",
-        ));
-    }
-    if is_too_deep(bytes) {
-        return Err(Problem::bad_request(
-            "The request body is nested too deeply",
-        ));
-    }
-    serde_json::from_slice(bytes).map_err(|error| {
-        // Messages of syntax errors name a place, those of shape errors a field; neither repeats a string value.
-        match error.classify() {
-            serde_json::error::Category::Data => Problem::bad_request(format!(
-                "The request body does not fit: {}",
-                without_values(&error)
-            )),
-            _ => Problem::bad_request(format!(
-                "The request body is not valid JSON (line {}, column {})",
-                error.line(),
-                error.column()
-            )),
-        }
-    })
-}
-
-/// An id with NUL names nothing, which is for the handler to say: the body with each NUL in its field `session_id` replaced
-/// by a character that no id has.
-fn mark_nul_in_id(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut body: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_slice(bytes).ok()?;
-    let id = body.get_mut("session_id")?;
-    *id = id.as_str()?.replace('\0', "\u{fffd}").into();
-    serde_json::to_vec(&body).ok()
-}
-
-/// Whether arrays and objects are nested deeper than [`MAX_DEPTH`]. The parser has that limit for what it
-/// keeps; it skips fields that it does not know however deep they are.
-fn is_too_deep(bytes: &[u8]) -> bool {
-    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
-    bytes.iter().any(|byte| {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_text => escaped = true,
-            b'"' => in_text = !in_text,
-            b'[' | b'{' if !in_text => depth += 1,
-            b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth > MAX_DEPTH
-    })
-}
-
-/// Serde's message without the offending value, which may be a password.
-fn without_values(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text
-        .rsplit_once(" at line ")
-        .map_or(text.as_str(), |(text, _)| text);
-    match (
-        text.strip_prefix("invalid type: "),
-        text.strip_prefix("invalid value: "),
-    ) {
-        (Some(rest), _) | (_, Some(rest)) => {
-            let found = rest
-                .split([' ', '`'])
-                .next()
-                .unwrap_or_default()
-                .trim_end_matches(',');
-            let expected = rest
-                .rsplit_once(", expected ")
-                .map_or("something else", |(_, expected)| expected);
-            format!("found {found}, expected {expected}")
-        }
-        _ => text.to_owned(),
-    }
-}
-
-/// Whether a `\u0000` escape stands in the text, its backslash not being escaped itself.
-fn holds_escaped_nul(bytes: &[u8]) -> bool {
-    let mut rest = bytes;
-    while let Some(at) = rest.iter().position(|byte| *byte == b'\\') {
-        rest = rest.get(at + 1..).unwrap_or_default();
-        if rest.starts_with(b"u0000") {
-            return true;
-        }
-        // Whatever follows a backslash belongs to it.
-        rest = rest.get(1..).unwrap_or_default();
-    }
-    false
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_escaped_nul_is_found_and_an_escaped_backslash_is_not_mistaken_for_one() {
-        assert!(holds_escaped_nul(br#"{"a":"x\u0000y"}"#));
-        assert!(holds_escaped_nul(br#"{"a":"\\\u0000"}"#));
-        assert!(!holds_escaped_nul(br#"{"a":"\\u0000"}"#));
-        assert!(!holds_escaped_nul(br#"{"a":"\u0001\n"}"#));
-        assert!(!holds_escaped_nul(b"\\"));
-    }
-
-    #[test]
-    fn an_error_never_repeats_the_value() {
-        let error =
-            parse::<Vec<u32>>(br#"["hunter2 is, expected secret"]"#).expect_err("no numbers");
-        assert!(!error.message.contains("hunter2"), "{error}");
-        assert!(error.message.contains("expected"), "{error}");
-        let deep = vec![b'['; 100_000];
-        assert_eq!(
-            parse::<serde_json::Value>(&deep)
-                .expect_err("too deep")
-                .status
-                .as_u16(),
-            400
-        );
-    }
-
-    #[test]
-    fn depth_counts_in_fields_that_are_skipped_and_not_in_text() {
-        #[derive(Debug, serde::Deserialize)]
-        struct Named {
-            name: Option<String>,
-        }
-        let body = |depth: usize| format!("{}1{}", r#"{"a":"#.repeat(depth), "}".repeat(depth));
-        assert!(parse::<Named>(body(MAX_DEPTH).as_bytes()).is_ok());
-        let refused = parse::<Named>(body(MAX_DEPTH + 1).as_bytes()).expect_err("too deep");
-        assert_eq!(refused.status.as_u16(), 400);
-        let brackets = format!(r#"{{"name":"\"{}\\"}}"#, "[{".repeat(500));
-        let read = parse::<Named>(brackets.as_bytes()).expect("text");
-        assert_eq!(read.name.map(|name| name.len()), Some(1_002));
     }
 }

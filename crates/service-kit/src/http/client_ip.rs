@@ -37,6 +37,13 @@ impl FromRequest for ClientIp {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(req: &HttpRequest, _payload: &mut Payload) -> Self::Future {
+        ready(Ok(Self::of(req)))
+    }
+}
+
+impl ClientIp {
+    /// The address of this request's caller.
+    pub(super) fn of(req: &HttpRequest) -> Self {
         let peer = req
             .peer_addr()
             .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |addr| addr.ip())
@@ -45,7 +52,7 @@ impl FromRequest for ClientIp {
             Some(proxies) => proxies.client_of(peer, req.headers()),
             None => peer,
         };
-        ready(Ok(Self(address)))
+        Self(address)
     }
 }
 

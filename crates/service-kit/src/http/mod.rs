@@ -2,16 +2,19 @@
 
 mod below;
 mod body;
+mod budget;
 mod client_ip;
 mod endpoint;
 mod forwarded;
 mod inside;
+mod json;
 mod loopback;
 mod params;
 mod request_id;
 
 pub use below::below;
 pub use body::{Json, Limits, OptionalJson, Unread};
+pub use budget::{BodyBudget, BodyHolder, BodyPermit};
 pub use client_ip::{ClientIp, TrustedProxies};
 pub use endpoint::{Endpoint, endpoint};
 pub use inside::Inside;

@@ -30,7 +30,8 @@ pub use reach::on_this_machine;
 use base_path::BasePath;
 
 use crate::cli::print;
-use crate::http::{Inside, Limits, TrustedProxies};
+use crate::http::{BodyBudget, Inside, Limits, TrustedProxies};
+use crate::memory::MemoryShares;
 use crate::metrics::Metrics;
 use crate::problem::{RenderPage, RenderProblem};
 
@@ -47,6 +48,8 @@ pub struct ServerOptions {
     pub workers: usize,
     /// What is refused for its size.
     pub limits: Limits,
+    /// The memory for request bodies, shared with the other servers of this process.
+    pub bodies: BodyBudget,
     /// Origins of pages that may call; none by default.
     pub cors_origins: Vec<String>,
     /// Whose `X-Forwarded-For` and `Forwarded` are believed.
@@ -148,6 +151,9 @@ where
         base_path: BasePath::of(&options.base_url),
     });
     let limits = Data::new(options.limits);
+    let bodies = Data::new(options.bodies);
+    let connections = options.limits.connections;
+    let connections = connections.unwrap_or_else(|| MemoryShares::of_this_process().connections);
     let proxies = Data::new(TrustedProxies {
         networks: options.trusted_proxies,
         inside: options.inside,
@@ -164,6 +170,7 @@ where
         App::new()
             .app_data(shared.clone())
             .app_data(limits.clone())
+            .app_data(bodies.clone())
             .app_data(proxies.clone())
             .app_data(ready.clone())
             .wrap(Condition::new(!origins.is_empty(), cors(&origins)))
@@ -175,6 +182,7 @@ where
             .default_service(actix_web::web::to(layer::no_such_path))
     })
     .workers(options.workers)
+    .max_connections((connections / options.workers.max(1)).max(1))
     .keep_alive(KEEP_ALIVE)
     .worker_max_blocking_threads(64)
     .shutdown_timeout(10)

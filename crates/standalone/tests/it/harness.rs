@@ -151,6 +151,7 @@ impl System {
         let deps = worksession_service::Deps {
             clock: time.clone(),
             broker: broker.clone(),
+            bodies: Some(identity.bodies().clone()),
         };
         let worksession = worksession_service::start(config, deps)
             .await

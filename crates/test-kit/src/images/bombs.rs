@@ -119,8 +119,28 @@ pub fn bombs() -> Vec<Bomb> {
             flat_png(EDGE.into(), 16, 6, false),
             Taken,
         ),
-        bomb("GIF of 4,096 x 4,096", flat_gif(), Taken),
-        bomb("JPEG of 4,096 x 4,096", flat_jpeg(), Taken),
+        bomb("GIF of 4,096 x 4,096", flat_gif(EDGE), Taken),
+        bomb("JPEG of 4,096 x 4,096", flat_jpeg(EDGE), Taken),
+        bomb(
+            "PNG of 7,000 x 7,000, RGBA",
+            flat_png(7000, 8, 6, false),
+            Taken,
+        ),
+        bomb("GIF of 7,000 x 7,000", flat_gif(7000), Taken),
+        bomb("JPEG of 7,000 x 7,000", flat_jpeg(7000), Taken),
+        bomb("JPEG of 7,100 x 7,100", jpeg_claiming(7100), TooLarge),
+        bomb(
+            "PNG of 65,536 x 1",
+            finished(header(65_536, 1, 8, 0, false), &[zlib_zeros(65_537)]),
+            TooLarge,
+        ),
+        bomb("WebP of 16,000 x 16,000", webp_claiming(16_000), TooLarge),
+        bomb("WebP of 7,000 x 7,000", webp_claiming(7000), TooLarge),
+        bomb(
+            "WebP of 100 x 100 without data",
+            webp_claiming(100),
+            Unsupported,
+        ),
         bomb(
             "JPEG of 4,096 x 4,096, progressive",
             progressive(4096, 1),
@@ -264,14 +284,14 @@ fn gif_frame(edge: u16, codes: &[u8]) -> Vec<u8> {
     [&[0x2c, 0, 0, 0, 0], edge.as_slice(), &edge, &[0], codes].concat()
 }
 
-fn flat_gif() -> Vec<u8> {
+fn flat_gif(edge: u16) -> Vec<u8> {
     let mut file = Vec::new();
     let mut encoder =
-        ::gif::Encoder::new(&mut file, EDGE, EDGE, &[0, 0, 0, 255, 255, 255]).unwrap();
+        ::gif::Encoder::new(&mut file, edge, edge, &[0, 0, 0, 255, 255, 255]).unwrap();
     let frame = ::gif::Frame {
-        width: EDGE,
-        height: EDGE,
-        buffer: vec![1; usize::from(EDGE) * usize::from(EDGE)].into(),
+        width: edge,
+        height: edge,
+        buffer: vec![1; usize::from(edge) * usize::from(edge)].into(),
         ..::gif::Frame::default()
     };
     encoder.write_frame(&frame).unwrap();
@@ -281,7 +301,7 @@ fn flat_gif() -> Vec<u8> {
 
 /// All frames are as large as can be, and flat.
 fn many_frames(count: usize) -> Vec<u8> {
-    let one = flat_gif();
+    let one = flat_gif(EDGE);
     // The header, a palette of two colours, and the control of eight bytes are 27; the last byte is the trailer.
     let codes = &one[13 + 6 + 8 + 10..one.len() - 1];
     let full = gif_frame(EDGE, codes);
@@ -296,9 +316,18 @@ fn many_frames(count: usize) -> Vec<u8> {
     file
 }
 
-fn flat_jpeg() -> Vec<u8> {
+/// The header of a lossless picture, and no data.
+fn webp_claiming(edge: u32) -> Vec<u8> {
+    let size = (edge - 1) | (edge - 1) << 14;
+    let data = [&[0x2f], size.to_le_bytes().as_slice(), &[0; 3]].concat();
+    let mut file = b"RIFF\x14\0\0\0WEBPVP8L\x08\0\0\0".to_vec();
+    file.extend(data);
+    file
+}
+
+fn flat_jpeg(edge: u16) -> Vec<u8> {
     let mut file = Vec::new();
-    let flat = image::RgbImage::from_pixel(EDGE.into(), EDGE.into(), image::Rgb([200, 100, 50]));
+    let flat = image::RgbImage::from_pixel(edge.into(), edge.into(), image::Rgb([200, 100, 50]));
     flat.write_with_encoder(image::codecs::jpeg::JpegEncoder::new(&mut file))
         .unwrap();
     file

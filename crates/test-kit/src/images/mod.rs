@@ -1,6 +1,7 @@
 //! Pictures: good ones, and files that want to do harm.
 
 mod bombs;
+pub mod files;
 mod parts;
 
 use std::borrow::Cow;

@@ -106,6 +106,7 @@ async fn serve(config: Config) -> Result<(), StartError> {
         Deps {
             clock: Clock::system(),
             broker: broker.clone(),
+            bodies: None,
         },
     )
     .await?;

@@ -245,6 +245,7 @@ impl Service {
         let deps = worksession_service::Deps {
             clock: time.clone(),
             broker,
+            bodies: None,
         };
         let (running, api) = run(&config, &deps).await;
         Self {

@@ -55,7 +55,8 @@ pub(super) async fn upload(
     let app = &member.visitor.app;
     let user = &member.user;
     app.limits.check_photo(user.account.id)?;
-    let sent = match upload::read_form(body, app.darkroom.max_bytes).await {
+    let body = body.of_account(user.account.id.get());
+    let sent = match upload::read_form(body, app.photos.max_bytes).await {
         Ok(sent) => sent,
         Err(problem) if problem.status.is_client_error() => {
             return Ok(show(&member, Notices::of_problem(&problem, "photo")));
@@ -95,7 +96,7 @@ fn show(member: &Member, notices: Notices) -> HttpResponse {
         frame: member.visitor.frame("Photo"),
         notices,
         portrait: Portrait::of(&member.user.account),
-        most_mebibytes: member.visitor.app.darkroom.max_bytes / (1024 * 1024),
+        most_mebibytes: member.visitor.app.photos.max_bytes / (1024 * 1024),
     };
     member.visitor.show(status, &page)
 }

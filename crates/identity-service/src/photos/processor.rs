@@ -1,0 +1,122 @@
+//! Makes photos of files: off the async threads, as many at the same time as there are cores and memory for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::web::Bytes;
+use auth_types::UserId;
+use image_kit::{Refused, Rules};
+use service_kit::config::HttpGuardConfig;
+use service_kit::guard::{GuardError, GuardOptions, GuardedClient};
+use service_kit::http::{BodyBudget, BodyHolder, BodyPermit};
+use service_kit::memory::MemoryShares;
+use tokio::sync::Semaphore;
+
+use super::model::NewPhoto;
+use crate::error::Error;
+
+/// The most pixels of a photo.
+const MAX_PIXELS: u64 = 50_000_000;
+/// The most memory of one photo, in MiB, where all photos together have so much.
+const MAX_PHOTO_MIB: u32 = 64;
+/// Pixels of the longest edge that is made.
+const MADE_EDGE: u32 = 512;
+/// How long a photo waits for memory, and may take to be fetched.
+const MAX_WAIT: Duration = Duration::from_secs(10);
+const FETCH_TIME: Duration = Duration::from_secs(5);
+
+/// Makes photos of files, and fetches files.
+pub(crate) struct PhotoProcessor {
+    /// Bytes of the largest file.
+    pub(crate) max_bytes: usize,
+    pub(super) client: GuardedClient,
+    bodies: BodyBudget,
+    /// What all photos under work take together, in MiB.
+    memory: Arc<Semaphore>,
+    memory_mib: u32,
+    /// What each takes at the least, so that no more are at work than there are cores.
+    share_mib: u32,
+}
+
+impl PhotoProcessor {
+    pub(crate) fn new(
+        max_bytes: usize,
+        http: &HttpGuardConfig,
+        bodies: BodyBudget,
+    ) -> Result<Self, GuardError> {
+        let client = GuardedClient::new(GuardOptions {
+            timeout: FETCH_TIME,
+            max_body: max_bytes,
+            ..service_kit::start::guard_options(http)
+        })?;
+        let memory = MemoryShares::of_this_process().photos >> 20;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let memory_mib = u32::try_from(memory).unwrap_or(u32::MAX).max(1);
+        Ok(Self {
+            max_bytes,
+            client,
+            bodies,
+            memory: Arc::new(Semaphore::new(usize::try_from(memory_mib).unwrap_or(1))),
+            memory_mib,
+            share_mib: (memory_mib / u32::try_from(cores).unwrap_or(1)).max(1),
+        })
+    }
+
+    /// The photo that a file shows. The caller holds the file's share of the budget for bodies.
+    pub(crate) async fn process(&self, file: Bytes) -> Result<NewPhoto, Error> {
+        if file.is_empty() {
+            return Err(Error::Validation("the photo is empty".into()));
+        }
+        if file.len() > self.max_bytes {
+            return Err(too_many_bytes(self.max_bytes));
+        }
+        let rules = Rules {
+            max_pixels: MAX_PIXELS,
+            max_memory: u64::from(MAX_PHOTO_MIB.min(self.memory_mib)) << 20,
+            made_edge: MADE_EDGE,
+        };
+        // A few milliseconds at most: nothing is decoded.
+        let opened = image_kit::open(&file, rules).map_err(refused)?;
+        drop(file);
+        let mib = u32::try_from(opened.memory().div_ceil(1 << 20)).unwrap_or(u32::MAX);
+        let mib = mib.max(self.share_mib).min(self.memory_mib);
+        let memory = Arc::clone(&self.memory).acquire_many_owned(mib);
+        let memory = tokio::time::timeout(MAX_WAIT, memory)
+            .await
+            .map_err(|_| Error::PhotosWaiting)?
+            .map_err(|error| Error::internal("photo queue", error))?;
+        let task = tokio::task::spawn_blocking(move || {
+            // Held by the thread, not by the request: a client that hangs up frees nothing.
+            let _memory = memory;
+            opened.shrink()
+        });
+        match task.await {
+            Ok(made) => made
+                .map(|picture| NewPhoto::new(picture.format.media_type(), picture.bytes))
+                .map_err(refused),
+            // A decoder's own mistake, about a file that is made for it.
+            Err(error) => {
+                log::error!("a photo could not be decoded: {error}");
+                Err(Error::UnsupportedImage)
+            }
+        }
+    }
+
+    /// Room for a file of this account that is fetched.
+    pub(super) fn room_to_fetch(&self, account: UserId) -> Result<Option<BodyPermit>, Error> {
+        let holder = BodyHolder::Account(account.get());
+        let room = self.bodies.take(holder, self.max_bytes);
+        room.map_err(|_| Error::PhotosWaiting)
+    }
+}
+
+pub(super) fn too_many_bytes(most: usize) -> Error {
+    Error::PhotoTooLarge(format!("the photo has more than {most} bytes"))
+}
+
+fn refused(why: Refused) -> Error {
+    match why {
+        Refused::TooLarge(exceeded) => Error::PhotoTooLarge(exceeded.to_string()),
+        Refused::Unsupported => Error::UnsupportedImage,
+    }
+}

@@ -1,0 +1,173 @@
+//! How much memory all request bodies of a process take together.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::Problem;
+use crate::memory::MemoryShares;
+
+/// Bytes of a body that only the number of connections bounds: nearly all bodies are smaller.
+pub(crate) const TINY: usize = 4 * 1024;
+/// Bytes up to which a body is not large.
+pub(crate) const MEDIUM: usize = 64 * 1024;
+/// Large bodies of one holder at a time.
+const MOST_PER_HOLDER: usize = 2;
+/// When a refused caller may try again, in seconds.
+const RETRY_SECONDS: u64 = 5;
+
+/// Whose large bodies are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BodyHolder {
+    /// An account, known from its token before the body is read.
+    Account(i64),
+    /// The client's address, where no account is known.
+    Address(IpAddr),
+}
+
+/// The memory for request bodies, shared by all servers of a process.
+///
+/// A body takes its share before it is read, and keeps it until its request is answered. Without a free share the
+/// answer is 503 with `Retry-After`, and nothing of the body is read.
+#[derive(Debug, Clone)]
+pub struct BodyBudget(Arc<Shares>);
+
+#[derive(Debug)]
+struct Shares {
+    /// In bytes, both.
+    large: Arc<Semaphore>,
+    medium: Arc<Semaphore>,
+    holders: Mutex<HashMap<BodyHolder, usize>>,
+}
+
+/// A share of the budget; given back when dropped.
+#[derive(Debug)]
+pub struct BodyPermit {
+    _bytes: OwnedSemaphorePermit,
+    _place: Option<Place>,
+}
+
+/// One of the places of a holder.
+#[derive(Debug)]
+struct Place {
+    shares: Arc<Shares>,
+    holder: BodyHolder,
+}
+
+impl BodyBudget {
+    /// A budget for bodies over 64 KiB of so many MiB; 3/16 of the process's memory limit when not given.
+    #[must_use]
+    pub fn new(large_mib: Option<u32>) -> Self {
+        let shares = MemoryShares::of_this_process();
+        let large = large_mib.map_or(shares.large_bodies, |mib| u64::from(mib) << 20);
+        Self::of_bytes(large, shares.medium_bodies)
+    }
+
+    fn of_bytes(large: u64, medium: u64) -> Self {
+        let semaphore = |bytes: u64| {
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            Arc::new(Semaphore::new(bytes.min(Semaphore::MAX_PERMITS)))
+        };
+        Self(Arc::new(Shares {
+            large: semaphore(large),
+            medium: semaphore(medium),
+            holders: Mutex::default(),
+        }))
+    }
+
+    /// A share for so many bytes; none for a tiny body.
+    ///
+    /// # Errors
+    /// 503 when too much is being received, from this holder or from all.
+    pub fn take(&self, holder: BodyHolder, bytes: usize) -> Result<Option<BodyPermit>, Problem> {
+        if bytes <= TINY {
+            return Ok(None);
+        }
+        let (semaphore, place) = if bytes <= MEDIUM {
+            (&self.0.medium, None)
+        } else {
+            (&self.0.large, Some(self.place(holder)?))
+        };
+        let count = u32::try_from(bytes).unwrap_or(u32::MAX);
+        let bytes = Arc::clone(semaphore).try_acquire_many_owned(count);
+        let bytes = bytes.map_err(|_| unavailable("Too much is being received at this moment"))?;
+        Ok(Some(BodyPermit {
+            _bytes: bytes,
+            _place: place,
+        }))
+    }
+
+    fn place(&self, holder: BodyHolder) -> Result<Place, Problem> {
+        let mut holders = self
+            .0
+            .holders
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let count = holders.entry(holder).or_default();
+        if *count >= MOST_PER_HOLDER {
+            return Err(unavailable(
+                "At most two large requests of one account are received at the same time",
+            ));
+        }
+        *count += 1;
+        let shares = Arc::clone(&self.0);
+        Ok(Place { shares, holder })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let holders = self.shares.holders.lock();
+        let mut holders = holders.unwrap_or_else(PoisonError::into_inner);
+        if let Entry::Occupied(mut entry) = holders.entry(self.holder) {
+            *entry.get_mut() -= 1;
+            if *entry.get() == 0 {
+                entry.remove();
+            }
+        }
+    }
+}
+
+fn unavailable(message: &'static str) -> Problem {
+    Problem::unavailable(message, RETRY_SECONDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADA: BodyHolder = BodyHolder::Account(1);
+    const BOB: BodyHolder = BodyHolder::Account(2);
+    const KIB: usize = 1024;
+
+    #[test]
+    fn one_account_holds_two_large_bodies_and_leaves_the_rest_to_others() {
+        let budget = BodyBudget::of_bytes(1024 * 1024, 128 * 1024);
+        let first = budget.take(ADA, 300 * KIB).expect("free");
+        let _second = budget.take(ADA, 300 * KIB).expect("free");
+        let refused = budget.take(ADA, 65 * KIB).expect_err("a third");
+        assert_eq!(
+            (refused.status.as_u16(), refused.retry_after),
+            (503, Some(5))
+        );
+        let _of_bob = budget.take(BOB, 300 * KIB).expect("free");
+        // Nothing is left that is as large; the refused one holds nothing.
+        assert!(budget.take(BOB, 300 * KIB).is_err());
+        let fits = budget.take(BOB, 100 * KIB).expect("free");
+        drop((first, fits));
+        assert!(budget.take(ADA, 300 * KIB).is_ok());
+        assert_eq!(budget.0.holders.lock().expect("no panic").len(), 2);
+    }
+
+    #[test]
+    fn smaller_bodies_have_a_budget_of_their_own_and_tiny_ones_need_none() {
+        let budget = BodyBudget::of_bytes(1024 * 1024, 128 * 1024);
+        let _medium = [64, 64].map(|kib| budget.take(ADA, kib * KIB).expect("free"));
+        assert!(budget.take(BOB, 5 * KIB).is_err());
+        assert!(budget.take(BOB, 4 * KIB).expect("always").is_none());
+        assert!(budget.take(BOB, 65 * KIB).expect("free").is_some());
+    }
+}

@@ -2,8 +2,10 @@ use actix_web::http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
 use auth_types::bearer_token;
+use serde::Serialize;
 use service_kit::Problem;
 use service_kit::http::{RequestId, endpoint};
+use utoipa::ToSchema;
 
 use super::frame::LastEvent;
 use super::stream::{self, Asked};
@@ -18,13 +20,23 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/events").get(get));
 }
 
+/// An event of the stream, as a client takes it apart.
+#[derive(Serialize, ToSchema)]
+struct LiveEvent {
+    event: String,
+    /// A JSON object.
+    data: String,
+    /// Absent for the last one.
+    id: Option<String>,
+}
+
 /// Tells at once what changes for the caller and in the teams of the caller, as server-sent events: `hello`, `timer`,
 /// `points`, `team`, `reset` and `end`.
 #[utoipa::path(
     get, path = "/api/events", tag = "live", security(("bearer" = ["sessions:read"])),
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that arrived, to be told what was missed since")),
     responses(
-        (status = 200, description = "Events until the stream ends; docs/live.md says more", content_type = "text/event-stream", body = String),
+        (status = 200, description = "Events until the stream ends; docs/live.md says more", content_type = "text/event-stream", body = LiveEvent),
         (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Insufficient scope", body = ErrorBody),
         (status = 406, description = "The client does not accept text/event-stream", body = ErrorBody),

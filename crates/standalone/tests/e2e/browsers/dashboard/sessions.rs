@@ -4,9 +4,33 @@ use serde_json::json;
 use service_kit::Clock;
 use test_kit::wait_until;
 
-use super::{connected, go, says, signed_in, start, title};
+use super::{connected, dashboard, go, says, signed_in, start, title};
 use crate::browser::Browser;
 use crate::site::Site;
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]
+async fn a_form_that_outlives_its_sign_in_leads_to_the_other_site_and_back() {
+    let site = Site::plain().await;
+    site.register("mia").await;
+    let browser = dashboard(&site, "mia").await;
+    browser.fill("Category", "writing").await;
+    browser
+        .fill("What will you do?", "Describe the lamp room")
+        .await;
+    // Another tab.
+    let sign_out = "const csrf = document.querySelector('[name=csrf]').value;\
+        return fetch('/sign-out', { method: 'POST', body: new URLSearchParams({ csrf }) }).then(({ ok }) => ok)";
+    assert_eq!(browser.script(sign_out, &[]).await, true);
+    browser.press("Start the timer").await;
+    browser.sees("What you had written").await;
+    browser.look("dashboard-resume").await;
+    let kept = "return document.querySelector('[name=note]').value";
+    assert_eq!(browser.script(kept, &[]).await, "Describe the lamp room");
+    browser.press("Send it").await;
+    says(&browser, "In focus", Duration::from_secs(20)).await;
+    browser.close().await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs Chromium: `cargo xtask e2e browsers` runs it"]

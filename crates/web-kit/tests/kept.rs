@@ -1,0 +1,85 @@
+//! Forms that wait until their senders have signed in again.
+#![allow(clippy::expect_used, reason = "tests fail by panicking")]
+
+use service_kit::seal::Sealer;
+use web_kit::KeptForm;
+use web_kit::form::FormToken;
+use web_kit::kept::KEPT_SECONDS;
+
+fn sealer() -> Sealer {
+    Sealer::new(&[7; 32], []).expect("a key")
+}
+
+fn kept(body: &str) -> KeptForm {
+    let token = FormToken::new("5", "/account/email");
+    KeptForm::new(token, "/account/email", body.as_bytes(), 1_000)
+}
+
+#[test]
+fn a_form_waits_for_its_account_in_its_browser_for_a_while() {
+    let form = kept("csrf=t&email=a%40b&password=hush&note=");
+    let sealed = form.seal(&sealer(), "browser").expect("is small");
+    let open = |browser, account, now| {
+        KeptForm::open(&sealer(), browser, &sealed, account, now).is_some()
+    };
+    assert!(open("browser", "5", 1_000) && open("browser", "5", 999 + KEPT_SECONDS));
+    assert!(!open("other", "5", 1_000) && !open("browser", "6", 1_000));
+    assert!(!open("browser", "5", 1_000 + KEPT_SECONDS));
+    let fields = form.fields(&["email"]);
+    let shown: Vec<_> = fields
+        .iter()
+        .map(|field| (&*field.label, &*field.value, field.is_secret))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("Email", "a@b", false),
+            ("Password", "", true),
+            ("Note", "", false)
+        ]
+    );
+    assert!(form.is_written(&["email"]) && !form.is_written(&["note", "password"]));
+}
+
+#[test]
+fn what_no_cookie_can_hold_and_what_leads_elsewhere_does_not_wait() {
+    assert!(kept(&"x".repeat(4_000)).seal(&sealer(), "").is_none());
+    let token = FormToken::new("5", "/account/email");
+    let form = KeptForm::new(token, "//evil.example/", b"note=x", 1_000);
+    let sealed = form.seal(&sealer(), "").expect("is small");
+    assert!(KeptForm::open(&sealer(), "", &sealed, "5", 1_000).is_none());
+}
+
+#[test]
+fn no_password_of_any_page_is_kept() {
+    let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders = vec![
+        crates.join("identity-service/templates"),
+        crates.join("dashboard/templates"),
+    ];
+    let mut names = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(path).expect("a template");
+            let inputs = text.split("<input ").filter(|input| {
+                let input = input.split('\n').next().unwrap_or_default();
+                input.contains("type=\"password\"") || input.contains("one-time-code")
+            });
+            names.extend(inputs.filter_map(|input| {
+                let (_, rest) = input.split_once("name=\"")?;
+                rest.split('"').next().map(str::to_owned)
+            }));
+        }
+    }
+    assert!(names.len() > 5, "{names:?}");
+    names.retain(|name| {
+        let form = kept(&format!("{name}=hush"));
+        form.fields(&[]).iter().any(|field| !field.is_secret)
+    });
+    assert!(names.is_empty(), "{names:?}");
+}

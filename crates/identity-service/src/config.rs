@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use service_kit::config::{
     BrokerConfig, CommaList, ConfigError, DatabaseConfig, HttpGuardConfig, RateLimitsConfig,
-    SecretKey, SecretsConfig,
+    SecretKey, SecretsConfig, is_base_url,
 };
 use service_kit::http::Inside;
 use service_kit::server::on_this_machine;
@@ -293,7 +293,7 @@ impl Config {
         self.clients()?;
         match &self.base_url {
             Some(url) if !is_base_url(url) => Err(ConfigError::rule(
-                "IDENTITY__BASE_URL must be http:// or https:// with a host and no query",
+                "IDENTITY__BASE_URL must be http:// or https:// with a host, no query, and only plain segments in its path",
             )),
             _ => Ok(()),
         }
@@ -334,13 +334,6 @@ fn read_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D
         .parse()
         .map(Some)
         .map_err(serde::de::Error::custom)
-}
-
-fn is_base_url(url: &Url) -> bool {
-    matches!(url.scheme(), "http" | "https")
-        && url.has_host()
-        && url.query().is_none()
-        && url.fragment().is_none()
 }
 
 mod accounts;

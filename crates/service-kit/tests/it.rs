@@ -330,3 +330,23 @@ async fn a_connection_rests_longer_than_the_proxies_before_it_let_it() {
     let stopping = tokio::time::timeout(Duration::from_secs(5), running.stop());
     stopping.await.expect("the server stops at once");
 }
+
+#[test]
+fn a_public_address_may_have_a_path_that_stands_before_routes() {
+    for (address, is_good) in [
+        ("https://example.com", true),
+        ("https://example.com/", true),
+        ("https://example.com/auth", true),
+        ("http://localhost:8080/a-b/c_d/", true),
+        ("https://example.com//auth", false),
+        ("https://example.com/a//b", false),
+        ("https://example.com/a;b", false),
+        ("https://example.com/a%20b", false),
+        ("https://example.com/auth?x", false),
+        ("https://example.com/#auth", false),
+        ("ftp://example.com/auth", false),
+    ] {
+        let url = address.parse().unwrap();
+        assert_eq!(service_kit::config::is_base_url(&url), is_good, "{address}");
+    }
+}

@@ -19,9 +19,8 @@ fn kept(body: &str) -> KeptForm {
 fn a_form_waits_for_its_account_in_its_browser_for_a_while() {
     let form = kept("csrf=t&email=a%40b&password=hush&note=");
     let sealed = form.seal(&sealer(), "browser").expect("is small");
-    let open = |browser, account, now| {
-        KeptForm::open(&sealer(), browser, &sealed, account, now).is_some()
-    };
+    let open =
+        |browser, account, now| KeptForm::open(&sealer(), browser, &sealed, account, now).is_some();
     assert!(open("browser", "5", 1_000) && open("browser", "5", 999 + KEPT_SECONDS));
     assert!(!open("other", "5", 1_000) && !open("browser", "6", 1_000));
     assert!(!open("browser", "5", 1_000 + KEPT_SECONDS));

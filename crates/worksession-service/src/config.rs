@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use service_kit::config::{
     self, BrokerConfig, CommaList, ConfigError, DatabaseConfig, HttpGuardConfig, RateLimitsConfig,
-    SecretText, SecretsConfig,
+    SecretText, SecretsConfig, is_base_url,
 };
 use service_kit::http::{Inside, Limits};
 use service_kit::server::on_this_machine;
@@ -250,6 +250,12 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse =
             |key: &str, rule: &str| Err(ConfigError::rule(format!("{PREFIX}__{key}: {rule}")));
+        if self.base_url.as_ref().is_some_and(|url| !is_base_url(url)) {
+            return refuse(
+                "BASE_URL",
+                "http:// or https:// with a host, no query, and only plain segments in its path",
+            );
+        }
         if self.auth.remember_ms > 1_000 {
             return refuse("AUTH__REMEMBER_MS", "at most 1000");
         }

@@ -12,6 +12,7 @@ use std::path::Path;
 use config::{ConfigError as Cause, FileFormat, Map, Source, Value};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
+use url::Url;
 
 pub use development::{Exposed, is_public, refuse_development};
 pub use parts::{
@@ -32,6 +33,20 @@ impl ConfigError {
     pub fn rule(sentence: impl Into<String>) -> Self {
         Self(sentence.into())
     }
+}
+
+/// Whether this can be a service's public address: http or https with a host, and a path of plain segments at most. The path
+/// stands before those of routes, and in cookies.
+#[must_use]
+pub fn is_base_url(url: &Url) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
+    let path = url.path().trim_end_matches('/');
+    let is_plain = |segment: &str| !segment.is_empty() && segment.chars().all(is_plain);
+    matches!(url.scheme(), "http" | "https")
+        && url.has_host()
+        && url.query().is_none()
+        && url.fragment().is_none()
+        && path.split('/').skip(1).all(is_plain)
 }
 
 /// Reads a part's configuration from the file, if one is given, and the process's environment.

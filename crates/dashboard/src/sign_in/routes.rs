@@ -82,9 +82,8 @@ async fn arrive(
     let dashboard = &visitor.dashboard;
     let oauth = oauth(dashboard)?;
     let came = query.0;
-    let (browser, now) = (dashboard.cookies.read(&req, BROWSER), dashboard.clock.now());
-    let journey = Journey::arrive(&dashboard.sealer, &came.state, browser.as_deref(), now);
-    let Some(journey) = journey else {
+    let (sealer, now) = (&dashboard.sealer, dashboard.clock.now());
+    let Some(journey) = Journey::arrive(sealer, &came.state, Some(&visitor.browser), now) else {
         return Err(lost(&visitor).into());
     };
     check_issuer(oauth, came.iss.as_deref())?;

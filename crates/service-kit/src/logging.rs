@@ -10,24 +10,24 @@ use std::{
 
 use env_logger::{Builder, Env, Logger, Target, fmt::Formatter};
 use log::{
-    Level, Log, Metadata, Record,
+    LevelFilter, Log, Metadata, Record,
     kv::{self, Key, Value, VisitSource},
 };
 
 /// Libraries whose finer levels print what must not be in a log (request lines with the path of a
 /// hook URL, headers with tokens, the broker's log-in frame) or only repeat what we say ourselves.
-const QUIET: [(&str, Level); 10] = [
-    ("actix_http", Level::Info),
-    ("actix_server", Level::Warn),
-    ("amq_protocol", Level::Info),
-    ("h2", Level::Info),
-    ("hyper", Level::Info),
-    ("hyper_util", Level::Info),
-    // Warns of a returned message by printing all of it.
-    ("lapin", Level::Error),
-    ("reqwest", Level::Info),
-    ("rustls", Level::Info),
-    ("tracing", Level::Warn),
+const QUIET: [(&str, LevelFilter); 10] = [
+    ("actix_http", LevelFilter::Info),
+    ("actix_server", LevelFilter::Warn),
+    ("amq_protocol", LevelFilter::Info),
+    ("h2", LevelFilter::Info),
+    ("hyper", LevelFilter::Info),
+    ("hyper_util", LevelFilter::Info),
+    // Warns of a returned message by printing all of it, and calls it an error when a user may not declare what is another's.
+    ("lapin", LevelFilter::Off),
+    ("reqwest", LevelFilter::Info),
+    ("rustls", LevelFilter::Info),
+    ("tracing", LevelFilter::Warn),
 ];
 
 /// Installs the logger for the process. A second call changes nothing.

@@ -99,7 +99,7 @@ impl<T> Form<T> {
     /// The way to the sign-in page and back, with what was written; 403 when another account is signed in.
     pub(crate) fn by_member(self) -> Result<(Member, T), actix_web::Error> {
         if self.visitor.user.is_none() {
-            return Err(self.to_sign_in());
+            return Err(self.sign_in_first());
         }
         self.token.check_account(&self.visitor.account())?;
         Ok((Member::new(self.visitor)?, self.fields))
@@ -115,7 +115,7 @@ impl<T> Form<T> {
     }
 
     /// Keeps what was written while its sender signs in. What no cookie can hold is given back.
-    fn to_sign_in(self) -> actix_web::Error {
+    fn sign_in_first(self) -> actix_web::Error {
         let app = &self.visitor.app;
         let now = app.clock.now().timestamp();
         let kept = KeptForm::new(self.token, &self.action, &self.body, now);

@@ -14,6 +14,9 @@ use crate::memory::MemoryShares;
 pub(crate) const TINY: usize = 4 * 1024;
 /// Bytes up to which a body is not large.
 pub(crate) const MEDIUM: usize = 64 * 1024;
+/// What the connection of a body holds besides: the HTTP library's buffers, which a sender can fill. For a large body
+/// it is little.
+const BUFFERS: usize = 128 * 1024;
 /// Large bodies of one holder at a time.
 const MOST_PER_HOLDER: usize = 2;
 /// When a refused caller may try again, in seconds.
@@ -86,10 +89,10 @@ impl BodyBudget {
         if bytes <= TINY {
             return Ok(None);
         }
-        let (semaphore, place) = if bytes <= MEDIUM {
-            (&self.0.medium, None)
+        let (semaphore, bytes, place) = if bytes <= MEDIUM {
+            (&self.0.medium, bytes + BUFFERS, None)
         } else {
-            (&self.0.large, Some(self.place(holder)?))
+            (&self.0.large, bytes, Some(self.place(holder)?))
         };
         let count = u32::try_from(bytes).unwrap_or(u32::MAX);
         let bytes = Arc::clone(semaphore).try_acquire_many_owned(count);
@@ -164,7 +167,7 @@ mod tests {
 
     #[test]
     fn smaller_bodies_have_a_budget_of_their_own_and_tiny_ones_need_none() {
-        let budget = BodyBudget::of_bytes(1024 * 1024, 128 * 1024);
+        let budget = BodyBudget::of_bytes(1024 * 1024, 384 * 1024);
         let _medium = [64, 64].map(|kib| budget.take(ADA, kib * KIB).expect("free"));
         assert!(budget.take(BOB, 5 * KIB).is_err());
         assert!(budget.take(BOB, 4 * KIB).expect("always").is_none());

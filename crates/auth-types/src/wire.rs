@@ -13,7 +13,8 @@ pub struct User {
     pub id: UserId,
     /// As typed at registration.
     pub username: String,
-    /// Null for everybody but the account itself and a SUPERADMIN.
+    /// Null for everybody but the account itself and a SUPERADMIN. An OAuth client needs the scope `email`, and is told
+    /// a placeholder in validate only.
     pub email: Option<String>,
     /// Whether the address was proven.
     pub email_verified: bool,
@@ -35,6 +36,13 @@ pub struct User {
     pub role: AccountRole,
     /// FREE or PREMIUM.
     pub premium_tier: PremiumTier,
+}
+
+/// Whether an address is one that accounts hold which gave none (`USERNAME@placeholder.invalid`). It is told to the
+/// account itself and in validate, and is no way to reach anybody.
+#[must_use]
+pub fn is_placeholder(email: &str) -> bool {
+    email.ends_with("@placeholder.invalid")
 }
 
 /// What a sign-in or a refresh gives.
@@ -68,7 +76,7 @@ pub struct Premium {
     pub tier_name: String,
     /// False for FREE.
     pub is_active: bool,
-    /// When a paid plan ends.
+    /// When a paid plan ends; an OAuth client needs the scope `profile`.
     pub expires_at: Option<DateTime<Utc>>,
     /// Megabytes.
     pub bandwidth_limit_mb: i64,

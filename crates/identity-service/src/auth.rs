@@ -31,9 +31,9 @@ pub(crate) struct CurrentUser {
 }
 
 impl CurrentUser {
-    /// As whom the caller sees his own account: with its e-mail address, unless the token hides that.
-    pub(crate) fn of_himself(&self) -> Viewer {
-        Viewer::with_email(self.token.access.sees_email())
+    /// As whom the caller sees their own account: with its e-mail address, unless the token hides that.
+    pub(crate) fn of_themselves(&self) -> Viewer {
+        Viewer::of(&self.token.access)
     }
 }
 

@@ -59,7 +59,7 @@ pub struct Config {
     pub oauth: OAuthConfig,
     /// What the plans give.
     pub premium: PremiumConfig,
-    /// How many teams there may be.
+    /// How many teams there may be, and how people get into them.
     pub teams: TeamsConfig,
     /// Whether rate limits hold.
     pub rate_limits: RateLimitsConfig,
@@ -216,6 +216,9 @@ pub struct TeamsConfig {
     pub max_owned: u32,
     /// Teams of others that one account may be in; 1 to 1,000.
     pub max_joined: u32,
+    /// Whether admins of a team may add an account without asking it. Where not, people are invited and join by
+    /// accepting. Whoever left a team by themselves always has to be invited.
+    pub direct_add: bool,
 }
 
 impl TeamsConfig {
@@ -228,6 +231,7 @@ impl Default for TeamsConfig {
         Self {
             max_owned: 100,
             max_joined: 1_000,
+            direct_add: true,
         }
     }
 }

@@ -82,6 +82,10 @@ pub(crate) enum Error {
     SlugTaken,
     #[error("this user is a member already")]
     AlreadyMember,
+    #[error("this user left the team: invite them, so that they can come back")]
+    MemberLeft,
+    #[error("nobody is added without being asked here: invite them")]
+    InvitationRequired,
     #[error("a team keeps its owner; hand it over first")]
     LastOwner,
     #[error("too many requests")]
@@ -148,6 +152,8 @@ impl Error {
             Self::MemberNotFound => (StatusCode::NOT_FOUND, "member_not_found"),
             Self::SlugTaken => (StatusCode::CONFLICT, "slug_taken"),
             Self::AlreadyMember => (StatusCode::CONFLICT, "already_member"),
+            Self::MemberLeft => (StatusCode::CONFLICT, "member_left"),
+            Self::InvitationRequired => (StatusCode::FORBIDDEN, "invitation_required"),
             Self::LastOwner => (StatusCode::CONFLICT, "last_owner"),
             Self::RateLimited(_) => (StatusCode::TOO_MANY_REQUESTS, "rate_limited"),
             Self::Overloaded | Self::PhotosWaiting => {

@@ -169,6 +169,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    team_departures (team_id, user_id) {
+        team_id -> BigInt,
+        user_id -> BigInt,
+        left_at -> Timestamp,
+    }
+}
+
+diesel::table! {
     changes (id) {
         id -> BigInt,
         at -> Timestamp,
@@ -234,6 +242,7 @@ diesel::table! {
 }
 
 diesel::joinable!(sessions -> users (user_id));
+diesel::joinable!(team_departures -> teams (team_id));
 diesel::joinable!(team_members -> teams (team_id));
 diesel::joinable!(team_members -> users (user_id));
 diesel::joinable!(profile_photos -> users (user_id));
@@ -248,6 +257,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     users,
     sessions,
     teams,
+    team_departures,
     team_members,
     profile_photos,
     mail_tokens,

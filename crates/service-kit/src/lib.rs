@@ -18,6 +18,7 @@ pub mod http;
 pub mod logging;
 pub mod memory;
 pub mod metrics;
+pub mod names;
 pub mod openapi;
 pub mod rate_limit;
 pub mod seal;

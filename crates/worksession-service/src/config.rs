@@ -9,6 +9,7 @@ use service_kit::config::{
     SecretText, SecretsConfig, is_base_url,
 };
 use service_kit::http::{Inside, Limits};
+use service_kit::names::is_readable;
 use service_kit::server::on_this_machine;
 use service_kit::start::Home;
 use url::Url;
@@ -278,6 +279,15 @@ impl Config {
                 "must not be empty while CATEGORIES__STRICT is true",
             );
         }
+        if !self
+            .categories
+            .suggested
+            .0
+            .iter()
+            .all(|name| is_readable(name))
+        {
+            return refuse("CATEGORIES__SUGGESTED", "must be readable names");
+        }
         Ok(())
     }
 }
@@ -377,6 +387,9 @@ mod tests {
             assert!(message.contains(&name), "{key}={value}: {message}");
         }
         let empty = "[worksession.categories]\nsuggested = []\nstrict = true";
-        assert!(read(Some(empty), &[]).is_err_and(|message| message.contains("CATEGORIES")));
+        let hidden = "[worksession.categories]\nsuggested = ['co\u{200B}ding']";
+        for bad in [empty, hidden] {
+            assert!(read(Some(bad), &[]).is_err_and(|message| message.contains("CATEGORIES")));
+        }
     }
 }

@@ -217,6 +217,12 @@ impl Access {
             .is_none_or(|scope| scope.contains(Scope::Email))
     }
 
+    /// Whether it may be told until when the account has paid: strangers see the plan alone.
+    pub(crate) fn sees_end_of_plan(&self) -> bool {
+        self.limiting_scope()
+            .is_none_or(|scope| scope.contains(Scope::Profile))
+    }
+
     /// Whether the account's teams may be told along with who it is.
     pub(crate) fn sees_teams(&self) -> bool {
         self.limiting_scope().is_none_or(|scope| {

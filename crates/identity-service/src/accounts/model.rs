@@ -1,8 +1,9 @@
-use auth_types::wire::{Premium, User};
+use auth_types::wire::{Premium, User, is_placeholder};
 use auth_types::{AccountRole, PremiumTier, UserId};
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 
+use crate::access::Access;
 use crate::admin::model::Plan;
 use crate::error::Error;
 use crate::photos;
@@ -85,10 +86,21 @@ impl AccountRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Viewer {
     SelfOrSuperadmin,
+    /// An OAuth client with the scope `email`: a placeholder is no address of the account's.
+    Client,
     Other,
 }
 
 impl Viewer {
+    /// As whom the holder of a token sees its account.
+    pub(crate) fn of(access: &Access) -> Self {
+        match (access.limiting_scope(), access.sees_email()) {
+            (None, _) => Self::SelfOrSuperadmin,
+            (Some(_), true) => Self::Client,
+            (Some(_), false) => Self::Other,
+        }
+    }
+
     pub(crate) fn with_email(sees_email: bool) -> Self {
         match sees_email {
             true => Self::SelfOrSuperadmin,
@@ -107,6 +119,11 @@ impl AccountRow {
         self.email_lower() == email_lower
     }
 
+    /// The address, unless it is only the placeholder.
+    pub(crate) fn own_email(&self) -> Option<&str> {
+        Some(self.email.as_str()).filter(|email| !is_placeholder(email))
+    }
+
     pub(crate) fn role(&self) -> Result<AccountRole, Error> {
         self.role
             .parse()
@@ -123,7 +140,11 @@ impl AccountRow {
         Ok(User {
             id: self.id,
             username: self.username.clone(),
-            email: (viewer == Viewer::SelfOrSuperadmin).then(|| self.email.clone()),
+            email: match viewer {
+                Viewer::SelfOrSuperadmin => Some(self.email.clone()),
+                Viewer::Client => self.own_email().map(str::to_owned),
+                Viewer::Other => None,
+            },
             email_verified: self.email_verified,
             bio: self.bio.clone(),
             website_url: self.website_url.clone(),

@@ -59,7 +59,7 @@ async fn me(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> 
     let now = app.clock.now_naive();
     let user = caller
         .account
-        .to_user(caller.of_himself(), now, &app.base_url)?;
+        .to_user(caller.of_themselves(), now, &app.base_url)?;
     Ok(HttpResponse::Ok().json(UserResponse { user }))
 }
 

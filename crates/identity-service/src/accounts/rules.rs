@@ -1,5 +1,6 @@
 //! What a username, a password and an e-mail address may be. Parsed at the edge, trusted inside.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use unicode_normalization::UnicodeNormalization as _;
@@ -16,8 +17,9 @@ const MAX_EMAIL_BYTES: usize = 254;
 pub(crate) struct Username(String);
 
 impl Username {
-    /// Reads a name for a new account.
+    /// Reads a name; blanks around it are dropped.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
         if !(3..=64).contains(&text.len()) || !text.bytes().all(allowed) {
             return Err(Error::Validation(
@@ -42,9 +44,9 @@ impl Username {
     }
 }
 
-/// Whether an address is one that accounts hold which gave none.
-pub(crate) fn is_placeholder(email: &str) -> bool {
-    email.ends_with("@placeholder.invalid")
+/// The form in which a name is looked up that somebody typed, or pasted with blanks around it.
+pub(crate) fn name_to_look_up(text: &str) -> String {
+    text.trim().to_ascii_lowercase()
 }
 
 /// A password in the form that is hashed: NFKC, so that the same keys on another machine give the same bytes.
@@ -94,14 +96,18 @@ impl fmt::Debug for Password {
     }
 }
 
-/// An e-mail address as typed; the shape that HTML forms accept, and never a reserved `.invalid` one.
+/// An e-mail address as typed; the shape that HTML forms accept, and never a reserved `.invalid` one. An
+/// internationalised domain is kept in its ASCII form (UTS 46), which mail servers understand and which is the same
+/// however it was typed. The part before the `@` is ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Email(String);
 
 impl Email {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let refused = || Error::Validation("email is not a usable e-mail address".into());
-        let (local, domain) = text.rsplit_once('@').ok_or_else(refused)?;
+        let (local, typed) = text.rsplit_once('@').ok_or_else(refused)?;
+        let domain = ascii_domain(typed).ok_or_else(refused)?;
+        let text = format!("{local}@{domain}");
         let local_char = |b: u8| b.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&b);
         let good_local = (1..=64).contains(&local.len()) && local.bytes().all(local_char);
         let reserved = domain.to_ascii_lowercase();
@@ -113,7 +119,7 @@ impl Email {
         {
             return Err(refused());
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self(text))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -123,6 +129,14 @@ impl Email {
     /// The form that addresses are compared in.
     pub(crate) fn lower(&self) -> String {
         self.0.to_ascii_lowercase()
+    }
+}
+
+/// A domain as it is stored: an ASCII one as typed.
+pub(crate) fn ascii_domain(domain: &str) -> Option<Cow<'_, str>> {
+    match domain.is_ascii() {
+        true => Some(domain.into()),
+        false => idna::domain_to_ascii_strict(domain).ok().map(Cow::Owned),
     }
 }
 
@@ -146,7 +160,13 @@ mod tests {
     #[test]
     fn a_username_follows_the_contract() {
         for good in ["abc", "A-b_9", "123", "---", &"x".repeat(64)] {
-            assert!(Username::parse(good).is_ok(), "{good}");
+            for typed in [
+                good.to_owned(),
+                format!(" \t{good}\r\n"),
+                format!("\u{3000}{good}\u{a0}"),
+            ] {
+                assert_eq!(Username::parse(&typed).unwrap().as_str(), good);
+            }
         }
         for bad in [
             "",
@@ -154,8 +174,9 @@ mod tests {
             "a b",
             "a.b",
             "ünï",
-            "abc\n",
             "abc\0",
+            "a\u{a0}bc",
+            "abc\u{200b}",
             &"x".repeat(65),
         ] {
             assert!(Username::parse(bad).is_err(), "{bad:?}");
@@ -216,12 +237,48 @@ mod tests {
         }
     }
 
+    #[test]
+    fn an_internationalised_domain_is_one_address_however_it_is_typed() {
+        for typed in [
+            "Ada@b\u{fc}cher.example",
+            "Ada@bu\u{308}cher.example",
+            "Ada@B\u{dc}CHER.Example",
+            "Ada@b\u{fc}cher\u{3002}example",
+            "Ada@\u{ff42}\u{fc}cher.example",
+            "Ada@xn--bcher-kva.example",
+        ] {
+            assert_eq!(
+                Email::parse(typed).unwrap().lower(),
+                "ada@xn--bcher-kva.example"
+            );
+        }
+        assert_eq!(
+            Email::parse("a@stra\u{df}e.example").unwrap().as_str(),
+            "a@xn--strae-oqa.example"
+        );
+        let long = format!("a@{}.example", "\u{fc}".repeat(64));
+        for bad in [
+            "a@placeholder\u{ff0e}invalid",
+            "a@x.\u{ff49}nvalid",
+            "a@b\u{fc}cher..example",
+            "a@-\u{fc}.example",
+            "a@\u{fc}cher example",
+            "a@\u{fc}\u{ff20}b.example",
+            "a@\u{202e}\u{fc}.example",
+            "a@\u{301}b.example",
+            "b\u{fc}cher@\u{fc}.example",
+            &long,
+        ] {
+            assert!(Email::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_a_username_matches_the_pattern(text in "\\PC{0,70}") {
             let expected = (3..=64).contains(&text.chars().count())
                 && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-            prop_assert_eq!(Username::parse(&text).is_ok(), expected);
+            prop_assert_eq!(Username::parse(&text).is_ok_and(|name| name.as_str() == text), expected);
         }
 
         #[test]

@@ -131,15 +131,13 @@ pub(crate) async fn get_user(
         }
         None => false,
     };
-    let sees_email = viewer.is_some_and(|viewer| viewer.token.access.sees_email());
     if !account.is_active && !privileged {
         return Err(Error::UserNotFound);
     }
-    account.to_user(
-        Viewer::with_email(privileged && sees_email),
-        app.clock.now_naive(),
-        &app.base_url,
-    )
+    let viewer = viewer
+        .filter(|_| privileged)
+        .map_or(Viewer::Other, CurrentUser::of_themselves);
+    account.to_user(viewer, app.clock.now_naive(), &app.base_url)
 }
 
 /// The number of active accounts, remembered for a few seconds: anybody may ask, and counting is not free.

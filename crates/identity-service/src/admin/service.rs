@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use auth_types::{AccountRole, UserId};
 use chrono::{NaiveDateTime, SecondsFormat};
 use db_kit::Db;
@@ -9,7 +11,7 @@ use super::model::{
     generate_password,
 };
 use super::queries;
-use crate::accounts::rules::{Email, Password};
+use crate::accounts::rules::{Email, Password, ascii_domain};
 use crate::accounts::{self, model::AccountRow};
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -33,7 +35,10 @@ pub(crate) async fn search(
     if !(1..=MAX_PAGE).contains(&search.limit) {
         return Err(Error::Validation("limit must be 1 to 200".into()));
     }
-    search.text = search.text.filter(|text| !text.is_empty());
+    search.text = search
+        .text
+        .map(|text| text_to_look_for(&text))
+        .filter(|text| !text.is_empty());
     let now = app.clock.now_naive();
     app.pool
         .read(move |db| {
@@ -44,6 +49,16 @@ pub(crate) async fn search(
             Ok((profiles(db, rows, now)?, next))
         })
         .await
+}
+
+/// A part of a name or an address as both are stored, which is in ASCII.
+fn text_to_look_for(typed: &str) -> String {
+    let typed = typed.trim();
+    let ascii = |domain| ascii_domain(domain).unwrap_or(Cow::Borrowed(domain));
+    match typed.rsplit_once('@') {
+        Some((local, domain)) => format!("{local}@{}", ascii(domain)),
+        None => ascii(typed).into_owned(),
+    }
 }
 
 /// An account, whether it is active or not.

@@ -60,16 +60,7 @@ pub(crate) async fn verify(
         let email_lower = email.to_ascii_lowercase();
         // An address that nobody claims yet was asked for with the password.
         let confirmed = queries::find_confirmed(change.db, &email_lower, user_id)?.unwrap_or(true);
-        if !queries::claim_for_good(change.db, &email_lower, user_id, confirmed)? {
-            return Err(Error::InvalidLink);
-        }
-        take_from_others(change, &email_lower, user_id)?;
-        let now = change.now.naive_utc();
-        queries::remove_other_claims(change.db, user_id, &email_lower)?;
-        queries::set_verified_email(change.db, user_id, &email, now)?;
-        links::withdraw(change, user_id, &email)?;
-        change.user_changed(user_id)?;
-        change.audit(&Entry::on(Action::EmailVerified, user_id))?;
+        prove(change, user_id, &email, confirmed)?;
         if before.email_verified && !before.has_email(&email_lower) {
             change.audit(&Entry::on(Action::EmailChanged, user_id))?;
             let text = MailText::EmailChanged {
@@ -84,7 +75,28 @@ pub(crate) async fn verify(
     .await
 }
 
-/// Puts everybody else who shows the address back to his placeholder.
+/// Gives an account an address whose mail was read, unless somebody else proved it before. `confirmed`: whether the
+/// password was shown, or chosen, for it. The account is locked.
+pub(super) fn prove(
+    change: &mut Change<'_>,
+    user_id: UserId,
+    email: &str,
+    confirmed: bool,
+) -> Result<(), Error> {
+    let email_lower = email.to_ascii_lowercase();
+    if !queries::claim_for_good(change.db, &email_lower, user_id, confirmed)? {
+        return Err(Error::InvalidLink);
+    }
+    take_from_others(change, &email_lower, user_id)?;
+    let now = change.now.naive_utc();
+    queries::remove_other_claims(change.db, user_id, &email_lower)?;
+    queries::set_verified_email(change.db, user_id, email, now)?;
+    links::withdraw(change, user_id, email)?;
+    change.user_changed(user_id)?;
+    change.audit(&Entry::on(Action::EmailVerified, user_id))
+}
+
+/// Puts everybody else who shows the address back to their placeholder.
 fn take_from_others(
     change: &mut Change<'_>,
     email_lower: &str,

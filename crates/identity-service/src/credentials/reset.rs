@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
 use super::wire::{ForgotRequest, ResetRequest};
-use super::{queries, tell_owner};
+use super::{email, queries, tell_owner};
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::accounts::rules::{Email, Password, Username};
@@ -115,7 +115,8 @@ fn find_recipient(
     Ok(Some((account, reachable)))
 }
 
-/// Sets a new password by a link of a mail, once; all sessions of the account are over then. A bad
+/// Sets a new password by a link of a mail, once; all sessions of the account are over then. Whoever came by the link
+/// has read the mail, so that the address is proven. A bad
 /// password leaves the link as it is. One bcrypt is computed whether or not the link is good.
 pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> Result<(), Error> {
     app.limits.check_link(origin.address)?;
@@ -138,6 +139,9 @@ pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> 
             let account = accounts::queries::find_account(change.db, user_id)?
                 .filter(|account| account.is_active && account.email == address)
                 .ok_or(Error::InvalidLink)?;
+            if !account.email_verified {
+                email::prove(change, user_id, &address, true)?;
+            }
             sessions::end_all(change, user_id, None)?;
             links::withdraw(change, user_id, &account.email)?;
             tell_owner(change, &account, "password")?;

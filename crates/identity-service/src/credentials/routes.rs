@@ -65,7 +65,8 @@ async fn forgot_password(
     }))
 }
 
-/// Sets a new password by the link of a mail, and ends all sessions of the account. A link is good once,
+/// Sets a new password by the link of a mail, and ends all sessions of the account. The address that the mail went to
+/// counts as proven from then on. A link is good once,
 /// for an hour.
 #[utoipa::path(
     post, path = "/api/auth/password/reset", tag = "credentials", request_body = ResetRequest,

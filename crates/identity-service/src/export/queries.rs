@@ -5,8 +5,10 @@ use diesel::dsl::exists;
 use diesel::prelude::*;
 
 use crate::schema::{
-    audit_log, invitations, profile_photos, sessions, team_members, teams, totp_factors, users,
+    audit_log, invitations, profile_photos, sessions, team_departures, team_members, teams,
+    totp_factors, users,
 };
+use crate::teams::queries::find_proven_address;
 
 /// A team's id, slug and name.
 pub(super) type TeamNames = (TeamId, String, String);
@@ -109,7 +111,25 @@ pub(super) fn list_memberships(
         .load(db)
 }
 
-/// Invitations that the account sent, or that were sent to its address or accepted by it.
+/// The teams that the account left, and when.
+pub(super) fn list_departures(
+    db: &mut Db,
+    user_id: UserId,
+    limit: i64,
+) -> QueryResult<Vec<(TeamNames, NaiveDateTime)>> {
+    team_departures::table
+        .inner_join(teams::table)
+        .filter(team_departures::user_id.eq(user_id))
+        .order(teams::id)
+        .limit(limit)
+        .select((
+            (teams::id, teams::slug, teams::name),
+            team_departures::left_at,
+        ))
+        .load(db)
+}
+
+/// Invitations that the account sent, or that were sent to its proven address or accepted by it.
 pub(super) fn list_invitations(
     db: &mut Db,
     user_id: UserId,
@@ -135,12 +155,8 @@ pub(super) fn list_invitations(
     match side {
         Side::Sent => rows.filter(invitations::invited_by.eq(user_id)).load(db),
         Side::Received => {
-            let email: Option<String> = users::table
-                .find(user_id)
-                .select(users::email)
-                .first(db)
-                .optional()?;
-            // No address is empty.
+            // An address that is only claimed may be somebody else's. None is empty.
+            let email = find_proven_address(db, user_id)?;
             let email = email.unwrap_or_default().to_ascii_lowercase();
             let his = invitations::email_lower
                 .eq(email)

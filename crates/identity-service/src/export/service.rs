@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::queries::{self, EntryRow, InvitationRow, MembershipRow, SessionRow, Side, TeamNames};
 use super::wire::{
-    ExportResponse, ExportedApplication, ExportedEntry, ExportedInvitation, ExportedMembership,
-    ExportedSession, ExportedTeam,
+    ExportResponse, ExportedApplication, ExportedDeparture, ExportedEntry, ExportedInvitation,
+    ExportedMembership, ExportedSession, ExportedTeam,
 };
 use crate::accounts;
 use crate::accounts::model::Viewer;
@@ -63,6 +63,15 @@ pub(crate) async fn export(
                     })?
                     .map(|row| membership(row, user_id))
                     .collect::<Result<_, _>>()?,
+                teams_left: cut
+                    .list("teams_left", MOST, |most| {
+                        queries::list_departures(db, user_id, most)
+                    })?
+                    .map(|(names, left_at)| ExportedDeparture {
+                        team: team(names),
+                        left_at: left_at.and_utc(),
+                    })
+                    .collect(),
                 applications: cut
                     .list("applications", MOST, |most| {
                         consents::queries::list_consents(db, user_id, most)

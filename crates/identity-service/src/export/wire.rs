@@ -20,9 +20,11 @@ pub(crate) struct ExportResponse {
     pub(crate) sessions: Vec<ExportedSession>,
     /// Memberships, oldest first, at most 1,000.
     pub(crate) teams: Vec<ExportedMembership>,
+    /// Teams that the account left by itself, and has not come back to; at most 1,000.
+    pub(crate) teams_left: Vec<ExportedDeparture>,
     /// What applications need not ask for again, by name, at most 1,000.
     pub(crate) applications: Vec<ExportedApplication>,
-    /// Invitations to the account's address, or that it accepted; newest first, at most 1,000.
+    /// Invitations to the account's verified address, or that it accepted; newest first, at most 1,000.
     pub(crate) invitations_received: Vec<ExportedInvitation>,
     /// Invitations that it sent; newest first, at most 1,000.
     pub(crate) invitations_sent: Vec<ExportedInvitation>,
@@ -68,6 +70,13 @@ pub(crate) struct ExportedMembership {
     pub(crate) team: ExportedTeam,
     pub(crate) role: TeamRole,
     pub(crate) joined_at: DateTime<Utc>,
+}
+
+/// One team that the account left.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ExportedDeparture {
+    pub(crate) team: ExportedTeam,
+    pub(crate) left_at: DateTime<Utc>,
 }
 
 /// A team by its names.

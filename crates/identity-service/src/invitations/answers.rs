@@ -17,7 +17,7 @@ use crate::teams::model::{TeamRow, effective_role};
 use crate::teams::wire::PageQuery;
 use crate::{accounts, teams};
 
-/// What waits for an answer from the account's address, proven or not.
+/// What waits for an answer from the account's proven address. An address that is only claimed may be somebody else's.
 pub(crate) async fn list_own(
     app: &App,
     caller: &CurrentUser,
@@ -25,16 +25,17 @@ pub(crate) async fn list_own(
 ) -> Result<InvitationsResponse, Error> {
     let page = page.bounds()?;
     let (user_id, now) = (caller.account.id, app.clock.now_naive());
+    let sees_email = caller.token.access.sees_email();
     app.pool
         .read(move |db| {
-            let email = queries::find_email(db, user_id)?.ok_or(Error::TokenRevoked)?;
+            let Some(email) = teams::queries::find_proven_address(db, user_id)? else {
+                return Ok(InvitationsResponse::default());
+            };
             let email = email.to_ascii_lowercase();
             let (rows, total) = queries::list_pending(db, &email, now, page)?;
             let invitations = rows.into_iter().map(|row| row.into_wire(now));
-            Ok(InvitationsResponse {
-                invitations: invitations.collect::<Result<_, _>>()?,
-                total,
-            })
+            let invitations = invitations.collect::<Result<_, _>>()?;
+            Ok(InvitationsResponse::new(invitations, total, sees_email))
         })
         .await
 }
@@ -50,6 +51,21 @@ pub(crate) async fn look(app: &App, token: String) -> Result<Option<Invitation>,
             let found = queries::find_by_token(db, &hash)?;
             found.map(|row| row.into_wire(now)).transpose()
         })
+        .await
+}
+
+/// The slug of the team that the caller joined by the invitation with this token, while they are in it.
+pub(crate) async fn find_joined(
+    app: &App,
+    caller: &CurrentUser,
+    token: &str,
+) -> Result<Option<String>, Error> {
+    let Reference::Token(hash) = Reference::parse(token.to_owned()) else {
+        return Ok(None);
+    };
+    let user_id = caller.account.id;
+    app.pool
+        .read(move |db| Ok(queries::find_joined(db, &hash, user_id)?))
         .await
 }
 
@@ -76,6 +92,7 @@ pub(crate) async fn accept(
         }
         if !member {
             let (now, role) = (change.now.naive_utc(), given_role(change, team, asked)?);
+            teams::queries::delete_departure(change.db, team.id, user_id)?;
             teams::queries::insert_member(change.db, team.id, user_id, role, now)?;
             caps::check_joined(change.db, caps, user_id)?;
             change.membership_changed(user_id, team.to_ref(), Some(role))?;

@@ -93,7 +93,7 @@ impl InvitationRow {
         Ok(Invitation {
             id: self.id,
             team: InvitedTo { id, slug, name },
-            email: self.email,
+            email: Some(self.email),
             role: stored_role(&self.role)?,
             status,
             invited_by: self

@@ -6,7 +6,7 @@ use diesel::prelude::*;
 
 use super::model::{Asked, InvitationRow, NewInvitation, Reference};
 use super::wire::Status;
-use crate::schema::{invitations, teams, users};
+use crate::schema::{invitations, team_members, teams, users};
 
 /// Invitations with their teams and who asks.
 type Joined<'a> =
@@ -154,10 +154,18 @@ pub(super) fn list_pending(
     Ok((load(db, wanted(), limit, offset)?, total))
 }
 
-pub(super) fn find_email(db: &mut Db, user_id: UserId) -> QueryResult<Option<String>> {
-    users::table
-        .find(user_id)
-        .select(users::email)
+/// The slug of the team that an account joined by an invitation, while it is in it.
+pub(super) fn find_joined(
+    db: &mut Db,
+    token_hash: &str,
+    user_id: UserId,
+) -> QueryResult<Option<String>> {
+    invitations::table
+        .inner_join(teams::table.inner_join(team_members::table))
+        .filter(invitations::token_hash.eq(token_hash))
+        .filter(invitations::accepted_by.eq(user_id.get()))
+        .filter(team_members::user_id.eq(user_id))
+        .select(teams::slug)
         .first(db)
         .optional()
 }

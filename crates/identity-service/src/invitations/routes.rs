@@ -152,7 +152,7 @@ async fn decline(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// The invitations that wait for an answer from the account's e-mail address, verified or not, newest first.
+/// The invitations that wait for an answer from the account's e-mail address, newest first; none before that is verified.
 #[utoipa::path(
     get, path = "/api/user/invitations", tag = "invitations", security(("bearer" = [])), params(PageQuery),
     responses(

@@ -83,14 +83,13 @@ pub(crate) async fn list_of_team(
 ) -> Result<InvitationsResponse, Error> {
     let page = query.page().bounds()?;
     let (team_id, now) = (admin.0.team.id, app.clock.now_naive());
+    let sees_email = admin.0.caller.token.access.sees_email();
     app.pool
         .read(move |db| {
             let (rows, total) = queries::list_of_team(db, team_id, query.status, now, page)?;
             let invitations = rows.into_iter().map(|row| row.into_wire(now));
-            Ok(InvitationsResponse {
-                invitations: invitations.collect::<Result<_, _>>()?,
-                total,
-            })
+            let invitations = invitations.collect::<Result<_, _>>()?;
+            Ok(InvitationsResponse::new(invitations, total, sees_email))
         })
         .await
 }

@@ -12,8 +12,10 @@ pub(crate) struct Invitation {
     #[schema(format = Uuid)]
     pub(crate) id: String,
     pub(crate) team: InvitedTo,
-    /// As the inviter typed it.
-    pub(crate) email: String,
+    /// As the inviter typed it, an internationalised domain in its ASCII form. In lists null for an OAuth client
+    /// without the scope `email`.
+    #[schema(required)]
+    pub(crate) email: Option<String>,
     /// What the invited becomes: `member` or `admin`.
     pub(crate) role: TeamRole,
     pub(crate) status: Status,
@@ -105,11 +107,23 @@ pub(crate) struct AcceptResponse {
 }
 
 /// A page of invitations, newest first.
-#[derive(Serialize, ToSchema)]
+#[derive(Default, Serialize, ToSchema)]
 pub(crate) struct InvitationsResponse {
     pub(crate) invitations: Vec<Invitation>,
     /// Of the whole list, not of the page.
     pub(crate) total: i64,
+}
+
+impl InvitationsResponse {
+    /// A page as a token shows it that may or may not know addresses.
+    pub(super) fn new(mut invitations: Vec<Invitation>, total: i64, sees_email: bool) -> Self {
+        if !sees_email {
+            for invitation in &mut invitations {
+                invitation.email = None;
+            }
+        }
+        Self { invitations, total }
+    }
 }
 
 /// Which part of a team's invitations is wanted.

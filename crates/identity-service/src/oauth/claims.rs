@@ -20,10 +20,10 @@ pub(crate) struct ProfileClaims {
     /// When the profile was changed last, in seconds since the epoch; with `profile`.
     #[serde(skip_serializing_if = "Option::is_none")]
     updated_at: Option<i64>,
-    /// With `email`; `…@placeholder.invalid` while the account has none.
+    /// With `email`; absent while the account has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     email: Option<String>,
-    /// Whether the account's owner has proved that it is his; with `email`.
+    /// Whether the account's owner has proved that it is theirs; absent without `email`.
     #[serde(skip_serializing_if = "Option::is_none")]
     email_verified: Option<bool>,
 }
@@ -41,14 +41,15 @@ impl ProfileClaims {
 
     /// The claims of an account; `has` tells which scopes were given.
     pub(crate) fn of(account: &AccountRow, base_url: &str, has: impl Fn(Scope) -> bool) -> Self {
-        let (profile, email) = (has(Scope::Profile), has(Scope::Email));
+        let profile = has(Scope::Profile);
+        let email = account.own_email().filter(|_| has(Scope::Email));
         Self {
             preferred_username: profile.then(|| account.username.clone()),
             profile: profile.then(|| format!("{base_url}/api/auth/user/{}", account.id)),
             picture: account.photo_url(base_url).filter(|_| profile),
             updated_at: profile.then(|| account.updated_at.and_utc().timestamp()),
-            email: email.then(|| account.email.clone()),
-            email_verified: email.then_some(account.email_verified),
+            email: email.map(str::to_owned),
+            email_verified: email.map(|_| account.email_verified),
         }
     }
 }

@@ -43,13 +43,19 @@ pub(super) struct AnswerForm {
     answer: Answer,
 }
 
-/// Shows who asks into what, to whoever has the mail.
+/// Shows who asks into what, to whoever has the mail. A member who joined by it and opens the mail again is led to the
+/// team.
 pub(super) async fn invitation_page(
     visitor: Visitor,
     token: Path<(String,)>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
     visitor.app.limits.check_link(origin.address)?;
+    if let Some(user) = &visitor.user
+        && let Some(slug) = answers::find_joined(&visitor.app, user, &token.0.0).await?
+    {
+        return Ok(visitor.see_other(&format!("/teams/{slug}")));
+    }
     Ok(show(&visitor, StatusCode::OK, token.0.0, None).await?)
 }
 

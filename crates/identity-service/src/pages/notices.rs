@@ -86,13 +86,16 @@ fn field_of(error: &Error, fields: &[&'static str]) -> Option<Option<&'static st
             });
             return Some(named);
         }
-        Error::LastOwner | Error::InvitationGone | Error::Forbidden(_) => return Some(None),
+        Error::LastOwner
+        | Error::InvitationGone
+        | Error::InvitationRequired
+        | Error::Forbidden(_) => return Some(None),
         Error::EmailTaken => &["email"],
         Error::PasswordTooLong | Error::WeakPassword => &["new_password"],
         Error::InvalidCredentials => &["password", "code"],
         Error::TotpRequired => &["totp_code"],
         Error::SlugTaken => &["slug"],
-        Error::UserNotFound | Error::AlreadyMember => &["username"],
+        Error::UserNotFound | Error::AlreadyMember | Error::MemberLeft => &["username"],
         Error::PhotoTooLarge(_) | Error::UnsupportedImage => &["photo"],
         _ => &[],
     };

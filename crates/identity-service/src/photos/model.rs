@@ -5,6 +5,7 @@ use diesel::prelude::*;
 use service_kit::crypto::sha256;
 
 use super::wire::ProfilePhotoMeta;
+use crate::accounts::rules::name_to_look_up;
 
 /// Bytes of a photo's hash that its version consists of.
 const VERSION_BYTES: usize = 12;
@@ -47,6 +48,7 @@ impl Owner {
     /// Reads a path segment. Digits are an id and nothing else, even where somebody is called so; none
     /// when nobody can be called that.
     pub(super) fn of_segment(segment: &str) -> Option<Self> {
+        let segment = segment.trim();
         if segment.bytes().all(|byte| byte.is_ascii_digit()) {
             segment.parse().ok().map(Self::Id)
         } else {
@@ -55,7 +57,7 @@ impl Owner {
     }
 
     pub(super) fn name(name: &str) -> Self {
-        Self::Name(name.to_ascii_lowercase())
+        Self::Name(name_to_look_up(name))
     }
 }
 

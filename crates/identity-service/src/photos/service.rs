@@ -6,6 +6,7 @@ use auth_types::{AccountRole, UserId};
 use super::model::{NewPhoto, Owner, OwnerRow, PhotoRow};
 use super::queries;
 use super::wire::{PhotosRequest, PhotosResponse, ProfilePhotoMeta};
+use crate::accounts::rules::name_to_look_up;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::change::Change;
@@ -116,7 +117,7 @@ pub(super) async fn list_meta(
             "at most 200 user_ids and usernames together".into(),
         ));
     }
-    let names: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    let names: Vec<String> = names.iter().map(|name| name_to_look_up(name)).collect();
     let asked: Vec<Owner> = ids
         .iter()
         .map(|id| Owner::Id(*id))

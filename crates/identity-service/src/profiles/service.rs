@@ -1,11 +1,11 @@
 use auth_types::UserId;
-use auth_types::wire::User;
+use auth_types::wire::{User, is_placeholder};
 
 use super::queries::{self, ProfileChanges};
 use super::rules::{check_bio, check_website};
 use super::wire::UpdateUserRequest;
 use crate::accounts::model::{AccountRow, EmailClaim, Viewer};
-use crate::accounts::rules::{Email, is_placeholder};
+use crate::accounts::rules::Email;
 use crate::accounts::service::UNVERIFIED_CLAIM;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -83,13 +83,20 @@ async fn prepare(app: &App, id: UserId, request: UpdateUserRequest) -> Result<Up
 
 /// The address that an account gets; none when it has it already.
 fn new_email(account: &AccountRow, email: &str) -> Result<Option<Email>, Error> {
-    if account.email.eq_ignore_ascii_case(email) {
+    let parsed = Email::parse(email);
+    let is_unchanged = |text: &str| account.email.eq_ignore_ascii_case(text);
+    // The placeholder itself is no address that could be given.
+    if is_unchanged(email)
+        || parsed
+            .as_ref()
+            .is_ok_and(|email| is_unchanged(email.as_str()))
+    {
         return Ok(None);
     }
     if !is_placeholder(&account.email) {
         return Err(Error::EmailNotUpdatable);
     }
-    Email::parse(email).map(Some)
+    parsed.map(Some)
 }
 
 fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<AccountRow, Error> {

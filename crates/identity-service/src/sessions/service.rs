@@ -117,17 +117,22 @@ async fn tell(
         false => None,
     };
     let now = now.naive_utc();
-    let user = caller
+    let access = &caller.token.access;
+    // The one place where an OAuth client is told a placeholder: its scope `email` never leaves the field empty here.
+    let viewer = Viewer::with_email(access.sees_email());
+    let user = caller.account.to_user(viewer, now, &app.base_url)?;
+    let mut premium = caller
         .account
-        .to_user(caller.of_himself(), now, &app.base_url)?;
+        .premium(|tier| app.premium.bandwidth_mb(tier), now)?;
+    if !access.sees_end_of_plan() {
+        premium.expires_at = None;
+    }
     let scope = caller.token.access.limiting_scope();
     Ok(ValidateResponse {
         valid: true,
         flat: user.clone(),
         user,
-        premium: caller
-            .account
-            .premium(|tier| app.premium.bandwidth_mb(tier), now)?,
+        premium,
         token_type: "access".to_owned(),
         expires_at: caller.token.expires_at,
         scope: scope.map(|scope| scope.to_string()),
@@ -146,13 +151,12 @@ pub(crate) async fn token_pair(
     refresh_token: &RefreshToken,
 ) -> Result<TokenPair, Error> {
     let now = app.clock.now();
-    let viewer = Viewer::with_email(access.sees_email());
     let issued = app.tokens.issue(account.id, session_id, access, now);
     Ok(TokenPair {
         access_token: issued.await?,
         refresh_token: refresh_token.expose(),
         expires_in: app.tokens.expires_in(),
-        user: account.to_user(viewer, now.naive_utc(), &app.base_url)?,
+        user: account.to_user(Viewer::of(access), now.naive_utc(), &app.base_url)?,
     })
 }
 

@@ -1,4 +1,5 @@
 use auth_types::wire::TokenPair;
+use service_kit::names::is_readable;
 use url::{Url, form_urlencoded};
 
 use super::wire::{CallbackQuery, CallbackResponse};
@@ -63,11 +64,9 @@ pub(super) async fn hand_over(
 fn label(service: Option<&str>, target: &Url) -> Result<String, Error> {
     let given = service.map(str::trim).filter(|text| !text.is_empty());
     let text = given.or(target.host_str()).unwrap_or_default();
-    if text.chars().any(char::is_control)
-        || (given.is_some() && text.chars().count() > MAX_SERVICE_CHARS)
-    {
+    if !is_readable(text) || (given.is_some() && text.chars().count() > MAX_SERVICE_CHARS) {
         return Err(Error::Validation(
-            "service has at most 64 characters and no control characters".into(),
+            "service has at most 64 characters, none of them invisible, a control character or one that turns text".into(),
         ));
     }
     Ok(text.to_owned())
@@ -125,7 +124,7 @@ pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackRes
     }
     let account = &caller.account;
     let is_own = user_id.is_some_and(|id| id.parse() == Ok(account.id))
-        && username.is_some_and(|name| name == account.username);
+        && username.is_some_and(|name| name.trim() == account.username);
     if !is_own {
         return Err(Error::InvalidToken);
     }

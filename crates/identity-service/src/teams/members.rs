@@ -9,6 +9,7 @@ use super::caps;
 use super::model::{MemberRow, TeamRow};
 use super::queries;
 use super::wire::{AddMemberRequest, Member, MembersResponse, PageQuery};
+use crate::accounts::rules::name_to_look_up;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::change::Change;
@@ -46,22 +47,25 @@ pub(crate) async fn find_member(
     member: &TeamMember,
     username: &str,
 ) -> Result<Member, Error> {
-    let (team, username) = (member.team.clone(), username.to_ascii_lowercase());
+    let (team, username) = (member.team.clone(), name_to_look_up(username));
     let base_url = Arc::clone(&app.base_url);
     app.pool
         .read(move |db| get_member(db, &team, &username)?.into_wire(team.owner_id, &base_url))
         .await
 }
 
-/// Adds an account to a team, as member or admin.
+/// Adds an account to a team, as member or admin, without asking it. Whoever left by themselves has to be asked.
 pub(crate) async fn add_member(
     app: &App,
     admin: &TeamAdmin,
     request: AddMemberRequest,
     origin: &Origin,
 ) -> Result<Member, Error> {
+    if !app.teams.direct_add {
+        return Err(Error::InvitationRequired);
+    }
     let role = given_role(request.role.as_deref())?;
-    let username = request.username.to_ascii_lowercase();
+    let username = name_to_look_up(&request.username);
     let (actor, caps) = (Actor::of(&admin.0), app.teams);
     let origin = origin.clone().of(&admin.0.caller);
     app.change(&origin, move |change| {
@@ -70,6 +74,9 @@ pub(crate) async fn add_member(
             .ok_or(Error::UserNotFound)?
             .id;
         queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+        if queries::has_left(change.db, team.id, id)? {
+            return Err(Error::MemberLeft);
+        }
         let now = change.now.naive_utc();
         queries::insert_member(change.db, team.id, id, role, now).map_err(already_member)?;
         caps::check_joined(change.db, caps, id)?;
@@ -90,7 +97,7 @@ pub(crate) async fn change_role(
     origin: &Origin,
 ) -> Result<Member, Error> {
     let role = parse_role(role)?;
-    let username = username.to_ascii_lowercase();
+    let username = name_to_look_up(username);
     let (actor, caps) = (Actor::of(&admin.0), app.teams);
     let origin = origin.clone().of(&admin.0.caller);
     app.change(&origin, move |change| {
@@ -152,11 +159,10 @@ pub(crate) async fn remove_member(
     username: &str,
     origin: &Origin,
 ) -> Result<(), Error> {
-    let own = &member.caller.account.username;
-    if own.eq_ignore_ascii_case(username) {
+    let username = name_to_look_up(username);
+    if member.caller.account.username.to_ascii_lowercase() == username {
         return leave(app, member, origin).await;
     }
-    let username = username.to_ascii_lowercase();
     let actor = Actor::of(member);
     let origin = origin.clone().of(&member.caller);
     app.change(&origin, move |change| {
@@ -170,7 +176,7 @@ pub(crate) async fn remove_member(
     .await
 }
 
-/// Ends the caller's own membership.
+/// Ends the caller's own membership. From then on nobody adds them again without their consent.
 pub(crate) async fn leave(app: &App, member: &TeamMember, origin: &Origin) -> Result<(), Error> {
     let username = member.caller.account.username.to_ascii_lowercase();
     let actor = Actor::of(member);
@@ -181,7 +187,14 @@ pub(crate) async fn leave(app: &App, member: &TeamMember, origin: &Origin) -> Re
             return Err(Error::LastOwner);
         }
         let target = get_member(change.db, &team, &username)?;
-        end_membership(change, &team, target.user_id)
+        end_membership(change, &team, target.user_id)?;
+        let now = change.now.naive_utc();
+        Ok(queries::insert_departure(
+            change.db,
+            team.id,
+            target.user_id,
+            now,
+        )?)
     })
     .await
 }

@@ -1,12 +1,12 @@
 use auth_types::{TeamId, TeamRole, UserId};
 use chrono::NaiveDateTime;
 use db_kit::Db;
-use diesel::dsl::count_star;
+use diesel::dsl::{count_star, exists};
 use diesel::prelude::*;
 
 use super::model::{MEMBER, MemberRow, MembershipRow, TEAM, TeamRow};
 use crate::config::TeamsConfig;
-use crate::schema::{team_members, teams, users};
+use crate::schema::{team_departures, team_members, teams, users};
 
 /// The most teams of one account that are listed: what the highest caps of the configuration allow.
 const MAX_TEAMS: i64 = 2 * TeamsConfig::HIGHEST;
@@ -228,6 +228,36 @@ pub(crate) fn set_role(
 
 pub(crate) fn delete_member(db: &mut Db, team_id: TeamId, user_id: UserId) -> QueryResult<()> {
     diesel::delete(team_members::table.find((team_id, user_id)))
+        .execute(db)
+        .map(drop)
+}
+
+/// Notes that a member left by themselves. The team is locked, here and in the next two.
+pub(crate) fn insert_departure(
+    db: &mut Db,
+    team_id: TeamId,
+    user_id: UserId,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    diesel::insert_into(team_departures::table)
+        .values((
+            team_departures::team_id.eq(team_id),
+            team_departures::user_id.eq(user_id),
+            team_departures::left_at.eq(now),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Whether somebody left by themselves and has not come back.
+pub(crate) fn has_left(db: &mut Db, team_id: TeamId, user_id: UserId) -> QueryResult<bool> {
+    let departure = team_departures::table.find((team_id, user_id));
+    diesel::select(exists(departure)).get_result(db)
+}
+
+/// Somebody comes back.
+pub(crate) fn delete_departure(db: &mut Db, team_id: TeamId, user_id: UserId) -> QueryResult<()> {
+    diesel::delete(team_departures::table.find((team_id, user_id)))
         .execute(db)
         .map(drop)
 }

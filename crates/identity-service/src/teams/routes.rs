@@ -181,7 +181,8 @@ async fn list_members(
     Ok(HttpResponse::Ok().json(members::list_members(&app, &member, page).await?))
 }
 
-/// Adds an account to a team; for its admins and its owner.
+/// Adds an account to a team; for its admins and its owner. Whoever left the team by themselves has to be invited, and
+/// so has everybody where the operator set `IDENTITY__TEAMS__DIRECT_ADD` to false.
 #[utoipa::path(
     post, path = "/api/teams/{slug}/members", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     request_body = AddMemberRequest,
@@ -189,9 +190,9 @@ async fn list_members(
         (status = 201, description = "The account is a member", body = MemberResponse),
         (status = 400, description = "`validation_failed`", body = IdentityError),
         (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 403, description = "`forbidden`", body = IdentityError),
+        (status = 403, description = "`forbidden`, or `invitation_required`: nobody is added here without being asked", body = IdentityError),
         (status = 404, description = "`team_not_found` or `user_not_found`", body = IdentityError),
-        (status = 409, description = "`already_member`", body = IdentityError),
+        (status = 409, description = "`already_member`, or `member_left`: they left and have to be invited", body = IdentityError),
         (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )

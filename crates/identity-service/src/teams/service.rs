@@ -1,6 +1,7 @@
 use auth_types::TeamRole;
 use db_kit::{DbError, is_unique_violation};
 use serde_json::json;
+use service_kit::names::is_readable;
 
 use super::access::{Actor, TeamAdmin, TeamMember, TeamOwner};
 use super::caps;
@@ -152,9 +153,10 @@ const NOT_THE_SLUG: Error = Error::Forbidden("only the owner changes the slug");
 /// A name for people: what is around it is dropped.
 pub(crate) fn parse_name(text: &str) -> Result<String, Error> {
     let name = text.trim().to_owned();
-    if !(1..=MAX_NAME_CHARS).contains(&name.chars().count()) || name.chars().any(char::is_control) {
+    if !(1..=MAX_NAME_CHARS).contains(&name.chars().count()) || !is_readable(&name) {
         return Err(Error::Validation(
-            "name must have 1 to 100 characters, none of them control characters".into(),
+            "name must have 1 to 100 characters, none of them invisible, a control character or one that turns text"
+                .into(),
         ));
     }
     Ok(name)

@@ -105,6 +105,7 @@ async fn a_deleted_account_is_gone_with_all_that_was_its_own() {
         ("profile_photos", "user_id"),
         ("recovery_codes", "user_id"),
         ("team_members", "user_id"),
+        ("team_departures", "user_id"),
     ] {
         assert_eq!(rows(&identity, table, column, ada.id), 0, "{table}");
     }

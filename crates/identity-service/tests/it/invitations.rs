@@ -5,6 +5,7 @@ use event_types::MailText;
 use serde_json::{Value, json};
 
 use crate::cast::Cast;
+use crate::oauth_support::Provider;
 use crate::support::{SignedIn, beginning, refused, signed_in, texts};
 
 const OWN: &str = "/api/user/invitations";
@@ -161,6 +162,39 @@ async fn the_token_stands_in_no_table_answer_or_error() {
     // Nor whom it was sent to, where it would stay for ever.
     let audit = texts(&pool, "SELECT coalesce(details, '') AS t FROM audit_log");
     assert!(audit.iter().all(|details| !details.contains("example.com")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invitations_are_listed_for_a_proven_address_and_show_it_to_who_may_know_it() {
+    let cast = Cast::assemble().await;
+    cast.invited(&cast.owner, "sam@example.com", None).await;
+    cast.give_address(&cast.stranger, "sam@example.com", false);
+    let own = cast.get(&cast.stranger, OWN).await.expect(200).json();
+    assert_eq!(own, json!({ "invitations": [], "total": 0 }));
+    cast.give_address(&cast.stranger, "sam@example.com", true);
+    let own = cast.get(&cast.stranger, OWN).await.expect(200).json();
+    assert_eq!(own["invitations"][0]["email"], "sam@example.com");
+    let Cast {
+        identity, owner, ..
+    } = cast;
+    let admin = crate::admin_api::superadmin(&identity, "root").await;
+    let provider = Provider { identity, admin };
+    let client = provider.confidential().await;
+    for (scope, email) in [
+        ("teams", Value::Null),
+        ("teams email", json!("sam@example.com")),
+    ] {
+        for (name, path) in [("Sam", OWN), ("Olga", OF_TEAM)] {
+            let given = provider.given(name, &client, scope).await;
+            let call = provider.identity.api.get(path).bearer(&given.access);
+            let list = call.send().await.expect(200).json();
+            assert_eq!(list["total"], 1);
+            assert_eq!(list["invitations"][0]["email"], email, "{scope} {path}");
+        }
+    }
+    let call = provider.identity.api.get(OF_TEAM).bearer(&owner.access);
+    let list = call.send().await.expect(200).json();
+    assert_eq!(list["invitations"][0]["email"], "sam@example.com");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -505,6 +539,9 @@ async fn everybody_sees_what_waits_for_his_own_address() {
         .expect(200);
     cast.invited(&cast.owner, "fay@example.org", None).await;
 
+    // An address that is not proven shows nothing.
+    assert_eq!(own(&fay, "").await, nothing);
+    cast.give_address(&fay, "Fay@Example.com", true);
     let list = own(&fay, "").await;
     let teams = list["invitations"].as_array().unwrap().iter();
     let teams: Vec<_> = teams.map(|i| i["team"]["slug"].as_str().unwrap()).collect();
@@ -517,7 +554,8 @@ async fn everybody_sees_what_waits_for_his_own_address() {
         let reply = cast.get(&fay, &format!("{OWN}{query}")).await;
         refused(reply, 400, "validation_failed");
     }
-    // What is not proven opens nothing; the mails do.
+    // Nor does it open anything; the mails do.
+    cast.give_address(&fay, "Fay@Example.com", false);
     let first = id(&list["invitations"][0]);
     refused(cast.answer(&fay, first).await, 404, "invitation_not_found");
     for token in cast.tokens() {

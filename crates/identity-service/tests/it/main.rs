@@ -34,6 +34,7 @@ mod keys;
 mod large_bodies;
 mod late_bodies;
 mod limits;
+mod names;
 mod oauth_attacks;
 mod oauth_authentication;
 mod oauth_authorize;

@@ -57,7 +57,57 @@ async fn a_code_gives_the_pair_with_scope_and_id_token() {
 
     let plain = oauth.tokens("native", "email").await;
     assert_eq!(plain["id_token"], Value::Null);
-    assert_eq!(plain["user"]["email"], "ada@placeholder.invalid");
+    // A placeholder is no address that a client could use; validate alone tells it.
+    assert_eq!(plain["user"]["email"], Value::Null);
+    let token = &signed_in(&plain).access;
+    let validated = oauth.identity.validate(token).await.expect(200).json();
+    assert_eq!(validated["user"]["email"], "ada@placeholder.invalid");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_openid_alone_a_client_sees_of_the_account_what_a_stranger_sees() {
+    let oauth = OAuth::start().await;
+    let identity = &oauth.identity;
+    identity.sql(
+        "UPDATE users SET email = 'ada@example.com', email_verified = TRUE, bio = 'of me', premium_tier = 'PREMIUM', \
+         premium_expires_at = '2027-01-01 00:00:00' WHERE username = 'ada'",
+    );
+    let profile = format!("/api/auth/user/{}", oauth.ada.id);
+    let stranger = identity.api.get(&profile).send().await.expect(200).json();
+    assert_eq!(stranger["user"]["email"], Value::Null);
+    for client in ["web", "native"] {
+        let pair = oauth.tokens(client, "openid").await;
+        assert_eq!(pair["user"], stranger["user"]);
+        let refreshed = oauth
+            .refresh(client, pair["refresh_token"].as_str().unwrap(), None)
+            .await;
+        assert_eq!(refreshed.expect(200).json()["user"], stranger["user"]);
+        let token = signed_in(&pair).access;
+        for path in ["/api/auth/me", &profile] {
+            let call = identity.api.get(path).bearer(&token);
+            assert_eq!(call.send().await.expect(200).json(), stranger, "{path}");
+        }
+        let path = "/api/auth/validate?include=teams";
+        let call = identity.api.get(path).bearer(&token);
+        let validated = call.send().await.expect(200).json();
+        assert_eq!(validated["user"], stranger["user"]);
+        assert_eq!(validated["teams"], Value::Null);
+        for (name, value) in stranger["user"].as_object().unwrap() {
+            assert_eq!(&validated[name], value, "{name}");
+        }
+        assert_eq!(validated["premium"]["tier"], "PREMIUM");
+        assert_eq!(validated["premium"]["expires_at"], Value::Null);
+        let id = claims(pair["id_token"].as_str().unwrap());
+        assert_eq!(
+            (&id["email"], &id["preferred_username"]),
+            (&Value::Null, &Value::Null)
+        );
+    }
+    let pair = oauth.tokens("web", "openid profile email").await;
+    assert_eq!(pair["user"]["email"], "ada@example.com");
+    let validated = identity.validate(&signed_in(&pair).access).await;
+    let premium = validated.expect(200).json()["premium"].clone();
+    assert_eq!(premium["expires_at"], "2027-01-01T00:00:00Z");
 }
 
 #[tokio::test(flavor = "multi_thread")]

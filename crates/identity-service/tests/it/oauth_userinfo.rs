@@ -53,6 +53,28 @@ async fn the_scopes_decide_what_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_placeholder_is_no_claim() {
+    let provider = Provider::start().await;
+    let client = provider.confidential().await;
+    let ada = provider.identity.register("ada").await;
+    let given = provider.given("ada", &client, "openid email").await;
+    for who in [&given, &ada] {
+        let call = provider.identity.api.get(PATH).bearer(&who.access);
+        let told = call.send().await.expect(200).json();
+        assert_eq!(told["sub"], ada.id.to_string());
+        for claim in ["email", "email_verified"] {
+            assert!(told.get(claim).is_none(), "{told}");
+        }
+    }
+    let oauth = crate::oauth_kit::OAuth::start().await;
+    let pair = oauth.tokens("web", "openid email").await;
+    let id = crate::oauth_kit::claims(pair["id_token"].as_str().unwrap());
+    for claim in ["email", "email_verified"] {
+        assert!(id.get(claim).is_none(), "{id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_says_in_its_header_what_is_wrong() {
     let provider = Provider::start().await;
     let client = provider.confidential().await;

@@ -157,6 +157,57 @@ async fn the_address_of_the_registration_is_good_for_a_day_if_it_was_not_changed
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_reset_by_the_mail_proves_the_address_that_the_mail_went_to() {
+    let identity = Identity::start().await;
+    let ada = identity.register_at("ada", "Ada@example.com").await;
+    let forgot = async || {
+        let body = json!({ "username": "ada" });
+        identity.forgot(body).await.expect(202);
+        identity.last_link("reset_password")
+    };
+    let token = forgot().await;
+    refused(
+        identity.reset(&token, "short").await,
+        400,
+        "validation_failed",
+    );
+    refused(identity.reset("x", OTHER).await, 400, "invalid_token");
+    assert_eq!(identity.me(&ada).await["email_verified"], false);
+    // As if somebody else had shown the address before.
+    let eve = identity.register("eve").await;
+    identity.sql("UPDATE users SET email = 'ADA@example.com' WHERE username = 'eve'");
+    let before = identity.events("identity.user_changed.v1").len();
+    identity.reset(&token, OTHER).await.expect(204);
+    let ada = signed_in(&identity.login("ada", OTHER).await.expect(200).json());
+    let me = identity.me(&ada).await;
+    assert_eq!(
+        (&me["email"], &me["email_verified"]),
+        (&json!("Ada@example.com"), &json!(true))
+    );
+    assert_eq!(identity.me(&eve).await["email"], "eve@placeholder.invalid");
+    assert_eq!(identity.audited("email.verified", &ada), 1);
+    let changed = &identity.events("identity.user_changed.v1")[before..];
+    for id in [ada.id, eve.id] {
+        assert!(
+            changed.contains(&json!({ "user_id": id, "deleted": false })),
+            "{changed:?}"
+        );
+    }
+    // It is the account's for good, and a link to it is mailed after the first day too.
+    identity.hand.advance(Duration::hours(25));
+    let body = json!({ "username": "bob", "password": PASSWORD, "email": "ada@example.com" });
+    refused(
+        identity.open("/api/auth/register", body).await,
+        400,
+        "email_taken",
+    );
+    let token = forgot().await;
+    identity.reset(&token, PASSWORD).await.expect(204);
+    assert_eq!(identity.told(), ["password"]);
+    assert_eq!(identity.audited("email.verified", &ada), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_bad_new_password_leaves_the_link_as_it_is() {
     let identity = Identity::start().await;
     identity.register_verified("ada", "ada@example.com").await;

@@ -419,6 +419,83 @@ async fn a_long_member_list_is_read_in_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_put_back_into_a_team_that_they_left() {
+    let cast = Cast::assemble().await;
+    cast.remove(&cast.member, "mia").await.expect(204);
+    let leave = "/api/teams/crew/leave";
+    cast.post(&cast.admin, leave, json!({})).await.expect(204);
+    for (name, role) in [("mia", None), ("Mia", Some("admin")), ("adam", None)] {
+        let reply = cast.add(&cast.owner, name, role).await;
+        let reply = refused(reply, 409, "member_left");
+        assert!(reply.text().contains("invite"), "{}", reply.text());
+        assert_eq!(cast.role_of(name).await, None);
+    }
+    // By another team, and by an invitation, they come back; then they are members as before.
+    cast.create(&cast.owner, "other").await.expect(201);
+    let body = json!({ "username": "mia" });
+    let path = "/api/teams/other/members";
+    cast.post(&cast.owner, path, body).await.expect(201);
+    let (_, token) = cast.invited(&cast.owner, "mia@example.com", None).await;
+    cast.answer(&cast.member, &token).await.expect(200);
+    assert_eq!(cast.role_of("Mia").await.as_deref(), Some("member"));
+    // Whoever is put out has not left.
+    cast.remove(&cast.owner, "mia").await.expect(204);
+    cast.add(&cast.owner, "mia", None).await.expect(201);
+    refused(
+        cast.add(&cast.owner, "mia", None).await,
+        409,
+        "already_member",
+    );
+    // Twice is as once.
+    cast.remove(&cast.member, "mia").await.expect(204);
+    refused(cast.add(&cast.owner, "mia", None).await, 409, "member_left");
+    let mut olga = crate::browser::Browser::of(&cast.identity, "Olga").await;
+    let page = olga.get("/teams/crew/people").await;
+    let form = page.form("/teams/crew/people/add");
+    let page = olga.submit(form.set("username", "mia")).await.expect(409);
+    page.says("left the team").form("/teams/crew/people");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_leaves_while_being_added_is_out_or_came_by_an_invitation() {
+    let cast = Cast::assemble().await;
+    for _ in 0..6 {
+        let leave = cast.remove(&cast.member, "mia");
+        let adds =
+            futures_util::future::join_all((0..4).map(|_| cast.add(&cast.owner, "mia", None)));
+        let (left, adds) = futures_util::future::join(leave, adds).await;
+        left.expect(204);
+        assert!(adds.iter().all(|add| add.status == 409));
+        assert_eq!(cast.role_of("Mia").await, None);
+        let (_, token) = cast.invited(&cast.owner, "mia@example.com", None).await;
+        cast.answer(&cast.member, &token).await.expect(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_can_have_everybody_asked() {
+    let identity = crate::support::Identity::start_with(|config| config.teams.direct_add = false);
+    let identity = identity.await;
+    let olga = identity.register("Olga").await;
+    let sam = identity.register("Sam").await;
+    let body = json!({ "name": "The Crew", "slug": "crew" });
+    identity.by(&olga, "/api/teams", body).await.expect(201);
+    for name in ["sam", "nobody"] {
+        let body = json!({ "username": name });
+        let reply = identity.by(&olga, "/api/teams/crew/members", body).await;
+        let reply = refused(reply, 403, "invitation_required");
+        assert!(reply.text().contains("invite"), "{}", reply.text());
+    }
+    let body = json!({ "username": "olga" });
+    let reply = identity.by(&sam, "/api/teams/crew/members", body).await;
+    refused(reply, 404, "team_not_found");
+    let mut browser = crate::browser::Browser::of(&identity, "Olga").await;
+    let page = browser.get("/teams/crew/people").await.expect(200);
+    assert!(page.forms("/teams/crew/people/add").is_empty());
+    page.form("/teams/crew/people");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn parallel_hand_overs_leave_one_owner_and_parallel_adds_one_member() {
     let cast = Cast::assemble().await;
     let handovers = ["adam", "mia"].map(|name| {

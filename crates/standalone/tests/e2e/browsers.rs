@@ -359,6 +359,12 @@ async fn somebody_invited_by_mail_becomes_a_member() {
     browser.sees("Night shift").await;
     assert!(browser.text().await.contains("sam (you)"));
     browser.look("team-member").await;
+    // The mail leads to the team from now on; to others it is used up.
+    browser.open(&link).await;
+    browser.sees("Night shift").await;
+    assert!(browser.text().await.contains("sam (you)"));
+    browser.close().await;
+    let browser = Browser::start(&site).await;
     browser.open(&link).await;
     browser.sees("This invitation was accepted").await;
     browser.look("invitation-gone").await;

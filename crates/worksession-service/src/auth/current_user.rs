@@ -1,4 +1,4 @@
-use auth_types::wire::TeamMembership;
+use auth_types::wire::{TeamMembership, is_placeholder};
 use auth_types::{TeamId, TeamRole, UserId};
 use chrono::{DateTime, Utc};
 
@@ -29,6 +29,13 @@ impl CurrentUser {
     #[must_use]
     pub(crate) fn proven_email(&self) -> Option<&str> {
         self.email.as_deref().filter(|_| self.email_verified)
+    }
+
+    /// The address as the token's holder may be told it: the placeholder is for the account itself.
+    #[must_use]
+    pub(crate) fn email_to_show(&self) -> Option<&str> {
+        let email = self.email.as_deref();
+        email.filter(|email| self.scope.is_none() || !is_placeholder(email))
     }
 
     /// The user's membership of that team.

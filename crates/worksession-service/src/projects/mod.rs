@@ -8,7 +8,7 @@ mod queries;
 mod reference;
 pub(crate) mod routes;
 mod service;
-mod text;
+pub(crate) mod text;
 mod wire;
 
 pub(crate) use ids::{ProjectId, TeamProjectId};

@@ -1,6 +1,12 @@
 use std::borrow::Cow;
 
+use service_kit::names::is_readable;
+
 use crate::error::Error;
+
+/// What a line of text must do that people read as a name.
+pub(crate) const READABLE: &str =
+    "be a single line without control characters, invisible ones or ones that turn text";
 
 /// Characters of a project's name and of a channel's.
 const NAME_CHARS: usize = 100;
@@ -72,8 +78,8 @@ fn line(field: &'static str, text: &str) -> Result<String, Error> {
     if text.chars().count() > NAME_CHARS {
         return Err(refuse("have at most 100 characters"));
     }
-    if text.chars().any(char::is_control) {
-        return Err(refuse("be a single line without control characters"));
+    if !is_readable(text) {
+        return Err(refuse(READABLE));
     }
     Ok(text.to_owned())
 }

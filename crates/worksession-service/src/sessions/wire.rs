@@ -1,10 +1,12 @@
 use chrono::{DateTime, NaiveDateTime, Utc};
 use serde::{Deserialize, Deserializer, Serialize};
+use service_kit::names::is_readable;
 use utoipa::ToSchema;
 
 use super::model::{SessionRow, Status};
 use crate::error::Error;
 use crate::projects::ProjectRef;
+use crate::projects::text::READABLE;
 use crate::rollups::{PointsSummary, StreakSummary};
 use crate::rules::points::Points;
 use crate::rules::time::parse_instant;
@@ -56,6 +58,9 @@ impl TryFrom<StartRequest> for Plan {
         let category = category.trim();
         if category.is_empty() || category.chars().count() > CATEGORY_CHARS {
             return Err(Error::invalid("category must have 1 to 64 characters"));
+        }
+        if !is_readable(category) {
+            return Err(Error::invalid(format!("category must {READABLE}")));
         }
         let duration = request
             .duration
@@ -299,6 +304,9 @@ pub(super) fn tags(tags: Vec<String>) -> Result<Vec<String>, Error> {
         return Err(Error::invalid(
             "tags must be at most 10 of 1 to 32 characters each",
         ));
+    }
+    if !tags.iter().all(|tag| is_readable(tag)) {
+        return Err(Error::invalid(format!("tags must each {READABLE}")));
     }
     Ok(tags)
 }

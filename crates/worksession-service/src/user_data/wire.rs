@@ -13,7 +13,8 @@ pub(crate) struct UserData {
     #[serde(rename = "userId")]
     user_id: String,
     username: String,
-    /// May be the placeholder address; empty for a token that may not see it.
+    /// May be the placeholder address; empty for a token that may not see it, and for an OAuth client while there is no
+    /// other.
     email: String,
     /// An IANA name.
     timezone: String,
@@ -36,7 +37,7 @@ impl UserData {
         Self {
             user_id: user.id.to_string(),
             username: user.username.clone(),
-            email: user.email.clone().unwrap_or_default(),
+            email: user.email_to_show().unwrap_or_default().to_owned(),
             timezone: settings.timezone.clone(),
             points: PointsSummary::from(&standing),
             streaks: StreakSummary::new(&standing, periods.today),

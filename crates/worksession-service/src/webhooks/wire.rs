@@ -1,10 +1,12 @@
 use auth_types::TeamId;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
+use service_kit::names::is_readable;
 use utoipa::ToSchema;
 
 use super::model::{EVENTS, OFF, WebhookId, WebhookRow};
 use crate::error::Error;
+use crate::projects::text::READABLE;
 
 /// Characters of a description.
 const DESCRIPTION_CHARS: usize = 200;
@@ -147,10 +149,8 @@ pub(super) fn read_description(text: &str) -> Result<String, Error> {
             "description must have at most 200 characters",
         ));
     }
-    if text.chars().any(char::is_control) {
-        return Err(Error::invalid(
-            "description must be a single line without control characters",
-        ));
+    if !is_readable(text) {
+        return Err(Error::invalid(format!("description must {READABLE}")));
     }
     Ok(text.to_owned())
 }

@@ -55,6 +55,62 @@ async fn a_user_has_at_most_2000_projects_whoever_makes_them_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_that_cannot_be_seen_or_that_turn_text_are_refused_everywhere() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let ada = Person::member(&service, 7);
+    let own = json!({"name": "Engine"});
+    let own = ada.post("/api/projects", own).await.expect(201).json();
+    let own = format!("/api/projects/{}", own["project"]["id"]);
+    let of_team = ada
+        .team_project()
+        .await
+        .replace("team_", "/api/team-projects/");
+    let session = ada.work("coding", 25).await;
+    let session = format!("/api/sessions/{}", session["session_id"].as_str().unwrap());
+    for name in [
+        "Te\u{200B}am",
+        "Te\u{AD}am",
+        "\u{3164}",
+        "\u{202E}maeT",
+        "Te\u{200D}am",
+        "\u{2800}",
+        "\u{FEFF}Team",
+        "Te\nam",
+    ] {
+        let refused = async |reply: test_kit::Reply| {
+            let error = reply.expect(400).json()["error"]
+                .as_str()
+                .unwrap()
+                .to_owned();
+            assert!(error.contains("be a single line without"), "{error}");
+        };
+        let named = json!({"name": name, "team_id": 3});
+        let hook = json!({"url": "https://hooks.example/x", "description": name});
+        refused(ada.post("/api/projects", named.clone()).await).await;
+        refused(ada.put(&own, named.clone()).await).await;
+        refused(ada.post("/api/team-projects", named.clone()).await).await;
+        refused(ada.put(&of_team, named.clone()).await).await;
+        refused(ada.put(&of_team, json!({"chat_channel": name})).await).await;
+        refused(ada.post("/api/webhooks", hook).await).await;
+        let start = json!({"category": name, "duration": 25});
+        refused(ada.post("/api/session/start", start).await).await;
+        let call = service
+            .api
+            .call("PATCH".parse().unwrap(), &session)
+            .bearer(&ada.token);
+        refused(call.json(json!({"tags": ["fine", name]})).send().await).await;
+    }
+    for name in ["❤\u{FE0F} Engine", "می\u{200C}خواهم", "👩\u{200D}💻"] {
+        let named = json!({"name": name});
+        let made = ada.post("/api/projects", named).await.expect(201).json();
+        assert_eq!(made["project"]["name"], name);
+        let start = json!({"category": name, "duration": 25});
+        ada.post("/api/session/start", start).await.expect(201);
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_team_has_at_most_2000_projects_whoever_makes_them_at_once() {
     let (service, _stub) = Service::with_stub(0).await;
     let ada = Person::member(&service, 7);

@@ -51,6 +51,20 @@ async fn a_new_user_has_the_defaults_and_zeros() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_placeholder_is_told_to_the_account_itself_alone() {
+    let (service, _stub) = Service::with_stub(0).await;
+    for (token, email) in [
+        ("user-", "ada@placeholder.invalid"),
+        ("user-sessions.read+email", ""),
+    ] {
+        let call = service.api.get("/api/user/data").bearer(token);
+        let data = call.send().await.expect(200).json();
+        assert_eq!(data["email"], email, "{token}");
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn its_errors_are_a_pair_of_their_own() {
     let (service, _stub) = Service::with_stub(0).await;
     let path = "/api/user/data";

@@ -162,7 +162,7 @@ async fn what_does_not_fit_is_refused_with_a_sentence() {
         ),
         (
             with("description", json!("a\nb")),
-            "description must be a single line without control characters",
+            "description must be a single line without control characters, invisible ones or ones that turn text",
         ),
     ];
     let (webhook, _) = make(&ada, json!({"url": URL})).await;

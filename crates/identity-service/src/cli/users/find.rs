@@ -3,6 +3,7 @@ use auth_types::UserId;
 use super::args::UserArg;
 use crate::accounts;
 use crate::accounts::model::AccountRow;
+use crate::accounts::rules::name_to_look_up;
 use crate::admin::queries;
 use crate::cli::context::{Context, Failure};
 use crate::error::Error;
@@ -12,7 +13,10 @@ use crate::error::Error;
 pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow, Failure> {
     let (id, name) = match (&user.id, &user.user) {
         (Some(id), _) => (Some(*id), None),
-        (None, Some(text)) => (text.parse::<UserId>().ok(), Some(text.to_ascii_lowercase())),
+        (None, Some(text)) => (
+            text.trim().parse::<UserId>().ok(),
+            Some(name_to_look_up(text)),
+        ),
         (None, None) => {
             return Err(Failure::Usage(
                 "which account? give a username or --id".into(),

@@ -1,6 +1,7 @@
 //! What people read of accounts.
 
 use auth_types::PremiumTier;
+use auth_types::wire::is_placeholder;
 
 use crate::admin::wire::{AdminUser, AdminUserList, PasswordResponse};
 use service_kit::cli::output::{Column, day, minute, record, table};
@@ -77,7 +78,7 @@ pub(super) fn named(user: &AdminUser) -> String {
 /// The address, unless it is only the placeholder.
 pub(super) fn email(user: &AdminUser) -> Option<&str> {
     let email = user.user.email.as_deref()?;
-    (!email.ends_with("@placeholder.invalid")).then_some(email)
+    (!is_placeholder(email)).then_some(email)
 }
 
 pub(super) fn standing(user: &AdminUser) -> &'static str {

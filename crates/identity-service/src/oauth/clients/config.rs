@@ -210,6 +210,8 @@ mod tests {
                 "{bad}: {error}"
             );
         }
+        let hidden = "[[identity.oauth_clients]]\nclient_id = \"app\"\nname = \"A\u{202E}pp\"\npublic = true\n";
+        assert!(load(hidden).is_err());
         let twice =
             "[[identity.oauth_clients]]\nclient_id = \"app\"\nname = \"App\"\npublic = true\n";
         assert!(load(&twice.repeat(2)).is_err());

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use service_kit::http::Query;
 
 use super::DoneQuery;
-use crate::accounts::rules::is_placeholder;
 use crate::credentials::email;
 use crate::credentials::wire::ChangeEmailRequest;
 use crate::error::Error;
@@ -41,7 +40,7 @@ pub(super) struct EmailForm {
 pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
     let account = &member.user.account;
     // An address that is not proved can be sent the link again: it stands in the field already.
-    let again = !account.email_verified && !is_placeholder(&account.email);
+    let again = !account.email_verified && account.own_email().is_some();
     let email = if again { account.email.as_str() } else { "" };
     show(&member, query.0.notices(), email).await
 }
@@ -73,7 +72,7 @@ async fn show(member: &Member, notices: Notices, email: &str) -> Result<HttpResp
     let page = EmailPage {
         frame: member.visitor.frame("E-mail address"),
         notices,
-        current: Some(account.email.as_str()).filter(|email| !is_placeholder(email)),
+        current: account.own_email(),
         is_verified: account.email_verified,
         email,
         asks_code: factor.enabled,

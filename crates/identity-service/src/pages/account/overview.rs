@@ -9,7 +9,6 @@ use service_kit::http::Query;
 use super::DoneQuery;
 use super::photo::Portrait;
 use crate::accounts::model::AccountRow;
-use crate::accounts::rules::is_placeholder;
 use crate::pages::layout::Frame;
 use crate::pages::notices::Notices;
 use crate::pages::text;
@@ -48,7 +47,7 @@ pub(super) async fn page(
         notices: query.0.notices(),
         portrait: Portrait::of(account),
         since: text::day(&account.created_at.and_utc()),
-        has_email: !is_placeholder(&account.email),
+        has_email: account.own_email().is_some(),
         premium: account.premium(|tier| app.premium.bandwidth_mb(tier), app.clock.now_naive())?,
         second_factor: totp::service::status(app, &user).await?.enabled,
         sessions: list::list_sessions(app, &user, one).await?.total,

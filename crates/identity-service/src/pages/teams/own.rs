@@ -26,8 +26,6 @@ struct TeamsPage {
     notices: Notices,
     teams: Vec<Team>,
     invitations: Vec<Invitation>,
-    /// Only for a proven address may an invitation be answered here; its mail is enough elsewhere.
-    may_answer: bool,
     user_id: UserId,
 }
 
@@ -72,7 +70,6 @@ async fn show(member: &Member, notices: Notices) -> Result<HttpResponse, Error> 
         notices,
         teams: service::list_teams(app, &member.user).await?,
         invitations: waiting.invitations,
-        may_answer: member.user.account.email_verified,
         user_id: member.user.account.id,
     };
     Ok(member.visitor.show(status, &page))

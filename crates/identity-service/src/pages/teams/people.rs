@@ -28,6 +28,8 @@ struct PeoplePage<'a> {
     team_name: &'a str,
     invitations: Vec<Invitation>,
     pager: Pager,
+    /// Whether people can be added without being asked.
+    direct_add: bool,
     typed: Typed<'a>,
 }
 
@@ -161,6 +163,7 @@ async fn show(
         team_name: &member.team.name,
         pager: Pager::by_offset(&format!("{path}/people"), offset, PAGE, found.total),
         invitations: found.invitations,
+        direct_add: at_team.visitor.app.teams.direct_add,
         path,
         typed,
     };

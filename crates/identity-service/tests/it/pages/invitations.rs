@@ -33,6 +33,17 @@ async fn an_invitation_is_shown_to_whoever_has_the_mail_and_answered_after_signi
     let page = answer(&mut browser, &path, "accept").await.expect(303);
     assert_eq!(page.leads_to.as_deref(), Some("/teams/crew"));
     assert_eq!(cast.role_of("Sam").await.as_deref(), Some("admin"));
+    // The mail leads to the team from then on, for whoever joined by it and is in it.
+    let page = browser.fetch(&path).await.expect(303);
+    assert_eq!(page.leads_to.as_deref(), Some("/teams/crew"));
+    for mut other in [
+        Browser::new(&cast.identity),
+        Browser::of(&cast.identity, "Mia").await,
+    ] {
+        let page = other.get(&path).await.expect(410);
+        page.says("This invitation was accepted");
+    }
+    cast.remove(&cast.owner, "sam").await.expect(204);
     let page = browser.get(&path).await.expect(410);
     page.says("This invitation was accepted");
 }

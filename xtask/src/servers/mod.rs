@@ -8,6 +8,7 @@ mod apt;
 mod pg;
 mod postgres;
 mod rabbitmq;
+mod restricted;
 
 use crate::cmd::{Result, fail};
 use std::net::TcpListener;

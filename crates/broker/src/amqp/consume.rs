@@ -357,11 +357,9 @@ impl Sent {
 fn read(raw: &mut Raw) -> Option<Delivery> {
     let id = raw.properties.message_id().as_ref()?;
     // The default exchange: the key is the queue's name, and no service of ours may publish there.
-    let is_direct = raw.exchange.as_str().is_empty();
-    let key = if is_direct {
-        ""
-    } else {
-        raw.routing_key.as_str()
+    let key = match raw.exchange.as_str() {
+        "" => "",
+        _ => raw.routing_key.as_str(),
     };
     Some(Delivery {
         id: id.as_str().parse::<Uuid>().ok()?,

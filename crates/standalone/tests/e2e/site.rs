@@ -65,7 +65,10 @@ impl Site {
     pub async fn elsewhere() -> Self {
         Self::start(
             None,
-            &[("WORKSESSION__BASE_URL", "http://work.example.com")],
+            &[
+                ("WORKSESSION__BASE_URL", "http://work.example.com"),
+                ("WORKSESSION__ALLOW_INSECURE_COOKIES", "true"),
+            ],
         )
     }
 

@@ -49,9 +49,9 @@ impl Word {
                 settled(data.notices(), project, "skipped", reason, at)
             }),
             IntegrationDisabled::TYPE => {
-                return Self::disabled(&event).map(|word| (event.id, word));
+                return Self::disabled(event).map(|word| (event.id, word));
             }
-            ChatTested::TYPE => return Self::tested(&event).map(|word| (event.id, word)),
+            ChatTested::TYPE => return Self::tested(event).map(|word| (event.id, word)),
             WebhookAttempted::TYPE => event.data_as().map(Self::Attempted),
             WebhookDisabled::TYPE => event.data_as().map(Self::WebhookDisabled),
             other => return Err(format!("unknown event type {other}")),

@@ -33,6 +33,7 @@ pub use frame::render_problem;
 pub use settings::{OAuthClient, Settings};
 
 use api::Http;
+use form::RESUME;
 use sign_in::{OAuth, Renewals};
 
 /// The dashboard, made once and shared by all workers.
@@ -81,7 +82,7 @@ pub fn configure(cfg: &mut ServiceConfig, dashboard: &Data<Dashboard>) {
         .service(endpoint("/assets/{file}").get(assets::asset))
         .service(endpoint("/live").get(live::live));
     sign_in::routes(cfg);
-    cfg.service(endpoint(form::RESUME).get(form::resume));
+    cfg.service(endpoint(RESUME).get(form::resume));
     today::routes(cfg);
     sessions::routes(cfg);
     look_back::routes(cfg);

@@ -18,6 +18,7 @@ mod text;
 pub(crate) mod visitor;
 
 use actix_web::web::ServiceConfig;
+use form::RESUME;
 use service_kit::http::endpoint;
 
 pub(crate) use cookies::Cookies;
@@ -36,7 +37,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
                 .post(sign_in::sign_in_with_code),
         )
         .service(endpoint("/logout").post(sign_in::sign_out))
-        .service(endpoint(form::RESUME).get(form::resume))
+        .service(endpoint(RESUME).get(form::resume))
         .service(
             endpoint("/register")
                 .get(register::register_page)

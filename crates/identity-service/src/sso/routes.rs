@@ -50,6 +50,13 @@ async fn authorize(app: Data<App>, req: HttpRequest, origin: Origin) -> HttpResp
 /// Where the browser is to go.
 async fn send(app: &App, req: &HttpRequest, origin: &Origin) -> Result<String, Error> {
     let query = req.query_string();
+    let mut named = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "service");
+    let (service, again) = (named.next(), named.next());
+    if again.is_some() {
+        return Err(Error::Validation(
+            "The parameter service is given twice".into(),
+        ));
+    }
     let target = app
         .redirects
         .check(query)
@@ -60,13 +67,6 @@ async fn send(app: &App, req: &HttpRequest, origin: &Origin) -> Result<String, E
         }
         return Ok(sign_in_path(&format!("{}?{query}", req.path())));
     };
-    let mut named = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "service");
-    let (service, again) = (named.next(), named.next());
-    if again.is_some() {
-        return Err(Error::Validation(
-            "The parameter service is given twice".into(),
-        ));
-    }
     if req.method() == Method::HEAD {
         // Who only looks where GET would lead gets no session.
         return Ok(target.into());

@@ -365,6 +365,7 @@ async fn a_data_url_without_a_picture_is_refused_and_one_too_large_is_too_large(
     refused(send(&largest).await, 413, "photo_too_large");
     let mut claims = gif(16, 16, 1);
     claims[6..8].copy_from_slice(&30_000_u16.to_le_bytes());
+    claims[8..10].copy_from_slice(&30_000_u16.to_le_bytes());
     refused(send(&claims).await, 413, "photo_too_large");
     // A body of more than 8 MiB is not read.
     let reply = put(
@@ -403,6 +404,7 @@ async fn what_cannot_be_fetched_as_a_picture_is_one_answer_whatever_the_cause() 
     large.resize(5 * 1024 * 1024 + 1, 0);
     let mut claims = gif(16, 16, 1);
     claims[6..8].copy_from_slice(&30_000_u16.to_le_bytes());
+    claims[8..10].copy_from_slice(&30_000_u16.to_le_bytes());
     let web = FakeWeb::start([
         ("/good", Page::File("image/png", picture.clone())),
         ("/missing", Page::Failed(404, picture.clone())),

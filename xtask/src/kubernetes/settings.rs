@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What an example leaves for its reader to make: as `openssl rand -base64 32` prints it.
-const MADE: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
+const MADE: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// Runs `check-config` for each container, with the files that it mounts under a folder of this run.
 pub(super) fn check(folder: &Folder, binary: impl Fn(&str) -> PathBuf) -> Result<Vec<String>> {

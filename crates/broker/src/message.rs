@@ -62,7 +62,7 @@ impl Delivery {
     /// event counts only under the key that is its type.
     ///
     /// # Errors
-    /// Why it can never be read, for whoever looks at the parked ones.
+    /// Why it can never be read, shown beside the parked message.
     pub fn event(&self) -> Result<Event, String> {
         let event = Event::decode(&self.body).map_err(|cause| cause.to_string())?;
         if self.routing_key.is_empty() || self.routing_key == event.event_type {

@@ -43,7 +43,7 @@ pub(super) struct AnswerForm {
     answer: Answer,
 }
 
-/// Shows who asks into what, to whoever has the mail. A member who joined by it and opens the mail again is led to the
+/// Shows the holder of the mail who invites them to which team. A member who joined by it and opens the mail again is led to the
 /// team.
 pub(super) async fn invitation_page(
     visitor: Visitor,

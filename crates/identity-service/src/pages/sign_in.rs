@@ -167,7 +167,7 @@ pub(super) async fn sign_in_with_code(
     }
 }
 
-/// Ends the sign-in of this browser, whoever the form was shown to.
+/// Ends the sign-in of this browser, also when the form was shown to another account.
 pub(super) async fn sign_out(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
     let (visitor, _) = form.by_anybody();
     if let Some(user) = &visitor.user {

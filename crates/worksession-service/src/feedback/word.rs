@@ -31,7 +31,7 @@ impl Word {
     /// Reads a message.
     ///
     /// # Errors
-    /// Why it can never be read, for whoever looks at the parked ones.
+    /// Why it can never be read, shown beside the parked message.
     pub(super) fn read(event: &Event) -> Result<(Uuid, Self), String> {
         let word = match event.event_type.as_str() {
             NotificationDelivered::TYPE => event.data_as().map(|data: NotificationDelivered| {

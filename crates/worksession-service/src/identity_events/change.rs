@@ -32,7 +32,7 @@ impl Change {
     /// Reads an event.
     ///
     /// # Errors
-    /// Why it can never be read, for whoever looks at the parked ones.
+    /// Why it can never be read, shown beside the parked message.
     pub(super) fn read(event: &Event) -> Result<(Uuid, Self), String> {
         let change = match event.event_type.as_str() {
             UserChanged::TYPE => event.data_as().map(|data: UserChanged| {

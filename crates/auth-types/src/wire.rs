@@ -121,6 +121,12 @@ pub struct ValidateResponse {
     /// The origin of the site that the token was handed over to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sso_origin: Option<String>,
+    /// The token's sign-in, its `sid`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The OAuth client that the token was issued to, also one of the product's own; absent for all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_id: Option<String>,
     /// The account's teams; present with `?include=teams`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub teams: Option<Vec<TeamMembership>>,

@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EventData, Exchange};
 
-/// `identity.session_revoked.v1`: sign-ins that are over before their time; no token of theirs is good any more.
+/// `identity.session_revoked.v1`: sign-ins that are over; no token of theirs is good any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SessionRevoked {
@@ -12,11 +12,16 @@ pub struct SessionRevoked {
     pub user_id: UserId,
     /// Their ids, the `sid` claim of their tokens; at most [`SessionRevoked::MAX_SIDS`].
     pub sids: Vec<String>,
+    /// The ids of OAuth clients that have no access to the account any more; at most [`SessionRevoked::MAX_CLIENTS`].
+    #[serde(default)]
+    pub clients: Vec<String>,
 }
 
 impl SessionRevoked {
     /// The most sessions in one event; more make several events.
     pub const MAX_SIDS: usize = 500;
+    /// The most clients in one event: each had a session in it, or is the only one.
+    pub const MAX_CLIENTS: usize = Self::MAX_SIDS;
 }
 
 /// `identity.user_changed.v1`: an account is not what it was; ask for it again, or forget it.
@@ -28,6 +33,14 @@ pub struct UserChanged {
     pub user_id: UserId,
     /// It is gone for good, and what belongs to it should go too. Its id is never given out again.
     pub deleted: bool,
+    /// False when it is deactivated or gone.
+    #[serde(default = "yes")]
+    pub is_active: bool,
+}
+
+/// What an event of before the field says.
+fn yes() -> bool {
+    true
 }
 
 /// A team as events name it.

@@ -89,19 +89,24 @@ fn what_the_identity_area_tells_has_exactly_this_shape() {
     let revoked = SessionRevoked {
         user_id,
         sids: vec!["a".into(), "b".into()],
+        clients: vec!["app".into()],
     };
-    assert_eq!(
-        published(&revoked),
-        json!({ "user_id": 7, "sids": ["a", "b"] })
-    );
+    let told = json!({ "user_id": 7, "sids": ["a", "b"], "clients": ["app"] });
+    assert_eq!(published(&revoked), told);
     let changed = UserChanged {
         user_id,
         deleted: true,
+        is_active: false,
     };
-    assert_eq!(
-        published(&changed),
-        json!({ "user_id": 7, "deleted": true })
-    );
+    let told = json!({ "user_id": 7, "deleted": true, "is_active": false });
+    assert_eq!(published(&changed), told);
+    // As they were told before these had their last field.
+    let before: SessionRevoked =
+        serde_json::from_value(json!({ "user_id": 7, "sids": ["a"] })).unwrap();
+    assert_eq!(before.clients, Vec::<String>::new());
+    let before: UserChanged =
+        serde_json::from_value(json!({ "user_id": 7, "deleted": false })).unwrap();
+    assert!(before.is_active);
     let core = json!({ "id": 5, "slug": "core", "name": "Core" });
     for (role, told) in [
         (Some(TeamRole::Owner), json!("owner")),

@@ -12,6 +12,7 @@ use event_types::{
 };
 use service_kit::seal::Sealer;
 
+use crate::accounts;
 use crate::app::App;
 use crate::audit::{self, Entry};
 use crate::error::Error;
@@ -106,30 +107,52 @@ impl Change<'_> {
         )?)
     }
 
-    /// These sign-ins were ended: every process refuses their tokens within a second.
+    /// These sign-ins were ended: every process refuses their tokens within a second. With the last session of an OAuth
+    /// client its access ends.
     pub(crate) fn sessions_ended(&mut self, user_id: UserId, sids: &[String]) -> Result<(), Error> {
         for sids in sids.chunks(SessionRevoked::MAX_SIDS) {
             self.told
                 .subjects
                 .extend(sids.iter().cloned().map(Subject::Session));
-            let sids = sids.to_vec();
-            self.tell(&SessionRevoked { user_id, sids })?;
+            let (now, sids) = (self.now.naive_utc(), sids.to_vec());
+            let clients = sessions::queries::list_shut_out(self.db, user_id, &sids, now)?;
+            self.tell(&SessionRevoked {
+                user_id,
+                sids,
+                clients,
+            })?;
         }
         Ok(())
+    }
+
+    /// An OAuth client that had no session any more has no access to this account from now on.
+    pub(crate) fn client_shut_out(&mut self, user_id: UserId, id: &str) -> Result<(), Error> {
+        self.tell(&SessionRevoked {
+            user_id,
+            sids: Vec::new(),
+            clients: vec![id.to_owned()],
+        })
     }
 
     /// What is remembered or shown of this account is out of date.
     pub(crate) fn user_changed(&mut self, user_id: UserId) -> Result<(), Error> {
         self.told.subjects.push(Subject::User(user_id));
-        let deleted = false;
-        self.tell(&UserChanged { user_id, deleted })
+        let account = accounts::queries::find_account(self.db, user_id)?;
+        self.tell(&UserChanged {
+            user_id,
+            deleted: false,
+            is_active: account.is_some_and(|account| account.is_active),
+        })
     }
 
     /// The account is gone.
     pub(crate) fn user_deleted(&mut self, user_id: UserId) -> Result<(), Error> {
         self.told.subjects.push(Subject::User(user_id));
-        let deleted = true;
-        self.tell(&UserChanged { user_id, deleted })
+        self.tell(&UserChanged {
+            user_id,
+            deleted: true,
+            is_active: false,
+        })
     }
 
     /// What an account is in a team from now on; nothing when it is no member any more.

@@ -138,6 +138,8 @@ async fn tell(
         scope: scope.map(|scope| scope.to_string()),
         origin: caller.token.access.origin().map(str::to_owned),
         sso_origin: caller.token.access.site().map(str::to_owned),
+        session_id: Some(caller.token.session_id.clone()),
+        client_id: access.client_id().map(str::to_owned),
         teams,
     })
 }

@@ -443,11 +443,15 @@ async fn deactivation_ends_every_session_at_once_and_activation_brings_none_back
     assert_eq!(ended[0]["sids"].as_array().unwrap().len(), 2);
     let revoked = "SELECT count(*) AS n FROM audit_log WHERE action = 'session.revoked' AND session_id IS NOT NULL";
     assert_eq!(identity.count(revoked), 2);
+    let told = || identity.events("identity.user_changed.v1").pop().unwrap();
+    assert_eq!(told()["is_active"], false);
+    identity.hand.advance(Duration::seconds(1));
 
     patch(&identity, &ada, bob.id, json!({ "is_active": true }))
         .send()
         .await
         .expect(200);
+    assert_eq!(told()["is_active"], true);
     refused(identity.validate(&bob.access).await, 401, "token_revoked");
     refused(
         identity.refresh(&second.refresh).await,

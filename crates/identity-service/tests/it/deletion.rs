@@ -122,7 +122,7 @@ async fn a_deleted_account_is_gone_with_all_that_was_its_own() {
     assert_eq!(entries.last().unwrap(), "account.deleted");
     assert_eq!(
         identity.events("identity.user_changed.v1"),
-        [json!({ "user_id": ada.id, "deleted": true })]
+        [json!({ "user_id": ada.id, "deleted": true, "is_active": false })]
     );
     let ended = &identity.events("identity.session_revoked.v1")[0];
     assert_eq!(ended["user_id"], ada.id);

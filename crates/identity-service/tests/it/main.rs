@@ -48,6 +48,7 @@ mod oauth_refresh;
 mod oauth_revocation;
 mod oauth_support;
 mod oauth_userinfo;
+mod oauth_withdrawal;
 mod openapi;
 mod outage;
 mod owners;

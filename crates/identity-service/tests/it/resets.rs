@@ -189,7 +189,7 @@ async fn a_reset_by_the_mail_proves_the_address_that_the_mail_went_to() {
     let changed = &identity.events("identity.user_changed.v1")[before..];
     for id in [ada.id, eve.id] {
         assert!(
-            changed.contains(&json!({ "user_id": id, "deleted": false })),
+            changed.contains(&json!({ "user_id": id, "deleted": false, "is_active": true })),
             "{changed:?}"
         );
     }

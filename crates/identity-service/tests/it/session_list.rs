@@ -220,7 +220,7 @@ async fn a_session_is_ended_by_its_id() {
     identity.validate(&phone.access).await.expect(200);
     assert_eq!(
         identity.events("identity.session_revoked.v1"),
-        [json!({ "user_id": phone.id, "sids": [id] })]
+        [json!({ "user_id": phone.id, "sids": [id], "clients": [] })]
     );
     let audited = format!(
         "SELECT count(*) AS n FROM audit_log WHERE action = 'session.revoked' AND session_id = '{id}' AND actor_id = {}",

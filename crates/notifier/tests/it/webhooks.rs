@@ -179,6 +179,7 @@ async fn what_is_gone_takes_its_calls_along() {
     let changed = |deleted| UserChanged {
         user_id: "7".parse().unwrap(),
         deleted,
+        is_active: !deleted,
     };
     stage.tell(&changed(false)).await;
     stage.tell(&changed(true)).await;

@@ -107,7 +107,11 @@ mod tests {
 
     fn user_changed(deleted: bool) -> UserChanged {
         let user_id = UserId::new(7).expect("positive");
-        UserChanged { user_id, deleted }
+        UserChanged {
+            user_id,
+            deleted,
+            is_active: !deleted,
+        }
     }
 
     #[test]
@@ -150,7 +154,11 @@ mod tests {
             (membership(Some(TeamRole::Member)), member(false)),
             (membership(None), member(false)),
             (
-                body(&SessionRevoked { user_id, sids }),
+                body(&SessionRevoked {
+                    user_id,
+                    sids,
+                    clients: Vec::new(),
+                }),
                 Change::User(user_id),
             ),
             (told(false), heard(false)),

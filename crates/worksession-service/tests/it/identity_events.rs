@@ -188,6 +188,7 @@ pub fn user_gone(id: i64) -> UserChanged {
     UserChanged {
         user_id: user_id(id),
         deleted: true,
+        is_active: false,
     }
 }
 
@@ -241,10 +242,12 @@ async fn what_is_remembered_of_a_user_is_dropped_when_something_changes_and_no_o
     let revoked = SessionRevoked {
         user_id,
         sids: vec!["one".to_owned()],
+        clients: Vec::new(),
     };
     let changed = UserChanged {
         user_id,
         deleted: false,
+        is_active: true,
     };
     for (which, expected) in [
         ("nothing", 2),

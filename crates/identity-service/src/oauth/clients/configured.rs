@@ -22,6 +22,12 @@ pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(
     if clients.iter().any(is_rsa) {
         app.keys(SigningAlgorithm::Rs256).signing_key().await?;
     }
+    let list = |db: &mut db_kit::Db| Ok::<_, Error>(queries::list_configured(db)?);
+    for id in app.pool.read(list).await? {
+        if clients.iter().all(|client| client.id != id) {
+            ending::end_consents(app, &id, &origin).await?;
+        }
+    }
     let ending = app
         .change(&origin, move |change| {
             let mut ending = queries::list_configured(change.db)?;

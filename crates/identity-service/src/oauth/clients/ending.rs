@@ -10,22 +10,35 @@ use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::change::Change;
 use crate::error::Error;
+use crate::oauth::consents;
 use crate::origin::{Origin, Via};
 use crate::sessions;
 
-/// Sessions that are ended in one transaction: few enough that nobody waits for it.
+/// Sessions that are ended, or consents that are removed, in one transaction: few enough that nobody waits for it.
 const BATCH: u16 = 200;
 
 /// Deletes a client with its codes, consents and device authorizations; false when there is none. Its
 /// sessions outlive this transaction: [`end_sessions`] is to follow. No new ones come about, because each
 /// begins with a row that goes with the client.
 pub(crate) fn delete(change: &mut Change<'_>, id: &str) -> Result<bool, Error> {
+    while end_some_consents(change, id)? > 0 {}
     if !queries::delete(change.db, id)? {
         return Ok(false);
     }
     change.client_changed(id);
     change.audit(&Entry::new(Action::ClientDeleted).details(json!({ "client_id": id })))?;
     Ok(true)
+}
+
+/// Takes back what accounts allowed a client, batch after batch, so that [`delete`] finds little left of it.
+pub(crate) async fn end_consents(app: &App, id: &str, origin: &Origin) -> Result<(), Error> {
+    loop {
+        let id = id.to_owned();
+        let batch = app.change(origin, move |change| end_some_consents(change, &id));
+        if batch.await? < usize::from(BATCH) {
+            return Ok(());
+        }
+    }
 }
 
 /// Ends every session of a client, batch after batch; how many.
@@ -59,6 +72,14 @@ pub(crate) async fn end_orphaned_sessions(app: &App) -> Result<usize, Error> {
         ended += end_sessions(app, &id, &Origin::local(Via::System)).await?;
     }
     Ok(ended)
+}
+
+fn end_some_consents(change: &mut Change<'_>, id: &str) -> Result<usize, Error> {
+    let users = consents::queries::delete_some(change.db, id, BATCH.into())?;
+    for user_id in &users {
+        change.client_shut_out(*user_id, id)?;
+    }
+    Ok(users.len())
 }
 
 fn end_batch(change: &mut Change<'_>, id: &str) -> Result<usize, Error> {

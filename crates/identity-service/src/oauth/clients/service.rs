@@ -129,6 +129,7 @@ pub(crate) async fn rotate_secret(
 pub(crate) async fn delete(app: &App, id: &str, origin: &Origin) -> Result<usize, Error> {
     let client = get(app, id).await?;
     refuse_configured(&client)?;
+    ending::end_consents(app, &client.id, origin).await?;
     let id = client.id.clone();
     app.change(origin, move |change| match ending::delete(change, &id)? {
         true => Ok(()),

@@ -54,6 +54,18 @@ pub(super) fn delete_consent(db: &mut Db, user_id: UserId, client_id: &str) -> Q
         .map(|deleted| deleted == 1)
 }
 
+/// Removes some of what accounts allowed a client, and says whose it was.
+pub(crate) fn delete_some(db: &mut Db, client_id: &str, limit: i64) -> QueryResult<Vec<UserId>> {
+    let of_client = oauth_consents::table.filter(oauth_consents::client_id.eq(client_id));
+    let some: Vec<UserId> = of_client
+        .limit(limit)
+        .select(oauth_consents::user_id)
+        .load(db)?;
+    diesel::delete(of_client.filter(oauth_consents::user_id.eq_any(some)))
+        .returning(oauth_consents::user_id)
+        .get_results(db)
+}
+
 /// What an account has allowed clients, by their names.
 pub(crate) fn list_consents(
     db: &mut Db,

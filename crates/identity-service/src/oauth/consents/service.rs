@@ -143,6 +143,9 @@ pub(crate) async fn revoke_application(
         }
         let details = json!({ "client_id": client_id });
         change.audit(&Entry::on(Action::AccessRevoked, user_id).details(details))?;
+        if ended.is_empty() {
+            change.client_shut_out(user_id, &client_id)?;
+        }
         sessions::ending::tell(change, user_id, &ended, Some("access_revoked"))
     })
     .await

@@ -3,7 +3,7 @@ mod rotation;
 use auth_types::{AccountRole, UserId};
 use chrono::NaiveDateTime;
 use db_kit::Db;
-use diesel::dsl::max;
+use diesel::dsl::{exists, max, not};
 use diesel::prelude::*;
 
 pub(super) use rotation::{Rotated, Rotation, rotate, rotate_many};
@@ -215,6 +215,35 @@ pub(crate) fn revoke_of_client(
         .get_results(db)
 }
 
+/// The OAuth clients, but for the product's own, that had one of these ended sessions and have none of the account any
+/// more.
+pub(crate) fn list_shut_out(
+    db: &mut Db,
+    user_id: UserId,
+    ended: &[String],
+    now: NaiveDateTime,
+) -> QueryResult<Vec<String>> {
+    let others = diesel::alias!(sessions as others);
+    let another = others
+        .filter(others.field(sessions::user_id).eq(user_id))
+        .filter(others.field(sessions::client_id).eq(sessions::client_id))
+        .filter(others.field(sessions::revoked_at).is_null())
+        .filter(others.field(sessions::expires_at).gt(now))
+        .filter(others.field(sessions::refresh_expires_at).gt(now));
+    let own = oauth_clients::table
+        .filter(oauth_clients::id.nullable().eq(sessions::client_id))
+        .filter(oauth_clients::is_first_party.eq(true));
+    sessions::table
+        .filter(sessions::id.eq_any(ended))
+        .filter(not(exists(another)))
+        .filter(not(exists(own)))
+        .filter(sessions::client_id.is_not_null())
+        .select(sessions::client_id.assume_not_null())
+        .distinct()
+        .order(sessions::client_id)
+        .load(db)
+}
+
 /// Whether a session, its account, and the right that was shown still stand.
 pub(crate) fn may_change(db: &mut Db, standing: &Standing) -> QueryResult<bool> {
     let role = sessions::table
@@ -234,7 +263,7 @@ pub(crate) fn stands(db: &mut Db, session_id: &str) -> QueryResult<bool> {
     let standing = sessions::table
         .find(session_id)
         .filter(sessions::revoked_at.is_null());
-    diesel::select(diesel::dsl::exists(standing)).get_result(db)
+    diesel::select(exists(standing)).get_result(db)
 }
 
 /// Sessions beyond an account's limit that one sign-in ends: the rest, of before there was one, is left to the
@@ -274,7 +303,7 @@ pub(crate) fn knows_place(
         .filter(sessions::refresh_rotated_at.ge(since))
         .filter(sessions::address.eq(address))
         .filter(sessions::user_agent.eq(user_agent));
-    diesel::select(diesel::dsl::exists(known)).get_result(db)
+    diesel::select(exists(known)).get_result(db)
 }
 
 /// The site that a session was handed over to, by its label.

@@ -1,0 +1,218 @@
+#![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+use super::*;
+
+fn at(text: &str) -> NaiveDateTime {
+    parse_instant(text).unwrap()
+}
+
+fn plan(planned: i32, client_seconds: i64, server_seconds: i64) -> Measured {
+    let start = at("2026-11-20T09:00:00Z");
+    Measured {
+        planned,
+        started_at: start,
+        stopped_at: start + TimeDelta::seconds(server_seconds),
+        client_start: start,
+        client_end: start + TimeDelta::seconds(client_seconds),
+        previous_end: None,
+        next_start: None,
+    }
+}
+
+#[test]
+fn the_shorter_of_both_clocks_is_credited_and_overrun_is_not() {
+    use Completion::{Brief, Completed, Partial};
+    let table = [
+        // planned, client s, server s, completion, minutes
+        (25, 1500, 1500, Completed, 25),
+        (25, 1495, 1495, Completed, 25),
+        (25, 1494, 1500, Partial, 24),
+        (25, 1500, 1494, Partial, 24),
+        (25, 86_400, 3600, Completed, 25),
+        (25, 1500, 750, Partial, 12),
+        (25, 1500, 749, Brief, 12),
+        (8, 299, 299, Brief, 4),
+        (8, 300, 300, Partial, 5),
+        (4, 236, 236, Completed, 4),
+        (4, 235, 235, Brief, 3),
+        (5, 295, 295, Completed, 5),
+        (5, 294, 295, Brief, 4),
+        (25, 0, 1500, Brief, 0),
+        (25, 1500, -60, Brief, 0),
+        (480, 28_800, 28_800, Completed, 480),
+        (480, 28_795, 28_795, Completed, 480),
+        (480, 28_794, 28_795, Partial, 479),
+        (1, 59, 59, Completed, 1),
+        (1, 58, 58, Brief, 0),
+    ];
+    for (planned, client, server, completion, minutes) in table {
+        let got = credit(&plan(planned, client, server));
+        assert_eq!(
+            got,
+            Credit {
+                completion,
+                minutes
+            },
+            "{planned} min, client {client} s, server {server} s"
+        );
+    }
+}
+
+#[test]
+fn the_tolerance_is_two_percent_of_a_short_plan() {
+    for (planned, missing_ms) in [(1, 1_200), (2, 2_400), (4, 4_800), (5, 5_000), (480, 5_000)] {
+        let measured = plan(planned, 30_000, 0);
+        let complete = |stopped_at| {
+            let stopped = Measured {
+                stopped_at,
+                ..measured
+            };
+            credit(&stopped).completion == Completion::Completed
+        };
+        let last = measured.started_at + TimeDelta::minutes(planned.into())
+            - TimeDelta::milliseconds(missing_ms);
+        assert!(complete(last), "{planned}");
+        assert!(!complete(last - TimeDelta::milliseconds(1)), "{planned}");
+    }
+}
+
+#[test]
+fn time_of_a_neighbour_is_not_credited_again() {
+    let mut measured = plan(25, 1500, 1500);
+    measured.previous_end = Some(measured.started_at + TimeDelta::minutes(10));
+    assert_eq!(credit(&measured).minutes, 15);
+    measured.next_start = Some(measured.started_at + TimeDelta::minutes(12));
+    assert_eq!(credit(&measured).minutes, 2);
+    measured.next_start = Some(measured.started_at);
+    assert_eq!(credit(&measured).minutes, 0);
+}
+
+#[test]
+fn a_day_takes_sixteen_hours() {
+    assert_eq!(within_day_cap(480, 0), 480);
+    assert_eq!(within_day_cap(480, 900), 60);
+    assert_eq!(within_day_cap(480, 960), 0);
+    assert_eq!(within_day_cap(25, 1000), 0);
+}
+
+#[test]
+fn a_time_needs_an_offset() {
+    for good in [
+        "2026-11-20T09:00:00Z",
+        "2026-11-20T09:00:00z",
+        "2026-11-20T10:00:00+01:00",
+        "2026-11-20T10:00:00+0100",
+        "2026-11-20T10:00+01:00",
+        "2026-11-20T04:00:00.000-05:00",
+        "2026-11-20T09:00:00.0000001Z",
+        "2026-11-20T08:59:60Z",
+    ] {
+        assert_eq!(
+            parse_instant(good),
+            Some(at("2026-11-20T09:00:00Z")),
+            "{good}"
+        );
+    }
+    for bad in [
+        "",
+        "2026-11-20",
+        "2026-11-20T09:00:00",
+        "2026-11-20 09:00",
+        " 2026-11-20T09:00:00Z",
+        "2026-11-20T09:00:00Z ",
+        "2026-13-20T09:00:00Z",
+        "2026-02-30T09:00:00Z",
+        "2026-11-20T25:00:00Z",
+        "1969-12-31T23:59:59Z",
+        "+12026-11-20T09:00:00Z",
+        "1763628000",
+        "now",
+    ] {
+        assert_eq!(parse_instant(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn a_moment_falls_on_the_day_of_its_zone() {
+    let table = [
+        ("2026-11-20T23:30:00Z", "UTC", "2026-11-20", 23, 0),
+        (
+            "2026-11-20T23:30:00Z",
+            "Europe/Berlin",
+            "2026-11-21",
+            0,
+            3600,
+        ),
+        (
+            "2026-11-20T02:00:00Z",
+            "America/New_York",
+            "2026-11-19",
+            21,
+            -18_000,
+        ),
+        (
+            "2026-07-01T23:00:00Z",
+            "Europe/Berlin",
+            "2026-07-02",
+            1,
+            7200,
+        ),
+        (
+            "2026-11-20T18:20:00Z",
+            "Asia/Kathmandu",
+            "2026-11-21",
+            0,
+            20_700,
+        ),
+        (
+            "2026-11-20T10:00:00Z",
+            "Pacific/Kiritimati",
+            "2026-11-21",
+            0,
+            50_400,
+        ),
+        (
+            "2026-11-20T10:59:00Z",
+            "Pacific/Pago_Pago",
+            "2026-11-19",
+            23,
+            -39_600,
+        ),
+        // the hour that happens twice
+        (
+            "2026-10-25T00:30:00Z",
+            "Europe/Berlin",
+            "2026-10-25",
+            2,
+            7200,
+        ),
+        (
+            "2026-10-25T01:30:00Z",
+            "Europe/Berlin",
+            "2026-10-25",
+            2,
+            3600,
+        ),
+        ("2026-11-20T23:30:00Z", "Not/AZone", "2026-11-20", 23, 0),
+    ];
+    for (utc, name, day, hour, offset) in table {
+        let expected = LocalMoment {
+            day: day.parse().unwrap(),
+            hour,
+            offset,
+        };
+        assert_eq!(local_moment(at(utc), zone(name)), expected, "{utc} {name}");
+    }
+}
+
+#[test]
+fn weeks_begin_on_monday_and_months_on_the_first() {
+    let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+    let new_year = Periods::of(day("2027-01-01"));
+    assert_eq!(new_year.week, (day("2026-12-28"), day("2027-01-03")));
+    assert_eq!(new_year.month, (day("2027-01-01"), day("2027-01-31")));
+    let leap = Periods::of(day("2028-02-29"));
+    assert_eq!(leap.month, (day("2028-02-01"), day("2028-02-29")));
+    assert_eq!(Periods::of(day("2026-12-31")).month.1, day("2026-12-31"));
+    assert!(leap.in_month(day("2028-02-01")) && !leap.in_month(day("2028-03-01")));
+    assert!(new_year.in_week(day("2026-12-31")) && !new_year.in_week(day("2026-12-27")));
+}

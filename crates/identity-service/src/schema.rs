@@ -129,6 +129,7 @@ diesel::table! {
         created_at -> Timestamp,
         retired_at -> Nullable<Timestamp>,
         longest_ttl_seconds -> BigInt,
+        signs_from -> Timestamp,
     }
 }
 

@@ -4,16 +4,22 @@ use serde::Serialize;
 
 use super::context::{Context, Failure};
 use crate::admin;
-use crate::tokens::rotation;
-use service_kit::cli::output::{Column, count, day, table};
+use crate::tokens::rotation::{self, KeyState, RotationKind};
+use service_kit::cli::output::{Column, count, day, minute, second, table};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeysCommand {
     /// Show the keys, those of access tokens first, newest first
     List,
     /// Make new signing keys; what the old ones signed stays good
+    ///
+    /// A new key is published for six minutes before it signs: those who verify tokens by themselves keep
+    /// the public keys for up to five.
     Rotate {
-        /// Rotate although the current key does not open: the encryption key of the service is lost
+        /// Let the new key sign at once, for one that fell into wrong hands
+        #[arg(long)]
+        now: bool,
+        /// The same, although the current key does not open: the encryption key of the service is lost
         #[arg(long)]
         lost_key: bool,
     },
@@ -24,7 +30,7 @@ pub(super) enum KeysCommand {
     Reseal,
     /// Refuse whatever a retired key has signed
     ///
-    /// For a key that fell into wrong hands: rotate first. Whoever is signed in gets a token of the new
+    /// For a key that fell into wrong hands: `rotate --now` first. Whoever is signed in gets a token of the new
     /// key by refreshing.
     Remove {
         /// As `list` shows it
@@ -39,9 +45,10 @@ pub(super) enum KeysCommand {
 struct Key {
     kid: String,
     algorithm: String,
-    /// `signing`, or `verifying` once it is retired.
+    /// `waiting` until it signs, `signing`, or `verifying` once it is retired.
     state: &'static str,
     created_at: DateTime<Utc>,
+    signs_from: DateTime<Utc>,
     retired_at: Option<DateTime<Utc>>,
     /// When nothing alive can have been signed with it any more.
     removed_after: Option<DateTime<Utc>>,
@@ -62,9 +69,10 @@ struct Rotation {
 
 #[derive(Serialize)]
 struct Rotated {
-    /// False when somebody else rotated at the same moment.
+    /// False when a key is waiting already, or somebody else rotated at the same moment.
     changed: bool,
     kid: String,
+    signs_from: DateTime<Utc>,
     retired: Option<String>,
 }
 
@@ -76,7 +84,9 @@ struct Removed {
 pub(super) async fn run(context: &Context, command: KeysCommand) -> Result<(), Failure> {
     match command {
         KeysCommand::List => list(context).await,
-        KeysCommand::Rotate { lost_key } => rotate(context, lost_key).await,
+        KeysCommand::Rotate { lost_key: true, .. } => rotate(context, RotationKind::LostKey).await,
+        KeysCommand::Rotate { now: true, .. } => rotate(context, RotationKind::Immediate).await,
+        KeysCommand::Rotate { .. } => rotate(context, RotationKind::Published).await,
         KeysCommand::Reseal => reseal(context).await,
         KeysCommand::Remove { kid } => remove(context, kid).await,
     }
@@ -84,14 +94,12 @@ pub(super) async fn run(context: &Context, command: KeysCommand) -> Result<(), F
 
 async fn list(context: &Context) -> Result<(), Failure> {
     let rows = rotation::list(&context.app).await?;
+    let now = context.app.clock.now_naive();
     let keys = rows.into_iter().map(|row| Key {
-        state: if row.retired_at.is_none() {
-            "signing"
-        } else {
-            "verifying"
-        },
+        state: KeyState::of(&row, now).as_str(),
         removed_after: rotation::gone_after(&row).map(|at| at.and_utc()),
         created_at: row.created_at.and_utc(),
+        signs_from: row.signs_from.and_utc(),
         retired_at: row.retired_at.map(|at| at.and_utc()),
         kid: row.kid,
         algorithm: row.algorithm,
@@ -108,8 +116,7 @@ fn listed(keys: &Keys) -> String {
             key.kid.clone(),
             key.algorithm.clone(),
             key.state.to_owned(),
-            day(key.created_at),
-            key.retired_at.map_or_else(|| "-".to_owned(), day),
+            minute(key.signs_from),
             key.removed_after.map_or_else(|| "-".to_owned(), day),
         ]
     });
@@ -117,8 +124,7 @@ fn listed(keys: &Keys) -> String {
         Column::Whole("KEY"),
         Column::Whole("ALG"),
         Column::Whole("STATE"),
-        Column::Whole("CREATED"),
-        Column::Whole("RETIRED"),
+        Column::Whole("SIGNS FROM"),
         Column::Whole("KEPT UNTIL"),
     ];
     table(
@@ -128,15 +134,20 @@ fn listed(keys: &Keys) -> String {
     )
 }
 
-async fn rotate(context: &Context, lost_key: bool) -> Result<(), Failure> {
-    let rotation = rotation::rotate(&context.app, &context.origin, lost_key).await?;
+async fn rotate(context: &Context, kind: RotationKind) -> Result<(), Failure> {
+    let rotation = rotation::rotate(&context.app, &context.origin, kind).await?;
+    let now = context.app.clock.now();
     let rotation = Rotation {
         es256: rotation.es256.into(),
         rs256: rotation.rs256.map(Rotated::from),
     };
     context.show(&rotation, |rotation| {
         let told = [Some(&rotation.es256), rotation.rs256.as_ref()];
-        let lines: Vec<String> = told.into_iter().flatten().map(Rotated::told).collect();
+        let lines: Vec<String> = told
+            .into_iter()
+            .flatten()
+            .map(|key| key.told(now))
+            .collect();
         lines.join("\n")
     })
 }
@@ -144,20 +155,27 @@ async fn rotate(context: &Context, lost_key: bool) -> Result<(), Failure> {
 impl From<rotation::Rotated> for Rotated {
     fn from(rotated: rotation::Rotated) -> Self {
         Self {
-            changed: !rotated.by_another,
+            changed: rotated.changed,
             kid: rotated.kid,
+            signs_from: rotated.signs_from.and_utc(),
             retired: rotated.retired,
         }
     }
 }
 
 impl Rotated {
-    fn told(&self) -> String {
-        let kid = &self.kid;
+    fn told(&self, now: DateTime<Utc>) -> String {
+        let (kid, from) = (&self.kid, second(self.signs_from));
         match (self.changed, &self.retired) {
+            (false, _) if self.signs_from > now => format!(
+                "{kid} is waiting already and signs from {from} UTC on; nothing was changed."
+            ),
             (false, _) => {
                 format!("Somebody else rotated at this moment; {kid} signs from now on.")
             }
+            (true, Some(old)) if self.signs_from > now => format!(
+                "{kid} is published, and signs from {from} UTC on.\n{old} signs until then; what it signed stays good until it expires."
+            ),
             (true, Some(old)) => format!(
                 "{kid} signs from now on.\n{old} is retired; what it signed stays good until it expires."
             ),
@@ -193,7 +211,7 @@ async fn remove(context: &Context, kid: String) -> Result<(), Failure> {
         return Err(Failure::Refused(format!(
             "there is no retired key {kid}; {} shows the keys, and the one that signs is retired by {}",
             context.command("keys list"),
-            context.command("keys rotate")
+            context.command("keys rotate --now")
         )));
     }
     context.show(&Removed { kid }, |removed| {

@@ -211,10 +211,11 @@ impl Keeper {
         let origin = Origin::local(Via::System);
         if let Some(age) = self.rotate_after {
             let rotated = rotation::rotate_when_older(&self.app, &origin, age).await?;
-            for rotated in rotated.iter().filter(|rotated| !rotated.by_another) {
+            for rotated in rotated.iter().filter(|rotated| rotated.changed) {
                 log::info!(
-                    "a signing key was rotated by age; {} signs now",
-                    rotated.kid
+                    "a signing key was rotated by age; {} signs from {} on",
+                    rotated.kid,
+                    rotated.signs_from.and_utc()
                 );
             }
         }

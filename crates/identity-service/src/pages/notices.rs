@@ -113,7 +113,7 @@ fn shortened(sentence: &str, field: Option<&str>) -> String {
 }
 
 /// What is said where a form was done.
-const DONE: [(&str, &str); 30] = [
+const DONE: [(&str, &str); 31] = [
     ("profile", "Your profile is saved."),
     ("photo", "Your photo is saved."),
     ("photo-removed", "Your photo is removed."),
@@ -159,7 +159,11 @@ const DONE: [(&str, &str); 30] = [
     ),
     (
         "rotated",
-        "A new key signs from now on. What older keys signed stays good until it expires.",
+        "A new key is published, and signs in six minutes. What older keys signed stays good until it expires.",
+    ),
+    (
+        "key-waits",
+        "A new key is waiting already; nothing was changed.",
     ),
     (
         "client-deleted",

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use chrono::NaiveDateTime;
 use db_kit::{DbError, Pool};
 use jsonwebtoken::jwk::{Jwk, KeyAlgorithm, PublicKeyUse, ThumbprintHash};
 use jsonwebtoken::{DecodingKey, EncodingKey};
@@ -96,17 +97,18 @@ impl KeyStore {
 
     /// The key for new tokens, made when the installation has none.
     pub(crate) async fn signing_key(&self) -> Result<Arc<SigningKey>, Error> {
+        let now = self.clock.now_naive();
         let ring = self.current().await?;
-        if let Some(key) = ring.signing() {
+        if let Some(key) = ring.signing(now) {
             return key;
         }
         let ring = self.read_after(self.next_reading(), Duration::ZERO).await?;
-        if let Some(key) = ring.signing() {
+        if let Some(key) = ring.signing(now) {
             return key;
         }
         self.make_first(ring.newest_generation + 1).await?;
         let ring = self.read_after(self.next_reading(), Duration::ZERO).await?;
-        ring.signing()
+        ring.signing(now)
             .unwrap_or_else(|| Err(Error::Internal("no signing key could be made".into())))
     }
 
@@ -253,17 +255,16 @@ impl KeyStore {
         Ok(ring)
     }
 
-    /// Makes sure, before anything is signed, that the key will be kept for as long as our tokens live. It
+    /// Makes sure, before anything is signed, that the keys will be kept for as long as our tokens live. They
     /// may have been made where they live less long.
     async fn keep_long_enough(&self, rows: &[SigningKeyRow]) -> Result<(), Error> {
-        let ttl_seconds = self.ttl_seconds;
-        let signing = rows.iter().find(|row| row.retired_at.is_none());
-        let Some(row) = signing.filter(|row| row.longest_ttl_seconds < ttl_seconds) else {
+        let (algorithm, ttl_seconds) = (self.algorithm, self.ttl_seconds);
+        let mut signing = rows.iter().filter(|row| row.can_sign());
+        if signing.all(|row| row.longest_ttl_seconds >= ttl_seconds) {
             return Ok(());
-        };
-        let kid = row.kid.clone();
+        }
         self.pool
-            .write_one(move |db| Ok::<_, Error>(queries::raise_ttl(db, &kid, ttl_seconds)?))
+            .write_one(move |db| Ok::<_, Error>(queries::raise_ttl(db, algorithm, ttl_seconds)?))
             .await
     }
 
@@ -274,7 +275,7 @@ impl KeyStore {
         let now = self.clock.now_naive();
         self.pool
             .write_tx(move |db| {
-                if queries::insert_key(db, &key.row(generation, now))? {
+                if queries::insert_key(db, &key.row(generation, now, now))? {
                     feed::queries::record(db, &[Subject::Keys])?;
                 }
                 Ok::<_, Error>(())
@@ -285,7 +286,12 @@ impl KeyStore {
 
 impl FreshKey {
     /// The row of this key as the `generation`th of its algorithm.
-    pub(crate) fn row(&self, generation: i64, now: chrono::NaiveDateTime) -> NewSigningKey<'_> {
+    pub(crate) fn row(
+        &self,
+        generation: i64,
+        now: NaiveDateTime,
+        signs_from: NaiveDateTime,
+    ) -> NewSigningKey<'_> {
         NewSigningKey {
             kid: &self.kid,
             algorithm: self.algorithm.as_str(),
@@ -294,6 +300,7 @@ impl FreshKey {
             public_jwk: &self.public_jwk,
             created_at: now,
             longest_ttl_seconds: self.ttl_seconds,
+            signs_from,
         }
     }
 }
@@ -344,12 +351,9 @@ mod tests {
         assert!(store.verifying_key(&kid).await.unwrap().is_some());
         let gone = kid.clone();
         pool.write_tx(move |db| {
-            assert!(queries::retire(
-                db,
-                &gone,
-                chrono::NaiveDateTime::default()
-            )?);
-            assert!(queries::remove_retired(db, &gone)?);
+            let long_ago = NaiveDateTime::default();
+            queries::retire_older(db, SigningAlgorithm::Es256, i64::MAX, long_ago)?;
+            assert!(queries::remove_retired(db, &gone, long_ago)?);
             Ok::<_, Error>(())
         })
         .await

@@ -14,8 +14,10 @@ pub(crate) struct SigningKeyRow {
     pub(crate) private_key_sealed: String,
     pub(crate) public_jwk: String,
     pub(crate) created_at: NaiveDateTime,
+    /// When its successor begins to sign.
     pub(crate) retired_at: Option<NaiveDateTime>,
     pub(crate) longest_ttl_seconds: i64,
+    pub(crate) signs_from: NaiveDateTime,
 }
 
 type SigningKeyColumns = (
@@ -27,6 +29,7 @@ type SigningKeyColumns = (
     signing_keys::created_at,
     signing_keys::retired_at,
     signing_keys::longest_ttl_seconds,
+    signing_keys::signs_from,
 );
 
 const SIGNING_KEY: SigningKeyColumns = (
@@ -38,6 +41,7 @@ const SIGNING_KEY: SigningKeyColumns = (
     signing_keys::created_at,
     signing_keys::retired_at,
     signing_keys::longest_ttl_seconds,
+    signing_keys::signs_from,
 );
 
 /// More keys than this of one algorithm are never alive at once.
@@ -54,6 +58,14 @@ pub(crate) struct NewSigningKey<'a> {
     pub(crate) public_jwk: &'a str,
     pub(crate) created_at: NaiveDateTime,
     pub(crate) longest_ttl_seconds: i64,
+    pub(crate) signs_from: NaiveDateTime,
+}
+
+impl SigningKeyRow {
+    /// Whether its private half is there: retired keys lose it.
+    pub(crate) fn can_sign(&self) -> bool {
+        !self.private_key_sealed.is_empty()
+    }
 }
 
 /// The keys of an algorithm, newest first.
@@ -79,25 +91,43 @@ pub(crate) fn insert_key(db: &mut Db, key: &NewSigningKey<'_>) -> QueryResult<bo
     .map(|inserted| inserted == 1)
 }
 
-/// Retires a key and erases its private half: it signs nothing any more. False when it had been retired
-/// before; of replicas that try at once one gets through.
-pub(crate) fn retire(db: &mut Db, kid: &str, now: NaiveDateTime) -> QueryResult<bool> {
-    let signing = signing_keys::table
-        .find(kid)
-        .filter(signing_keys::retired_at.is_null());
-    diesel::update(signing)
-        .set((
-            signing_keys::retired_at.eq(now),
-            signing_keys::private_key_sealed.eq(""),
-        ))
+/// Retires the keys before a generation from the moment on that this one signs.
+pub(crate) fn retire_older(
+    db: &mut Db,
+    algorithm: SigningAlgorithm,
+    generation: i64,
+    signs_from: NaiveDateTime,
+) -> QueryResult<()> {
+    let later = signing_keys::retired_at.gt(signs_from);
+    let older = signing_keys::table
+        .filter(signing_keys::algorithm.eq(algorithm.as_str()))
+        .filter(signing_keys::generation.lt(generation))
+        .filter(signing_keys::retired_at.is_null().or(later));
+    diesel::update(older)
+        .set(signing_keys::retired_at.eq(signs_from))
         .execute(db)
-        .map(|retired| retired == 1)
+        .map(drop)
 }
 
-/// Notes that tokens of this life are signed with the key.
-pub(crate) fn raise_ttl(db: &mut Db, kid: &str, ttl_seconds: i64) -> QueryResult<()> {
+/// Erases the private halves of retired keys, which sign nothing any more; how many.
+pub(crate) fn erase_retired(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
+    let retired = signing_keys::table
+        .filter(signing_keys::retired_at.le(now))
+        .filter(signing_keys::private_key_sealed.ne(""));
+    diesel::update(retired)
+        .set(signing_keys::private_key_sealed.eq(""))
+        .execute(db)
+}
+
+/// Notes that tokens of this life are signed with the keys of an algorithm that may sign.
+pub(crate) fn raise_ttl(
+    db: &mut Db,
+    algorithm: SigningAlgorithm,
+    ttl_seconds: i64,
+) -> QueryResult<()> {
     let shorter = signing_keys::table
-        .find(kid)
+        .filter(signing_keys::algorithm.eq(algorithm.as_str()))
+        .filter(signing_keys::private_key_sealed.ne(""))
         .filter(signing_keys::longest_ttl_seconds.lt(ttl_seconds));
     diesel::update(shorter)
         .set(signing_keys::longest_ttl_seconds.eq(ttl_seconds))
@@ -121,10 +151,10 @@ pub(crate) fn replace_sealed(
 }
 
 /// Removes a retired key; false when there is none of that id.
-pub(crate) fn remove_retired(db: &mut Db, kid: &str) -> QueryResult<bool> {
+pub(crate) fn remove_retired(db: &mut Db, kid: &str, now: NaiveDateTime) -> QueryResult<bool> {
     let retired = signing_keys::table
         .find(kid)
-        .filter(signing_keys::retired_at.is_not_null());
+        .filter(signing_keys::retired_at.le(now));
     diesel::delete(retired)
         .execute(db)
         .map(|removed| removed == 1)

@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use chrono::NaiveDateTime;
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{DecodingKey, EncodingKey};
 use secrecy::{ExposeSecret as _, SecretSlice};
@@ -22,8 +23,9 @@ pub(crate) struct KeyRing {
     pub(super) read_at: Option<Instant>,
     /// How often the keys had changed before it.
     pub(super) generation: u64,
-    /// Why there is one and it cannot be used, if so: what was signed is still verified then.
-    signing: Option<Result<Arc<SigningKey>, String>>,
+    /// The private halves, newest first, each with the moment that it signs from; or why it cannot be used:
+    /// what was signed is still verified then.
+    private: Vec<(NaiveDateTime, Result<Arc<SigningKey>, String>)>,
     pub(super) newest_generation: i64,
     pub(super) verifying: HashMap<String, Arc<DecodingKey>>,
     /// The public halves, newest first (RFC 7517 section 4).
@@ -45,12 +47,12 @@ impl KeyRing {
         let mut ring = Self::default();
         for row in rows {
             ring.newest_generation = ring.newest_generation.max(row.generation);
-            if ring.signing.is_none() && row.retired_at.is_none() {
-                let signing = open(row, sealer).map(|der| SigningKey {
+            if row.can_sign() {
+                let key = open(row, sealer).map(|der| SigningKey {
                     kid: row.kid.clone(),
                     key: algorithm.read(der.expose_secret()),
                 });
-                ring.signing = Some(signing.map(Arc::new));
+                ring.private.push((row.signs_from, key.map(Arc::new)));
             }
             let unreadable = |error| Error::internal("signing_keys.public_jwk", error);
             let public: Value = serde_json::from_str(&row.public_jwk).map_err(unreadable)?;
@@ -63,10 +65,12 @@ impl KeyRing {
         Ok(ring)
     }
 
-    /// The key for new tokens, if there is one.
-    pub(super) fn signing(&self) -> Option<Result<Arc<SigningKey>, Error>> {
-        let signing = self.signing.clone()?;
-        Some(signing.map_err(Error::Internal))
+    /// The key for new tokens, if there is one: the newest whose time has come. When all others are erased
+    /// already, by a process whose clock is ahead, it is the one whose time comes next.
+    pub(super) fn signing(&self, now: NaiveDateTime) -> Option<Result<Arc<SigningKey>, Error>> {
+        let due = self.private.iter().find(|(from, _)| *from <= now);
+        let (_, key) = due.or_else(|| self.private.last())?;
+        Some(key.clone().map_err(Error::Internal))
     }
 }
 

@@ -10,6 +10,13 @@ use crate::audit::{Action, Entry};
 use crate::error::Error;
 use crate::origin::Origin;
 
+/// For how long the public keys may be kept by their readers.
+pub(super) const JWKS_MAX_AGE_SECONDS: i64 = 300;
+
+/// A new key is published for this long before it signs: longer than its readers keep what was published
+/// before, by what clocks may differ.
+const PUBLISHED_FIRST: TimeDelta = TimeDelta::seconds(JWKS_MAX_AGE_SECONDS + 60);
+
 /// A retired key is kept for this much longer than the last token that it can have signed lives: a
 /// replica that hears late of a rotation signs with it a moment longer.
 const MARGIN: TimeDelta = TimeDelta::days(1);
@@ -23,12 +30,52 @@ pub(crate) struct Rotation {
 
 /// What the rotation of one key came to.
 pub(crate) struct Rotated {
-    /// The key that signs now.
+    /// The newest key.
     pub(crate) kid: String,
-    /// The one that did before, if there was one.
+    pub(crate) signs_from: NaiveDateTime,
+    /// The one that signs until then, if there is one and the newest key is new.
     pub(crate) retired: Option<String>,
-    /// Whether somebody else rotated at the same moment, so that nothing was left to do.
-    pub(crate) by_another: bool,
+    /// False when the newest key was there already, or was made by another process at the same moment.
+    pub(crate) changed: bool,
+}
+
+/// When a new key signs, and what is asked of those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RotationKind {
+    /// Once it has been published for long enough.
+    Published,
+    /// At once.
+    Immediate,
+    /// At once, although no process will ever open the keys before it.
+    LostKey,
+}
+
+/// What a key is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyState {
+    /// Published, to sign later.
+    Waiting,
+    Signing,
+    /// Retired.
+    Verifying,
+}
+
+impl KeyState {
+    pub(crate) fn of(row: &SigningKeyRow, now: NaiveDateTime) -> Self {
+        match row.retired_at {
+            Some(at) if at <= now => Self::Verifying,
+            _ if row.signs_from > now => Self::Waiting,
+            _ => Self::Signing,
+        }
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Signing => "signing",
+            Self::Verifying => "verifying",
+        }
+    }
 }
 
 /// All keys, those of access tokens first, newest first.
@@ -38,14 +85,17 @@ pub(crate) async fn list(app: &App) -> Result<Vec<SigningKeyRow>, Error> {
     Ok(keys)
 }
 
-/// Retires the signing keys and makes the next ones, each in one transaction. The current keys must open
-/// here, unless `lost_key` says that they never will again: a process with another encryption key than the
-/// service's would make keys that the service cannot use.
-pub(crate) async fn rotate(app: &App, origin: &Origin, lost_key: bool) -> Result<Rotation, Error> {
-    let es256 = rotate_one(app, SigningAlgorithm::Es256, origin, lost_key).await?;
+/// Makes the next keys, each in one transaction. The keys before must open here, unless they are lost: a
+/// process with another encryption key than the service's would make keys that the service cannot use.
+pub(crate) async fn rotate(
+    app: &App,
+    origin: &Origin,
+    kind: RotationKind,
+) -> Result<Rotation, Error> {
+    let es256 = rotate_one(app, SigningAlgorithm::Es256, origin, kind).await?;
     let rs256 = match list_of(app, SigningAlgorithm::Rs256).await?.is_empty() {
         true => None,
-        false => Some(rotate_one(app, SigningAlgorithm::Rs256, origin, lost_key).await?),
+        false => Some(rotate_one(app, SigningAlgorithm::Rs256, origin, kind).await?),
     };
     Ok(Rotation { es256, rs256 })
 }
@@ -57,11 +107,11 @@ pub(crate) async fn rotate_when_older(
     age: TimeDelta,
 ) -> Result<Vec<Rotated>, Error> {
     let now = app.clock.now_naive();
-    let old = |row: &SigningKeyRow| row.retired_at.is_none() && row.created_at + age <= now;
+    let old = |row: &SigningKeyRow| row.retired_at.is_none() && row.signs_from + age <= now;
     let mut rotated = Vec::new();
     for algorithm in SigningAlgorithm::ALL {
         if list_of(app, algorithm).await?.iter().any(old) {
-            rotated.push(rotate_one(app, algorithm, origin, false).await?);
+            rotated.push(rotate_one(app, algorithm, origin, RotationKind::Published).await?);
         }
     }
     Ok(rotated)
@@ -77,84 +127,95 @@ async fn rotate_one(
     app: &App,
     algorithm: SigningAlgorithm,
     origin: &Origin,
-    lost_key: bool,
+    kind: RotationKind,
 ) -> Result<Rotated, Error> {
-    let rows = list_of(app, algorithm).await?;
-    let current = rows.iter().find(|row| row.retired_at.is_none());
-    if let Some(current) = current
-        && !lost_key
-        && !app.keys(algorithm).opens(current)
-    {
-        return Err(Error::Internal(
-            "the signing key does not open with this IDENTITY__KEYS__ENCRYPTION_KEY, so the service has another one: \
-             run the command with the service's configuration, or with --lost-key if that key is lost for good"
-                .into(),
-        ));
+    let immediate = kind != RotationKind::Published;
+    let mut overtaken = false;
+    loop {
+        let rows = list_of(app, algorithm).await?;
+        let opens = |row: &SigningKeyRow| !row.can_sign() || app.keys(algorithm).opens(row);
+        if kind != RotationKind::LostKey && !rows.iter().all(opens) {
+            return Err(Error::Internal(
+                "the signing key does not open with this IDENTITY__KEYS__ENCRYPTION_KEY, so the service has another one: \
+                 run the command with the service's configuration, or with --lost-key if that key is lost for good"
+                    .into(),
+            ));
+        }
+        if let Some(newest) = rows.first() {
+            let waits = newest.signs_from > app.clock.now_naive();
+            let enough = if immediate {
+                overtaken && !waits
+            } else {
+                overtaken || waits
+            };
+            if enough {
+                return Ok(Rotated {
+                    kid: newest.kid.clone(),
+                    signs_from: newest.signs_from,
+                    retired: None,
+                    changed: false,
+                });
+            }
+        }
+        if let Some(rotated) = add_key(app, algorithm, origin, &rows, immediate).await? {
+            return Ok(rotated);
+        }
+        overtaken = true;
     }
-    replace(app, algorithm, origin, &rows).await
 }
 
-async fn replace(
+/// Adds the key after these; none when another process was faster: of those that try at once, the unique
+/// generation lets one through.
+async fn add_key(
     app: &App,
     algorithm: SigningAlgorithm,
     origin: &Origin,
     rows: &[SigningKeyRow],
-) -> Result<Rotated, Error> {
-    let newest = rows.first().map_or(0, |row| row.generation);
-    let signing = rows.iter().find(|row| row.retired_at.is_none());
+    immediate: bool,
+) -> Result<Option<Rotated>, Error> {
+    let generation = rows.first().map_or(0, |row| row.generation) + 1;
+    let now = app.clock.now_naive();
+    let mut signing = rows.iter();
+    let signing = signing.find(|row| KeyState::of(row, now) == KeyState::Signing);
     let retired = signing.map(|row| row.kid.clone());
     let key = app.keys(algorithm).generate().await?;
-    let rotated = app
-        .change(origin, move |change| {
-            let now = change.now.naive_utc();
-            if let Some(kid) = &retired
-                && !queries::retire(change.db, kid, now)?
-            {
-                return Ok(None);
-            }
-            if !queries::insert_key(change.db, &key.row(newest + 1, now))? {
-                return match retired {
-                    Some(_) => Err(Error::Internal(
-                        "a newer signing key is there already".into(),
-                    )),
-                    None => Ok(None),
-                };
-            }
-            let details =
-                json!({ "algorithm": algorithm.as_str(), "kid": key.kid, "retired": retired });
-            change.audit(&Entry::new(Action::KeysRotated).details(details))?;
-            change.keys_changed();
-            let kid = key.kid;
-            Ok(Some((kid, retired)))
-        })
-        .await?;
-    if let Some((kid, retired)) = rotated {
-        return Ok(Rotated {
-            kid,
-            retired,
-            by_another: false,
+    app.change(origin, move |change| {
+        let now = change.now.naive_utc();
+        let signs_from = match retired {
+            Some(_) if !immediate => now + PUBLISHED_FIRST,
+            _ => now,
+        };
+        if !queries::insert_key(change.db, &key.row(generation, now, signs_from))? {
+            return Ok(None);
+        }
+        queries::retire_older(change.db, algorithm, generation, signs_from)?;
+        queries::erase_retired(change.db, now)?;
+        let details = json!({
+            "algorithm": algorithm.as_str(), "kid": key.kid, "signs_from": signs_from.and_utc(), "retired": retired
         });
-    }
-    let signing = list_of(app, algorithm)
-        .await?
-        .into_iter()
-        .find(|row| row.retired_at.is_none());
-    let kid = signing.map(|row| row.kid);
-    Ok(Rotated {
-        kid: kid.ok_or_else(|| Error::Internal("there is no signing key".into()))?,
-        retired: None,
-        by_another: true,
+        change.audit(&Entry::new(Action::KeysRotated).details(details))?;
+        change.keys_changed();
+        let kid = key.kid;
+        Ok(Some(Rotated { kid, signs_from, retired, changed: true }))
     })
+    .await
 }
 
-/// When a key may be removed; none while it signs.
+/// When a key may be removed; none while it has no successor.
 pub(crate) fn gone_after(row: &SigningKeyRow) -> Option<NaiveDateTime> {
     Some(row.retired_at? + TimeDelta::seconds(row.longest_ttl_seconds) + MARGIN)
 }
 
-/// Removes the keys whose time is over; how many.
+/// Erases the private halves of the keys that sign no more, and removes those whose time is over; how many.
 pub(crate) async fn remove_outlived(app: &App, origin: &Origin) -> Result<usize, Error> {
     let now = app.clock.now_naive();
+    app.change(origin, move |change| {
+        if queries::erase_retired(change.db, now)? > 0 {
+            change.keys_changed();
+        }
+        Ok(())
+    })
+    .await?;
     let mut removed = 0;
     for row in list(app).await? {
         if gone_after(&row).is_some_and(|at| at < now) && remove(app, origin, row.kid).await? {
@@ -168,7 +229,7 @@ pub(crate) async fn remove_outlived(app: &App, origin: &Origin) -> Result<usize,
 /// such key, or when it still signs.
 pub(crate) async fn remove(app: &App, origin: &Origin, kid: String) -> Result<bool, Error> {
     app.change(origin, move |change| {
-        if !queries::remove_retired(change.db, &kid)? {
+        if !queries::remove_retired(change.db, &kid, change.now.naive_utc())? {
             return Ok(false);
         }
         change.audit(&Entry::new(Action::KeyRemoved).details(json!({ "kid": kid })))?;
@@ -183,20 +244,19 @@ pub(crate) async fn remove(app: &App, origin: &Origin, kid: String) -> Result<bo
 pub(crate) async fn reseal(app: &App) -> Result<usize, Error> {
     let mut resealed = 0;
     for algorithm in SigningAlgorithm::ALL {
-        let mut rows = list_of(app, algorithm).await?.into_iter();
-        let Some(row) = rows.find(|row| row.retired_at.is_none()) else {
-            continue;
-        };
-        let Some(fresh) = app.keys(algorithm).reseal(&row)? else {
-            continue;
-        };
-        let sealed = row.private_key_sealed;
-        resealed += app
-            .pool
-            .write_one(move |db| {
-                Ok::<_, Error>(queries::replace_sealed(db, &row.kid, &sealed, &fresh)?)
-            })
-            .await?;
+        let rows = list_of(app, algorithm).await?;
+        for row in rows.into_iter().filter(SigningKeyRow::can_sign) {
+            let Some(fresh) = app.keys(algorithm).reseal(&row)? else {
+                continue;
+            };
+            let sealed = row.private_key_sealed;
+            resealed += app
+                .pool
+                .write_one(move |db| {
+                    Ok::<_, Error>(queries::replace_sealed(db, &row.kid, &sealed, &fresh)?)
+                })
+                .await?;
+        }
     }
     Ok(resealed)
 }

@@ -8,14 +8,15 @@ use service_kit::http::endpoint;
 use utoipa::ToSchema;
 
 use super::SigningAlgorithm;
+use super::rotation::JWKS_MAX_AGE_SECONDS;
 use crate::app::App;
 use crate::error::Error;
 
 /// The public halves of the keys that access tokens and id tokens are signed with (RFC 7517 section 5).
 #[derive(Serialize, ToSchema)]
 pub(crate) struct JwksResponse {
-    /// Those of access tokens first, newest first; retired ones for as long as something alive was signed
-    /// with them.
+    /// Those of access tokens first, newest first: those that sign soon, those that sign, and retired ones for
+    /// as long as something alive was signed with them.
     #[schema(value_type = Vec<Object>)]
     keys: Vec<Value>,
 }
@@ -38,8 +39,9 @@ async fn jwks(app: Data<App>) -> Result<HttpResponse, Error> {
     for algorithm in SigningAlgorithm::ALL {
         keys.extend_from_slice(&app.keys(algorithm).current().await?.public);
     }
+    let max_age = format!("public, max-age={JWKS_MAX_AGE_SECONDS}");
     Ok(HttpResponse::Ok()
-        .insert_header((CACHE_CONTROL, "public, max-age=300"))
+        .insert_header((CACHE_CONTROL, max_age))
         // Pages of any site that verify id tokens read it.
         .insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
         .json(JwksResponse { keys }))

@@ -288,9 +288,19 @@ async fn the_keys_are_shown_and_rotated() {
         .await
         .form("/admin/keys/rotate");
     let page = browser.submit(form).await.expect(200);
-    page.says("A new key signs from now on.").says("Verifying");
+    page.says("A new key is published, and signs in six minutes.")
+        .says("Waiting")
+        .says("Signing");
     let after = crate::support::texts(&identity.db.pool(1), signing);
     assert!(before.iter().all(|kid| !after.contains(kid)));
+    let form = browser
+        .get("/admin/keys/rotate")
+        .await
+        .form("/admin/keys/rotate");
+    let page = browser.submit(form).await.expect(200);
+    page.says("A new key is waiting already");
+    identity.hand.advance(Duration::minutes(6));
+    browser.get("/admin/keys").await.says("Verifying");
     identity.validate(&bob.access).await.expect(200);
 }
 

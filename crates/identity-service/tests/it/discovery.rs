@@ -103,6 +103,9 @@ async fn a_key_for_rs256_is_published_as_soon_as_a_client_asks_for_it() {
     let mut names: Vec<&String> = rsa.as_object().unwrap().keys().collect();
     names.sort();
     assert_eq!(names, ["alg", "e", "kid", "kty", "n", "use"]);
+    // Nobody can have kept public keys of this kind before.
+    let waiting = "SELECT count(*) AS n FROM signing_keys WHERE signs_from > created_at";
+    assert_eq!(provider.identity.count(waiting), 0);
     // One is enough for all.
     provider.register(body).await;
     assert_eq!(keys(&provider).await, published);
@@ -115,7 +118,7 @@ async fn keys_of_both_algorithms_are_listed_rotated_and_removed() {
     let body = json!({ "name": "Old", "id_token_signed_response_alg": "RS256" });
     let old_client = provider.register(body).await;
     let before = keys(&provider).await;
-    let said = run(db, &["keys", "rotate", "--json"], "", &[]).good();
+    let said = run(db, &["keys", "rotate", "--now", "--json"], "", &[]).good();
     let said: Value = serde_json::from_str(&said).unwrap();
     assert_eq!(
         (&said["retired"], &said["rs256"]["retired"]),

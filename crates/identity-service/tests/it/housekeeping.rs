@@ -4,6 +4,7 @@ use chrono::{DateTime, Duration, Utc};
 use serde_json::json;
 use test_kit::wait_until;
 
+use crate::rotation;
 use crate::support::{Identity, PASSWORD, beginning, refused, signed_in};
 
 const PATIENCE: StdDuration = StdDuration::from_secs(20);
@@ -212,7 +213,15 @@ async fn replicas_that_keep_house_at_once_do_each_thing_once() {
     let ada = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
     identity.hand.advance(Duration::days(45));
     until_count(&identity, "SELECT count(*) AS n FROM signing_keys", 2).await;
+    let before = rotation::kid(&ada.access);
     let ada = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
+    assert_eq!(rotation::kid(&ada.access), before);
+    // The new key signs once everybody can have read it, and the private half of the old one goes.
+    identity.hand.advance(Duration::minutes(6));
+    let ada = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
+    assert_ne!(rotation::kid(&ada.access), before);
+    let private = "SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed <> ''";
+    until_count(&identity, private, 1).await;
     for replica in &replicas {
         let api = test_kit::Api::new(format!("http://{}", replica.addr()));
         api.get("/api/auth/validate")

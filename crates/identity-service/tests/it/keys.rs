@@ -53,7 +53,8 @@ async fn a_key_that_another_replica_made_is_found_when_a_token_names_it() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
     // The other replica rotates: the old key is retired, a second generation signs.
-    identity.sql("UPDATE signing_keys SET retired_at = '2026-11-21 12:00:00'");
+    identity
+        .sql("UPDATE signing_keys SET retired_at = '2026-11-21 12:00:00', private_key_sealed = ''");
     let other = identity.replica(identity.running.base_url()).await;
     let api = Api::new(format!("http://{}", other.addr()));
     let body = serde_json::json!({ "username": "ada", "password": crate::support::PASSWORD });

@@ -2,10 +2,11 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use chrono::TimeDelta;
 use identity_service::{Running, start};
 use serde_json::{Value, json};
-use service_kit::Clock;
 use service_kit::config::{CommaList, SecretKey};
+use service_kit::{Clock, ManualClock};
 use test_kit::{Api, TestDb, wait_until};
 
 use crate::admin_cli::{Ran, run};
@@ -14,12 +15,15 @@ use crate::support::{
 };
 
 const OTHER_KEY: [u8; 32] = [9; 32];
-const ONE_SIGNS: &str = "SELECT count(*) AS n FROM signing_keys WHERE retired_at IS NULL";
+const KEYS: &str = "SELECT count(*) AS n FROM signing_keys";
+const PRIVATE: &str = "SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed <> ''";
+const ROTATIONS: &str = "SELECT count(*) AS n FROM audit_log WHERE action = 'keys.rotated'";
 
 /// Services with one database and one public address, in the present as commands are.
 struct Replicas {
     db: TestDb,
     clock: Clock,
+    hand: ManualClock,
     running: Vec<Running>,
     apis: Vec<Api>,
 }
@@ -27,10 +31,11 @@ struct Replicas {
 impl Replicas {
     async fn start(count: usize) -> Self {
         let db = TestDb::fresh("rotation", identity_service::MIGRATIONS).await;
-        let (clock, _) = Clock::manual(Clock::system().now());
+        let (clock, hand) = Clock::manual(Clock::system().now());
         let mut replicas = Self {
             db,
             clock,
+            hand,
             running: Vec::new(),
             apis: Vec::new(),
         };
@@ -73,7 +78,8 @@ impl Replicas {
         run(&self.db, args, "", &more)
     }
 
-    fn signing(&self) -> String {
+    /// The key without a successor.
+    fn newest(&self) -> String {
         let query = "SELECT kid AS t FROM signing_keys WHERE retired_at IS NULL";
         crate::support::texts(&self.db.pool(1), query).join(" ")
     }
@@ -105,7 +111,7 @@ async fn jwks(api: &Api) -> Vec<Value> {
 }
 
 /// The key that a token says it was signed with.
-fn kid(token: &str) -> String {
+pub(crate) fn kid(token: &str) -> String {
     let header = URL_SAFE_NO_PAD
         .decode(token.split('.').next().unwrap())
         .unwrap();
@@ -123,7 +129,7 @@ async fn while_keys_are_rotated_every_token_is_good_at_every_replica_at_once() {
     // An account has only so many sessions at once.
     let mut names = (0..).map(|n| format!("ada{n}"));
     for _ in 0..3 {
-        replicas.command(&["keys", "rotate"]).good();
+        replicas.command(&["keys", "rotate", "--now"]).good();
         // At first the replicas may sign with the old key and the new one by turns.
         let until = Instant::now() + Duration::from_millis(700);
         while Instant::now() < until {
@@ -134,7 +140,7 @@ async fn while_keys_are_rotated_every_token_is_good_at_every_replica_at_once() {
                 tokens.push(token);
             }
         }
-        let newest = replicas.signing();
+        let newest = replicas.newest();
         for api in [one, two] {
             wait_until("the new key in use", Duration::from_secs(1), async || {
                 (kid(&login(api, "ada").await.access) == newest).then_some(())
@@ -150,7 +156,6 @@ async fn while_keys_are_rotated_every_token_is_good_at_every_replica_at_once() {
         validate(one, token).await.expect(200);
         validate(two, token).await.expect(200);
     }
-    assert_eq!(replicas.count(ONE_SIGNS), 1);
     for api in [one, two] {
         let published: Vec<Value> = jwks(api)
             .await
@@ -158,33 +163,116 @@ async fn while_keys_are_rotated_every_token_is_good_at_every_replica_at_once() {
             .map(|key| key["kid"].clone())
             .collect();
         assert_eq!(published.len(), 4);
-        assert_eq!(published[0], json!(replicas.signing()));
+        assert_eq!(published[0], json!(replicas.newest()));
         assert!(kids.iter().all(|kid| published.contains(&json!(kid))));
     }
     // A retired key signs nothing any more, so that its private half is nowhere.
-    let sealed = "SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed <> ''";
-    assert_eq!(replicas.count(sealed), 1);
+    assert_eq!(replicas.count(PRIVATE), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_rotations_at_once_leave_one_key_that_signs() {
+async fn a_rotated_key_is_published_before_it_signs() {
+    let replicas = Replicas::start(2).await;
+    let ada = register(&replicas.apis[0], "ada").await;
+    let old = replicas.newest();
+    let said = replicas.command(&["keys", "rotate"]).good();
+    let new = replicas.newest();
+    assert!(
+        said.starts_with(&format!("{new} is published, and signs from 20")),
+        "{said}"
+    );
+    for api in &replicas.apis {
+        wait_until("both keys", Duration::from_secs(1), async || {
+            (jwks(api).await.len() == 2).then_some(())
+        })
+        .await;
+        assert_eq!(kid(&login(api, "ada").await.access), old);
+    }
+    let listed = replicas.command(&["keys", "list", "--json"]).good();
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    let states: Vec<_> = [0, 1].map(|at| listed["keys"][at]["state"].clone()).into();
+    assert_eq!(states, ["waiting", "signing"]);
+    assert_eq!(
+        listed["keys"][0]["signs_from"],
+        listed["keys"][1]["retired_at"]
+    );
+
+    // A second rotation adds none, and the key that signs stays.
+    let said = replicas.command(&["keys", "rotate"]).good();
+    assert!(
+        said.starts_with(&format!("{new} is waiting already and signs from 20")),
+        "{said}"
+    );
+    assert_eq!((replicas.count(KEYS), replicas.count(ROTATIONS)), (2, 1));
+    replicas.command(&["keys", "remove", &old]).refused(1);
+
+    // For as long as somebody may have kept the public keys of before; then without being told.
+    replicas.hand.advance(TimeDelta::seconds(300));
+    for api in &replicas.apis {
+        assert_eq!(kid(&login(api, "ada").await.access), old);
+    }
+    let reads = "signing_key_reads_total{algorithm=\"ES256\"}";
+    let before = replicas.apis[0].figure(reads).await;
+    replicas.hand.advance(TimeDelta::seconds(120));
+    for api in &replicas.apis {
+        let token = login(api, "ada").await.access;
+        assert_eq!(kid(&token), new);
+        validate(&replicas.apis[0], &token).await.expect(200);
+        validate(api, &ada.access).await.expect(200);
+    }
+    assert_eq!(replicas.apis[0].figure(reads).await, before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_in_wrong_hands_is_replaced_at_once_though_another_waits() {
+    let replicas = Replicas::start(1).await;
+    let api = &replicas.apis[0];
+    register(api, "ada").await;
+    let old = replicas.newest();
+    replicas.command(&["keys", "rotate"]).good();
+    let waiting = replicas.newest();
+    replicas.command(&["keys", "rotate", "--now"]).good();
+    let newest = replicas.newest();
+    assert_eq!((replicas.count(KEYS), replicas.count(PRIVATE)), (3, 1));
+    wait_until("the new key in use", Duration::from_secs(1), async || {
+        (kid(&login(api, "ada").await.access) == newest).then_some(())
+    })
+    .await;
+    for retired in [old, waiting] {
+        replicas.command(&["keys", "remove", &retired]).good();
+    }
+    replicas.hand.advance(TimeDelta::hours(1));
+    assert_eq!(kid(&login(api, "ada").await.access), newest);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_twenty_rotations_at_once_one_adds_a_key_and_all_say_from_when_it_signs() {
     let replicas = Replicas::start(1).await;
     let api = &replicas.apis[0];
     let ada = register(api, "ada").await;
-    std::thread::scope(|scope| {
-        let rotations: Vec<_> = (0..20)
-            .map(|_| scope.spawn(|| replicas.command(&["keys", "rotate", "--json"]).good()))
-            .collect();
-        for rotation in rotations {
-            let said: Value = serde_json::from_str(&rotation.join().unwrap()).unwrap();
-            assert!(said["kid"].is_string(), "{said}");
-        }
-    });
-    assert_eq!(replicas.count(ONE_SIGNS), 1);
-    let keys = replicas.count("SELECT count(*) AS n FROM signing_keys");
-    let rotated =
-        replicas.count("SELECT count(*) AS n FROM audit_log WHERE action = 'keys.rotated'");
-    assert_eq!(rotated, keys - 1);
+    let twenty = |args: &[&str]| -> Vec<Value> {
+        std::thread::scope(|scope| {
+            let rotations: Vec<_> = (0..20)
+                .map(|_| scope.spawn(|| replicas.command(args).good()))
+                .collect();
+            let said = rotations.into_iter().map(|said| said.join().unwrap());
+            said.map(|said| serde_json::from_str(&said).unwrap())
+                .collect()
+        })
+    };
+    for said in twenty(&["keys", "rotate", "--json"]) {
+        assert_eq!(said["kid"], replicas.newest());
+        assert!(said["signs_from"].is_string(), "{said}");
+    }
+    assert_eq!((replicas.count(KEYS), replicas.count(ROTATIONS)), (2, 1));
+
+    // Those that are to sign at once leave one that signs, whatever waited.
+    let said = twenty(&["keys", "rotate", "--now", "--json"]);
+    let changed = said.iter().filter(|said| said["changed"] == true).count();
+    assert_eq!(replicas.count(PRIVATE), 1);
+    let rotations = i64::try_from(changed).unwrap() + 1;
+    assert_eq!(replicas.count(ROTATIONS), rotations);
+    assert_eq!(replicas.count(KEYS), rotations + 1);
     validate(api, &ada.access).await.expect(200);
     validate(api, &login(api, "ada").await.access)
         .await
@@ -195,7 +283,7 @@ async fn twenty_rotations_at_once_leave_one_key_that_signs() {
 async fn a_command_with_another_encryption_key_rotates_nothing() {
     let mut replicas = Replicas::start(1).await;
     let ada = register(&replicas.apis[0], "ada").await;
-    let before = replicas.signing();
+    let before = replicas.newest();
     let error = replicas
         .command_with(&["keys", "rotate"], OTHER_KEY, OTHER_KEY)
         .refused(1);
@@ -203,7 +291,7 @@ async fn a_command_with_another_encryption_key_rotates_nothing() {
         error.contains("IDENTITY__KEYS__ENCRYPTION_KEY") && error.contains("--lost-key"),
         "{error}"
     );
-    assert_eq!(replicas.signing(), before);
+    assert_eq!(replicas.newest(), before);
 
     // When it is lost for good, a service that still has it goes on verifying.
     replicas
@@ -237,7 +325,7 @@ async fn an_old_encryption_key_opens_until_the_next_rotation_seals_with_the_new_
         kid(&ada.access)
     );
     replicas
-        .command_with(&["keys", "rotate"], OTHER_KEY, ENCRYPTION_KEY)
+        .command_with(&["keys", "rotate", "--now"], OTHER_KEY, ENCRYPTION_KEY)
         .good();
     replicas.add(OTHER_KEY, &[]).await;
     validate(&replicas.apis[2], &ada.access).await.expect(200);
@@ -249,9 +337,9 @@ async fn what_a_removed_key_has_signed_is_refused_within_a_second_and_refreshing
     let replicas = Replicas::start(1).await;
     let api = &replicas.apis[0];
     let ada = register(api, "ada").await;
-    let old = replicas.signing();
+    let old = replicas.newest();
     replicas.command(&["keys", "remove", &old]).refused(1);
-    replicas.command(&["keys", "rotate"]).good();
+    replicas.command(&["keys", "rotate", "--now"]).good();
     validate(api, &ada.access).await.expect(200);
     replicas.command(&["keys", "remove", &old]).good();
     wait_until("the refusal", Duration::from_secs(1), async || {
@@ -296,8 +384,8 @@ async fn a_flood_of_unknown_keys_reads_the_table_seldom_and_delays_no_good_token
         })
         .collect();
     // In the middle of it the other replica makes a key, and the first takes what it signs.
-    replicas.command(&["keys", "rotate"]).good();
-    let newest = replicas.signing();
+    replicas.command(&["keys", "rotate", "--now"]).good();
+    let newest = replicas.newest();
     let token = wait_until("the new key in use", Duration::from_secs(2), async || {
         let token = login(two, "ada").await.access;
         (kid(&token) == newest).then_some(token)

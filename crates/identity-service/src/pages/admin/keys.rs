@@ -14,7 +14,7 @@ use crate::pages::layout::Frame;
 use crate::pages::notices::Notices;
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
-use crate::tokens::rotation;
+use crate::tokens::rotation::{self, KeyState, RotationKind};
 
 #[derive(Template)]
 #[template(path = "admin/keys.html")]
@@ -34,7 +34,8 @@ struct RotatePage {
 struct Key {
     kid: String,
     algorithm: String,
-    created_at: DateTime<Utc>,
+    state: KeyState,
+    signs_from: DateTime<Utc>,
     retired_at: Option<DateTime<Utc>>,
     kept_until: Option<DateTime<Utc>>,
 }
@@ -49,9 +50,11 @@ pub(super) async fn page(
     query: Query<KeysQuery>,
 ) -> Result<HttpResponse, Error> {
     let rows = rotation::list(&admin.visitor.app).await?;
+    let now = admin.visitor.app.clock.now_naive();
     let keys = rows.into_iter().map(|row| Key {
         kept_until: rotation::gone_after(&row).map(|at| at.and_utc()),
-        created_at: row.created_at.and_utc(),
+        state: KeyState::of(&row, now),
+        signs_from: row.signs_from.and_utc(),
         retired_at: row.retired_at.map(|at| at.and_utc()),
         kid: row.kid,
         algorithm: row.algorithm,
@@ -74,6 +77,12 @@ pub(super) async fn ask(admin: Administrator) -> HttpResponse {
 pub(super) async fn rotate(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
     let origin = origin.of_admin(&admin.admin);
-    rotation::rotate(&admin.visitor.app, &origin, false).await?;
-    Ok(admin.visitor.see_other("/admin/keys?done=rotated"))
+    let app = &admin.visitor.app;
+    let rotation = rotation::rotate(app, &origin, RotationKind::Published).await?;
+    let done = if rotation.es256.changed {
+        "rotated"
+    } else {
+        "key-waits"
+    };
+    Ok(admin.visitor.see_other(&format!("/admin/keys?done={done}")))
 }

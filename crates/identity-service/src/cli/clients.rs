@@ -38,7 +38,7 @@ pub(super) struct CreateArgs {
     /// It can keep no secret, as a program on a user's machine
     #[arg(long)]
     public: bool,
-    /// It is the product's own: nobody is asked for consent
+    /// It is the product's own: nobody is asked for consent, unless it is public and not at an https address
     #[arg(long)]
     first_party: bool,
     /// What it may ask for, and gets when it asks for nothing [default: openid profile email]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use test_kit::Reply;
 
 use crate::browser::{Browser, Page};
-use crate::oauth_kit::{CALLBACK, OAuth, brought};
+use crate::oauth_kit::{CALLBACK, OAuth, SECRET, answer as answered, brought};
 use crate::pages::every_page::is_a_good_page;
 use crate::support::{SignedIn, refused, signed_in};
 
@@ -124,6 +124,55 @@ async fn nobody_is_asked_about_the_products_own_clients_unless_they_insist() {
     brought(&browser.fetch(&OAuth::request("own", &[])).await.expect(302));
     let insists = OAuth::request("own", &[("prompt", Some("consent"))]);
     browser.fetch(&insists).await.expect(200).form("/consent");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_any_program_can_imitate_is_asked_about_every_time() {
+    let oauth = OAuth::start().await;
+    let addresses = [
+        CALLBACK,
+        "http://127.0.0.1:51789/cb",
+        "http://[::1]:51789/cb",
+        "http://localhost:51789/cb",
+        "com.example.app:/cb",
+    ];
+    let clients = [(None, false), (None, true), (Some(SECRET), false), (Some(SECRET), true)];
+    for (n, (secret, is_first_party)) in clients.into_iter().enumerate() {
+        oauth.add_client(&format!("app{n}"), secret, is_first_party);
+    }
+    oauth.identity.sql(&format!(
+        "UPDATE oauth_clients SET redirect_uris = '{}'",
+        json!(addresses)
+    ));
+    let mut browser = oauth.browser().await;
+    for was_allowed in [false, true] {
+        for (n, (secret, is_first_party)) in clients.into_iter().enumerate() {
+            let client = format!("app{n}");
+            if was_allowed {
+                let insists = OAuth::request(&client, &[("prompt", Some("consent"))]);
+                brought(&answer(&mut browser, &insists, "allow").await);
+            }
+            for address in addresses {
+                for prompt in [None, Some("none"), Some("consent")] {
+                    let changes = [("redirect_uri", Some(address)), ("prompt", prompt)];
+                    let page = browser.fetch(&OAuth::request(&client, &changes)).await;
+                    let is_sure = secret.is_some() || address == CALLBACK;
+                    let is_silent = is_sure && (is_first_party || was_allowed);
+                    let case = format!("{client} {address} {prompt:?} {was_allowed}");
+                    let asks = prompt == Some("consent") || (prompt.is_none() && !is_silent);
+                    assert_eq!(page.reply.status, if asks { 200 } else { 302 }, "{case}");
+                    let Some(there) = page.leads_to.as_deref() else {
+                        page.form("/consent");
+                        continue;
+                    };
+                    assert!(there.starts_with(address), "{case}: {there}");
+                    let error = answered(there).get("error").cloned();
+                    let expected = (!is_silent).then(|| "consent_required".to_owned());
+                    assert_eq!(error, expected, "{case}");
+                }
+            }
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -305,6 +305,45 @@ async fn a_device_asks_for_no_more_than_its_client_may() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_page_says_what_a_device_would_really_get() {
+    let oauth = OAuth::start().await;
+    let all = "openid profile email teams";
+    let mut browser = oauth.browser().await;
+    for client in ["native", "own"] {
+        let register = |scope: &str| {
+            oauth.identity.sql(&format!(
+                "UPDATE oauth_clients SET scope = '{scope}' WHERE id = '{client}'"
+            ));
+        };
+        register(all);
+        let reply = oauth.post(BEGIN, (client, None), &[("scope", all)]).await;
+        let body = reply.expect(200).json();
+        let text = |name: &str| body[name].as_str().unwrap().to_owned();
+        let device = Device {
+            device_code: text("device_code"),
+            user_code: text("user_code"),
+        };
+        register("openid email");
+        let page = enter(&mut browser, &device.user_code).await.expect(200);
+        for (words, is_said) in [
+            ("Sign you in", true),
+            ("See your e-mail address", true),
+            ("See your username and photo", false),
+            ("See your teams", false),
+        ] {
+            let said = page.text();
+            assert_eq!(said.contains(words), is_said, "{client}: {words}: {said}");
+        }
+        let form = page.form("/device").set("decision", "allow");
+        browser.submit(form).await.expect(200);
+        // What was not on the page is not given, although the client may ask for it again.
+        register(all);
+        let tokens = poll(&oauth, client, &device).await.expect(200).json();
+        assert_eq!(tokens["scope"], "openid email", "{client}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_code_is_told_on_the_page() {
     let oauth = OAuth::start().await;
     let device = begin(&oauth, "openid").await;

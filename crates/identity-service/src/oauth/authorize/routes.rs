@@ -31,8 +31,9 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 }
 
 /// Where a client sends somebody's browser, to be sent back with a code, or with an error once the client and
-/// its address are known. Who is signed in by the cookie of the sign-in page is asked, unless he has
-/// allowed it before or the client is the product's own; a bearer token of a sign-in counts as his leave.
+/// its address are known. Who is signed in by the cookie of the sign-in page is asked, unless they
+/// have allowed it before or the client is the product's own, and always about a client without a secret at a loopback
+/// address or a scheme of its own; a bearer token of a sign-in counts as leave.
 #[utoipa::path(
     get, path = "/api/oauth/authorize", tag = "oauth", security((), ("bearer" = [])),
     params(

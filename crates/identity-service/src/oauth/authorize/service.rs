@@ -124,8 +124,10 @@ async fn read(app: &App, parameters: &Parameters) -> Result<Result<Good, Outcome
 }
 
 async fn is_allowed(app: &App, user: &CurrentUser, good: &Good) -> Result<bool, Error> {
-    if good.client.is_first_party {
-        return Ok(true);
+    // Every program on the user's machine can answer there in its place (RFC 8252 section 8.6).
+    let is_unsure = good.client.is_public() && good.reply_to.redirect_uri.scheme() != "https";
+    if is_unsure || good.client.is_first_party {
+        return Ok(!is_unsure);
     }
     let (id, scope) = (&good.client.id, good.request.scope);
     consents::service::is_allowed(app, user.account.id, id, scope).await

@@ -30,7 +30,8 @@ pub struct OAuthClientConfig {
     pub redirect_uris: CommaList<String>,
     /// Scopes that it may ask for, and gets when it asks for none; `openid profile email` when not set.
     pub scope: CommaList<String>,
-    /// Whether it is the product's own, so that nobody is asked for consent.
+    /// Whether it is the product's own, so that nobody is asked for consent, unless it has no secret and answers go to
+    /// a loopback address or a scheme of its own.
     pub first_party: bool,
     /// Whether it may introspect tokens that other clients were given.
     pub introspect_any: bool,

@@ -43,7 +43,7 @@ pub(crate) struct OAuthClient {
     pub(crate) redirect_uris: Vec<String>,
     /// What it may ask for, and gets when it asks for nothing.
     pub(crate) scope: ScopeSet,
-    /// The product's own: nobody is asked for consent.
+    /// The product's own: nobody is asked for consent where it cannot be imitated.
     pub(crate) is_first_party: bool,
     /// Whether it may ask about tokens of others.
     pub(crate) may_introspect_any: bool,

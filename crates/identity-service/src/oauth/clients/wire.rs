@@ -17,7 +17,8 @@ pub(crate) struct OAuthClientBody {
     pub(crate) redirect_uris: Vec<String>,
     /// What it may ask for, and gets when it asks for nothing; with spaces between.
     pub(crate) scope: String,
-    /// Whether it is the product's own, so that nobody is asked for consent.
+    /// Whether it is the product's own, so that nobody is asked for consent, unless it has no secret and answers go to
+    /// a loopback address or a scheme of its own.
     pub(crate) is_first_party: bool,
     /// Whether it may introspect tokens of others.
     pub(crate) may_introspect_any: bool,
@@ -69,7 +70,8 @@ pub(crate) struct CreateOAuthClientRequest {
     /// Whether it can keep no secret, as a program on a user's machine.
     #[serde(default)]
     pub(crate) is_public: bool,
-    /// Whether it is the product's own, so that nobody is asked for consent.
+    /// Whether it is the product's own, so that nobody is asked for consent, unless it has no secret and answers go to
+    /// a loopback address or a scheme of its own.
     #[serde(default)]
     pub(crate) is_first_party: bool,
     /// What it may ask for, and gets when it asks for nothing, with spaces between; `openid profile email`

@@ -1,4 +1,4 @@
-use auth_types::UserId;
+use auth_types::{ScopeSet, UserId};
 use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::prelude::*;
@@ -75,6 +75,8 @@ pub(super) struct Settlement<'a> {
     pub(super) user_id: UserId,
     pub(super) session_id: &'a str,
     pub(super) auth_time: NaiveDateTime,
+    /// What was shown.
+    pub(super) scope: ScopeSet,
 }
 
 /// Settles a waiting device; false when it waits no more. Of two who decide at once one does.
@@ -94,6 +96,7 @@ pub(super) fn settle(
             oauth_devices::user_id.eq(settlement.user_id.get()),
             oauth_devices::authorized_by.eq(settlement.session_id),
             oauth_devices::auth_time.eq(settlement.auth_time),
+            oauth_devices::scope.eq(settlement.scope.to_string()),
         ))
         .execute(db)
         .map(|settled| settled == 1)

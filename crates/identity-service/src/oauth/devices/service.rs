@@ -76,6 +76,7 @@ pub(super) async fn begin(
 /// A device that waits for somebody's leave.
 pub(super) struct Waiting {
     pub(super) client: OAuthClient,
+    /// What it would get: what it asked for, as far as it still may.
     pub(super) scope: ScopeSet,
 }
 
@@ -96,9 +97,12 @@ pub(super) async fn find_waiting(
     let Some(row) = row else {
         return Ok(None);
     };
-    let scope = read_scope(&row.scope)?;
+    let asked = read_scope(&row.scope)?;
     let client = clients::service::find_client(app, &row.client_id).await?;
-    Ok(client.map(|client| Waiting { client, scope }))
+    Ok(client.map(|client| Waiting {
+        scope: asked.intersection(client.scope),
+        client,
+    }))
 }
 
 /// Lets a waiting device in, or turns it away; false when it waits no more.
@@ -125,6 +129,7 @@ pub(super) async fn settle(
             user_id,
             session_id: &session_id,
             auth_time,
+            scope: waiting.scope,
         };
         let now = change.now.naive_utc();
         if !queries::settle(change.db, code.as_str(), &settlement, now)? {

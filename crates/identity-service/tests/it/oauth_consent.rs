@@ -136,7 +136,12 @@ async fn a_client_that_any_program_can_imitate_is_asked_about_every_time() {
         "http://localhost:51789/cb",
         "com.example.app:/cb",
     ];
-    let clients = [(None, false), (None, true), (Some(SECRET), false), (Some(SECRET), true)];
+    let clients = [
+        (None, false),
+        (None, true),
+        (Some(SECRET), false),
+        (Some(SECRET), true),
+    ];
     for (n, (secret, is_first_party)) in clients.into_iter().enumerate() {
         oauth.add_client(&format!("app{n}"), secret, is_first_party);
     }

@@ -37,10 +37,22 @@ scopes! {
     SessionsRead = "sessions:read";
     /// Starting and submitting sessions, personal projects, preferences.
     SessionsWrite = "sessions:write";
+    /// Teams; beside [`SessionsRead`] what others do in them.
+    Teams = "teams";
     /// Changing what belongs to a team.
     TeamsWrite = "teams:write";
     /// Chat hooks.
     IntegrationsWrite = "integrations:write";
+}
+
+/// What others of a team do: their sessions and notes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TeamActivity;
+
+impl Scope for TeamActivity {
+    fn is_held_by(user: &CurrentUser) -> bool {
+        SessionsRead::is_held_by(user) && Teams::is_held_by(user)
+    }
 }
 
 /// Webhooks. They tell of sessions, so that whoever sets one must be allowed to read sessions too.

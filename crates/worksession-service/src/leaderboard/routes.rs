@@ -14,7 +14,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/leaderboard").get(get));
 }
 
-/// Shows a leaderboard: of everybody who opted in, or of a team of the caller's. Sessions under suspicion do not count.
+/// Shows a leaderboard: of everybody who opted in, or, with the scope `teams`, of a team of the caller's. Sessions under suspicion do not count.
 #[utoipa::path(
     get, path = "/api/leaderboard", tag = "user", params(LeaderboardQuery), security(("bearer" = ["sessions:read"])),
     responses(

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::board::Board;
 use super::queries;
 use super::wire::Period;
-use crate::auth::CurrentUser;
+use crate::auth::{CurrentUser, Scope, Teams};
 use crate::error::Error;
 use crate::rules::time::Periods;
 use crate::state::AppState;
@@ -96,8 +96,11 @@ pub(crate) async fn prune(state: &AppState) -> Result<(), Error> {
 /// Whose board: 0 for everybody's, else the team of the caller's with that slug.
 ///
 /// # Errors
-/// 403 for a team that the caller is not in, whether or not there is one.
+/// 403 for a team that the caller is not in, whether or not there is one, and for a token without the scope `teams`.
 pub(super) fn scope(caller: &CurrentUser, team: Option<&str>) -> Result<i64, Error> {
+    if team.is_some() && !Teams::is_held_by(caller) {
+        return Err(Error::InsufficientScope);
+    }
     let team = team.map(|slug| caller.team(slug).ok_or(Error::LeaderboardForbidden));
     Ok(team.transpose()?.map_or(0, |team| team.id.get()))
 }

@@ -30,7 +30,7 @@ struct LiveEvent {
     id: Option<String>,
 }
 
-/// Tells at once what changes for the caller and in the teams of the caller, as server-sent events: `hello`, `timer`,
+/// Tells at once what changes for the caller and, with the scope `teams`, in the caller's teams, as server-sent events: `hello`, `timer`,
 /// `points`, `team`, `reset` and `end`.
 #[utoipa::path(
     get, path = "/api/events", tag = "live", security(("bearer" = ["sessions:read"])),

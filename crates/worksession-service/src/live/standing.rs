@@ -5,7 +5,7 @@ use service_kit::http::RequestId;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use crate::auth::{CurrentUser, Refusal, Scope, SessionsRead};
+use crate::auth::{CurrentUser, Refusal, Scope, SessionsRead, Teams};
 use crate::state::State;
 
 /// Times that the identity service may fail to vouch for the token before the stream ends: half a minute.
@@ -14,7 +14,7 @@ const UNANSWERED: u32 = 6;
 /// What the user of a stream may see, as far as is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// Where the user is a member.
+    /// Where the user is a member, as far as the token's scopes show teams.
     pub(super) teams: Vec<TeamId>,
     /// Whether the last question about token and memberships was answered.
     pub(super) sure: bool,
@@ -23,8 +23,9 @@ pub(super) struct Standing {
 impl Standing {
     /// As the identity service has just vouched for the user.
     pub(super) fn of(user: &CurrentUser) -> Self {
+        let teams = user.teams.iter().filter(|_| Teams::is_held_by(user));
         Self {
-            teams: user.teams.iter().map(|team| team.id).collect(),
+            teams: teams.map(|team| team.id).collect(),
             sure: true,
         }
     }

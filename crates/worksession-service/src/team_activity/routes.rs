@@ -4,7 +4,7 @@ use service_kit::http::{Query, endpoint};
 
 use super::service;
 use super::wire::{TeamActivityQuery, TeamActivityResponse};
-use crate::auth::{Caller, SessionsRead};
+use crate::auth::{Caller, TeamActivity};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
 use crate::state::State;
@@ -16,7 +16,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 /// Shows who of a team is in a session now, and what each has planned and finished on its projects lately; for members.
 #[utoipa::path(
     get, path = "/api/team-activity", tag = "team projects", params(TeamActivityQuery),
-    security(("bearer" = ["sessions:read"])),
+    security(("bearer" = ["sessions:read", "teams"])),
     responses(
         (status = 200, description = "The team at a glance", body = TeamActivityResponse),
         (status = 400, description = "A parameter does not fit", body = ErrorBody),
@@ -27,7 +27,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
 )]
 pub(crate) async fn show(
     state: State,
-    caller: Caller<SessionsRead>,
+    caller: Caller<TeamActivity>,
     query: Result<Query<TeamActivityQuery>, Problem>,
 ) -> Result<web::Json<TeamActivityResponse>, Error> {
     let answer = service::show(&state, caller.into(), query?.0).await?;

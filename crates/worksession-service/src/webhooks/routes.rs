@@ -25,7 +25,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
         .configure(deliveries::configure);
 }
 
-/// Lists the caller's webhooks and those of the teams that the caller owns or administers.
+/// Lists the caller's webhooks and, with the scope `teams`, those of the teams that the caller owns or administers.
 #[utoipa::path(
     get, path = "/api/webhooks", tag = "webhooks", security(("bearer" = ["sessions:read"])),
     responses(
@@ -40,7 +40,8 @@ pub(crate) async fn list(
     Ok(web::Json(service::list(&state, &caller).await?))
 }
 
-/// Makes a webhook of the caller's own or, with `team_id`, of a team that the caller owns or administers.
+/// Makes a webhook of the caller's own or, with `team_id` and the scope `teams`, of a team that the caller owns or
+/// administers.
 #[utoipa::path(
     post, path = "/api/webhooks", tag = "webhooks", request_body = CreateWebhookRequest,
     security(("bearer" = ["integrations:write", "sessions:read"])),

@@ -13,7 +13,7 @@ use super::wire::{
     WebhooksResponse, read_description, read_events,
 };
 use super::{deliveries, target};
-use crate::auth::CurrentUser;
+use crate::auth::{CurrentUser, Scope, Teams};
 use crate::contacts::{self, Hook};
 use crate::error::Error;
 use crate::events;
@@ -50,7 +50,9 @@ pub(super) async fn list(
     state: &AppState,
     caller: &CurrentUser,
 ) -> Result<WebhooksResponse, Error> {
-    let managed = |team: &&auth_types::wire::TeamMembership| team.role >= TeamRole::Admin;
+    let sees_teams = Teams::is_held_by(caller);
+    let managed =
+        |team: &&auth_types::wire::TeamMembership| sees_teams && team.role >= TeamRole::Admin;
     let teams: Vec<TeamId> = caller
         .teams
         .iter()
@@ -267,13 +269,16 @@ pub(super) fn managed(row: Option<WebhookRow>, caller: &CurrentUser) -> Result<W
     Ok(row)
 }
 
-/// Members of a team know that it may have webhooks; to everybody else there are none.
+/// Members of a team know that it may have webhooks; to everybody else there are none. A team's webhooks tell what others
+/// do, which takes the scope `teams`.
 fn allow(owner: Owner, caller: &CurrentUser) -> Result<(), Error> {
     match owner {
         Owner::User(user) if user == caller.id => Ok(()),
+        Owner::Team(team) if caller.membership(team).is_none() => Err(Error::WebhookNotFound),
+        Owner::Team(_) if !Teams::is_held_by(caller) => Err(Error::InsufficientScope),
         Owner::Team(team) if caller.manages(team) => Ok(()),
-        Owner::Team(team) if caller.membership(team).is_some() => Err(Error::WebhookForbidden),
-        Owner::User(_) | Owner::Team(_) => Err(Error::WebhookNotFound),
+        Owner::Team(_) => Err(Error::WebhookForbidden),
+        Owner::User(_) => Err(Error::WebhookNotFound),
     }
 }
 

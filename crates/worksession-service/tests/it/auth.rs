@@ -20,7 +20,11 @@ const PROTECTED: &[(&str, &str, &str)] = &[
     ("GET", "/api/team-projects/1", "sessions:read"),
     ("PUT", "/api/team-projects/1", "teams:write"),
     ("DELETE", "/api/team-projects/1", "teams:write"),
-    ("GET", "/api/team-projects/1/activity", "sessions:read"),
+    (
+        "GET",
+        "/api/team-projects/1/activity",
+        "sessions:read teams",
+    ),
     ("GET", "/api/team-projects/1/chat", "sessions:read"),
     ("PUT", "/api/team-projects/1/chat", "integrations:write"),
     ("DELETE", "/api/team-projects/1/chat", "integrations:write"),
@@ -68,10 +72,15 @@ const PROTECTED: &[(&str, &str, &str)] = &[
     ("PATCH", "/api/sessions/1", "sessions:write"),
     ("GET", "/api/analytics/tracking", "sessions:read"),
     ("GET", "/api/leaderboard", "sessions:read"),
-    ("GET", "/api/team-activity?team=engines", "sessions:read"),
+    (
+        "GET",
+        "/api/team-activity?team=engines",
+        "sessions:read teams",
+    ),
 ];
 
-const SCOPES: [&str; 4] = [
+const SCOPES: [&str; 5] = [
+    "teams",
     "sessions:read",
     "sessions:write",
     "teams:write",

@@ -54,6 +54,7 @@ mod streams;
 mod sync;
 mod team_activity;
 mod teams_gone;
+mod teams_scope;
 mod told;
 mod totals;
 mod unfit;

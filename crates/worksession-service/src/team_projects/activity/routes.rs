@@ -4,7 +4,7 @@ use service_kit::http::{Path, Query};
 
 use super::service;
 use super::wire::{ActivityQuery, ActivityResponse};
-use crate::auth::{Caller, SessionsRead};
+use crate::auth::{Caller, TeamActivity};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
 use crate::projects::TeamProjectId;
@@ -14,7 +14,7 @@ use crate::team_projects::read_id;
 /// Lists the newest sessions of all members on a team project; for members of its team.
 #[utoipa::path(
     get, path = "/api/team-projects/{id}/activity", tag = "team projects",
-    params(("id" = TeamProjectId, Path), ActivityQuery), security(("bearer" = ["sessions:read"])),
+    params(("id" = TeamProjectId, Path), ActivityQuery), security(("bearer" = ["sessions:read", "teams"])),
     responses(
         (status = 200, description = "A page of them, newest first", body = ActivityResponse),
         (status = 400, description = "A parameter does not fit", body = ErrorBody),
@@ -25,7 +25,7 @@ use crate::team_projects::read_id;
 )]
 pub(crate) async fn list(
     state: State,
-    caller: Caller<SessionsRead>,
+    caller: Caller<TeamActivity>,
     Path((id,)): Path<(String,)>,
     query: Result<Query<ActivityQuery>, Problem>,
 ) -> Result<web::Json<ActivityResponse>, Error> {

@@ -1,0 +1,143 @@
+//! What others do is shown to an OAuth client only that may see the teams, too.
+
+use serde_json::{Value, json};
+
+use crate::identity::Service;
+use crate::listener::Listener;
+use crate::person::Person;
+use crate::webhooks::{make, path_of};
+
+const NARROW: &str = "user-sessions.read+sessions.write+integrations.write+teams.write+profile";
+const WIDE: &str = "user-sessions.read+integrations.write+teams";
+
+/// Ada by a client with these scopes.
+fn by<'a>(service: &'a Service, token: &str) -> Person<'a> {
+    Person {
+        service,
+        token: token.to_owned(),
+    }
+}
+
+fn insufficient() -> Value {
+    json!({"error": "Insufficient scope"})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_others_of_a_team_do_takes_the_scope_of_teams_too() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let bob = Person::colleague(&service, 8);
+    let project = service.team_project().await;
+    let plan = json!({"category": "coding", "duration": 25, "note": "bob's plan", "project_id": format!("team_{project}")});
+    bob.start(plan).await;
+    let (narrow, wide) = (by(&service, NARROW), by(&service, WIDE));
+    for path in [
+        format!("/api/team-projects/{project}/activity"),
+        "/api/team-activity?team=engines".to_owned(),
+        "/api/leaderboard?period=week&team=engines".to_owned(),
+        "/api/leaderboard?period=week&team=nowhere".to_owned(),
+    ] {
+        let refused = narrow.get(&path).await.expect(403);
+        assert_eq!(refused.json(), insufficient(), "{path}");
+        let answer = wide.get(&path).await;
+        assert_eq!(answer.text().contains("Insufficient"), false, "{path}");
+        assert_eq!(answer.status == 200, !path.contains("nowhere"), "{path}");
+    }
+    let told = wide.get(&format!("/api/team-projects/{project}/activity"));
+    assert!(told.await.text().contains("bob's plan"));
+    // What is the caller's own does not take it, nor do the projects that the caller may start on.
+    let plan =
+        json!({"category": "coding", "duration": 25, "project_id": format!("team_{project}")});
+    narrow.start(plan).await;
+    for path in [
+        "/api/sessions".to_owned(),
+        "/api/leaderboard?period=week".to_owned(),
+        "/api/all-projects".to_owned(),
+        "/api/team-projects".to_owned(),
+        format!("/api/team-projects/{project}"),
+        "/api/sync/status".to_owned(),
+        "/api/analytics/tracking".to_owned(),
+    ] {
+        let answer = narrow.get(&path).await.expect(200);
+        assert!(!answer.text().contains("bob"), "{path}: {}", answer.text());
+    }
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_of_a_team_take_the_scope_of_teams_too() {
+    let (service, _stub) = Service::with_stub(0).await;
+    let (narrow, wide) = (by(&service, NARROW), by(&service, WIDE));
+    let url = "https://hooks.example/x";
+    let of_team = json!({"url": url, "team_id": 3});
+    let refused = narrow.post("/api/webhooks", of_team.clone()).await;
+    assert_eq!(refused.expect(403).json(), insufficient());
+    // A team of others' is none, whatever the scopes.
+    let elsewhere = json!({"url": url, "team_id": 4});
+    narrow.post("/api/webhooks", elsewhere).await.expect(404);
+    let (of_team, _) = make(&wide, of_team).await;
+    let (own, _) = make(&narrow, json!({"url": url})).await;
+    let listed = |answer: Value| {
+        let all = answer["webhooks"].as_array().unwrap().clone();
+        all.iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
+    };
+    let all = narrow.get("/api/webhooks").await.expect(200).json();
+    assert_eq!(listed(all), [own["id"].clone()]);
+    let all = wide.get("/api/webhooks").await.expect(200).json();
+    assert_eq!(listed(all), [own["id"].clone(), of_team["id"].clone()]);
+    for (webhook, is_refused) in [(&of_team, true), (&own, false)] {
+        let path = path_of(webhook);
+        for reply in [
+            narrow.get(&path).await,
+            narrow.get(&format!("{path}/deliveries")).await,
+            narrow.put(&path, json!({"description": "x"})).await,
+            narrow.post(&format!("{path}/test"), json!({})).await,
+            narrow
+                .post(&format!("{path}/rotate-secret"), json!({}))
+                .await,
+            narrow
+                .post(&format!("{path}/deliveries/1/replay"), json!({}))
+                .await,
+            narrow.delete(&path).await,
+        ] {
+            let refused = reply.status == 403 && reply.json() == insufficient();
+            assert_eq!(refused, is_refused, "{}: {}", reply.call, reply.text());
+        }
+    }
+    wide.get(&path_of(&of_team)).await.expect(200);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_without_the_scope_of_teams_tells_of_the_caller_alone() {
+    let (service, _stub) = Service::live(json!({"recheck_seconds": 1})).await;
+    let (ada, bob) = (by(&service, "user-"), Person::colleague(&service, 8));
+    let project = service.team_project().await;
+    let mut narrow = Listener::open(&service.api, NARROW).await;
+    let mut wide = Listener::open(&service.api, WIDE).await;
+    let before = narrow.last_id.clone();
+    let plan =
+        json!({"category": "coding", "duration": 25, "project_id": format!("team_{project}")});
+    bob.start(plan.clone()).await;
+    assert_eq!(wide.expect("team").await["user"]["username"], "person8");
+    let own = ada.start(plan).await["session_id"].clone();
+    assert_eq!(narrow.expect("timer").await["session"]["session_id"], own);
+    let ended = ada.post(
+        "/api/session/start",
+        json!({"category": "coding", "duration": 50}),
+    );
+    let next = ended.await.expect(201).json()["session_id"].clone();
+    let mut told = Vec::new();
+    for _ in 0..2 {
+        told.push(narrow.expect("timer").await["session"]["session_id"].clone());
+    }
+    assert!(told.contains(&own) && told.contains(&next), "{told:?}");
+    // Nor is it made up for after a cut.
+    let mut resumed = Listener::resume(&service.api, NARROW, before.as_deref()).await;
+    let mut again = Vec::new();
+    while !again.contains(&next) {
+        let (event, data) = resumed.next().await.unwrap();
+        assert!(event != "team", "{data}");
+        again.push(data["session"]["session_id"].clone());
+    }
+    service.stop().await;
+}

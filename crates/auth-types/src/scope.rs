@@ -24,11 +24,13 @@ pub enum Scope {
     IntegrationsWrite,
     /// Stay signed in (a refresh token is issued in any case).
     OfflineAccess,
+    /// Its profile and photo, its sign-ins and all of its data: for the product's own clients alone.
+    Account,
 }
 
 impl Scope {
     /// All of them, in the order in which they are written.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::OpenId,
         Self::Profile,
         Self::Email,
@@ -38,6 +40,7 @@ impl Scope {
         Self::SessionsWrite,
         Self::IntegrationsWrite,
         Self::OfflineAccess,
+        Self::Account,
     ];
 
     /// The name on the wire.
@@ -53,6 +56,7 @@ impl Scope {
             Self::SessionsWrite => "sessions:write",
             Self::IntegrationsWrite => "integrations:write",
             Self::OfflineAccess => "offline_access",
+            Self::Account => "account",
         }
     }
 
@@ -77,7 +81,7 @@ impl FromStr for Scope {
             .into_iter()
             .find(|scope| scope.as_str() == text)
             .ok_or(UnknownName {
-                expected: "openid, profile, email, teams, teams:write, sessions:read, sessions:write, integrations:write, offline_access",
+                expected: "openid, profile, email, teams, teams:write, sessions:read, sessions:write, integrations:write, offline_access, account",
             })
     }
 }
@@ -189,7 +193,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_set_reads_back_and_holds_what_was_put_in(picked in proptest::collection::vec(0_usize..9, 0..12)) {
+        fn a_set_reads_back_and_holds_what_was_put_in(picked in proptest::collection::vec(0_usize..10, 0..12)) {
             let scopes: Vec<Scope> = picked.iter().filter_map(|n| Scope::ALL.get(*n).copied()).collect();
             let set: ScopeSet = scopes.iter().copied().collect();
             prop_assert_eq!(set.to_string().parse(), Ok(set));

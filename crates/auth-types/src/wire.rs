@@ -111,7 +111,7 @@ pub struct ValidateResponse {
     pub token_type: String,
     /// The token's `exp`, seconds since the epoch.
     pub expires_at: i64,
-    /// Space-separated scopes of an OAuth token; absent for a first-party token, which has them all.
+    /// Space-separated scopes of an OAuth client's token; absent for all others, which scopes do not limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
     /// `sso` for a token that single sign-on handed over to another site, `first_party` for that of a client of

@@ -199,33 +199,21 @@ impl Access {
         }
     }
 
-    /// The scopes that other services are to enforce: a first-party client's token is not limited by them.
-    pub(crate) fn limiting_scope(&self) -> Option<ScopeSet> {
-        match self {
-            Self::Client {
-                scope,
-                is_first_party: false,
-                ..
-            } => Some(*scope),
-            _ => None,
-        }
-    }
-
     /// Whether the account's e-mail address may be told.
     pub(crate) fn sees_email(&self) -> bool {
-        self.limiting_scope()
+        self.scope()
             .is_none_or(|scope| scope.contains(Scope::Email))
     }
 
     /// Whether it may be told until when the account has paid: strangers see the plan alone.
     pub(crate) fn sees_end_of_plan(&self) -> bool {
-        self.limiting_scope()
+        self.scope()
             .is_none_or(|scope| scope.contains(Scope::Profile))
     }
 
     /// Whether the account's teams may be told along with who it is.
     pub(crate) fn sees_teams(&self) -> bool {
-        self.limiting_scope().is_none_or(|scope| {
+        self.scope().is_none_or(|scope| {
             [Scope::Teams, Scope::SessionsRead, Scope::SessionsWrite]
                 .into_iter()
                 .any(|enough| scope.contains(enough))

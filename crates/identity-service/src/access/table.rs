@@ -10,8 +10,6 @@ use super::Access;
 pub(crate) struct Rule {
     /// An OAuth client.
     pub(crate) client: Client,
-    /// An OAuth client that is marked first-party, whatever its scopes.
-    pub(crate) first_party_client: bool,
     /// A site that the sign-in was handed over to.
     pub(crate) sso: bool,
 }
@@ -30,39 +28,30 @@ pub(crate) enum Client {
 /// Everybody with a good token.
 const ANY: Rule = Rule {
     client: Client::AnyToken,
-    first_party_client: true,
     sso: true,
 };
 /// The account itself, also through another site: its profile and photo.
-const ACCOUNT: Rule = Rule {
-    client: Client::Never,
-    first_party_client: true,
-    sso: true,
-};
-/// The product's own programs: sign-ins, export.
+const ACCOUNT: Rule = scope(Scope::Account);
+/// Sign-ins, applications, export.
 const OWN: Rule = Rule {
-    client: Client::Never,
-    first_party_client: true,
+    client: Client::Scope(Scope::Account),
     sso: false,
 };
 /// A sign-in at the product itself alone: password, e-mail address, second factor, deletion, giving access to
 /// others, and administration, which could undo all of these.
 const SIGN_IN: Rule = Rule {
     client: Client::Never,
-    first_party_client: false,
     sso: false,
 };
 /// A hand-over of a sign-in from site to site.
 const HAND_OVER: Rule = Rule {
     client: Client::Never,
-    first_party_client: false,
     sso: true,
 };
 
 const fn scope(scope: Scope) -> Rule {
     Rule {
         client: Client::Scope(scope),
-        first_party_client: true,
         sso: true,
     }
 }
@@ -162,28 +151,27 @@ pub(crate) fn refuses_some(method: &str, pattern: &str) -> bool {
 
 /// Whether a token may be used at an endpoint, which is named by its method and the pattern of its path.
 pub(crate) fn allows(access: &Access, method: &str, pattern: &str) -> bool {
-    let (is_client, is_first_party, scopes) = match access {
-        Access::Full => return true,
-        Access::Sso { .. } => (false, false, None),
-        Access::Client {
-            scope,
-            is_first_party,
-            ..
-        } => (true, *is_first_party, Some(*scope)),
-    };
     let method = if method == "HEAD" { "GET" } else { method };
-    let Some(rule) = BY_ENDPOINT.get(&(method, pattern)) else {
-        return false;
-    };
-    if !is_client {
-        return rule.sso;
+    let rule = BY_ENDPOINT.get(&(method, pattern));
+    match (access, rule) {
+        (Access::Full, _) => true,
+        (_, None) => false,
+        (Access::Sso { .. }, Some(rule)) => rule.sso,
+        (
+            Access::Client {
+                scope,
+                is_first_party,
+                ..
+            },
+            Some(rule),
+        ) => match rule.client {
+            Client::AnyToken => true,
+            // A client that is the product's own no more can still have a token with that scope.
+            Client::Scope(Scope::Account) => *is_first_party && scope.contains(Scope::Account),
+            Client::Scope(needed) => scope.contains(needed),
+            Client::Never => false,
+        },
     }
-    let by_scope = match rule.client {
-        Client::AnyToken => true,
-        Client::Scope(needed) => scopes.is_some_and(|scopes| scopes.contains(needed)),
-        Client::Never => false,
-    };
-    by_scope || (is_first_party && rule.first_party_client)
 }
 
 #[cfg(test)]
@@ -203,8 +191,8 @@ mod tests {
             Client::Scope(scope) => format!("`{scope}`"),
             Client::Never => "–".to_owned(),
         };
-        let (own, sso) = (yes(rule.first_party_client), yes(rule.sso));
-        format!("| {method} | `{path}` | {client} | {own} | {sso} |")
+        let sso = yes(rule.sso);
+        format!("| {method} | `{path}` | {client} | {sso} |")
     }
 
     #[test]
@@ -225,29 +213,35 @@ mod tests {
     /// What an OAuth client can be given never reaches what only the account itself may do.
     #[test]
     fn no_scope_opens_what_no_client_may() {
-        let third = Access::Client {
+        let client = |scope: ScopeSet, is_first_party| Access::Client {
             client_id: "app".to_owned(),
-            scope: ScopeSet::all(),
-            is_first_party: false,
+            scope,
+            is_first_party,
         };
-        let own = Access::Client {
-            client_id: "app".to_owned(),
-            scope: ScopeSet::default(),
-            is_first_party: true,
-        };
+        let all = [
+            client(ScopeSet::all(), false),
+            client(ScopeSet::all(), true),
+        ];
+        let none = client(ScopeSet::default(), true);
+        let sso = Access::Sso { site: None };
         for (methods, path, rule) in TABLE {
             for method in methods.split(' ') {
                 let never = rule.client == Client::Never;
-                assert_eq!(allows(&third, method, path), !never, "{method} {path}");
+                let is_own = rule.client == Client::Scope(Scope::Account);
+                let [third, own] = &all;
                 assert_eq!(
-                    allows(&own, method, path),
-                    rule.first_party_client || !never
+                    allows(third, method, path),
+                    !never && !is_own,
+                    "{method} {path}"
                 );
-                assert_eq!(allows(&Access::Sso { site: None }, method, path), rule.sso);
+                assert_eq!(allows(own, method, path), !never, "{method} {path}");
+                let any = rule.client == Client::AnyToken;
+                assert_eq!(allows(&none, method, path), any, "{method} {path}");
+                assert_eq!(allows(&sso, method, path), rule.sso);
                 assert!(allows(&Access::Full, method, path));
             }
         }
-        for access in [&third, &own, &Access::Sso { site: None }] {
+        for access in all.iter().chain([&none, &sso]) {
             assert!(!allows(access, "GET", "/api/not/in/the/table"));
             assert!(!allows(access, "PATCH", "/api/auth/me"));
         }

@@ -94,7 +94,7 @@ pub(crate) enum Viewer {
 impl Viewer {
     /// As whom the holder of a token sees its account.
     pub(crate) fn of(access: &Access) -> Self {
-        match (access.limiting_scope(), access.sees_email()) {
+        match (access.scope(), access.sees_email()) {
             (None, _) => Self::SelfOrSuperadmin,
             (Some(_), true) => Self::Client,
             (Some(_), false) => Self::Other,

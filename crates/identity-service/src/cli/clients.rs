@@ -41,7 +41,7 @@ pub(super) struct CreateArgs {
     /// It is the product's own: nobody is asked for consent, unless it is public and not at an https address
     #[arg(long)]
     first_party: bool,
-    /// What it may ask for, and gets when it asks for nothing [default: openid profile email]
+    /// What it may ask for, and gets when it asks for nothing [default: openid profile email; everything with --first-party]
     #[arg(long, num_args = 1..)]
     scope: Vec<String>,
     /// ES256 (the default) or RS256

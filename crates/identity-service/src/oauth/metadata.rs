@@ -70,7 +70,11 @@ pub(crate) fn metadata(app: &App) -> MetadataResponse {
         introspection_endpoint: at("/api/oauth/introspect"),
         device_authorization_endpoint: at("/api/oauth/device_authorization"),
         service_documentation: at("/docs/"),
-        scopes_supported: Scope::ALL.map(Scope::as_str).to_vec(),
+        scopes_supported: Scope::ALL
+            .into_iter()
+            .filter(|scope| *scope != Scope::Account)
+            .map(Scope::as_str)
+            .collect(),
         response_types_supported: ["code"],
         response_modes_supported: ["query"],
         grant_types_supported: [

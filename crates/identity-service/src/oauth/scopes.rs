@@ -44,6 +44,10 @@ fn line(scope: Scope) -> Line {
             "Keep this access while you are away, until you take it back",
             false,
         ),
+        Scope::Account => (
+            "Change your profile and photo, see and end your sign-ins, and download your data",
+            true,
+        ),
     };
     Line { text, is_change }
 }

@@ -127,7 +127,7 @@ async fn tell(
     if !access.sees_end_of_plan() {
         premium.expires_at = None;
     }
-    let scope = caller.token.access.limiting_scope();
+    let scope = caller.token.access.scope();
     Ok(ValidateResponse {
         valid: true,
         flat: user.clone(),

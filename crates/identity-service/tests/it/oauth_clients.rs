@@ -95,6 +95,54 @@ async fn a_client_is_registered_shown_given_another_secret_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn only_the_products_own_clients_have_the_scope_of_the_account() {
+    let provider = Provider::start().await;
+    let all = "openid profile email teams teams:write sessions:read sessions:write integrations:write offline_access account";
+    for (body, given) in [
+        (json!({ "name": "App" }), Some("openid profile email")),
+        (json!({ "name": "App", "scope": "openid account" }), None),
+        (json!({ "name": "App", "is_first_party": true }), Some(all)),
+        (
+            json!({ "name": "App", "is_first_party": true, "scope": "account openid" }),
+            Some("openid account"),
+        ),
+        (
+            json!({ "name": "App", "is_first_party": true, "scope": "openid" }),
+            Some("openid"),
+        ),
+    ] {
+        let reply = provider.try_register(body.clone()).await;
+        match given {
+            Some(given) => assert_eq!(reply.expect(201).json()["client"]["scope"], given),
+            None => drop(refused(reply, 400, "validation_failed")),
+        }
+        let db = &provider.identity.db;
+        let mut args = vec!["clients", "create", "--name", "App", "--json"];
+        if body["is_first_party"] == true {
+            args.push("--first-party");
+        }
+        if let Some(scope) = body["scope"].as_str() {
+            args.extend(["--scope", scope]);
+        }
+        let said = run(db, &args, "", &[]);
+        match given {
+            Some(given) => {
+                let made: Value = serde_json::from_str(&said.good()).unwrap();
+                assert_eq!(made["client"]["scope"], given);
+            }
+            None => assert!(said.refused(2).contains("account")),
+        }
+    }
+    let call = provider
+        .identity
+        .api
+        .get("/.well-known/openid-configuration");
+    let supported = call.send().await.expect(200).json()["scopes_supported"].clone();
+    assert_eq!(supported.as_array().unwrap().len(), 9);
+    assert!(!supported.to_string().contains("account"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_new_client_asks_for_its_grant_types() {
     const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
     let provider = Provider::start().await;

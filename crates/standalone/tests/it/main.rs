@@ -13,6 +13,7 @@ mod admin;
 mod bad_input;
 mod base_path;
 mod dashboard;
+mod first_party;
 mod harness;
 mod health;
 #[path = "../../../identity-service/tests/it/html.rs"]

@@ -17,7 +17,7 @@ pub(crate) struct CurrentUser {
     pub(crate) teams: Vec<TeamMembership>,
     /// The token's `exp`.
     pub(crate) token_expires_at: DateTime<Utc>,
-    /// Space-separated scopes of an OAuth token; none for a first-party token, which may do everything here.
+    /// Space-separated scopes of an OAuth client's token; none for all others, which scopes do not limit.
     pub(crate) scope: Option<String>,
     /// Whether the token is of a sign-in at the product itself or of a client of its own: neither an OAuth
     /// client's nor one that single sign-on handed over.
@@ -58,7 +58,7 @@ impl CurrentUser {
             .is_some_and(|membership| membership.role >= TeamRole::Admin)
     }
 
-    /// Whether the token carries that scope, or is a first-party one.
+    /// Whether the token carries that scope, or is limited by none.
     #[must_use]
     pub(crate) fn has_scope(&self, name: &str) -> bool {
         self.scope

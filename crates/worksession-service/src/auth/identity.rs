@@ -268,9 +268,12 @@ fn read(body: &[u8]) -> Result<CurrentUser, String> {
     let token_expires_at = DateTime::from_timestamp(answer.expires_at, 0)
         .ok_or_else(|| "expires_at is no time".to_owned())?;
     // An origin that is not known yet is none of ours.
-    let is_ours = matches!(answer.origin.as_deref(), None | Some("first_party"));
+    let is_first_party = match answer.origin.as_deref() {
+        None => answer.scope.is_none(),
+        origin => origin == Some("first_party"),
+    };
     Ok(CurrentUser {
-        is_first_party: answer.scope.is_none() && is_ours,
+        is_first_party,
         id: answer.user.id,
         username: answer.user.username,
         email: answer.user.email,

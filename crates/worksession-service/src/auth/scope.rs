@@ -6,13 +6,13 @@ pub(crate) trait Scope: 'static {
     fn is_held_by(user: &CurrentUser) -> bool;
 }
 
-/// A sign-in at the product itself or by a client of its own; no scope stands for it.
+/// All of one's data: for a sign-in at the product itself, and for its own clients with the scope `account`.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FirstParty;
+pub(crate) struct Account;
 
-impl Scope for FirstParty {
+impl Scope for Account {
     fn is_held_by(user: &CurrentUser) -> bool {
-        user.is_first_party
+        user.is_first_party && user.has_scope("account")
     }
 }
 

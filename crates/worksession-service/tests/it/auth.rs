@@ -7,7 +7,7 @@ use test_kit::Reply;
 use crate::identity::{EXPIRES_AT, Service};
 use crate::identity_down::assert_unavailable;
 
-/// Method, path, scope; `–` for what no scope opens.
+/// Method, path, scopes; `account` counts for the product's own clients alone.
 const PROTECTED: &[(&str, &str, &str)] = &[
     ("GET", "/api/projects", "sessions:read"),
     ("POST", "/api/projects", "sessions:write"),
@@ -68,7 +68,7 @@ const PROTECTED: &[(&str, &str, &str)] = &[
     ("GET", "/api/events", "sessions:read"),
     ("GET", "/api/sessions", "sessions:read"),
     ("GET", "/api/sessions/1", "sessions:read"),
-    ("GET", "/api/sessions/export", "–"),
+    ("GET", "/api/sessions/export", "account"),
     ("PATCH", "/api/sessions/1", "sessions:write"),
     ("GET", "/api/analytics/tracking", "sessions:read"),
     ("GET", "/api/leaderboard", "sessions:read"),
@@ -79,7 +79,8 @@ const PROTECTED: &[(&str, &str, &str)] = &[
     ),
 ];
 
-const SCOPES: [&str; 5] = [
+const SCOPES: [&str; 6] = [
+    "account",
     "teams",
     "sessions:read",
     "sessions:write",
@@ -121,32 +122,36 @@ async fn without_a_good_token_every_endpoint_answers_401() {
 async fn a_token_opens_what_its_scopes_name_and_nothing_else() {
     let (service, _stub) = Service::with_stub(0).await;
     for (method, path, needed) in PROTECTED.iter().copied() {
-        for scope in SCOPES {
-            let token = format!("user-openid+{}+profile", scope.replace(':', "."));
+        for (kind, scope) in ["user", "own"]
+            .into_iter()
+            .flat_map(|kind| SCOPES.map(|scope| (kind, scope)))
+        {
+            let token = format!("{kind}-openid+{}+profile", scope.replace(':', "."));
             let reply = call(&service, method, path, Some(&token)).await;
             let refused =
                 reply.status == 403 && reply.json() == json!({"error": "Insufficient scope"});
+            let is_enough = scope == needed && (kind == "own" || scope != "account");
             assert_eq!(
                 refused,
-                scope != needed,
-                "{method} {path} with {scope}: {}",
+                !is_enough,
+                "{method} {path} with {kind} {scope}: {}",
                 reply.text()
             );
         }
-        let token = format!("user-{}", needed.replace(':', ".").replace(' ', "+"));
-        let reply = call(&service, method, path, Some(&token)).await;
-        assert!(
-            !reply.text().contains("Insufficient"),
-            "{method} {path} with all of {needed}: {}",
-            reply.text()
-        );
-        // A first-party token names no scopes and has them all.
-        let reply = call(&service, method, path, Some("user-")).await;
-        assert!(
-            !reply.text().contains("Insufficient"),
-            "{method} {path}: {}",
-            reply.text()
-        );
+        let all = needed.replace(':', ".").replace(' ', "+");
+        // A sign-in at the product itself names no scopes and has them all.
+        let mut enough = vec![format!("own-{all}"), "user-".to_owned()];
+        if needed != "account" {
+            enough.push(format!("user-{all}"));
+        }
+        for token in enough {
+            let reply = call(&service, method, path, Some(&token)).await;
+            assert!(
+                !reply.text().contains("Insufficient"),
+                "{method} {path} with {token}: {}",
+                reply.text()
+            );
+        }
     }
     service.stop().await;
 }

@@ -157,12 +157,14 @@ async fn a_file_without_sessions_and_one_of_a_span_are_whole_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_sign_ins_at_the_product_itself_export() {
+async fn only_sign_ins_at_the_product_itself_and_its_own_clients_export() {
     let (service, _stub) = Service::with_stub(0).await;
-    let everything = "user-openid+profile+email+teams+teams.write+sessions.read+sessions.write+integrations.write";
+    let everything = "user-openid+profile+email+teams+teams.write+sessions.read+sessions.write+integrations.write+account";
     for (token, status) in [
         ("user-", 200),
         ("outsider-7", 200),
+        ("own-account", 200),
+        ("own-sessions.read+sessions.write", 403),
         (everything, 403),
         ("sso-7", 403),
     ] {

@@ -21,7 +21,8 @@ use test_kit::{Api, TestDb, wait_until};
 use crate::several::{self, Several};
 use crate::sign_in::{self, SignIn};
 
-/// Answers by the token: `user-SCOPES` is Ada with these scopes (`+` between them, `.` for `:`; all when empty), `slow-MS` is
+/// Answers by the token: `user-SCOPES` is Ada with these scopes (`+` between them, `.` for `:`; all when empty), `own-SCOPES` Ada by
+/// a first-party client, `slow-MS` is
 /// Ada after so many milliseconds, `broken` gets no JSON, a number gets that status, anything else is a bad token.
 #[derive(Clone, Default)]
 pub struct Stub {
@@ -151,6 +152,11 @@ async fn judge(token: String) -> HttpResponse {
     if let Some(scopes) = token.strip_prefix("user-") {
         let scope = (!scopes.is_empty()).then(|| scopes.replace('+', " ").replace('.', ":"));
         return HttpResponse::Ok().json(ada(scope));
+    }
+    if let Some(scopes) = token.strip_prefix("own-") {
+        let mut body = ada(Some(scopes.replace('+', " ").replace('.', ":")));
+        body["origin"] = json!("first_party");
+        return HttpResponse::Ok().json(body);
     }
     if let Some(milliseconds) = token.strip_prefix("slow-") {
         let wait = Duration::from_millis(milliseconds.parse().unwrap());

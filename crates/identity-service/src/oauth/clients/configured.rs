@@ -92,7 +92,7 @@ fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool
     change.audit(&Entry::new(action).details(json!({ "client_id": row.id })))?;
     let before = before.map(OAuthClient::try_from).transpose()?;
     Ok(before.is_some_and(|before| {
-        // A client that becomes first-party must not make more of what it was given for little.
+        // Its tokens say what they were given to.
         before.is_first_party != client.is_first_party || !client.scope.includes(before.scope)
     }))
 }

@@ -29,7 +29,8 @@ pub(crate) struct NewClient {
 pub(crate) struct Registration {
     pub(crate) name: String,
     pub(crate) redirect_uris: Vec<String>,
-    /// Names of scopes, one or more in each text; `openid profile email` when there is none.
+    /// Names of scopes, one or more in each text; `openid profile email` when there is none, all for a
+    /// first-party client.
     pub(crate) scope: Vec<String>,
     pub(crate) is_public: bool,
     pub(crate) is_first_party: bool,
@@ -53,7 +54,7 @@ impl TryFrom<Registration> for NewClient {
         Ok(Self {
             name: parse_name(&wanted.name)?,
             redirect_uris: parse_uris(wanted.redirect_uris)?,
-            scope: parse_scope(&wanted.scope)?,
+            scope: parse_scope(&wanted.scope, wanted.is_first_party)?,
             is_public: wanted.is_public,
             is_first_party: wanted.is_first_party,
             may_introspect_any: wanted.may_introspect_any,
@@ -78,10 +79,18 @@ fn parse_uris(uris: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(parsed)
 }
 
-fn parse_scope(names: &[String]) -> Result<ScopeSet, Error> {
+fn parse_scope(names: &[String], is_first_party: bool) -> Result<ScopeSet, Error> {
     let scope = names.join(" ").parse::<ScopeSet>().map_err(|unknown| {
         Error::Validation(format!("a scope is one of {}", unknown.expected).into())
     })?;
+    if scope.contains(Scope::Account) && !is_first_party {
+        return Err(refused(
+            "the scope account is for the product's own clients",
+        ));
+    }
+    if scope.is_empty() && is_first_party {
+        return Ok(ScopeSet::all());
+    }
     if scope.is_empty() {
         return Ok([Scope::OpenId, Scope::Profile, Scope::Email]
             .into_iter()

@@ -75,7 +75,7 @@ pub(crate) struct CreateOAuthClientRequest {
     #[serde(default)]
     pub(crate) is_first_party: bool,
     /// What it may ask for, and gets when it asks for nothing, with spaces between; `openid profile email`
-    /// when not given.
+    /// when not given, all for the product's own; `account` is for these alone.
     pub(crate) scope: Option<String>,
     /// Whether it may introspect tokens of others.
     #[serde(default)]

@@ -35,7 +35,7 @@ struct NewClientPage<'a> {
     frame: Frame,
     notices: Notices,
     typed: &'a ClientForm,
-    scopes: [Scope; 9],
+    scopes: [Scope; 10],
 }
 
 #[derive(Template)]

@@ -84,6 +84,7 @@ fn dashboard(config: &Config) -> Result<Vec<String>, AdminError> {
         format!("  name = {:?}", own.name),
         format!("  client_secret_file = {:?}", path.to_string()),
         format!("  first_party = {}", own.first_party),
+        format!("  scope = {:?}", own.scope.0),
         format!("  redirect_uris = [{}]", uris.join(", ")),
     ])
 }

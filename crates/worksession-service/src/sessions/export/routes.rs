@@ -5,19 +5,19 @@ use service_kit::http::Query;
 
 use super::service;
 use super::wire::{ExportQuery, ExportedSessions};
-use crate::auth::{Caller, FirstParty};
+use crate::auth::{Account, Caller};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
 use crate::state::State;
 
-/// Gives all of the caller's sessions as a file, oldest first. Not for OAuth clients and not for tokens that single
-/// sign-on handed over.
+/// Gives all of the caller's sessions as a file, oldest first. Not for OAuth clients of others and not for tokens that
+/// single sign-on handed over.
 ///
 /// In CSV an apostrophe stands before what a spreadsheet would take for a formula (cells that begin with one of
 /// `= + - @`, a tab or a line break, apostrophes before it counted in); taken away, it leaves the text. A calendar has the sessions that
 /// were executed; JSON has everything.
 #[utoipa::path(
-    get, path = "/api/sessions/export", tag = "sessions", params(ExportQuery), security(("bearer" = [])),
+    get, path = "/api/sessions/export", tag = "sessions", params(ExportQuery), security(("bearer" = ["account"])),
     responses(
         (status = 200, description = "The file, with `Content-Disposition: attachment`", content(
             (ExportedSessions = "application/json"), (String = "text/csv"), (String = "text/calendar"),
@@ -30,7 +30,7 @@ use crate::state::State;
 )]
 pub(crate) async fn export(
     state: State,
-    caller: Caller<FirstParty>,
+    caller: Caller<Account>,
     query: Result<Query<ExportQuery>, Problem>,
 ) -> Result<HttpResponse, Error> {
     let today = state.clock.now().date_naive();

@@ -32,8 +32,8 @@ struct Limiters {
     reset_mails: KeyedLimiter<UserId>,
     new_addresses: KeyedLimiter<UserId>,
     /// Sessions that are opened without a password, and codes for which nobody was asked.
-    derived: KeyedLimiter<UserId>,
-    silent_codes: KeyedLimiter<UserId>,
+    derived: KeyedLimiter<(UserId, Option<String>)>,
+    silent_codes: KeyedLimiter<(UserId, String)>,
     /// Failures of OAuth clients, whichever they claim to be.
     clients: KeyedLimiter<IpAddr>,
     refused_refreshes: KeyedLimiter<IpAddr>,
@@ -104,16 +104,23 @@ impl Limits {
     }
 
     /// For a session that another one vouches for: a script must not open them faster than anybody uses them.
-    pub(crate) fn check_derived(&self, user_id: UserId) -> Result<(), Error> {
+    /// OAuth clients are counted one by one, so that none keeps the others out; single sign-on is counted as one.
+    pub(crate) fn check_derived(
+        &self,
+        user_id: UserId,
+        client_id: Option<&str>,
+    ) -> Result<(), Error> {
         self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.derived.check(&user_id).map_err(refused)
+            let key = (user_id, client_id.map(str::to_owned));
+            limits.derived.check(&key).map_err(refused)
         })
     }
 
     /// For an authorization code for which nobody was asked.
-    pub(crate) fn check_silent_code(&self, user_id: UserId) -> Result<(), Error> {
+    pub(crate) fn check_silent_code(&self, user_id: UserId, client_id: &str) -> Result<(), Error> {
         self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.silent_codes.check(&user_id).map_err(refused)
+            let key = (user_id, client_id.to_owned());
+            limits.silent_codes.check(&key).map_err(refused)
         })
     }
 

@@ -48,7 +48,8 @@ pub(crate) async fn open(
     origin: &Origin,
     use_up: impl FnOnce(&mut Change<'_>, &str) -> Result<bool, Error> + Send + 'static,
 ) -> Result<Option<Granted>, OAuthError> {
-    app.limits.check_derived(grant.user_id)?;
+    app.limits
+        .check_derived(grant.user_id, Some(&grant.client.id))?;
     // What the client may ask for can have become less since it was asked for.
     let scope = grant.scope.intersection(grant.client.scope);
     let opened = Grant::Client {

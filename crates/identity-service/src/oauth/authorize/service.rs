@@ -148,7 +148,8 @@ async fn grant(
     };
     if allowed_by != Some("page") {
         // Nobody had to do anything for this one.
-        app.limits.check_silent_code(user.account.id)?;
+        app.limits
+            .check_silent_code(user.account.id, &good.client.id)?;
     }
     let code = NewCode {
         client_id: good.client.id,

@@ -1,7 +1,5 @@
 //! The headers of a page, and who is to be shown one.
 
-use std::cmp::Reverse;
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, X_FRAME_OPTIONS,
@@ -40,47 +38,33 @@ pub fn html(status: StatusCode, page: &impl Template, policy: &str) -> HttpRespo
     }
 }
 
-/// Whether the request is a browser's that navigates: it names pages, and does not like JSON better.
+/// Whether the request is a browser's that navigates: it names pages.
 #[must_use]
 pub fn accepts_html(request: &HttpRequest) -> bool {
-    match (
-        liking(request, "text/html"),
-        liking(request, "application/json"),
-    ) {
-        (Some(html), Some(json)) => html > json,
-        (html, _) => html.is_some(),
-    }
+    accepts(request, "text/html")
 }
 
-/// Whether the request names JSON and does not like pages better.
+/// Whether the request names JSON and no pages.
 #[must_use]
 pub fn prefers_json(request: &HttpRequest) -> bool {
-    liking(request, "application/json").is_some() && !accepts_html(request)
+    accepts(request, "application/json") && !accepts_html(request)
 }
 
-/// How much the header `Accept` likes a media type that it names (RFC 9110 section 12.5.1); of two that it likes the same,
-/// the one before more.
-fn liking(request: &HttpRequest, kind: &str) -> Option<(u16, Reverse<usize>)> {
+/// Whether the header `Accept` names a media type without refusing it (RFC 9110 section 12.5.1).
+fn accepts(request: &HttpRequest, kind: &str) -> bool {
     let values = request.headers().get_all(ACCEPT);
     let values = values.filter_map(|value| value.to_str().ok());
-    let kinds = values.flat_map(|value| value.split(','));
-    let liked = kinds.enumerate().filter_map(|(place, text)| {
+    values.flat_map(|value| value.split(',')).any(|text| {
         let mut parts = text.split(';').map(str::trim);
-        let is_it = parts.next()?.eq_ignore_ascii_case(kind);
-        let weight = thousandths(parts.find_map(|part| part.strip_prefix("q=")));
-        (is_it && weight > 0).then_some((weight, Reverse(place)))
-    });
-    liked.max()
+        let is_it = parts
+            .next()
+            .is_some_and(|part| part.eq_ignore_ascii_case(kind));
+        is_it && !parts.any(|part| part.strip_prefix("q=").is_some_and(is_zero))
+    })
 }
 
-/// A weight has at most three digits after the point; none at all is 1.
-fn thousandths(weight: Option<&str>) -> u16 {
-    match weight.and_then(|weight| weight.strip_prefix('0')) {
-        Some(rest) => format!("{:0<3}", rest.trim_start_matches('.'))
-            .parse()
-            .unwrap_or(0),
-        None => 1_000,
-    }
+fn is_zero(weight: &str) -> bool {
+    weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0)
 }
 
 #[cfg(test)]
@@ -90,17 +74,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_is_for_who_likes_pages_better_than_json() {
+    fn a_request_that_names_pages_gets_a_page() {
         let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
         for (accept, html, json) in [
             (browser, true, false),
             ("application/json", false, true),
             ("Application/JSON;charset=utf-8", false, true),
             ("application/json, text/plain, */*", false, true),
-            ("application/json, text/html", false, true),
+            ("application/json, text/html", true, false),
             ("text/html, application/json", true, false),
             ("text/html;q=0.5, application/json;q=0.45", true, false),
-            ("text/html;q=0.5, application/json", false, true),
+            ("text/html;q=0.5, application/json", true, false),
             ("text/html, application/json;q=0", true, false),
             ("text/html;q=0.000, application/json;q=0.1", false, true),
             ("*/*", false, false),

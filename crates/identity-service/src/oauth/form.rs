@@ -34,12 +34,13 @@ impl OAuthForm {
                 ));
             }
             // A doubled one must not be read differently by whoever looks at it on the way.
-            if fields
-                .insert(name.into_owned(), value.into_owned())
-                .is_some()
-            {
-                return Err(OAuthError::invalid_request("A parameter is given twice"));
+            if fields.contains_key(&*name) {
+                return Err(OAuthError::invalid_request(format!(
+                    "The parameter {} is given twice",
+                    name.escape_default().take(64).collect::<String>()
+                )));
             }
+            fields.insert(name.into_owned(), value.into_owned());
         }
         fields.retain(|_, value| !value.is_empty());
         Ok(Self(fields))
@@ -105,15 +106,17 @@ mod tests {
         assert_eq!((form.get("state"), form.get("x")), (None, None));
         let error = form.require("state").unwrap_err();
         assert!(error.to_string().contains("state"), "{error}");
-        for bad in [
-            &b"code=a&code=a"[..],
-            b"code=&code=a",
-            b"c%6Fde=a&code=b",
-            b"code=%00",
-            b"code=%FF",
-            b"code=\xff",
-            b"%00=a",
-        ] {
+        for doubled in [&b"code=a&code=a"[..], b"code=&code=a", b"c%6Fde=a&code=b"] {
+            let error = OAuthForm::parse(doubled).unwrap_err();
+            assert_eq!(error.code(), "invalid_request");
+            assert!(
+                error
+                    .to_string()
+                    .contains("The parameter code is given twice"),
+                "{error}"
+            );
+        }
+        for bad in [&b"code=%00"[..], b"code=%FF", b"code=\xff", b"%00=a"] {
             let error = OAuthForm::parse(bad).unwrap_err();
             assert_eq!(error.code(), "invalid_request", "{bad:?}");
         }

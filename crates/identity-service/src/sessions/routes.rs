@@ -202,7 +202,8 @@ async fn rotate(
     )
 )]
 async fn validate(app: Data<App>, req: HttpRequest) -> actix_web::Result<HttpResponse> {
-    let query = Query::<ValidateQuery>::read(req.query_string())?.0;
+    let query = Query::<ValidateQuery>::read(req.query_string());
+    let query = query.map_err(|problem| problem.with("valid", false))?.0;
     let told = async { service::validate(&app, auth::bearer(&req)?, query.wants_teams()).await };
     let body = told.await.map_err(|error| not_valid(&error))?;
     let mut answer = HttpResponse::Ok();

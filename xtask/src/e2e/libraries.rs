@@ -9,6 +9,8 @@ use std::process::Command;
 
 /// What the tests need of Python's packages for the chat.
 const SYNAPSE: &str = "crates/standalone/tests/e2e/synapse.txt";
+/// What calls both APIs as they are described.
+const OPENAPI: &str = "crates/standalone/tests/e2e/openapi/requirements.txt";
 /// The client that takes nothing that is not to the letter; no example, and so not in docs.
 const STRICT: &str = "crates/standalone/tests/e2e/strict.js";
 
@@ -44,6 +46,11 @@ pub(super) fn name_in(command: &mut Command, runtimes: &Runtimes) -> Result {
                 "schemas",
                 &schemas().join("requirements.txt"),
             )?,
+        )
+        .env("HOLDFAST_E2E_OPENAPI", envs::root().join("docs/openapi"))
+        .env(
+            "HOLDFAST_E2E_OPENAPI_PYTHON",
+            venv(&runtimes.python, "openapi", &envs::root().join(OPENAPI))?,
         )
         .env("HOLDFAST_E2E_NODE", &runtimes.node)
         .env("HOLDFAST_E2E_JAVASCRIPT", javascript(runtimes)?)

@@ -29,7 +29,7 @@ pub(crate) struct Options {
 enum Part {
     /// The pages in headless Chromium, with a screenshot of each
     Browsers,
-    /// The examples of docs/oauth and docs/events, and a stricter client
+    /// The examples of docs/oauth and docs/events, a stricter client, and both APIs against their descriptions
     Clients,
     /// A team's chat on a Matrix server
     Chat,

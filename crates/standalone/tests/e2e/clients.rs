@@ -2,6 +2,7 @@
 //! `docs/events`, with events that happen.
 
 mod events;
+mod openapi;
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};

@@ -11,10 +11,13 @@ use crate::rules::points::Points;
 #[into_params(parameter_in = Query)]
 pub(crate) struct TrackingQuery {
     /// The first local date, `YYYY-MM-DD`; 29 days before the last when absent.
+    #[param(value_type = Option<NaiveDate>)]
     pub(super) from: Option<String>,
     /// The last local date; today when absent. At most 366 days.
+    #[param(value_type = Option<NaiveDate>)]
     pub(super) to: Option<String>,
     /// `day` (when absent), `week`, `hour`, `category` or `project`.
+    #[param(inline, value_type = Option<Group>)]
     pub(super) group: Option<String>,
 }
 

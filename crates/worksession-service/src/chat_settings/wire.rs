@@ -8,7 +8,7 @@ use super::model::{ACTIVE, ChatRow, LastTest, OFF};
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct PutChatRequest {
     /// `slack`, `discord`, `mattermost`, `matrix`, `rocketchat` or `zulip`.
-    #[schema(required)]
+    #[schema(value_type = String)]
     pub(crate) provider: Option<String>,
     /// The incoming webhook's https address; for every provider but `matrix`.
     pub(crate) webhook_url: Option<String>,

@@ -16,10 +16,12 @@ const MOST_ENTRIES: usize = 200;
 #[into_params(parameter_in = Query)]
 pub(crate) struct LeaderboardQuery {
     /// `day`, `week` (when absent), `month` or `all`; UTC.
+    #[param(inline, value_type = Option<Period>)]
     period: Option<String>,
     /// A team's slug: its members on its projects. Everybody who opted in when absent.
     pub(super) team: Option<String>,
     /// 1 to 200 entries; 50 when absent.
+    #[param(value_type = Option<i64>, minimum = 1, maximum = 200)]
     limit: Option<String>,
     /// `next_cursor` of the page before.
     pub(super) cursor: Option<String>,

@@ -8,7 +8,7 @@ use crate::error::Error;
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct LoginRequest {
     /// Found without regard to case; an e-mail address is no username.
-    #[schema(required)]
+    #[schema(value_type = String)]
     username: Option<String>,
     #[schema(required, value_type = String, format = Password)]
     password: Option<SecretText>,

@@ -19,9 +19,10 @@ pub(crate) struct ListQuery {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct CreateProjectRequest {
     /// 1 to 100 characters, one line.
-    #[schema(required)]
+    #[schema(value_type = String, min_length = 1, max_length = 100)]
     pub(crate) name: Option<String>,
     /// Up to 2,000 characters.
+    #[schema(max_length = 2000)]
     pub(crate) description: Option<String>,
 }
 
@@ -29,8 +30,10 @@ pub(crate) struct CreateProjectRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct UpdateProjectRequest {
     /// 1 to 100 characters, one line.
+    #[schema(min_length = 1, max_length = 100)]
     pub(crate) name: Option<String>,
     /// Up to 2,000 characters.
+    #[schema(max_length = 2000)]
     pub(crate) description: Option<String>,
 }
 

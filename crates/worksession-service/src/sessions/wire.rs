@@ -24,17 +24,18 @@ const TAG_CHARS: usize = 32;
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct StartRequest {
     /// 1 to 64 characters.
-    #[schema(required)]
+    #[schema(value_type = String, min_length = 1, max_length = 64)]
     category: Option<String>,
     /// Minutes, 1 to 480. `planned_duration` and `plannedDuration` are other names.
     #[serde(alias = "planned_duration", alias = "plannedDuration")]
-    #[schema(required)]
+    #[schema(value_type = i64, minimum = 1, maximum = 480)]
     duration: Option<i64>,
     /// `team_N`, `personal_N`, or absent. `projectId` is another name.
     #[serde(alias = "projectId")]
     project_id: Option<String>,
     /// Up to 2,000 characters. `planning_note` and `planningNote` are other names.
     #[serde(alias = "planning_note", alias = "planningNote")]
+    #[schema(max_length = 2000)]
     note: Option<String>,
 }
 
@@ -95,16 +96,19 @@ pub(crate) struct SubmitRequest {
     /// Locked: minutes, as planned.
     duration: Option<i64>,
     /// The execution note, up to 2,000 characters.
+    #[schema(max_length = 2000)]
     note: Option<String>,
     /// ISO 8601 with an offset.
-    #[schema(required, format = DateTime)]
+    #[schema(value_type = String, format = DateTime)]
     start_time: Option<String>,
     /// ISO 8601 with an offset, not before `start_time`.
-    #[schema(required, format = DateTime)]
+    #[schema(value_type = String, format = DateTime)]
     end_time: Option<String>,
     /// 1 to 5.
+    #[schema(minimum = 1, maximum = 5)]
     quality_rating: Option<i32>,
     /// Up to 10, each up to 32 characters.
+    #[schema(max_items = 10)]
     tags: Option<Vec<String>>,
 }
 

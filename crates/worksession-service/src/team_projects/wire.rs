@@ -10,14 +10,16 @@ use crate::projects::TeamProjectId;
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct CreateTeamProjectRequest {
     /// A team that the caller owns or administers.
-    #[schema(required)]
+    #[schema(value_type = TeamId)]
     pub(crate) team_id: Option<TeamId>,
     /// 1 to 100 characters, one line.
-    #[schema(required)]
+    #[schema(value_type = String, min_length = 1, max_length = 100)]
     pub(crate) name: Option<String>,
     /// Up to 2,000 characters.
+    #[schema(max_length = 2000)]
     pub(crate) description: Option<String>,
     /// The channel's name for people, up to 100 characters.
+    #[schema(max_length = 100)]
     pub(crate) chat_channel: Option<String>,
     /// Whether any signed-in user may read the project. False by default.
     pub(crate) is_public: Option<bool>,
@@ -27,10 +29,13 @@ pub(crate) struct CreateTeamProjectRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct UpdateTeamProjectRequest {
     /// 1 to 100 characters, one line.
+    #[schema(min_length = 1, max_length = 100)]
     pub(crate) name: Option<String>,
     /// Up to 2,000 characters.
+    #[schema(max_length = 2000)]
     pub(crate) description: Option<String>,
     /// The channel's name for people, up to 100 characters.
+    #[schema(max_length = 100)]
     pub(crate) chat_channel: Option<String>,
     /// Whether any signed-in user may read the project.
     pub(crate) is_public: Option<bool>,

@@ -15,7 +15,7 @@ const DESCRIPTION_CHARS: usize = 200;
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct CreateWebhookRequest {
     /// The https address that is called; write-only.
-    #[schema(required)]
+    #[schema(value_type = String)]
     pub(crate) url: Option<String>,
     /// What it is told of: `session.started.v1`, `session.submitted.v1`, `session.abandoned.v1`; all of them
     /// when not given.

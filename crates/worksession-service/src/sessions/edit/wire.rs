@@ -12,7 +12,7 @@ use crate::sessions::wire::{check_rating, note, present, tags};
 pub(crate) struct EditRequest {
     /// The execution note, up to 2,000 characters; null empties it.
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<String>)]
+    #[schema(value_type = Option<String>, max_length = 2000)]
     note: Option<Option<String>>,
     /// 1 to 5; null takes it away.
     #[serde(default, deserialize_with = "present")]
@@ -20,7 +20,7 @@ pub(crate) struct EditRequest {
     quality_rating: Option<Option<i32>>,
     /// Up to 10, each up to 32 characters; null takes them away.
     #[serde(default, deserialize_with = "present")]
-    #[schema(value_type = Option<Vec<String>>)]
+    #[schema(value_type = Option<Vec<String>>, max_items = 10)]
     tags: Option<Option<Vec<String>>>,
     /// Locked: as planned.
     category: Option<String>,

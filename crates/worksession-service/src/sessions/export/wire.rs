@@ -6,6 +6,7 @@ use utoipa::{IntoParams, ToSchema};
 #[into_params(parameter_in = Query)]
 pub(crate) struct ExportQuery {
     /// `csv`, `json` or `ics`; `json` when absent.
+    #[param(pattern = "^(csv|json|ics)$")]
     pub(super) format: Option<String>,
     /// Started then or later: a date (YYYY-MM-DD) in the user's time zone, or an RFC 3339 time.
     pub(super) from: Option<String>,

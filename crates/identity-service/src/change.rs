@@ -10,11 +10,12 @@ use event_types::{
     EventData, Mail, MailRequested, MailText, MembershipChanged, SessionRevoked, TeamChanged,
     TeamRef, UserChanged,
 };
+use serde_json::json;
 use service_kit::seal::Sealer;
 
 use crate::accounts;
 use crate::app::App;
-use crate::audit::{self, Entry};
+use crate::audit::{self, Action, Entry};
 use crate::error::Error;
 use crate::feed::{self, Subject};
 use crate::origin::Origin;
@@ -107,14 +108,22 @@ impl Change<'_> {
         )?)
     }
 
-    /// These sign-ins were ended: every process refuses their tokens within a second. With the last session of an OAuth
-    /// client its access ends.
+    /// These sign-ins were ended: every process refuses their tokens within a second. What descends from them ends with
+    /// them; with the last session of an OAuth client its access ends.
     pub(crate) fn sessions_ended(&mut self, user_id: UserId, sids: &[String]) -> Result<(), Error> {
-        for sids in sids.chunks(SessionRevoked::MAX_SIDS) {
+        let now = self.now.naive_utc();
+        let below = sessions::queries::end_descendants(self.db, sids, now)?;
+        let details = json!({ "reason": "opener_ended" });
+        let entry = |sid: &String| {
+            let entry = Entry::on(Action::SignedOut, user_id).session(sid);
+            entry.details(details.clone())
+        };
+        self.audit_all(&below.iter().map(entry).collect::<Vec<_>>())?;
+        for sids in [sids, &below].concat().chunks(SessionRevoked::MAX_SIDS) {
             self.told
                 .subjects
                 .extend(sids.iter().cloned().map(Subject::Session));
-            let (now, sids) = (self.now.naive_utc(), sids.to_vec());
+            let sids = sids.to_vec();
             let clients = sessions::queries::list_shut_out(self.db, user_id, &sids, now)?;
             self.tell(&SessionRevoked {
                 user_id,

@@ -50,6 +50,7 @@ diesel::table! {
         authenticated_at -> Timestamp,
         is_derived -> Bool,
         sso_origin -> Nullable<Text>,
+        parent_sid -> Nullable<Text>,
     }
 }
 

@@ -1,5 +1,6 @@
 use chrono::{NaiveDateTime, TimeDelta};
 use db_kit::Db;
+use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 
@@ -49,7 +50,11 @@ pub(super) fn list_over_sessions(
     let revoked_before = now - KEPT;
     // An access token made with the last refresh may outlive the session's own end.
     let over_before = now - KEPT.max(ttl);
+    let below = diesel::alias!(sessions as below);
+    let parent = below.field(sessions::parent_sid);
     sessions::table
+        // By way of it what it opened ends with what opened it.
+        .filter(not(exists(below.filter(parent.eq(sessions::id.nullable())))))
         .filter(
             sessions::revoked_at
                 .lt(revoked_before)

@@ -76,6 +76,8 @@ pub(crate) async fn open(
             if !use_up(change, &session.id)? {
                 return Ok(Opened::UsedBefore);
             }
+            let line = sessions::queries::list_line(change.db, &grant.authorized_by)?;
+            let session = session.descending(line);
             sessions::make_room(change, user_id, &session)?;
             sessions::queries::insert_session(change.db, &session.row(user_id))?;
             let entry = Entry::on(Action::AccessGranted, user_id).session(&session.id);

@@ -7,6 +7,7 @@ use super::clients::model::OAuthClient;
 use super::error::OAuthError;
 use super::introspection::good;
 use crate::access::Grant;
+use crate::accounts;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
@@ -47,6 +48,8 @@ pub(crate) async fn revoke(
 
 async fn end(app: &App, held: Held, origin: &Origin) -> Result<(), Error> {
     app.change(origin, move |change| {
+        // As who opens a session with this one does.
+        accounts::queries::lock_account(change.db, held.user_id)?;
         let now = change.now.naive_utc();
         if !sessions::queries::revoke(change.db, &held.session_id, now)? {
             return Ok(());

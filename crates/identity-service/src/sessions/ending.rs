@@ -31,11 +31,12 @@ pub(crate) async fn logout(
     let (user_id, session_id) = (caller.account.id, caller.token.session_id.clone());
     let origin = origin.clone().by(user_id);
     app.change(&origin, move |change| {
+        accounts::queries::lock_account(change.db, user_id)?;
         let mut ending = vec![session_id];
         if let Some(lineage) = other {
             ending.extend(queries::find_session_of(change.db, &lineage, user_id)?);
         }
-        // In one order for everybody: two devices that sign each other out would deadlock.
+        // In the order of everybody who ends several.
         ending.sort();
         let mut ended = Vec::new();
         for session_id in ending {
@@ -59,6 +60,7 @@ pub(crate) async fn end_session(
     let user_id = caller.account.id;
     let origin = origin.clone().by(user_id);
     app.change(&origin, move |change| {
+        accounts::queries::lock_account(change.db, user_id)?;
         if !queries::revoke_of(change.db, user_id, &session_id, change.now.naive_utc())? {
             return Err(Error::SessionNotFound);
         }
@@ -118,16 +120,29 @@ pub(crate) fn make_room(
     new: &NewSession,
 ) -> Result<(), Error> {
     let now = change.now.naive_utc();
-    let mut oldest = queries::list_beyond(change.db, user_id, new, MAX_LIVE - 1, now)?;
+    // Those that the new one descends from are spared: it would end with them.
+    let spared = i64::try_from(new.line().len()).unwrap_or_default();
+    let newest = MAX_LIVE - 1 - spared;
+    let oldest = queries::list_beyond(change.db, user_id, new, newest, now)?;
+    end_each(change, user_id, oldest, "too_many").map(drop)
+}
+
+fn end_each(
+    change: &mut Change<'_>,
+    user_id: UserId,
+    mut sids: Vec<String>,
+    reason: &str,
+) -> Result<usize, Error> {
     // In the order of everybody who ends several.
-    oldest.sort();
+    sids.sort();
     let mut ended = Vec::new();
-    for session_id in oldest {
-        if queries::revoke(change.db, &session_id, now)? {
-            ended.push(session_id);
+    for sid in sids {
+        if queries::revoke(change.db, &sid, change.now.naive_utc())? {
+            ended.push(sid);
         }
     }
-    tell(change, user_id, &ended, Some("too_many"))
+    tell(change, user_id, &ended, Some(reason))?;
+    Ok(ended.len())
 }
 
 /// Ends the session whose cookie the browser gives up for a new one, whichever account it is of: nobody has that cookie

@@ -11,6 +11,9 @@ use crate::tokens::refresh::RefreshToken;
 /// A session that is not refreshed for this long is over.
 pub(crate) const IDLE_LIFE: Duration = Duration::days(90);
 
+/// How many generations a handed-over session has at most.
+const MAX_DEPTH: usize = 20;
+
 /// A session that begins, with its first refresh token in clear.
 pub(crate) struct NewSession {
     pub(crate) id: String,
@@ -20,6 +23,8 @@ pub(crate) struct NewSession {
     authenticated_at: NaiveDateTime,
     expires_at: NaiveDateTime,
     is_derived: bool,
+    /// The handed-over sessions that it descends from, the nearest first.
+    line: Vec<String>,
     client: Client,
 }
 
@@ -52,6 +57,7 @@ impl NewSession {
             authenticated_at: now,
             expires_at,
             is_derived: false,
+            line: Vec::new(),
         }
     }
 
@@ -60,6 +66,26 @@ impl NewSession {
         self.authenticated_at = at;
         self.is_derived = true;
         self
+    }
+
+    /// The same, to end with the handed-over sessions of this line, and no later than their ends.
+    pub(crate) fn descending(mut self, line: Vec<(String, NaiveDateTime)>) -> Self {
+        for (sid, end) in line {
+            self.expires_at = self.expires_at.min(end);
+            self.line.push(sid);
+        }
+        self
+    }
+
+    pub(super) fn line(&self) -> &[String] {
+        &self.line
+    }
+
+    /// The session that it ends with. What the deepest one opens is its sibling: a site may ask for one pair of tokens with
+    /// another for as long as the sign-in lasts.
+    fn parent(&self) -> Option<&str> {
+        let above = self.line.iter().rev().take(MAX_DEPTH);
+        above.last().map(String::as_str)
     }
 
     /// Whether another session vouches for it, and no password was shown.
@@ -91,6 +117,7 @@ impl NewSession {
             kind: self.grant.kind(),
             service: self.grant.service(),
             sso_origin: self.grant.site(),
+            parent_sid: self.parent(),
             client_id: self.grant.client_id(),
             scope: self.grant.scope().map(|scope| scope.to_string()),
         }
@@ -116,6 +143,7 @@ pub(crate) struct NewSessionRow<'a> {
     kind: &'static str,
     service: Option<&'a str>,
     sso_origin: Option<&'a str>,
+    parent_sid: Option<&'a str>,
     client_id: Option<&'a str>,
     scope: Option<String>,
 }

@@ -35,6 +35,7 @@ pub(crate) async fn open_beside(
         if !queries::stands(change.db, &own)? {
             return Err(Error::TokenRevoked);
         }
+        let session = session.descending(queries::list_line(change.db, &own)?);
         make_room(change, id, &session)?;
         queries::insert_session(change.db, &session.row(id))?;
         let details = json!({ "kind": session.grant.kind(), "service": session.grant.service() });

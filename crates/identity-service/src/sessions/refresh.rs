@@ -7,6 +7,7 @@ use super::queries::{self, Rotated, Rotation};
 use super::service::token_pair;
 use super::wire::RefreshRequest;
 use crate::access::{Grant, GrantRow};
+use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -184,6 +185,7 @@ async fn not_rotated(
         Presented::Repeated => Ok(()),
         Presented::Reused => {
             app.change(origin, move |change| {
+                accounts::queries::lock_account(change.db, row.user_id)?;
                 if queries::revoke(change.db, &row.id, now)? {
                     let entry = Entry::on(Action::RefreshTokenReused, row.user_id);
                     change.audit(&entry.session(&row.id))?;

@@ -21,6 +21,7 @@ mod cast;
 mod commands;
 mod cost;
 mod deletion;
+mod descent;
 mod discovery;
 mod emails;
 mod existence;

@@ -6,6 +6,7 @@ use service_kit::crypto::random_token;
 
 use super::model::{CodeRow, NewCodeRow};
 use super::queries;
+use crate::accounts;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
@@ -161,6 +162,7 @@ async fn replayed(
 ) -> Result<Granted, OAuthError> {
     let (user_id, client_id) = (row.user_id, client.id.clone());
     app.change(origin, move |change| {
+        accounts::queries::lock_account(change.db, user_id)?;
         let Some(sid) = queries::find_given(change.db, &hash)? else {
             return Ok(());
         };

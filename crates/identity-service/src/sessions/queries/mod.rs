@@ -1,11 +1,13 @@
+mod descent;
 mod rotation;
 
 use auth_types::{AccountRole, UserId};
 use chrono::NaiveDateTime;
 use db_kit::Db;
-use diesel::dsl::{exists, max, not};
+use diesel::dsl::{exists, max};
 use diesel::prelude::*;
 
+pub(crate) use descent::{end_descendants, list_line, list_shut_out};
 pub(super) use rotation::{Rotated, Rotation, rotate, rotate_many};
 
 use super::model::{NewSession, NewSessionRow, RefreshRow, SessionRow, SessionState};
@@ -151,6 +153,7 @@ pub(super) fn list_beyond(
         .filter(sessions::user_id.eq(user_id))
         .filter(sessions::kind.eq(new.grant.kind()))
         .filter(sessions::is_derived.eq(new.is_derived()))
+        .filter(sessions::id.ne_all(new.line()))
         .into_boxed();
     if let Some(client_id) = new.grant.client_id() {
         alike = alike.filter(sessions::client_id.eq(client_id));
@@ -213,35 +216,6 @@ pub(crate) fn revoke_of_client(
         .set(sessions::revoked_at.eq(now))
         .returning((sessions::id, sessions::user_id))
         .get_results(db)
-}
-
-/// The OAuth clients, but for the product's own, that had one of these ended sessions and have none of the account any
-/// more.
-pub(crate) fn list_shut_out(
-    db: &mut Db,
-    user_id: UserId,
-    ended: &[String],
-    now: NaiveDateTime,
-) -> QueryResult<Vec<String>> {
-    let others = diesel::alias!(sessions as others);
-    let another = others
-        .filter(others.field(sessions::user_id).eq(user_id))
-        .filter(others.field(sessions::client_id).eq(sessions::client_id))
-        .filter(others.field(sessions::revoked_at).is_null())
-        .filter(others.field(sessions::expires_at).gt(now))
-        .filter(others.field(sessions::refresh_expires_at).gt(now));
-    let own = oauth_clients::table
-        .filter(oauth_clients::id.nullable().eq(sessions::client_id))
-        .filter(oauth_clients::is_first_party.eq(true));
-    sessions::table
-        .filter(sessions::id.eq_any(ended))
-        .filter(not(exists(another)))
-        .filter(not(exists(own)))
-        .filter(sessions::client_id.is_not_null())
-        .select(sessions::client_id.assume_not_null())
-        .distinct()
-        .order(sessions::client_id)
-        .load(db)
 }
 
 /// Whether a session, its account, and the right that was shown still stand.

@@ -1,0 +1,2 @@
+DROP INDEX sessions_parent_sid;
+ALTER TABLE sessions DROP COLUMN parent_sid;

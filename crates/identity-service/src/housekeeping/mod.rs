@@ -3,9 +3,11 @@
 
 mod queries;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use auth_types::UserId;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use db_kit::Db;
 use diesel::QueryResult;
@@ -20,6 +22,7 @@ use crate::error::Error;
 use crate::feed;
 use crate::oauth::clients::ending::end_orphaned_sessions;
 use crate::origin::{Origin, Via};
+use crate::sessions;
 use crate::tokens::rotation;
 
 /// How often the larger tables are looked through, by the service's clock.
@@ -130,6 +133,7 @@ impl Keeper {
     /// One chore that cannot be done does not keep the others from being done.
     async fn look_through(&self) -> Result<(), Error> {
         let outcomes = [
+            self.end_expired().await,
             self.remove_sessions().await,
             self.remove("mail_token", queries::delete_mail_tokens).await,
             self.remove("invitation", queries::delete_invitations).await,
@@ -156,6 +160,27 @@ impl Keeper {
             let now = self.app.clock.now_naive();
             let removed = self.batch(kind, move |db| delete(db, now)).await?;
             if removed < usize::from(BATCH) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Has what handed-over sessions made noticed that they are over by time. Where one opened others it is over after
+    /// them.
+    async fn end_expired(&self) -> Result<(), Error> {
+        loop {
+            let now = self.app.clock.now_naive();
+            let list = move |db: &mut Db| Ok::<_, Error>(queries::list_expired(db, now)?);
+            let mut by_user: BTreeMap<UserId, Vec<String>> = BTreeMap::new();
+            for (sid, user_id) in self.app.pool.read(list).await? {
+                by_user.entry(user_id).or_default().push(sid);
+            }
+            let mut ended = 0;
+            for (user_id, sids) in by_user {
+                ended += sessions::ending::end_expired(&self.app, user_id, sids).await?;
+            }
+            self.count("expired_session", ended);
+            if ended == 0 {
                 return Ok(());
             }
         }

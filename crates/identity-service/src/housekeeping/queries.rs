@@ -1,9 +1,11 @@
+use auth_types::UserId;
 use chrono::{NaiveDateTime, TimeDelta};
 use db_kit::Db;
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use diesel::sql_types::Bool;
 
+use crate::access::Grant;
 use crate::schema::{
     email_claims, invitations, mail_tokens, oauth_codes, oauth_devices, sessions, totp_factors,
 };
@@ -39,6 +41,33 @@ pub(super) fn is_ours(db: &mut Db) -> QueryResult<bool> {
         // The transaction has the write lock.
         Db::Sqlite(_) => Ok(true),
     }
+}
+
+/// Some handed-over sessions, and such as descend from one, that are over by time and opened none that is not, and whose
+/// they are.
+pub(super) fn list_expired(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<(String, UserId)>> {
+    let below = diesel::alias!(sessions as below);
+    let standing = below
+        .filter(
+            below
+                .field(sessions::parent_sid)
+                .eq(sessions::id.nullable()),
+        )
+        .filter(below.field(sessions::revoked_at).is_null());
+    let handed_over = sessions::kind.eq(Grant::SSO);
+    sessions::table
+        .filter(handed_over.or(sessions::parent_sid.is_not_null()))
+        .filter(sessions::revoked_at.is_null())
+        .filter(
+            sessions::expires_at
+                .le(now)
+                .or(sessions::refresh_expires_at.le(now)),
+        )
+        .filter(not(exists(standing)))
+        .order(sessions::user_id)
+        .limit(BATCH.into())
+        .select((sessions::id, sessions::user_id))
+        .load(db)
 }
 
 /// Some sessions that were revoked, or whose last token expired, long ago.

@@ -11,7 +11,7 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
-use crate::origin::Origin;
+use crate::origin::{Origin, Via};
 use crate::tokens::refresh::RefreshToken;
 
 /// Live sessions of one account and kind, and of one account and OAuth client. No person has so many, and a
@@ -125,6 +125,19 @@ pub(crate) fn make_room(
     let newest = MAX_LIVE - 1 - spared;
     let oldest = queries::list_beyond(change.db, user_id, new, newest, now)?;
     end_each(change, user_id, oldest, "too_many").map(drop)
+}
+
+/// Ends sessions of an account that are over by time; how many, without those that somebody else has ended meanwhile.
+pub(crate) async fn end_expired(
+    app: &App,
+    user_id: UserId,
+    sids: Vec<String>,
+) -> Result<usize, Error> {
+    app.change(&Origin::local(Via::System), move |change| {
+        accounts::queries::lock_account(change.db, user_id)?;
+        end_each(change, user_id, sids, "expired")
+    })
+    .await
 }
 
 fn end_each(

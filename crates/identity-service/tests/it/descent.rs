@@ -1,10 +1,12 @@
 //! What handed-over sessions open, and its end with them.
 
+use std::time::Duration as StdDuration;
+
 use chrono::Duration;
 use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
-use test_kit::Reply;
+use test_kit::{Reply, wait_until};
 
 use crate::oauth_kit::{OAuth, answer, claims};
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in};
@@ -283,4 +285,89 @@ async fn what_a_handed_over_session_opens_is_over_no_later_than_it() {
     let below = pair(&oauth.identity, &first).await;
     pair(&oauth.identity, &below.access).await;
     assert_eq!(oauth.identity.count(&until), 3);
+}
+
+/// Sessions whose end was told.
+fn told(oauth: &OAuth) -> Vec<String> {
+    let events = oauth.identity.events("identity.session_revoked.v1");
+    let sids = events
+        .iter()
+        .flat_map(|event| event["sids"].as_array().unwrap());
+    let mut sids: Vec<String> = sids.map(|sid| sid.as_str().unwrap().to_owned()).collect();
+    sids.sort();
+    sids
+}
+
+async fn until_told(oauth: &OAuth, mut expected: Vec<String>) {
+    expected.sort();
+    let probe = async || (told(oauth) == expected).then_some(());
+    wait_until("the end of sessions", StdDuration::from_secs(20), probe).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handed_over_session_that_is_over_by_time_is_told_once_and_no_other_is() {
+    let oauth = OAuth::start_with(|config| {
+        config.sso.allowed_origins.0 = vec![SITE.to_owned()];
+        config.housekeeping_seconds = 1;
+    })
+    .await;
+    let identity = &oauth.identity;
+    oauth.browser().await;
+    oauth.tokens("web", "openid").await;
+    let first = handed_over(&oauth).await;
+    let mut site = pair(identity, &first).await;
+    let below = pair(identity, &site.access).await;
+    identity.hand.advance(Duration::days(60));
+    site = signed_in(&identity.refresh(&site.refresh).await.expect(200).json());
+    identity.hand.advance(Duration::days(31));
+    // What it opened is used, and stays; so it is not over either.
+    until_told(&oauth, vec![sid(&below.access)]).await;
+    site = signed_in(&identity.refresh(&site.refresh).await.expect(200).json());
+    let idle = "SELECT count(*) AS n FROM sessions WHERE revoked_at IS NOT NULL";
+    assert_eq!(identity.count(idle), 1);
+
+    // The first would be forgotten by now, were it not for what ends with it.
+    for _ in 0..3 {
+        identity.hand.advance(Duration::days(80));
+        site = signed_in(&identity.refresh(&site.refresh).await.expect(200).json());
+    }
+    identity.hand.advance(Duration::days(34));
+    until_told(
+        &oauth,
+        vec![sid(&first), sid(&below.access), sid(&site.access)],
+    )
+    .await;
+    refused(
+        identity.refresh(&site.refresh).await,
+        401,
+        "invalid_refresh_token",
+    );
+    let parents = "SELECT count(*) AS n FROM sessions WHERE parent_sid IS NULL AND kind = 'sso'";
+    assert_eq!(identity.count(parents), 1);
+    identity.hand.advance(Duration::days(91));
+    let probe = async || (identity.count(parents) == 0).then_some(());
+    wait_until("their removal", StdDuration::from_secs(20), probe).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thousands_of_handed_over_sessions_that_are_over_are_told_in_batches() {
+    let oauth = OAuth::start_with(|config| config.housekeeping_seconds = 1).await;
+    let rows: Vec<String> = (0..1_200)
+        .map(|n| {
+            let at = "'2026-11-21 11:00:00'";
+            format!(
+                "('s{n:04}', {}, {at}, {at}, 'l{n}', 'h', {at}, {at}, 'sso', TRUE)",
+                oauth.ada.id
+            )
+        })
+        .collect();
+    oauth.identity.sql(&format!(
+        "INSERT INTO sessions (id, user_id, created_at, expires_at, refresh_lineage, refresh_hash, refresh_rotated_at, \
+         refresh_expires_at, kind, is_derived) VALUES {}",
+        rows.join(", ")
+    ));
+    oauth.identity.hand.advance(Duration::hours(1));
+    until_told(&oauth, (0..1_200).map(|n| format!("s{n:04}")).collect()).await;
+    let audited = "SELECT count(*) AS n FROM audit_log WHERE action = 'session.revoked' AND details LIKE '%expired%'";
+    assert_eq!(oauth.identity.count(audited), 1_200);
 }

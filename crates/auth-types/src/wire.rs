@@ -173,13 +173,16 @@ pub enum ValidateBatchBody {
 }
 
 /// What another part of the product asks before it erases something: whether this account exists, this team, or, with
-/// both, this account in this team. Deactivated accounts exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// both, this account in this team; with a sign-in, whether that is still good. Deactivated accounts exist.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExistenceQuestion {
     /// The account.
     pub user_id: Option<UserId>,
     /// The team.
     pub team_id: Option<TeamId>,
+    /// The account's sign-in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
 }
 
 impl ExistenceQuestion {
@@ -195,12 +198,29 @@ pub struct ExistenceRequest {
 }
 
 /// The answer to an [`ExistenceQuestion`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExistenceAnswer {
     /// False when it was deleted, or never was.
     pub exists: bool,
     /// What the account may do in the team, when both were asked about.
     pub role: Option<TeamRole>,
+    /// A sealed [`Contact`] of the account or, of a team, of its owner, where the address was proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact: Option<String>,
+}
+
+/// Whom to write to. Has no `Debug`: it is a person's.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contact {
+    /// The account's name.
+    pub username: String,
+    /// Its address, which was proven.
+    pub email: String,
+}
+
+impl Contact {
+    /// What one in an [`ExistenceAnswer`] is sealed for.
+    pub const SEAL_CONTEXT: &str = "existence contact";
 }
 
 /// The error body of the identity area.

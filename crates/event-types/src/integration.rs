@@ -11,7 +11,7 @@ pub struct IntegrationConfigured {
     pub project_id: i64,
     /// Counts up with each change of a project's destination; the highest one holds.
     pub revision: i64,
-    /// The sealed destination; null when it was taken away.
+    /// The sealed destination; null when it was taken away or, at a revision that had one, is paused.
     pub sealed: Option<String>,
 }
 

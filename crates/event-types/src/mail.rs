@@ -156,11 +156,26 @@ pub enum MailText {
         /// Leads to where it can be switched on again.
         link: String,
     },
+    /// To whom they belong: what made these hooks has ended, and they are told nothing more until somebody keeps them.
+    HooksPaused {
+        /// Whose account.
+        username: String,
+        /// Why, a sentence.
+        reason: String,
+        /// What they are called.
+        hooks: Vec<String>,
+        /// How many there are besides.
+        more: usize,
+        /// When.
+        at: DateTime<Utc>,
+        /// Leads to where they can be kept.
+        link: String,
+    },
 }
 
 impl MailText {
     /// Every kind that this version knows.
-    pub const TEMPLATES: [&'static str; 9] = [
+    pub const TEMPLATES: [&'static str; 10] = [
         "invitation",
         "verify_email",
         "reset_password",
@@ -170,6 +185,7 @@ impl MailText {
         "security_changed",
         "chat_switched_off",
         "webhook_switched_off",
+        "hooks_paused",
     ];
 
     /// The kind's name, as in JSON.
@@ -185,6 +201,7 @@ impl MailText {
             Self::SecurityChanged { .. } => "security_changed",
             Self::ChatSwitchedOff { .. } => "chat_switched_off",
             Self::WebhookSwitchedOff { .. } => "webhook_switched_off",
+            Self::HooksPaused { .. } => "hooks_paused",
         }
     }
 }

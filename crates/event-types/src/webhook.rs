@@ -13,7 +13,8 @@ pub struct WebhookConfigured {
     pub webhook_id: i64,
     /// Counts up with each change; the highest one holds.
     pub revision: i64,
-    /// A sealed [`WebhookTarget`]; null when the webhook is gone, and what is kept for it should go too.
+    /// A sealed [`WebhookTarget`]; null when the webhook is gone, and what is kept for it should go too; at a revision that
+    /// had one, when it is paused.
     pub sealed: Option<String>,
 }
 

@@ -235,7 +235,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
         ),
         (
             MailText::WebhookSwitchedOff {
-                username,
+                username: username.clone(),
                 webhook_id: 7,
                 description: "wall".into(),
                 origin: "https://hooks.example".into(),
@@ -245,6 +245,18 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             },
             json!({ "template": "webhook_switched_off", "username": "ada", "webhook_id": 7, "description": "wall",
                 "origin": "https://hooks.example", "reason": "It answered 410", "at": time, "link": link }),
+        ),
+        (
+            MailText::HooksPaused {
+                username,
+                reason: "It has no access".into(),
+                hooks: vec!["The wall".into()],
+                more: 2,
+                at,
+                link: link.clone(),
+            },
+            json!({ "template": "hooks_paused", "username": "ada", "reason": "It has no access", "hooks": ["The wall"],
+                "more": 2, "at": time, "link": link }),
         ),
     ];
     assert_eq!(

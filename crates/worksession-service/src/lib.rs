@@ -23,6 +23,7 @@ mod inbox;
 mod leaderboard;
 mod live;
 mod login;
+mod makers;
 mod openapi;
 mod page;
 mod pages;

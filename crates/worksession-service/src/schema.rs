@@ -41,6 +41,10 @@ diesel::table! {
         test_reason -> Nullable<Text>,
         test_at -> Nullable<Timestamp>,
         announce -> Text,
+        created_by -> Nullable<BigInt>,
+        client_id -> Nullable<Text>,
+        session_id -> Nullable<Text>,
+        sealed -> Nullable<Text>,
     }
 }
 
@@ -69,6 +73,9 @@ diesel::table! {
         created_at -> Timestamp,
         updated_at -> Timestamp,
         secret_changed_at -> Timestamp,
+        created_by -> Nullable<BigInt>,
+        client_id -> Nullable<Text>,
+        session_id -> Nullable<Text>,
     }
 }
 

@@ -1,11 +1,13 @@
-use auth_types::wire::{ExistenceAnswer, ExistenceQuestion};
+use auth_types::UserId;
+use auth_types::wire::{Contact, ExistenceAnswer, ExistenceQuestion};
 use db_kit::Db;
 use secrecy::ExposeSecret;
+use service_kit::seal::Sealer;
 
 use crate::app::App;
 use crate::error::Error;
 use crate::teams::model::effective_role;
-use crate::{accounts, teams};
+use crate::{accounts, sessions, teams};
 
 /// Answers a sealed question.
 ///
@@ -17,13 +19,22 @@ pub(super) async fn answer(app: &App, sealed: &str) -> Result<ExistenceAnswer, E
     let question = question.ok_or(Error::Forbidden(
         "the question is not sealed by a part of this product",
     ))?;
-    app.pool.read(move |db| look(db, question)).await
+    let mails = app.mails.clone();
+    app.pool.read(move |db| look(db, &mails, question)).await
 }
 
-fn look(db: &mut Db, question: ExistenceQuestion) -> Result<ExistenceAnswer, Error> {
-    let ExistenceQuestion { user_id, team_id } = question;
+fn look(
+    db: &mut Db,
+    mails: &Sealer,
+    question: ExistenceQuestion,
+) -> Result<ExistenceAnswer, Error> {
+    let ExistenceQuestion {
+        user_id,
+        team_id,
+        session_id,
+    } = question;
     let mut role = None;
-    let exists = match (user_id, team_id) {
+    let mut exists = match (user_id, team_id) {
         (Some(user), Some(team)) => {
             if let Some((owner, stored)) = teams::queries::find_role(db, team, user)? {
                 role = Some(effective_role(owner, user, &stored)?);
@@ -34,5 +45,34 @@ fn look(db: &mut Db, question: ExistenceQuestion) -> Result<ExistenceAnswer, Err
         (None, Some(team)) => teams::queries::find_team(db, team)?.is_some(),
         (None, None) => false,
     };
-    Ok(ExistenceAnswer { exists, role })
+    if let Some(session_id) = session_id {
+        exists = sessions::queries::stands(db, &session_id)?;
+    }
+    let whom = match team_id {
+        Some(team) => teams::queries::find_team(db, team)?.map(|team| team.owner_id),
+        None => user_id,
+    };
+    let contact = match whom {
+        Some(whom) => contact(db, mails, whom)?,
+        None => None,
+    };
+    Ok(ExistenceAnswer {
+        exists,
+        role,
+        contact,
+    })
+}
+
+fn contact(db: &mut Db, mails: &Sealer, whom: UserId) -> Result<Option<String>, Error> {
+    let account = accounts::queries::find_account(db, whom)?;
+    let Some(account) = account.filter(|account| account.email_verified) else {
+        return Ok(None);
+    };
+    let (username, email) = (account.username, account.email);
+    let plain = serde_json::to_vec(&Contact { username, email });
+    let plain = plain.map_err(|cause| Error::internal("a contact", cause))?;
+    let sealed = mails.seal(Contact::SEAL_CONTEXT, &plain);
+    Ok(Some(sealed.map_err(|cause| {
+        Error::internal("sealing a contact", cause)
+    })?))
 }

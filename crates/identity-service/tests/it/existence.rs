@@ -1,7 +1,8 @@
 //! What the product's other parts are told before they erase something.
 
-use auth_types::wire::ExistenceQuestion;
+use auth_types::wire::{Contact, ExistenceQuestion};
 use auth_types::{TeamId, UserId};
+use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use service_kit::seal::Sealer;
 use test_kit::Reply;
@@ -23,6 +24,7 @@ async fn told(identity: &Identity, user_id: Option<i64>, team_id: Option<i64>) -
     let question = ExistenceQuestion {
         user_id: user_id.and_then(UserId::new),
         team_id: team_id.and_then(TeamId::new),
+        session_id: None,
     };
     let place = ExistenceQuestion::SEAL_CONTEXT;
     let sealed = sealed(&MAIL_KEY, place, &json!(question));
@@ -84,4 +86,54 @@ async fn only_who_has_the_key_that_the_parts_share_may_ask() {
     }
     let call = identity.api.post("/api/auth/existence");
     refused(call.json(json!({})).send().await, 400, "validation_failed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whom_to_write_to_is_told_sealed_where_the_address_was_proven() {
+    let cast = Cast::assemble().await;
+    let identity = &cast.identity;
+    let ada = identity.register("adanew").await;
+    let made = cast.create(&ada, "passing").await.expect(201).json();
+    let team = made["team"]["id"].as_i64();
+    let proven = |is: &str| {
+        let sql = format!("email = 'ada@example.com', email_verified = {is}");
+        identity.sql(&format!("UPDATE users SET {sql} WHERE username = 'adanew'"));
+    };
+    proven("FALSE");
+    assert!(told(identity, Some(ada.id), None).await["contact"].is_null());
+    proven("TRUE");
+    for (user, team) in [(Some(ada.id), None), (None, team), (Some(ada.id + 1), team)] {
+        let answer = told(identity, user, team).await;
+        let sealed = answer["contact"].as_str().unwrap();
+        let sealer = Sealer::new(&MAIL_KEY, []).unwrap();
+        let plain = sealer.open_text(Contact::SEAL_CONTEXT, sealed).unwrap();
+        let contact: Value = serde_json::from_str(plain.expose_secret()).unwrap();
+        let expected = json!({"username": "adanew", "email": "ada@example.com"});
+        assert_eq!(contact, expected);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_in_is_good_until_it_ends_whatever_else_is_asked() {
+    let cast = Cast::assemble().await;
+    let identity = &cast.identity;
+    let ada = identity.register("adanew").await;
+    let made = cast.create(&ada, "passing").await.expect(201).json();
+    let call = identity.api.get("/api/auth/validate").bearer(&ada.access);
+    let sid = call.send().await.expect(200).json()["session_id"].clone();
+    let ask = async |session_id: &Value| {
+        let question =
+            json!({"user_id": ada.id, "team_id": made["team"]["id"], "session_id": session_id});
+        let sealed = sealed(&MAIL_KEY, ExistenceQuestion::SEAL_CONTEXT, &question);
+        ask(identity, &sealed).await.expect(200).json()
+    };
+    let (good, over) = (
+        json!({"exists": true, "role": "owner"}),
+        json!({"exists": false, "role": "owner"}),
+    );
+    assert_eq!(ask(&sid).await, good);
+    assert_eq!(ask(&json!("another")).await, over);
+    let call = identity.api.post("/api/auth/logout").bearer(&ada.access);
+    call.json(json!({})).send().await.expect(200);
+    assert_eq!(ask(&sid).await, over);
 }

@@ -239,6 +239,34 @@ impl Letter {
                         it on. You get this mail because you changed it last.",
                 }
             }
+            MailText::HooksPaused {
+                username,
+                reason,
+                hooks,
+                more,
+                at,
+                link,
+            } => {
+                let mut facts = vec![
+                    ("Why", unlinked_line(reason, FACT_LIMIT)),
+                    ("When", moment(*at)),
+                ];
+                let named = hooks.iter().map(|hook| unlinked_line(hook, FACT_LIMIT));
+                let more = (*more > 0).then(|| format!("and {more} more"));
+                facts.extend(named.chain(more).map(|hook| ("Paused", hook)));
+                Self {
+                    subject: "Webhooks or chats on Holdfast are paused".to_owned(),
+                    title: "Webhooks or chats are paused".to_owned(),
+                    name: Some(name(username)),
+                    opening: "What these were made with has ended, so they are told nothing more. What happens \
+                        meanwhile is not kept for them."
+                        .to_owned(),
+                    facts,
+                    action: Some(Action::lasting("See your webhooks", link)?),
+                    closing: "If you want one to go on, choose “Keep it” on its page; a chat’s is among the settings \
+                        of its project. Otherwise delete it, or leave it as it is.",
+                }
+            }
         })
     }
 

@@ -8,7 +8,7 @@ fn at() -> DateTime<Utc> {
     DateTime::from_timestamp(1_795_248_000, 0).unwrap()
 }
 
-fn every_kind() -> [MailText; 9] {
+fn every_kind() -> [MailText; 10] {
     let username = || "ada".to_owned();
     [
         MailText::Invitation {
@@ -51,6 +51,17 @@ fn every_kind() -> [MailText; 9] {
         },
         chat_switched_off("Beacon", "The chat answered 404"),
         webhook_switched_off("the wall"),
+        MailText::HooksPaused {
+            username: username(),
+            reason: "The one who made it does not manage the team any more".to_owned(),
+            hooks: vec![
+                "The chat of “Beacon”".to_owned(),
+                "The webhook “https://hooks.example.com”".to_owned(),
+            ],
+            more: 3,
+            at: at(),
+            link: "https://work.example.com/settings/webhooks".to_owned(),
+        },
     ]
 }
 

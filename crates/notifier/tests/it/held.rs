@@ -137,6 +137,27 @@ async fn what_is_held_when_its_chat_is_taken_away_is_skipped() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_for_a_chat_that_is_paused_is_skipped_and_what_comes_later_too() {
+    let stage = Stage::set_with(service_kit::Clock::system(), |config| {
+        config.chat.interval_ms = 1_500;
+    })
+    .await;
+    stage.warm().await;
+    let held = stage.begin(3, Some(1), "note-a1").await;
+    stage.pause(3, 1).await;
+    let late = stage.begin(3, Some(1), "note-a2").await;
+    for id in [held, late] {
+        let (word, data) = stage.word_of(id).await;
+        assert_eq!(word, "notification.skipped.v1");
+        assert_eq!(data["reason"], "The project's chat is switched off");
+    }
+    assert_eq!(stage.chat.messages().len(), 1);
+    stage.configure(3, 2, Some("a")).await;
+    let kept = stage.begin(3, Some(2), "note-a3").await;
+    assert_eq!(stage.word_of(kept).await.0, "notification.delivered.v1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_comes_many_times_at_once_is_told_once() {
     let stage = Stage::set().await;
     stage.warm().await;

@@ -20,7 +20,7 @@ use test_kit::{Api, ChatKind, FakeChat, TestBroker, TestDb, wait_until};
 use uuid::Uuid;
 
 diesel::table! {
-    destinations (project_id) { project_id -> BigInt, revision -> BigInt, }
+    destinations (project_id) { project_id -> BigInt, revision -> BigInt, state -> Text, }
 }
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -208,6 +208,20 @@ impl Stage {
         self.tell(&destination(project_id, revision, address.as_deref()))
             .await;
         self.taken_in(project_id, revision).await;
+    }
+
+    /// Pauses a project's hook, and waits until that is taken in.
+    pub(crate) async fn pause(&self, project_id: i64, revision: i64) {
+        self.tell(&destination(project_id, revision, None)).await;
+        let (pool, wanted) = (self.pool(), "disabled");
+        wait_until("the hook to be paused", PATIENCE, async || {
+            let known = pool.read(move |db| {
+                let row = destinations::table.find(project_id);
+                Ok::<_, DbError>(row.select(destinations::state).first::<String>(db)?)
+            });
+            (known.await.unwrap() == wanted).then_some(())
+        })
+        .await;
     }
 
     async fn taken_in(&self, project_id: i64, revision: i64) {

@@ -28,12 +28,24 @@ struct Number {
     number: i64,
 }
 
-fn calls(stage: &Stage) -> i64 {
-    let count = "SELECT count(*) AS number FROM webhook_calls";
+fn count(stage: &Stage, what: &str) -> i64 {
+    let count = format!("SELECT count(*) AS number FROM {what}");
     let number = stage
         .pool()
         .read_blocking::<Number, DbError>(|db| Ok(diesel::sql_query(count).get_result(db)?));
     number.unwrap().number
+}
+
+fn calls(stage: &Stage) -> i64 {
+    count(stage, "webhook_calls")
+}
+
+async fn until_webhook_is(stage: &Stage, id: i64, state: &str) {
+    let what = format!("webhooks WHERE webhook_id = {id} AND state = '{state}'");
+    wait_until("the webhook to be so", PATIENCE, async || {
+        (count(stage, &what) == 1).then_some(())
+    })
+    .await;
 }
 
 async fn until_calls(stage: &Stage, left: i64) {
@@ -184,6 +196,39 @@ async fn what_is_gone_takes_its_calls_along() {
     stage.tell(&changed(false)).await;
     stage.tell(&changed(true)).await;
     until_calls(&stage, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_webhook_is_not_called_whatever_comes_first_until_it_is_kept() {
+    let stage = Stage::set().await;
+    stage.webhook(5, 1, "a").await;
+    stage.chat.script([ChatReply::Status(503)]);
+    let (waiting, _) = stage.due(5, 1).await;
+    let word = stage.attempted(waiting, 1).await;
+    assert_eq!(word.outcome, WebhookOutcome::Pending);
+    // What waits, and what was asked for before.
+    stage.remove_webhook(5, 1).await;
+    let word = stage.attempted(waiting, 2).await;
+    assert_eq!(word.outcome, WebhookOutcome::Skipped);
+    stage.webhook(5, 1, "a").await;
+    let (late, _) = stage.due(5, 1).await;
+    stage.ends(late, WebhookOutcome::Skipped).await;
+    // That it is paused comes before where it goes.
+    stage.remove_webhook(6, 1).await;
+    until_webhook_is(&stage, 6, "removed").await;
+    stage.webhook(6, 1, "a").await;
+    stage.due(6, 1).await;
+    until_calls(&stage, 2).await;
+    assert_eq!(stage.chat.messages().len(), 1);
+    for webhook in [5, 6] {
+        stage.webhook(webhook, 2, "a").await;
+        until_webhook_is(&stage, webhook, "active").await;
+        let (call, _) = stage.due(webhook, 2).await;
+        stage.ends(call, WebhookOutcome::Delivered).await;
+    }
+    stage.replay(5, waiting).await;
+    let word = stage.attempted(waiting, 3).await;
+    assert_eq!(word.outcome, WebhookOutcome::Delivered);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

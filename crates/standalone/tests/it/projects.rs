@@ -420,7 +420,7 @@ async fn the_chat_of_a_project_is_set_by_managers_seen_by_members_and_its_addres
     let system = System::start().await;
     let (team, [owner, admin, member, stranger]) = team_of_three(&system).await;
     let path = format!("/api/team-projects/{}/chat", team.project);
-    let state = |provider: Value, status: &str| {
+    let state = |provider: Value, status: &str, by: Option<i64>| {
         let announce = if provider.is_null() {
             json!([])
         } else {
@@ -428,11 +428,13 @@ async fn the_chat_of_a_project_is_set_by_managers_seen_by_members_and_its_addres
         };
         let chat = json!({
             "provider": provider, "channel": "#focus", "status": status, "reason": null, "announce": announce,
+            "created_by": by, "client_id": null,
             "last_test": null
         });
         json!({"success": true, "chat": chat})
     };
-    let (off, on) = (state(Value::Null, "off"), state(json!("slack"), "active"));
+    let off = state(Value::Null, "off", None);
+    let on = |by: &User| state(json!("slack"), "active", Some(by.id));
     assert_eq!(get(&system, &member, &path).await.expect(200).json(), off);
     let hook = json!({"provider": "slack", "webhook_url": system.chat.hook("secret-hook")});
     for user in [&member, &stranger] {
@@ -458,9 +460,10 @@ async fn the_chat_of_a_project_is_set_by_managers_seen_by_members_and_its_addres
         let set = send(&system, user, "PUT", &path, hook.clone())
             .await
             .expect(200);
-        assert_eq!(set.json(), on);
+        assert_eq!(set.json(), on(user));
         assert!(!set.text().contains("secret-hook"));
     }
+    let on = on(&admin);
     assert_eq!(get(&system, &member, &path).await.expect(200).json(), on);
     for bad in [
         json!({}),

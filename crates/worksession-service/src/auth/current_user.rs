@@ -19,6 +19,10 @@ pub(crate) struct CurrentUser {
     pub(crate) token_expires_at: DateTime<Utc>,
     /// Space-separated scopes of an OAuth client's token; none for all others, which scopes do not limit.
     pub(crate) scope: Option<String>,
+    /// The sign-in that the token is of, where the identity service says so.
+    pub(crate) session_id: Option<String>,
+    /// The OAuth client that it was issued to, also one of the product's own.
+    pub(crate) client_id: Option<String>,
     /// Whether the token is of a sign-in at the product itself or of a client of its own: neither an OAuth
     /// client's nor one that single sign-on handed over.
     pub(crate) is_first_party: bool,

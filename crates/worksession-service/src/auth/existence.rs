@@ -1,5 +1,6 @@
-use auth_types::wire::{ExistenceAnswer, ExistenceQuestion, ExistenceRequest};
+use auth_types::wire::{Contact, ExistenceAnswer, ExistenceQuestion, ExistenceRequest};
 use reqwest::StatusCode;
+use secrecy::ExposeSecret;
 use service_kit::seal::Sealer;
 use tokio::time::timeout;
 
@@ -33,5 +34,24 @@ impl IdentityClient {
             Ok(Err(cause)) => Err(format!("the identity service: {cause}")),
             Err(_) => Err("the identity service gave no answer in time".to_owned()),
         }
+    }
+
+    /// Whom to write to about an account or a team.
+    ///
+    /// # Errors
+    /// Why there is no answer, for the log.
+    pub(crate) async fn contact(
+        &self,
+        sealer: &Sealer,
+        question: &ExistenceQuestion,
+    ) -> Result<Option<Contact>, String> {
+        let Some(sealed) = self.existence(sealer, question).await?.contact else {
+            return Ok(None);
+        };
+        let plain = sealer.open(Contact::SEAL_CONTEXT, &sealed);
+        let plain = plain.map_err(|cause| format!("the identity service's contact: {cause}"))?;
+        // serde's message would quote what it stumbled over.
+        serde_json::from_slice(plain.expose_secret())
+            .map_err(|_| "the identity service's contact is none".to_owned())
     }
 }

@@ -63,6 +63,8 @@ struct Validated {
     expires_at: i64,
     scope: Option<String>,
     origin: Option<String>,
+    session_id: Option<String>,
+    client_id: Option<String>,
     #[serde(default)]
     teams: Vec<TeamMembership>,
 }
@@ -281,5 +283,7 @@ fn read(body: &[u8]) -> Result<CurrentUser, String> {
         teams: answer.teams,
         token_expires_at,
         scope: answer.scope,
+        session_id: answer.session_id,
+        client_id: answer.client_id,
     })
 }

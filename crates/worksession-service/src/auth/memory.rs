@@ -76,6 +76,8 @@ mod tests {
             teams: Vec::new(),
             token_expires_at: DateTime::UNIX_EPOCH + TimeDelta::hours(1),
             scope: None,
+            session_id: None,
+            client_id: None,
             is_first_party: true,
         });
         let before = Instant::now();

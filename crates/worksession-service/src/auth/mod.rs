@@ -19,7 +19,7 @@ pub(crate) use extract::{Caller, UserDataCaller};
 pub(crate) use identity::IdentityClient;
 pub use identity::IdentityClientError;
 pub(crate) use scope::{
-    Account, IntegrationsWrite, Scope, SessionsRead, SessionsWrite, TeamActivity, Teams,
+    Account, HooksKept, IntegrationsWrite, Scope, SessionsRead, SessionsWrite, TeamActivity, Teams,
     TeamsWrite, WebhooksWrite,
 };
 pub(crate) use sign_in::{SignInAnswer, SignInOrigin};

@@ -64,3 +64,13 @@ impl Scope for WebhooksWrite {
         IntegrationsWrite::is_held_by(user) && SessionsRead::is_held_by(user)
     }
 }
+
+/// Keeping a hook that is paused: for a sign-in at the product itself, and for its own clients that may change hooks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HooksKept;
+
+impl Scope for HooksKept {
+    fn is_held_by(user: &CurrentUser) -> bool {
+        Account::is_held_by(user) && IntegrationsWrite::is_held_by(user)
+    }
+}

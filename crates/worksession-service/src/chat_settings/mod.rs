@@ -1,5 +1,5 @@
 //! Where a team project's chat notifications go. The address is write-only: it leaves sealed, in an
-//! event to the notifier written in the same transaction, and is kept nowhere here.
+//! event to the notifier written in the same transaction, and is kept sealed for a chat that is paused and put into use again.
 
 pub(crate) mod model;
 mod provider;

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::model::{ACTIVE, ChatRow, LastTest, OFF, TEST_PENDING};
 use super::provider::Settings;
+use crate::makers::{Maker, PAUSED};
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations as chat, team_projects};
 
@@ -26,12 +27,72 @@ pub(super) fn find(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<Ch
         .optional()
 }
 
+/// Who made the destination that there is, and holds the project until the transaction ends: of two changes the second sees
+/// what the first has made.
+pub(super) fn hold_maker(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<Maker>> {
+    let held = team_projects::table.find(project);
+    if let Db::Pg(conn) = db {
+        let held = held.select(team_projects::id).for_no_key_update();
+        held.first::<TeamProjectId>(conn)?;
+    }
+    find_maker(db, project)
+}
+
+/// Who made the destination that there is.
+pub(super) fn find_maker(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<Maker>> {
+    chat::table
+        .filter(chat::team_project_id.eq(project))
+        .filter(chat::provider.is_not_null())
+        .select((chat::created_by, chat::client_id, chat::session_id))
+        .first(db)
+        .optional()
+}
+
+/// Keeps the sealed address of a destination's newest revision.
+pub(super) fn keep_sealed(
+    db: &mut Db,
+    project: TeamProjectId,
+    sealed: Option<&str>,
+) -> QueryResult<()> {
+    diesel::update(chat::table.filter(chat::team_project_id.eq(project)))
+        .set(chat::sealed.eq(sealed))
+        .execute(db)
+        .map(drop)
+}
+
+/// Puts a paused destination into use as `maker`'s, and gives its new revision with the address that was sealed for the one
+/// before.
+pub(super) fn adopt(
+    db: &mut Db,
+    project: TeamProjectId,
+    maker: &Maker,
+    now: NaiveDateTime,
+) -> QueryResult<Option<(i64, Option<String>)>> {
+    let paused = chat::table
+        .filter(chat::team_project_id.eq(project))
+        .filter(chat::status.eq(PAUSED));
+    diesel::update(paused)
+        .set((
+            chat::status.eq(ACTIVE),
+            chat::reason.eq(None::<String>),
+            chat::revision.eq(chat::revision + 1),
+            chat::updated_at.eq(now),
+            chat::created_by.eq(maker.created_by),
+            chat::client_id.eq(&maker.client_id),
+            chat::session_id.eq(&maker.session_id),
+        ))
+        .returning((chat::revision, chat::sealed))
+        .get_result(db)
+        .optional()
+}
+
 /// Sets or (with none) takes away the destination, and returns its new revision. The row stays
 /// when a destination goes, so that revisions only ever count up.
 pub(super) fn put(
     db: &mut Db,
     project: TeamProjectId,
     settings: Option<&Settings>,
+    maker: &Maker,
     now: NaiveDateTime,
 ) -> QueryResult<i64> {
     let provider = settings.map(|settings| settings.destination.provider.as_str());
@@ -44,6 +105,9 @@ pub(super) fn put(
         chat::reason.eq(None::<String>),
         chat::updated_at.eq(now),
         chat::announce.eq(announce.unwrap_or_default()),
+        chat::created_by.eq(maker.created_by),
+        chat::client_id.eq(&maker.client_id),
+        chat::session_id.eq(&maker.session_id),
     );
     on_backend!(db, conn => diesel::insert_into(chat::table)
         .values(row)
@@ -56,6 +120,9 @@ pub(super) fn put(
             chat::reason.eq(excluded(chat::reason)),
             chat::updated_at.eq(excluded(chat::updated_at)),
             chat::announce.eq(excluded(chat::announce)),
+            chat::created_by.eq(excluded(chat::created_by)),
+            chat::client_id.eq(excluded(chat::client_id)),
+            chat::session_id.eq(excluded(chat::session_id)),
             // What was tested is not there any more.
             chat::test_id.eq(excluded(chat::test_id)),
             chat::test_outcome.eq(excluded(chat::test_outcome)),
@@ -96,6 +163,7 @@ pub(super) fn switch_off(
     let provider: Option<Option<String>> = diesel::update(meant)
         .set((
             chat::status.eq(OFF),
+            chat::sealed.eq(None::<String>),
             chat::reason.eq(reason),
             chat::updated_at.eq(now),
         ))

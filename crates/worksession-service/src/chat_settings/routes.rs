@@ -3,7 +3,7 @@ use service_kit::http::{Json, Path, RequestId, endpoint};
 
 use super::service;
 use super::wire::{ChatResponse, PutChatRequest};
-use crate::auth::{Caller, IntegrationsWrite, SessionsRead};
+use crate::auth::{Caller, HooksKept, IntegrationsWrite, SessionsRead};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
 use crate::projects::TeamProjectId;
@@ -18,7 +18,8 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
                 .put(put)
                 .delete(delete),
         )
-        .service(endpoint("/api/team-projects/{id}/chat/test").post(test));
+        .service(endpoint("/api/team-projects/{id}/chat/test").post(test))
+        .service(endpoint("/api/team-projects/{id}/chat/adopt").post(adopt));
 }
 
 /// Shows to the team's members whether its chat is told of starts.
@@ -108,4 +109,26 @@ pub(crate) async fn test(
 ) -> Result<HttpResponse, Error> {
     let waiting = service::test(&state, caller.into(), read_id(&id)?, request_id).await?;
     Ok(HttpResponse::Accepted().json(waiting))
+}
+
+/// Keeps a chat that was paused because what made it has ended; from now on it is the caller's. Any other stays as it is.
+#[utoipa::path(
+    post, path = "/api/team-projects/{id}/chat/adopt", tag = "chat", params(("id" = TeamProjectId, Path)),
+    security(("bearer" = ["account", "integrations:write"])),
+    responses(
+        (status = 200, description = "The state; never the address", body = ChatResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to change this team project, Insufficient scope", body = ErrorBody),
+        (status = 404, description = "Team project not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn adopt(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<HooksKept>,
+    Path((id,)): Path<(String,)>,
+) -> Result<web::Json<ChatResponse>, Error> {
+    Ok(web::Json(
+        service::adopt(&state, caller.into(), read_id(&id)?, request_id).await?,
+    ))
 }

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use db_kit::{Db, outbox};
 use diesel::QueryResult;
 use event_types::{ChatTarget, ChatTestRequested, IntegrationConfigured, MailText};
+use secrecy::ExposeSecret;
 use service_kit::http::{Json, RequestId};
 
 use super::model::{ACTIVE, ChatRow};
@@ -15,6 +16,7 @@ use crate::auth::CurrentUser;
 use crate::contacts::{self, Hook};
 use crate::error::Error;
 use crate::events;
+use crate::makers::{self, Maker};
 use crate::projects::TeamProjectId;
 use crate::state::AppState;
 use crate::team_projects::{self, get_as_manager, get_as_member};
@@ -41,7 +43,7 @@ pub(crate) fn take_away(
 ) -> QueryResult<usize> {
     let projects = queries::of_team(db, team, limit)?;
     for project in &projects {
-        let revision = queries::put(db, *project, None, now.naive_utc())?;
+        let revision = queries::put(db, *project, None, &Maker::default(), now.naive_utc())?;
         contacts::forget(db, Hook::Chat(*project))?;
         tell(db, *project, revision, None, now, None)?;
     }
@@ -97,10 +99,49 @@ pub(super) async fn put(
 ) -> Result<ChatResponse, Error> {
     let request = request.into_inner().map_err(Error::from);
     let settings = request.and_then(|request| provider::read(request, &state.guard));
-    let change = configure(state, caller, id, Some(settings), request_id);
-    let answer = state.pool.write_tx(change).await?;
-    state.relay.wake();
+    let change = configure(state, Arc::clone(&caller), id, Some(settings), request_id);
+    let (team, answer) = state.pool.write_tx(change).await?;
+    confirm(state, &caller, id, team).await?;
     Ok(answer)
+}
+
+/// Puts a paused chat into use as the caller's who keeps it; any other is left as it is.
+pub(super) async fn adopt(
+    state: &AppState,
+    caller: Arc<CurrentUser>,
+    id: TeamProjectId,
+    request_id: RequestId,
+) -> Result<ChatResponse, Error> {
+    let (sealer, now, by) = (state.sealer.clone(), state.clock.now(), Arc::clone(&caller));
+    let change = move |db: &mut Db| {
+        let project = get_as_manager(db, id, &by)?;
+        let adopted = queries::adopt(db, id, &Maker::of(&by), now.naive_utc())?;
+        if let Some((revision, sealed)) = adopted {
+            let context = |revision| IntegrationConfigured::seal_context(id.get(), revision);
+            let sealed = sealed.unwrap_or_default();
+            let plain = sealer.open(&context(revision - 1), &sealed);
+            let plain = plain.map_err(Error::internal)?;
+            let sealed = sealer.seal(&context(revision), plain.expose_secret());
+            let sealed = Some(sealed.map_err(Error::internal)?);
+            contacts::keep(db, &sealer, Hook::Chat(id), Some(project.team_id), &by)?;
+            tell(db, id, revision, sealed, now, Some(&request_id))?;
+        }
+        Ok::<_, Error>((project.team_id, answer(db, id, project.chat_channel)?))
+    };
+    let (team, answer) = state.pool.write_tx(change).await?;
+    confirm(state, &caller, id, team).await?;
+    Ok(answer)
+}
+
+/// See [`makers::confirm`].
+async fn confirm(
+    state: &AppState,
+    caller: &CurrentUser,
+    id: TeamProjectId,
+    team: TeamId,
+) -> Result<(), Error> {
+    state.relay.wake();
+    makers::confirm(state, caller, Hook::Chat(id), Some(team)).await
 }
 
 pub(super) async fn delete(
@@ -128,6 +169,7 @@ pub(super) async fn test(
     let now = state.clock.now();
     let ask = move |db: &mut Db| {
         let project = get_as_manager(db, id, &caller)?;
+        allow_change(db, id, &caller)?;
         let test_id = outbox::uuid_v7(now);
         let revision = queries::begin_test(db, id, test_id, now.naive_utc())?;
         let event = ChatTestRequested {
@@ -153,14 +195,19 @@ fn configure(
     id: TeamProjectId,
     settings: Option<Result<Settings, Error>>,
     request_id: RequestId,
-) -> impl FnOnce(&mut Db) -> Result<ChatResponse, Error> + Send + 'static {
+) -> impl FnOnce(&mut Db) -> Result<(TeamId, ChatResponse), Error> + Send + 'static {
     let sealer = state.sealer.clone();
     let now = state.clock.now();
     move |db| {
         // The right comes before the body.
         let project = get_as_manager(db, id, &caller)?;
+        allow_change(db, id, &caller)?;
         let settings = settings.transpose()?;
-        let revision = queries::put(db, id, settings.as_ref(), now.naive_utc())?;
+        let maker = match settings {
+            Some(_) => Maker::of(&caller),
+            None => Maker::default(),
+        };
+        let revision = queries::put(db, id, settings.as_ref(), &maker, now.naive_utc())?;
         let seal = |settings: &Settings| {
             let plain = serde_json::to_vec(&settings.destination).map_err(Error::internal)?;
             let context = IntegrationConfigured::seal_context(id.get(), revision);
@@ -172,16 +219,25 @@ fn configure(
             None => contacts::forget(db, Hook::Chat(id))?,
         }
         tell(db, id, revision, sealed, now, Some(&request_id))?;
-        answer(db, id, project.chat_channel)
+        Ok((project.team_id, answer(db, id, project.chat_channel)?))
+    }
+}
+
+/// Of those who manage the project, a client may change the chat that there is only if it made it.
+fn allow_change(db: &mut Db, id: TeamProjectId, caller: &CurrentUser) -> Result<(), Error> {
+    match queries::hold_maker(db, id)? {
+        Some(maker) if !maker.is_open_to(caller) => Err(Error::TeamProjectChangeForbidden),
+        _ => Ok(()),
     }
 }
 
 fn answer(db: &mut Db, id: TeamProjectId, channel: String) -> Result<ChatResponse, Error> {
     let (row, test) = (queries::find(db, id)?, queries::find_test(db, id)?);
-    Ok(ChatResponse::new(channel, row, test))
+    let maker = queries::find_maker(db, id)?.unwrap_or_default();
+    Ok(ChatResponse::new(channel, row, test, maker))
 }
 
-/// The event that tells the notifier of a destination, or that there is none any more.
+/// Keeps the address, and tells the notifier of a destination, or that there is none any more.
 fn tell(
     db: &mut Db,
     project: TeamProjectId,
@@ -190,6 +246,7 @@ fn tell(
     now: DateTime<Utc>,
     request_id: Option<&RequestId>,
 ) -> QueryResult<()> {
+    queries::keep_sealed(db, project, sealed.as_deref())?;
     let event = IntegrationConfigured {
         project_id: project.get(),
         revision,

@@ -1,8 +1,10 @@
+use auth_types::UserId;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::model::{ACTIVE, ChatRow, LastTest, OFF};
+use super::model::{ChatRow, LastTest, OFF};
+use crate::makers::Maker;
 
 /// Where a team project's notifications go, and which. The address is write-only: no answer tells it.
 #[derive(Deserialize, ToSchema)]
@@ -29,10 +31,14 @@ pub(crate) struct Chat {
     provider: Option<String>,
     /// The project's `chat_channel`.
     channel: String,
-    /// `active` or `off`.
-    status: &'static str,
-    /// Why it is off, when the chat refused us for good.
+    /// `active`, `paused` (what made it has ended; see `adopt`) or `off`.
+    status: String,
+    /// Why it is paused, or off when the chat refused us for good.
     reason: Option<String>,
+    /// Who made or last changed it; null without a hook and when the account is gone.
+    created_by: Option<UserId>,
+    /// The OAuth client that did, if it was one.
+    client_id: Option<String>,
     /// What it is told of: `planned`, `finished`, `abandoned`.
     announce: Vec<String>,
     /// Null when this chat was never tested.
@@ -58,13 +64,17 @@ pub(crate) struct ChatResponse {
 }
 
 impl ChatResponse {
-    pub(crate) fn new(channel: String, row: Option<ChatRow>, test: Option<LastTest>) -> Self {
+    pub(super) fn new(
+        channel: String,
+        row: Option<ChatRow>,
+        test: Option<LastTest>,
+        maker: Maker,
+    ) -> Self {
         let announce = row.as_ref().map(ChatRow::announced).unwrap_or_default();
-        let (provider, active, reason) = match row {
-            Some(row) => (row.provider, row.status == ACTIVE, row.reason),
-            None => (None, false, None),
+        let (provider, status, reason) = match row {
+            Some(row) => (row.provider, row.status, row.reason),
+            None => (None, OFF.to_owned(), None),
         };
-        let status = if active { ACTIVE } else { OFF };
         Self {
             success: true,
             chat: Chat {
@@ -72,6 +82,8 @@ impl ChatResponse {
                 channel,
                 status,
                 reason,
+                created_by: maker.created_by,
+                client_id: maker.client_id,
                 announce,
                 last_test: test.map(|test| ChatTest {
                     outcome: test.outcome,

@@ -8,4 +8,4 @@ mod service;
 
 pub(crate) use model::Hook;
 pub(crate) use queries::{forget, forget_manager};
-pub(crate) use service::{keep, tell};
+pub(crate) use service::{keep, mail, tell};

@@ -1,8 +1,8 @@
 use std::fmt;
 
 use diesel::prelude::*;
-use serde::{Deserialize, Serialize};
 
+use crate::error::Error;
 use crate::projects::TeamProjectId;
 use crate::webhooks::WebhookId;
 
@@ -13,6 +13,16 @@ pub(crate) enum Hook {
     Chat(TeamProjectId),
     /// A webhook.
     Webhook(WebhookId),
+}
+
+impl Hook {
+    /// What those are told who may not change it.
+    pub(crate) fn forbidden(self) -> Error {
+        match self {
+            Self::Chat(_) => Error::TeamProjectChangeForbidden,
+            Self::Webhook(_) => Error::WebhookForbidden,
+        }
+    }
 }
 
 /// The column `hook`.
@@ -32,20 +42,11 @@ pub(super) struct ContactRow {
     pub(super) hook: String,
     pub(super) user_id: i64,
     pub(super) team_id: Option<i64>,
-    /// A sealed [`Contact`].
+    /// A sealed [`auth_types::wire::Contact`].
     pub(super) sealed: String,
 }
 
-/// What is sealed.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Contact {
-    pub(super) username: String,
-    pub(super) email: String,
-}
-
-impl Contact {
-    /// What it is bound to, so that one person's cannot be passed off as another's.
-    pub(super) fn seal_context(hook: &str, user: i64) -> String {
-        format!("contact/{hook}/{user}")
-    }
+/// What a sealed contact is bound to, so that one person's cannot be passed off as another's.
+pub(super) fn seal_context(hook: &str, user: i64) -> String {
+    format!("contact/{hook}/{user}")
 }

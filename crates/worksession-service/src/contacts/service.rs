@@ -1,11 +1,12 @@
 use auth_types::TeamId;
+use auth_types::wire::Contact;
 use chrono::{DateTime, Utc};
 use db_kit::{Db, outbox};
 use event_types::{Mail, MailRequested, MailText};
 use secrecy::ExposeSecret;
 use service_kit::seal::Sealer;
 
-use super::model::{Contact, ContactRow, Hook};
+use super::model::{ContactRow, Hook, seal_context};
 use super::queries;
 use crate::auth::CurrentUser;
 use crate::error::Error;
@@ -33,7 +34,7 @@ pub(crate) fn keep(
     };
     let plain = serde_json::to_vec(&contact).map_err(Error::internal)?;
     let (hook, user_id) = (hook.to_string(), caller.id.get());
-    let sealed = sealer.seal(&Contact::seal_context(&hook, user_id), &plain);
+    let sealed = sealer.seal(&seal_context(&hook, user_id), &plain);
     let row = ContactRow {
         hook,
         user_id,
@@ -58,10 +59,18 @@ pub(crate) fn tell(
     let Some(contact) = open(sealer, hook, user, &sealed) else {
         return Ok(());
     };
-    let mail = Mail {
-        to: contact.email,
-        text: text(contact.username),
-    };
+    mail(db, sealer, now, contact.email, text(contact.username))
+}
+
+/// Asks for a mail; in the transaction of what it tells of.
+pub(crate) fn mail(
+    db: &mut Db,
+    sealer: &Sealer,
+    now: DateTime<Utc>,
+    to: String,
+    text: MailText,
+) -> Result<(), Error> {
+    let mail = Mail { to, text };
     let template = mail.text.template();
     let plain = serde_json::to_vec(&mail).map_err(Error::internal)?;
     let sealed = sealer.seal(&MailRequested::seal_context(template), &plain);
@@ -69,13 +78,15 @@ pub(crate) fn tell(
         template: template.to_owned(),
         sealed: sealed.map_err(Error::internal)?,
     };
-    outbox::insert(db, &events::outbox_row(now, None, &request)?)?;
-    Ok(())
+    Ok(outbox::insert(
+        db,
+        &events::outbox_row(now, None, &request)?,
+    )?)
 }
 
 /// That the hook is off counts, whether or not somebody can be told.
 fn open(sealer: &Sealer, hook: Hook, user: i64, sealed: &str) -> Option<Contact> {
-    let context = Contact::seal_context(&hook.to_string(), user);
+    let context = seal_context(&hook.to_string(), user);
     let opened = sealer.open(&context, sealed);
     let opened = opened.map_err(|cause| {
         log::error!("nobody is told that {hook} was switched off: the contact is {cause}");

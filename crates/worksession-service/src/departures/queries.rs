@@ -120,7 +120,7 @@ pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryRes
 
 /// Every other table with a `user_id`, and the column that tells one user's rows apart. Webhooks are not
 /// among them: the notifier is told of each.
-const OWNED: [&str; 12] = [
+const OWNED: [&str; 14] = [
     delete_some!("user_month", "month"),
     delete_some!("board", "start"),
     delete_some!("user_totals", "user_id"),
@@ -133,6 +133,9 @@ const OWNED: [&str; 12] = [
     delete_some!("user_sync", "user_id"),
     delete_some!("webhook_deliveries", "delivery_id"),
     delete_some!("hook_contacts", "hook"),
+    // Those of teams stay, paused.
+    "UPDATE webhooks SET created_by = NULL WHERE created_by = (SELECT p_user_id FROM a)",
+    "UPDATE chat_integrations SET created_by = NULL WHERE created_by = (SELECT p_user_id FROM a)",
 ];
 
 /// Deletes up to `limit` rows of everything else that is the user's, and says how many. Only once there

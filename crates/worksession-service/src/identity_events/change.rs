@@ -4,11 +4,15 @@ use chrono::NaiveDateTime;
 use event_types::{Event, EventData, MembershipChanged, SessionRevoked, TeamChanged, UserChanged};
 use uuid::Uuid;
 
+use crate::makers::Withdrawn;
+
 /// What the identity area has to say.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Change {
     /// What is known of the user does not hold any more.
     User(UserId),
+    /// Sign-ins are over, clients without access, or the account is deactivated.
+    Withdrawn(Withdrawn),
     /// The account is gone for good.
     UserGone(UserId),
     /// What the user may do in a team is another matter than before.
@@ -36,10 +40,11 @@ impl Change {
     pub(super) fn read(event: &Event) -> Result<(Uuid, Self), String> {
         let change = match event.event_type.as_str() {
             UserChanged::TYPE => event.data_as().map(|data: UserChanged| {
-                if data.deleted {
-                    Self::UserGone(data.user_id)
-                } else {
-                    Self::User(data.user_id)
+                let user = data.user_id;
+                match (data.deleted, data.is_active) {
+                    (true, _) => Self::UserGone(user),
+                    (false, false) => Self::Withdrawn(Withdrawn::Account { user }),
+                    (false, true) => Self::User(user),
                 }
             }),
             MembershipChanged::TYPE => {
@@ -49,9 +54,13 @@ impl Change {
                     manages: data.role.is_some_and(|role| role >= TeamRole::Admin),
                 })
             }
-            SessionRevoked::TYPE => event
-                .data_as()
-                .map(|data: SessionRevoked| Self::User(data.user_id)),
+            SessionRevoked::TYPE => event.data_as().map(|data: SessionRevoked| {
+                Self::Withdrawn(Withdrawn::Access {
+                    user: data.user_id,
+                    clients: data.clients,
+                    sessions: data.sids,
+                })
+            }),
             TeamChanged::TYPE => event.data_as().map(|data: TeamChanged| Self::Team {
                 id: data.team.id,
                 name: data.team.name,
@@ -73,15 +82,37 @@ impl Change {
                 team,
                 manages: false,
             } => (Some(*user), Some(*team)),
-            Self::User(_) | Self::Member { .. } | Self::Team { .. } => return None,
+            _ => return None,
         };
-        Some(ExistenceQuestion { user_id, team_id })
+        Some(ExistenceQuestion {
+            user_id,
+            team_id,
+            session_id: None,
+        })
+    }
+
+    /// What hooks may have been made with that is not good any more.
+    pub(super) fn withdrawn(&self) -> Option<Withdrawn> {
+        Some(match self {
+            Self::Withdrawn(withdrawn) => withdrawn.clone(),
+            Self::UserGone(user) => Withdrawn::Account { user: *user },
+            Self::Member {
+                user,
+                team,
+                manages: false,
+            } => Withdrawn::Role {
+                user: *user,
+                team: *team,
+            },
+            Self::User(_) | Self::Member { .. } | Self::Team { .. } => return None,
+        })
     }
 
     /// The user whom the change is about.
     pub(super) fn user(&self) -> Option<UserId> {
         match self {
             Self::User(user) | Self::UserGone(user) | Self::Member { user, .. } => Some(*user),
+            Self::Withdrawn(withdrawn) => Some(withdrawn.user()),
             Self::Team { .. } => None,
         }
     }
@@ -150,6 +181,13 @@ mod tests {
         for (body, change) in [
             (body(&user_changed(false)), Change::User(user_id)),
             (body(&user_changed(true)), Change::UserGone(user_id)),
+            (
+                body(&UserChanged {
+                    is_active: false,
+                    ..user_changed(false)
+                }),
+                Change::Withdrawn(Withdrawn::Account { user: user_id }),
+            ),
             (membership(Some(TeamRole::Admin)), member(true)),
             (membership(Some(TeamRole::Member)), member(false)),
             (membership(None), member(false)),
@@ -157,9 +195,13 @@ mod tests {
                 body(&SessionRevoked {
                     user_id,
                     sids,
-                    clients: Vec::new(),
+                    clients: vec!["app".to_owned()],
                 }),
-                Change::User(user_id),
+                Change::Withdrawn(Withdrawn::Access {
+                    user: user_id,
+                    clients: vec!["app".to_owned()],
+                    sessions: vec!["one".to_owned()],
+                }),
             ),
             (told(false), heard(false)),
             (told(true), heard(true)),

@@ -12,6 +12,7 @@ use super::change::Change;
 use super::queries;
 use crate::departures::{self, Departure};
 use crate::error::Error;
+use crate::makers::{self, Recipients, Withdrawn};
 use crate::state::{AppState, State};
 use crate::{contacts, team_projects};
 
@@ -34,7 +35,7 @@ pub(crate) fn spawn(broker: &Broker, state: State, eraser: Arc<Notify>) -> Consu
     )
 }
 
-async fn hear(state: &AppState, eraser: &Notify, delivery: Delivery) -> Verdict {
+async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
     let read = delivery.event().and_then(|event| Change::read(&event));
     let (id, change) = match read {
         Ok(read) => read,
@@ -60,8 +61,25 @@ async fn hear(state: &AppState, eraser: &Notify, delivery: Delivery) -> Verdict 
             return Verdict::Retry;
         }
     }
-    match take_in(state, id, change).await {
+    let withdrawn = change.withdrawn();
+    let recipients = match &withdrawn {
+        None => Ok(Recipients::new()),
+        Some(withdrawn) => makers::recipients(state, withdrawn).await,
+    };
+    let recipients = match recipients {
+        Ok(recipients) => recipients,
+        Err(cause) => {
+            log::warn!("the identity area's event {id} is tried again: {cause}");
+            return Verdict::Retry;
+        }
+    };
+    // Somebody signs out, and there is no hook that ends with it.
+    if recipients.is_empty() && matches!(change, Change::Withdrawn(_)) {
+        return Verdict::Ack;
+    }
+    match take_in(state, id, change, withdrawn, recipients).await {
         Ok(()) => {
+            state.relay.wake();
             eraser.notify_one();
             Verdict::Ack
         }
@@ -95,11 +113,20 @@ async fn judge(state: &AppState, change: &Change) -> Result<Belief, String> {
     })
 }
 
-async fn take_in(state: &AppState, id: Uuid, change: Change) -> Result<(), Error> {
-    let now = state.clock.now_naive();
+async fn take_in(
+    state: &State,
+    id: Uuid,
+    change: Change,
+    withdrawn: Option<Withdrawn>,
+    recipients: Recipients,
+) -> Result<(), Error> {
+    let (shared, now) = (state.clone(), state.clock.now());
     let change = move |db: &mut Db| {
-        if inbox::record(db, CONSUMER, id, now)? {
-            apply(db, &change, now)?;
+        if inbox::record(db, CONSUMER, id, now.naive_utc())? {
+            if let Some(withdrawn) = withdrawn {
+                makers::pause(db, &shared, &withdrawn, &recipients, now)?;
+            }
+            apply(db, &change, now.naive_utc())?;
         }
         Ok(())
     };
@@ -108,7 +135,7 @@ async fn take_in(state: &AppState, id: Uuid, change: Change) -> Result<(), Error
 
 fn apply(db: &mut Db, change: &Change, now: NaiveDateTime) -> QueryResult<()> {
     match change {
-        Change::User(_) | Change::Member { manages: true, .. } => Ok(()),
+        Change::User(_) | Change::Withdrawn(_) | Change::Member { manages: true, .. } => Ok(()),
         Change::Member { user, team, .. } => contacts::forget_manager(db, *user, *team).map(drop),
         Change::UserGone(user) => departures::note(db, Departure::User(*user), now),
         Change::Team { id, name, at, gone } => {

@@ -3,6 +3,8 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use event_types::{EventData, SessionAbandoned, SessionStarted, SessionSubmitted};
 
+use crate::makers::Maker;
+
 auth_types::id_type! {
     /// A webhook.
     pub(crate) struct WebhookId;
@@ -60,6 +62,7 @@ pub(crate) struct WebhookRow {
     pub(super) created_at: NaiveDateTime,
     pub(super) updated_at: NaiveDateTime,
     pub(super) secret_changed_at: NaiveDateTime,
+    pub(super) maker: Maker,
 }
 
 /// What the mail about a webhook that was switched off says of it.

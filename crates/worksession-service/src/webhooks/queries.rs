@@ -24,6 +24,11 @@ type Columns = (
     webhooks::created_at,
     webhooks::updated_at,
     webhooks::secret_changed_at,
+    (
+        webhooks::created_by,
+        webhooks::client_id,
+        webhooks::session_id,
+    ),
 );
 
 const COLUMNS: Columns = (
@@ -40,6 +45,11 @@ const COLUMNS: Columns = (
     webhooks::created_at,
     webhooks::updated_at,
     webhooks::secret_changed_at,
+    (
+        webhooks::created_by,
+        webhooks::client_id,
+        webhooks::session_id,
+    ),
 );
 
 arguments! {
@@ -51,6 +61,9 @@ arguments! {
         origin: String as Text,
         events: String as Text,
         now: NaiveDateTime as Timestamp,
+        created_by: Option<i64> as Nullable<BigInt>,
+        client_id: Option<String> as Nullable<Text>,
+        session_id: Option<String> as Nullable<Text>,
     }
 }
 
@@ -58,8 +71,9 @@ arguments! {
 /// place at once one gets it, and the others meet the table's constraint.
 pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<WebhookId>> {
     const TEXT: &str = "INSERT INTO webhooks (user_id, team_id, slot, description, origin, events, revision, status, \
-        created_at, updated_at, secret_changed_at) \
-        SELECT p_user_id, p_team_id, free.slot, p_description, p_origin, p_events, 1, 'active', p_now, p_now, p_now \
+        created_at, updated_at, secret_changed_at, created_by, client_id, session_id) \
+        SELECT p_user_id, p_team_id, free.slot, p_description, p_origin, p_events, 1, 'active', p_now, p_now, p_now, \
+            p_created_by, p_client_id, p_session_id \
         FROM a, (SELECT column1 AS slot FROM (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), \
             (13), (14), (15), (16), (17), (18), (19), (20)) AS places \
             WHERE column1 NOT IN (SELECT taken.slot FROM a, webhooks taken WHERE taken.slot IS NOT NULL \
@@ -110,7 +124,7 @@ pub(super) fn list(db: &mut Db, user: UserId, teams: &[TeamId]) -> QueryResult<V
     Ok(rows)
 }
 
-/// Keeps what a webhook is after a change; it is in use then.
+/// Keeps what a webhook is after a change.
 pub(super) fn update(db: &mut Db, row: &WebhookRow) -> QueryResult<()> {
     diesel::update(webhooks::table.filter(webhooks::id.eq(row.id)))
         .set((
@@ -123,6 +137,9 @@ pub(super) fn update(db: &mut Db, row: &WebhookRow) -> QueryResult<()> {
             webhooks::reason.eq(&row.reason),
             webhooks::updated_at.eq(row.updated_at),
             webhooks::secret_changed_at.eq(row.secret_changed_at),
+            webhooks::created_by.eq(row.maker.created_by),
+            webhooks::client_id.eq(&row.maker.client_id),
+            webhooks::session_id.eq(&row.maker.session_id),
         ))
         .execute(db)
         .map(drop)

@@ -7,7 +7,7 @@ use super::wire::{
     WebhooksResponse,
 };
 use super::{deliveries, service};
-use crate::auth::{Caller, SessionsRead, WebhooksWrite};
+use crate::auth::{Caller, HooksKept, SessionsRead, WebhooksWrite};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
 use crate::state::State;
@@ -22,6 +22,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
                 .delete(delete),
         )
         .service(endpoint("/api/webhooks/{id}/rotate-secret").post(rotate_secret))
+        .service(endpoint("/api/webhooks/{id}/adopt").post(adopt))
         .configure(deliveries::configure);
 }
 
@@ -148,6 +149,27 @@ pub(crate) async fn rotate_secret(
 ) -> Result<web::Json<WebhookSecretResponse>, Error> {
     let rotated = service::rotate_secret(&state, caller.into(), read_id(&id)?, request_id).await?;
     Ok(web::Json(rotated))
+}
+
+/// Keeps a webhook that was paused because what made it has ended; from now on it is the caller's. Any other stays as it is.
+#[utoipa::path(
+    post, path = "/api/webhooks/{id}/adopt", tag = "webhooks", params(("id" = WebhookId, Path)),
+    security(("bearer" = ["account", "integrations:write"])),
+    responses(
+        (status = 200, description = "The webhook as it is now", body = WebhookResponse),
+        (status = 401, description = "Authentication required", body = ErrorBody),
+        (status = 403, description = "Not authorized to manage this team's webhooks, Insufficient scope", body = ErrorBody),
+        (status = 404, description = "Webhook not found", body = ErrorBody),
+    )
+)]
+pub(crate) async fn adopt(
+    state: State,
+    request_id: RequestId,
+    caller: Caller<HooksKept>,
+    Path((id,)): Path<(String,)>,
+) -> Result<web::Json<WebhookResponse>, Error> {
+    let webhook = service::adopt(&state, caller.into(), read_id(&id)?, request_id).await?;
+    Ok(web::Json(webhook))
 }
 
 /// Reads the id in a path; what is malformed names no webhook.

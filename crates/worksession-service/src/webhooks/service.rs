@@ -1,10 +1,11 @@
 use std::sync::Arc;
 
-use auth_types::{TeamId, TeamRole};
+use auth_types::{TeamId, TeamRole, UserId};
 use chrono::{DateTime, Utc};
 use db_kit::{Db, is_unique_violation, outbox};
 use event_types::{MailText, WebhookConfigured, WebhookDisabled, WebhookTarget};
 use service_kit::http::{Json, RequestId};
+use service_kit::seal::Sealer;
 
 use super::model::{ACTIVE, EVENTS, MOST, Owner, WebhookId, WebhookRow};
 use super::queries::{self, NewWebhook};
@@ -17,6 +18,7 @@ use crate::auth::{CurrentUser, Scope, Teams};
 use crate::contacts::{self, Hook};
 use crate::error::Error;
 use crate::events;
+use crate::makers::{self, Maker, PAUSED};
 use crate::state::AppState;
 
 /// Switches a webhook off whose receiver is gone, unless it has changed since, and has whoever set it told.
@@ -63,7 +65,9 @@ pub(super) async fn list(
     let rows = state
         .pool
         .read::<_, Error, _>(move |db| Ok(queries::list(db, user, &teams)?));
-    Ok(rows.await?.into())
+    let mut rows = rows.await?;
+    rows.retain(|row| row.maker.is_open_to(caller));
+    Ok(rows.into())
 }
 
 pub(super) async fn create(
@@ -87,6 +91,7 @@ pub(super) async fn create(
     let url = target::read_url(&address, &state.guard)?;
     let now = state.clock.now();
     let (user_id, team_id) = owner.columns();
+    let maker = Maker::of(&caller);
     let new = Arc::new(NewWebhook {
         user_id,
         team_id,
@@ -97,6 +102,9 @@ pub(super) async fn create(
             None => EVENTS.join(" "),
         },
         now: now.naive_utc(),
+        created_by: maker.created_by.map(UserId::get),
+        client_id: maker.client_id,
+        session_id: maker.session_id,
     });
     let secret = target::new_secret();
     let goes_to = Arc::new(WebhookTarget {
@@ -104,7 +112,7 @@ pub(super) async fn create(
         secrets: vec![secret.clone()],
     });
     let row = insert(state, &caller, &new, &goes_to, now, &request_id).await?;
-    state.relay.wake();
+    confirm(state, &caller, &row).await?;
     Ok(WebhookSecretResponse::new(row, secret.secret))
 }
 
@@ -160,9 +168,10 @@ pub(super) async fn update(
     request_id: RequestId,
 ) -> Result<WebhookResponse, Error> {
     let (sealer, guard, now) = (state.sealer.clone(), state.guard.clone(), state.clock.now());
+    let by = Arc::clone(&caller);
     let change = move |db: &mut Db| {
         // The right comes before the body.
-        let mut row = managed(queries::lock(db, id)?, &caller)?;
+        let mut row = managed(queries::lock(db, id)?, &by)?;
         let request = request.into_inner()?;
         let mut goes_to = target::open(&sealer, &row)?;
         if let Some(address) = &request.url {
@@ -176,19 +185,61 @@ pub(super) async fn update(
         if let Some(description) = &request.description {
             row.description = read_description(description)?;
         }
-        target::drop_expired(&mut goes_to, now);
-        row.revision += 1;
-        row.sealed = Some(target::seal(&sealer, id.get(), row.revision, &goes_to)?);
-        ACTIVE.clone_into(&mut row.status);
-        row.reason = None;
-        row.updated_at = now.naive_utc();
-        keep(db, &row, now, Some(&request_id))?;
-        contacts::keep(db, &sealer, Hook::Webhook(id), row.team_id, &caller)?;
-        Ok::<_, Error>(row)
+        use_again(db, &sealer, row, goes_to, &by, now, &request_id)
     };
     let row = state.pool.write_tx(change).await?;
-    state.relay.wake();
+    confirm(state, &caller, &row).await?;
     Ok(row.into())
+}
+
+/// Puts a paused webhook into use as the caller's who keeps it; any other is left as it is.
+pub(super) async fn adopt(
+    state: &AppState,
+    caller: Arc<CurrentUser>,
+    id: WebhookId,
+    request_id: RequestId,
+) -> Result<WebhookResponse, Error> {
+    let (sealer, now) = (state.sealer.clone(), state.clock.now());
+    let by = Arc::clone(&caller);
+    let change = move |db: &mut Db| {
+        let row = managed(queries::lock(db, id)?, &by)?;
+        if row.status != PAUSED {
+            return Ok(row);
+        }
+        let goes_to = target::open(&sealer, &row)?;
+        use_again(db, &sealer, row, goes_to, &by, now, &request_id)
+    };
+    let row = state.pool.write_tx(change).await?;
+    confirm(state, &caller, &row).await?;
+    Ok(row.into())
+}
+
+/// A change of a webhook by the caller puts it into use, as the caller's.
+fn use_again(
+    db: &mut Db,
+    sealer: &Sealer,
+    mut row: WebhookRow,
+    mut goes_to: WebhookTarget,
+    caller: &CurrentUser,
+    now: DateTime<Utc>,
+    request_id: &RequestId,
+) -> Result<WebhookRow, Error> {
+    target::drop_expired(&mut goes_to, now);
+    row.revision += 1;
+    row.sealed = Some(target::seal(sealer, row.id.get(), row.revision, &goes_to)?);
+    ACTIVE.clone_into(&mut row.status);
+    row.reason = None;
+    row.updated_at = now.naive_utc();
+    row.maker = Maker::of(caller);
+    keep(db, &row, now, Some(request_id))?;
+    contacts::keep(db, sealer, Hook::Webhook(row.id), row.team_id, caller)?;
+    Ok(row)
+}
+
+/// See [`makers::confirm`].
+async fn confirm(state: &AppState, caller: &CurrentUser, row: &WebhookRow) -> Result<(), Error> {
+    state.relay.wake();
+    makers::confirm(state, caller, Hook::Webhook(row.id), row.team_id).await
 }
 
 pub(super) async fn rotate_secret(
@@ -199,20 +250,24 @@ pub(super) async fn rotate_secret(
 ) -> Result<WebhookSecretResponse, Error> {
     let (sealer, now) = (state.sealer.clone(), state.clock.now());
     let secret = target::new_secret();
-    let new = secret.clone();
+    let (new, by) = (secret.clone(), Arc::clone(&caller));
     let change = move |db: &mut Db| {
-        let mut row = managed(queries::lock(db, id)?, &caller)?;
+        let mut row = managed(queries::lock(db, id)?, &by)?;
         let mut goes_to = target::open(&sealer, &row)?;
         target::rotate(&mut goes_to, new, now);
         row.revision += 1;
         row.sealed = Some(target::seal(&sealer, id.get(), row.revision, &goes_to)?);
+        if row.status == PAUSED {
+            ACTIVE.clone_into(&mut row.status);
+        }
         row.secret_changed_at = now.naive_utc();
         row.updated_at = now.naive_utc();
+        row.maker = Maker::of(&by);
         keep(db, &row, now, Some(&request_id))?;
         Ok::<_, Error>(row)
     };
     let row = state.pool.write_tx(change).await?;
-    state.relay.wake();
+    confirm(state, &caller, &row).await?;
     Ok(WebhookSecretResponse::new(row, secret.secret))
 }
 
@@ -262,10 +317,14 @@ pub(super) fn clear(db: &mut Db, id: WebhookId, limit: i64) -> diesel::QueryResu
     Ok(cleared)
 }
 
-/// The webhook, for those who may manage it: its user, or an owner or admin of its team.
+/// The webhook, for those who may manage it: its user, or an owner or admin of its team. For a client of theirs there are
+/// only those that it made.
 pub(super) fn managed(row: Option<WebhookRow>, caller: &CurrentUser) -> Result<WebhookRow, Error> {
     let row = row.ok_or(Error::WebhookNotFound)?;
     allow(row.owner().ok_or(Error::WebhookNotFound)?, caller)?;
+    if !row.maker.is_open_to(caller) {
+        return Err(Error::WebhookNotFound);
+    }
     Ok(row)
 }
 

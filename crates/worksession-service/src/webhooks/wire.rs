@@ -1,10 +1,10 @@
-use auth_types::TeamId;
+use auth_types::{TeamId, UserId};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use service_kit::names::is_readable;
 use utoipa::ToSchema;
 
-use super::model::{EVENTS, OFF, WebhookId, WebhookRow};
+use super::model::{ACTIVE, EVENTS, WebhookId, WebhookRow};
 use crate::error::Error;
 use crate::projects::text::READABLE;
 
@@ -48,10 +48,14 @@ pub(crate) struct Webhook {
     origin: String,
     events: Vec<String>,
     description: String,
-    /// `active` or `off`.
+    /// `active`, `paused` (what made it has ended; see `adopt`) or `off`.
     status: String,
-    /// Why it is off.
+    /// Why it is paused or off.
     reason: Option<String>,
+    /// Who made or last changed it; null when the account is gone.
+    created_by: Option<UserId>,
+    /// The OAuth client that did, if it was one.
+    client_id: Option<String>,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
     /// When the secret that signs was made.
@@ -66,7 +70,9 @@ impl From<WebhookRow> for Webhook {
             origin: row.origin,
             events: row.events.split(' ').map(str::to_owned).collect(),
             description: row.description,
-            reason: row.reason.filter(|_| row.status == OFF),
+            reason: row.reason.filter(|_| row.status != ACTIVE),
+            created_by: row.maker.created_by,
+            client_id: row.maker.client_id,
             status: row.status,
             created_at: row.created_at.and_utc(),
             updated_at: row.updated_at.and_utc(),

@@ -233,11 +233,11 @@ async fn the_notifier_switches_off_the_hook_it_means_and_no_newer_one() {
     put().await.expect(200);
     let first = Uuid::now_v7();
     disable(first, 1).await;
-    let off = json!({"provider": "slack", "channel": "", "status": "off", "reason": "It answered 410", "announce": ["planned", "finished"], "last_test": null});
+    let off = json!({"provider": "slack", "channel": "", "status": "off", "reason": "It answered 410", "created_by": 7, "client_id": null, "announce": ["planned", "finished"], "last_test": null});
     assert_eq!(chat(&service, &path).await, off);
 
     put().await.expect(200);
-    let on = json!({"provider": "slack", "channel": "", "status": "active", "reason": null, "announce": ["planned", "finished"], "last_test": null});
+    let on = json!({"provider": "slack", "channel": "", "status": "active", "reason": null, "created_by": 7, "client_id": null, "announce": ["planned", "finished"], "last_test": null});
     disable(Uuid::now_v7(), 1).await;
     assert_eq!(
         chat(&service, &path).await,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actix_web::web::{self, Data};
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
-use auth_types::wire::{ExistenceAnswer, ExistenceQuestion, ExistenceRequest};
+use auth_types::wire::{Contact, ExistenceAnswer, ExistenceQuestion, ExistenceRequest};
 use auth_types::{TeamId, TeamRole, UserId};
 use broker::Broker;
 use secrecy::ExposeSecret;
@@ -35,6 +35,8 @@ pub struct Stub {
     pub several: Arc<Several>,
     /// What still exists, as questions say it; everything else is gone.
     there: Arc<Mutex<Vec<(ExistenceQuestion, ExistenceAnswer)>>>,
+    /// Sign-ins that are not as their tokens say.
+    sign_ins_now: Arc<Mutex<HashMap<String, ExistenceAnswer>>>,
     /// While true, nobody is told what exists.
     pub is_away: Arc<AtomicBool>,
     existence_asked: Arc<AtomicUsize>,
@@ -59,12 +61,47 @@ impl Stub {
 
     /// From now on this account, team or membership exists.
     pub fn is_there(&self, user_id: Option<i64>, team_id: Option<i64>, role: Option<TeamRole>) {
+        self.push(user_id, team_id, role, None);
+    }
+
+    /// Whom to write to about this account, or this team.
+    pub fn writes_to(&self, user_id: Option<i64>, team_id: Option<i64>, username: &str) {
+        let (username, email) = (username.to_owned(), format!("{username}@example.com"));
+        let plain = serde_json::to_vec(&Contact { username, email }).unwrap();
+        let sealer = Sealer::new(&SECRETS_KEY, []).unwrap();
+        let contact = sealer.seal(Contact::SEAL_CONTEXT, &plain).unwrap();
+        self.push(user_id, team_id, None, Some(contact));
+    }
+
+    fn push(
+        &self,
+        user_id: Option<i64>,
+        team_id: Option<i64>,
+        role: Option<TeamRole>,
+        contact: Option<String>,
+    ) {
         let question = ExistenceQuestion {
             user_id: user_id.and_then(UserId::new),
             team_id: team_id.and_then(TeamId::new),
+            session_id: None,
         };
-        let answer = ExistenceAnswer { exists: true, role };
+        let answer = ExistenceAnswer {
+            exists: true,
+            role,
+            contact,
+        };
         self.there.lock().unwrap().push((question, answer));
+    }
+
+    /// From now on this sign-in is over, or what it may do in a team is this.
+    pub fn sign_in_is(&self, session_id: &str, exists: bool, role: Option<TeamRole>) {
+        let answer = ExistenceAnswer {
+            exists,
+            role,
+            contact: None,
+        };
+        let mut sign_ins = self.sign_ins_now.lock().unwrap();
+        sign_ins.insert(session_id.to_owned(), answer);
     }
 
     /// From now on everything is gone.
@@ -104,18 +141,32 @@ impl Stub {
 }
 
 async fn existence(body: web::Json<ExistenceRequest>, stub: Data<Stub>) -> HttpResponse {
-    stub.existence_asked.fetch_add(1, Ordering::SeqCst);
-    if stub.is_away.load(Ordering::SeqCst) {
-        return HttpResponse::ServiceUnavailable().finish();
-    }
     let sealer = Sealer::new(&SECRETS_KEY, []).unwrap();
     let plain = sealer.open(ExistenceQuestion::SEAL_CONTEXT, &body.sealed);
     let plain = plain.unwrap();
     let question: ExistenceQuestion = serde_json::from_slice(plain.expose_secret()).unwrap();
+    if question.session_id.is_none() {
+        stub.existence_asked.fetch_add(1, Ordering::SeqCst);
+    }
+    if stub.is_away.load(Ordering::SeqCst) {
+        return HttpResponse::ServiceUnavailable().finish();
+    }
+    if let Some(session_id) = &question.session_id {
+        let answer = stub.sign_ins_now.lock().unwrap().get(session_id).cloned();
+        return HttpResponse::Ok().json(answer.unwrap_or(ExistenceAnswer {
+            exists: true,
+            role: Some(TeamRole::Owner),
+            contact: None,
+        }));
+    }
     let there = stub.there.lock().unwrap();
     let known = there.iter().find(|(known, _)| *known == question);
-    let (exists, role) = (false, None);
-    HttpResponse::Ok().json(known.map_or(ExistenceAnswer { exists, role }, |(_, answer)| *answer))
+    let gone = ExistenceAnswer {
+        exists: false,
+        role: None,
+        contact: None,
+    };
+    HttpResponse::Ok().json(known.map_or(gone, |(_, answer)| answer.clone()))
 }
 
 async fn validate(request: HttpRequest, stub: Data<Stub>) -> HttpResponse {
@@ -168,7 +219,18 @@ async fn judge(token: String) -> HttpResponse {
         body["user"]["id"] = json!(id.parse::<i64>().unwrap());
         body["user"]["username"] = json!(format!("person{id}"));
         match kind {
-            "sso" => body["origin"] = json!("sso"),
+            "sso" | "othersso" => {
+                body["origin"] = json!("sso");
+                body["session_id"] = json!(format!("{kind}{id}"));
+            }
+            // An owner whose sign-in is known.
+            "signedin" => body["session_id"] = json!(format!("signedin{id}")),
+            // OAuth clients.
+            "app" | "otherapp" => {
+                body["scope"] = json!("sessions:read integrations:write teams teams:write");
+                body["session_id"] = json!(format!("{kind}{id}"));
+                body["client_id"] = json!(kind);
+            }
             "verified" => {
                 body["user"]["email"] = json!(format!("person{id}@example.com"));
                 body["user"]["email_verified"] = json!(true);
@@ -176,7 +238,15 @@ async fn judge(token: String) -> HttpResponse {
             // Of an OAuth client that was not given the scope `email`.
             "nameless" => {
                 body["user"]["email"] = Value::Null;
-                body["scope"] = json!("sessions:read integrations:write teams:write");
+                body["scope"] = json!("sessions:read integrations:write teams teams:write");
+                body["client_id"] = json!("app");
+            }
+            // Of the same client, which was given it.
+            "named" => {
+                body["user"]["email"] = json!(format!("person{id}@example.com"));
+                body["user"]["email_verified"] = json!(true);
+                body["scope"] = json!("sessions:read integrations:write teams teams:write email");
+                body["client_id"] = json!("app");
             }
             "outsider" => body["teams"] = json!([]),
             "colleague" => body["teams"][0]["role"] = json!("member"),

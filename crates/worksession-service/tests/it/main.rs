@@ -29,6 +29,7 @@ mod fairness;
 mod followers;
 mod health;
 mod history;
+mod hook_makers;
 mod identity;
 mod identity_down;
 mod identity_events;

@@ -189,7 +189,7 @@ async fn the_projects_of_a_team_that_is_gone_are_archived_and_their_chats_forgot
     let chat = service.api.get(&path).bearer("user-").send().await;
     assert_eq!(
         chat.expect(200).json()["chat"],
-        json!({"provider": null, "channel": "", "status": "off", "reason": null, "announce": [], "last_test": null})
+        json!({"provider": null, "channel": "", "status": "off", "reason": null, "created_by": null, "client_id": null, "announce": [], "last_test": null})
     );
     let theirs =
         "SELECT count(*) AS number FROM team_projects WHERE team_id = 4 AND archived_at IS NULL";

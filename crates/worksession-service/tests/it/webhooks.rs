@@ -68,7 +68,7 @@ async fn a_webhook_is_made_shown_changed_and_deleted() {
     let now = json!(service.time.now());
     let webhook = json!({
         "id": made["webhook"]["id"], "team_id": null, "origin": "https://hooks.example:8443", "events": EVENTS,
-        "description": "the wall", "status": "active", "reason": null, "created_at": now, "updated_at": now,
+        "description": "the wall", "status": "active", "reason": null, "created_by": 7, "client_id": null, "created_at": now, "updated_at": now,
         "secret_changed_at": now,
     });
     assert_eq!(

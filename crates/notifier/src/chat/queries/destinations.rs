@@ -168,7 +168,8 @@ fn expect(
     .map(drop)
 }
 
-/// Keeps a destination if it is newer than the one that is known; null takes it away.
+/// Keeps a destination if it is newer than the one that is known; null takes it away, or switches it off when it comes for
+/// the revision that is known.
 pub(in crate::chat) fn configure(
     db: &mut Db,
     project_id: i64,
@@ -189,14 +190,21 @@ pub(in crate::chat) fn configure(
     let soon = sql::<Nullable<Timestamp>>(
         "CASE WHEN destinations.lease_owner IS NULL THEN excluded.due_at ELSE destinations.due_at END",
     );
-    let newer = destinations::revision.lt(excluded(destinations::revision));
+    let newer = destinations::revision
+        .lt(excluded(destinations::revision))
+        .or(destinations::revision
+            .eq(excluded(destinations::revision))
+            .and(excluded(destinations::sealed).is_null()));
+    let state = sql::<Text>(
+        "CASE WHEN destinations.revision = excluded.revision THEN 'disabled' ELSE excluded.state END",
+    );
     let upsert = diesel::insert_into(destinations::table)
         .values(row)
         .on_conflict(destinations::project_id)
         .do_update()
         .set((
             destinations::revision.eq(excluded(destinations::revision)),
-            destinations::state.eq(excluded(destinations::state)),
+            destinations::state.eq(state),
             destinations::sealed.eq(excluded(destinations::sealed)),
             destinations::reason.eq(None::<String>),
             destinations::failures.eq(excluded(destinations::failures)),

@@ -2,7 +2,7 @@ use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::dsl::{min, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{Nullable, Timestamp};
+use diesel::sql_types::{Nullable, Text, Timestamp};
 use diesel::upsert::excluded;
 
 use crate::schema::webhooks;
@@ -46,7 +46,8 @@ pub(in crate::webhooks) fn expect(
     .map(drop)
 }
 
-/// Keeps a webhook's target if it is newer than the one that is known; null takes the webhook away.
+/// Keeps a webhook's target if it is newer than the one that is known; null takes the webhook away, or switches it off when
+/// it comes for the revision that is known.
 pub(in crate::webhooks) fn configure(
     db: &mut Db,
     webhook_id: i64,
@@ -67,14 +68,21 @@ pub(in crate::webhooks) fn configure(
     let soon = sql::<Nullable<Timestamp>>(
         "CASE WHEN webhooks.lease_owner IS NULL THEN excluded.due_at ELSE webhooks.due_at END",
     );
-    let newer = webhooks::revision.lt(excluded(webhooks::revision));
+    let newer = webhooks::revision
+        .lt(excluded(webhooks::revision))
+        .or(webhooks::revision
+            .eq(excluded(webhooks::revision))
+            .and(excluded(webhooks::sealed).is_null()));
+    let state = sql::<Text>(
+        "CASE WHEN webhooks.revision = excluded.revision THEN 'off' ELSE excluded.state END",
+    );
     let upsert = diesel::insert_into(webhooks::table)
         .values(row)
         .on_conflict(webhooks::webhook_id)
         .do_update()
         .set((
             webhooks::revision.eq(excluded(webhooks::revision)),
-            webhooks::state.eq(excluded(webhooks::state)),
+            webhooks::state.eq(state),
             webhooks::sealed.eq(excluded(webhooks::sealed)),
             webhooks::failures.eq(excluded(webhooks::failures)),
             webhooks::failing_since.eq(None::<NaiveDateTime>),

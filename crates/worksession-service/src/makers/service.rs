@@ -1,0 +1,148 @@
+use std::collections::BTreeMap;
+
+use auth_types::wire::{Contact, ExistenceQuestion};
+use auth_types::{TeamId, TeamRole};
+use chrono::{DateTime, Utc};
+use db_kit::{Db, outbox};
+use event_types::{IntegrationConfigured, MailText, WebhookConfigured};
+
+use super::model::{Paused, Withdrawn};
+use super::queries;
+use crate::auth::CurrentUser;
+use crate::contacts::{self, Hook};
+use crate::error::Error;
+use crate::events;
+use crate::state::AppState;
+
+/// The most hooks that a mail names.
+const NAMED: usize = 10;
+
+/// Whom to tell: of the user's own hooks (none) the user, of a team's its owner.
+pub(crate) type Recipients = BTreeMap<Option<TeamId>, Option<Contact>>;
+
+/// Whom to tell of the hooks that are meant; empty when there are none.
+///
+/// # Errors
+/// Why the identity service does not say, for the log; it is to be asked again.
+pub(crate) async fn recipients(
+    state: &AppState,
+    withdrawn: &Withdrawn,
+) -> Result<Recipients, String> {
+    let meant = withdrawn.clone();
+    let owners = state
+        .pool
+        .read::<_, Error, _>(move |db| Ok(queries::owners(db, &meant)?));
+    let mut recipients = Recipients::new();
+    for team_id in owners.await.map_err(|cause| cause.to_string())? {
+        let question = ExistenceQuestion {
+            user_id: team_id.is_none().then_some(withdrawn.user()),
+            team_id,
+            session_id: None,
+        };
+        let contact = state.identity.contact(&state.sealer, &question).await?;
+        recipients.insert(team_id, contact);
+    }
+    Ok(recipients)
+}
+
+/// Pauses the hooks that are meant, has the notifier call them no more and their owners told.
+pub(crate) fn pause(
+    db: &mut Db,
+    state: &AppState,
+    withdrawn: &Withdrawn,
+    recipients: &Recipients,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let mut mails: BTreeMap<&str, (&Contact, Vec<String>)> = BTreeMap::new();
+    for paused in stop(db, withdrawn, now)? {
+        if let Some(Some(contact)) = recipients.get(&paused.team) {
+            let mail = mails.entry(&contact.email);
+            mail.or_insert((contact, Vec::new())).1.push(paused.name);
+        }
+    }
+    for (contact, mut hooks) in mails.into_values() {
+        let more = hooks.len().saturating_sub(NAMED);
+        hooks.truncate(NAMED);
+        let text = MailText::HooksPaused {
+            username: contact.username.clone(),
+            reason: withdrawn.reason().to_owned(),
+            hooks,
+            more,
+            at: now,
+            link: state.page("/settings/webhooks"),
+        };
+        contacts::mail(db, &state.sealer, now, contact.email.clone(), text)?;
+    }
+    Ok(())
+}
+
+/// Judges once more what a hook was made or changed with, after that was committed, and pauses the hook when it is not good
+/// any more. In this order nothing slips through: whatever is withdrawn before the question is seen by it, and an event about
+/// what is withdrawn later finds the hook. The identity service answers this from its database, not from memory.
+///
+/// # Errors
+/// What the caller is told then.
+pub(crate) async fn confirm(
+    state: &AppState,
+    caller: &CurrentUser,
+    hook: Hook,
+    team_id: Option<TeamId>,
+) -> Result<(), Error> {
+    let session_id = caller.session_id.clone();
+    // What somebody made of their own at the product itself does not end with the sign-in.
+    if session_id.is_none() || caller.is_first_party && team_id.is_none() {
+        return Ok(());
+    }
+    let user = caller.id;
+    let question = ExistenceQuestion {
+        user_id: Some(user),
+        team_id,
+        session_id,
+    };
+    let refusal = match state.identity.existence(&state.sealer, &question).await {
+        Ok(answer) if !answer.exists => Error::AuthenticationRequired,
+        Ok(answer) if team_id.is_none() || answer.role >= Some(TeamRole::Admin) => return Ok(()),
+        Ok(_) => hook.forbidden(),
+        Err(cause) => {
+            log::warn!("{hook} is paused: {cause}");
+            Error::AuthenticationUnavailable
+        }
+    };
+    let now = state.clock.now();
+    let withdrawn = Withdrawn::Hook { user, hook };
+    let stop = move |db: &mut Db| stop(db, &withdrawn, now).map(drop);
+    state.pool.write_tx(stop).await?;
+    state.relay.wake();
+    Err(refusal)
+}
+
+/// Pauses, and tells the notifier. It hears of no target at the revision that it knows, or will know: whatever it is told in
+/// which order, it calls nobody until there is a newer one.
+fn stop(db: &mut Db, withdrawn: &Withdrawn, now: DateTime<Utc>) -> Result<Vec<Paused>, Error> {
+    let paused = queries::pause(db, withdrawn, now.naive_utc())?;
+    for Paused { hook, revision, .. } in &paused {
+        let (revision, sealed) = (*revision, None);
+        let row = match hook {
+            Hook::Webhook(id) => {
+                let webhook_id = id.get();
+                let event = WebhookConfigured {
+                    webhook_id,
+                    revision,
+                    sealed,
+                };
+                events::outbox_row(now, None, &event)
+            }
+            Hook::Chat(project) => {
+                let project_id = project.get();
+                let event = IntegrationConfigured {
+                    project_id,
+                    revision,
+                    sealed,
+                };
+                events::outbox_row(now, None, &event)
+            }
+        };
+        outbox::insert(db, &row?)?;
+    }
+    Ok(paused)
+}

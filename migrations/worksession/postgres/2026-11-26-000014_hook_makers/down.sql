@@ -1,0 +1,13 @@
+UPDATE webhooks SET status = 'off' WHERE status = 'paused';
+ALTER TABLE webhooks DROP CONSTRAINT webhooks_status_check;
+ALTER TABLE webhooks ADD CONSTRAINT webhooks_status_check CHECK (status IN ('active', 'off', 'deleted'));
+ALTER TABLE webhooks DROP COLUMN created_by;
+ALTER TABLE webhooks DROP COLUMN client_id;
+ALTER TABLE webhooks DROP COLUMN session_id;
+UPDATE chat_integrations SET status = 'off' WHERE status = 'paused';
+ALTER TABLE chat_integrations DROP CONSTRAINT chat_integrations_status_check;
+ALTER TABLE chat_integrations ADD CONSTRAINT chat_integrations_status_check CHECK (status IN ('active', 'off'));
+ALTER TABLE chat_integrations DROP COLUMN created_by;
+ALTER TABLE chat_integrations DROP COLUMN client_id;
+ALTER TABLE chat_integrations DROP COLUMN session_id;
+ALTER TABLE chat_integrations DROP COLUMN sealed;

@@ -53,7 +53,7 @@ impl Notices {
 }
 
 /// What is said where a form was done.
-const DONE: [(&str, &str); 14] = [
+const DONE: [(&str, &str); 15] = [
     ("signed-out", "You are signed out of the dashboard."),
     (
         "signed-out-here",
@@ -75,6 +75,7 @@ const DONE: [(&str, &str); 14] = [
         "chat-test",
         "A test message is on its way. Reload the page to see whether it arrived.",
     ),
+    ("kept", "It is yours now, and is told of what comes."),
     ("chat-off", "No chat is told of this project any more."),
     (
         "called",

@@ -193,3 +193,15 @@ pub(crate) struct Worked {
     /// Credited.
     pub(crate) minutes: i64,
 }
+
+/// `GET /api/auth/user/{id}` of the identity service.
+#[derive(Deserialize)]
+pub(super) struct Found {
+    pub(super) user: Person,
+}
+
+/// Somebody, by name.
+#[derive(Deserialize)]
+pub(super) struct Person {
+    pub(super) username: String,
+}

@@ -13,6 +13,7 @@ use thiserror::Error;
 use tokio::time::timeout;
 use url::Url;
 
+use super::bodies::Found;
 use super::error::{ApiError, Refused};
 use crate::settings::Settings;
 
@@ -100,6 +101,23 @@ impl Caller<'_> {
     /// Reads from the identity service.
     pub(crate) async fn identity<T: DeserializeOwned>(self, path: &str) -> Result<T, ApiError> {
         self.read(&self.http.identity, path).await
+    }
+
+    /// Who made a hook, and what with.
+    pub(crate) async fn maker(self, user: Option<i64>, client: Option<&str>) -> String {
+        let name = match user {
+            Some(id) => {
+                let path = format!("/api/auth/user/{id}");
+                let found = self.identity::<Found>(&path).await.ok();
+                found.map(|found| found.user.username)
+            }
+            None => None,
+        };
+        let name = name.unwrap_or_else(|| "an account that cannot be shown".to_owned());
+        match client {
+            Some(client) => format!("{name}, with the application {client}"),
+            None => name,
+        }
     }
 
     /// Changes something in the work-session service.

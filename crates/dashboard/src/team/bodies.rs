@@ -116,9 +116,11 @@ pub(super) struct ChatAnswer {
 pub(super) struct Chat {
     /// None without a hook.
     pub(super) provider: Option<String>,
-    /// `active` or `off`.
+    /// `active`, `paused` or `off`.
     pub(super) status: String,
     pub(super) reason: Option<String>,
+    pub(super) created_by: Option<i64>,
+    pub(super) client_id: Option<String>,
     pub(super) announce: Vec<String>,
     pub(super) last_test: Option<Test>,
 }

@@ -150,6 +150,18 @@ pub(super) async fn test(
     }
 }
 
+/// Keeps one that was paused.
+pub(super) async fn adopt(
+    form: Form<Empty>,
+    Path(place): Path<Place>,
+) -> actix_web::Result<HttpResponse> {
+    let member = form.member;
+    let api = format!("/api/team-projects/{}/chat/adopt", place.1);
+    let sent = member.call().send::<Value>(Method::POST, &api, json!({}));
+    member.on(sent.await)?;
+    Ok(done(&member, &place, "kept"))
+}
+
 /// Tells the chat nothing more.
 pub(super) async fn switch_off(
     form: Form<Empty>,

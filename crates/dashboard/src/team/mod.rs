@@ -36,5 +36,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         .service(of_project("/archive").get(step_up).post(manage::archive))
         .service(of_project("/chat").get(step_up).post(chat::save))
         .service(of_project("/chat/test").get(step_up).post(chat::test))
+        .service(of_project("/chat/adopt").get(step_up).post(chat::adopt))
         .service(of_project("/chat/off").get(step_up).post(chat::switch_off));
 }

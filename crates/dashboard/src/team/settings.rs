@@ -30,6 +30,8 @@ struct SettingsPage<'a> {
     path: String,
     typed: manage::Typed,
     chat: &'a Chat,
+    /// Whose a paused one is.
+    maker: Option<String>,
     chat_typed: chat::Typed,
     last_test: Option<String>,
 }
@@ -69,7 +71,12 @@ pub(super) async fn show(
         return Err(Problem::not_found().into());
     }
     let (face, chat) = (Clockface::of(&data.timezone), &answer.chat);
+    let maker = call.maker(chat.created_by, chat.client_id.as_deref());
     let page = SettingsPage {
+        maker: match chat.status.as_str() {
+            "paused" => Some(maker.await),
+            _ => None,
+        },
         frame: member.frame("Settings of the project", &data),
         path: format!("/team/{slug}/projects/{id}"),
         typed: typed.project.unwrap_or_else(|| manage::Typed::of(&project)),

@@ -15,9 +15,11 @@ pub(super) struct Webhook {
     pub(super) origin: String,
     pub(super) events: Vec<String>,
     pub(super) description: String,
-    /// `active` or `off`.
+    /// `active`, `paused` or `off`.
     pub(super) status: String,
     pub(super) reason: Option<String>,
+    pub(super) created_by: Option<i64>,
+    pub(super) client_id: Option<String>,
     pub(super) secret_changed_at: DateTime<Utc>,
 }
 

@@ -50,6 +50,20 @@ pub(super) async fn test(
     settle(&form.member, id, sent, "called").await
 }
 
+/// Keeps one that was paused.
+pub(super) async fn adopt(
+    form: Form<Empty>,
+    Path((id,)): Path<(i64,)>,
+) -> actix_web::Result<HttpResponse> {
+    let path = format!("/api/webhooks/{id}/adopt");
+    let sent = form
+        .member
+        .call()
+        .send(Method::POST, &path, json!({}))
+        .await;
+    settle(&form.member, id, sent, "kept").await
+}
+
 /// Has a call made once more.
 pub(super) async fn replay(
     form: Form<Replay>,

@@ -25,5 +25,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     .service(of_one("/test").post(changes::test))
     .service(of_one("/replay").post(changes::replay))
     .service(of_one("/secret").post(changes::rotate_secret))
+    .service(of_one("/adopt").post(changes::adopt))
     .service(of_one("/delete").post(changes::delete));
 }

@@ -24,6 +24,8 @@ struct OnePage<'a> {
     frame: Frame,
     notices: Notices,
     webhook: &'a Webhook,
+    /// Whose a paused one is.
+    maker: Option<String>,
     typed: Typed,
     secret_since: String,
     deliveries: Vec<(&'a Delivery, String)>,
@@ -61,6 +63,11 @@ pub(super) async fn show(
         Clockface::of(&data.timezone),
         format!("/settings/webhooks/{id}"),
     );
+    let maker = call.maker(webhook.created_by, webhook.client_id.as_deref());
+    let maker = match webhook.status.as_str() {
+        "paused" => Some(maker.await),
+        _ => None,
+    };
     let calls = log.deliveries.iter();
     let page = OnePage {
         frame: member.frame("Webhook", &data),
@@ -76,6 +83,7 @@ pub(super) async fn show(
                 .map(|next| with_query(&here, &[("cursor", &next)])),
         },
         webhook: &webhook,
+        maker,
         notices,
     };
     Ok(member.show(page.notices.status(), &page))

@@ -1,3 +1,4 @@
+use serde_json::json;
 use test_kit::{FakeWeb, wait_until};
 
 use super::browser::Browser;
@@ -228,4 +229,59 @@ async fn a_webhook_is_made_called_and_deleted() {
         .expect(200)
         .says("The webhook is deleted.");
     browser.get(&path).await.expect(404);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_handed_over_sign_in_set_is_paused_when_that_ends_and_kept_by_a_button() {
+    let sso = json!({"allowed_origins": "http://localhost:31337"});
+    let system = super::with(json!({ "sso": sso })).await;
+    let ada = system.register_user("ada").await;
+    let team = system.team_with_project(&ada, "lighthouse").await;
+    let path = "/api/auth/sso/authorize?redirect_uri=http%3A%2F%2Flocalhost%3A31337%2F";
+    let call = system.identity.get(path).bearer(&ada.token);
+    let handed = call.send().await.expect(302);
+    let to: url::Url = handed.header("location").parse().unwrap();
+    let token = to.query_pairs().find(|(name, _)| name == "token");
+    let token = token.unwrap().1.into_owned();
+    let call = system.work.post("/api/webhooks").bearer(&token);
+    let made = call.json(json!({"url": system.chat.hook("own")}));
+    let webhook = made.send().await.expect(201).json()["webhook"]["id"].clone();
+    let chat = format!("/api/team-projects/{}/chat", team.project);
+    let body = json!({"provider": "slack", "webhook_url": system.chat.hook("team")});
+    let call = system.work.put(&chat).bearer(&token).json(body);
+    call.send().await.expect(200);
+    let call = system.identity.post("/api/auth/logout").bearer(&token);
+    call.json(json!({})).send().await.expect(200);
+
+    let mut browser = Browser::of(&system, "ada").await;
+    let project = format!("/team/lighthouse/projects/{}", team.project);
+    for (path, adopt, test) in [
+        (
+            format!("/settings/webhooks/{webhook}"),
+            format!("/settings/webhooks/{webhook}/adopt"),
+            format!("/settings/webhooks/{webhook}/test"),
+        ),
+        (
+            format!("{project}/settings"),
+            format!("{project}/chat/adopt"),
+            format!("{project}/chat/test"),
+        ),
+    ] {
+        let patience = std::time::Duration::from_secs(20);
+        let page = wait_until("the hook to be paused", patience, async || {
+            let page = browser.get(&path).await.expect(200);
+            page.text().contains("Keep it").then_some(page)
+        })
+        .await;
+        let page = page
+            .says("Paused")
+            .says("by ada. Keep it")
+            .says("has no access any more");
+        let kept = browser.submit(&page, page.form(&adopt)).await.expect(200);
+        let page = kept.says("It is yours now, and is told of what comes.");
+        assert!(!page.text().contains("Paused"));
+        let form = page.form(&test);
+        browser.submit(&page, form).await.expect(200);
+        system.chat.next_message().await;
+    }
 }

@@ -84,8 +84,8 @@ impl NewSession {
     /// The session that it ends with. What the deepest one opens is its sibling: a site may ask for one pair of tokens with
     /// another for as long as the sign-in lasts.
     fn parent(&self) -> Option<&str> {
-        let above = self.line.iter().rev().take(MAX_DEPTH);
-        above.last().map(String::as_str)
+        let mut above = self.line.iter().rev().take(MAX_DEPTH);
+        above.next_back().map(String::as_str)
     }
 
     /// Whether another session vouches for it, and no password was shown.

@@ -25,7 +25,6 @@ mod webhooks;
 use actix_web::web::{Data, ServiceConfig};
 use service_kit::Clock;
 use service_kit::http::endpoint;
-use service_kit::seal::Sealer;
 use web_kit::Cookies;
 
 pub use api::ClientError;
@@ -44,7 +43,6 @@ pub struct Dashboard {
     oauth: Option<OAuth>,
     renewals: Renewals,
     cookies: Cookies,
-    sealer: Sealer,
     clock: Clock,
     settings: Settings,
     /// The content security policy of its pages.
@@ -56,7 +54,7 @@ impl Dashboard {
     ///
     /// # Errors
     /// [`ClientError`] when TLS cannot be set up or an address is no base for others.
-    pub fn new(settings: Settings, sealer: Sealer, clock: Clock) -> Result<Self, ClientError> {
+    pub fn new(settings: Settings, clock: Clock) -> Result<Self, ClientError> {
         let http = Http::new(&settings)?;
         let oauth = settings
             .client
@@ -69,7 +67,6 @@ impl Dashboard {
             renewals: Renewals::default(),
             cookies: Cookies::new(&settings.base_url, settings.allow_insecure_cookies),
             policy: settings.policy(),
-            sealer,
             clock,
             settings,
         })

@@ -1,5 +1,6 @@
 use service_kit::config::SecretText;
 use service_kit::http::Inside;
+use service_kit::seal::Sealer;
 use url::Url;
 use web_kit::html::WITH_MODULES;
 
@@ -24,6 +25,10 @@ pub struct Settings {
     pub categories: Vec<String>,
     /// Whether a start with any other category is refused.
     pub strict_categories: bool,
+    /// Seals sign-ins, and what is remembered on the way to them.
+    pub sign_ins: Sealer,
+    /// Seals tokens of forms, and forms that wait for a sign-in.
+    pub forms: Sealer,
 }
 
 /// The dashboard as a confidential client of the identity service.

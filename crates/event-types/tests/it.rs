@@ -143,11 +143,11 @@ fn what_the_identity_area_tells_has_exactly_this_shape() {
 fn a_requested_mail_says_its_kind_and_nothing_more_in_clear() {
     let requested = MailRequested {
         template: "invitation".into(),
-        sealed: "v1.k.x".into(),
+        sealed: "v2.k.x".into(),
     };
     assert_eq!(
         published(&requested),
-        json!({ "template": "invitation", "sealed": "v1.k.x" })
+        json!({ "template": "invitation", "sealed": "v2.k.x" })
     );
     assert_eq!(requested.subject(), "mail/invitation");
     assert_eq!(MailRequested::EXCHANGE, Exchange::Private);

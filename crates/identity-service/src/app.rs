@@ -11,7 +11,7 @@ use service_kit::Clock;
 use service_kit::config::{CommaList, SecretKey};
 use service_kit::crypto::hmac_sha256;
 use service_kit::http::BodyBudget;
-use service_kit::seal::{SealError, Sealer};
+use service_kit::seal::{Purpose, Sealer, SealingKeys};
 use tokio::sync::Mutex;
 
 use crate::config::{Config, PremiumConfig, TeamsConfig};
@@ -33,7 +33,7 @@ use crate::tokens::keys::KeyStore;
 pub(crate) struct Secrets {
     /// Seals signing keys and second factors.
     pub(crate) keys: SecretKey,
-    /// Seals mails; shared with the notifier.
+    /// Seals mails and opens questions; shared with the other services.
     pub(crate) mails: SecretKey,
 }
 
@@ -52,8 +52,11 @@ pub(crate) struct App {
     pub(crate) relay: Option<RelayHandle>,
     /// Seals mails on their way; the notifier has the same key.
     pub(crate) mails: Sealer,
-    /// Seals what is read here alone: signing keys and second factors.
-    pub(crate) own: Sealer,
+    /// Opens what the work-session service asks.
+    pub(crate) questions: Sealer,
+    pub(crate) second_factors: Sealer,
+    pub(crate) first_steps: Sealer,
+    pub(crate) forms: Sealer,
     /// The public address, without a slash at its end.
     pub(crate) base_url: Arc<str>,
     /// What refresh tokens are derived from one another with. The replicas share it as they share the
@@ -86,10 +89,12 @@ impl App {
         secrets: &Secrets,
         relay: Option<RelayHandle>,
     ) -> Result<Self, StartError> {
-        let own = sealer(&secrets.keys, &config.keys.encryption_keys_old)?;
+        let own = sealing_keys(&secrets.keys, &config.keys.encryption_keys_old);
+        let shared = sealing_keys(&secrets.mails, &config.secrets.encryption_keys_old);
+        let signing_keys = own.sealer(Purpose::SigningKeys)?;
         let memory = Arc::new(Memory::new(config.tokens.remember));
         let keys = |algorithm, ttl| {
-            let (pool, clock, sealer) = (pool.clone(), clock.clone(), own.clone());
+            let (pool, clock, sealer) = (pool.clone(), clock.clone(), signing_keys.clone());
             KeyStore::new(algorithm, pool, clock, sealer, Arc::clone(&memory), ttl)
         };
         let ttl = config.tokens.access_ttl();
@@ -102,8 +107,11 @@ impl App {
             rsa_keys,
             memory,
             relay,
-            mails: sealer(&secrets.mails, &config.secrets.encryption_keys_old)?,
-            own,
+            mails: shared.sealer(Purpose::Mails)?,
+            questions: shared.sealer(Purpose::Questions)?,
+            second_factors: own.sealer(Purpose::SecondFactors)?,
+            first_steps: own.sealer(Purpose::FirstSteps)?,
+            forms: own.sealer(Purpose::Forms)?,
             refreshes: Refreshes::new(&pool),
             passwords: PasswordHasher::new(&config.password).map_err(StartError::Threads)?,
             successor_key: hmac_sha256(key.expose(), b"holdfast refresh token successor"),
@@ -141,6 +149,6 @@ impl App {
     }
 }
 
-fn sealer(key: &SecretKey, old: &CommaList<SecretKey>) -> Result<Sealer, SealError> {
-    Sealer::new(key.expose(), old.0.iter().map(SecretKey::expose))
+fn sealing_keys(key: &SecretKey, old: &CommaList<SecretKey>) -> SealingKeys {
+    SealingKeys::new(key.expose(), old.0.iter().map(SecretKey::expose))
 }

@@ -8,6 +8,7 @@ use diesel_migrations::embed_migrations;
 use service_kit::guard::GuardedClient;
 use service_kit::http::{BodyBudget, Limits};
 use service_kit::metrics::Metrics;
+use service_kit::seal::Purpose;
 use service_kit::server::{self, ServerOptions};
 use service_kit::start::{self, StartError};
 use service_kit::{Clock, Problem};
@@ -104,14 +105,16 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     metrics.watch_pool(&pool)?;
     let figures = Figures::register(metrics.registry())?;
     let guard = GuardedClient::new(start::guard_options(&config.http))?;
-    let sealer = config.home().open_sealer(&config.secrets)?;
-    let caller = webhooks::Sender::new(guard.clone(), sealer.clone(), deps.clock.clone());
+    let keys = config.home().sealing_keys(&config.secrets)?;
+    let targets = keys.sealer(Purpose::Webhooks)?;
+    let caller = webhooks::Sender::new(guard.clone(), targets, deps.clock.clone());
     let addresses = Addresses::new(deps.clock.clone(), config.chat.interval());
-    let sender = Sender::new(guard, sealer.clone(), addresses);
+    let sender = Sender::new(guard, keys.sealer(Purpose::Chats)?, addresses);
     let webhook_figures = WebhookFigures::register(metrics.registry())?;
     let mail_figures = MailFigures::register(metrics.registry())?;
     let clock = deps.clock.clone();
-    let post = Post::new(&config, pool.clone(), clock, sealer, mail_figures)?;
+    let mails = keys.sealer(Purpose::Mails)?;
+    let post = Post::new(&config, pool.clone(), clock, mails, mail_figures)?;
     let watch = Watch::start(deps.broker.clone(), metrics.registry())?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let server = server::start_on(listener, options, |_| {})

@@ -1,21 +1,59 @@
 //! Sealed values: small secrets (hook URLs, signing keys, mails) encrypted before they reach a table
 //! or the broker.
 //!
-//! The text form is `v1.KID.DATA`: `KID` names the key, so that a rotated key still opens what it
-//! sealed, and `DATA` is base64url of nonce and AES-256-GCM ciphertext. The additional data binds a
-//! value to its place: what was sealed for one project does not open for another.
+//! The text form is `v2.KID.DATA`: `KID` names the configured key, so that a rotated key still opens what
+//! it sealed, and `DATA` is base64url of nonce and AES-256-GCM ciphertext. The cipher's key is derived for
+//! one [`Purpose`] (HKDF, RFC 5869), and the additional data binds a value to its place: what was sealed
+//! for one purpose or project does not open for another. `v1` was sealed with the configured key itself;
+//! it still opens.
 
 use std::{fmt, sync::Arc};
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use secrecy::zeroize::Zeroizing;
 use secrecy::{ExposeSecret, SecretSlice, SecretString};
 
+use crate::config::SecretKey;
 use crate::crypto::hmac_sha256;
 
-const VERSION: &str = "v1";
+const VERSION: &str = "v2";
+const UNDIVIDED: &str = "v1";
 
-/// Seals with the current key and opens with the current and every old one. Cheap to clone.
+/// What values are sealed for. Each purpose has a key of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// Private halves of the keys that sign tokens.
+    SigningKeys,
+    /// Secrets of second factors.
+    SecondFactors,
+    /// First steps of sign-ins that need a second one.
+    FirstSteps,
+    /// Tokens of forms, and forms that wait for a sign-in.
+    Forms,
+    /// Sign-ins at the dashboard, and what is remembered on the way to them.
+    DashboardSignIns,
+    /// Mails on their way.
+    Mails,
+    /// Whom to tell when a hook is switched off.
+    Contacts,
+    /// Where a project's chat messages go.
+    Chats,
+    /// Where a webhook's calls go, and what signs them.
+    Webhooks,
+    /// What one service asks another about accounts and teams.
+    Questions,
+}
+
+/// The configured keys, of which each part of a service is given those for its purposes.
+#[derive(Debug, Clone)]
+pub struct SealingKeys {
+    current: SecretKey,
+    old: Vec<SecretKey>,
+}
+
+/// Seals for one purpose with the current key, and opens with the current and every old one. Cheap to clone.
 #[derive(Clone)]
 pub struct Sealer {
     current: Arc<NamedKey>,
@@ -25,13 +63,13 @@ pub struct Sealer {
 /// Why a value was not sealed or opened. Carries nothing of the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SealError {
-    /// Not of the form `v1.KID.DATA`.
+    /// Not of the form `v2.KID.DATA`.
     #[error("not a sealed value")]
     Malformed,
     /// Sealed with a key that is neither the current one nor among the old ones.
     #[error("sealed with the key {0}, which is not configured")]
     UnknownKey(String),
-    /// Altered, or sealed for another place.
+    /// Altered, or sealed for another purpose or place.
     #[error("the sealed value does not open here")]
     Rejected,
     /// The cipher refused; does not happen with keys of the right length.
@@ -42,23 +80,49 @@ pub enum SealError {
 struct NamedKey {
     id: String,
     key: RandomizedNonceKey,
+    /// Opens what was sealed before keys were divided by purpose.
+    undivided: RandomizedNonceKey,
+}
+
+impl Purpose {
+    /// The key's name in its derivation (the info of HKDF): another name is another key.
+    fn name(self) -> &'static str {
+        match self {
+            Self::SigningKeys => "signing-keys",
+            Self::SecondFactors => "second-factors",
+            Self::FirstSteps => "first-steps",
+            Self::Forms => "forms",
+            Self::DashboardSignIns => "dashboard-sign-ins",
+            Self::Mails => "mails",
+            Self::Contacts => "contacts",
+            Self::Chats => "chats",
+            Self::Webhooks => "webhooks",
+            Self::Questions => "questions",
+        }
+    }
+}
+
+impl SealingKeys {
+    /// Keys that seal with `current` and also open what the `old` ones sealed.
+    #[must_use]
+    pub fn new<'a>(current: &'a [u8; 32], old: impl IntoIterator<Item = &'a [u8; 32]>) -> Self {
+        Self {
+            current: SecretKey::new(*current),
+            old: old.into_iter().copied().map(SecretKey::new).collect(),
+        }
+    }
+
+    /// Seals and opens for one purpose.
+    pub fn sealer(&self, purpose: Purpose) -> Result<Sealer, SealError> {
+        let derive = |key: &SecretKey| NamedKey::new(key.expose(), purpose);
+        Ok(Sealer {
+            current: Arc::new(derive(&self.current)?),
+            old: self.old.iter().map(derive).collect::<Result<_, _>>()?,
+        })
+    }
 }
 
 impl Sealer {
-    /// A sealer that seals with `current` and also opens what the `old` keys sealed.
-    pub fn new<'a>(
-        current: &'a [u8; 32],
-        old: impl IntoIterator<Item = &'a [u8; 32]>,
-    ) -> Result<Self, SealError> {
-        Ok(Self {
-            current: Arc::new(NamedKey::new(current)?),
-            old: old
-                .into_iter()
-                .map(NamedKey::new)
-                .collect::<Result<_, _>>()?,
-        })
-    }
-
     /// Seals `plain` for the place named by `aad` (for example `integration:42`).
     pub fn seal(&self, aad: &str, plain: &[u8]) -> Result<String, SealError> {
         let mut buffer = plain.to_vec();
@@ -76,7 +140,8 @@ impl Sealer {
         ))
     }
 
-    /// Whether a value was sealed with the current key, as opposed to an old or another one.
+    /// Whether a value was sealed with the current key, derived for its purpose, as opposed to an old, an
+    /// undivided or another one.
     pub fn is_current(&self, sealed: &str) -> bool {
         let mut parts = sealed.splitn(3, '.');
         parts.next() == Some(VERSION) && parts.next() == Some(&self.current.id)
@@ -85,11 +150,12 @@ impl Sealer {
     /// Opens what [`Sealer::seal`] made for the same `aad`.
     pub fn open(&self, aad: &str, sealed: &str) -> Result<SecretSlice<u8>, SealError> {
         let mut parts = sealed.splitn(3, '.');
-        let (Some(VERSION), Some(id), Some(data)) = (parts.next(), parts.next(), parts.next())
+        let (Some(version @ (VERSION | UNDIVIDED)), Some(id), Some(data)) =
+            (parts.next(), parts.next(), parts.next())
         else {
             return Err(SealError::Malformed);
         };
-        let key = std::iter::once(&*self.current)
+        let named = std::iter::once(&*self.current)
             .chain(self.old.iter())
             .find(|key| key.id == id)
             .ok_or_else(|| SealError::UnknownKey(id.chars().take(16).collect()))?;
@@ -101,8 +167,11 @@ impl Sealer {
             .ok_or(SealError::Malformed)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| SealError::Malformed)?;
         let mut buffer = ciphertext.to_vec();
+        let key = match version {
+            UNDIVIDED => &named.undivided,
+            _ => &named.key,
+        };
         let length = key
-            .key
             .open_in_place(nonce, Aad::from(aad.as_bytes()), &mut buffer)
             .map_err(|_| SealError::Rejected)?
             .len();
@@ -132,27 +201,88 @@ impl fmt::Debug for Sealer {
 }
 
 impl NamedKey {
-    fn new(bytes: &[u8; 32]) -> Result<Self, SealError> {
+    fn new(bytes: &[u8; 32], purpose: Purpose) -> Result<Self, SealError> {
         // A MAC, not a plain hash of the key: the id is public and must say nothing about it.
         let tag = hmac_sha256(bytes, b"holdfast key id");
         let id = URL_SAFE_NO_PAD.encode(tag.get(..6).unwrap_or_default());
-        let key = RandomizedNonceKey::new(&AES_256_GCM, bytes).map_err(|_| SealError::Cipher)?;
-        Ok(Self { id, key })
+        let mut derived = Zeroizing::new([0; 32]);
+        Salt::new(HKDF_SHA256, b"holdfast sealing")
+            .extract(bytes)
+            .expand(&[purpose.name().as_bytes()], HKDF_SHA256)
+            .and_then(|okm| okm.fill(&mut *derived))
+            .map_err(|_| SealError::Cipher)?;
+        let cipher = |key: &[u8; 32]| {
+            RandomizedNonceKey::new(&AES_256_GCM, key).map_err(|_| SealError::Cipher)
+        };
+        Ok(Self {
+            id,
+            key: cipher(&derived)?,
+            undivided: cipher(bytes)?,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{SealError, Sealer};
+    use super::{Purpose, SealError, Sealer, SealingKeys};
     use secrecy::ExposeSecret;
 
+    /// [`SECRET`] in its place, as version 1 sealed it with a key of sevens.
+    const OF_VERSION_1: &str = "v1.qr-qwqKU.AAECAwQFBgcICQoLcPWdAG4z9mYU2oTozD0Um4xM2us2ARhcOaYM1eWkQlHuQATSuLdIhwYoge6MsivAEIY96loPA9E";
     const SECRET: &str = "https://chat.example.com/hooks/T0/B0/xyz";
+
+    fn sealer(key: u8, old: &[[u8; 32]]) -> Sealer {
+        let keys = SealingKeys::new(&[key; 32], old);
+        keys.sealer(Purpose::Chats).unwrap()
+    }
+
+    #[test]
+    fn what_is_sealed_for_one_purpose_opens_for_no_other() {
+        let keys = SealingKeys::new(&[7; 32], []);
+        let chats = keys.sealer(Purpose::Chats).unwrap();
+        let sealed = chats.seal("integration:1", SECRET.as_bytes()).unwrap();
+        for other in [
+            Purpose::SigningKeys,
+            Purpose::SecondFactors,
+            Purpose::FirstSteps,
+            Purpose::Forms,
+            Purpose::DashboardSignIns,
+            Purpose::Mails,
+            Purpose::Contacts,
+            Purpose::Webhooks,
+            Purpose::Questions,
+        ] {
+            let other = keys.sealer(other).unwrap();
+            assert_eq!(
+                other.open("integration:1", &sealed).unwrap_err(),
+                SealError::Rejected
+            );
+            // Nor does the undivided key open it.
+            let forged = sealed.replacen("v2", "v1", 1);
+            assert_eq!(
+                other.open("integration:1", &forged).unwrap_err(),
+                SealError::Rejected
+            );
+        }
+    }
+
+    #[test]
+    fn what_version_1_has_sealed_opens_and_is_to_be_sealed_anew() {
+        let sealer = sealer(7, &[]);
+        let opened = sealer.open_text("integration:1", OF_VERSION_1).unwrap();
+        assert_eq!(opened.expose_secret(), SECRET);
+        assert!(!sealer.is_current(OF_VERSION_1));
+        assert_eq!(
+            sealer.open("integration:2", OF_VERSION_1).unwrap_err(),
+            SealError::Rejected
+        );
+    }
 
     #[test]
     fn a_sealed_value_opens_in_its_place_and_nowhere_else() {
-        let sealer = Sealer::new(&[7; 32], []).unwrap();
+        let sealer = sealer(7, &[]);
         let sealed = sealer.seal("integration:1", SECRET.as_bytes()).unwrap();
-        assert!(sealed.starts_with("v1.") && !sealed.contains("chat"));
+        assert!(sealed.starts_with("v2.") && !sealed.contains("chat"));
         assert_ne!(
             sealed,
             sealer.seal("integration:1", SECRET.as_bytes()).unwrap()
@@ -167,13 +297,13 @@ mod tests {
 
     #[test]
     fn an_old_key_still_opens_and_an_unknown_one_is_named() {
-        let before = Sealer::new(&[1; 32], []).unwrap();
+        let before = sealer(1, &[]);
         let sealed = before.seal("a", b"x").unwrap();
-        let after = Sealer::new(&[2; 32], [&[1; 32], &[3; 32]]).unwrap();
+        let after = sealer(2, &[[1; 32], [3; 32]]);
         assert_eq!(after.open("a", &sealed).unwrap().expose_secret(), b"x");
         assert!(before.is_current(&sealed) && !after.is_current(&sealed));
-        assert!(!after.is_current("") && !after.is_current("v1.x"));
-        let forgotten = Sealer::new(&[2; 32], []).unwrap();
+        assert!(!after.is_current("") && !after.is_current("v2.x"));
+        let forgotten = sealer(2, &[]);
         assert!(matches!(
             forgotten.open("a", &sealed),
             Err(SealError::UnknownKey(_))
@@ -182,7 +312,7 @@ mod tests {
 
     #[test]
     fn altered_and_malformed_values_are_refused() {
-        let sealer = Sealer::new(&[7; 32], []).unwrap();
+        let sealer = sealer(7, &[]);
         let sealed = sealer.seal("a", b"payload").unwrap();
         let flipped = match sealed.strip_suffix('A') {
             Some(head) => format!("{head}Q"),
@@ -191,11 +321,11 @@ mod tests {
         assert!(sealer.open("a", &flipped).is_err());
         for bad in [
             "",
-            "v1",
-            "v1.x",
-            "v2.a.b",
+            "v2",
+            "v2.x",
+            "v3.a.b",
             "plain text",
-            &sealed.replace("v1.", "v9."),
+            &sealed.replace("v2.", "v9."),
         ] {
             assert_eq!(
                 sealer.open("a", bad).unwrap_err(),
@@ -212,7 +342,11 @@ mod tests {
 
     #[test]
     fn debug_shows_key_ids_only() {
-        let text = format!("{:?}", Sealer::new(&[0x41; 32], [&[0x42; 32]]).unwrap());
+        let text = format!(
+            "{:?} {:?}",
+            sealer(0x41, &[[0x42; 32]]),
+            SealingKeys::new(&[0x41; 32], [])
+        );
         assert!(!text.contains("65, 65") && !text.contains("AAAA"), "{text}");
     }
 }

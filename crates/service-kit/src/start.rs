@@ -13,7 +13,7 @@ use thiserror::Error;
 use crate::config::{ConfigError, DatabaseConfig, HttpGuardConfig, SecretsConfig};
 use crate::data_dir::{self, DataDirError};
 use crate::guard::{GuardError, GuardOptions};
-use crate::seal::{SealError, Sealer};
+use crate::seal::{SealError, SealingKeys};
 use crate::server::{self, ReadyCheck, ReadyReport};
 
 /// The file of the key that all parts seal with for each other, when none is configured.
@@ -77,18 +77,17 @@ impl Home {
         Ok(Pool::open(PoolOptions::new(url, config.pool_size)))
     }
 
-    /// Seals and opens what the parts tell each other; without a configured key with the one kept in
-    /// the folder.
+    /// Seal and open what the parts tell each other; without a configured key the one kept in the folder.
     ///
     /// # Errors
     /// [`StartError`] when the folder or the key in it is of no use.
-    pub fn open_sealer(&self, config: &SecretsConfig) -> Result<Sealer, StartError> {
+    pub fn sealing_keys(&self, config: &SecretsConfig) -> Result<SealingKeys, StartError> {
         let old = config.encryption_keys_old.0.iter().map(|key| key.expose());
         let key = match &config.encryption_key {
             Some(key) => key.clone(),
             None => data_dir::key_file(&self.folder()?, SECRETS_KEY)?.into(),
         };
-        Ok(Sealer::new(key.expose(), old)?)
+        Ok(SealingKeys::new(key.expose(), old))
     }
 }
 

@@ -1,13 +1,15 @@
 //! Forms that wait until their senders have signed in again.
 #![allow(clippy::expect_used, reason = "tests fail by panicking")]
 
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, Sealer, SealingKeys};
 use web_kit::KeptForm;
 use web_kit::form::FormToken;
 use web_kit::kept::KEPT_SECONDS;
 
 fn sealer() -> Sealer {
-    Sealer::new(&[7; 32], []).expect("a key")
+    SealingKeys::new(&[7; 32], [])
+        .sealer(Purpose::Forms)
+        .expect("a key")
 }
 
 fn kept(body: &str) -> KeptForm {

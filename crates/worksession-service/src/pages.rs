@@ -4,26 +4,27 @@
 use std::net::SocketAddr;
 
 use actix_web::web::Data;
-use dashboard::{ClientError, Dashboard, OAuthClient, Settings};
+use dashboard::{Dashboard, OAuthClient, Settings};
 use service_kit::Clock;
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 use service_kit::server::on_this_machine;
 use url::Url;
 
 use crate::config::{Config, default_identity_url};
+use crate::running::StartError;
 
 pub(crate) use dashboard::{configure, render_problem};
 
 /// The dashboard of a service that listens at `addr`.
 ///
 /// # Errors
-/// [`ClientError`] when TLS cannot be set up or an address is no base for others.
+/// [`StartError`] when TLS cannot be set up, an address is no base for others, or a key is of no use.
 pub(crate) fn dashboard(
     config: &Config,
     addr: SocketAddr,
-    sealer: &Sealer,
+    keys: &SealingKeys,
     clock: &Clock,
-) -> Result<Data<Dashboard>, ClientError> {
+) -> Result<Data<Dashboard>, StartError> {
     let here = format!("http://{}", on_this_machine(addr));
     let identity_url = config.identity_url.clone();
     let identity_url = identity_url.unwrap_or_else(default_identity_url);
@@ -44,12 +45,14 @@ pub(crate) fn dashboard(
         base_url: config.public_url(addr),
         identity_public_url: without_slash(identity_public_url),
         identity_url,
-        worksession_url: here.parse()?,
+        worksession_url: here.parse().map_err(dashboard::ClientError::from)?,
         allow_insecure_cookies: config.allow_insecure_cookies,
         inside: config.inside.clone(),
         client: client.map(|(id, secret)| OAuthClient { id, secret }),
         categories: config.categories.suggested.0.clone(),
         strict_categories: config.categories.strict,
+        sign_ins: keys.sealer(Purpose::DashboardSignIns)?,
+        forms: keys.sealer(Purpose::Forms)?,
     };
-    Dashboard::new(settings, sealer.clone(), clock.clone()).map(Data::new)
+    Ok(Data::new(Dashboard::new(settings, clock.clone())?))
 }

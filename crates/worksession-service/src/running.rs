@@ -11,6 +11,7 @@ use service_kit::guard::GuardedClient;
 use service_kit::http::BodyBudget;
 use service_kit::metrics::Metrics;
 use service_kit::rate_limit::KeyedLimiter;
+use service_kit::seal::SealError;
 use service_kit::server::{self, ServerOptions};
 use service_kit::start;
 use service_kit::{Clock, Problem};
@@ -27,7 +28,7 @@ use crate::live::{Hub, Tail};
 use crate::rollups::{self, auditor};
 use crate::sessions::submit::Submits;
 use crate::sessions::sweeper;
-use crate::state::AppState;
+use crate::state::{AppState, Sealers};
 use crate::{
     analytics, chat_settings, feedback, health, identity_events, inbox, leaderboard, live, login,
     openapi, pages, preferences, projects, sessions, sync, team_activity, team_projects, user_data,
@@ -70,6 +71,9 @@ pub enum StartError {
     /// The dashboard's client of both services.
     #[error("dashboard: {0}")]
     Dashboard(#[from] dashboard::ClientError),
+    /// A key that seals is of no use.
+    #[error(transparent)]
+    Seal(#[from] SealError),
 }
 
 /// The service while it answers.
@@ -150,8 +154,9 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         config.inside.as_ref(),
     )?;
     let base_url = config.public_url(addr).into();
-    let sealer = config.home().open_sealer(&config.secrets)?;
-    let dashboard = pages::dashboard(&config, addr, &sealer, &deps.clock)?;
+    let keys = config.home().sealing_keys(&config.secrets)?;
+    let sealers = Sealers::new(&keys)?;
+    let dashboard = pages::dashboard(&config, addr, &keys, &deps.clock)?;
     let guard = GuardedClient::new(start::guard_options(&config.http));
     let guard = guard.map_err(start::StartError::from)?;
     let bodies = deps.bodies;
@@ -177,7 +182,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         config: Arc::new(config),
         identity,
         broker: deps.broker.clone(),
-        sealer,
+        sealers,
         guard,
         start_limiter: limited.then(|| hourly(STARTS_PER_HOUR)),
         hand_limiter: limited.then(|| hourly(CALLS_BY_HAND_PER_HOUR)),

@@ -6,7 +6,7 @@ use db_kit::Pool;
 use service_kit::Clock;
 use service_kit::guard::GuardedClient;
 use service_kit::rate_limit::KeyedLimiter;
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealError, Sealer, SealingKeys};
 
 use crate::auth::IdentityClient;
 use crate::config::Config;
@@ -37,8 +37,8 @@ pub(crate) struct AppState {
     pub(crate) identity: IdentityClient,
     /// Asked by the health report only: requests never wait for the broker.
     pub(crate) broker: Broker,
-    /// Seals hook addresses for the notifier.
-    pub(crate) sealer: Sealer,
+    /// Seal what is secret.
+    pub(crate) sealers: Sealers,
     /// Checks addresses that users give.
     pub(crate) guard: GuardedClient,
     /// Starts per user; none when rate limits are off.
@@ -57,6 +57,28 @@ pub(crate) struct AppState {
     pub(crate) live: Arc<Hub>,
     /// The health report, shared by those who ask at once.
     pub(crate) probe: Probe,
+}
+
+/// One for each kind of secret.
+#[derive(Debug, Clone)]
+pub(crate) struct Sealers {
+    pub(crate) chats: Sealer,
+    pub(crate) webhooks: Sealer,
+    pub(crate) contacts: Sealer,
+    pub(crate) mails: Sealer,
+    pub(crate) questions: Sealer,
+}
+
+impl Sealers {
+    pub(crate) fn new(keys: &SealingKeys) -> Result<Self, SealError> {
+        Ok(Self {
+            chats: keys.sealer(Purpose::Chats)?,
+            webhooks: keys.sealer(Purpose::Webhooks)?,
+            contacts: keys.sealer(Purpose::Contacts)?,
+            mails: keys.sealer(Purpose::Mails)?,
+            questions: keys.sealer(Purpose::Questions)?,
+        })
+    }
 }
 
 impl AppState {

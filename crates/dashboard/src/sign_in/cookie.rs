@@ -113,6 +113,8 @@ fn end(now: DateTime<Utc>, seconds: i64) -> DateTime<Utc> {
 
 #[cfg(test)]
 mod tests {
+    use service_kit::seal::{Purpose, SealingKeys};
+
     use super::*;
     use crate::sign_in::oauth::User;
 
@@ -128,9 +130,14 @@ mod tests {
         SignIn::new(tokens, DateTime::UNIX_EPOCH)
     }
 
+    fn with_key(key: u8) -> Sealer {
+        let keys = SealingKeys::new(&[key; 32], []);
+        keys.sealer(Purpose::DashboardSignIns).expect("a key")
+    }
+
     #[test]
     fn a_sign_in_opens_with_the_key_that_sealed_it_and_no_other() {
-        let sealer = Sealer::new(&[7; 32], []).expect("a key");
+        let sealer = with_key(7);
         let sealed = signed_in("access").seal(&sealer).expect("sealed");
         assert!(!sealed.contains("access") && sealed.is_ascii());
         let opened = SignIn::open(&sealer, &sealed).expect("opens");
@@ -138,7 +145,7 @@ mod tests {
             (opened.token(), opened.username.as_str()),
             ("access", "ada")
         );
-        let other = Sealer::new(&[8; 32], []).expect("a key");
+        let other = with_key(8);
         assert!(SignIn::open(&other, &sealed).is_none());
         let elsewhere = sealer.seal("integration:1", b"{}").expect("sealed");
         assert!(SignIn::open(&sealer, &elsewhere).is_none());
@@ -153,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_no_browser_keeps_is_not_sent() {
-        let sealer = Sealer::new(&[7; 32], []).expect("a key");
+        let sealer = with_key(7);
         assert!(signed_in(&"x".repeat(4_000)).seal(&sealer).is_err());
     }
 }

@@ -85,11 +85,18 @@ impl Journey {
 
 #[cfg(test)]
 mod tests {
+    use service_kit::seal::{Purpose, SealingKeys};
+
     use super::*;
+
+    fn with_key(key: u8) -> Sealer {
+        let keys = SealingKeys::new(&[key; 32], []);
+        keys.sealer(Purpose::DashboardSignIns).expect("a key")
+    }
 
     #[test]
     fn a_way_back_counts_in_its_own_browser_and_for_a_while() {
-        let sealer = Sealer::new(&[7; 32], []).expect("a key");
+        let sealer = with_key(7);
         let now = DateTime::UNIX_EPOCH;
         let to = ReturnTo::parse(Some("/team?x=1"), HOME);
         let journey = Journey::begin("mine".to_owned(), to, now);

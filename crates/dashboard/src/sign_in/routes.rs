@@ -56,7 +56,9 @@ async fn begin(
     check_cookies(&visitor)?;
     let browser = visitor.browser.clone();
     let journey = Journey::begin(browser.clone(), return_to, dashboard.clock.now());
-    let state = journey.seal(&dashboard.sealer).map_err(Problem::internal)?;
+    let state = journey
+        .seal(&dashboard.settings.sign_ins)
+        .map_err(Problem::internal)?;
     let mut answer = found(oauth.authorize(&state, &journey.verifier).as_str());
     let cookie = dashboard.cookies.lasting(BROWSER, browser, LIFE);
     set_cookie(&mut answer, &cookie);
@@ -82,7 +84,7 @@ async fn arrive(
     let dashboard = &visitor.dashboard;
     let oauth = oauth(dashboard)?;
     let came = query.0;
-    let (sealer, now) = (&dashboard.sealer, dashboard.clock.now());
+    let (sealer, now) = (&dashboard.settings.sign_ins, dashboard.clock.now());
     let Some(journey) = Journey::arrive(sealer, &came.state, Some(&visitor.browser), now) else {
         return Err(lost(&visitor).into());
     };
@@ -147,7 +149,9 @@ pub(crate) fn keep(
     sign_in: &SignIn,
     answer: &mut HttpResponse,
 ) -> Result<(), Problem> {
-    let sealed = sign_in.seal(&dashboard.sealer).map_err(Problem::internal)?;
+    let sealed = sign_in
+        .seal(&dashboard.settings.sign_ins)
+        .map_err(Problem::internal)?;
     set_cookie(answer, &dashboard.cookies.lasting(NAME, sealed, LIFE));
     Ok(())
 }

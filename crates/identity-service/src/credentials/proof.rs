@@ -32,7 +32,7 @@ pub(crate) struct Proof {
     attempt: Option<Attempt>,
     /// Whether the code was right, though the transaction may have been given up afterwards.
     is_code_right: Arc<AtomicBool>,
-    own: Sealer,
+    second_factors: Sealer,
     origin: Origin,
     what: &'static str,
 }
@@ -67,7 +67,7 @@ impl Proof {
             totp_code,
             attempt: None,
             is_code_right: Arc::default(),
-            own: app.own.clone(),
+            second_factors: app.second_factors.clone(),
             origin: origin.clone().by(user_id),
             what,
         };
@@ -127,7 +127,7 @@ impl Proof {
         if !sessions::queries::stands(change.db, &self.session_id)? {
             return Err(Error::TokenRevoked);
         }
-        match totp::check(change, &self.own, id, self.totp_code.as_deref())? {
+        match totp::check(change, &self.second_factors, id, self.totp_code.as_deref())? {
             CodeCheck::NotNeeded => {}
             CodeCheck::Right => self.is_code_right.store(true, Ordering::Relaxed),
             CodeCheck::Missing => return Err(Error::TotpRequired),

@@ -14,18 +14,21 @@ use crate::{accounts, sessions, teams};
 /// # Errors
 /// [`Error::Forbidden`] when no part of the product has sealed it.
 pub(super) async fn answer(app: &App, sealed: &str) -> Result<ExistenceAnswer, Error> {
-    let opened = app.mails.open(ExistenceQuestion::SEAL_CONTEXT, sealed).ok();
+    let opened = app
+        .questions
+        .open(ExistenceQuestion::SEAL_CONTEXT, sealed)
+        .ok();
     let question = opened.and_then(|it| serde_json::from_slice(it.expose_secret()).ok());
     let question = question.ok_or(Error::Forbidden(
         "the question is not sealed by a part of this product",
     ))?;
-    let mails = app.mails.clone();
-    app.pool.read(move |db| look(db, &mails, question)).await
+    let sealer = app.questions.clone();
+    app.pool.read(move |db| look(db, &sealer, question)).await
 }
 
 fn look(
     db: &mut Db,
-    mails: &Sealer,
+    sealer: &Sealer,
     question: ExistenceQuestion,
 ) -> Result<ExistenceAnswer, Error> {
     let ExistenceQuestion {
@@ -53,7 +56,7 @@ fn look(
         None => user_id,
     };
     let contact = match whom {
-        Some(whom) => contact(db, mails, whom)?,
+        Some(whom) => contact(db, sealer, whom)?,
         None => None,
     };
     Ok(ExistenceAnswer {
@@ -63,7 +66,7 @@ fn look(
     })
 }
 
-fn contact(db: &mut Db, mails: &Sealer, whom: UserId) -> Result<Option<String>, Error> {
+fn contact(db: &mut Db, sealer: &Sealer, whom: UserId) -> Result<Option<String>, Error> {
     let account = accounts::queries::find_account(db, whom)?;
     let Some(account) = account.filter(|account| account.email_verified) else {
         return Ok(None);
@@ -71,7 +74,7 @@ fn contact(db: &mut Db, mails: &Sealer, whom: UserId) -> Result<Option<String>, 
     let (username, email) = (account.username, account.email);
     let plain = serde_json::to_vec(&Contact { username, email });
     let plain = plain.map_err(|cause| Error::internal("a contact", cause))?;
-    let sealed = mails.seal(Contact::SEAL_CONTEXT, &plain);
+    let sealed = sealer.seal(Contact::SEAL_CONTEXT, &plain);
     Ok(Some(sealed.map_err(|cause| {
         Error::internal("sealing a contact", cause)
     })?))

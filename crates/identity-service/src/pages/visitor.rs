@@ -99,7 +99,7 @@ impl Visitor {
     /// # Errors
     /// 403 for a form that was not shown in this browser.
     pub(super) fn open_token(&self, given: Option<&str>) -> Result<FormToken, Problem> {
-        FormToken::open(&self.app.own, &self.forms, given)
+        FormToken::open(&self.app.forms, &self.forms, given)
     }
 
     /// What tells this browser from all others, signed in or not.
@@ -112,7 +112,7 @@ impl Visitor {
         let user = self.user.as_ref();
         Frame {
             title: title.to_owned(),
-            csrf: FormToken::new(self.account(), &*self.page).seal(&self.app.own, &self.forms),
+            csrf: FormToken::new(self.account(), &*self.page).seal(&self.app.forms, &self.forms),
             username: user.map(|user| user.account.username.clone()),
             is_superadmin: user
                 .is_some_and(|user| matches!(user.account.role(), Ok(AccountRole::Superadmin))),

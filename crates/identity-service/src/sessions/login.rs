@@ -165,7 +165,7 @@ impl Known {
         session: NewSession,
         origin: &Origin,
     ) -> Result<SignIn, Error> {
-        let own = app.own.clone();
+        let sealer = app.second_factors.clone();
         let id = self.id;
         let (stored, better) = (self.stored.clone(), self.hash().to_owned());
         app.change(&origin.clone().by(id), move |change| {
@@ -176,7 +176,7 @@ impl Known {
                 return Ok(SignIn::Refused);
             }
             // Nothing of a second factor shows, or is used up, before this point.
-            match totp::check(change, &own, id, totp_code.as_deref())? {
+            match totp::check(change, &sealer, id, totp_code.as_deref())? {
                 CodeCheck::NotNeeded | CodeCheck::Right => {}
                 CodeCheck::Missing => {
                     change.audit(&Entry::on(Action::TotpMissing, id))?;

@@ -328,6 +328,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
     use service_kit::crypto::random_bytes;
+    use service_kit::seal::{Purpose, SealingKeys};
     use test_kit::{TestDb, wait_until};
 
     use super::*;
@@ -342,7 +343,9 @@ mod tests {
             SigningAlgorithm::Es256,
             pool.clone(),
             Clock::system(),
-            Sealer::new(&random_bytes::<32>(), []).unwrap(),
+            SealingKeys::new(&random_bytes::<32>(), [])
+                .sealer(Purpose::SigningKeys)
+                .unwrap(),
             memory,
             chrono::Duration::days(30),
         )

@@ -27,7 +27,7 @@ pub(crate) enum CodeCheck {
 /// the password: to nobody else may it be told whether there is a second factor.
 pub(crate) fn check(
     change: &mut Change<'_>,
-    own: &Sealer,
+    sealer: &Sealer,
     user_id: UserId,
     code: Option<&str>,
 ) -> Result<CodeCheck, Error> {
@@ -40,7 +40,7 @@ pub(crate) fn check(
     let right = match RecoveryCode::parse(&code) {
         Some(code) => take_recovery_code(change, user_id, &code)?,
         None => {
-            let factor = Factor::open(own, user_id, &sealed)?;
+            let factor = Factor::open(sealer, user_id, &sealed)?;
             match factor.step_of(&code, change.now) {
                 Some(step) => queries::take_step(change.db, user_id, step)?,
                 None => false,

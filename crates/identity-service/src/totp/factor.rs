@@ -40,22 +40,23 @@ impl Factor {
     }
 
     /// The form that is stored. It opens for its account alone.
-    pub(super) fn seal(&self, own: &Sealer, user_id: UserId) -> Result<String, Error> {
-        own.seal(&place(user_id), self.0.secret().as_bytes())
+    pub(super) fn seal(&self, sealer: &Sealer, user_id: UserId) -> Result<String, Error> {
+        sealer
+            .seal(&place(user_id), self.0.secret().as_bytes())
             .map_err(|error| Error::internal("sealing a second factor", error))
     }
 
-    pub(super) fn open(own: &Sealer, user_id: UserId, sealed: &str) -> Result<Self, Error> {
-        let secret = own
+    pub(super) fn open(sealer: &Sealer, user_id: UserId, sealed: &str) -> Result<Self, Error> {
+        let secret = sealer
             .open(&place(user_id), sealed)
             .map_err(|error| Error::internal("opening a second factor", error))?;
         Self::new(secret.expose_secret().to_vec(), "")
     }
 
     /// The same secret sealed with the current key; none when the sealed one does not open.
-    pub(super) fn reseal(own: &Sealer, user_id: UserId, sealed: &str) -> Option<String> {
-        Self::open(own, user_id, sealed)
-            .and_then(|factor| factor.seal(own, user_id))
+    pub(super) fn reseal(sealer: &Sealer, user_id: UserId, sealed: &str) -> Option<String> {
+        Self::open(sealer, user_id, sealed)
+            .and_then(|factor| factor.seal(sealer, user_id))
             .ok()
     }
 
@@ -90,6 +91,8 @@ fn place(user_id: UserId) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use service_kit::seal::{Purpose, SealingKeys};
+
     use super::*;
 
     #[test]
@@ -112,16 +115,17 @@ mod tests {
 
     #[test]
     fn a_sealed_secret_opens_for_its_account_alone() {
-        let own = Sealer::new(&[7; 32], []).unwrap();
+        let keys = SealingKeys::new(&[7; 32], []);
+        let sealer = keys.sealer(Purpose::SecondFactors).unwrap();
         let (ada, bob) = ("1".parse().unwrap(), "2".parse().unwrap());
         let factor = Factor::generate("ada").unwrap();
-        let sealed = factor.seal(&own, ada).unwrap();
-        let opened = Factor::open(&own, ada, &sealed).unwrap();
+        let sealed = factor.seal(&sealer, ada).unwrap();
+        let opened = Factor::open(&sealer, ada, &sealed).unwrap();
         assert_eq!(
             opened.secret().expose_secret(),
             factor.secret().expose_secret()
         );
-        assert!(Factor::open(&own, bob, &sealed).is_err());
+        assert!(Factor::open(&sealer, bob, &sealed).is_err());
         let url = factor.url().unwrap();
         assert!(
             url.expose_secret()

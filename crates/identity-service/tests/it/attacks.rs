@@ -9,7 +9,7 @@ use diesel::RunQueryDsl as _;
 use jsonwebtoken::{Algorithm, EncodingKey};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 
 use crate::support::{ENCRYPTION_KEY, Identity, refused};
 
@@ -35,7 +35,9 @@ pub(crate) fn stolen_key(identity: &Identity) -> (Key, EncodingKey) {
                 .map_err(db_kit::DbError::from)
         })
         .unwrap();
-    let sealer = Sealer::new(&ENCRYPTION_KEY, []).unwrap();
+    let sealer = SealingKeys::new(&ENCRYPTION_KEY, [])
+        .sealer(Purpose::SigningKeys)
+        .unwrap();
     let pkcs8 = sealer
         .open(&format!("signing-key:{}", key.kid), &key.private_key_sealed)
         .unwrap();

@@ -4,14 +4,16 @@ use auth_types::wire::{Contact, ExistenceQuestion};
 use auth_types::{TeamId, UserId};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 use test_kit::Reply;
 
 use crate::cast::Cast;
 use crate::support::{ENCRYPTION_KEY, Identity, MAIL_KEY, PASSWORD, refused};
 
 fn sealed(key: &[u8; 32], place: &str, question: &Value) -> String {
-    let sealer = Sealer::new(key, []).unwrap();
+    let sealer = SealingKeys::new(key, [])
+        .sealer(Purpose::Questions)
+        .unwrap();
     sealer.seal(place, question.to_string().as_bytes()).unwrap()
 }
 
@@ -105,7 +107,9 @@ async fn whom_to_write_to_is_told_sealed_where_the_address_was_proven() {
     for (user, team) in [(Some(ada.id), None), (None, team), (Some(ada.id + 1), team)] {
         let answer = told(identity, user, team).await;
         let sealed = answer["contact"].as_str().unwrap();
-        let sealer = Sealer::new(&MAIL_KEY, []).unwrap();
+        let sealer = SealingKeys::new(&MAIL_KEY, [])
+            .sealer(Purpose::Questions)
+            .unwrap();
         let plain = sealer.open_text(Contact::SEAL_CONTEXT, sealed).unwrap();
         let contact: Value = serde_json::from_str(plain.expose_secret()).unwrap();
         let expected = json!({"username": "adanew", "email": "ada@example.com"});

@@ -293,7 +293,7 @@ async fn no_token_or_password_stands_in_the_database_in_clear() {
     );
     assert_eq!(
         identity
-            .count("SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed LIKE 'v1.%'"),
+            .count("SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed LIKE 'v2.%'"),
         1
     );
 }

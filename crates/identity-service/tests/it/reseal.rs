@@ -1,11 +1,14 @@
+use aws_lc_rs::aead::{AES_256_GCM, Aad, RandomizedNonceKey};
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use secrecy::ExposeSecret as _;
 use serde_json::json;
 use service_kit::config::SecretKey;
+use service_kit::seal::{Purpose, SealingKeys};
 use test_kit::{Api, Reply};
 
 use crate::admin_cli::{Ran, run};
-use crate::support::{ENCRYPTION_KEY, Identity, PASSWORD, config, deps, signed_in};
+use crate::support::{ENCRYPTION_KEY, Identity, PASSWORD, config, deps, signed_in, texts};
 use crate::totp;
 
 const NEW_KEY: [u8; 32] = [9; 32];
@@ -61,6 +64,74 @@ async fn what_an_old_key_has_sealed_is_sealed_anew_and_the_old_key_can_be_forgot
     let entries =
         "SELECT count(*) AS n FROM audit_log WHERE action = 'keys.resealed' AND via = 'command'";
     assert_eq!(identity.count(entries), 1);
+}
+
+/// Puts what version 1 made in the place of what is sealed there.
+fn seal_as_version_1(
+    identity: &Identity,
+    purpose: Purpose,
+    (table, column): (&str, &str),
+    place: &str,
+) {
+    let query = format!("SELECT {column} AS t FROM {table}");
+    let sealed = texts(&identity.db.pool(1), &query).remove(0);
+    let sealer = SealingKeys::new(&ENCRYPTION_KEY, [])
+        .sealer(purpose)
+        .unwrap();
+    let mut data = sealer
+        .open(place, &sealed)
+        .unwrap()
+        .expose_secret()
+        .to_vec();
+    let undivided = RandomizedNonceKey::new(&AES_256_GCM, &ENCRYPTION_KEY).unwrap();
+    let aad = Aad::from(place.as_bytes());
+    let nonce = undivided.seal_in_place_append_tag(aad, &mut data).unwrap();
+    let data = URL_SAFE_NO_PAD.encode([&nonce.as_ref()[..], &data].concat());
+    let key = sealed.split('.').nth(1).unwrap();
+    identity.sql(&format!("UPDATE {table} SET {column} = 'v1.{key}.{data}'"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_version_1_has_sealed_is_used_and_sealed_anew_for_its_purpose() {
+    let identity = Identity::start().await;
+    let (ada, app, _) = totp::enabled(&identity).await;
+    let kid = texts(&identity.db.pool(1), "SELECT kid AS t FROM signing_keys").remove(0);
+    let (keys, factors) = (
+        ("signing_keys", "private_key_sealed"),
+        ("totp_factors", "secret_sealed"),
+    );
+    seal_as_version_1(
+        &identity,
+        Purpose::SigningKeys,
+        keys,
+        &format!("signing-key:{kid}"),
+    );
+    seal_as_version_1(
+        &identity,
+        Purpose::SecondFactors,
+        factors,
+        &format!("totp:{}", ada.id),
+    );
+    let code = app.next(&identity);
+    login(&identity, ENCRYPTION_KEY, Some(&code))
+        .await
+        .expect(200);
+
+    let said = admin(&identity, &["keys", "reseal"], ENCRYPTION_KEY, NEW_KEY).good();
+    assert!(
+        said.starts_with("1 signing key and 1 second factor are sealed"),
+        "{said}"
+    );
+    for (table, column) in [keys, factors] {
+        let old = format!("SELECT count(*) AS n FROM {table} WHERE {column} NOT LIKE 'v2.%'");
+        assert_eq!(identity.count(&old), 0, "{table}");
+    }
+    let code = app.next(&identity);
+    let pair = login(&identity, ENCRYPTION_KEY, Some(&code))
+        .await
+        .expect(200);
+    let pair = signed_in(&pair.json());
+    identity.validate(&pair.access).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

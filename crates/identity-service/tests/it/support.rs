@@ -9,7 +9,7 @@ use identity_service::{Config, Deps, Running, start};
 use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 use service_kit::config::SecretKey;
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 use service_kit::{Clock, ManualClock};
 use test_kit::{Api, Reply, TestDb, wait_until};
 
@@ -148,7 +148,9 @@ impl Identity {
 
     /// The mails that wait in the outbox, oldest first: whom to, and what they say.
     pub(crate) fn mails(&self) -> Vec<Mail> {
-        let sealer = Sealer::new(&MAIL_KEY, []).unwrap();
+        let sealer = SealingKeys::new(&MAIL_KEY, [])
+            .sealer(Purpose::Mails)
+            .unwrap();
         let bodies = texts(
             &self.db.pool(1),
             "SELECT body AS t FROM outbox WHERE routing_key = 'mail.requested.v1' ORDER BY id",

@@ -25,7 +25,7 @@ async fn what_is_settled_is_forgotten_after_a_month_and_what_is_open_never() {
     for _ in 0..2 {
         let requested = MailRequested {
             template: "invitation".to_owned(),
-            sealed: "v1.k.x".to_owned(),
+            sealed: "v2.k.x".to_owned(),
         };
         ledger.take(Uuid::now_v7(), None, requested).await.unwrap();
     }
@@ -59,7 +59,7 @@ async fn who_has_lost_a_lease_cannot_put_a_mail_back_but_can_tell_that_it_went_o
     let (slow, quick) = (ledger(), ledger());
     let requested = MailRequested {
         template: "invitation".to_owned(),
-        sealed: "v1.k.x".to_owned(),
+        sealed: "v2.k.x".to_owned(),
     };
     slow.take(Uuid::now_v7(), None, requested).await.unwrap();
     let late = slow.lease(5).await.unwrap();

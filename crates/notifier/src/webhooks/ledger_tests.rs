@@ -56,7 +56,7 @@ impl Stage {
         let webhook = WebhookConfigured {
             webhook_id: 1,
             revision: 1,
-            sealed: Some("v1.k.x".to_owned()),
+            sealed: Some("v2.k.x".to_owned()),
         };
         let event = Event::new(Uuid::now_v7(), SOURCE, self.clock.now(), None, &webhook).unwrap();
         let due = WebhookDue {

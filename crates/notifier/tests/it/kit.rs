@@ -15,7 +15,7 @@ use event_types::{
 use notifier::{Config, Deps, MIGRATIONS, Running};
 use service_kit::Clock;
 use service_kit::config::SecretKey;
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 use test_kit::{Api, ChatKind, FakeChat, TestBroker, TestDb, wait_until};
 use uuid::Uuid;
 
@@ -346,7 +346,8 @@ pub(crate) fn destination(
 fn sealed(project_id: i64, revision: i64, settings: &serde_json::Value) -> IntegrationConfigured {
     let context = IntegrationConfigured::seal_context(project_id, revision);
     let plain = settings.to_string();
-    let sealed = Sealer::new(&KEY, [])
+    let sealed = SealingKeys::new(&KEY, [])
+        .sealer(Purpose::Chats)
         .unwrap()
         .seal(&context, plain.as_bytes());
     IntegrationConfigured {

@@ -8,7 +8,7 @@ use event_types::{Event, EventData, Mail, MailRequested, MailText};
 use log::{Log, Metadata, Record};
 use notifier::Config;
 use service_kit::Clock;
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 use tempfile::TempDir;
 use test_kit::{MailServer, TestBackend, wait_until};
 use uuid::Uuid;
@@ -203,7 +203,10 @@ pub(crate) fn sealed_with(key: [u8; 32], to: &str, text: MailText) -> MailReques
     };
     let plain = serde_json::to_vec(&mail).unwrap();
     let context = MailRequested::seal_context(&template);
-    let sealed = Sealer::new(&key, []).unwrap().seal(&context, &plain);
+    let sealed = SealingKeys::new(&key, [])
+        .sealer(Purpose::Mails)
+        .unwrap()
+        .seal(&context, &plain);
     MailRequested {
         template,
         sealed: sealed.unwrap(),

@@ -265,7 +265,7 @@ async fn what_can_never_be_a_mail_is_set_aside_with_a_reason_that_says_nothing_o
         (serde_json::json!({ "to": "secret" }), "decode"),
         (odd("newsletter", &good.sealed), "newsletter"),
         (odd("reset_password", "secret"), "not a sealed value"),
-        (odd("reset_password", "v1.x.\u{0}"), "not sealed text"),
+        (odd("reset_password", "v2.x.\u{0}"), "not sealed text"),
         (odd("invitation", &good.sealed), "does not open"),
     ];
     for (mail, reason) in

@@ -73,7 +73,7 @@ async fn no_address_lies_in_clear_and_no_note_is_kept_once_it_was_told() {
         })
         .unwrap();
     assert!(
-        sealed.starts_with("v1.") && !sealed.contains("secret"),
+        sealed.starts_with("v2.") && !sealed.contains("secret"),
         "{sealed}"
     );
     assert_eq!(kept, ("delivered".to_owned(), None));

@@ -4,7 +4,7 @@ use event_types::{
     Event, EventData, WebhookAttempted, WebhookConfigured, WebhookDisabled, WebhookDue,
     WebhookOutcome, WebhookReplayed, WebhookSecret, WebhookTarget,
 };
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 use test_kit::ChatMessage;
 use uuid::Uuid;
 
@@ -20,7 +20,9 @@ pub(crate) fn secret(text: &str) -> WebhookSecret {
 }
 
 fn configured(webhook_id: i64, revision: i64, target: Option<&WebhookTarget>) -> WebhookConfigured {
-    let sealer = Sealer::new(&KEY, []).unwrap();
+    let sealer = SealingKeys::new(&KEY, [])
+        .sealer(Purpose::Webhooks)
+        .unwrap();
     let context = WebhookConfigured::seal_context(webhook_id, revision);
     let seal = |target| {
         let plain = serde_json::to_vec(target).unwrap();

@@ -64,7 +64,7 @@ pub(crate) fn switch_off(
     let (Some(provider), Some(project)) = (provider, team_projects::queries::find(db, id)?) else {
         return Ok(());
     };
-    contacts::tell(db, &state.sealer, Hook::Chat(id), now, |username| {
+    contacts::tell(db, &state.sealers, Hook::Chat(id), now, |username| {
         MailText::ChatSwitchedOff {
             username,
             project_id: id.get(),
@@ -112,18 +112,24 @@ pub(super) async fn adopt(
     id: TeamProjectId,
     request_id: RequestId,
 ) -> Result<ChatResponse, Error> {
-    let (sealer, now, by) = (state.sealer.clone(), state.clock.now(), Arc::clone(&caller));
+    let (sealers, now, by) = (
+        state.sealers.clone(),
+        state.clock.now(),
+        Arc::clone(&caller),
+    );
     let change = move |db: &mut Db| {
         let project = get_as_manager(db, id, &by)?;
         let adopted = queries::adopt(db, id, &Maker::of(&by), now.naive_utc())?;
         if let Some((revision, sealed)) = adopted {
             let context = |revision| IntegrationConfigured::seal_context(id.get(), revision);
             let sealed = sealed.unwrap_or_default();
-            let plain = sealer.open(&context(revision - 1), &sealed);
+            let plain = sealers.chats.open(&context(revision - 1), &sealed);
             let plain = plain.map_err(Error::internal)?;
-            let sealed = sealer.seal(&context(revision), plain.expose_secret());
+            let sealed = sealers
+                .chats
+                .seal(&context(revision), plain.expose_secret());
             let sealed = Some(sealed.map_err(Error::internal)?);
-            contacts::keep(db, &sealer, Hook::Chat(id), Some(project.team_id), &by)?;
+            contacts::keep(db, &sealers, Hook::Chat(id), Some(project.team_id), &by)?;
             tell(db, id, revision, sealed, now, Some(&request_id))?;
         }
         Ok::<_, Error>((project.team_id, answer(db, id, project.chat_channel)?))
@@ -196,7 +202,7 @@ fn configure(
     settings: Option<Result<Settings, Error>>,
     request_id: RequestId,
 ) -> impl FnOnce(&mut Db) -> Result<(TeamId, ChatResponse), Error> + Send + 'static {
-    let sealer = state.sealer.clone();
+    let sealers = state.sealers.clone();
     let now = state.clock.now();
     move |db| {
         // The right comes before the body.
@@ -211,11 +217,14 @@ fn configure(
         let seal = |settings: &Settings| {
             let plain = serde_json::to_vec(&settings.destination).map_err(Error::internal)?;
             let context = IntegrationConfigured::seal_context(id.get(), revision);
-            sealer.seal(&context, &plain).map_err(Error::internal)
+            let sealed = sealers.chats.seal(&context, &plain);
+            sealed.map_err(Error::internal)
         };
         let sealed = settings.as_ref().map(seal).transpose()?;
         match sealed {
-            Some(_) => contacts::keep(db, &sealer, Hook::Chat(id), Some(project.team_id), &caller)?,
+            Some(_) => {
+                contacts::keep(db, &sealers, Hook::Chat(id), Some(project.team_id), &caller)?
+            }
             None => contacts::forget(db, Hook::Chat(id))?,
         }
         tell(db, id, revision, sealed, now, Some(&request_id))?;

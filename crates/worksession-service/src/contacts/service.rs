@@ -11,13 +11,14 @@ use super::queries;
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
+use crate::state::Sealers;
 
 /// Notes that `caller` configured a hook, of `team` or the caller's own; in the transaction that does it. Without
 /// a proven address nobody is to be told, nor is whoever configured it before. A client that may not know the address
 /// says nothing about it: whoever was to be told still is.
 pub(crate) fn keep(
     db: &mut Db,
-    sealer: &Sealer,
+    sealers: &Sealers,
     hook: Hook,
     team: Option<TeamId>,
     caller: &CurrentUser,
@@ -34,7 +35,8 @@ pub(crate) fn keep(
     };
     let plain = serde_json::to_vec(&contact).map_err(Error::internal)?;
     let (hook, user_id) = (hook.to_string(), caller.id.get());
-    let sealed = sealer.seal(&seal_context(&hook, user_id), &plain);
+    let context = seal_context(&hook, user_id);
+    let sealed = sealers.contacts.seal(&context, &plain);
     let row = ContactRow {
         hook,
         user_id,
@@ -48,7 +50,7 @@ pub(crate) fn keep(
 /// given that person's name.
 pub(crate) fn tell(
     db: &mut Db,
-    sealer: &Sealer,
+    sealers: &Sealers,
     hook: Hook,
     now: DateTime<Utc>,
     text: impl FnOnce(String) -> MailText,
@@ -56,16 +58,16 @@ pub(crate) fn tell(
     let Some((user, sealed)) = queries::take(db, hook)? else {
         return Ok(());
     };
-    let Some(contact) = open(sealer, hook, user, &sealed) else {
+    let Some(contact) = open(&sealers.contacts, hook, user, &sealed) else {
         return Ok(());
     };
-    mail(db, sealer, now, contact.email, text(contact.username))
+    mail(db, sealers, now, contact.email, text(contact.username))
 }
 
 /// Asks for a mail; in the transaction of what it tells of.
 pub(crate) fn mail(
     db: &mut Db,
-    sealer: &Sealer,
+    sealers: &Sealers,
     now: DateTime<Utc>,
     to: String,
     text: MailText,
@@ -73,7 +75,8 @@ pub(crate) fn mail(
     let mail = Mail { to, text };
     let template = mail.text.template();
     let plain = serde_json::to_vec(&mail).map_err(Error::internal)?;
-    let sealed = sealer.seal(&MailRequested::seal_context(template), &plain);
+    let context = MailRequested::seal_context(template);
+    let sealed = sealers.mails.seal(&context, &plain);
     let request = MailRequested {
         template: template.to_owned(),
         sealed: sealed.map_err(Error::internal)?,

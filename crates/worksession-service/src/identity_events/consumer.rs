@@ -105,7 +105,10 @@ async fn judge(state: &AppState, change: &Change) -> Result<Belief, String> {
     let Some(question) = change.question() else {
         return Ok(Belief::True);
     };
-    let answer = state.identity.existence(&state.sealer, &question).await?;
+    let answer = state
+        .identity
+        .existence(&state.sealers.questions, &question)
+        .await?;
     Ok(match change {
         Change::Member { .. } if answer.role >= Some(TeamRole::Admin) => Belief::Old,
         Change::UserGone(_) | Change::Team { .. } if answer.exists => Belief::Forged,

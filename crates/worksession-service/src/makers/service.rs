@@ -39,7 +39,10 @@ pub(crate) async fn recipients(
             team_id,
             session_id: None,
         };
-        let contact = state.identity.contact(&state.sealer, &question).await?;
+        let contact = state
+            .identity
+            .contact(&state.sealers.questions, &question)
+            .await?;
         recipients.insert(team_id, contact);
     }
     Ok(recipients)
@@ -71,7 +74,7 @@ pub(crate) fn pause(
             at: now,
             link: state.page("/settings/webhooks"),
         };
-        contacts::mail(db, &state.sealer, now, contact.email.clone(), text)?;
+        contacts::mail(db, &state.sealers, now, contact.email.clone(), text)?;
     }
     Ok(())
 }
@@ -99,7 +102,11 @@ pub(crate) async fn confirm(
         team_id,
         session_id,
     };
-    let refusal = match state.identity.existence(&state.sealer, &question).await {
+    let refusal = match state
+        .identity
+        .existence(&state.sealers.questions, &question)
+        .await
+    {
         Ok(answer) if !answer.exists => Error::AuthenticationRequired,
         Ok(answer) if team_id.is_none() || answer.role >= Some(TeamRole::Admin) => return Ok(()),
         Ok(_) => hook.forbidden(),

@@ -5,7 +5,6 @@ use chrono::{DateTime, Utc};
 use db_kit::{Db, is_unique_violation, outbox};
 use event_types::{MailText, WebhookConfigured, WebhookDisabled, WebhookTarget};
 use service_kit::http::{Json, RequestId};
-use service_kit::seal::Sealer;
 
 use super::model::{ACTIVE, EVENTS, MOST, Owner, WebhookId, WebhookRow};
 use super::queries::{self, NewWebhook};
@@ -19,7 +18,7 @@ use crate::contacts::{self, Hook};
 use crate::error::Error;
 use crate::events;
 use crate::makers::{self, Maker, PAUSED};
-use crate::state::AppState;
+use crate::state::{AppState, Sealers};
 
 /// Switches a webhook off whose receiver is gone, unless it has changed since, and has whoever set it told.
 pub(crate) fn switch_off(
@@ -35,7 +34,7 @@ pub(crate) fn switch_off(
     let Some(webhook) = switched else {
         return Ok(());
     };
-    contacts::tell(db, &state.sealer, Hook::Webhook(id), now, |username| {
+    contacts::tell(db, &state.sealers, Hook::Webhook(id), now, |username| {
         MailText::WebhookSwitchedOff {
             username,
             webhook_id: off.webhook_id,
@@ -128,13 +127,13 @@ async fn insert(
     // One more than there are places: each try that fails has seen one of them taken.
     for _ in 0..=MOST {
         let (caller, new, goes_to) = (Arc::clone(caller), Arc::clone(new), Arc::clone(goes_to));
-        let (sealer, request_id) = (state.sealer.clone(), request_id.clone());
+        let (sealers, request_id) = (state.sealers.clone(), request_id.clone());
         let stored = state.pool.write_tx(move |db| {
             let id = queries::insert(db, &new)?.ok_or(Error::TooManyWebhooks)?;
             let mut row = queries::find(db, id)?.ok_or(Error::WebhookNotFound)?;
-            row.sealed = Some(target::seal(&sealer, id.get(), row.revision, &goes_to)?);
+            row.sealed = Some(target::seal(&sealers, id.get(), row.revision, &goes_to)?);
             keep(db, &row, now, Some(&request_id))?;
-            contacts::keep(db, &sealer, Hook::Webhook(id), row.team_id, &caller)?;
+            contacts::keep(db, &sealers, Hook::Webhook(id), row.team_id, &caller)?;
             Ok(row)
         });
         match stored.await {
@@ -167,13 +166,17 @@ pub(super) async fn update(
     request: Json<UpdateWebhookRequest>,
     request_id: RequestId,
 ) -> Result<WebhookResponse, Error> {
-    let (sealer, guard, now) = (state.sealer.clone(), state.guard.clone(), state.clock.now());
+    let (sealers, guard, now) = (
+        state.sealers.clone(),
+        state.guard.clone(),
+        state.clock.now(),
+    );
     let by = Arc::clone(&caller);
     let change = move |db: &mut Db| {
         // The right comes before the body.
         let mut row = managed(queries::lock(db, id)?, &by)?;
         let request = request.into_inner()?;
-        let mut goes_to = target::open(&sealer, &row)?;
+        let mut goes_to = target::open(&sealers, &row)?;
         if let Some(address) = &request.url {
             let url = target::read_url(address, &guard)?;
             row.origin = target::origin(&url);
@@ -185,7 +188,7 @@ pub(super) async fn update(
         if let Some(description) = &request.description {
             row.description = read_description(description)?;
         }
-        use_again(db, &sealer, row, goes_to, &by, now, &request_id)
+        use_again(db, &sealers, row, goes_to, &by, now, &request_id)
     };
     let row = state.pool.write_tx(change).await?;
     confirm(state, &caller, &row).await?;
@@ -199,15 +202,15 @@ pub(super) async fn adopt(
     id: WebhookId,
     request_id: RequestId,
 ) -> Result<WebhookResponse, Error> {
-    let (sealer, now) = (state.sealer.clone(), state.clock.now());
+    let (sealers, now) = (state.sealers.clone(), state.clock.now());
     let by = Arc::clone(&caller);
     let change = move |db: &mut Db| {
         let row = managed(queries::lock(db, id)?, &by)?;
         if row.status != PAUSED {
             return Ok(row);
         }
-        let goes_to = target::open(&sealer, &row)?;
-        use_again(db, &sealer, row, goes_to, &by, now, &request_id)
+        let goes_to = target::open(&sealers, &row)?;
+        use_again(db, &sealers, row, goes_to, &by, now, &request_id)
     };
     let row = state.pool.write_tx(change).await?;
     confirm(state, &caller, &row).await?;
@@ -217,7 +220,7 @@ pub(super) async fn adopt(
 /// A change of a webhook by the caller puts it into use, as the caller's.
 fn use_again(
     db: &mut Db,
-    sealer: &Sealer,
+    sealers: &Sealers,
     mut row: WebhookRow,
     mut goes_to: WebhookTarget,
     caller: &CurrentUser,
@@ -226,13 +229,13 @@ fn use_again(
 ) -> Result<WebhookRow, Error> {
     target::drop_expired(&mut goes_to, now);
     row.revision += 1;
-    row.sealed = Some(target::seal(sealer, row.id.get(), row.revision, &goes_to)?);
+    row.sealed = Some(target::seal(sealers, row.id.get(), row.revision, &goes_to)?);
     ACTIVE.clone_into(&mut row.status);
     row.reason = None;
     row.updated_at = now.naive_utc();
     row.maker = Maker::of(caller);
     keep(db, &row, now, Some(request_id))?;
-    contacts::keep(db, sealer, Hook::Webhook(row.id), row.team_id, caller)?;
+    contacts::keep(db, sealers, Hook::Webhook(row.id), row.team_id, caller)?;
     Ok(row)
 }
 
@@ -248,15 +251,15 @@ pub(super) async fn rotate_secret(
     id: WebhookId,
     request_id: RequestId,
 ) -> Result<WebhookSecretResponse, Error> {
-    let (sealer, now) = (state.sealer.clone(), state.clock.now());
+    let (sealers, now) = (state.sealers.clone(), state.clock.now());
     let secret = target::new_secret();
     let (new, by) = (secret.clone(), Arc::clone(&caller));
     let change = move |db: &mut Db| {
         let mut row = managed(queries::lock(db, id)?, &by)?;
-        let mut goes_to = target::open(&sealer, &row)?;
+        let mut goes_to = target::open(&sealers, &row)?;
         target::rotate(&mut goes_to, new, now);
         row.revision += 1;
-        row.sealed = Some(target::seal(&sealer, id.get(), row.revision, &goes_to)?);
+        row.sealed = Some(target::seal(&sealers, id.get(), row.revision, &goes_to)?);
         if row.status == PAUSED {
             ACTIVE.clone_into(&mut row.status);
         }

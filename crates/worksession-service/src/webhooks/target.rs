@@ -7,11 +7,11 @@ use event_types::{WebhookConfigured, WebhookSecret, WebhookTarget};
 use secrecy::ExposeSecret;
 use service_kit::crypto::random_bytes;
 use service_kit::guard::{GuardError, GuardedClient};
-use service_kit::seal::Sealer;
 use url::Url;
 
 use super::model::WebhookRow;
 use crate::error::Error;
+use crate::state::Sealers;
 
 /// Longer than any address that a service gives out.
 const MAX_URL_BYTES: usize = 2_048;
@@ -71,21 +71,23 @@ pub(super) fn drop_expired(target: &mut WebhookTarget, now: DateTime<Utc>) {
 
 /// Seals a target for a webhook's revision.
 pub(super) fn seal(
-    sealer: &Sealer,
+    sealers: &Sealers,
     webhook_id: i64,
     revision: i64,
     target: &WebhookTarget,
 ) -> Result<String, Error> {
     let plain = serde_json::to_vec(target).map_err(Error::internal)?;
     let context = WebhookConfigured::seal_context(webhook_id, revision);
-    sealer.seal(&context, &plain).map_err(Error::internal)
+    let sealed = sealers.webhooks.seal(&context, &plain);
+    sealed.map_err(Error::internal)
 }
 
 /// Opens what a webhook has.
-pub(super) fn open(sealer: &Sealer, row: &WebhookRow) -> Result<WebhookTarget, Error> {
+pub(super) fn open(sealers: &Sealers, row: &WebhookRow) -> Result<WebhookTarget, Error> {
     let context = WebhookConfigured::seal_context(row.id.get(), row.revision);
     let sealed = row.sealed.as_deref().unwrap_or_default();
-    let plain = sealer.open(&context, sealed).map_err(Error::internal)?;
+    let plain = sealers.webhooks.open(&context, sealed);
+    let plain = plain.map_err(Error::internal)?;
     // serde's message would quote what it stumbled over.
     serde_json::from_slice(plain.expose_secret())
         .map_err(|_| Error::internal("what a webhook has sealed is no target"))

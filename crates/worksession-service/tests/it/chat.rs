@@ -7,7 +7,7 @@ use event_types::{
 };
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 use uuid::Uuid;
 
 use crate::identity::{Service, Stub};
@@ -109,7 +109,7 @@ async fn a_hook_leaves_sealed_for_its_place_and_revision_and_its_removal_without
     assert_eq!(events[0].1.requestid.as_deref(), Some("trace-7"));
     let set: IntegrationConfigured = events[0].1.data_as().unwrap();
     assert_eq!((set.project_id, set.revision), (project, 1));
-    let sealer = Sealer::new(&KEY, []).unwrap();
+    let sealer = SealingKeys::new(&KEY, []).sealer(Purpose::Chats).unwrap();
     let sealed = set.sealed.unwrap();
     let plain = sealer
         .open_text(&IntegrationConfigured::seal_context(project, 1), &sealed)
@@ -174,7 +174,8 @@ async fn a_room_leaves_sealed_too_and_what_it_is_told_of_travels_with_each_event
     assert!(!configured.data.as_str().contains("very-secret"));
     let set: IntegrationConfigured = configured.data_as().unwrap();
     let context = IntegrationConfigured::seal_context(project, set.revision);
-    let plain = Sealer::new(&KEY, [])
+    let plain = SealingKeys::new(&KEY, [])
+        .sealer(Purpose::Chats)
         .unwrap()
         .open_text(&context, &set.sealed.unwrap());
     let to: ChatDestination = serde_json::from_str(plain.unwrap().expose_secret()).unwrap();

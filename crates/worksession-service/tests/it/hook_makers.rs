@@ -11,7 +11,7 @@ use event_types::{
 use futures_util::future::join_all;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 use test_kit::wait_until;
 use uuid::Uuid;
 
@@ -395,7 +395,7 @@ async fn a_paused_webhook_hears_of_nothing_and_the_notifier_is_told_so() {
     })
     .await;
     let context = event_types::IntegrationConfigured::seal_context(again.project_id, 2);
-    let sealer = Sealer::new(&KEY, []).unwrap();
+    let sealer = SealingKeys::new(&KEY, []).sealer(Purpose::Chats).unwrap();
     let plain = sealer.open_text(&context, &again.sealed.unwrap()).unwrap();
     assert!(plain.expose_secret().contains(HOOK));
     drop(heard);

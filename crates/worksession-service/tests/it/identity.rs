@@ -13,7 +13,7 @@ use auth_types::{TeamId, TeamRole, UserId};
 use broker::Broker;
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
 use test_kit::{Api, TestDb, wait_until};
@@ -68,7 +68,9 @@ impl Stub {
     pub fn writes_to(&self, user_id: Option<i64>, team_id: Option<i64>, username: &str) {
         let (username, email) = (username.to_owned(), format!("{username}@example.com"));
         let plain = serde_json::to_vec(&Contact { username, email }).unwrap();
-        let sealer = Sealer::new(&SECRETS_KEY, []).unwrap();
+        let sealer = SealingKeys::new(&SECRETS_KEY, [])
+            .sealer(Purpose::Questions)
+            .unwrap();
         let contact = sealer.seal(Contact::SEAL_CONTEXT, &plain).unwrap();
         self.push(user_id, team_id, None, Some(contact));
     }
@@ -141,7 +143,9 @@ impl Stub {
 }
 
 async fn existence(body: web::Json<ExistenceRequest>, stub: Data<Stub>) -> HttpResponse {
-    let sealer = Sealer::new(&SECRETS_KEY, []).unwrap();
+    let sealer = SealingKeys::new(&SECRETS_KEY, [])
+        .sealer(Purpose::Questions)
+        .unwrap();
     let plain = sealer.open(ExistenceQuestion::SEAL_CONTEXT, &body.sealed);
     let plain = plain.unwrap();
     let question: ExistenceQuestion = serde_json::from_slice(plain.expose_secret()).unwrap();

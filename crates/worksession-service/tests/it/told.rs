@@ -8,7 +8,7 @@ use event_types::{
 };
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 use test_kit::wait_until;
 use uuid::Uuid;
 
@@ -21,7 +21,7 @@ use crate::webhooks::{make, path_of};
 
 /// The mails that were asked for, oldest first.
 pub async fn mails(service: &Service) -> Vec<Mail> {
-    let sealer = Sealer::new(&KEY, []).unwrap();
+    let sealer = SealingKeys::new(&KEY, []).sealer(Purpose::Mails).unwrap();
     let events = events(service).await.into_iter();
     let asked = events.filter(|(_, event)| event.event_type == MailRequested::TYPE);
     asked

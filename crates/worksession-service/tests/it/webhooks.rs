@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use event_types::{WebhookConfigured, WebhookTarget};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
-use service_kit::seal::Sealer;
+use service_kit::seal::{Purpose, SealingKeys};
 
 use crate::identity::Service;
 use crate::identity_events::World;
@@ -33,7 +33,9 @@ pub fn path_of(webhook: &Value) -> String {
 /// Opens what the notifier is told of a webhook.
 fn open(told: &WebhookConfigured) -> WebhookTarget {
     let context = WebhookConfigured::seal_context(told.webhook_id, told.revision);
-    let sealer = Sealer::new(&[7; 32], []).unwrap();
+    let sealer = SealingKeys::new(&[7; 32], [])
+        .sealer(Purpose::Webhooks)
+        .unwrap();
     let plain = sealer
         .open(&context, told.sealed.as_ref().unwrap())
         .unwrap();

@@ -73,7 +73,7 @@ pub(crate) fn is_a_good_page(page: &Page) {
         }
     }
     for form in crate::browser::Form::all(&page.html, &page.path) {
-        let has_token = form.value("csrf").is_some_and(|it| it.starts_with("v1."));
+        let has_token = form.value("csrf").is_some_and(|it| it.starts_with("v2."));
         assert_eq!(has_token, form.method == "post", "{call}");
     }
 }

@@ -69,7 +69,7 @@ async fn the_first_step_is_good_for_five_minutes_in_one_browser_with_one_passwor
     let code = app.next(&identity);
     let page = enter(&mut other, &stolen, &code).await.expect(401);
     page.says(again).form("/login");
-    for bad in ["", "v1.x.y", PASSWORD, &step[..step.len() - 2]] {
+    for bad in ["", "v2.x.y", PASSWORD, &step[..step.len() - 2]] {
         let forged = form.clone().forged("step", bad);
         let page = enter(&mut browser, &forged, &code).await.expect(401);
         page.says(again).form("/login");

@@ -25,7 +25,7 @@ async fn somebody_signs_in_through_the_identity_service_and_out_again() {
         .says("Start a session");
     assert!(page.text().contains("ada"));
     let cookie = browser.cookies["holdfast_ws"].clone();
-    assert!(cookie.starts_with("v1.") && !page.html.contains(&cookie));
+    assert!(cookie.starts_with("v2.") && !page.html.contains(&cookie));
 
     let before = browser.clone();
     let form = page.form("/sign-out");
@@ -60,7 +60,7 @@ async fn the_sign_in_is_in_a_cookie_that_no_script_and_no_other_site_gets() {
     assert_eq!(reply.header("cache-control"), "no-store");
     assert_eq!(reply.header("referrer-policy"), "no-referrer");
     let set = reply.header("set-cookie").to_owned();
-    assert!(set.starts_with("holdfast_ws=v1."), "{set}");
+    assert!(set.starts_with("holdfast_ws=v2."), "{set}");
     for part in ["HttpOnly", "SameSite=Lax", "Path=/", "Max-Age=7776000"] {
         assert!(set.contains(part), "{set}");
     }
@@ -84,7 +84,7 @@ async fn a_way_begun_in_another_browser_signs_nobody_in() {
     let page = victim.get(&callback).await.expect(400);
     page.says("was begun in another browser");
     assert!(!victim.cookies.contains_key("holdfast_ws"));
-    for bad in ["/sign-in/callback", "/sign-in/callback?code=x&state=v1.a.b"] {
+    for bad in ["/sign-in/callback", "/sign-in/callback?code=x&state=v2.a.b"] {
         victim.get(bad).await.expect(400);
     }
     // And an answer from elsewhere is none, even in the right browser.
@@ -109,7 +109,7 @@ async fn an_access_token_that_expires_is_renewed_once_for_all_requests_that_meet
     assert!(
         answers
             .iter()
-            .all(|(set, _)| set.starts_with("holdfast_ws=v1."))
+            .all(|(set, _)| set.starts_with("holdfast_ws=v2."))
     );
     // The browser never saw those answers, and comes back later with what it had.
     system.clock.advance(TimeDelta::minutes(2));
@@ -133,7 +133,7 @@ async fn a_renewed_sign_in_is_kept_whatever_the_answer_is() {
         let call = system.work.get(path).header("accept", "text/html");
         let reply = tab.send(call).await.expect(status);
         let set = reply.header("set-cookie");
-        assert!(set.starts_with("holdfast_ws=v1."), "{path}: {set:?}");
+        assert!(set.starts_with("holdfast_ws=v2."), "{path}: {set:?}");
     }
 }
 

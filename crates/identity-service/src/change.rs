@@ -111,6 +111,9 @@ impl Change<'_> {
     /// These sign-ins were ended: every process refuses their tokens within a second. What descends from them ends with
     /// them; with the last session of an OAuth client its access ends.
     pub(crate) fn sessions_ended(&mut self, user_id: UserId, sids: &[String]) -> Result<(), Error> {
+        if sids.is_empty() {
+            return Ok(());
+        }
         let now = self.now.naive_utc();
         let below = sessions::queries::end_descendants(self.db, sids, now)?;
         let details = json!({ "reason": "opener_ended" });

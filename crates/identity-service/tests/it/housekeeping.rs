@@ -216,6 +216,9 @@ async fn replicas_that_keep_house_at_once_do_each_thing_once() {
     let before = rotation::kid(&ada.access);
     let ada = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
     assert_eq!(rotation::kid(&ada.access), before);
+    // This process has heard of what another may have made.
+    let published = async || (rotation::jwks(&identity.api).await.len() == 2).then_some(());
+    wait_until("both keys to be published", PATIENCE, published).await;
     // The new key signs once everybody can have read it, and the private half of the old one goes.
     identity.hand.advance(Duration::minutes(6));
     let ada = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());

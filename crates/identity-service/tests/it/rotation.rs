@@ -105,7 +105,7 @@ async fn validate(api: &Api, token: &str) -> test_kit::Reply {
     api.get("/api/auth/validate").bearer(token).send().await
 }
 
-async fn jwks(api: &Api) -> Vec<Value> {
+pub(crate) async fn jwks(api: &Api) -> Vec<Value> {
     let reply = api.get("/.well-known/jwks.json").send().await.expect(200);
     reply.json()["keys"].as_array().unwrap().clone()
 }

@@ -102,7 +102,7 @@ pub(super) fn owners(db: &mut Db, withdrawn: &Withdrawn) -> QueryResult<Vec<Opti
         .collect())
 }
 
-/// Pauses the hooks that are meant; whoever comes a second time finds none.
+/// Pauses the hooks that are meant; a second call finds none.
 pub(super) fn pause(
     db: &mut Db,
     withdrawn: &Withdrawn,

@@ -504,7 +504,7 @@ async fn those_who_may_change_a_paused_hook_at_the_product_itself_keep_it_once()
         );
         assert_eq!(hook["created_by"], 8);
     }
-    // Of several at once one keeps it, and whoever comes later changes nothing.
+    // Of several calls at once one keeps it, and the later ones change nothing.
     let revision = "SELECT max(revision) AS number FROM ";
     rows::execute(&service, "UPDATE chat_integrations SET status = 'paused'");
     let path = adopt(&chat);

@@ -59,40 +59,17 @@ impl Meant {
     }
 }
 
-macro_rules! meant {
-    ($hook:literal) => {
-        concat!(
-            "status = 'active' AND created_by = p_user_id AND (",
-            $hook,
-            " OR replace(p_clients, '\n' || client_id || '\n', '') <> p_clients \
-              OR replace(p_sessions, '\n' || session_id || '\n', '') <> p_sessions)"
-        )
-    };
-}
-
-macro_rules! meant_webhooks {
-    () => {
-        meant!("id = p_webhook_id OR team_id = p_team_id OR p_of_teams AND team_id IS NOT NULL")
-    };
-}
-
-macro_rules! meant_chats {
-    () => {
-        concat!(
-            meant!("project.id = p_project_id OR project.team_id = p_team_id OR p_of_teams"),
-            " AND project.id = team_project_id"
-        )
-    };
-}
-
 /// Whose hooks are meant: the user's own (none), and teams.
 pub(super) fn owners(db: &mut Db, withdrawn: &Withdrawn) -> QueryResult<Vec<Option<TeamId>>> {
-    const TEXT: &str = concat!(
-        "SELECT team_id FROM a, webhooks WHERE ",
-        meant_webhooks!(),
-        " UNION SELECT project.team_id FROM a, chat_integrations, team_projects AS project WHERE ",
-        meant_chats!()
-    );
+    const TEXT: &str = "SELECT team_id FROM a, webhooks WHERE status = 'active' AND created_by = p_user_id \
+        AND (id = p_webhook_id OR team_id = p_team_id OR p_of_teams AND team_id IS NOT NULL \
+            OR replace(p_clients, '\n' || client_id || '\n', '') <> p_clients \
+            OR replace(p_sessions, '\n' || session_id || '\n', '') <> p_sessions) \
+        UNION SELECT project.team_id FROM a, chat_integrations, team_projects AS project \
+        WHERE project.id = team_project_id AND status = 'active' AND created_by = p_user_id \
+        AND (project.id = p_project_id OR project.team_id = p_team_id OR p_of_teams \
+            OR replace(p_clients, '\n' || client_id || '\n', '') <> p_clients \
+            OR replace(p_sessions, '\n' || session_id || '\n', '') <> p_sessions)";
     let meant = Meant::of(withdrawn, NaiveDateTime::default());
     let owners: Vec<Option<i64>> =
         on_backend!(db, conn => Statement::<_, Nullable<BigInt>>::new(|| TEXT, &meant).load(conn))?;
@@ -108,19 +85,21 @@ pub(super) fn pause(
     withdrawn: &Withdrawn,
     now: NaiveDateTime,
 ) -> QueryResult<Vec<Paused>> {
-    const WEBHOOKS: &str = concat!(
-        "UPDATE webhooks SET status = 'paused', reason = p_reason, updated_at = p_now FROM a WHERE ",
-        meant_webhooks!(),
-        " RETURNING id, revision, team_id, CASE description WHEN '' THEN origin ELSE description END"
-    );
-    const CHATS: &str = concat!(
-        "UPDATE chat_integrations SET status = 'paused', reason = p_reason, updated_at = p_now \
-         FROM a, team_projects AS project WHERE ",
-        meant_chats!(),
-        // What is updated alone can be returned on SQLite.
-        " RETURNING team_project_id, revision, (SELECT team_id FROM team_projects WHERE id = team_project_id), \
-         (SELECT name FROM team_projects WHERE id = team_project_id)"
-    );
+    const WEBHOOKS: &str = "UPDATE webhooks SET status = 'paused', reason = p_reason, updated_at = p_now FROM a \
+        WHERE status = 'active' AND created_by = p_user_id \
+        AND (id = p_webhook_id OR team_id = p_team_id OR p_of_teams AND team_id IS NOT NULL \
+            OR replace(p_clients, '\n' || client_id || '\n', '') <> p_clients \
+            OR replace(p_sessions, '\n' || session_id || '\n', '') <> p_sessions) \
+        RETURNING id, revision, team_id, CASE description WHEN '' THEN origin ELSE description END";
+    // On SQLite only the updated table can be returned.
+    const CHATS: &str = "UPDATE chat_integrations SET status = 'paused', reason = p_reason, updated_at = p_now \
+        FROM a, team_projects AS project \
+        WHERE project.id = team_project_id AND status = 'active' AND created_by = p_user_id \
+        AND (project.id = p_project_id OR project.team_id = p_team_id OR p_of_teams \
+            OR replace(p_clients, '\n' || client_id || '\n', '') <> p_clients \
+            OR replace(p_sessions, '\n' || session_id || '\n', '') <> p_sessions) \
+        RETURNING team_project_id, revision, (SELECT team_id FROM team_projects WHERE id = team_project_id), \
+            (SELECT name FROM team_projects WHERE id = team_project_id)";
     type Row = (BigInt, BigInt, Nullable<BigInt>, Text);
     let meant = Meant::of(withdrawn, now);
     let webhooks: Vec<(WebhookId, i64, Option<TeamId>, String)> =

@@ -11,8 +11,11 @@ pub struct IntegrationConfigured {
     pub project_id: i64,
     /// Counts up with each change of a project's destination; the highest one holds.
     pub revision: i64,
-    /// The sealed destination; null when it was taken away or, at a revision that had one, is paused.
+    /// The sealed destination; null when it is paused or was taken away.
     pub sealed: Option<String>,
+    /// The destination of this revision is paused: its notifications are skipped.
+    #[serde(default)]
+    pub paused: bool,
 }
 
 impl IntegrationConfigured {

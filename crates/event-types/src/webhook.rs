@@ -13,9 +13,11 @@ pub struct WebhookConfigured {
     pub webhook_id: i64,
     /// Counts up with each change; the highest one holds.
     pub revision: i64,
-    /// A sealed [`WebhookTarget`]; null when the webhook is gone, and what is kept for it should go too; at a revision that
-    /// had one, when it is paused.
+    /// A sealed [`WebhookTarget`]; null when the webhook is paused or gone.
     pub sealed: Option<String>,
+    /// The webhook of this revision is paused: its calls are skipped. When it is gone, what is kept for it goes too.
+    #[serde(default)]
+    pub paused: bool,
 }
 
 impl WebhookConfigured {

@@ -18,6 +18,7 @@ fn sample() -> Event {
         project_id: 7,
         revision: 2,
         sealed: None,
+        paused: false,
     };
     let at = Utc.with_ymd_and_hms(2026, 11, 21, 8, 0, 0).unwrap();
     Event::new(
@@ -293,10 +294,11 @@ fn what_is_told_of_webhooks_has_exactly_this_shape() {
         webhook_id: 5,
         revision: 2,
         sealed: None,
+        paused: false,
     };
     assert_eq!(
         published(&configured),
-        json!({ "webhook_id": 5, "revision": 2, "sealed": null })
+        json!({ "webhook_id": 5, "revision": 2, "sealed": null, "paused": false })
     );
     assert_eq!(configured.subject(), "webhook/5");
     assert_eq!(WebhookConfigured::seal_context(5, 2), "webhook/5/2");

@@ -106,9 +106,7 @@ impl Moves<'_> {
         // In the order in which all who wait for several hooks lock them.
         destinations.sort_by_key(|destination| (destination.project_id, destination.revision));
         for destination in &destinations {
-            let (project, revision) = (destination.project_id, destination.revision);
-            let sealed = destination.sealed.as_deref();
-            queries::configure(self.db, project, revision, sealed, at)?;
+            queries::configure(self.db, destination, at)?;
         }
         self.write_down(notices)
     }

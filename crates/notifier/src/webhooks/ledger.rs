@@ -66,9 +66,7 @@ impl Ledger {
         let now = self.clock.now_naive();
         self.write(move |db, _| {
             if inbox::record(db, CONSUMER, id, now)? {
-                let (webhook, revision) = (configured.webhook_id, configured.revision);
-                let sealed = configured.sealed.as_deref();
-                queries::configure(db, webhook, revision, sealed, now)?;
+                queries::configure(db, &configured, now)?;
             }
             Ok(())
         })

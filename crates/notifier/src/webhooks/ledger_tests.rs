@@ -57,6 +57,7 @@ impl Stage {
             webhook_id: 1,
             revision: 1,
             sealed: Some("v2.k.x".to_owned()),
+            paused: false,
         };
         let event = Event::new(Uuid::now_v7(), SOURCE, self.clock.now(), None, &webhook).unwrap();
         let due = WebhookDue {

@@ -212,7 +212,11 @@ impl Stage {
 
     /// Pauses a project's hook, and waits until that is taken in.
     pub(crate) async fn pause(&self, project_id: i64, revision: i64) {
-        self.tell(&destination(project_id, revision, None)).await;
+        let paused = IntegrationConfigured {
+            paused: true,
+            ..destination(project_id, revision, None)
+        };
+        self.tell(&paused).await;
         let (pool, wanted) = (self.pool(), "disabled");
         wait_until("the hook to be paused", PATIENCE, async || {
             let known = pool.read(move |db| {
@@ -338,6 +342,7 @@ pub(crate) fn destination(
             project_id,
             revision,
             sealed: None,
+            paused: false,
         },
     }
 }
@@ -354,5 +359,6 @@ fn sealed(project_id: i64, revision: i64, settings: &serde_json::Value) -> Integ
         project_id,
         revision,
         sealed: Some(sealed.unwrap()),
+        paused: false,
     }
 }

@@ -32,6 +32,7 @@ fn configured(webhook_id: i64, revision: i64, target: Option<&WebhookTarget>) ->
         webhook_id,
         revision,
         sealed: target.map(seal),
+        paused: false,
     }
 }
 
@@ -67,6 +68,14 @@ impl Stage {
     /// Takes a webhook away.
     pub(crate) async fn remove_webhook(&self, id: i64, revision: i64) {
         self.tell(&configured(id, revision, None)).await;
+    }
+
+    pub(crate) async fn pause_webhook(&self, id: i64, revision: i64) {
+        let paused = WebhookConfigured {
+            paused: true,
+            ..configured(id, revision, None)
+        };
+        self.tell(&paused).await;
     }
 
     /// Has a webhook told of a session of user 7, and gives the call's id and what is told.

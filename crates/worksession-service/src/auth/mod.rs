@@ -19,8 +19,8 @@ pub(crate) use extract::{Caller, UserDataCaller};
 pub(crate) use identity::IdentityClient;
 pub use identity::IdentityClientError;
 pub(crate) use scope::{
-    Account, HooksKept, IntegrationsWrite, Scope, SessionsRead, SessionsWrite, TeamActivity, Teams,
-    TeamsWrite, WebhooksWrite,
+    Account, AdoptHooks, IntegrationsWrite, Scope, SessionsRead, SessionsWrite, TeamActivity,
+    Teams, TeamsWrite, WebhooksWrite,
 };
 pub(crate) use sign_in::{SignInAnswer, SignInOrigin};
 

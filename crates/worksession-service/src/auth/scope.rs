@@ -65,11 +65,11 @@ impl Scope for WebhooksWrite {
     }
 }
 
-/// Keeping a hook that is paused: for a sign-in at the product itself, and for its own clients that may change hooks.
+/// Adopting a hook that is paused: for a sign-in at the product itself, and for its own clients that may change hooks.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct HooksKept;
+pub(crate) struct AdoptHooks;
 
-impl Scope for HooksKept {
+impl Scope for AdoptHooks {
     fn is_held_by(user: &CurrentUser) -> bool {
         Account::is_held_by(user) && IntegrationsWrite::is_held_by(user)
     }

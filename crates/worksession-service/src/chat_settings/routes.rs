@@ -3,7 +3,7 @@ use service_kit::http::{Json, Path, RequestId, endpoint};
 
 use super::service;
 use super::wire::{ChatResponse, PutChatRequest};
-use crate::auth::{Caller, HooksKept, IntegrationsWrite, SessionsRead};
+use crate::auth::{AdoptHooks, Caller, IntegrationsWrite, SessionsRead};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
 use crate::projects::TeamProjectId;
@@ -125,7 +125,7 @@ pub(crate) async fn test(
 pub(crate) async fn adopt(
     state: State,
     request_id: RequestId,
-    caller: Caller<HooksKept>,
+    caller: Caller<AdoptHooks>,
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<ChatResponse>, Error> {
     Ok(web::Json(

@@ -120,6 +120,7 @@ pub(super) async fn adopt(
     let change = move |db: &mut Db| {
         let project = get_as_manager(db, id, &by)?;
         let adopted = queries::adopt(db, id, &Maker::of(&by), now.naive_utc())?;
+        let team = adopted.is_some().then_some(project.team_id);
         if let Some((revision, sealed)) = adopted {
             let context = |revision| IntegrationConfigured::seal_context(id.get(), revision);
             let sealed = sealed.unwrap_or_default();
@@ -132,10 +133,12 @@ pub(super) async fn adopt(
             contacts::keep(db, &sealers, Hook::Chat(id), Some(project.team_id), &by)?;
             tell(db, id, revision, sealed, now, Some(&request_id))?;
         }
-        Ok::<_, Error>((project.team_id, answer(db, id, project.chat_channel)?))
+        Ok::<_, Error>((team, answer(db, id, project.chat_channel)?))
     };
     let (team, answer) = state.pool.write_tx(change).await?;
-    confirm(state, &caller, id, team).await?;
+    if let Some(team) = team {
+        confirm(state, &caller, id, team).await?;
+    }
     Ok(answer)
 }
 
@@ -260,6 +263,7 @@ fn tell(
         project_id: project.get(),
         revision,
         sealed,
+        paused: false,
     };
     outbox::insert(db, &events::outbox_row(now, request_id, &event)?)
 }

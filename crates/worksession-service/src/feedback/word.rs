@@ -224,6 +224,7 @@ mod tests {
             project_id: 1,
             revision: 1,
             sealed: None,
+            paused: false,
         });
         let no_project = body(&IntegrationDisabled {
             project_id: 0,

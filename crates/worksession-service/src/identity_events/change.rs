@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use event_types::{Event, EventData, MembershipChanged, SessionRevoked, TeamChanged, UserChanged};
 use uuid::Uuid;
 
-use crate::makers::Withdrawn;
+use crate::makers::LostAccess;
 
 /// What the identity area has to say.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) enum Change {
     /// What is known of the user does not hold any more.
     User(UserId),
     /// Sign-ins are over, clients without access, or the account is deactivated.
-    Withdrawn(Withdrawn),
+    LostAccess(LostAccess),
     /// The account is gone for good.
     UserGone(UserId),
     /// What the user may do in a team is another matter than before.
@@ -43,7 +43,7 @@ impl Change {
                 let user = data.user_id;
                 match (data.deleted, data.is_active) {
                     (true, _) => Self::UserGone(user),
-                    (false, false) => Self::Withdrawn(Withdrawn::Account { user }),
+                    (false, false) => Self::LostAccess(LostAccess::Account { user }),
                     (false, true) => Self::User(user),
                 }
             }),
@@ -55,7 +55,7 @@ impl Change {
                 })
             }
             SessionRevoked::TYPE => event.data_as().map(|data: SessionRevoked| {
-                Self::Withdrawn(Withdrawn::Access {
+                Self::LostAccess(LostAccess::Credentials {
                     user: data.user_id,
                     clients: data.clients,
                     sessions: data.sids,
@@ -92,15 +92,15 @@ impl Change {
     }
 
     /// What hooks may have been made with that is not good any more.
-    pub(super) fn withdrawn(&self) -> Option<Withdrawn> {
+    pub(super) fn lost_access(&self) -> Option<LostAccess> {
         Some(match self {
-            Self::Withdrawn(withdrawn) => withdrawn.clone(),
-            Self::UserGone(user) => Withdrawn::Account { user: *user },
+            Self::LostAccess(lost) => lost.clone(),
+            Self::UserGone(user) => LostAccess::Account { user: *user },
             Self::Member {
                 user,
                 team,
                 manages: false,
-            } => Withdrawn::Role {
+            } => LostAccess::Role {
                 user: *user,
                 team: *team,
             },
@@ -112,7 +112,7 @@ impl Change {
     pub(super) fn user(&self) -> Option<UserId> {
         match self {
             Self::User(user) | Self::UserGone(user) | Self::Member { user, .. } => Some(*user),
-            Self::Withdrawn(withdrawn) => Some(withdrawn.user()),
+            Self::LostAccess(lost) => Some(lost.user()),
             Self::Team { .. } => None,
         }
     }
@@ -186,7 +186,7 @@ mod tests {
                     is_active: false,
                     ..user_changed(false)
                 }),
-                Change::Withdrawn(Withdrawn::Account { user: user_id }),
+                Change::LostAccess(LostAccess::Account { user: user_id }),
             ),
             (membership(Some(TeamRole::Admin)), member(true)),
             (membership(Some(TeamRole::Member)), member(false)),
@@ -197,7 +197,7 @@ mod tests {
                     sids,
                     clients: vec!["app".to_owned()],
                 }),
-                Change::Withdrawn(Withdrawn::Access {
+                Change::LostAccess(LostAccess::Credentials {
                     user: user_id,
                     clients: vec!["app".to_owned()],
                     sessions: vec!["one".to_owned()],

@@ -12,7 +12,7 @@ use super::change::Change;
 use super::queries;
 use crate::departures::{self, Departure};
 use crate::error::Error;
-use crate::makers::{self, Recipients, Withdrawn};
+use crate::makers::{self, LostAccess, Recipients};
 use crate::state::{AppState, State};
 use crate::{contacts, team_projects};
 
@@ -61,10 +61,10 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
             return Verdict::Retry;
         }
     }
-    let withdrawn = change.withdrawn();
-    let recipients = match &withdrawn {
+    let lost = change.lost_access();
+    let recipients = match &lost {
         None => Ok(Recipients::new()),
-        Some(withdrawn) => makers::recipients(state, withdrawn).await,
+        Some(lost) => makers::recipients(state, lost).await,
     };
     let recipients = match recipients {
         Ok(recipients) => recipients,
@@ -74,10 +74,10 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
         }
     };
     // Somebody signs out, and there is no hook that ends with it.
-    if recipients.is_empty() && matches!(change, Change::Withdrawn(_)) {
+    if recipients.is_empty() && matches!(change, Change::LostAccess(_)) {
         return Verdict::Ack;
     }
-    match take_in(state, id, change, withdrawn, recipients).await {
+    match take_in(state, id, change, lost, recipients).await {
         Ok(()) => {
             state.relay.wake();
             eraser.notify_one();
@@ -120,14 +120,14 @@ async fn take_in(
     state: &State,
     id: Uuid,
     change: Change,
-    withdrawn: Option<Withdrawn>,
+    lost: Option<LostAccess>,
     recipients: Recipients,
 ) -> Result<(), Error> {
     let (shared, now) = (state.clone(), state.clock.now());
     let change = move |db: &mut Db| {
         if inbox::record(db, CONSUMER, id, now.naive_utc())? {
-            if let Some(withdrawn) = withdrawn {
-                makers::pause(db, &shared, &withdrawn, &recipients, now)?;
+            if let Some(lost) = lost {
+                makers::pause(db, &shared, &lost, &recipients, now)?;
             }
             apply(db, &change, now.naive_utc())?;
         }
@@ -138,7 +138,7 @@ async fn take_in(
 
 fn apply(db: &mut Db, change: &Change, now: NaiveDateTime) -> QueryResult<()> {
     match change {
-        Change::User(_) | Change::Withdrawn(_) | Change::Member { manages: true, .. } => Ok(()),
+        Change::User(_) | Change::LostAccess(_) | Change::Member { manages: true, .. } => Ok(()),
         Change::Member { user, team, .. } => contacts::forget_manager(db, *user, *team).map(drop),
         Change::UserGone(user) => departures::note(db, Departure::User(*user), now),
         Change::Team { id, name, at, gone } => {

@@ -4,7 +4,9 @@ use diesel::prelude::*;
 use crate::auth::CurrentUser;
 use crate::contacts::Hook;
 
-/// What made a hook has ended.
+/// The status of a webhook or a chat in use.
+pub(super) const ACTIVE: &str = "active";
+/// The status of one whose maker lost access.
 pub(crate) const PAUSED: &str = "paused";
 
 /// Who made or last changed a hook, and what with.
@@ -19,32 +21,39 @@ pub(crate) struct Maker {
 
 impl Maker {
     pub(crate) fn of(caller: &CurrentUser) -> Self {
-        let is_client = !caller.is_first_party && caller.scope.is_some();
-        let is_handed_over = !is_client && !caller.is_first_party;
-        // Where the identity service does not say which, it is one all the same, and not the product itself.
-        let name = |id: &Option<String>| id.clone().unwrap_or_default();
+        // An identity service of an earlier version does not name the client or the session: the id is empty then.
+        let named = |id: &Option<String>| Some(id.clone().unwrap_or_default());
+        let (client_id, session_id) = match (caller.is_first_party, &caller.scope) {
+            (true, _) => (None, None),
+            (false, Some(_)) => (named(&caller.client_id), None),
+            (false, None) => (None, named(&caller.session_id)),
+        };
         Self {
             created_by: Some(caller.id),
-            client_id: is_client.then(|| name(&caller.client_id)),
-            session_id: is_handed_over.then(|| name(&caller.session_id)),
+            client_id,
+            session_id,
         }
     }
 
     /// Whether the caller may know and change what was made so: a client, or a sign-in that was handed over, only what it
     /// made itself.
     pub(crate) fn is_open_to(&self, caller: &CurrentUser) -> bool {
+        // Two clients without a name are not the same one.
+        let is_same = |ours: &Option<String>, theirs: &Option<String>| {
+            ours == theirs && ours.as_ref().is_some_and(|id| !id.is_empty())
+        };
         let theirs = Self::of(caller);
         caller.is_first_party
-            || (self.client_id.is_some() && self.client_id == theirs.client_id)
-            || (self.session_id.is_some() && self.session_id == theirs.session_id)
+            || is_same(&self.client_id, &theirs.client_id)
+            || is_same(&self.session_id, &theirs.session_id)
     }
 }
 
-/// What hooks were made with is not good any more.
+/// Why hooks are paused: what made them lost access.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Withdrawn {
+pub(crate) enum LostAccess {
     /// OAuth clients without access to the account, and sign-ins that are over.
-    Access {
+    Credentials {
         user: UserId,
         clients: Vec<String>,
         sessions: Vec<String>,
@@ -53,14 +62,14 @@ pub(crate) enum Withdrawn {
     Role { user: UserId, team: TeamId },
     /// The account is deactivated or gone; its own hooks are not meant.
     Account { user: UserId },
-    /// What the user made this hook with.
+    /// The caller who made or changed this hook, by the check after the commit.
     Hook { user: UserId, hook: Hook },
 }
 
-impl Withdrawn {
+impl LostAccess {
     pub(crate) fn user(&self) -> UserId {
         match self {
-            Self::Access { user, .. }
+            Self::Credentials { user, .. }
             | Self::Role { user, .. }
             | Self::Account { user }
             | Self::Hook { user, .. } => *user,
@@ -70,11 +79,11 @@ impl Withdrawn {
     /// Why, for people.
     pub(super) fn reason(&self) -> &'static str {
         match self {
-            Self::Access { .. } | Self::Hook { .. } => {
-                "The application or the sign-in that made it has no access any more"
+            Self::Credentials { .. } | Self::Hook { .. } => {
+                "The application or sign-in that set it up no longer has access"
             }
-            Self::Role { .. } => "The one who made it does not manage the team any more",
-            Self::Account { .. } => "The account that made it is deactivated or gone",
+            Self::Role { .. } => "The person who set it up no longer manages the team",
+            Self::Account { .. } => "The account that set it up was deactivated or deleted",
         }
     }
 }

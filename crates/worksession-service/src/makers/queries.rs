@@ -1,124 +1,165 @@
 use auth_types::TeamId;
 use chrono::NaiveDateTime;
-use db_kit::statement::{Statement, arguments};
-use db_kit::{Db, on_backend};
+use db_kit::{Db, DbBackend};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
+use diesel::sql_types::{Bool, Nullable};
 
-use super::model::{Paused, Withdrawn};
+use super::model::{ACTIVE, LostAccess, PAUSED, Paused};
 use crate::contacts::Hook;
 use crate::projects::TeamProjectId;
+use crate::schema::{chat_integrations as chats, team_projects, webhooks};
 use crate::webhooks::WebhookId;
 
-arguments! {
-    /// Which hooks are meant, and what is said of them.
-    struct Meant {
-        user_id: i64 as BigInt,
-        clients: String as Text,
-        sessions: String as Text,
-        team_id: Option<i64> as Nullable<BigInt>,
-        of_teams: bool as Bool,
-        webhook_id: Option<i64> as Nullable<BigInt>,
-        project_id: Option<i64> as Nullable<BigInt>,
-        reason: String as Text,
-        now: NaiveDateTime as Timestamp,
-    }
-}
+type Condition<T> = Box<dyn BoxableExpression<T, DbBackend, SqlType = Nullable<Bool>>>;
 
-impl Meant {
-    fn of(withdrawn: &Withdrawn, now: NaiveDateTime) -> Self {
-        let mut meant = Self {
-            user_id: withdrawn.user().get(),
-            clients: String::new(),
-            sessions: String::new(),
-            team_id: None,
-            of_teams: false,
-            webhook_id: None,
-            project_id: None,
-            reason: withdrawn.reason().to_owned(),
-            now,
-        };
-        match withdrawn {
-            Withdrawn::Access {
-                clients, sessions, ..
-            } => {
-                // An id is in the list if taking it out changes the list, on either database.
-                let list = |ids: &[String]| -> String {
-                    ids.iter().map(|id| format!("\n{id}\n")).collect()
-                };
-                (meant.clients, meant.sessions) = (list(clients), list(sessions));
-            }
-            Withdrawn::Role { team, .. } => meant.team_id = Some(team.get()),
-            Withdrawn::Account { .. } => meant.of_teams = true,
-            Withdrawn::Hook { hook, .. } => match hook {
-                Hook::Webhook(id) => meant.webhook_id = Some(id.get()),
-                Hook::Chat(project) => meant.project_id = Some(project.get()),
-            },
+/// Which of the user's webhooks lost what made them.
+fn lost_webhooks(lost: &LostAccess) -> Condition<webhooks::table> {
+    match lost {
+        LostAccess::Credentials {
+            clients, sessions, ..
+        } => Box::new(
+            (webhooks::client_id.eq_any(clients.clone()))
+                .or(webhooks::session_id.eq_any(sessions.clone())),
+        ),
+        LostAccess::Role { team, .. } => Box::new(webhooks::team_id.eq(team.get())),
+        LostAccess::Account { .. } => Box::new(webhooks::team_id.is_not_null().nullable()),
+        LostAccess::Hook { hook, .. } => {
+            let id = match hook {
+                Hook::Webhook(id) => Some(*id),
+                Hook::Chat(_) => None,
+            };
+            Box::new(webhooks::id.nullable().eq(id))
         }
-        meant
     }
 }
 
-/// Whose hooks are meant: the user's own (none), and teams.
-pub(super) fn owners(db: &mut Db, withdrawn: &Withdrawn) -> QueryResult<Vec<Option<TeamId>>> {
-    const TEXT: &str = "SELECT team_id FROM a, webhooks WHERE status = 'active' AND created_by = p_user_id \
-        AND (id = p_webhook_id OR team_id = p_team_id OR p_of_teams AND team_id IS NOT NULL \
-            OR replace(p_clients, '\n' || client_id || '\n', '') <> p_clients \
-            OR replace(p_sessions, '\n' || session_id || '\n', '') <> p_sessions) \
-        UNION SELECT project.team_id FROM a, chat_integrations, team_projects AS project \
-        WHERE project.id = team_project_id AND status = 'active' AND created_by = p_user_id \
-        AND (project.id = p_project_id OR project.team_id = p_team_id OR p_of_teams \
-            OR replace(p_clients, '\n' || client_id || '\n', '') <> p_clients \
-            OR replace(p_sessions, '\n' || session_id || '\n', '') <> p_sessions)";
-    let meant = Meant::of(withdrawn, NaiveDateTime::default());
-    let owners: Vec<Option<i64>> =
-        on_backend!(db, conn => Statement::<_, Nullable<BigInt>>::new(|| TEXT, &meant).load(conn))?;
-    Ok(owners
+/// Which of the user's chats did.
+fn lost_chats(lost: &LostAccess) -> Condition<chats::table> {
+    match lost {
+        LostAccess::Credentials {
+            clients, sessions, ..
+        } => Box::new(
+            (chats::client_id.eq_any(clients.clone()))
+                .or(chats::session_id.eq_any(sessions.clone())),
+        ),
+        LostAccess::Role { team, .. } => {
+            let of_team = team_projects::table.filter(team_projects::team_id.eq(team.get()));
+            let of_team = of_team.select(team_projects::id);
+            Box::new(chats::team_project_id.eq_any(of_team).nullable())
+        }
+        LostAccess::Account { .. } => Box::new(chats::team_project_id.is_not_null().nullable()),
+        LostAccess::Hook { hook, .. } => {
+            let id = match hook {
+                Hook::Chat(id) => Some(*id),
+                Hook::Webhook(_) => None,
+            };
+            Box::new(chats::team_project_id.nullable().eq(id))
+        }
+    }
+}
+
+/// Whose hooks lost what made them: the user's own (none), and teams'.
+pub(super) fn owners(db: &mut Db, lost: &LostAccess) -> QueryResult<Vec<Option<TeamId>>> {
+    let of_webhooks: Vec<Option<TeamId>> = webhooks::table
+        .filter(webhooks::status.eq(ACTIVE))
+        .filter(webhooks::created_by.eq(lost.user()))
+        .filter(lost_webhooks(lost))
+        .select(webhooks::team_id)
+        .distinct()
+        .load(db)?;
+    let of_chats: Vec<TeamProjectId> = chats::table
+        .filter(chats::status.eq(ACTIVE))
+        .filter(chats::created_by.eq(lost.user()))
+        .filter(lost_chats(lost))
+        .select(chats::team_project_id)
+        .load(db)?;
+    let teams: Vec<TeamId> = team_projects::table
+        .filter(team_projects::id.eq_any(of_chats))
+        .select(team_projects::team_id)
+        .distinct()
+        .load(db)?;
+    Ok(of_webhooks
         .into_iter()
-        .map(|id| id.and_then(TeamId::new))
+        .chain(teams.into_iter().map(Some))
         .collect())
 }
 
-/// Pauses the hooks that are meant; a second call finds none.
+/// Pauses the hooks that lost what made them; a second call finds none.
 pub(super) fn pause(
     db: &mut Db,
-    withdrawn: &Withdrawn,
+    lost: &LostAccess,
     now: NaiveDateTime,
 ) -> QueryResult<Vec<Paused>> {
-    const WEBHOOKS: &str = "UPDATE webhooks SET status = 'paused', reason = p_reason, updated_at = p_now FROM a \
-        WHERE status = 'active' AND created_by = p_user_id \
-        AND (id = p_webhook_id OR team_id = p_team_id OR p_of_teams AND team_id IS NOT NULL \
-            OR replace(p_clients, '\n' || client_id || '\n', '') <> p_clients \
-            OR replace(p_sessions, '\n' || session_id || '\n', '') <> p_sessions) \
-        RETURNING id, revision, team_id, CASE description WHEN '' THEN origin ELSE description END";
-    // On SQLite only the updated table can be returned.
-    const CHATS: &str = "UPDATE chat_integrations SET status = 'paused', reason = p_reason, updated_at = p_now \
-        FROM a, team_projects AS project \
-        WHERE project.id = team_project_id AND status = 'active' AND created_by = p_user_id \
-        AND (project.id = p_project_id OR project.team_id = p_team_id OR p_of_teams \
-            OR replace(p_clients, '\n' || client_id || '\n', '') <> p_clients \
-            OR replace(p_sessions, '\n' || session_id || '\n', '') <> p_sessions) \
-        RETURNING team_project_id, revision, (SELECT team_id FROM team_projects WHERE id = team_project_id), \
-            (SELECT name FROM team_projects WHERE id = team_project_id)";
-    type Row = (BigInt, BigInt, Nullable<BigInt>, Text);
-    let meant = Meant::of(withdrawn, now);
-    let webhooks: Vec<(WebhookId, i64, Option<TeamId>, String)> =
-        on_backend!(db, conn => Statement::<_, Row>::new(|| WEBHOOKS, &meant).load(conn))?;
-    let chats: Vec<(TeamProjectId, i64, Option<TeamId>, String)> =
-        on_backend!(db, conn => Statement::<_, Row>::new(|| CHATS, &meant).load(conn))?;
-    let webhooks = webhooks
-        .into_iter()
-        .map(|(id, revision, team, name)| Paused {
+    let mut paused = pause_webhooks(db, lost, now)?;
+    paused.extend(pause_chats(db, lost, now)?);
+    Ok(paused)
+}
+
+fn pause_webhooks(db: &mut Db, lost: &LostAccess, now: NaiveDateTime) -> QueryResult<Vec<Paused>> {
+    let paused: Vec<(WebhookId, i64, Option<TeamId>, String, String)> =
+        diesel::update(webhooks::table)
+            .filter(webhooks::status.eq(ACTIVE))
+            .filter(webhooks::created_by.eq(lost.user()))
+            .filter(lost_webhooks(lost))
+            .set((
+                webhooks::status.eq(PAUSED),
+                webhooks::reason.eq(lost.reason()),
+                webhooks::updated_at.eq(now),
+            ))
+            .returning((
+                webhooks::id,
+                webhooks::revision,
+                webhooks::team_id,
+                webhooks::description,
+                webhooks::origin,
+            ))
+            .get_results(db)?;
+    let paused = paused.into_iter();
+    let paused = paused.map(|(id, revision, team, description, origin)| {
+        let name = if description.is_empty() {
+            origin
+        } else {
+            description
+        };
+        Paused {
             hook: Hook::Webhook(id),
             revision,
             team,
             name: format!("The webhook “{name}”"),
-        });
-    let chats = chats.into_iter().map(|(id, revision, team, name)| Paused {
-        hook: Hook::Chat(id),
-        revision,
-        team,
-        name: format!("The chat of “{name}”"),
+        }
     });
-    Ok(webhooks.chain(chats).collect())
+    Ok(paused.collect())
+}
+
+fn pause_chats(db: &mut Db, lost: &LostAccess, now: NaiveDateTime) -> QueryResult<Vec<Paused>> {
+    let paused: Vec<(TeamProjectId, i64)> = diesel::update(chats::table)
+        .filter(chats::status.eq(ACTIVE))
+        .filter(chats::created_by.eq(lost.user()))
+        .filter(lost_chats(lost))
+        .set((
+            chats::status.eq(PAUSED),
+            chats::reason.eq(lost.reason()),
+            chats::updated_at.eq(now),
+        ))
+        .returning((chats::team_project_id, chats::revision))
+        .get_results(db)?;
+    let ids = paused.iter().map(|(id, _)| *id);
+    let projects: Vec<(TeamProjectId, TeamId, String)> = team_projects::table
+        .filter(team_projects::id.eq_any(ids))
+        .select((
+            team_projects::id,
+            team_projects::team_id,
+            team_projects::name,
+        ))
+        .load(db)?;
+    let paused = projects.into_iter().filter_map(|(id, team, name)| {
+        let (_, revision) = paused.iter().find(|(paused, _)| *paused == id)?;
+        Some(Paused {
+            hook: Hook::Chat(id),
+            revision: *revision,
+            team: Some(team),
+            name: format!("The chat of “{name}”"),
+        })
+    });
+    Ok(paused.collect())
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use db_kit::{Db, outbox};
 use event_types::{IntegrationConfigured, MailText, WebhookConfigured};
 
-use super::model::{Paused, Withdrawn};
+use super::model::{LostAccess, Paused};
 use super::queries;
 use crate::auth::CurrentUser;
 use crate::contacts::{self, Hook};
@@ -20,22 +20,19 @@ const NAMED: usize = 10;
 /// Whom to tell: of the user's own hooks (none) the user, of a team's its owner.
 pub(crate) type Recipients = BTreeMap<Option<TeamId>, Option<Contact>>;
 
-/// Whom to tell of the hooks that are meant; empty when there are none.
+/// Whom to tell of the hooks that are to be paused; empty when there are none.
 ///
 /// # Errors
 /// Why the identity service does not say, for the log; it is to be asked again.
-pub(crate) async fn recipients(
-    state: &AppState,
-    withdrawn: &Withdrawn,
-) -> Result<Recipients, String> {
-    let meant = withdrawn.clone();
+pub(crate) async fn recipients(state: &AppState, lost: &LostAccess) -> Result<Recipients, String> {
+    let by = lost.clone();
     let owners = state
         .pool
-        .read::<_, Error, _>(move |db| Ok(queries::owners(db, &meant)?));
+        .read::<_, Error, _>(move |db| Ok(queries::owners(db, &by)?));
     let mut recipients = Recipients::new();
     for team_id in owners.await.map_err(|cause| cause.to_string())? {
         let question = ExistenceQuestion {
-            user_id: team_id.is_none().then_some(withdrawn.user()),
+            user_id: team_id.is_none().then_some(lost.user()),
             team_id,
             session_id: None,
         };
@@ -48,16 +45,16 @@ pub(crate) async fn recipients(
     Ok(recipients)
 }
 
-/// Pauses the hooks that are meant, has the notifier call them no more and their owners told.
+/// Pauses the hooks that lost what made them: the notifier calls them no more, and their owners get a mail.
 pub(crate) fn pause(
     db: &mut Db,
     state: &AppState,
-    withdrawn: &Withdrawn,
+    lost: &LostAccess,
     recipients: &Recipients,
     now: DateTime<Utc>,
 ) -> Result<(), Error> {
     let mut mails: BTreeMap<&str, (&Contact, Vec<String>)> = BTreeMap::new();
-    for paused in stop(db, withdrawn, now)? {
+    for paused in pause_and_publish(db, lost, now)? {
         if let Some(Some(contact)) = recipients.get(&paused.team) {
             let mail = mails.entry(&contact.email);
             mail.or_insert((contact, Vec::new())).1.push(paused.name);
@@ -68,7 +65,7 @@ pub(crate) fn pause(
         hooks.truncate(NAMED);
         let text = MailText::HooksPaused {
             username: contact.username.clone(),
-            reason: withdrawn.reason().to_owned(),
+            reason: lost.reason().to_owned(),
             hooks,
             more,
             at: now,
@@ -92,8 +89,9 @@ pub(crate) async fn confirm(
     team_id: Option<TeamId>,
 ) -> Result<(), Error> {
     let session_id = caller.session_id.clone();
-    // What somebody made of their own at the product itself does not end with the sign-in.
-    if session_id.is_none() || caller.is_first_party && team_id.is_none() {
+    // An identity service of an earlier version names no session, so there is nothing to ask about. What somebody made of
+    // their own at the product itself does not end with the sign-in.
+    if session_id.is_none() || (caller.is_first_party && team_id.is_none()) {
         return Ok(());
     }
     let user = caller.id;
@@ -116,19 +114,23 @@ pub(crate) async fn confirm(
         }
     };
     let now = state.clock.now();
-    let withdrawn = Withdrawn::Hook { user, hook };
-    let stop = move |db: &mut Db| stop(db, &withdrawn, now).map(drop);
-    state.pool.write_tx(stop).await?;
+    let lost = LostAccess::Hook { user, hook };
+    let pause = move |db: &mut Db| pause_and_publish(db, &lost, now).map(drop);
+    state.pool.write_tx(pause).await?;
     state.relay.wake();
     Err(refusal)
 }
 
-/// Pauses, and tells the notifier. It hears of no target at the revision that it knows, or will know: whatever it is told in
-/// which order, it calls nobody until there is a newer one.
-fn stop(db: &mut Db, withdrawn: &Withdrawn, now: DateTime<Utc>) -> Result<Vec<Paused>, Error> {
-    let paused = queries::pause(db, withdrawn, now.naive_utc())?;
-    for Paused { hook, revision, .. } in &paused {
-        let (revision, sealed) = (*revision, None);
+/// Pauses, and publishes it for the notifier. In whatever order the notifier hears of the pause and of the target with the
+/// same revision, it calls nobody until there is a newer one.
+fn pause_and_publish(
+    db: &mut Db,
+    lost: &LostAccess,
+    now: DateTime<Utc>,
+) -> Result<Vec<Paused>, Error> {
+    let paused_hooks = queries::pause(db, lost, now.naive_utc())?;
+    for Paused { hook, revision, .. } in &paused_hooks {
+        let (revision, sealed, paused) = (*revision, None, true);
         let row = match hook {
             Hook::Webhook(id) => {
                 let webhook_id = id.get();
@@ -136,6 +138,7 @@ fn stop(db: &mut Db, withdrawn: &Withdrawn, now: DateTime<Utc>) -> Result<Vec<Pa
                     webhook_id,
                     revision,
                     sealed,
+                    paused,
                 };
                 events::outbox_row(now, None, &event)
             }
@@ -145,11 +148,12 @@ fn stop(db: &mut Db, withdrawn: &Withdrawn, now: DateTime<Utc>) -> Result<Vec<Pa
                     project_id,
                     revision,
                     sealed,
+                    paused,
                 };
                 events::outbox_row(now, None, &event)
             }
         };
         outbox::insert(db, &row?)?;
     }
-    Ok(paused)
+    Ok(paused_hooks)
 }

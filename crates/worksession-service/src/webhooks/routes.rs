@@ -7,7 +7,7 @@ use super::wire::{
     WebhooksResponse,
 };
 use super::{deliveries, service};
-use crate::auth::{Caller, HooksKept, SessionsRead, WebhooksWrite};
+use crate::auth::{AdoptHooks, Caller, SessionsRead, WebhooksWrite};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
 use crate::state::State;
@@ -165,7 +165,7 @@ pub(crate) async fn rotate_secret(
 pub(crate) async fn adopt(
     state: State,
     request_id: RequestId,
-    caller: Caller<HooksKept>,
+    caller: Caller<AdoptHooks>,
     Path((id,)): Path<(String,)>,
 ) -> Result<web::Json<WebhookResponse>, Error> {
     let webhook = service::adopt(&state, caller.into(), read_id(&id)?, request_id).await?;

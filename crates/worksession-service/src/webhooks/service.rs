@@ -207,13 +207,16 @@ pub(super) async fn adopt(
     let change = move |db: &mut Db| {
         let row = managed(queries::lock(db, id)?, &by)?;
         if row.status != PAUSED {
-            return Ok(row);
+            return Ok((row, false));
         }
         let goes_to = target::open(&sealers, &row)?;
-        use_again(db, &sealers, row, goes_to, &by, now, &request_id)
+        let row = use_again(db, &sealers, row, goes_to, &by, now, &request_id)?;
+        Ok::<_, Error>((row, true))
     };
-    let row = state.pool.write_tx(change).await?;
-    confirm(state, &caller, &row).await?;
+    let (row, is_adopted) = state.pool.write_tx(change).await?;
+    if is_adopted {
+        confirm(state, &caller, &row).await?;
+    }
     Ok(row.into())
 }
 
@@ -262,11 +265,13 @@ pub(super) async fn rotate_secret(
         row.sealed = Some(target::seal(&sealers, id.get(), row.revision, &goes_to)?);
         if row.status == PAUSED {
             ACTIVE.clone_into(&mut row.status);
+            row.reason = None;
         }
         row.secret_changed_at = now.naive_utc();
         row.updated_at = now.naive_utc();
         row.maker = Maker::of(&by);
         keep(db, &row, now, Some(&request_id))?;
+        contacts::keep(db, &sealers, Hook::Webhook(id), row.team_id, &by)?;
         Ok::<_, Error>(row)
     };
     let row = state.pool.write_tx(change).await?;
@@ -386,6 +391,7 @@ fn tell(
         webhook_id: id.get(),
         revision,
         sealed,
+        paused: false,
     };
     outbox::insert(db, &events::outbox_row(now, request_id, &event)?)
 }

@@ -433,7 +433,7 @@ async fn the_user_and_the_teams_owner_are_told_by_one_mail_each_of_what_is_pause
     .await;
     let text = |username: &str, hooks: Vec<String>, more| MailText::HooksPaused {
         username: username.to_owned(),
-        reason: "The application or the sign-in that made it has no access any more".to_owned(),
+        reason: "The application or sign-in that set it up no longer has access".to_owned(),
         hooks,
         more,
         at: service.time.now(),

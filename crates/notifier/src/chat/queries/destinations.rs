@@ -7,6 +7,7 @@ use diesel::dsl::{min, sql};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamp};
 use diesel::upsert::excluded;
+use event_types::IntegrationConfigured;
 
 use super::ends::TELLABLE;
 use crate::chat::model::{ACTIVE, DISABLED, DestinationRow, Placed, REMOVED, UNKNOWN};
@@ -168,20 +169,22 @@ fn expect(
     .map(drop)
 }
 
-/// Keeps a destination if it is newer than the one that is known; null takes it away, or switches it off when it comes for
-/// the revision that is known.
+/// Keeps what is told of a destination if its revision is higher than the known one, or pauses the known one.
 pub(in crate::chat) fn configure(
     db: &mut Db,
-    project_id: i64,
-    revision: i64,
-    sealed: Option<&str>,
+    configured: &IntegrationConfigured,
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
+    let state = match &configured.sealed {
+        Some(_) => ACTIVE,
+        None if configured.paused => DISABLED,
+        None => REMOVED,
+    };
     let row = (
-        destinations::project_id.eq(project_id),
-        destinations::revision.eq(revision),
-        destinations::state.eq(if sealed.is_some() { ACTIVE } else { REMOVED }),
-        destinations::sealed.eq(sealed),
+        destinations::project_id.eq(configured.project_id),
+        destinations::revision.eq(configured.revision),
+        destinations::state.eq(state),
+        destinations::sealed.eq(configured.sealed.as_deref()),
         destinations::failures.eq(0),
         destinations::free_at.eq(now),
         destinations::due_at.eq(Some(now)),
@@ -194,17 +197,14 @@ pub(in crate::chat) fn configure(
         .lt(excluded(destinations::revision))
         .or(destinations::revision
             .eq(excluded(destinations::revision))
-            .and(excluded(destinations::sealed).is_null()));
-    let state = sql::<Text>(
-        "CASE WHEN destinations.revision = excluded.revision THEN 'disabled' ELSE excluded.state END",
-    );
+            .and(excluded(destinations::state).eq(DISABLED)));
     let upsert = diesel::insert_into(destinations::table)
         .values(row)
         .on_conflict(destinations::project_id)
         .do_update()
         .set((
             destinations::revision.eq(excluded(destinations::revision)),
-            destinations::state.eq(state),
+            destinations::state.eq(excluded(destinations::state)),
             destinations::sealed.eq(excluded(destinations::sealed)),
             destinations::reason.eq(None::<String>),
             destinations::failures.eq(excluded(destinations::failures)),

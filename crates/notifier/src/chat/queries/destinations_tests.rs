@@ -95,7 +95,7 @@ async fn a_hook_is_looked_at_as_soon_as_it_may_be_called_and_one_that_rests_is_n
     for (project, case) in (1..).zip(CASES) {
         let (what, held) = (case.what, case.held);
         pool.write_tx(move |db| {
-            configure(db, project, 1, Some("sealed"), now)?;
+            configure(db, &configured(project), now)?;
             let mut hooks = lock_destinations(db, &BTreeSet::from([project]))?;
             let mut destination = hooks.pop().unwrap();
             destination.free_at = at(case.free);
@@ -126,6 +126,15 @@ async fn a_hook_is_looked_at_as_soon_as_it_may_be_called_and_one_that_rests_is_n
     }
 }
 
+fn configured(project_id: i64) -> IntegrationConfigured {
+    IntegrationConfigured {
+        project_id,
+        revision: 1,
+        sealed: Some("sealed".to_owned()),
+        paused: false,
+    }
+}
+
 /// Whether a hook that rests for a day is looked at again for what is given up after so long.
 async fn recovers(db: &TestDb, project: i64, given_up: TimeDelta) -> bool {
     let now = DateTime::from_timestamp(1_795_000_000, 0)
@@ -134,7 +143,7 @@ async fn recovers(db: &TestDb, project: i64, given_up: TimeDelta) -> bool {
     let tomorrow = now + TimeDelta::days(1);
     let pool = db.pool(1);
     let work = move |db: &mut Db| {
-        configure(db, project, 1, Some("sealed"), now)?;
+        configure(db, &configured(project), now)?;
         let mut destination = lock_destinations(db, &BTreeSet::from([project]))?.remove(0);
         destination.free_at = tomorrow;
         let placed = Placed {

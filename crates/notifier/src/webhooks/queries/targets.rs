@@ -2,8 +2,9 @@ use chrono::NaiveDateTime;
 use db_kit::{Db, on_backend};
 use diesel::dsl::{min, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{Nullable, Text, Timestamp};
+use diesel::sql_types::{Nullable, Timestamp};
 use diesel::upsert::excluded;
+use event_types::WebhookConfigured;
 
 use crate::schema::webhooks;
 use crate::webhooks::model::{ACTIVE, OFF, REMOVED, UNKNOWN, WebhookRow};
@@ -46,20 +47,22 @@ pub(in crate::webhooks) fn expect(
     .map(drop)
 }
 
-/// Keeps a webhook's target if it is newer than the one that is known; null takes the webhook away, or switches it off when
-/// it comes for the revision that is known.
+/// Keeps what is told of a webhook if its revision is higher than the known one, or pauses the known one.
 pub(in crate::webhooks) fn configure(
     db: &mut Db,
-    webhook_id: i64,
-    revision: i64,
-    sealed: Option<&str>,
+    configured: &WebhookConfigured,
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
+    let state = match &configured.sealed {
+        Some(_) => ACTIVE,
+        None if configured.paused => OFF,
+        None => REMOVED,
+    };
     let row = (
-        webhooks::webhook_id.eq(webhook_id),
-        webhooks::revision.eq(revision),
-        webhooks::state.eq(if sealed.is_some() { ACTIVE } else { REMOVED }),
-        webhooks::sealed.eq(sealed),
+        webhooks::webhook_id.eq(configured.webhook_id),
+        webhooks::revision.eq(configured.revision),
+        webhooks::state.eq(state),
+        webhooks::sealed.eq(configured.sealed.as_deref()),
         webhooks::failures.eq(0),
         webhooks::free_at.eq(now),
         webhooks::due_at.eq(Some(now)),
@@ -72,17 +75,14 @@ pub(in crate::webhooks) fn configure(
         .lt(excluded(webhooks::revision))
         .or(webhooks::revision
             .eq(excluded(webhooks::revision))
-            .and(excluded(webhooks::sealed).is_null()));
-    let state = sql::<Text>(
-        "CASE WHEN webhooks.revision = excluded.revision THEN 'off' ELSE excluded.state END",
-    );
+            .and(excluded(webhooks::state).eq(OFF)));
     let upsert = diesel::insert_into(webhooks::table)
         .values(row)
         .on_conflict(webhooks::webhook_id)
         .do_update()
         .set((
             webhooks::revision.eq(excluded(webhooks::revision)),
-            webhooks::state.eq(state),
+            webhooks::state.eq(excluded(webhooks::state)),
             webhooks::sealed.eq(excluded(webhooks::sealed)),
             webhooks::failures.eq(excluded(webhooks::failures)),
             webhooks::failing_since.eq(None::<NaiveDateTime>),

@@ -276,7 +276,7 @@ async fn what_a_handed_over_sign_in_set_is_paused_when_that_ends_and_kept_by_a_b
         let page = page
             .says("Paused")
             .says("by ada. Keep it")
-            .says("has no access any more");
+            .says("no longer has access");
         let kept = browser.submit(&page, page.form(&adopt)).await.expect(200);
         let page = kept.says("It is yours now, and is told of what comes.");
         assert!(!page.text().contains("Paused"));

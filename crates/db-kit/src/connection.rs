@@ -14,9 +14,8 @@ use diesel::prelude::*;
 use diesel::r2d2::ManageConnection;
 use diesel::{ConnectionError, MultiConnection};
 
+use crate::DatabaseUrl;
 use crate::error::is_connection_lost;
-use crate::log::{Disk, Log};
-use crate::{DatabaseUrl, DbError};
 
 /// A connection to either database. One query text serves both; see [`on_backend!`](crate::on_backend) for the rest.
 #[derive(MultiConnection)]
@@ -55,7 +54,6 @@ pub(crate) struct Manager {
     url: DatabaseUrl,
     /// Counts up when a connection is found dead, so that its idle siblings are not handed out.
     generation: Arc<AtomicU64>,
-    disk: Arc<Disk>,
 }
 
 /// A connection with what its pool must know of it.
@@ -64,8 +62,6 @@ pub(crate) struct Managed {
     pub(crate) generation: u64,
     /// Set while a transaction is open: a panic inside leaves it set and the connection is dropped.
     pub(crate) in_transaction: bool,
-    /// What has to be flushed after a commit; none when the database does so by itself.
-    pub(crate) log: Option<Arc<Log>>,
     seen: Arc<Seen>,
 }
 
@@ -84,23 +80,16 @@ impl Managed {
         self.seen.lost.load(Ordering::Relaxed)
     }
 
+    /// Does `work`, and says how many statements it ran.
+    pub(crate) fn counting<T>(&mut self, work: impl FnOnce(&mut Db) -> T) -> (T, u64) {
+        let before = self.statements();
+        let outcome = work(&mut self.db);
+        (outcome, self.statements() - before)
+    }
+
     /// Statements that were run on it until now.
     pub(crate) fn statements(&self) -> u64 {
         self.seen.statements.load(Ordering::Relaxed)
-    }
-
-    /// # Errors
-    /// [`DbError::Unreachable`] once what is written cannot be kept any more.
-    pub(crate) fn check(&self) -> Result<(), DbError> {
-        self.log.as_ref().map_or(Ok(()), |log| log.check())
-    }
-
-    /// Waits until what was committed is on the disk; nobody hears of it before. Costs nothing when that is so.
-    ///
-    /// # Errors
-    /// [`DbError::Unreachable`] when the disk refuses.
-    pub(crate) fn flush(&self) -> Result<(), DbError> {
-        self.log.as_ref().map_or(Ok(()), |log| log.flush())
     }
 }
 
@@ -109,7 +98,6 @@ impl Manager {
         Self {
             url,
             generation: Arc::new(AtomicU64::new(0)),
-            disk: Arc::default(),
         }
     }
 
@@ -167,41 +155,8 @@ impl Manager {
             db,
             generation,
             in_transaction: false,
-            log: None,
             seen,
         })
-    }
-
-    /// Has the flushes of a connection to SQLite done apart from its commits; see [`Log`]. Where SQLite keeps no log, as
-    /// on some network's file systems, it goes on flushing by itself.
-    fn flush_apart(&self, managed: &mut Managed) -> Result<(), ConnectionError> {
-        let Db::Sqlite(conn) = &mut managed.db else {
-            return Ok(());
-        };
-        // Whoever reads opens the log.
-        conn.batch_execute("SELECT 1 FROM sqlite_schema LIMIT 1")
-            .map_err(ConnectionError::CouldntSetupConfiguration)?;
-        let path = self.url.sqlite_path();
-        let log = Log::of(&path, &self.disk).map_err(|error| {
-            ConnectionError::BadConnection(format!("{}: {error}", path.display()))
-        })?;
-        let Some(log) = log else { return Ok(()) };
-        let set_up = |conn: &mut diesel::sqlite::SqliteConnection, statement: &str| {
-            conn.batch_execute(statement)
-                .map_err(ConnectionError::CouldntSetupConfiguration)
-        };
-        // What an earlier process left in the log may be in the system's memory only, if a flush of its failed.
-        if !self.disk.cleared.load(Ordering::Acquire) {
-            set_up(conn, "PRAGMA wal_checkpoint(PASSIVE)")?;
-            self.disk.cleared.store(true, Ordering::Release);
-        }
-        // Moved into the database's file by whoever commits, and most pages again and again: a quarter as often as SQLite does.
-        set_up(
-            conn,
-            "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 4000",
-        )?;
-        managed.log = Some(Arc::new(log));
-        Ok(())
     }
 }
 
@@ -210,9 +165,7 @@ impl ManageConnection for Manager {
     type Error = ConnectionError;
 
     fn connect(&self) -> Result<Managed, ConnectionError> {
-        let mut managed = self.open()?;
-        self.flush_apart(&mut managed)?;
-        Ok(managed)
+        self.open()
     }
 
     fn is_valid(&self, _conn: &mut Managed) -> Result<(), ConnectionError> {

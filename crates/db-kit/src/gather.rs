@@ -4,13 +4,12 @@
 use std::any::Any;
 use std::collections::{HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use crate::lanes::{Lanes, Outcome, Pending, Ticket};
-use crate::transaction::reads;
+use crate::batcher::Batcher;
+use crate::workers::{Missed, Pending, Ticket};
 use crate::{Backend, Db, DbError, Pool};
 
 /// The most that is done as one.
@@ -29,27 +28,22 @@ type Work<K, V> = fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>;
 /// A kind of work that is done for all who ask for it at the same time; see [`Pool::gather`] and [`Pool::gather_writes`].
 pub struct Gather<K, V> {
     pool: Pool,
-    lanes: Lanes,
-    waiting: Arc<Waiting<K, V>>,
+    /// None where each asks by itself: SQLite's writer has those that wait share a commit anyway.
+    batcher: Option<Batcher<Asked<K, V>>>,
     work: Work<K, V>,
-    /// Of writes, whose they are.
-    owner: Option<Owner<K>>,
+    /// Of writes.
+    owner: Option<fn(&K) -> i64>,
 }
-
-/// Of those with the same, one at a time.
-type Owner<K> = fn(&K) -> i64;
-
-struct Waiting<K, V>(Mutex<VecDeque<Asked<K, V>>>);
-
-struct Together<K, V>(Vec<Asked<K, V>>);
 
 struct Asked<K, V> {
     key: K,
+    /// Of two with the same owner the second waits for the next batch.
+    owner: Option<i64>,
     ticket: Ticket,
     answer: oneshot::Sender<Answer<V>>,
 }
 
-type Answer<V> = Outcome<(Result<V, DbError>, u64)>;
+type Answer<V> = Result<(Result<V, DbError>, u64), Missed>;
 
 impl<K, V> std::fmt::Debug for Gather<K, V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -59,20 +53,23 @@ impl<K, V> std::fmt::Debug for Gather<K, V> {
 
 impl<K: Send + 'static, V: Send + 'static> Gather<K, V> {
     pub(crate) fn of_reads(pool: Pool, work: Work<K, V>) -> Self {
-        Self::new(pool, READS_AT_ONCE, work, None)
-    }
-
-    pub(crate) fn of_writes(pool: Pool, work: Work<K, V>, owner: Owner<K>) -> Self {
-        Self::new(pool, WRITES_AT_ONCE, work, Some(owner))
-    }
-
-    fn new(pool: Pool, at_once: usize, work: Work<K, V>, owner: Option<Owner<K>>) -> Self {
+        let batcher = batcher(pool.clone(), READS_AT_ONCE, work);
         Self {
             pool,
-            lanes: Lanes::new("database gather", at_once),
-            waiting: Arc::new(Waiting(Mutex::default())),
+            batcher: Some(batcher),
             work,
-            owner,
+            owner: None,
+        }
+    }
+
+    pub(crate) fn of_writes(pool: Pool, work: Work<K, V>, owner: fn(&K) -> i64) -> Self {
+        let batcher = (pool.backend() == Backend::Postgres)
+            .then(|| batcher(pool.clone(), WRITES_AT_ONCE, work));
+        Self {
+            pool,
+            batcher,
+            work,
+            owner: Some(owner),
         }
     }
 
@@ -81,24 +78,22 @@ impl<K: Send + 'static, V: Send + 'static> Gather<K, V> {
     /// # Errors
     /// As [`Pool::read`] and [`Pool::write_one`]. What only one of those who ask together is to blame for fails that one.
     pub async fn run(&self, key: K) -> Result<V, DbError> {
-        if self.owner.is_some() && self.pool.backend() == Backend::Sqlite {
+        let Some(batcher) = &self.batcher else {
             return self.run_alone(key).await;
-        }
+        };
         let (answer, pending) = Pending::new();
-        let ticket = pending.ticket();
-        self.waiting.push(Asked {
+        let asked = Asked {
+            owner: self.owner.map(|owner| owner(&key)),
             key,
-            ticket,
+            ticket: pending.ticket(),
             answer,
-        });
-        let (pool, waiting) = (self.pool.clone(), Arc::clone(&self.waiting));
-        let (work, owner) = (self.work, self.owner);
-        // It may find that others took this one with theirs.
-        self.lanes.run(move || waiting.take(owner).run(&pool, work));
-        self.pool.outcome(pending).await
+        };
+        match batcher.send(asked) {
+            Ok(()) => self.pool.wait_for(pending).await,
+            Err(missed) => Err(self.pool.missed(missed)),
+        }
     }
 
-    /// SQLite's writer has those that wait share a commit anyway.
     async fn run_alone(&self, key: K) -> Result<V, DbError> {
         let work = self.work;
         let alone = move |db: &mut Db| work(db, std::slice::from_ref(&key)).and_then(only);
@@ -106,74 +101,63 @@ impl<K: Send + 'static, V: Send + 'static> Gather<K, V> {
     }
 }
 
-impl<K, V> Waiting<K, V> {
-    fn push(&self, asked: Asked<K, V>) {
-        self.queue().push_back(asked);
-    }
-
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Asked<K, V>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Those that are to be done next, together. Who is left behind has a turn of its own to come.
-    fn take(&self, owner: Option<Owner<K>>) -> Together<K, V> {
-        let mut queue = self.queue();
-        let Some(owner) = owner else {
-            let most = queue.len().min(MOST);
-            return Together(queue.drain(..most).collect());
-        };
-        let (mut together, mut others, mut owners) = (Vec::new(), Vec::new(), HashSet::new());
-        while together.len() < MOST
-            && let Some(asked) = queue.pop_front()
-        {
-            match owners.insert(owner(&asked.key)) {
-                true => together.push(asked),
-                false => others.push(asked),
-            }
-        }
-        for asked in others.into_iter().rev() {
-            queue.push_front(asked);
-        }
-        Together(together)
-    }
+fn batcher<K: Send + 'static, V: Send + 'static>(
+    pool: Pool,
+    at_once: usize,
+    work: Work<K, V>,
+) -> Batcher<Asked<K, V>> {
+    Batcher::new("database gather", at_once, take, move |asked| {
+        run_batch(&pool, work, asked);
+    })
 }
 
-impl<K, V> Together<K, V> {
-    fn run(self, pool: &Pool, work: Work<K, V>) {
-        let mut waiting = self.0;
-        let done = pool.counting(|conn| {
-            // Not before there is a connection: until then whoever asked may give up.
-            let (keys, answers) = begin(std::mem::take(&mut waiting));
-            let all = || match keys.len() {
-                0 => Vec::new(),
-                1 => all(&mut conn.db, &keys, work),
-                _ => reads(conn, |db| all(db, &keys, work)),
-            };
-            (catch_unwind(AssertUnwindSafe(all)), answers)
-        });
-        let (results, answers, mut statements) = match done {
-            Ok(((Ok(results), answers), statements)) => (results, answers, statements),
-            Ok(((Err(payload), answers), _)) => return fail(payload, answers),
-            Err(error) => {
-                let (keys, answers) = begin(waiting);
-                (each(&keys, &error), answers, 0)
-            }
-        };
-        for (result, answer) in results.into_iter().zip(answers) {
-            // Whoever asked may have gone. What it cost is told once.
-            let _ = answer.send(Ok((result, std::mem::take(&mut statements))));
+/// Those that are to be done next, of each owner one.
+fn take<K, V>(waiting: &mut VecDeque<Asked<K, V>>) -> Vec<Asked<K, V>> {
+    let (mut batch, mut later, mut owners) = (Vec::new(), Vec::new(), HashSet::new());
+    while batch.len() < MOST
+        && let Some(asked) = waiting.pop_front()
+    {
+        match asked.owner.is_none_or(|owner| owners.insert(owner)) {
+            true => batch.push(asked),
+            false => later.push(asked),
         }
+    }
+    for asked in later.into_iter().rev() {
+        waiting.push_front(asked);
+    }
+    batch
+}
+
+fn run_batch<K, V>(pool: &Pool, work: Work<K, V>, asked: Vec<Asked<K, V>>) {
+    let connection = pool.checkout();
+    // Not before there is a connection: until then the callers may give up.
+    let (keys, answers) = begin(asked);
+    let run = || match connection {
+        Ok(mut managed) => managed.counting(|db| all(db, &keys, work)),
+        Err(error) => (each(&keys, &error), 0),
+    };
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok((results, mut statements)) => {
+            for (result, answer) in results.into_iter().zip(answers) {
+                // The caller may have gone. What the batch cost is counted once.
+                let _ = answer.send(Ok((result, std::mem::take(&mut statements))));
+            }
+        }
+        Err(payload) => fail(payload, answers),
     }
 }
 
 /// Those that somebody still waits for; from then on they are under way.
 fn begin<K, V>(asked: Vec<Asked<K, V>>) -> (Vec<K>, Vec<oneshot::Sender<Answer<V>>>) {
-    let asked = asked.into_iter().filter(|asked| asked.ticket.begins());
+    let asked = asked.into_iter().filter(|asked| asked.ticket.begin());
     asked.map(|asked| (asked.key, asked.answer)).unzip()
 }
 
 /// One result for each key.
 fn all<K, V>(db: &mut Db, keys: &[K], work: Work<K, V>) -> Vec<Result<V, DbError>> {
+    if keys.is_empty() {
+        return Vec::new();
+    }
     let begun = Instant::now();
     match work(db, keys) {
         Ok(values) if values.len() == keys.len() => values.into_iter().map(Ok).collect(),
@@ -219,7 +203,7 @@ fn fail<V>(payload: Box<dyn Any + Send>, answers: Vec<oneshot::Sender<Answer<V>>
     for answer in answers {
         let beside = DbError::Unreachable("what was done with it failed".to_owned());
         let _ = answer.send(match payload.take() {
-            Some(payload) => Err(payload),
+            Some(payload) => Err(Missed::Panicked(payload)),
             None => Ok((Err(beside), 0)),
         });
     }

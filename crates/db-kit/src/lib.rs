@@ -10,14 +10,12 @@ use openssl_sys as _;
 use pq_sys as _;
 
 mod as_text;
+mod batcher;
 mod connection;
 mod count;
 mod error;
 mod gather;
-mod group;
 pub mod inbox;
-mod lanes;
-mod log;
 pub mod migrations;
 pub mod outbox;
 mod pool;
@@ -27,6 +25,8 @@ mod schema;
 pub mod statement;
 mod transaction;
 mod url;
+mod workers;
+mod writer;
 
 pub use as_text::AsText;
 pub use connection::{Backend, Db};
@@ -38,6 +38,7 @@ pub use pool::{Pool, PoolOptions, PoolUsage};
 pub use prepared::prepared;
 pub use round_trips::counted;
 pub use url::{DatabaseUrl, InvalidDatabaseUrl};
+pub use workers::{Missed, Workers};
 
 /// The Diesel backend of [`Db`], for `Queryable` bounds and boxed queries.
 pub use connection::MultiBackend as DbBackend;

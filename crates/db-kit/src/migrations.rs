@@ -23,7 +23,7 @@ pub struct Migrations {
 /// # Errors
 /// [`DbError`] when the database is away or a migration fails; on PostgreSQL those before it stay applied.
 pub fn run(pool: &Pool, migrations: Migrations) -> Result<Vec<String>, DbError> {
-    pool.alone_blocking(|db| match db {
+    pool.read_blocking(|db| match db {
         Db::Pg(conn) => {
             // A migration may take longer than a request; another replica may hold the lock as long.
             conn.batch_execute(&format!(

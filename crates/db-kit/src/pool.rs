@@ -7,9 +7,9 @@ use scheduled_thread_pool::ScheduledThreadPool;
 
 use crate::connection::{Managed, Manager};
 use crate::gather::Gather;
-use crate::group::Writer;
-use crate::lanes::{Lanes, Missed, Pending};
-use crate::transaction::{Kind, alone};
+use crate::transaction::transaction;
+use crate::workers::{Missed, Pending, Workers};
+use crate::writer::Writer;
 use crate::{Backend, DatabaseUrl, Db, DbError, round_trips};
 
 /// How a [`Pool`] is made.
@@ -43,21 +43,25 @@ impl PoolOptions {
 ///
 /// As many threads as there are connections work off one queue, so that they never wait for each other. On SQLite
 /// writers have a queue of their own with one thread: the database lets one write at a time, and a fair queue beats its
-/// busy polling. Those that wait there share a commit; each is still all or nothing, and none is told of what it wrote
-/// before that is on the disk.
+/// busy polling. Those that wait there share a commit; each is still all or nothing.
 #[derive(Clone)]
 pub struct Pool {
     inner: Arc<Inner>,
 }
 
 struct Inner {
-    pool: r2d2::Pool<Manager>,
-    generation: Arc<AtomicU64>,
-    lanes: Lanes,
-    /// On SQLite, where it is none of the others.
+    connections: Connections,
+    workers: Workers,
+    /// On SQLite.
     writer: Option<Writer>,
     refused: AtomicU64,
     options: PoolOptions,
+}
+
+#[derive(Clone)]
+struct Connections {
+    pool: r2d2::Pool<Manager>,
+    generation: Arc<AtomicU64>,
 }
 
 /// How busy a [`Pool`] is.
@@ -97,16 +101,19 @@ impl Pool {
             .thread_pool(Arc::new(connecting))
             .error_handler(Box::new(LogQuietly))
             .build_unchecked(manager);
-        let size = size(&options);
-        // One connection is the writer's; where there is but one, all take turns at it.
-        let writes_apart = options.url.backend() == Backend::Sqlite && size > 1;
-        let readers = if writes_apart { size - 1 } else { size };
+        let connections = Connections { pool, generation };
+        let mut readers = size(&options);
+        let writer = (options.url.backend() == Backend::Sqlite).then(|| {
+            // One connection is the writer's.
+            readers -= 1;
+            let connections = connections.clone();
+            Writer::new(move || connections.checkout())
+        });
         Self {
             inner: Arc::new(Inner {
-                pool,
-                generation,
-                lanes: Lanes::new("database", readers),
-                writer: writes_apart.then(Writer::new),
+                connections,
+                workers: Workers::new("database", readers),
+                writer,
                 refused: AtomicU64::new(0),
                 options,
             }),
@@ -132,7 +139,7 @@ impl Pool {
         let writing = self.inner.writer.as_ref().map_or(0, Writer::busy);
         PoolUsage {
             size,
-            in_use: size.min(self.inner.lanes.busy() + writing),
+            in_use: size.min(self.inner.workers.busy() + writing),
             refused: self.inner.refused.load(Ordering::Relaxed),
         }
     }
@@ -147,7 +154,7 @@ impl Pool {
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        self.on(move |managed| work(&mut managed.db)).await
+        self.on(move |managed| managed.counting(work)).await
     }
 
     /// A kind of read that is done as one for all who ask for it at the same time.
@@ -170,7 +177,7 @@ impl Pool {
         Gather::of_writes(self.clone(), write, owner)
     }
 
-    /// Runs one writing statement by itself: it commits on its own, in one round trip.
+    /// Runs one writing statement by itself: on PostgreSQL without a transaction around it, in one round trip.
     ///
     /// # Errors
     /// As [`Pool::read`].
@@ -180,7 +187,10 @@ impl Pool {
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        self.write(Kind::Statement, work).await
+        match &self.inner.writer {
+            Some(writer) => self.write_on(writer, work).await,
+            None => self.read(work).await,
+        }
     }
 
     /// Runs a transaction that may write: committed when the closure returns `Ok`, rolled back on `Err`.
@@ -193,7 +203,17 @@ impl Pool {
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        self.write(Kind::Transaction, work).await
+        match &self.inner.writer {
+            Some(writer) => self.write_on(writer, work).await,
+            None => {
+                self.on(move |managed| {
+                    let before = managed.statements();
+                    let outcome = transaction(managed, work);
+                    (outcome, managed.statements() - before)
+                })
+                .await
+            }
+        }
     }
 
     /// [`Pool::read`] for callers that have no async runtime, such as admin commands.
@@ -204,18 +224,7 @@ impl Pool {
         &self,
         work: impl FnOnce(&mut Db) -> Result<T, E>,
     ) -> Result<T, E> {
-        let mut managed = self.checkout()?;
-        let outcome = work(&mut managed.db);
-        managed.flush()?;
-        outcome
-    }
-
-    /// As [`Pool::read_blocking`], for what writes and sees to its transactions itself.
-    pub(crate) fn alone_blocking<T, E: From<DbError>>(
-        &self,
-        work: impl FnOnce(&mut Db) -> Result<T, E>,
-    ) -> Result<T, E> {
-        alone(&mut *self.checkout()?, Kind::Statement, work)
+        work(&mut self.inner.connections.checkout()?.db)
     }
 
     /// [`Pool::write_tx`] for callers that have no async runtime, such as admin commands.
@@ -226,7 +235,7 @@ impl Pool {
         &self,
         work: impl FnOnce(&mut Db) -> Result<T, E>,
     ) -> Result<T, E> {
-        alone(&mut *self.checkout()?, Kind::Transaction, work)
+        transaction(&mut *self.inner.connections.checkout()?, work)
     }
 
     /// Opens a connection that is none of the pool's, for who listens all the time. Blocks.
@@ -240,98 +249,101 @@ impl Pool {
             .map_err(|error| DbError::Unreachable(error.to_string()))
     }
 
-    /// Asks the database for a sign of life. One whose disk refused a write has none until the process starts again.
+    /// Asks the database for a sign of life.
     ///
     /// # Errors
     /// [`DbError`] when there is none.
     pub async fn ping(&self) -> Result<(), DbError> {
-        self.on(|managed| {
-            managed.check()?;
-            diesel::connection::SimpleConnection::batch_execute(&mut managed.db, "SELECT 1")
+        self.read(|db| {
+            diesel::connection::SimpleConnection::batch_execute(db, "SELECT 1")
                 .map_err(DbError::from)
         })
         .await
     }
 
-    async fn write<T, E, F>(&self, kind: Kind, work: F) -> Result<T, E>
+    async fn write_on<T, E, F>(&self, writer: &Writer, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        let Some(writer) = &self.inner.writer else {
-            let alone = move |managed: &mut Managed| alone(managed, kind, work);
-            return self.on(alone).await;
-        };
-        let pool = self.clone();
-        self.outcome(writer.send(kind, move || pool.checkout(), work))
-            .await
+        match writer.send(work) {
+            Ok(pending) => self.wait_for(pending).await,
+            Err(missed) => Err(self.missed(missed).into()),
+        }
     }
 
+    /// Does `work`, which counts its statements, on a connection.
     async fn on<T, E, F>(&self, work: F) -> Result<T, E>
     where
-        F: FnOnce(&mut Managed) -> Result<T, E> + Send + 'static,
+        F: FnOnce(&mut Managed) -> (Result<T, E>, u64) + Send + 'static,
         T: Send + 'static,
         E: From<DbError> + Send + 'static,
     {
-        let pool = self.clone();
-        let work = move || match pool.counting(work) {
-            Ok((outcome, statements)) => (outcome, statements),
+        let connections = self.inner.connections.clone();
+        let work = move || match connections.checkout() {
+            Ok(mut managed) => work(&mut managed),
             Err(error) => (Err(error.into()), 0),
         };
-        self.outcome(self.inner.lanes.send(work)).await
+        let options = &self.inner.options;
+        // A thread goes on waiting, with its connection, for the server or the network to give it up; the caller
+        // does not.
+        let workers = &self.inner.workers;
+        let done = workers.run(options.acquire_timeout, options.answer_timeout, work);
+        self.outcome(done.await)
     }
 
-    /// Does work on a connection, and says how many statements it ran. What it saw is on the disk by then.
-    pub(crate) fn counting<T>(
-        &self,
-        work: impl FnOnce(&mut Managed) -> T,
-    ) -> Result<(T, u64), DbError> {
-        let mut conn = self.checkout()?;
-        let before = conn.statements();
-        let outcome = work(&mut conn);
-        let statements = conn.statements() - before;
-        conn.flush()?;
-        Ok((outcome, statements))
-    }
-
-    /// What work comes to.
-    pub(crate) async fn outcome<T, E: From<DbError>>(
+    /// Waits for the result of work on this pool.
+    pub(crate) async fn wait_for<T, E: From<DbError>>(
         &self,
         pending: Pending<(Result<T, E>, u64)>,
     ) -> Result<T, E> {
         let options = &self.inner.options;
-        // A thread goes on waiting, with its connection, for the server or the network to give it up; the caller
-        // does not.
-        let done = pending
-            .outcome(options.acquire_timeout, options.answer_timeout)
-            .await;
+        let done = pending.outcome(options.acquire_timeout, options.answer_timeout);
+        self.outcome(done.await)
+    }
+
+    fn outcome<T, E: From<DbError>>(
+        &self,
+        done: Result<(Result<T, E>, u64), Missed>,
+    ) -> Result<T, E> {
         match done {
-            Ok(Ok((outcome, statements))) => {
+            Ok((outcome, statements)) => {
                 round_trips::add(statements);
                 outcome
             }
-            Ok(Err(panic)) => std::panic::resume_unwind(panic),
-            Err(Missed::Turn) => {
-                self.inner.refused.fetch_add(1, Ordering::Relaxed);
-                Err(DbError::Busy.into())
-            }
-            Err(Missed::End) => Err(DbError::Unreachable("no answer in time".to_owned()).into()),
-            Err(Missed::Closed) => {
-                Err(DbError::Unreachable("the pool is closed".to_owned()).into())
-            }
+            Err(missed) => Err(self.missed(missed).into()),
         }
     }
 
+    /// Why there is no result; a panic goes on where the work was asked for.
+    pub(crate) fn missed(&self, missed: Missed) -> DbError {
+        match missed {
+            Missed::Panicked(panic) => std::panic::resume_unwind(panic),
+            Missed::Full | Missed::Turn => {
+                self.inner.refused.fetch_add(1, Ordering::Relaxed);
+                DbError::Busy
+            }
+            Missed::End => DbError::Unreachable("no answer in time".to_owned()),
+            Missed::Closed => DbError::Unreachable("the pool is closed".to_owned()),
+        }
+    }
+
+    /// A connection, for a thread that may block.
+    pub(crate) fn checkout(&self) -> Result<PooledConnection<Manager>, DbError> {
+        self.inner.connections.checkout()
+    }
+}
+
+impl Connections {
     fn checkout(&self) -> Result<PooledConnection<Manager>, DbError> {
         loop {
             let conn = self
-                .inner
                 .pool
                 .get()
                 .map_err(|error| DbError::Unreachable(error.to_string()))?;
             // A connection of before the last outage is dead; dropping it makes room for a fresh one.
-            if conn.generation == self.inner.generation.load(Ordering::Acquire) {
+            if conn.generation == self.generation.load(Ordering::Acquire) {
                 return Ok(conn);
             }
         }
@@ -350,34 +362,5 @@ struct LogQuietly;
 impl<E: std::error::Error> r2d2::HandleError<E> for LogQuietly {
     fn handle_error(&self, error: E) {
         log::debug!("opening a database connection failed: {error}");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-    use diesel::connection::SimpleConnection;
-
-    use super::*;
-    use crate::log::tests::refusing;
-
-    #[tokio::test]
-    async fn nobody_hears_of_what_is_not_on_the_disk_whether_he_wrote_or_read_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let url = format!("sqlite://{}", folder.path().join("kept.db").display());
-        let pool = Pool::open(PoolOptions::new(url.parse().unwrap(), 1));
-        let read = |db: &mut Db| Ok::<_, DbError>(db.batch_execute("SELECT 1")?);
-        let disk = Arc::default();
-        pool.checkout().unwrap().log = Some(refusing(&disk));
-        pool.read(read).await.unwrap();
-        pool.ping().await.unwrap();
-        // Another one's commit, which a reader may have seen.
-        drop(refusing(&disk).commit());
-        pool.read(read).await.unwrap_err();
-        pool.read_blocking(read).unwrap_err();
-        pool.ping().await.unwrap_err();
-        pool.write_one(read).await.unwrap_err();
-        pool.write_tx(read).await.unwrap_err();
     }
 }

@@ -113,7 +113,7 @@ impl App {
             first_steps: own.sealer(Purpose::FirstSteps)?,
             forms: own.sealer(Purpose::Forms)?,
             refreshes: Refreshes::new(&pool),
-            passwords: PasswordHasher::new(&config.password).map_err(StartError::Threads)?,
+            passwords: PasswordHasher::new(&config.password),
             successor_key: hmac_sha256(key.expose(), b"holdfast refresh token successor"),
             cookies: Cookies::new(&base_url, config.allow_insecure_cookies),
             limits: Limits::new(config.rate_limits.enabled.unwrap_or(true)),

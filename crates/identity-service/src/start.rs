@@ -87,9 +87,6 @@ pub enum StartError {
     /// The thread of the change feed.
     #[error("the change feed's thread: {0}")]
     Feed(std::io::Error),
-    /// The threads that hash passwords.
-    #[error("the threads for passwords: {0}")]
-    Threads(std::io::Error),
     /// The address cannot be bound.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, std::io::Error),

@@ -5,7 +5,6 @@ use std::sync::Mutex;
 
 use db_kit::{Backend, Db, DbError, Gather};
 use diesel::connection::SimpleConnection;
-use diesel::prelude::*;
 use diesel::result::Error;
 use tokio::task::{JoinHandle, yield_now};
 
@@ -44,15 +43,10 @@ fn double(_: &mut Db, keys: &[i64]) -> Result<Vec<i64>, DbError> {
     reason = "the database's thread waits for it, not a task"
 )]
 /// Reads these keys while another read is under way, all at the same time; how many reads were done, too.
-async fn beside_of(
-    tables: &str,
-    read: fn(&mut Db, &[i64]) -> Result<Vec<i64>, DbError>,
-    keys: &'static [i64],
-) -> (Vec<Answer>, usize) {
+async fn beside(keys: &'static [i64]) -> (Vec<Answer>, usize) {
     let _turn = TURN.lock().await;
-    let fresh = fresh(tables);
-    *WRITER.lock().unwrap() = Some(fresh.pool.dedicated().unwrap());
-    let gather: &Gather<i64, i64> = Box::leak(Box::new(fresh.pool.gather(read)));
+    let fresh = fresh("SELECT 1");
+    let gather: &Gather<i64, i64> = Box::leak(Box::new(fresh.pool.gather(double)));
     READS.lock().unwrap().clear();
     let held = GATE.lock().unwrap();
     let first = tokio::spawn(gather.run(-1));
@@ -72,50 +66,8 @@ async fn beside_of(
     for read in reads {
         answers.push(read.await);
     }
-    WRITER.lock().unwrap().take();
     let reads = READS.lock().unwrap().len();
     (answers, reads)
-}
-
-async fn beside(keys: &'static [i64]) -> (Vec<Answer>, usize) {
-    beside_of("SELECT 1", double, keys).await
-}
-
-/// Somebody else, who writes between the reads of [`count`].
-static WRITER: Mutex<Option<Db>> = Mutex::new(None);
-
-/// How many rows there are, for each key; of one below 0 twice the key.
-fn count(db: &mut Db, keys: &[i64]) -> Result<Vec<i64>, DbError> {
-    begin(keys);
-    let count = |key: &i64| {
-        if *key < 0 {
-            return Ok(key * 2);
-        }
-        let rows = notes::table.count().get_result(db)?;
-        let mut writer = WRITER.lock().unwrap();
-        let writer = writer.as_mut().unwrap();
-        writer.batch_execute("INSERT INTO notes (owner, number) VALUES (1, 1)")?;
-        Ok(rows)
-    };
-    keys.iter().map(count).collect()
-}
-
-diesel::table! {
-    notes (owner) { owner -> BigInt, number -> BigInt, }
-}
-
-const NOTES: &str = "CREATE TABLE notes (owner BIGINT NOT NULL, number BIGINT NOT NULL)";
-
-#[tokio::test]
-async fn reads_that_are_one_are_of_one_moment_on_sqlite() {
-    let (answers, _) = beside_of(NOTES, count, &[1, 2, 3]).await;
-    let seen = answers.into_iter().map(|answer| answer.unwrap().unwrap());
-    let expected = match fresh("SELECT 1").pool.backend() {
-        Backend::Sqlite => [0, 0, 0],
-        // A transaction would be two statements more.
-        Backend::Postgres => [0, 1, 2],
-    };
-    assert_eq!(seen.collect::<Vec<_>>(), expected);
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@
 #![allow(missing_docs, reason = "code of the table macro")]
 
 mod gather;
-mod group;
 mod outbox;
+mod writer;
 
 use std::time::Duration;
 

@@ -30,14 +30,14 @@ pub(crate) enum Verdict {
 }
 
 impl PasswordHasher {
-    /// Starts the threads.
-    pub(crate) fn new(config: &PasswordConfig) -> std::io::Result<Self> {
-        Ok(Self {
+    /// Hashes as the configuration says.
+    pub(crate) fn new(config: &PasswordConfig) -> Self {
+        Self {
             cost: config.bcrypt_cost,
             min_strength: config.min_strength,
             dummy: dummy_hash(config.bcrypt_cost),
-            threads: Threads::spawn()?,
-        })
+            threads: Threads::new(),
+        }
     }
 
     /// Hashes a password that somebody chose, whose own names (see [`own_words`]) make it no stronger.
@@ -149,7 +149,7 @@ mod tests {
             bcrypt_cost,
             ..PasswordConfig::default()
         };
-        PasswordHasher::new(&config).unwrap()
+        PasswordHasher::new(&config)
     }
 
     #[tokio::test]

@@ -111,16 +111,3 @@ async fn nobody_is_told_that_something_is_kept_that_is_lost_with_the_commit() {
     assert_eq!(ids(&fresh.pool).await, [3]);
     assert_eq!(fresh.pool.usage().in_use, 0);
 }
-
-#[tokio::test]
-async fn a_statement_stays_whatever_its_caller_makes_of_it() {
-    let fresh = fresh(COUNTER);
-    let refuse = |id: i64| {
-        fresh
-            .pool
-            .write_one::<(), DbError, _>(move |db| insert(db, id).and(Err(DbError::Busy)))
-    };
-    let outcomes = tokio::join!(refuse(1), refuse(2), refuse(3));
-    assert!(outcomes.0.is_err() && outcomes.1.is_err() && outcomes.2.is_err());
-    assert_eq!(ids(&fresh.pool).await, [1, 2, 3]);
-}

@@ -1,0 +1,306 @@
+//! Threads that work off one bounded queue, so that async threads wait neither for a database nor for a password's hash.
+//! A thread goes on with the next job by itself: waking another one costs more than many a statement.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+/// A thread without work for so long ends.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// The most jobs that wait, unless [`Workers::max_waiting`] says otherwise.
+const MAX_WAITING: usize = 10_000;
+
+/// Threads and their queue. Threads start as they are needed; dropping this closes the queue.
+pub struct Workers {
+    queue: Arc<Queue>,
+    /// Jobs that wait or run.
+    busy: Arc<AtomicUsize>,
+    name: &'static str,
+    threads: usize,
+    max_waiting: usize,
+    on_start: fn(),
+}
+
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Job>,
+    threads: usize,
+    /// Threads that wait for a job.
+    idle: usize,
+    closed: bool,
+}
+
+struct Job {
+    ticket: Ticket,
+    work: Box<dyn FnOnce() + Send>,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum Missed {
+    /// Too many jobs were waiting.
+    #[error("too many jobs wait")]
+    Full,
+    /// It had not begun in time, and will not.
+    #[error("the job did not begin in time")]
+    Turn,
+    /// It began and has not ended in time.
+    #[error("the job did not end in time")]
+    End,
+    /// The queue was closed before it began.
+    #[error("the queue is closed")]
+    Closed,
+    /// It panicked with this.
+    #[error("the job panicked")]
+    Panicked(Box<dyn Any + Send>),
+}
+
+impl std::fmt::Debug for Workers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workers")
+            .field("name", &self.name)
+            .field("threads", &self.threads)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Workers {
+    /// At most so many threads of this name, one at least.
+    #[must_use]
+    pub fn new(name: &'static str, threads: usize) -> Self {
+        Self {
+            queue: Arc::default(),
+            busy: Arc::default(),
+            name,
+            threads: threads.max(1),
+            max_waiting: MAX_WAITING,
+            on_start: || {},
+        }
+    }
+
+    /// How many jobs may wait for a thread; the next one is [`Missed::Full`].
+    #[must_use]
+    pub fn max_waiting(mut self, max_waiting: usize) -> Self {
+        self.max_waiting = max_waiting;
+        self
+    }
+
+    /// What each thread does before its first job.
+    #[must_use]
+    pub fn on_start(mut self, on_start: fn()) -> Self {
+        self.on_start = on_start;
+        self
+    }
+
+    /// Jobs that wait or run.
+    pub(crate) fn busy(&self) -> usize {
+        self.busy.load(Ordering::Acquire)
+    }
+
+    /// Runs `work` on a thread, first come first served. A job whose caller went away before it began does not run; one that
+    /// has begun runs to its end.
+    ///
+    /// # Errors
+    /// [`Missed`]: `turn` is how long the job may wait for a thread, `end` how long it may take altogether.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        turn: Duration,
+        end: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Missed> {
+        let (answer, pending) = Pending::new();
+        let (ticket, busy) = (pending.ticket(), Busy::new(&self.busy));
+        let work = move || {
+            if !ticket.begin() {
+                return;
+            }
+            let outcome = catch_unwind(AssertUnwindSafe(work));
+            // Before the caller hears of it, who may look at the count then.
+            drop(busy);
+            // The caller may have gone; what is done is done.
+            let _ = answer.send(outcome.map_err(Missed::Panicked));
+        };
+        self.push(Job {
+            ticket: pending.ticket(),
+            work: Box::new(work),
+        })?;
+        pending.outcome(turn, end).await
+    }
+
+    /// Runs `work`, which nobody waits for and which does not panic.
+    pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'static) -> Result<(), Missed> {
+        self.push(Job {
+            ticket: Ticket::default(),
+            work: Box::new(work),
+        })
+    }
+
+    fn push(&self, job: Job) -> Result<(), Missed> {
+        let mut state = self.queue.state();
+        if state.waiting.len() >= self.max_waiting {
+            // Jobs whose callers went away give up their places.
+            state.waiting.retain(|job| !job.ticket.is_given_up());
+        }
+        if state.waiting.len() >= self.max_waiting {
+            return Err(Missed::Full);
+        }
+        state.waiting.push_back(job);
+        if state.idle >= state.waiting.len() {
+            drop(state);
+            self.queue.changed.notify_one();
+        } else if state.threads < self.threads {
+            let (queue, on_start) = (Arc::clone(&self.queue), self.on_start);
+            let thread = std::thread::Builder::new().name(self.name.to_owned());
+            let started = thread.spawn(move || {
+                on_start();
+                while let Some(job) = queue.next() {
+                    (job.work)();
+                }
+            });
+            match started {
+                Ok(_) => state.threads += 1,
+                // The other threads take the job; without any it misses its turn.
+                Err(error) => log::error!("no thread {:?} could be started: {error}", self.name),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.queue.state().closed = true;
+        self.queue.changed.notify_all();
+    }
+}
+
+/// Counts a job from when it is queued until it is done.
+pub(crate) struct Busy(Arc<AtomicUsize>);
+
+impl Busy {
+    pub(crate) fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Queue {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that is done under the lock panics half way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next job; none when the thread is to end.
+    fn next(&self) -> Option<Job> {
+        let mut state = self.state();
+        loop {
+            if state.closed {
+                state.waiting.clear();
+                state.threads -= 1;
+                return None;
+            }
+            if let Some(job) = state.waiting.pop_front() {
+                return Some(job);
+            }
+            state.idle += 1;
+            let (woken, waited) = self
+                .changed
+                .wait_timeout(state, IDLE)
+                .unwrap_or_else(PoisonError::into_inner);
+            state = woken;
+            state.idle -= 1;
+            if waited.timed_out() && state.waiting.is_empty() {
+                state.threads -= 1;
+                return None;
+            }
+        }
+    }
+}
+
+/// Whether a job has begun, or is not to begin any more.
+#[derive(Clone, Default)]
+pub(crate) struct Ticket(Arc<AtomicU8>);
+
+const WAITS: u8 = 0;
+const BEGUN: u8 = 1;
+const GIVEN_UP: u8 = 2;
+
+impl Ticket {
+    /// Begins the job; false when its caller gave it up.
+    pub(crate) fn begin(&self) -> bool {
+        self.becomes(BEGUN)
+    }
+
+    fn give_up(&self) -> bool {
+        self.becomes(GIVEN_UP)
+    }
+
+    fn is_given_up(&self) -> bool {
+        self.0.load(Ordering::Acquire) == GIVEN_UP
+    }
+
+    /// Moves on from waiting; false when it had moved on before.
+    fn becomes(&self, what: u8) -> bool {
+        self.0
+            .compare_exchange(WAITS, what, Ordering::AcqRel, Ordering::Acquire)
+            .is_ok()
+    }
+}
+
+/// The caller's end of a job. Dropped before the job begins, the job does not run.
+pub(crate) struct Pending<T> {
+    ticket: Ticket,
+    outcome: oneshot::Receiver<Result<T, Missed>>,
+}
+
+impl<T> Pending<T> {
+    /// The two ends of a job.
+    pub(crate) fn new() -> (oneshot::Sender<Result<T, Missed>>, Self) {
+        let (answer, outcome) = oneshot::channel();
+        let ticket = Ticket::default();
+        (answer, Self { ticket, outcome })
+    }
+
+    pub(crate) fn ticket(&self) -> Ticket {
+        self.ticket.clone()
+    }
+
+    /// Waits for the job's result: `turn` until it begins, `end` altogether.
+    pub(crate) async fn outcome(mut self, turn: Duration, end: Duration) -> Result<T, Missed> {
+        let outcome = match tokio::time::timeout(turn, &mut self.outcome).await {
+            Ok(outcome) => outcome,
+            Err(_) if self.ticket.give_up() => return Err(Missed::Turn),
+            Err(_) => tokio::time::timeout(end.saturating_sub(turn), &mut self.outcome)
+                .await
+                .map_err(|_| Missed::End)?,
+        };
+        outcome.map_err(|_| Missed::Closed)?
+    }
+}
+
+impl<T> Drop for Pending<T> {
+    fn drop(&mut self) {
+        self.ticket.give_up();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -116,20 +116,31 @@ fn take(waiting: &mut VecDeque<Write>) -> Vec<Write> {
 }
 
 fn write_all(writes: Vec<Write>, checkout: &Checkout) {
-    let mut waiting = writes.into_iter().filter(|write| write.ticket.begin());
-    let mut ran = Vec::new();
-    let committed = checkout().and_then(|mut managed| {
-        // A connection that is given back with this mark is closed, which rolls back.
-        managed.in_transaction = true;
-        let done = write_in_transaction(&mut managed, &mut waiting, &mut ran);
-        managed.in_transaction = done.is_err();
-        done
-    });
-    if let Err(error) = &committed {
-        ran.extend(waiting.map(|write| (write.run)(Err(error.again()))));
-    }
-    for write in ran {
-        (write.answer)(committed.as_ref().map(|()| ()).map_err(DbError::again));
+    let begun = writes.into_iter().filter(|write| write.ticket.begin());
+    let mut waiting = begun.peekable();
+    // Another transaction does what one that was lost left over.
+    while waiting.peek().is_some() {
+        let mut ran = Vec::new();
+        let committed = checkout().and_then(|mut managed| {
+            // A connection that is given back with this mark is closed, which rolls back.
+            managed.in_transaction = true;
+            let done = write_in_transaction(&mut managed, &mut waiting, &mut ran);
+            managed.in_transaction = done.is_err();
+            done
+        });
+        if let Err(error) = &committed
+            && ran.is_empty()
+        {
+            // The database is away.
+            ran.extend(
+                waiting
+                    .by_ref()
+                    .map(|write| (write.run)(Err(error.again()))),
+            );
+        }
+        for write in ran {
+            (write.answer)(committed.as_ref().map(|()| ()).map_err(DbError::again));
+        }
     }
 }
 

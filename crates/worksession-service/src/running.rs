@@ -8,7 +8,7 @@ use broker::{Broker, ConsumerHandle, Relay, RelayHandle, RelayOptions};
 use db_kit::{Migrations, Pool};
 use diesel_migrations::embed_migrations;
 use service_kit::guard::GuardedClient;
-use service_kit::http::BodyBudget;
+use service_kit::http::{BodyBudget, SlowBodyCheck};
 use service_kit::metrics::Metrics;
 use service_kit::rate_limit::KeyedLimiter;
 use service_kit::seal::SealError;
@@ -18,7 +18,7 @@ use service_kit::{Clock, Problem};
 use thiserror::Error;
 use tokio::sync::Notify;
 
-use crate::auth::{IdentityClient, IdentityClientError};
+use crate::auth::{IdentityClient, IdentityClientError, check_again};
 use crate::chore::Chore;
 use crate::config::{Config, default_identity_url};
 use crate::departures::eraser;
@@ -249,6 +249,7 @@ pub(crate) fn open_pool(config: &Config) -> Result<Pool, start::StartError> {
 fn configure(routes: &mut ServiceConfig, state: &Data<AppState>) {
     routes
         .app_data(state.clone())
+        .app_data(Data::new(SlowBodyCheck(check_again)))
         // Paths are tried one after the other, and one with a name in it is an expression: what is asked most comes first.
         .configure(user_data::configure)
         .configure(sessions::configure)

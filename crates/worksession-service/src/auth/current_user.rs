@@ -3,7 +3,7 @@ use auth_types::{TeamId, TeamRole, UserId};
 use chrono::{DateTime, Utc};
 
 /// The account behind a request, as the identity service vouched for it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CurrentUser {
     /// The account.
     pub(crate) id: UserId,

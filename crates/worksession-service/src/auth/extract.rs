@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::AUTHORIZATION;
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
 use auth_types::bearer_token;
+use futures_util::future::LocalBoxFuture;
+use service_kit::Problem;
 use service_kit::http::RequestId;
 
 use super::{CurrentUser, Refusal, Scope, SessionsRead};
@@ -45,21 +47,38 @@ impl<S: Scope> FromRequest for Caller<S> {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let user = authenticate(&request)
-                .await
-                .map_err(|refusal| match refusal {
-                    Refusal::NoToken | Refusal::BadToken => Error::AuthenticationRequired,
-                    Refusal::Unavailable => Error::AuthenticationUnavailable,
-                })?;
+            let user = authenticate(&request).await.map_err(refused)?;
             if !S::is_held_by(&user) {
                 return Err(Error::InsufficientScope);
             }
+            request.extensions_mut().insert(Arc::clone(&user));
             Ok(Self {
                 user,
                 scope: PhantomData,
             })
         })
     }
+}
+
+fn refused(refusal: Refusal) -> Error {
+    match refusal {
+        Refusal::NoToken | Refusal::BadToken => Error::AuthenticationRequired,
+        Refusal::Unavailable => Error::AuthenticationUnavailable,
+    }
+}
+
+/// See [`SlowBodyCheck`](service_kit::http::SlowBodyCheck). A caller whose rights have changed is to send the request again.
+pub(crate) fn check_again(request: HttpRequest) -> LocalBoxFuture<'static, Result<(), Problem>> {
+    Box::pin(async move {
+        let before = request.extensions().get::<Arc<CurrentUser>>().cloned();
+        // One that is not checked yet is checked after the body came.
+        let Some(before) = before else { return Ok(()) };
+        match authenticate(&request).await {
+            Ok(now) if now == before => Ok(()),
+            Ok(_) => Err(Problem::too_slow()),
+            Err(refusal) => Err((&refused(refusal)).into()),
+        }
+    })
 }
 
 /// The signed-in user of `GET /api/user/data`, which the contract gives a pair of its own: no token is

@@ -15,12 +15,12 @@ mod scope;
 mod sign_in;
 
 pub(crate) use current_user::CurrentUser;
-pub(crate) use extract::{Caller, UserDataCaller};
+pub(crate) use extract::{Caller, UserDataCaller, check_again};
 pub(crate) use identity::IdentityClient;
 pub use identity::IdentityClientError;
 pub(crate) use scope::{
-    Account, AdoptHooks, IntegrationsWrite, Scope, SessionsRead, SessionsWrite, TeamActivity,
-    Teams, TeamsWrite, WebhooksWrite,
+    Account, AdoptHooks, ChatsWrite, IntegrationsWrite, Scope, SessionsRead, SessionsWrite,
+    TeamActivity, Teams, TeamsWrite, WebhooksWrite,
 };
 pub(crate) use sign_in::{SignInAnswer, SignInOrigin};
 

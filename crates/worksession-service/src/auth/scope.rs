@@ -65,6 +65,16 @@ impl Scope for WebhooksWrite {
     }
 }
 
+/// Chats of team projects. They tell what others of the team do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChatsWrite;
+
+impl Scope for ChatsWrite {
+    fn is_held_by(user: &CurrentUser) -> bool {
+        IntegrationsWrite::is_held_by(user) && TeamActivity::is_held_by(user)
+    }
+}
+
 /// Adopting a hook that is paused: for a sign-in at the product itself, and for its own clients that may change hooks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AdoptHooks;

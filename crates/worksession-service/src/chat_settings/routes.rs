@@ -3,7 +3,7 @@ use service_kit::http::{Json, Path, RequestId, endpoint};
 
 use super::service;
 use super::wire::{ChatResponse, PutChatRequest};
-use crate::auth::{AdoptHooks, Caller, IntegrationsWrite, SessionsRead};
+use crate::auth::{AdoptHooks, Caller, ChatsWrite, IntegrationsWrite, SessionsRead};
 use crate::error::Error;
 use crate::openapi::ErrorBody;
 use crate::projects::TeamProjectId;
@@ -46,7 +46,7 @@ pub(crate) async fn get(
 /// Sets the chat hook of a team project; for owners and admins of the team.
 #[utoipa::path(
     put, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
-    request_body = PutChatRequest, security(("bearer" = ["integrations:write"])),
+    request_body = PutChatRequest, security(("bearer" = ["integrations:write", "sessions:read", "teams"])),
     responses(
         (status = 200, description = "The state; never the address", body = ChatResponse),
         (status = 400, description = "The body does not fit", body = ErrorBody),
@@ -58,7 +58,7 @@ pub(crate) async fn get(
 pub(crate) async fn put(
     state: State,
     request_id: RequestId,
-    caller: Caller<IntegrationsWrite>,
+    caller: Caller<ChatsWrite>,
     Path((id,)): Path<(String,)>,
     request: Json<PutChatRequest>,
 ) -> Result<web::Json<ChatResponse>, Error> {

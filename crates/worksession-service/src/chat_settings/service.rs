@@ -16,9 +16,9 @@ use crate::auth::CurrentUser;
 use crate::contacts::{self, Hook};
 use crate::error::Error;
 use crate::events;
-use crate::makers::{self, Maker};
+use crate::makers::{self, Changed, Maker};
 use crate::projects::TeamProjectId;
-use crate::state::AppState;
+use crate::state::{AppState, State};
 use crate::team_projects::{self, get_as_manager, get_as_member};
 
 /// Where the team of a project is told; none without a hook, or when it was switched off.
@@ -91,7 +91,7 @@ pub(super) async fn get(
 }
 
 pub(super) async fn put(
-    state: &AppState,
+    state: &State,
     caller: Arc<CurrentUser>,
     id: TeamProjectId,
     request: Json<PutChatRequest>,
@@ -100,14 +100,12 @@ pub(super) async fn put(
     let request = request.into_inner().map_err(Error::from);
     let settings = request.and_then(|request| provider::read(request, &state.guard));
     let change = configure(state, Arc::clone(&caller), id, Some(settings), request_id);
-    let (team, answer) = state.pool.write_tx(change).await?;
-    confirm(state, &caller, id, team).await?;
-    Ok(answer)
+    makers::commit(state, &caller, change).await
 }
 
 /// Puts a paused chat into use as the caller's who keeps it; any other is left as it is.
 pub(super) async fn adopt(
-    state: &AppState,
+    state: &State,
     caller: Arc<CurrentUser>,
     id: TeamProjectId,
     request_id: RequestId,
@@ -120,7 +118,9 @@ pub(super) async fn adopt(
     let change = move |db: &mut Db| {
         let project = get_as_manager(db, id, &by)?;
         let adopted = queries::adopt(db, id, &Maker::of(&by), now.naive_utc())?;
-        let team = adopted.is_some().then_some(project.team_id);
+        let changed = adopted
+            .is_some()
+            .then_some((Hook::Chat(id), Some(project.team_id)));
         if let Some((revision, sealed)) = adopted {
             let context = |revision| IntegrationConfigured::seal_context(id.get(), revision);
             let sealed = sealed.unwrap_or_default();
@@ -133,24 +133,9 @@ pub(super) async fn adopt(
             contacts::keep(db, &sealers, Hook::Chat(id), Some(project.team_id), &by)?;
             tell(db, id, revision, sealed, now, Some(&request_id))?;
         }
-        Ok::<_, Error>((team, answer(db, id, project.chat_channel)?))
+        Ok::<_, Error>((answer(db, id, project.chat_channel)?, changed))
     };
-    let (team, answer) = state.pool.write_tx(change).await?;
-    if let Some(team) = team {
-        confirm(state, &caller, id, team).await?;
-    }
-    Ok(answer)
-}
-
-/// See [`makers::confirm`].
-async fn confirm(
-    state: &AppState,
-    caller: &CurrentUser,
-    id: TeamProjectId,
-    team: TeamId,
-) -> Result<(), Error> {
-    state.relay.wake();
-    makers::confirm(state, caller, Hook::Chat(id), Some(team)).await
+    makers::commit(state, &caller, change).await
 }
 
 pub(super) async fn delete(
@@ -204,7 +189,7 @@ fn configure(
     id: TeamProjectId,
     settings: Option<Result<Settings, Error>>,
     request_id: RequestId,
-) -> impl FnOnce(&mut Db) -> Result<(TeamId, ChatResponse), Error> + Send + 'static {
+) -> impl FnOnce(&mut Db) -> Result<(ChatResponse, Option<Changed>), Error> + Send + 'static {
     let sealers = state.sealers.clone();
     let now = state.clock.now();
     move |db| {
@@ -231,7 +216,8 @@ fn configure(
             None => contacts::forget(db, Hook::Chat(id))?,
         }
         tell(db, id, revision, sealed, now, Some(&request_id))?;
-        Ok((project.team_id, answer(db, id, project.chat_channel)?))
+        let changed = (Hook::Chat(id), Some(project.team_id));
+        Ok((answer(db, id, project.chat_channel)?, Some(changed)))
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Chat {
     status: String,
     /// Why it is paused, or off when the chat refused us for good.
     reason: Option<String>,
-    /// Who made or last changed it; null without a hook and when the account is gone.
+    /// Who set it last; null without a hook and when the account is gone.
     created_by: Option<UserId>,
     /// The OAuth client that did, if it was one.
     client_id: Option<String>,

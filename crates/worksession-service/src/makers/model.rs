@@ -9,7 +9,7 @@ pub(super) const ACTIVE: &str = "active";
 /// The status of one whose maker lost access.
 pub(crate) const PAUSED: &str = "paused";
 
-/// Who made or last changed a hook, and what with.
+/// Who said last where a hook calls, and what with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Queryable)]
 pub(crate) struct Maker {
     pub(crate) created_by: Option<UserId>,
@@ -24,7 +24,7 @@ impl Maker {
         // An identity service of an earlier version does not name the client or the session: the id is empty then.
         let named = |id: &Option<String>| Some(id.clone().unwrap_or_default());
         let (client_id, session_id) = match (caller.is_first_party, &caller.scope) {
-            (true, _) => (None, None),
+            (true, _) => (caller.client_id.clone(), None),
             (false, Some(_)) => (named(&caller.client_id), None),
             (false, None) => (None, named(&caller.session_id)),
         };

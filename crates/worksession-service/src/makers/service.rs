@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use auth_types::wire::{Contact, ExistenceQuestion};
 use auth_types::{TeamId, TeamRole};
@@ -12,10 +13,13 @@ use crate::auth::CurrentUser;
 use crate::contacts::{self, Hook};
 use crate::error::Error;
 use crate::events;
-use crate::state::AppState;
+use crate::state::{AppState, State};
 
 /// The most hooks that a mail names.
 const NAMED: usize = 10;
+
+/// A hook that was changed, and its team if it is one's.
+pub(crate) type Changed = (Hook, Option<TeamId>);
 
 /// Whom to tell: of the user's own hooks (none) the user, of a team's its owner.
 pub(crate) type Recipients = BTreeMap<Option<TeamId>, Option<Contact>>;
@@ -76,13 +80,32 @@ pub(crate) fn pause(
     Ok(())
 }
 
-/// Judges once more what a hook was made or changed with, after that was committed, and pauses the hook when it is not good
-/// any more. In this order nothing slips through: whatever is withdrawn before the question is seen by it, and an event about
-/// what is withdrawn later finds the hook. The identity service answers this from its database, not from memory.
+/// Commits a change of the hook that it gives, and then judges once more what the hook was changed with. In this order
+/// nothing slips through: whatever is withdrawn before the question is seen by it, and an event about what is withdrawn
+/// later finds the hook. It runs to its end even when the client hangs up in between.
 ///
 /// # Errors
-/// What the caller is told then.
-pub(crate) async fn confirm(
+/// Those of the change, and what the caller is told when the hook is paused after all.
+pub(crate) async fn commit<T: Send + 'static>(
+    state: &State,
+    caller: &Arc<CurrentUser>,
+    change: impl FnOnce(&mut Db) -> Result<(T, Option<Changed>), Error> + Send + 'static,
+) -> Result<T, Error> {
+    let (state, caller) = (state.clone(), Arc::clone(caller));
+    let work = async move {
+        let (outcome, changed) = state.pool.write_tx(change).await?;
+        state.relay.wake();
+        if let Some((hook, team_id)) = changed {
+            confirm(&state, &caller, hook, team_id).await?;
+        }
+        Ok(outcome)
+    };
+    actix_web::rt::spawn(work).await.map_err(Error::internal)?
+}
+
+/// Pauses a hook that was just changed with what is not good any more. The identity service answers this from its database,
+/// not from memory.
+async fn confirm(
     state: &AppState,
     caller: &CurrentUser,
     hook: Hook,
@@ -91,7 +114,8 @@ pub(crate) async fn confirm(
     let session_id = caller.session_id.clone();
     // An identity service of an earlier version names no session, so there is nothing to ask about. What somebody made of
     // their own at the product itself does not end with the sign-in.
-    if session_id.is_none() || (caller.is_first_party && team_id.is_none()) {
+    let is_sign_in = caller.is_first_party && caller.client_id.is_none();
+    if session_id.is_none() || (is_sign_in && team_id.is_none()) {
         return Ok(());
     }
     let user = caller.id;

@@ -6,7 +6,7 @@ use db_kit::{Db, is_unique_violation, outbox};
 use event_types::{MailText, WebhookConfigured, WebhookDisabled, WebhookTarget};
 use service_kit::http::{Json, RequestId};
 
-use super::model::{ACTIVE, EVENTS, MOST, Owner, WebhookId, WebhookRow};
+use super::model::{ACTIVE, EVENTS, MOST, OFF, Owner, WebhookId, WebhookRow};
 use super::queries::{self, NewWebhook};
 use super::wire::{
     CreateWebhookRequest, UpdateWebhookRequest, WebhookResponse, WebhookSecretResponse,
@@ -18,7 +18,7 @@ use crate::contacts::{self, Hook};
 use crate::error::Error;
 use crate::events;
 use crate::makers::{self, Maker, PAUSED};
-use crate::state::{AppState, Sealers};
+use crate::state::{AppState, Sealers, State};
 
 /// Switches a webhook off whose receiver is gone, unless it has changed since, and has whoever set it told.
 pub(crate) fn switch_off(
@@ -70,7 +70,7 @@ pub(super) async fn list(
 }
 
 pub(super) async fn create(
-    state: &AppState,
+    state: &State,
     caller: Arc<CurrentUser>,
     request: CreateWebhookRequest,
     request_id: RequestId,
@@ -111,13 +111,12 @@ pub(super) async fn create(
         secrets: vec![secret.clone()],
     });
     let row = insert(state, &caller, &new, &goes_to, now, &request_id).await?;
-    confirm(state, &caller, &row).await?;
     Ok(WebhookSecretResponse::new(row, secret.secret))
 }
 
 /// Of several that take a place at once one gets it; the others take the next.
 async fn insert(
-    state: &AppState,
+    state: &State,
     caller: &Arc<CurrentUser>,
     new: &Arc<NewWebhook>,
     goes_to: &Arc<WebhookTarget>,
@@ -126,15 +125,16 @@ async fn insert(
 ) -> Result<WebhookRow, Error> {
     // One more than there are places: each try that fails has seen one of them taken.
     for _ in 0..=MOST {
-        let (caller, new, goes_to) = (Arc::clone(caller), Arc::clone(new), Arc::clone(goes_to));
+        let (by, new, goes_to) = (Arc::clone(caller), Arc::clone(new), Arc::clone(goes_to));
         let (sealers, request_id) = (state.sealers.clone(), request_id.clone());
-        let stored = state.pool.write_tx(move |db| {
+        let stored = makers::commit(state, caller, move |db| {
             let id = queries::insert(db, &new)?.ok_or(Error::TooManyWebhooks)?;
             let mut row = queries::find(db, id)?.ok_or(Error::WebhookNotFound)?;
             row.sealed = Some(target::seal(&sealers, id.get(), row.revision, &goes_to)?);
             keep(db, &row, now, Some(&request_id))?;
-            contacts::keep(db, &sealers, Hook::Webhook(id), row.team_id, &caller)?;
-            Ok(row)
+            contacts::keep(db, &sealers, Hook::Webhook(id), row.team_id, &by)?;
+            let changed = (Hook::Webhook(id), row.team_id);
+            Ok((row, Some(changed)))
         });
         match stored.await {
             Err(Error::Db(cause)) if is_place_taken(&cause) => {}
@@ -160,7 +160,7 @@ pub(super) async fn get(
 }
 
 pub(super) async fn update(
-    state: &AppState,
+    state: &State,
     caller: Arc<CurrentUser>,
     id: WebhookId,
     request: Json<UpdateWebhookRequest>,
@@ -188,16 +188,24 @@ pub(super) async fn update(
         if let Some(description) = &request.description {
             row.description = read_description(description)?;
         }
-        use_again(db, &sealers, row, goes_to, &by, now, &request_id)
+        let changed = (Hook::Webhook(id), row.team_id);
+        if request.url.is_some() {
+            row.maker = Maker::of(&by);
+        }
+        // A paused one stays so, whatever else is changed: where its calls go is up to what made it.
+        if request.url.is_some() || row.status == OFF {
+            put_into_use(&mut row);
+        }
+        store(db, &sealers, &mut row, goes_to, (&by, now), &request_id)?;
+        Ok((row, Some(changed)))
     };
-    let row = state.pool.write_tx(change).await?;
-    confirm(state, &caller, &row).await?;
+    let row = makers::commit(state, &caller, change).await?;
     Ok(row.into())
 }
 
 /// Puts a paused webhook into use as the caller's who keeps it; any other is left as it is.
 pub(super) async fn adopt(
-    state: &AppState,
+    state: &State,
     caller: Arc<CurrentUser>,
     id: WebhookId,
     request_id: RequestId,
@@ -205,51 +213,45 @@ pub(super) async fn adopt(
     let (sealers, now) = (state.sealers.clone(), state.clock.now());
     let by = Arc::clone(&caller);
     let change = move |db: &mut Db| {
-        let row = managed(queries::lock(db, id)?, &by)?;
+        let mut row = managed(queries::lock(db, id)?, &by)?;
         if row.status != PAUSED {
-            return Ok((row, false));
+            return Ok((row, None));
         }
         let goes_to = target::open(&sealers, &row)?;
-        let row = use_again(db, &sealers, row, goes_to, &by, now, &request_id)?;
-        Ok::<_, Error>((row, true))
+        row.maker = Maker::of(&by);
+        put_into_use(&mut row);
+        store(db, &sealers, &mut row, goes_to, (&by, now), &request_id)?;
+        let changed = (Hook::Webhook(id), row.team_id);
+        Ok((row, Some(changed)))
     };
-    let (row, is_adopted) = state.pool.write_tx(change).await?;
-    if is_adopted {
-        confirm(state, &caller, &row).await?;
-    }
+    let row = makers::commit(state, &caller, change).await?;
     Ok(row.into())
 }
 
-/// A change of a webhook by the caller puts it into use, as the caller's.
-fn use_again(
+fn put_into_use(row: &mut WebhookRow) {
+    ACTIVE.clone_into(&mut row.status);
+    row.reason = None;
+}
+
+/// Stores the caller's change of a webhook as its next revision; the caller is told when it is switched off.
+fn store(
     db: &mut Db,
     sealers: &Sealers,
-    mut row: WebhookRow,
+    row: &mut WebhookRow,
     mut goes_to: WebhookTarget,
-    caller: &CurrentUser,
-    now: DateTime<Utc>,
+    (caller, now): (&CurrentUser, DateTime<Utc>),
     request_id: &RequestId,
-) -> Result<WebhookRow, Error> {
+) -> Result<(), Error> {
     target::drop_expired(&mut goes_to, now);
     row.revision += 1;
     row.sealed = Some(target::seal(sealers, row.id.get(), row.revision, &goes_to)?);
-    ACTIVE.clone_into(&mut row.status);
-    row.reason = None;
     row.updated_at = now.naive_utc();
-    row.maker = Maker::of(caller);
-    keep(db, &row, now, Some(request_id))?;
-    contacts::keep(db, sealers, Hook::Webhook(row.id), row.team_id, caller)?;
-    Ok(row)
-}
-
-/// See [`makers::confirm`].
-async fn confirm(state: &AppState, caller: &CurrentUser, row: &WebhookRow) -> Result<(), Error> {
-    state.relay.wake();
-    makers::confirm(state, caller, Hook::Webhook(row.id), row.team_id).await
+    keep(db, row, now, Some(request_id))?;
+    contacts::keep(db, sealers, Hook::Webhook(row.id), row.team_id, caller)
 }
 
 pub(super) async fn rotate_secret(
-    state: &AppState,
+    state: &State,
     caller: Arc<CurrentUser>,
     id: WebhookId,
     request_id: RequestId,
@@ -261,21 +263,12 @@ pub(super) async fn rotate_secret(
         let mut row = managed(queries::lock(db, id)?, &by)?;
         let mut goes_to = target::open(&sealers, &row)?;
         target::rotate(&mut goes_to, new, now);
-        row.revision += 1;
-        row.sealed = Some(target::seal(&sealers, id.get(), row.revision, &goes_to)?);
-        if row.status == PAUSED {
-            ACTIVE.clone_into(&mut row.status);
-            row.reason = None;
-        }
         row.secret_changed_at = now.naive_utc();
-        row.updated_at = now.naive_utc();
-        row.maker = Maker::of(&by);
-        keep(db, &row, now, Some(&request_id))?;
-        contacts::keep(db, &sealers, Hook::Webhook(id), row.team_id, &by)?;
-        Ok::<_, Error>(row)
+        store(db, &sealers, &mut row, goes_to, (&by, now), &request_id)?;
+        let changed = (Hook::Webhook(id), row.team_id);
+        Ok((row, Some(changed)))
     };
-    let row = state.pool.write_tx(change).await?;
-    confirm(state, &caller, &row).await?;
+    let row = makers::commit(state, &caller, change).await?;
     Ok(WebhookSecretResponse::new(row, secret.secret))
 }
 
@@ -358,7 +351,13 @@ fn mark_deleted(
     let revision = row.revision + 1;
     queries::mark_deleted(db, row.id, revision, now.naive_utc())?;
     contacts::forget(db, Hook::Webhook(row.id))?;
-    tell(db, row.id, revision, None, now, request_id)
+    let event = WebhookConfigured {
+        webhook_id: row.id.get(),
+        revision,
+        sealed: None,
+        paused: false,
+    };
+    outbox::insert(db, &events::outbox_row(now, request_id, &event)?)
 }
 
 /// Keeps a webhook's new revision and tells the notifier of it.
@@ -369,29 +368,12 @@ fn keep(
     request_id: Option<&RequestId>,
 ) -> diesel::QueryResult<()> {
     queries::update(db, row)?;
-    tell(
-        db,
-        row.id,
-        row.revision,
-        row.sealed.clone(),
-        now,
-        request_id,
-    )
-}
-
-fn tell(
-    db: &mut Db,
-    id: WebhookId,
-    revision: i64,
-    sealed: Option<String>,
-    now: DateTime<Utc>,
-    request_id: Option<&RequestId>,
-) -> diesel::QueryResult<()> {
+    let paused = row.status == PAUSED;
     let event = WebhookConfigured {
-        webhook_id: id.get(),
-        revision,
-        sealed,
-        paused: false,
+        webhook_id: row.id.get(),
+        revision: row.revision,
+        sealed: row.sealed.clone().filter(|_| !paused),
+        paused,
     };
     outbox::insert(db, &events::outbox_row(now, request_id, &event)?)
 }

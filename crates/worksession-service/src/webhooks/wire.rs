@@ -52,7 +52,7 @@ pub(crate) struct Webhook {
     status: String,
     /// Why it is paused or off.
     reason: Option<String>,
-    /// Who made or last changed it; null when the account is gone.
+    /// Who made it, set its address last, or adopted it; null when the account is gone.
     created_by: Option<UserId>,
     /// The OAuth client that did, if it was one.
     client_id: Option<String>,

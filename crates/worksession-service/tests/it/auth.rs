@@ -26,7 +26,11 @@ const PROTECTED: &[(&str, &str, &str)] = &[
         "sessions:read teams",
     ),
     ("GET", "/api/team-projects/1/chat", "sessions:read"),
-    ("PUT", "/api/team-projects/1/chat", "integrations:write"),
+    (
+        "PUT",
+        "/api/team-projects/1/chat",
+        "integrations:write sessions:read teams",
+    ),
     ("DELETE", "/api/team-projects/1/chat", "integrations:write"),
     (
         "POST",

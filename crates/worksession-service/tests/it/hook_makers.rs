@@ -111,15 +111,20 @@ async fn a_client_or_a_handed_over_sign_in_knows_and_changes_only_the_webhooks_t
         let allowed = tries(person, &made[at][1]).await;
         assert_eq!(allowed, [200, 200, 200, 202, 404, 200, 204]);
     }
-    // What somebody changes at the product itself is theirs from then on.
-    let webhook = &made[1][0];
-    let changed = ada.put(&path_of(webhook), json!({})).await.expect(200);
-    assert_eq!(changed.json()["webhook"]["client_id"], Value::Null);
-    assert_eq!(app.get(&path_of(webhook)).await.status, 404);
-    let of_sso = &made[3][0];
-    let rotate = format!("{}/rotate-secret", path_of(of_sso));
-    ada.post(&rotate, json!({})).await.expect(200);
-    assert_eq!(sso.get(&path_of(of_sso)).await.status, 404);
+    // Somebody who sets the address at the product itself becomes the maker; nothing else that they change makes them that.
+    for (made_by, maker) in [(&made[1][0], &app), (&made[3][0], &sso)] {
+        let path = path_of(made_by);
+        ada.put(&path, json!({"description": "x"}))
+            .await
+            .expect(200);
+        ada.post(&format!("{path}/rotate-secret"), json!({}))
+            .await
+            .expect(200);
+        assert_eq!(maker.get(&path).await.status, 200);
+        let changed = ada.put(&path, json!({"url": URL})).await.expect(200);
+        assert_eq!(changed.json()["webhook"]["client_id"], Value::Null);
+        assert_eq!(maker.get(&path).await.status, 404);
+    }
     service.stop().await;
 }
 
@@ -194,7 +199,14 @@ struct Hooks {
     chats: Vec<(String, String)>,
 }
 
-const MAKERS: [&str; 5] = ["member-7", "app-7", "otherapp-7", "sso-7", "app-8"];
+const MAKERS: [&str; 6] = [
+    "member-7",
+    "app-7",
+    "otherapp-7",
+    "sso-7",
+    "app-8",
+    "ours-7",
+];
 
 async fn hooks(service: &Service) -> Hooks {
     let (mut webhooks, mut chats) = (Vec::new(), Vec::new());
@@ -269,9 +281,19 @@ async fn hooks_of_a_client_are_paused_when_its_access_is_withdrawn_and_no_others
     ada.post(&format!("{kept}/adopt"), json!({}))
         .await
         .expect(200);
-    app.put(&path_of(&hooks.webhooks[3].1), json!({}))
+    // A paused one stays so until somebody adopts it or says anew where it calls.
+    let paused = path_of(&hooks.webhooks[3].1);
+    for change in [json!({}), json!({"description": "x"})] {
+        for person in [&ada, &app] {
+            let kept = person.put(&paused, change.clone()).await.expect(200);
+            assert_eq!(kept.json()["webhook"]["status"], "paused");
+        }
+    }
+    ada.post(&format!("{paused}/rotate-secret"), json!({}))
         .await
         .expect(200);
+    assert_eq!(shown(&ada, &hooks.webhooks[3].1).await["status"], "paused");
+    app.put(&paused, json!({"url": URL})).await.expect(200);
     world.tell_as(id, at, &event).await;
     world.settle().await;
     assert_eq!(hooks.paused(&world.service).await, ["chat of app-7"]);
@@ -284,6 +306,12 @@ async fn hooks_of_a_client_are_paused_when_its_access_is_withdrawn_and_no_others
         "chat of sso-7",
     ];
     assert_eq!(hooks.until_paused(&world.service, 4).await, all);
+
+    // The product's own clients end too, when somebody removes their access.
+    world.tell(&revoked(7, &[], &["ours"])).await;
+    let paused = hooks.until_paused(&world.service, 7).await;
+    let of_ours = paused.iter().filter(|name| name.ends_with("ours-7"));
+    assert_eq!(of_ours.count(), 3);
     world.stop().await;
 }
 

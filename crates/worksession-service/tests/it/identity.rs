@@ -40,6 +40,8 @@ pub struct Stub {
     /// While true, nobody is told what exists.
     pub is_away: Arc<AtomicBool>,
     existence_asked: Arc<AtomicUsize>,
+    /// Held by a test, it keeps every question about what exists waiting.
+    pub existence_turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The key that all parts share, as [`Service::with`] says it in base64.
@@ -149,6 +151,7 @@ async fn existence(body: web::Json<ExistenceRequest>, stub: Data<Stub>) -> HttpR
     let plain = sealer.open(ExistenceQuestion::SEAL_CONTEXT, &body.sealed);
     let plain = plain.unwrap();
     let question: ExistenceQuestion = serde_json::from_slice(plain.expose_secret()).unwrap();
+    drop(stub.existence_turn.lock().await);
     if question.session_id.is_none() {
         stub.existence_asked.fetch_add(1, Ordering::SeqCst);
     }
@@ -206,7 +209,11 @@ impl Stub {
 async fn judge(token: String) -> HttpResponse {
     if let Some(scopes) = token.strip_prefix("user-") {
         let scope = (!scopes.is_empty()).then(|| scopes.replace('+', " ").replace('.', ":"));
-        return HttpResponse::Ok().json(ada(scope));
+        let mut body = ada(scope);
+        if body["scope"].is_string() {
+            body["client_id"] = json!("user");
+        }
+        return HttpResponse::Ok().json(body);
     }
     if let Some(scopes) = token.strip_prefix("own-") {
         let mut body = ada(Some(scopes.replace('+', " ").replace('.', ":")));
@@ -232,6 +239,13 @@ async fn judge(token: String) -> HttpResponse {
             // OAuth clients.
             "app" | "otherapp" => {
                 body["scope"] = json!("sessions:read integrations:write teams teams:write");
+                body["session_id"] = json!(format!("{kind}{id}"));
+                body["client_id"] = json!(kind);
+            }
+            // One of the product's own clients.
+            "ours" => {
+                body["origin"] = json!("first_party");
+                body["scope"] = json!("sessions:read integrations:write teams");
                 body["session_id"] = json!(format!("{kind}{id}"));
                 body["client_id"] = json!(kind);
             }

@@ -30,6 +30,7 @@ mod followers;
 mod health;
 mod history;
 mod hook_makers;
+mod hung_up;
 mod identity;
 mod identity_down;
 mod identity_events;

@@ -1,0 +1,86 @@
+//! Requests whose client hangs up, or whose body takes its time.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use test_kit::{Api, wait_until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::identity::Service;
+use crate::person::Person;
+use crate::rows;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Sends a request without the last byte of its body.
+async fn begin(api: &Api, method: &str, path: &str, token: &str, body: &Value) -> TcpStream {
+    let address = api.base().strip_prefix("http://").unwrap();
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let body = body.to_string();
+    let (sent, length) = (&body[..body.len() - 1], body.len());
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{sent}"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    stream
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_is_judged_to_the_end_when_its_client_hangs_up() {
+    let (service, stub) = Service::with_stub(0).await;
+    stub.sign_in_is("app7", false, None);
+    let turn = stub.existence_turn.lock().await;
+    let body = json!({"url": "https://hooks.example/x"});
+    let mut stream = begin(&service.api, "POST", "/api/webhooks", "app-7", &body).await;
+    stream.write_all(b"}").await.unwrap();
+    wait_until("the hook", PATIENCE, async || {
+        let sql = "SELECT count(*) AS number FROM webhooks";
+        (rows::count(&service, sql) == 1).then_some(())
+    })
+    .await;
+    // With a reset, and not after what the service still has to say.
+    stream.set_zero_linger().unwrap();
+    drop(stream);
+    // The service's threads have seen it once they answer something that came later.
+    for _ in 0..10 {
+        service.api.get("/health/live").send().await.expect(200);
+    }
+    drop(turn);
+    let ada = Person::member(&service, 7);
+    wait_until("the hook to be paused", PATIENCE, async || {
+        let list = ada.get("/api/webhooks").await.expect(200).json();
+        (list["webhooks"][0]["status"] == "paused").then_some(())
+    })
+    .await;
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_token_may_do_is_judged_when_the_body_is_there() {
+    let (service, stub) = Service::with_stub(0).await;
+    let project = format!("/api/team-projects/{}", service.team_project().await);
+    let start = json!({"category": "coding", "duration": 25});
+    for (method, path, body, instead, status) in [
+        ("POST", "/api/session/start", start, "bad", "401"),
+        ("PUT", &project, json!({"name": "X"}), "bad", "401"),
+        // Somebody who has become a mere member is to send it again, and is refused then.
+        ("PUT", &project, json!({"name": "X"}), "colleague-7", "408"),
+        ("PUT", &project, json!({"name": "X"}), "member-7", "200"),
+    ] {
+        stub.count_as("member-7", "member-7");
+        let mut stream = begin(&service.api, method, path, "member-7", &body).await;
+        // A body that takes so long is a slow one.
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        stub.count_as("member-7", instead);
+        stream.write_all(b"}").await.unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        assert_eq!(answer, format!("HTTP/1.1 {status}"), "{path} {instead}");
+    }
+    let sql = "SELECT count(*) AS number FROM sessions";
+    assert_eq!(rows::count(&service, sql), 0);
+    service.stop().await;
+}

@@ -28,7 +28,7 @@ programs)
         cargo build --release --locked --workspace $all
         PROGRAMS=/tmp/target/release
         for program in $programs; do
-            cargo run --quiet --locked --package xtask -- sbom "$program" > "$PROGRAMS/$program.cdx.json"
+            cargo run --quiet --locked --package xtask-checks -- sbom "$program" > "$PROGRAMS/$program.cdx.json"
         done
     fi
     for program in $programs; do

@@ -1,9 +1,9 @@
 //! A stand-in for a team's chat: answers every POST with `ok` and prints what it was sent.
 
-use crate::cmd::{self, Context, Result, fail};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
+use xtask_kit::cmd::{self, Context, Result, fail};
 
 /// Longer bodies are cut: a chat message is a few kilobytes.
 const LONGEST_BODY: u64 = 256 * 1024;

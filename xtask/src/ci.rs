@@ -1,12 +1,10 @@
 //! `cargo xtask ci`: what a change must pass.
 
-use crate::cmd::{Result, cargo, fail, interrupted, output, run};
-use crate::{
-    config_reference, e2e, envs, instructions, kubernetes, licences, observe, production, servers,
-    suite, systemd, tidy,
-};
+use crate::suite;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use xtask_kit::cmd::{Result, cargo, fail, interrupted, output, run};
+use xtask_kit::{envs, servers};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -15,47 +13,35 @@ pub(crate) struct Options {
     quick: bool,
 }
 
-/// Whether a dozen faults belong to every change: some 90 s, most of them a minute that people work. Not
-/// before many runs in a row have shown that nothing but a loss makes it fail.
-const FAULTS: bool = false;
+/// What is said of the sources: its name in the table, and what cargo is told.
+const SOURCES: [(&str, &str); 10] = [
+    ("fmt", "fmt --all --check"),
+    ("tidy", "xtask tidy"),
+    ("config", "xtask config"),
+    ("licences", "xtask licences"),
+    ("production", "xtask production"),
+    ("kubernetes", "xtask kubernetes --quick"),
+    ("alerts", "xtask alerts"),
+    ("systemd", "xtask systemd"),
+    (
+        "clippy",
+        "clippy --workspace --all-targets --locked -- -D warnings",
+    ),
+    ("doc", "doc --workspace --no-deps --locked"),
+];
 
-/// A check: its name in the table, and what it does.
-type Step = (&'static str, fn() -> Result);
-
-const STEPS: [Step; 11] = [
-    ("fmt", || run(cargo().args(["fmt", "--all", "--check"]))),
-    ("tidy", || tidy::tidy(&envs::root())),
-    ("config", || {
-        config_reference::config(&config_reference::Options { write: false })
-    }),
-    ("licences", licences::licences),
-    ("production", production::production),
-    ("compose", compose),
-    ("kubernetes", kubernetes::manifests),
-    ("alerts", observe::check),
-    ("systemd", systemd::check),
-    ("clippy", || {
-        run(cargo().args([
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--locked",
-            "--",
-            "-D",
-            "warnings",
-        ]))
-    }),
-    ("doc", || {
-        run(cargo()
-            .args(["doc", "--workspace", "--no-deps", "--locked"])
-            .env("RUSTDOCFLAGS", "-D warnings"))
-    }),
+/// What is said of the programs that the tests have built.
+const PROGRAMS: [(&str, &str); 3] = [
+    ("settings", "xtask kubernetes"),
+    ("instructions", "xtask instructions"),
+    ("e2e", "xtask e2e"),
 ];
 
 pub(crate) fn ci(options: &Options) -> Result {
     let mut report = Report::default();
-    for (name, step) in STEPS {
-        report.step(name, step)?;
+    report.step("compose", compose)?;
+    for (name, words) in SOURCES {
+        report.step(name, || told(words))?;
     }
     let mut counts = None;
     if !options.quick {
@@ -63,14 +49,10 @@ pub(crate) fn ci(options: &Options) -> Result {
             counts = Some(suite::test(&suite::Options::whole())?);
             Ok(())
         })?;
-        // With the programs that the tests have built.
-        report.step("settings", kubernetes::settings)?;
-        report.step("instructions", instructions::check)?;
-        report.step("e2e", || e2e::e2e(&e2e::Options::whole()))?;
-        report.step("containers", containers)?;
-        if FAULTS {
-            report.step("faults", e2e::faults::short)?;
+        for (name, words) in PROGRAMS {
+            report.step(name, || told(words))?;
         }
+        report.step("containers", containers)?;
     }
     report.print();
     if let Some(counts) = counts {
@@ -79,13 +61,18 @@ pub(crate) fn ci(options: &Options) -> Result {
     report.verdict()
 }
 
+fn told(words: &str) -> Result {
+    run(cargo()
+        .args(words.split(' '))
+        .env("RUSTDOCFLAGS", "-D warnings"))
+}
+
 /// The compose files on an engine. As a test that fails once, a run that fails once is named and run again.
 fn containers() -> Result {
-    let whole = e2e::compose::ComposeOptions::whole();
-    match e2e::compose::compose(&whole) {
+    match told("xtask e2e compose") {
         Err(failure) if !interrupted() => {
             println!("UNSTEADY containers: {failure}");
-            e2e::compose::compose(&whole)
+            told("xtask e2e compose")
         }
         done => done,
     }

@@ -1,39 +1,24 @@
-//! The build's own tool: `cargo xtask up`, `test`, `ci` and what they are made of.
+//! The build's own tool: `cargo xtask up`, `test`, `ci`, and the names of all other tasks.
 //!
-//! It knows the repository and its commands, nothing of the services' code: it compiles in
-//! seconds and works while a service does not build.
+//! Everybody compiles it first, so that it is small: what few call for is a program of its own. It knows the repository
+//! and its commands, nothing of the services' code, and works while a service does not build.
 #![expect(
     clippy::print_stdout,
     reason = "a command-line tool speaks on standard output"
 )]
 
-mod bench;
 mod chat_listener;
 mod ci;
-mod cmd;
-mod config_reference;
-mod e2e;
-mod envs;
-mod events;
-mod http;
-mod instructions;
-mod kubernetes;
-mod licences;
-mod observe;
-mod openapi;
-mod production;
-mod sbom;
-mod servers;
-mod spdx;
 mod suite;
-mod system;
-mod systemd;
-mod tidy;
+mod tools;
 mod tour;
 mod up;
 
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::process::ExitCode;
+use tools::Tool;
+use xtask_kit::cmd;
 
 #[derive(Parser)]
 #[command(
@@ -52,7 +37,8 @@ enum Task {
     /// Run all tests: on SQLite, again on PostgreSQL with RabbitMQ, then the README's tour
     Test(suite::Options),
     /// Run the tests that need real browsers and other people's OAuth libraries
-    E2e(e2e::Options),
+    #[command(disable_help_flag = true)]
+    E2e(Elsewhere),
     /// Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to servers for tests
     WithServers(suite::WithServers),
     /// Run the README's tour against a fresh `holdfast`, or against a running one
@@ -62,62 +48,73 @@ enum Task {
     /// fmt, clippy, tidy, doc, licences, what lies in deploy, test, e2e
     Ci(ci::Options),
     /// Check what the compiler does not: directions, lengths, where SQL stands
-    Tidy,
+    #[command(disable_help_flag = true)]
+    Tidy(Elsewhere),
     /// Check the licences of everything that is linked
-    Licences,
+    #[command(disable_help_flag = true)]
+    Licences(Elsewhere),
     /// Print what a program is made of, as a CycloneDX document
-    Sbom(sbom::Options),
+    #[command(disable_help_flag = true)]
+    Sbom(Elsewhere),
     /// Check deploy/kubernetes: against the API's schemas, itself, the code's paths, and the programs
-    Kubernetes(kubernetes::Options),
+    #[command(disable_help_flag = true)]
+    Kubernetes(Elsewhere),
     /// Check the alert rules, their tests and the dashboard
-    Alerts(observe::Options),
+    #[command(disable_help_flag = true)]
+    Alerts(Elsewhere),
     /// Check the units in deploy/systemd with systemd's own tools
-    Systemd,
+    #[command(disable_help_flag = true)]
+    Systemd(Elsewhere),
     /// Check that every deployment in deploy/ sets what production must set
-    Production,
+    #[command(disable_help_flag = true)]
+    Production(Elsewhere),
     /// Compare docs/openapi with what the services say of themselves
-    Openapi(openapi::Options),
+    #[command(disable_help_flag = true)]
+    Openapi(Elsewhere),
     /// Compare docs/configuration.md with the types that the configuration is read into
-    Config(config_reference::Options),
+    #[command(disable_help_flag = true)]
+    Config(Elsewhere),
     /// Compare docs/events with the types of the events
-    Events(events::Options),
+    #[command(disable_help_flag = true)]
+    Events(Elsewhere),
     /// Count the instructions of a validation, and compare them with what is written down
-    Instructions,
+    #[command(disable_help_flag = true)]
+    Instructions(Elsewhere),
     /// Measure the release build
-    #[command(subcommand)]
-    Bench(bench::Bench),
+    #[command(disable_help_flag = true)]
+    Bench(Elsewhere),
+}
+
+/// What the program that has the task reads by itself.
+#[derive(clap::Args)]
+struct Elsewhere {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _arguments: Vec<OsString>,
 }
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    let done = cmd::watch_signals().and_then(|()| match args.task {
+    cmd::task(|| match args.task {
         Task::Up(options) => up::up(&options),
         Task::Test(options) => suite::test(&options).map(drop),
-        Task::E2e(options) => e2e::e2e(&options),
         Task::WithServers(options) => suite::with_servers(&options),
         Task::Tour(options) => tour::tour(&options),
         Task::ChatListener(options) => chat_listener::listen(&options),
         Task::Ci(options) => ci::ci(&options),
-        Task::Tidy => tidy::tidy(&envs::root()),
-        Task::Licences => licences::licences(),
-        Task::Sbom(options) => sbom::sbom(&options),
-        Task::Kubernetes(options) => kubernetes::kubernetes(&options),
-        Task::Systemd => systemd::check(),
-        Task::Production => production::production(),
-        Task::Instructions => instructions::check(),
-        Task::Bench(bench) => bench::bench(&bench),
-        Task::Config(options) => config_reference::config(&options),
-        Task::Events(options) => events::events(&options),
-        Task::Alerts(options) => observe::alerts(&options),
-        Task::Openapi(options) => openapi::openapi(&options),
-    });
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("xtask: {failure}");
-            ExitCode::FAILURE
-        }
-    }
+        Task::E2e(_) => tools::hand_over(Tool::E2e),
+        Task::Bench(_) => tools::hand_over(Tool::Bench),
+        Task::Tidy(_)
+        | Task::Licences(_)
+        | Task::Sbom(_)
+        | Task::Kubernetes(_)
+        | Task::Alerts(_)
+        | Task::Systemd(_)
+        | Task::Production(_)
+        | Task::Openapi(_)
+        | Task::Config(_)
+        | Task::Events(_)
+        | Task::Instructions(_) => tools::hand_over(Tool::Checks),
+    })
 }
 
 #[cfg(test)]

@@ -2,12 +2,12 @@
 
 mod unsteady;
 
-use crate::cmd::{Result, cargo, fail, interrupted, run, run_reading};
-use crate::servers::{Servers, Source};
 use crate::tour;
 use std::fmt;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use xtask_kit::cmd::{Result, cargo, fail, interrupted, run, run_reading};
+use xtask_kit::servers::{Servers, Source};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

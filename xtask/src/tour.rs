@@ -1,10 +1,10 @@
 //! `cargo xtask tour`: runs the README's own blocks, and holds them to the output they show.
 
-use crate::cmd::{Context, Result, fail, run_reading};
-use crate::envs;
-use crate::servers::free_port;
-use crate::system::{self, PARTS, Program};
 use std::process::Command;
+use xtask_kit::cmd::{Context, Result, fail, run_reading};
+use xtask_kit::envs;
+use xtask_kit::servers::free_port;
+use xtask_kit::system::{self, PARTS, Program};
 
 const SCRIPT: &str = "sh tour";
 const SHOWN: &str = "text tour";

@@ -1,10 +1,10 @@
 //! `cargo xtask up`: everything in one process, on this machine.
 
-use crate::cmd::{Failure, Result};
-use crate::{envs, system};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
+use xtask_kit::cmd::{Failure, Result};
+use xtask_kit::{envs, system};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

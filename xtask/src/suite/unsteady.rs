@@ -1,8 +1,8 @@
 //! Tests that fail beside others and hold alone.
 
 use super::Counts;
-use crate::cmd::{Result, fail, run_reading};
 use std::process::Command;
+use xtask_kit::cmd::{Result, fail, run_reading};
 
 /// With more of them it is no accident of timing, and nothing is run again.
 const MOST: usize = 5;

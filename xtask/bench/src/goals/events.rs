@@ -1,0 +1,310 @@
+//! Events from worksession-service's outbox over RabbitMQ and the notifier to a chat that answers at once,
+//! beside a bare publisher and a bare consumer on the same broker, by turns.
+
+use super::{Options, memory, statements};
+use crate::product::{Crowd, System};
+use crate::table::{Goal, Row, Sample};
+use crate::{load, per_mille};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use xtask_kit::chat::{Chat, DIGITS, MARK};
+use xtask_kit::cmd::{Result, fail, nap, output};
+use xtask_kit::servers::Postgres;
+use xtask_kit::system;
+
+#[derive(clap::Args)]
+pub(super) struct Hooks {
+    /// Projects, each with a hook of its own, that events tell of. A hook takes a message of at most twenty each interval:
+    /// fewer of them would limit what is measured
+    #[arg(long, default_value_t = 800)]
+    projects: usize,
+    /// Milliseconds between two messages to one hook; what comes meanwhile is joined into one
+    #[arg(long, default_value_t = 1_000)]
+    interval_ms: u32,
+}
+
+/// The per cent of a round's events whose rate counts, of ours and of the bare pair's. Before, the relay has not found them
+/// yet, for it is not woken by what others write; behind, there is no more work than hooks that wait for their turn.
+const SUSTAINED: std::ops::Range<usize> = 5..95;
+
+/// As many as a bare consumer acknowledges at once where it does more than it would by the book, which is each by itself.
+const ACKNOWLEDGED: usize = 500;
+
+/// Events a second that the way to the chat carries at least.
+const PROMISED: f64 = 3_000.0;
+
+/// Seconds that a round may take.
+const PATIENCE: Duration = Duration::from_secs(180);
+/// Starts of a second, where each event is timed, by so many people: nobody starts again within seconds. And the hooks
+/// that they are told at: called often enough that none is waited for.
+const STEADY: u32 = 500;
+const STEADY_USERS: usize = 2_000;
+const STEADY_PROJECTS: usize = 100;
+const STEADY_INTERVAL_MS: u32 = 10;
+
+pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
+    let bare = system::binary(true, "examples/bare");
+    let (latencies, steady_mb) = steady(options)?;
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let chat = Chat::start()?;
+    let hooks = &options.hooks;
+    let mut system = System::services(folder.path(), hooks.interval_ms)?;
+    let database = database(&system)?;
+    let crowd = Crowd::gather(&system, &chat, 1, hooks.projects)?;
+    make_samples(&system, &crowd, &chat, &database)?;
+    let (mut samples, mut beside_many) = (Vec::new(), Vec::new());
+    for (round, (p50_ms, p99_ms)) in latencies.into_iter().enumerate() {
+        let broker = system.broker()?.url.clone();
+        let consumed = |at_once| consumed(&bare, &broker, options.events, at_once);
+        let (each, many) = (consumed(1)?, consumed(ACKNOWLEDGED)?);
+        let before = chat.requests();
+        let took = tell(options, &chat, &database, round)?;
+        let rate = sustained(options.events)? / took.as_secs_f64();
+        println!(
+            "events, round {}: {rate:.0}/s of {each:.0}/s and {many:.0}/s, {} messages",
+            round + 1,
+            chat.requests() - before
+        );
+        samples.push(Sample {
+            p50_ms,
+            p99_ms,
+            ..Sample::of(rate, each)
+        });
+        beside_many.push(Sample::of(rate, many));
+    }
+    let (_, twice) = chat.accepted();
+    if twice > 0 {
+        println!("events: {twice} told twice");
+    }
+    if options.statements {
+        statements::show(&database)?;
+    }
+    let row = Row {
+        work: format!("events, {} hooks; latency at {STEADY}/s", hooks.projects),
+        against: "a bare lapin publisher and consumer",
+        goal: Goal::AtLeast(0.60),
+        p99_goal: Some(100.0),
+        samples,
+        rss_mb: Some(system.resident_mb("notifier")?),
+        ..Row::default()
+    };
+    // It does more than the product promises to stand beside, which acknowledges each message.
+    let beside_many = Row {
+        work: "events, beside many acknowledged at once".to_owned(),
+        against: "the same pair, which acknowledges up to 500",
+        samples: beside_many,
+        ..Row::default()
+    };
+    let floor = Row {
+        work: "events, beside what is promised".to_owned(),
+        against: "3,000 a second",
+        goal: Goal::AtLeast(1.0),
+        samples: row
+            .samples
+            .iter()
+            .map(|round| Sample::of(round.ours, PROMISED))
+            .collect(),
+        ..Row::default()
+    };
+    let busy = memory::row(
+        format!("memory, notifier, after {STEADY}/s"),
+        memory::BUSY,
+        steady_mb,
+        None,
+    );
+    Ok(vec![row, beside_many, floor, busy])
+}
+
+fn database(system: &System) -> Result<String> {
+    match system.databases.get("worksession") {
+        Some(database) => Ok(database.clone()),
+        None => fail("no database"),
+    }
+}
+
+/// Messages a second that the broker gives a bare consumer while a bare publisher publishes.
+fn consumed(bare: &Path, broker: &str, events: usize, at_once: usize) -> Result<f64> {
+    let numbers =
+        [events, at_once, SUSTAINED.start, SUSTAINED.end].map(|number| number.to_string());
+    let answer = output(Command::new(bare).arg(broker).args(numbers))?;
+    match answer.trim().parse::<f64>() {
+        Ok(seconds) => Ok(sustained(events)? / seconds),
+        Err(_) => fail(format!("the bare consumer says {answer:?}")),
+    }
+}
+
+/// How many of them are timed.
+fn sustained(events: usize) -> Result<f64> {
+    Ok(f64::from(u32::try_from(events * SUSTAINED.len() / 100)?))
+}
+
+/// Of each round at a rate that leaves room p50 and p99 of the milliseconds from a session's own time, which is a moment
+/// before its commit, until the chat had its event. And what the notifier holds at the end.
+fn steady(options: &Options) -> Result<(Vec<(f64, f64)>, f64)> {
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let chat = Chat::start()?;
+    let mut system = System::services(folder.path(), STEADY_INTERVAL_MS)?;
+    let crowd = Crowd::gather(&system, &chat, STEADY_USERS, STEADY_PROJECTS)?;
+    // The hooks' addresses travel as events of their own.
+    nap(Duration::from_secs(2))?;
+    let count = usize::try_from(u64::from(STEADY) * options.seconds * 2)?;
+    let database = database(&system)?;
+    let mut rounds = Vec::new();
+    for round in 0..options.rounds {
+        let from = round * count;
+        let gap = Duration::from_secs(1) / STEADY;
+        let outcome = load::fire(&system.worksession, crowd.starts(from, count), gap)?;
+        if outcome.with_status(201) != count {
+            return fail(format!("not all are 201: {:?}", outcome.statuses));
+        }
+        let since = Instant::now();
+        while chat.accepted().0 < from + count {
+            if since.elapsed() > PATIENCE {
+                return fail("some starts are not told");
+            }
+            nap(Duration::from_millis(5))?;
+        }
+        let arrivals = chat.arrivals(from + count);
+        let latencies = arrivals.iter().zip(made(&database, from + count)?);
+        let latencies = latencies
+            .skip(from)
+            .map(|(arrived, made)| arrived.saturating_duration_since(made).as_secs_f64() * 1_000.0);
+        let latencies: Vec<_> = latencies.collect();
+        let of_each_second: Vec<_> = latencies
+            .chunks(usize::try_from(STEADY)?)
+            .map(|second| format!("{:.0}", p50_and_p99(second).1))
+            .collect();
+        let (p50, p99) = p50_and_p99(&latencies);
+        let (start_p50, start_p99, _) = outcome.summary();
+        println!(
+            "events at {STEADY}/s, round {}: p50 {p50:.1} ms, p99 {p99:.1} ms, of each second {}; \
+             the start's answer p50 {start_p50:.1} ms, p99 {start_p99:.1} ms",
+            round + 1,
+            of_each_second.join(", "),
+        );
+        rounds.push((p50, p99));
+    }
+    if options.statements {
+        statements::show(&database)?;
+    }
+    Ok((rounds, system.resident_mb("notifier")?))
+}
+
+/// The times that these sessions were given, a moment before they were committed.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what the services stamp is by this machine's clock"
+)]
+fn made(database: &str, count: usize) -> Result<Vec<Instant>> {
+    let (now, unix) = (
+        Instant::now(),
+        SystemTime::now().duration_since(UNIX_EPOCH)?,
+    );
+    let rows = Postgres::rows(
+        database,
+        "SELECT (extract(epoch FROM started_at) * 1000000)::bigint FROM sessions ORDER BY planning_note",
+    )?;
+    let ago = |row: &Vec<String>| {
+        let at = Duration::from_micros(row.first()?.parse().ok()?);
+        now.checked_sub(unix.checked_sub(at)?)
+    };
+    match rows.iter().map(ago).collect::<Option<Vec<_>>>() {
+        Some(made) if made.len() == count => Ok(made),
+        _ => fail("not each start has a session with a time"),
+    }
+}
+
+fn p50_and_p99(latencies: &[f64]) -> (f64, f64) {
+    let mut sorted = latencies.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    (per_mille(&sorted, 500), per_mille(&sorted, 990))
+}
+
+/// One real session and its real event for each project, to be multiplied.
+fn make_samples(system: &System, crowd: &Crowd, chat: &Chat, database: &str) -> Result {
+    let projects = crowd.projects.len();
+    Postgres::execute(
+        database,
+        "CREATE TABLE sample_events AS TABLE outbox WITH NO DATA; \
+         CREATE FUNCTION keep_sample() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN INSERT INTO sample_events SELECT new.*; RETURN new; END $$; \
+         CREATE TRIGGER keep_sample AFTER INSERT ON outbox FOR EACH ROW \
+         WHEN (new.routing_key = 'session.started.v1') EXECUTE FUNCTION keep_sample()",
+    )?;
+    // Numbers that no round uses.
+    let first = 10_usize.pow(u32::try_from(DIGITS)?) - projects;
+    let shots = crowd.starts(first, projects);
+    load::fire(&system.worksession, shots, Duration::from_millis(20))?;
+    let since = Instant::now();
+    while chat.accepted().0 < projects {
+        if since.elapsed() > Duration::from_secs(60) {
+            return fail("the samples do not arrive");
+        }
+        nap(Duration::from_millis(50))?;
+    }
+    Postgres::execute(
+        database,
+        "DROP TRIGGER keep_sample ON outbox; \
+         CREATE TABLE samples AS SELECT row_number() OVER () - 1 AS n, e.body::jsonb AS body, s.session_id \
+         FROM sample_events e JOIN sessions s ON s.session_id = e.body::jsonb #>> '{data,session_id}'",
+    )
+}
+
+/// Writes a round's events into the outbox in one transaction, and says how long the chat got the [`SUSTAINED`] part of
+/// them.
+fn tell(options: &Options, chat: &Chat, database: &str, round: usize) -> Result<Duration> {
+    let (events, from) = (options.events, options.events * round);
+    let projects = options.hooks.projects;
+    // Ids as the product makes them, ever growing ones; of each session a row, because what becomes of its
+    // notification is recorded beside it.
+    let uuid = |variant: &str| {
+        format!(
+            "(SELECT substr(t, 1, 8) || '-' || substr(t, 9, 4) || '-7' || lpad(to_hex(i % 4096), 3, '0') || '-{variant}-' \
+             || lpad(to_hex(i), 12, '0') FROM lpad(to_hex(1790000000000 + i / 4), 12, '0') AS t)"
+        )
+    };
+    Postgres::execute(
+        database,
+        &format!(
+            "DROP TABLE IF EXISTS round; \
+             CREATE TABLE round AS SELECT i, {event} AS event_id, {session} AS session_id, samples.session_id AS sample, \
+             jsonb_set(jsonb_set(jsonb_set(body, '{{data,planning_note}}', to_jsonb('{MARK}' || lpad(i::text, {DIGITS}, '0'))), \
+             '{{id}}', to_jsonb({event})), '{{data,session_id}}', to_jsonb({session}))::text AS body \
+             FROM generate_series({from}::bigint, {from} + {events} - 1) AS i JOIN samples ON samples.n = i % {projects}; \
+             INSERT INTO sessions SELECT made.* FROM round JOIN sessions ON sessions.session_id = round.sample, \
+             LATERAL jsonb_populate_record(sessions, jsonb_build_object('session_id', round.session_id, \
+             'status', 'abandoned', 'ended_at', sessions.started_at)) AS made; \
+             ANALYZE",
+            event = uuid("8000"),
+            session = uuid("8001"),
+        ),
+    )?;
+    let wanted = chat.accepted().0 + events;
+    // One statement, one transaction: all of it is there at once.
+    Postgres::execute(
+        database,
+        "INSERT INTO outbox (id, exchange, routing_key, body, created_at) \
+         SELECT event_id, 'work.events', 'session.started.v1', body, now() AT TIME ZONE 'utc' FROM round",
+    )?;
+    let committed = Instant::now();
+    while chat.accepted().0 < wanted {
+        if committed.elapsed() > PATIENCE {
+            let (delivered, _) = chat.accepted();
+            return fail(format!("{} notices are missing", wanted - delivered));
+        }
+        nap(Duration::from_millis(5))?;
+    }
+    let mut arrivals = chat.arrivals(from + events);
+    let mut arrivals = arrivals.split_off(from.min(arrivals.len()));
+    arrivals.sort_unstable();
+    let at = |per_cent: usize| arrivals.get(arrivals.len() * per_cent / 100);
+    match (at(SUSTAINED.start), at(SUSTAINED.end)) {
+        (Some(first), Some(last)) => Ok(last.saturating_duration_since(*first)),
+        _ => fail("no event has arrived"),
+    }
+}

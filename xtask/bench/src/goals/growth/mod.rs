@@ -1,0 +1,330 @@
+//! Whether what a user reads costs the same with a short history among few as with a long one among many.
+
+mod fill;
+mod today;
+mod visitor;
+
+pub(crate) use today::{Options as TodayOptions, today};
+
+use super::{BACKENDS, Backend, Options};
+use crate::per_mille;
+use crate::table::{Goal, Row, Sample, Unit};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+use xtask_kit::cmd::{Result, fail, run};
+use xtask_kit::http::Client;
+use xtask_kit::servers::{Postgres, PrivateRabbit};
+use xtask_kit::system::{self, Program};
+
+const READER: &str = "reader";
+const PASSWORD: &str = "correct horse";
+/// What the larger may take of the smaller.
+const LIMIT: f64 = 1.5;
+/// Sessions of the large database on SQLite.
+const ON_SQLITE: u64 = 1_000_000;
+/// Requests of one measurement.
+const REQUESTS_OF_A_ROUND: usize = 100;
+
+/// How much there is.
+struct Size {
+    /// Sessions of the user who reads.
+    own: u64,
+    own_each_day: u64,
+    /// Sessions of everybody.
+    all: u64,
+    /// Sessions of each of the others.
+    each: u64,
+}
+
+/// Sessions of some users.
+struct Part {
+    first_user: u64,
+    users: u64,
+    sessions: u64,
+    each_day: u64,
+}
+
+const SMALL: Size = Size {
+    own: 100,
+    own_each_day: 1,
+    all: 10_000,
+    each: 100,
+};
+
+impl Size {
+    fn large(all: u64) -> Self {
+        Self {
+            own: 20_000,
+            own_each_day: 11,
+            all,
+            each: 500,
+        }
+    }
+
+    /// The reader, who is account 1 of the identity service.
+    fn own(&self) -> Part {
+        Part {
+            first_user: 1,
+            users: 1,
+            sessions: self.own,
+            each_day: self.own_each_day,
+        }
+    }
+
+    fn others(&self) -> Part {
+        Part {
+            first_user: 1_000,
+            users: (self.all - self.own) / self.each,
+            sessions: self.all - self.own,
+            each_day: 5,
+        }
+    }
+}
+
+pub(super) fn growth(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for backend in BACKENDS {
+        if options.wants(&format!("growth, {}", backend.name())) {
+            rows.extend(measure(backend, options)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// Read once in five seconds, whoever asks meanwhile.
+const BOARD: &str = "/api/leaderboard?period=all";
+
+/// The requests, `{from}`, `{to}` and `{since}` to be filled in.
+const REQUESTS: [(&str, &str); 9] = [
+    ("user/data", "/api/user/data"),
+    ("leaderboard, ever", BOARD),
+    (
+        "analytics of a year by day",
+        "/api/analytics/tracking?from={from}&to={to}&group=day",
+    ),
+    (
+        "analytics of a year by week",
+        "/api/analytics/tracking?from={from}&to={to}&group=week",
+    ),
+    (
+        "analytics of a year by hour",
+        "/api/analytics/tracking?from={from}&to={to}&group=hour",
+    ),
+    (
+        "analytics of a year by category",
+        "/api/analytics/tracking?from={from}&to={to}&group=category",
+    ),
+    ("sync/status, nothing new", "/api/sync/status?since={since}"),
+    ("sessions, first page", "/api/sessions"),
+    (
+        "sessions of a category",
+        "/api/sessions?category=category%203&limit=10",
+    ),
+];
+
+fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let folder = folder.path();
+    let postgres = match backend {
+        Backend::Postgres => Some(Postgres::durable()?),
+        Backend::Sqlite => None,
+    };
+    let rabbit = PrivateRabbit::installed()?;
+    let name = backend.name();
+    let all = match backend {
+        Backend::Postgres => options.sessions,
+        Backend::Sqlite => options.sessions.min(ON_SQLITE),
+    };
+    let identity = identity(folder, &rabbit, None)?;
+    let address = identity.address("identity")?;
+    let token = &register(address)?;
+    let (mut services, mut forgetful) = (Vec::new(), Vec::new());
+    for (part, size) in [("small", &SMALL), ("large", &Size::large(all))] {
+        let url = match &postgres {
+            Some(server) => server.make_database(part)?,
+            None => format!("sqlite://{}", folder.join(format!("{part}.db")).display()),
+        };
+        let begun = Instant::now();
+        run(worksession(&url, folder, &rabbit, part).arg("migrate"))?;
+        fill::fill(&url, size)?;
+        println!(
+            "{name}: {} sessions after {:.0} s",
+            size.all,
+            begun.elapsed().as_secs_f64()
+        );
+        // The reader's own rollups as the service makes them, in each detail.
+        run(worksession(&url, folder, &rabbit, part).args([
+            "admin",
+            "rebuild-rollups",
+            "--user",
+            "1",
+        ]))?;
+        let serve = |remember: &str| {
+            let mut command = worksession(&url, folder, &rabbit, part);
+            command
+                .arg("serve")
+                .env("WORKSESSION__IDENTITY_URL", address)
+                .env("WORKSESSION__LEADERBOARD__REMEMBER_SECONDS", remember);
+            let log = folder.join(format!("{part}-{remember}.log"));
+            Program::start(&mut command, &["worksession"], &log)
+        };
+        services.push(serve("5")?);
+        forgetful.push(serve("0")?);
+    }
+    let clients = |services: &[Program]| -> Result<Vec<Client>> {
+        let client = |service: &Program| Ok(Client::new(service.address("worksession")?, token));
+        services.iter().map(client).collect()
+    };
+    let (mut clients, mut readers_anew) = (clients(&services)?, clients(&forgetful)?);
+    for (client, own) in clients.iter_mut().zip([SMALL.own, Size::large(all).own]) {
+        let data = client.call("GET", "/api/user/data", &Value::Null)?;
+        if data.pointer("/session_stats/total_sessions") != Some(&json!(own)) {
+            return fail(format!("the reader should have {own} sessions: {data}"));
+        }
+    }
+    let mut rows = Vec::new();
+    for (request, path) in REQUESTS {
+        rows.push(compare(name, request, path, &mut clients, options)?);
+    }
+    // What it costs once in five seconds grows with the people on the board, and promises nothing.
+    rows.push(Row {
+        goal: Goal::Told,
+        ..compare(
+            name,
+            "leaderboard, ever, read anew",
+            BOARD,
+            &mut readers_anew,
+            options,
+        )?
+    });
+    Ok(rows)
+}
+
+/// The same request to both, in turns: of each round the medians.
+fn compare(
+    backend: &'static str,
+    name: &'static str,
+    path: &str,
+    clients: &mut [Client],
+    options: &Options,
+) -> Result<Row> {
+    let mut paths = Vec::new();
+    for client in clients.iter_mut() {
+        paths.push(fill_in(path, client)?);
+    }
+    let mut row = Row {
+        work: format!("growth, {backend}: {name}"),
+        unit: Unit::Milliseconds,
+        against: "the same with 10,000 sessions",
+        goal: Goal::Below(LIMIT),
+        ..Row::default()
+    };
+    // The first round warms both up.
+    for round in 0..=options.rounds {
+        let mut of_round = Vec::new();
+        for (client, path) in clients.iter_mut().zip(&paths) {
+            of_round.push(times(client, path)?);
+        }
+        if let (true, [small, large]) = (round > 0, of_round.as_slice()) {
+            row.samples.push(Sample {
+                p50_ms: per_mille(large, 500),
+                p99_ms: per_mille(large, 990),
+                ..Sample::of(per_mille(large, 500), per_mille(small, 500))
+            });
+        }
+    }
+    println!("{backend}: {name}");
+    Ok(row)
+}
+
+/// Milliseconds of a measurement's requests, sorted.
+fn times(client: &mut Client, path: &str) -> Result<Vec<f64>> {
+    let mut times = Vec::new();
+    for _ in 0..REQUESTS_OF_A_ROUND {
+        let begun = Instant::now();
+        let (status, text) = client.send("GET", path, "")?;
+        if status != 200 {
+            return fail(format!("{path}: {status} {text}"));
+        }
+        times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times)
+}
+
+/// The path with a year that ends today, and with the cursor of now.
+fn fill_in(path: &str, client: &mut Client) -> Result<String> {
+    let day = client.call("GET", "/api/analytics/tracking", &Value::Null)?;
+    let to = day
+        .pointer("/to")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned();
+    let (year, rest) = to.split_at(to.find('-').unwrap_or(0));
+    let from = format!("{}{rest}", year.parse::<u32>()? - 1);
+    // Follows the changes to their end, page by page.
+    let mut since = String::new();
+    if path.contains("{since}") {
+        loop {
+            let query = if since.is_empty() {
+                String::new()
+            } else {
+                format!("?since={since}")
+            };
+            let answer = client.call("GET", &format!("/api/sync/status{query}"), &Value::Null)?;
+            since = answer
+                .pointer("/cursor")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
+            if answer.pointer("/more") != Some(&Value::Bool(true)) {
+                break;
+            }
+        }
+    }
+    Ok(path
+        .replace("{from}", &from)
+        .replace("{to}", &to)
+        .replace("{since}", &since))
+}
+
+/// Makes the account of whoever reads, which is number 1, and gives its token.
+fn register(identity: &str) -> Result<String> {
+    let account = json!({"username": READER, "password": PASSWORD});
+    let pair = Client::new(identity, "").call("POST", "/api/auth/register", &account)?;
+    if pair.pointer("/user/id") != Some(&json!(1)) {
+        return fail("the reader is not account 1");
+    }
+    let token = pair.pointer("/access_token").and_then(Value::as_str);
+    Ok(token.unwrap_or_default().to_owned())
+}
+
+fn identity(folder: &Path, rabbit: &PrivateRabbit, settings: Option<&Path>) -> Result<Program> {
+    let mut command = Command::new(system::binary(true, "identity-service"));
+    command.arg("serve");
+    if let Some(settings) = settings {
+        command.arg("--config").arg(settings);
+    }
+    command
+        .env("IDENTITY__LISTEN", "127.0.0.1:0")
+        .env("IDENTITY__BROKER__URL", &rabbit.url)
+        .env("IDENTITY__DATA_DIR", folder.join("data"))
+        .env("IDENTITY__RATE_LIMITS__ENABLED", "false");
+    Program::start(&mut command, &["identity"], &folder.join("identity.log"))
+}
+
+fn worksession(url: &str, folder: &Path, rabbit: &PrivateRabbit, prefix: &str) -> Command {
+    let mut command = Command::new(system::binary(true, "worksession-service"));
+    command
+        .env("WORKSESSION__LISTEN", "127.0.0.1:0")
+        .env("WORKSESSION__DATABASE__URL", url)
+        .env("WORKSESSION__BROKER__URL", &rabbit.url)
+        .env("WORKSESSION__BROKER__PREFIX", format!("{prefix}-"))
+        .env("WORKSESSION__DATA_DIR", folder.join("data"))
+        .env("WORKSESSION__RATE_LIMITS__ENABLED", "false");
+    command
+}

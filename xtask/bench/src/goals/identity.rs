@@ -1,0 +1,330 @@
+//! Whose token is it, and the next one for an old one.
+
+use super::limits::{self, Responder};
+use super::peers::{TokenPeer, TokenServer, all_active};
+use super::scene::{CLIENT, Scene, SignedIn};
+use super::{Backend, Options, asked, both, rounds};
+use crate::load::{self, Outcome, Shot};
+use crate::table::{Goal, Row, Sample};
+use crate::wrk::Request;
+use serde_json::{Value, json};
+use std::time::Duration;
+use xtask_kit::cmd::{Result, fail};
+use xtask_kit::http::Client;
+use xtask_kit::system;
+
+const PATH: &str = "/api/auth/validate";
+/// Live tokens that any memory has room for.
+const FEW: usize = 1_000;
+/// Connections over which tokens are refreshed.
+const CONNECTIONS: usize = 32;
+/// Refreshes of a round.
+const REFRESHES: usize = 6_000;
+/// Requests a second where a latency is told that no closed loop hides.
+const STEADY: u32 = 2_000;
+
+/// Fills the row of a name.
+type Measure = fn(String, &Options) -> Result<Row>;
+
+pub(super) fn validate(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = both(
+        options,
+        &format!("validate, {FEW} tokens"),
+        |backend, work| few(backend, work, options),
+    )?;
+    let others: [(String, Measure); 3] = [
+        (format!("validate, {FEW} tokens, {STEADY}/s"), steady),
+        (format!("validate, {} tokens", options.tokens), many),
+        ("validate, nothing remembered".to_owned(), unremembered),
+    ];
+    for (work, measure) in others {
+        if options.wants(&work) {
+            rows.push(measure(work, options)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn few(backend: Backend, work: String, options: &Options) -> Result<Row> {
+    let scene = Scene::set(backend, &["identity"], &[])?;
+    let crowd = scene.sign_in(FEW)?;
+    let responder = Responder::bare(size(&scene, &crowd)?, scene.folder())?;
+    let row = Row {
+        work,
+        against: "a bare actix-web responder",
+        goal: Goal::AtLeast(0.60),
+        p99_goal: Some(6.0),
+        ..Row::default()
+    };
+    measure(row, scene, &crowd, None, options, |time| {
+        responder.rate(&crowd.file, time)
+    })
+}
+
+/// As many a second as are due, each timed from when it was.
+fn steady(work: String, options: &Options) -> Result<Row> {
+    let mut scene = Scene::set(Backend::Postgres, &["identity"], &[])?;
+    let crowd = scene.sign_in(FEW)?;
+    let process = scene.process("identity")?;
+    let count = usize::try_from(options.seconds * u64::from(STEADY))?;
+    let mut row = Row {
+        work,
+        against: "timed from when each was due",
+        p99_goal: Some(6.0),
+        ..Row::default()
+    };
+    for _ in 0..options.rounds {
+        let shots = crowd.tokens.iter().cycle().take(count);
+        let shots = shots.map(|token| Shot {
+            token: token.clone(),
+            method: "GET",
+            path: PATH,
+            body: String::new(),
+        });
+        let outcome = load::fire(
+            scene.address("identity")?,
+            shots.collect(),
+            Duration::from_secs(1) / STEADY,
+        )?;
+        row.samples.push(told(&outcome, 200)?);
+    }
+    row.rss_mb = Some(system::resident_mb(process)?);
+    Ok(row)
+}
+
+fn many(work: String, options: &Options) -> Result<Row> {
+    let scene = Scene::set(Backend::Postgres, &["identity"], &[])?;
+    let crowd = scene.sign_in(options.tokens)?;
+    let address = scene.address("identity")?;
+    let (_, keys) = Client::new(address, "").send("GET", "/.well-known/jwks.json", "")?;
+    let keys: Value = serde_json::from_str(&keys)?;
+    let Some(key) = keys.pointer("/keys/0") else {
+        return fail("no key");
+    };
+    let bytes = size(&scene, &crowd)?;
+    remember(address, &crowd)?;
+    let responder = Responder::verifying(bytes, &key.to_string(), scene.folder())?;
+    let row = Row {
+        work,
+        against: "the responder with an ES256 verification",
+        goal: Goal::AtLeast(0.80),
+        ..Row::default()
+    };
+    measure(row, scene, &crowd, None, options, |time| {
+        responder.rate(&crowd.file, time)
+    })
+}
+
+/// Asks for each token once: what is measured is what the service remembers of all of them.
+fn remember(address: &str, crowd: &SignedIn) -> Result {
+    let shots = crowd.tokens.iter().map(|token| Shot {
+        token: token.clone(),
+        method: "GET",
+        path: PATH,
+        body: String::new(),
+    });
+    told(&load::drain(address, shots.collect(), CONNECTIONS)?, 200).map(drop)
+}
+
+fn unremembered(work: String, options: &Options) -> Result<Row> {
+    let off = [("IDENTITY__TOKENS__REMEMBER", "false".to_owned())];
+    let scene = Scene::set(Backend::Postgres, &["identity"], &off)?;
+    let crowd = scene.sign_in(FEW)?;
+    let (tables, select) = limits::ONE_SELECT;
+    let scratch = scene.scratch(tables)?;
+    let row = Row {
+        work,
+        against: "PostgreSQL, one select by key",
+        goal: Goal::AtLeast(0.20),
+        ..Row::default()
+    };
+    measure(row, scene, &crowd, None, options, |time| {
+        limits::pgbench(&scratch, select, time)
+    })
+}
+
+/// A client that asks about tokens (RFC 7662), as a gateway does for each request.
+pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = both(options, "introspect", |backend, work| {
+        let scene = Scene::set(backend, &["identity"], &[])?;
+        let crowd = scene.sign_in(FEW)?;
+        let responder = Responder::bare(size(&scene, &crowd)?, scene.folder())?;
+        let row = Row {
+            work,
+            against: "a bare actix-web responder",
+            ..Row::default()
+        };
+        measure(row, scene, &crowd, Some(CLIENT), options, |time| {
+            responder.rate(&crowd.file, time)
+        })
+    })?;
+    for (peer, goal) in [(TokenPeer::OidcProvider, 6.0), (TokenPeer::Glewlwyd, 25.0)] {
+        if options.peers {
+            rows.extend(introspect_beside(peer, goal, options)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// The same, beside somebody else's program that is asked in the same words.
+fn introspect_beside(peer: TokenPeer, goal: f64, options: &Options) -> Result<Vec<Row>> {
+    let name = format!("introspect beside {}", peer.name());
+    both(options, &name, |backend, work| {
+        let mut server = peer.serve(FEW, 0)?;
+        let scene = Scene::set(backend, &["identity"], &[])?;
+        let crowd = scene.sign_in(FEW)?;
+        let row = Row {
+            work,
+            against: peer.described(),
+            goal: Goal::AtLeast(goal),
+            ..Row::default()
+        };
+        measure(row, scene, &crowd, Some(CLIENT), options, |time| {
+            Ok(server.introspections(time)?.ours)
+        })
+    })
+}
+
+/// Fills in what the rounds of a read come to.
+fn measure(
+    mut row: Row,
+    mut scene: Scene,
+    crowd: &SignedIn,
+    client: Option<&str>,
+    options: &Options,
+    limit: impl FnMut(Duration) -> Result<f64>,
+) -> Result<Row> {
+    let process = scene.process("identity")?;
+    let path = match client {
+        Some(_) => {
+            let path = "/api/oauth/introspect";
+            all_active(scene.address("identity")?, path, &crowd.tokens)?;
+            path
+        }
+        None => PATH,
+    };
+    let url = format!("{}{path}", scene.address("identity")?);
+    let request = Request {
+        url: &url,
+        tokens: &crowd.file,
+        client,
+    };
+    let ours = |time| asked(process, &request, time);
+    row.samples = rounds(&row.work, options, ours, limit)?;
+    row.rss_mb = Some(system::resident_mb(process)?);
+    Ok(row)
+}
+
+/// Bytes of an answer.
+fn size(scene: &Scene, crowd: &SignedIn) -> Result<usize> {
+    let token = crowd.tokens.last().map_or("", String::as_str);
+    let (status, body) = Client::new(scene.address("identity")?, token).send("GET", PATH, "")?;
+    match status {
+        200 => Ok(body.len()),
+        _ => fail(format!("{PATH}: {status} {body}")),
+    }
+}
+
+/// Each token once, then its successor.
+pub(super) fn refresh(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = both(options, "refresh", |backend, work| {
+        let row = Row {
+            work,
+            against: "nothing; see --peers",
+            ..Row::default()
+        };
+        refresh_on(backend, row, None, options)
+    })?;
+    let peer = TokenPeer::OidcProvider;
+    if options.peers {
+        let name = format!("refresh beside {}", peer.name());
+        rows.extend(both(options, &name, |backend, work| {
+            let row = Row {
+                work,
+                against: peer.described(),
+                goal: Goal::AtLeast(3.0),
+                ..Row::default()
+            };
+            let server = peer.serve(0, REFRESHES)?;
+            refresh_on(backend, row, Some(server), options)
+        })?);
+    }
+    Ok(rows)
+}
+
+/// Fills in what the rounds of refreshing come to, by turns with the peer's.
+fn refresh_on(
+    backend: Backend,
+    mut row: Row,
+    mut peer: Option<TokenServer>,
+    options: &Options,
+) -> Result<Row> {
+    let mut scene = Scene::set(backend, &["identity"], &[])?;
+    let mut tokens = scene.sign_in(REFRESHES)?.refresh_tokens;
+    let process = scene.process("identity")?;
+    let words = RefreshWords {
+        path: "/api/auth/refresh",
+        headers: String::new(),
+        body: |token| json!({ "refresh_token": token }).to_string(),
+    };
+    let ours = |_| refreshed(process, scene.address("identity")?, &words, &mut tokens);
+    let limit = |_| match &mut peer {
+        Some(peer) => Ok(peer.refreshes()?.ours),
+        None => Ok(f64::NAN),
+    };
+    row.samples = rounds(&row.work, options, ours, limit)?;
+    row.rss_mb = Some(system::resident_mb(process)?);
+    Ok(row)
+}
+
+/// How a program is asked for new tokens.
+pub(super) struct RefreshWords {
+    pub(super) path: &'static str,
+    /// Each ended by `\r\n`.
+    pub(super) headers: String,
+    /// What is sent with a refresh token.
+    pub(super) body: fn(&str) -> String,
+}
+
+/// Every token once; its successor takes its place.
+pub(super) fn refreshed(
+    process: u32,
+    address: &str,
+    words: &RefreshWords,
+    tokens: &mut Vec<String>,
+) -> Result<Sample> {
+    let shots = tokens.iter().map(|token| Shot {
+        token: String::new(),
+        method: "POST",
+        path: words.path,
+        body: (words.body)(token),
+    });
+    let before = system::cpu_time(process)?;
+    let outcome = load::drain_with(&words.headers, address, shots.collect(), CONNECTIONS)?;
+    let used = system::cpu_time(process)? - before;
+    let mut sample = told(&outcome, 200)?;
+    sample.cpu_us = used.as_secs_f64() * 1e6 / f64::from(u32::try_from(tokens.len())?);
+    let successors = outcome.bodies.iter().map(|body| {
+        let pair: Value = serde_json::from_str(body)?;
+        match pair.pointer("/refresh_token").and_then(Value::as_str) {
+            Some(token) => Ok(token.to_owned()),
+            None => fail(format!("{}: no refresh token in an answer", words.path)),
+        }
+    });
+    *tokens = successors.collect::<Result<_>>()?;
+    Ok(sample)
+}
+
+/// The rate of a load all of which was answered well, and its latencies.
+pub(super) fn told(outcome: &Outcome, status: u16) -> Result<Sample> {
+    if outcome.with_status(status) != outcome.latencies.len() {
+        return fail(format!("not all are {status}: {:?}", outcome.statuses));
+    }
+    let count = f64::from(u32::try_from(outcome.latencies.len())?);
+    let (p50_ms, p99_ms, _) = outcome.summary();
+    Ok(Sample {
+        p50_ms,
+        p99_ms,
+        ..Sample::of(count / outcome.time.as_secs_f64(), f64::NAN)
+    })
+}

@@ -1,0 +1,123 @@
+//! What stands beside ours: the HTTP library alone, the database's own statements, a transaction for each. Ids grow with
+//! time, as ours do.
+
+use crate::wrk;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+use xtask_kit::cmd::{Result, fail, output};
+use xtask_kit::envs;
+use xtask_kit::servers::Postgres;
+use xtask_kit::system::{self, Program, RESPONDER};
+
+/// As many as the product's own statements have at a time.
+const CLIENTS: usize = 8;
+
+/// The HTTP library, answering with a body of one size.
+pub(super) struct Responder {
+    program: Program,
+}
+
+impl Responder {
+    /// Answers at once.
+    pub(super) fn bare(bytes: usize, folder: &Path) -> Result<Self> {
+        Self::start(
+            Command::new(program(RESPONDER)).arg(bytes.to_string()),
+            folder,
+        )
+    }
+
+    /// Answers after verifying the bearer's signature with a key (a JWK).
+    pub(super) fn verifying(bytes: usize, jwk: &str, folder: &Path) -> Result<Self> {
+        let mut command = Command::new(program(RESPONDER));
+        Self::start(command.arg(bytes.to_string()).arg(jwk), folder)
+    }
+
+    fn start(command: &mut Command, folder: &Path) -> Result<Self> {
+        let program = Program::start(command, &[RESPONDER], &folder.join("responder.log"))?;
+        Ok(Self { program })
+    }
+
+    /// Requests a second.
+    pub(super) fn rate(&self, tokens: &Path, time: Duration) -> Result<f64> {
+        let request = wrk::Request {
+            url: self.program.address(RESPONDER)?,
+            tokens,
+            client: None,
+        };
+        Ok(wrk::ask(&request, time)?.rate)
+    }
+}
+
+fn program(example: &str) -> std::path::PathBuf {
+    system::binary(true, &format!("examples/{example}"))
+}
+
+/// Transactions a second of a script of pgbench.
+pub(super) fn pgbench(database: &str, script: &str, time: Duration) -> Result<f64> {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), script)?;
+    let mut command = Command::new(Postgres::program("pgbench")?);
+    command
+        .args(["--no-vacuum", "--protocol=prepared", "--jobs=1"])
+        .arg(format!("--client={CLIENTS}"))
+        .arg(format!("--time={}", time.as_secs().max(1)))
+        .arg("--file")
+        .arg(file.path())
+        .arg(database)
+        .env("LC_ALL", "C");
+    let said = output(&mut command)?;
+    let line = said.lines().find_map(|line| line.strip_prefix("tps = "));
+    match line.and_then(|line| line.split(' ').next()?.parse().ok()) {
+        Some(tps) => Ok(tps),
+        None => fail(format!("pgbench says nothing of use: {said}")),
+    }
+}
+
+/// Transactions a second of `inserts` inserts or upserts on SQLite, each flushed.
+pub(super) fn sqlite(work: &str, time: Duration) -> Result<f64> {
+    let folder = tempfile::Builder::new()
+        .prefix("bare-")
+        .tempdir_in(envs::target_dir())?;
+    let mut command = Command::new(program("bare_sqlite"));
+    command
+        .arg(folder.path().join("bare.db"))
+        .arg(work)
+        .arg(time.as_secs().max(1).to_string());
+    Ok(output(&mut command)?.trim().parse()?)
+}
+
+/// What a start has to write: the session and its event.
+pub(super) const TWO_INSERTS: (&str, &str) = (
+    "CREATE TABLE a (id TEXT PRIMARY KEY, user_id BIGINT NOT NULL, body TEXT NOT NULL, at TIMESTAMP NOT NULL); \
+     CREATE INDEX a_user ON a (user_id, at); \
+     CREATE TABLE b (id TEXT PRIMARY KEY, body TEXT NOT NULL, at TIMESTAMP NOT NULL)",
+    "\\set user random(1, 2000)\n\
+     BEGIN;\n\
+     INSERT INTO a VALUES (to_char(clock_timestamp(), 'YYYYMMDDHH24MISSUS') || gen_random_uuid(), :user, repeat('x', 250), now());\n\
+     INSERT INTO b VALUES (to_char(clock_timestamp(), 'YYYYMMDDHH24MISSUS') || gen_random_uuid(), repeat('x', 900), now());\n\
+     END;\n",
+);
+
+/// What a submit has to count.
+pub(super) const EIGHT_UPSERTS: (&str, &str) = (
+    "CREATE TABLE r (kind INT, user_id BIGINT, at INT, minutes BIGINT NOT NULL, PRIMARY KEY (kind, user_id, at))",
+    "\\set user random(1, 2000)\n\
+     BEGIN;\n\
+     INSERT INTO r VALUES (1, :user, 0, 25) ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25;\n\
+     INSERT INTO r VALUES (2, :user, 0, 25) ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25;\n\
+     INSERT INTO r VALUES (3, :user, 0, 25) ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25;\n\
+     INSERT INTO r VALUES (4, :user, 0, 25) ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25;\n\
+     INSERT INTO r VALUES (5, :user, 0, 25) ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25;\n\
+     INSERT INTO r VALUES (6, :user, 0, 25) ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25;\n\
+     INSERT INTO r VALUES (7, :user, 0, 25) ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25;\n\
+     INSERT INTO r VALUES (8, :user, 0, 25) ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25;\n\
+     END;\n",
+);
+
+/// What a validation without memory has to read.
+pub(super) const ONE_SELECT: (&str, &str) = (
+    "CREATE TABLE s (id BIGINT PRIMARY KEY, body TEXT NOT NULL); \
+     INSERT INTO s SELECT i, repeat('x', 250) FROM generate_series(1, 1000) i; ANALYZE s",
+    "\\set id random(1, 1000)\nSELECT body FROM s WHERE id = :id;\n",
+);

@@ -1,0 +1,183 @@
+//! A flood of sign-ins: it is to get all that the cores can hash, and whoever has a token already is
+//! not to notice.
+
+use super::Options;
+use crate::table::{Goal, Row, Sample};
+use crate::{join, per_mille};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use xtask_kit::cmd::{Result, fail, interrupted};
+use xtask_kit::http::Client;
+use xtask_kit::system::{self, Program};
+
+/// The costs of a password's hash.
+const COSTS: [u32; 2] = [10, 12];
+/// Who sign in at the same time, each again as soon as he is in.
+const CLIENTS: usize = 64;
+/// Accounts that they share.
+const ACCOUNTS: usize = 16;
+/// Connections over which tokens are validated meanwhile.
+const VALIDATORS: u32 = 4;
+/// Validations in a second.
+const VALIDATIONS: u32 = 100;
+/// A round is so many times as long as that of other work: a hash takes a tenth of a second and more.
+const LONGER: u32 = 3;
+const PASSWORD: &str = "correct horse battery staple";
+
+pub(super) fn login(options: &Options) -> Result<Vec<Row>> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut rows = Vec::new();
+    for cost in COSTS {
+        let work = format!("login, bcrypt {cost}");
+        if options.wants(&work) {
+            rows.push(measure(work, cost, cores, options)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn measure(work: String, cost: u32, cores: usize, options: &Options) -> Result<Row> {
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let mut program = serve(folder.path(), cost)?;
+    let process = program.process().id();
+    let address = program.address("identity")?;
+    let mut tokens = Vec::new();
+    for n in 0..ACCOUNTS {
+        let account = json!({ "username": name(n), "password": PASSWORD });
+        let pair = Client::new(address, "").call("POST", "/api/auth/register", &account)?;
+        let token = pair.pointer("/access_token").and_then(Value::as_str);
+        tokens.push(token.unwrap_or_default().to_owned());
+    }
+    let time = Duration::from_secs(options.seconds) * LONGER;
+    let mut samples = Vec::new();
+    for round in 1..=options.rounds {
+        let before = hash_on_all(cost, cores, time / 4)?;
+        let (rate, mut latencies) = flood(address, &tokens, time)?;
+        // The machine is not the same all the time: it is asked before and after.
+        let limit = (before + hash_on_all(cost, cores, time / 4)?) / 2.0;
+        println!("{work}, round {round}: {rate:.2} logins/s of {limit:.2} hashes/s");
+        latencies.sort_by(f64::total_cmp);
+        samples.push(Sample {
+            p50_ms: per_mille(&latencies, 500),
+            p99_ms: per_mille(&latencies, 990),
+            ..Sample::of(rate, limit)
+        });
+    }
+    Ok(Row {
+        work,
+        against: "hashes on all cores; times of validations meanwhile",
+        goal: Goal::AtLeast(0.95),
+        p99_goal: Some(25.0),
+        samples,
+        rss_mb: Some(system::resident_mb(process)?),
+        ..Row::default()
+    })
+}
+
+fn serve(folder: &Path, cost: u32) -> Result<Program> {
+    let mut command = Command::new(system::binary(true, "identity-service"));
+    command
+        .arg("serve")
+        .env("IDENTITY__LISTEN", "127.0.0.1:0")
+        .env("IDENTITY__DATA_DIR", folder.join("data"))
+        .env("IDENTITY__RATE_LIMITS__ENABLED", "false")
+        .env("IDENTITY__PASSWORD__BCRYPT_COST", cost.to_string());
+    Program::start(&mut command, &["identity"], &folder.join("log"))
+}
+
+fn name(n: usize) -> String {
+    format!("bench-user-{n}")
+}
+
+/// Hashes in a second with every core at it: what no service can exceed.
+fn hash_on_all(cost: u32, cores: usize, time: Duration) -> Result<f64> {
+    let hash = || -> Result<f64> {
+        let begun = Instant::now();
+        let mut hashes = 0.0;
+        while begun.elapsed() < time && !interrupted() {
+            bcrypt::hash(PASSWORD, cost)?;
+            hashes += 1.0;
+        }
+        Ok(hashes / begun.elapsed().as_secs_f64())
+    };
+    let rates = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(hash)).collect();
+        join(threads)
+    })?;
+    Ok(rates.into_iter().sum())
+}
+
+/// Sign-ins in a second, and the latencies of validations meanwhile.
+fn flood(address: &str, tokens: &[String], time: Duration) -> Result<(f64, Vec<f64>)> {
+    // The queue fills first, and the flood ends after the last moment that counts.
+    let from = Instant::now() + Duration::from_secs(2);
+    let until = from + time;
+    let client = |n: usize| -> Result<Vec<Instant>> {
+        let mut client = Client::new(address, "");
+        let login = json!({ "username": name(n % ACCOUNTS), "password": PASSWORD }).to_string();
+        let mut done = Vec::new();
+        while Instant::now() < until && !interrupted() {
+            let (status, body) = client.send("POST", "/api/auth/login", &login)?;
+            if status != 200 {
+                return fail(format!("login: {status} {body}"));
+            }
+            done.push(Instant::now());
+        }
+        Ok(done)
+    };
+    let (done, latencies) = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|n| scope.spawn(move || client(n)))
+            .collect();
+        std::thread::sleep(from.saturating_duration_since(Instant::now()));
+        let latencies = validate(address, tokens, time);
+        (join(clients), latencies)
+    });
+    let mut done: Vec<Instant> = done?.into_iter().flatten().collect();
+    done.retain(|at| (from..until).contains(at));
+    done.sort();
+    let rate = match (done.first(), done.last(), u32::try_from(done.len())) {
+        // From the first to the last: whole sign-ins in a whole number of gaps.
+        (Some(first), Some(last), Ok(count)) if count > 1 => {
+            f64::from(count - 1) / (*last - *first).as_secs_f64()
+        }
+        _ => return fail("hardly anybody signed in; give it more --seconds"),
+    };
+    Ok((rate, latencies?))
+}
+
+/// Milliseconds from when a validation was due until it was answered, at a steady rate.
+fn validate(address: &str, tokens: &[String], time: Duration) -> Result<Vec<f64>> {
+    let gap = Duration::from_secs(1) * VALIDATORS / VALIDATIONS;
+    let start = Instant::now();
+    let validator = |n: u32| -> Result<Vec<f64>> {
+        let mut client = Client::new(address, "");
+        let mut latencies = Vec::new();
+        let mut due = start + gap * n / VALIDATORS;
+        for token in tokens.iter().cycle() {
+            if due >= start + time || interrupted() {
+                break;
+            }
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            client.use_token(token);
+            let (status, body) = client.send("GET", "/api/auth/validate", "")?;
+            if status != 200 {
+                return fail(format!("validate: {status} {body}"));
+            }
+            latencies.push(due.elapsed().as_secs_f64() * 1000.0);
+            due += gap;
+        }
+        Ok(latencies)
+    };
+    let latencies = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..VALIDATORS)
+            .map(|n| scope.spawn(move || validator(n)))
+            .collect();
+        join(threads)
+    })?;
+    Ok(latencies.into_iter().flatten().collect())
+}

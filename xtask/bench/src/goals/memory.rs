@@ -1,0 +1,86 @@
+//! What the programs hold of the machine: at rest, and after they were busy.
+
+use super::peers::{Resident, TokenPeer};
+use super::scene::Scene;
+use super::{Backend, Options, startup};
+use crate::table::{Goal, Row, Sample, Unit};
+use crate::wrk::{self, Request};
+use std::time::Duration;
+use xtask_kit::cmd::{Result, nap};
+use xtask_kit::system::{self, PARTS, Program};
+
+/// Megabytes (10^6 bytes) of 15 and of 32 MiB.
+const IDLE: f64 = 15.7;
+pub(super) const BUSY: f64 = 33.5;
+/// Until what a start needed is given back.
+pub(super) const REST: Duration = Duration::from_secs(5);
+const USERS: usize = 1_000;
+
+pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
+    let peer = options.peers.then(|| TokenPeer::Glewlwyd.resident(options));
+    let peer = peer.transpose()?;
+    let mut rows = services(options, peer)?;
+    rows.push(alone("notifier", &["notifier"], IDLE, peer)?);
+    rows.push(alone("holdfast", &PARTS, BUSY, peer)?);
+    Ok(rows)
+}
+
+/// A row, and what the peer holds in the same state.
+pub(super) fn row(work: String, goal: f64, mb: f64, peer: Option<f64>) -> Row {
+    println!("{work}: {mb:.1} MB");
+    Row {
+        work,
+        unit: Unit::Megabytes,
+        against: match peer {
+            Some(_) => "glewlwyd; resident, its program's pages included",
+            None => "resident, its program's pages included",
+        },
+        goal: Goal::AtMost(goal),
+        samples: vec![Sample::of(mb, peer.unwrap_or(f64::NAN))],
+        ..Row::default()
+    }
+}
+
+/// The two services on PostgreSQL, before and after a thousand people have read as fast as they could.
+fn services(options: &Options, peer: Option<Resident>) -> Result<Vec<Row>> {
+    let parts = [
+        ("identity", "/api/auth/validate"),
+        ("worksession", "/api/user/data"),
+    ];
+    let mut scene = Scene::set(Backend::Postgres, &parts.map(|(part, _)| part), &[])?;
+    nap(REST)?;
+    let mut rows = Vec::new();
+    for (part, _) in parts {
+        let mb = system::resident_mb(scene.process(part)?)?;
+        let work = format!("memory, {part}-service, idle");
+        rows.push(row(work, IDLE, mb, peer.map(|peer| peer.idle)));
+    }
+    let crowd = scene.sign_in(USERS)?;
+    for (part, path) in parts {
+        let url = format!("{}{path}", scene.address(part)?);
+        let request = Request {
+            url: &url,
+            tokens: &crowd.file,
+            client: None,
+        };
+        wrk::ask(&request, Duration::from_secs(options.seconds))?;
+        let mb = system::resident_mb(scene.process(part)?)?;
+        let work = format!("memory, {part}-service, after load");
+        rows.push(row(work, BUSY, mb, peer.map(|peer| peer.busy)));
+    }
+    Ok(rows)
+}
+
+/// A program by itself, on SQLite.
+fn alone(program: &str, parts: &[&str], goal: f64, peer: Option<Resident>) -> Result<Row> {
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let rabbit = startup::broker_of(program)?;
+    let mut command = startup::serve(program, &folder.path().join("data"), rabbit.as_ref());
+    let mut running = Program::start(&mut command, parts, &folder.path().join("log"))?;
+    nap(REST)?;
+    let mb = system::resident_mb(running.process().id())?;
+    let work = format!("memory, {program}, idle");
+    Ok(row(work, goal, mb, peer.map(|peer| peer.idle)))
+}

@@ -1,0 +1,266 @@
+//! What the product promises of its speed, each beside what nothing can exceed on the same machine, or beside itself.
+
+mod events;
+mod growth;
+mod identity;
+mod limits;
+mod login;
+mod memory;
+mod peers;
+mod queries;
+mod scene;
+mod startup;
+mod statements;
+mod worksession;
+
+pub(super) use growth::{TodayOptions, today};
+
+use super::table::{self, Row, Sample};
+use super::wrk;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use xtask_kit::cmd::{Result, cargo, fail, run};
+use xtask_kit::system;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Interleaved rounds of each
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Seconds of a round
+    #[arg(long, default_value_t = 4)]
+    seconds: u64,
+    /// Live tokens of the crowd that validation is asked for at random
+    #[arg(long, default_value_t = 100_000)]
+    tokens: usize,
+    /// Events of a round
+    #[arg(long, default_value_t = 100_000)]
+    events: usize,
+    #[command(flatten)]
+    hooks: events::Hooks,
+    /// What PostgreSQL spent its time on, behind the work on it that is events, starts, submits or user/data
+    #[arg(long)]
+    statements: bool,
+    /// Sessions of the large database on PostgreSQL
+    #[arg(long, default_value_t = 10_000_000)]
+    sessions: u64,
+    /// Other people's programs beside ours in the same run, installed from the registries at pinned versions
+    #[arg(long)]
+    peers: bool,
+    /// Only rows whose name holds this
+    #[arg(long)]
+    only: Option<String>,
+    /// Write the figures into this file, for a later comparison
+    #[arg(long)]
+    json: Option<PathBuf>,
+    /// Say what each figure was in a file that --json wrote
+    #[arg(long)]
+    against: Option<PathBuf>,
+}
+
+/// A piece of work that has goals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    Validate,
+    Introspect,
+    Check,
+    Userdata,
+    Start,
+    Submit,
+    Login,
+    Refresh,
+    Events,
+    Startup,
+    Memory,
+    Growth,
+    Queries,
+    Peers,
+}
+
+const ALL: [Work; 13] = [
+    Work::Validate,
+    Work::Introspect,
+    Work::Check,
+    Work::Userdata,
+    Work::Start,
+    Work::Submit,
+    Work::Login,
+    Work::Refresh,
+    Work::Events,
+    Work::Startup,
+    Work::Memory,
+    Work::Growth,
+    Work::Queries,
+];
+
+/// All work, and the peers' own rows if they are asked for.
+pub(super) fn all(options: &Options) -> Vec<Work> {
+    let peers = options.peers.then_some(Work::Peers);
+    ALL.into_iter().chain(peers).collect()
+}
+
+impl Work {
+    /// The programs that it measures.
+    fn programs(self) -> &'static [&'static str] {
+        match self {
+            Self::Validate | Self::Introspect | Self::Login | Self::Refresh => {
+                &["identity-service"]
+            }
+            Self::Check
+            | Self::Userdata
+            | Self::Start
+            | Self::Submit
+            | Self::Growth
+            | Self::Queries => &["identity-service", "worksession-service"],
+            Self::Events => &["identity-service", "worksession-service", "notifier"],
+            Self::Startup | Self::Memory => &[
+                "identity-service",
+                "worksession-service",
+                "notifier",
+                "holdfast",
+            ],
+            Self::Peers => &[],
+        }
+    }
+
+    fn measure(self, options: &Options) -> Result<Vec<Row>> {
+        match self {
+            Self::Validate => identity::validate(options),
+            Self::Introspect => identity::introspect(options),
+            Self::Refresh => identity::refresh(options),
+            Self::Login => login::login(options),
+            Self::Check => worksession::check(options),
+            Self::Userdata => worksession::user_data(options),
+            Self::Start => worksession::start(options),
+            Self::Submit => worksession::submit(options),
+            Self::Events => events::events(options),
+            Self::Startup => startup::startup(options),
+            Self::Memory => memory::memory(options),
+            Self::Growth => growth::growth(options),
+            Self::Queries => queries::queries(options),
+            Self::Peers => peers::peers(options),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Backend {
+    Postgres,
+    Sqlite,
+}
+
+const BACKENDS: [Backend; 2] = [Backend::Postgres, Backend::Sqlite];
+
+impl Backend {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Sqlite => "SQLite",
+        }
+    }
+}
+
+/// Measures some work and prints one table of it.
+pub(super) fn goals(works: &[Work], options: &Options) -> Result {
+    let before = options.against.as_deref().map(table::read).transpose()?;
+    build(works)?;
+    wrk::obtain()?;
+    let (mut rows, begun) = (Vec::new(), Instant::now());
+    for (n, work) in works.iter().enumerate() {
+        println!(
+            "== {work:?}, {} of {}, after {:.0} s",
+            n + 1,
+            works.len(),
+            begun.elapsed().as_secs_f64()
+        );
+        rows.extend(work.measure(options)?);
+        if let Some(file) = &options.json {
+            table::write(&rows, file)?;
+        }
+    }
+    table::print(&rows, before.as_ref());
+    match table::missed(&rows).as_slice() {
+        [] => Ok(()),
+        missed => fail(format!("goals that are not reached: {}", missed.join(", "))),
+    }
+}
+
+/// The programs, and the yardsticks beside them; nothing for work that needs none of ours.
+fn build(works: &[Work]) -> Result {
+    let mut programs: Vec<&str> = works
+        .iter()
+        .flat_map(|work| work.programs())
+        .copied()
+        .collect();
+    programs.sort_unstable();
+    programs.dedup();
+    // Without a name cargo would build them all.
+    if programs.is_empty() {
+        return Ok(());
+    }
+    system::build(true, &programs)?;
+    let mut yardsticks = cargo();
+    yardsticks.args(["build", "--workspace", "--release"]);
+    for example in ["responder", "bare_sqlite", "bare"] {
+        yardsticks.args(["--example", example]);
+    }
+    run(&mut yardsticks)
+}
+
+/// A row for each database.
+fn both(
+    options: &Options,
+    name: &str,
+    measure: impl Fn(Backend, String) -> Result<Row>,
+) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for backend in BACKENDS {
+        let work = format!("{name}, {}", backend.name());
+        if options.wants(&work) {
+            rows.push(measure(backend, work)?);
+        }
+    }
+    Ok(rows)
+}
+
+impl Options {
+    /// Whether a row is asked for.
+    fn wants(&self, row: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| row.contains(only))
+    }
+}
+
+/// Rounds of ours and of the limit by turns, each announced as it ends.
+fn rounds(
+    work: &str,
+    options: &Options,
+    mut ours: impl FnMut(Duration) -> Result<Sample>,
+    mut limit: impl FnMut(Duration) -> Result<f64>,
+) -> Result<Vec<Sample>> {
+    let time = Duration::from_secs(options.seconds);
+    let mut samples = Vec::new();
+    for round in 1..=options.rounds {
+        let mut sample = ours(time)?;
+        sample.limit = limit(time)?;
+        let beside = match sample.limit.is_nan() {
+            true => String::new(),
+            false => format!(" of {:.0}/s", sample.limit),
+        };
+        println!("{work}, round {round}: {:.0}/s{beside}", sample.ours);
+        samples.push(sample);
+    }
+    Ok(samples)
+}
+
+/// As fast as it is answered, with what the service's process used meanwhile.
+fn asked(program: u32, request: &wrk::Request<'_>, time: Duration) -> Result<Sample> {
+    let before = system::cpu_time(program)?;
+    let asked = wrk::ask(request, time)?;
+    let used = system::cpu_time(program)? - before;
+    Ok(Sample {
+        p50_ms: asked.p50_ms,
+        p99_ms: asked.p99_ms,
+        cpu_us: used.as_secs_f64() * 1e6 / asked.requests,
+        ..Sample::of(asked.rate, f64::NAN)
+    })
+}

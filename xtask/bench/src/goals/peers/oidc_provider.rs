@@ -1,0 +1,36 @@
+//! oidc-provider, a library of Node.js, with everything in its process's memory.
+
+use super::tokens::Paths;
+use super::{Peer, fresh_folder, source};
+use std::process::Command;
+use xtask_kit::cmd::Result;
+use xtask_kit::runtimes;
+
+pub(super) const DESCRIBED: &str = "oidc-provider 9.13.3 on Node.js, tokens in memory only";
+pub(super) const PATHS: Paths = Paths {
+    introspection: "/token/introspection",
+    token: "/token",
+};
+
+/// With so many access tokens and refresh tokens, which it makes before it answers.
+pub(super) fn prepare(access: usize, refresh: usize) -> Result<Peer> {
+    let (node, scripts) = runtimes::node_with("oidc-provider", &source("oidc-provider"))?;
+    let folder = fresh_folder()?;
+    let tokens = folder.path().to_owned();
+    let command = move |port: u16| {
+        let mut command = Command::new(&node);
+        command
+            .arg(scripts.join("server.mjs"))
+            .arg(port.to_string())
+            .arg(&tokens)
+            .args([access.to_string(), refresh.to_string()])
+            // Otherwise libraries do work that only a developer wants.
+            .env("NODE_ENV", "production");
+        command
+    };
+    Ok(Peer {
+        command: Box::new(command),
+        ready: "/.well-known/openid-configuration",
+        folder,
+    })
+}

@@ -1,0 +1,142 @@
+//! TimeTagger, which keeps the records of one person's time in SQLite.
+
+use super::{Peer, Running, fresh_folder, memory_row, source};
+use crate::goals::Options;
+use crate::goals::identity::told;
+use crate::load::{self, Outcome, Shot};
+use crate::table::{Row, Sample};
+use serde_json::{Value, json};
+use std::process::Command;
+use xtask_kit::cmd::{Result, fail};
+use xtask_kit::http::Client;
+use xtask_kit::runtimes;
+use xtask_kit::system;
+
+const NAME: &str = "TimeTagger";
+const DESCRIBED: &str = "TimeTagger 26.1.3 on Python, SQLite";
+const RECORDS_PATH: &str = "/timetagger/api/v2/records";
+/// Records of a round, each in a request of its own.
+const RECORDS: usize = 1_500;
+const CONNECTIONS: usize = 32;
+/// `{"method":"localhost"}` in base64: whoever is on this machine is let in.
+const FROM_HERE: &str = "eyJtZXRob2QiOiJsb2NhbGhvc3QifQ==";
+
+pub(super) fn rows(options: &Options) -> Result<Vec<Row>> {
+    let writes = format!("record write, {NAME}");
+    let start = format!("start, {NAME}");
+    let memory = format!("memory, {NAME}, idle");
+    if ![&writes, &start, &memory]
+        .iter()
+        .any(|work| options.wants(work))
+    {
+        return Ok(Vec::new());
+    }
+    let peer = prepare()?;
+    // The first start makes the data that the measured ones find.
+    peer.start_and_end()?;
+    let mut rows = Vec::new();
+    if options.wants(&writes) {
+        rows.push(record_writes(writes, &peer, options)?);
+    }
+    if options.wants(&start) {
+        rows.push(peer.start_row(NAME, DESCRIBED, options)?);
+    }
+    if options.wants(&memory) {
+        rows.push(memory_row(memory, DESCRIBED, peer.start()?.idle_mb()?));
+    }
+    Ok(rows)
+}
+
+fn prepare() -> Result<Peer> {
+    let pins = source("timetagger").join("requirements.txt");
+    let python = runtimes::python_with("timetagger", &pins)?;
+    let folder = fresh_folder()?;
+    let data = folder.path().join("data");
+    let command = move |port: u16| {
+        let mut command = Command::new(&python);
+        command
+            .args(["-m", "timetagger", "--log_level=warning"])
+            .arg(format!("--bind=127.0.0.1:{port}"))
+            .arg(format!("--datadir={}", data.display()));
+        command
+    };
+    Ok(Peer {
+        command: Box::new(command),
+        ready: "/timetagger/status",
+        folder,
+    })
+}
+
+fn record_writes(work: String, peer: &Peer, options: &Options) -> Result<Row> {
+    let mut running = peer.start()?;
+    let token = sign_in(&running)?;
+    let mut row = Row {
+        work,
+        against: DESCRIBED,
+        ..Row::default()
+    };
+    for round in 0..options.rounds {
+        let sample = write_round(&mut running, &token, round)?;
+        println!("{}, round {}: {:.0}/s", row.work, round + 1, sample.ours);
+        row.samples.push(sample);
+    }
+    row.rss_mb = Some(running.resident_mb()?);
+    Ok(row)
+}
+
+fn sign_in(running: &Running) -> Result<String> {
+    let path = "/timetagger/api/v2/bootstrap_authentication";
+    let mut client = Client::new(&running.address, "");
+    let (status, answer) = client.send("POST", path, FROM_HERE)?;
+    let told: Value = serde_json::from_str(&answer).unwrap_or_default();
+    match told.pointer("/token").and_then(Value::as_str) {
+        Some(token) => Ok(token.to_owned()),
+        None => fail(format!("{NAME} lets nobody in: {status} {answer}")),
+    }
+}
+
+fn write_round(running: &mut Running, token: &str, round: usize) -> Result<Sample> {
+    let process = running.process();
+    let before = system::cpu_time(process)?;
+    let shots = (round * RECORDS..(round + 1) * RECORDS).map(record);
+    let outcome = load::drain_with(
+        &format!("authtoken: {token}\r\n"),
+        &running.address,
+        shots.collect(),
+        CONNECTIONS,
+    )?;
+    let used = system::cpu_time(process)? - before;
+    check(&outcome)?;
+    let count = f64::from(u32::try_from(RECORDS)?);
+    Ok(Sample {
+        cpu_us: used.as_secs_f64() * 1e6 / count,
+        ..told(&outcome, 200)?
+    })
+}
+
+/// Half an hour after the one before it.
+fn record(n: usize) -> Shot {
+    let start = 1_700_000_000 + n * 1800;
+    let record = json!([{
+        "key": format!("bench-{n:06}"), "t1": start, "t2": start + 1500, "mt": start, "st": 0.0,
+        "ds": "coding #bench",
+    }]);
+    Shot {
+        token: String::new(),
+        method: "PUT",
+        path: RECORDS_PATH,
+        body: record.to_string(),
+    }
+}
+
+/// A record that is refused is answered with 200, too.
+fn check(outcome: &Outcome) -> Result {
+    for body in &outcome.bodies {
+        let told: Value = serde_json::from_str(body).unwrap_or_default();
+        let accepted = told.pointer("/accepted").and_then(Value::as_array);
+        if accepted.is_none_or(Vec::is_empty) {
+            return fail(format!("{NAME} did not take a record: {body}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,222 @@
+//! Peers that give out tokens and say what a token is worth.
+
+use super::{Peer, Running, glewlwyd, lines, memory_row, oidc_provider};
+use crate::goals::identity::{RefreshWords, refreshed};
+use crate::goals::scene::CLIENT;
+use crate::goals::{Options, asked};
+use crate::table::{Row, Sample};
+use crate::wrk::Request;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::Duration;
+use xtask_kit::cmd::{Result, fail};
+use xtask_kit::http::Client;
+
+/// What ours is asked about, too.
+const ACCESS_TOKENS: usize = 1_000;
+
+/// Who gives out tokens.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::goals) enum TokenPeer {
+    OidcProvider,
+    Glewlwyd,
+}
+
+const ALL: [TokenPeer; 2] = [TokenPeer::OidcProvider, TokenPeer::Glewlwyd];
+
+impl TokenPeer {
+    /// As its package is called.
+    pub(in crate::goals) fn name(self) -> &'static str {
+        match self {
+            Self::OidcProvider => "oidc-provider",
+            Self::Glewlwyd => "glewlwyd",
+        }
+    }
+
+    /// Its version, and where its tokens are.
+    pub(in crate::goals) fn described(self) -> &'static str {
+        match self {
+            Self::OidcProvider => oidc_provider::DESCRIBED,
+            Self::Glewlwyd => glewlwyd::DESCRIBED,
+        }
+    }
+
+    /// Installs it and gives it so many people with an access token, and so many with a refresh token.
+    pub(in crate::goals) fn prepare(self, access: usize, refresh: usize) -> Result<Peer> {
+        match self {
+            Self::OidcProvider => oidc_provider::prepare(access, refresh),
+            Self::Glewlwyd => glewlwyd::prepare(access, refresh),
+        }
+    }
+
+    /// Prepares it and starts it.
+    pub(in crate::goals) fn serve(self, access: usize, refresh: usize) -> Result<TokenServer> {
+        let peer = self.prepare(access, refresh)?;
+        let running = peer.start()?;
+        let folder = peer.folder.path();
+        let server = TokenServer {
+            running,
+            paths: match self {
+                Self::OidcProvider => oidc_provider::PATHS,
+                Self::Glewlwyd => glewlwyd::PATHS,
+            },
+            access: folder.join("access"),
+            refresh: lines(&folder.join("refresh"))?,
+            _peer: peer,
+        };
+        let (address, path) = (&server.running.address, server.paths.introspection);
+        all_active(address, path, &lines(&server.access)?)?;
+        Ok(server)
+    }
+
+    /// What it holds in memory at rest, and after its tokens were asked about as fast as it answered.
+    pub(in crate::goals) fn resident(self, options: &Options) -> Result<Resident> {
+        let mut server = self.serve(ACCESS_TOKENS, 0)?;
+        let idle = server.running.idle_mb()?;
+        server.introspections(Duration::from_secs(options.seconds))?;
+        Ok(Resident {
+            idle,
+            busy: server.running.resident_mb()?,
+        })
+    }
+
+    /// Refresh tokens of a round that takes some seconds.
+    fn refreshes(self) -> usize {
+        match self {
+            Self::OidcProvider => 6_000,
+            Self::Glewlwyd => 400,
+        }
+    }
+}
+
+/// Megabytes.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::goals) struct Resident {
+    pub(in crate::goals) idle: f64,
+    pub(in crate::goals) busy: f64,
+}
+
+/// Where a peer answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Paths {
+    pub(super) introspection: &'static str,
+    pub(super) token: &'static str,
+}
+
+/// A peer that runs, and the tokens that it gave out.
+pub(in crate::goals) struct TokenServer {
+    // Dropped in this order: the program before its data.
+    running: Running,
+    paths: Paths,
+    /// A line each.
+    access: PathBuf,
+    refresh: Vec<String>,
+    _peer: Peer,
+}
+
+impl TokenServer {
+    /// As fast as it is answered what the access tokens are worth.
+    pub(in crate::goals) fn introspections(&mut self, time: Duration) -> Result<Sample> {
+        let url = format!("{}{}", self.running.address, self.paths.introspection);
+        let request = Request {
+            url: &url,
+            tokens: &self.access,
+            client: Some(CLIENT),
+        };
+        asked(self.running.process(), &request, time)
+    }
+
+    /// Every refresh token once; its successor takes its place.
+    pub(in crate::goals) fn refreshes(&mut self) -> Result<Sample> {
+        let words = RefreshWords {
+            path: self.paths.token,
+            headers: form(),
+            body: |token| format!("grant_type=refresh_token&refresh_token={token}"),
+        };
+        let process = self.running.process();
+        refreshed(process, &self.running.address, &words, &mut self.refresh)
+    }
+}
+
+/// Whoever knows none of the tokens answers quickly, and with 200.
+pub(in crate::goals) fn all_active(address: &str, path: &str, tokens: &[String]) -> Result {
+    let mut client = Client::new(address, "");
+    for token in tokens {
+        let (status, answer) =
+            client.send_with("POST", path, &form(), &format!("token={token}"))?;
+        let told: Value = serde_json::from_str(&answer).unwrap_or_default();
+        if told.pointer("/active") != Some(&Value::Bool(true)) {
+            return fail(format!(
+                "an access token is worth nothing: {status} {answer}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What a client says of itself when it sends a form.
+pub(super) fn form() -> String {
+    format!("Content-Type: application/x-www-form-urlencoded\r\nAuthorization: {CLIENT}\r\n")
+}
+
+/// The rows of both by themselves.
+pub(super) fn rows(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = by_turns(
+        "introspect",
+        options,
+        |peer| peer.serve(ACCESS_TOKENS, 0),
+        |server| server.introspections(Duration::from_secs(options.seconds)),
+    )?;
+    rows.extend(by_turns(
+        "refresh",
+        options,
+        |peer| peer.serve(0, peer.refreshes()),
+        TokenServer::refreshes,
+    )?);
+    for peer in ALL {
+        let (name, against) = (peer.name(), peer.described());
+        if options.wants(&format!("start, {name}")) {
+            let prepared = peer.prepare(0, 0)?;
+            rows.push(prepared.start_row(name, against, options)?);
+        }
+        if options.wants(&format!("memory, {name}")) {
+            let mb = peer.resident(options)?;
+            let row = |state: &str, mb| memory_row(format!("memory, {name}, {state}"), against, mb);
+            rows.extend([row("idle", mb.idle), row("after load", mb.busy)]);
+        }
+    }
+    Ok(rows)
+}
+
+/// Rounds of the one and of the other.
+fn by_turns(
+    name: &str,
+    options: &Options,
+    serve: impl Fn(TokenPeer) -> Result<TokenServer>,
+    measure: impl Fn(&mut TokenServer) -> Result<Sample>,
+) -> Result<Vec<Row>> {
+    let mut servers = Vec::new();
+    for peer in ALL {
+        let work = format!("{name}, {}", peer.name());
+        if options.wants(&work) {
+            let row = Row {
+                work,
+                against: peer.described(),
+                ..Row::default()
+            };
+            servers.push((row, serve(peer)?));
+        }
+    }
+    for round in 1..=options.rounds {
+        for (row, server) in &mut servers {
+            let sample = measure(server)?;
+            println!("{}, round {round}: {:.0}/s", row.work, sample.ours);
+            row.samples.push(sample);
+        }
+    }
+    let ended = servers.into_iter().map(|(mut row, mut server)| {
+        row.rss_mb = Some(server.running.resident_mb()?);
+        Ok(row)
+    });
+    ended.collect()
+}

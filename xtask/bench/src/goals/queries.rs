@@ -1,0 +1,256 @@
+//! What requests ask of the database: statements, as the services count them, and flushes, as PostgreSQL does.
+
+use super::identity::told;
+use super::scene::Scene;
+use super::worksession::{planned, starts};
+use super::{BACKENDS, Backend, Options};
+use crate::load;
+use crate::table::{Goal, Row, Sample, Unit};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use xtask_kit::cmd::{Result, fail, nap};
+use xtask_kit::http::Client;
+use xtask_kit::servers::Postgres;
+
+const PARTS: [&str; 2] = ["identity", "worksession"];
+/// Requests of each kind, by as many people.
+const REQUESTS: usize = 40;
+/// People who start over so many connections, each once.
+const TOGETHER: usize = 1_000;
+const CONNECTIONS: usize = 32;
+/// By then PostgreSQL has counted what its processes did.
+const TOLD: Duration = Duration::from_secs(15);
+/// The feed by which a service remembers is heard by then.
+const HEARD: Duration = Duration::from_secs(1);
+
+/// A kind of request: its row's name, the service, method and route, and the statements that it may need, `BEGIN` and
+/// `COMMIT` among them, on PostgreSQL and on SQLite.
+struct Kind {
+    name: &'static str,
+    part: &'static str,
+    method: &'static str,
+    route: &'static str,
+    most: [f64; 2],
+}
+
+const VALIDATE: Kind = Kind {
+    name: "validate",
+    part: "identity",
+    method: "GET",
+    route: "/api/auth/validate",
+    most: [0.0, 0.0],
+};
+const REFRESH: Kind = Kind {
+    name: "refresh",
+    part: "identity",
+    method: "POST",
+    route: "/api/auth/refresh",
+    most: [1.0, 3.0],
+};
+/// The first one makes the row that all that is a user's is counted in.
+const FIRST_START: Kind = Kind {
+    name: "a user's first timer start",
+    most: [2.0, 7.0],
+    ..START
+};
+const START: Kind = Kind {
+    name: "timer start",
+    part: "worksession",
+    method: "POST",
+    route: "/api/clienta_timer_start",
+    most: [1.0, 7.0],
+};
+const SUBMIT: Kind = Kind {
+    name: "submit",
+    part: "worksession",
+    method: "POST",
+    route: "/api/pomodoro/submit",
+    // A first session earns a badge, and one that was moved back is flagged. On SQLite two make and fill the table from
+    // which the others take what they write; no round trip is saved there by having fewer.
+    most: [3.0, 17.0],
+};
+const USER_DATA: Kind = Kind {
+    name: "user/data",
+    part: "worksession",
+    method: "GET",
+    route: "/api/user/data",
+    most: [2.0, 2.0],
+};
+
+pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (n, backend) in BACKENDS.into_iter().enumerate() {
+        let scene = Scene::set(backend, &PARTS, &[])?;
+        let crowd = scene.sign_in(REQUESTS)?;
+        for token in &crowd.tokens {
+            Client::new(scene.address("identity")?, token).call(
+                "GET",
+                VALIDATE.route,
+                &Value::Null,
+            )?;
+        }
+        nap(HEARD)?;
+        let mut count = |kind: &Kind, work: &dyn Fn() -> Result| -> Result {
+            let work_name = format!("statements, {}, {}", kind.name, backend.name());
+            let before = statements(&scene, kind)?;
+            work()?;
+            let each = (statements(&scene, kind)? - before) / f64::from(u32::try_from(REQUESTS)?);
+            let most = kind.most.get(n).copied().unwrap_or_default();
+            rows.push(row(
+                work_name,
+                each,
+                most,
+                "of one request, counted by the service",
+            ));
+            Ok(())
+        };
+        let read = |kind: &Kind| -> Result {
+            for token in &crowd.tokens {
+                Client::new(scene.address(kind.part)?, token).call(
+                    kind.method,
+                    kind.route,
+                    &Value::Null,
+                )?;
+            }
+            Ok(())
+        };
+        // The first reading is what the second one remembers.
+        read(&VALIDATE)?;
+        count(&VALIDATE, &|| read(&VALIDATE))?;
+        count(&REFRESH, &|| {
+            for token in &crowd.refresh_tokens {
+                let body = json!({ "refresh_token": token });
+                Client::new(scene.address("identity")?, "").call("POST", REFRESH.route, &body)?;
+            }
+            Ok(())
+        })?;
+        for kind in [&FIRST_START, &START] {
+            count(kind, &|| {
+                let shots = starts(crowd.tokens.iter(), kind.name);
+                let outcome = load::drain(scene.address("worksession")?, shots, 1)?;
+                told(&outcome, 201).map(drop)
+            })?;
+            scene.wait_told()?;
+            scene.end_running()?;
+        }
+        let submits = planned(&scene, &crowd.tokens, 4)?;
+        let submits = std::cell::RefCell::new(Some(submits));
+        count(&SUBMIT, &|| {
+            let submits = submits.take().unwrap_or_default();
+            let outcome = load::drain(scene.address("worksession")?, submits, 1)?;
+            told(&outcome, 200).map(drop)
+        })?;
+        count(&USER_DATA, &|| read(&USER_DATA))?;
+    }
+    rows.extend(flushes()?);
+    rows.retain(|row| options.wants(&row.work));
+    Ok(rows)
+}
+
+fn row(work: String, each: f64, most: f64, against: &'static str) -> Row {
+    println!("{work}: {each:.2}");
+    Row {
+        work,
+        unit: Unit::Statements,
+        against,
+        goal: Goal::AtMost(most),
+        samples: vec![Sample::of(each, f64::NAN)],
+        ..Row::default()
+    }
+}
+
+/// Statements that requests of this kind have needed so far.
+fn statements(scene: &Scene, kind: &Kind) -> Result<f64> {
+    let (_, text) = Client::new(scene.address(kind.part)?, "").send("GET", "/metrics", "")?;
+    let named = format!(
+        "http_request_statements_total{{method=\"{}\",route=\"{}\"}} ",
+        kind.method, kind.route
+    );
+    let figure = text.lines().find_map(|line| line.strip_prefix(&named));
+    Ok(figure.map_or(Ok(0.0), str::parse)?)
+}
+
+/// Flushes of the log that a request needs, while no relay writes: alone, and where others can share one.
+fn flushes() -> Result<Vec<Row>> {
+    let mut scene = Scene::set(Backend::Postgres, &PARTS, &[])?;
+    let tokens = scene.sign_in(TOGETHER)?.tokens;
+    let few = tokens.get(..REQUESTS).unwrap_or_default();
+    scene.kill_broker()?;
+    let address = scene.address("worksession")?;
+    let alone = starts(few.iter(), "flushed");
+    let alone = flushed(&scene, REQUESTS, || {
+        told(&load::drain(address, alone, 1)?, 201)
+    })?;
+    scene.end_running()?;
+    let submits = planned(&scene, few, 4)?;
+    let submit = flushed(&scene, REQUESTS, || {
+        told(&load::drain(address, submits, 1)?, 200)
+    })?;
+    scene.end_running()?;
+    let together = starts(tokens.iter(), "flushed together");
+    let together = flushed(&scene, TOGETHER, || {
+        told(&load::drain(address, together, CONNECTIONS)?, 201)
+    })?;
+    // Now and then the server itself has something to write.
+    Ok(vec![
+        row(
+            "flushes, timer start, PostgreSQL".to_owned(),
+            alone,
+            1.2,
+            "of one start, of the whole server",
+        ),
+        row(
+            "flushes, submit, PostgreSQL".to_owned(),
+            submit,
+            1.2,
+            "of one submit, of the whole server",
+        ),
+        row(
+            format!("flushes, {CONNECTIONS} starts at a time, PostgreSQL"),
+            together,
+            1.2,
+            "of one start, of the whole server",
+        ),
+    ])
+}
+
+/// Flushes of each of so many requests.
+fn flushed(scene: &Scene, requests: usize, work: impl FnOnce() -> Result<Sample>) -> Result<f64> {
+    let requests = f64::from(u32::try_from(requests)?);
+    let before = at_rest(scene)?;
+    work()?;
+    let mut after = wal_syncs(scene)?;
+    // Who was busy tells the statistics ten seconds after its last work at the latest.
+    let since = Instant::now();
+    while after - before < requests && since.elapsed() < TOLD {
+        after = wal_syncs(scene)?;
+    }
+    Ok((after - before) / requests)
+}
+
+/// The flushes so far, once everybody who was busy has told of theirs.
+fn at_rest(scene: &Scene) -> Result<f64> {
+    let (begun, mut since) = (Instant::now(), Instant::now());
+    let mut told = wal_syncs(scene)?;
+    // The server itself may have something to write now and then.
+    while since.elapsed() < TOLD && begun.elapsed() < TOLD * 4 {
+        let now = wal_syncs(scene)?;
+        if now > told {
+            (told, since) = (now, Instant::now());
+        }
+    }
+    Ok(told)
+}
+
+fn wal_syncs(scene: &Scene) -> Result<f64> {
+    let Some(database) = scene.database("worksession") else {
+        return fail("no database");
+    };
+    // What a session did is told to the statistics a second later at most.
+    nap(HEARD * 2)?;
+    let rows = Postgres::rows(database, "SELECT wal_sync FROM pg_stat_wal")?;
+    match rows.first().and_then(|row| row.first()) {
+        Some(figure) => Ok(figure.parse()?),
+        None => fail("PostgreSQL does not count its flushes"),
+    }
+}

@@ -1,0 +1,278 @@
+//! The services on fresh data, with people who have signed in.
+
+use super::Backend;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use xtask_kit::cmd::{Result, fail, nap, output};
+use xtask_kit::envs;
+use xtask_kit::http::Client;
+use xtask_kit::servers::{Postgres, PrivateRabbit};
+use xtask_kit::system::{self, LOCAL_HOOKS, Program};
+
+/// Who sign in at the same time while a scene is set.
+const SIGNING_IN: usize = 8;
+
+/// A client of the identity service that may ask about all tokens: as the file configures it, and as it says who it is.
+const CLIENTS: &str = r#"[[identity.oauth_clients]]
+client_id = "bench"
+name = "Bench"
+client_secret = "a-secret-that-only-the-bench-knows-0001"
+introspect_any = true
+"#;
+pub(super) const CLIENT: &str =
+    "Basic YmVuY2g6YS1zZWNyZXQtdGhhdC1vbmx5LXRoZS1iZW5jaC1rbm93cy0wMDAx";
+
+const ISO: &str = "YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"";
+
+/// People who have signed in.
+pub(super) struct SignedIn {
+    pub(super) tokens: Vec<String>,
+    pub(super) refresh_tokens: Vec<String>,
+    /// The access tokens, a line each.
+    pub(super) file: PathBuf,
+}
+
+/// The identity service, and worksession-service if it is asked for.
+pub(super) struct Scene {
+    // Dropped in this order: the services before their servers.
+    programs: BTreeMap<&'static str, Program>,
+    databases: BTreeMap<&'static str, String>,
+    postgres: Option<Postgres>,
+    rabbit: Option<PrivateRabbit>,
+    folder: TempDir,
+}
+
+impl Scene {
+    /// Starts `parts` in this order, with `settings`.
+    pub(super) fn set(
+        backend: Backend,
+        parts: &[&'static str],
+        settings: &[(&str, String)],
+    ) -> Result<Self> {
+        // On the disk, as in production: what is flushed is flushed.
+        let folder = tempfile::Builder::new()
+            .prefix("bench-")
+            .tempdir_in(envs::target_dir())?;
+        let postgres = (backend == Backend::Postgres)
+            .then(Postgres::durable)
+            .transpose()?;
+        let needs_broker = parts.contains(&"worksession");
+        let mut scene = Self {
+            programs: BTreeMap::new(),
+            databases: BTreeMap::new(),
+            postgres,
+            rabbit: needs_broker.then(PrivateRabbit::installed).transpose()?,
+            folder,
+        };
+        for part in parts {
+            scene.start(part, settings)?;
+        }
+        Ok(scene)
+    }
+
+    fn start(&mut self, part: &'static str, settings: &[(&str, String)]) -> Result {
+        let key = |name: &str| format!("{}__{name}", part.to_uppercase());
+        let binary = format!("{part}-service");
+        let mut command = Command::new(system::binary(true, &binary));
+        command.arg("serve");
+        if part == "identity" {
+            let file = self.folder.path().join("identity.toml");
+            std::fs::write(&file, CLIENTS)?;
+            command.arg("--config").arg(file);
+        }
+        command
+            .envs(LOCAL_HOOKS)
+            .env(key("LISTEN"), "127.0.0.1:0")
+            .env(key("RATE_LIMITS__ENABLED"), "false")
+            .env(key("DATA_DIR"), self.folder.path().join("data"))
+            .env("IDENTITY__PASSWORD__BCRYPT_COST", "4")
+            .env("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true");
+        for (name, value) in settings {
+            command.env(name, value);
+        }
+        if let Some(postgres) = &self.postgres {
+            let database = postgres.make_database(part)?;
+            command.env(key("DATABASE__URL"), &database);
+            self.databases.insert(part, database);
+        }
+        if let Some(rabbit) = &self.rabbit {
+            command.env(key("BROKER__URL"), &rabbit.url);
+        }
+        if let Some(identity) = self.programs.get("identity") {
+            command.env("WORKSESSION__IDENTITY_URL", identity.address("identity")?);
+        }
+        let log = self.folder.path().join(format!("{part}.log"));
+        let program = Program::start(&mut command, &[part], &log)?;
+        self.programs.insert(part, program);
+        Ok(())
+    }
+
+    /// Nobody answers where the broker was.
+    pub(super) fn kill_broker(&mut self) -> Result {
+        match &mut self.rabbit {
+            Some(rabbit) => {
+                rabbit.kill();
+                Ok(())
+            }
+            None => fail("no broker"),
+        }
+    }
+
+    /// Where files of the bench may lie.
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where the database of a service is; none on SQLite.
+    pub(super) fn database(&self, part: &str) -> Option<&str> {
+        self.databases.get(part).map(String::as_str)
+    }
+
+    pub(super) fn address(&self, part: &str) -> Result<&str> {
+        match self.programs.get(part) {
+            Some(program) => program.address(part),
+            None => fail(format!("no {part}")),
+        }
+    }
+
+    pub(super) fn process(&mut self, part: &str) -> Result<u32> {
+        match self.programs.get_mut(part) {
+            Some(program) => Ok(program.process().id()),
+            None => fail(format!("no {part}")),
+        }
+    }
+
+    /// An empty database beside those of the services.
+    pub(super) fn scratch(&self, tables: &str) -> Result<String> {
+        let database = match &self.postgres {
+            Some(postgres) => postgres.make_database("scratch")?,
+            None => return fail("not on PostgreSQL"),
+        };
+        for statement in tables.split("; ") {
+            Postgres::execute(&database, statement)?;
+        }
+        Ok(database)
+    }
+
+    /// Lets what runs have begun that many minutes ago and ended after `planned`, and says when, in UTC.
+    pub(super) fn move_back(&self, minutes: i64, planned: i64) -> Result<(String, String)> {
+        let (start, end) = (-minutes, planned - minutes);
+        let (update, times) = match self.databases.get("worksession") {
+            Some(_) => (
+                format!(
+                    "UPDATE sessions SET started_at = now() AT TIME ZONE 'utc' + interval '{start} min', \
+                     expected_end_at = now() AT TIME ZONE 'utc' + interval '{end} min' WHERE status = 'running'"
+                ),
+                format!(
+                    "SELECT to_char(now() AT TIME ZONE 'utc' + interval '{start} min', '{ISO}'), \
+                     to_char(now() AT TIME ZONE 'utc' + interval '{end} min', '{ISO}')"
+                ),
+            ),
+            None => (
+                format!(
+                    "UPDATE sessions SET started_at = strftime('%Y-%m-%d %H:%M:%f', 'now', '{start} minutes'), \
+                     expected_end_at = strftime('%Y-%m-%d %H:%M:%f', 'now', '{end} minutes') WHERE status = 'running'"
+                ),
+                format!(
+                    "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '{start} minutes'), \
+                     strftime('%Y-%m-%dT%H:%M:%SZ', 'now', '{end} minutes')"
+                ),
+            ),
+        };
+        self.rows(&update)?;
+        let rows = self.rows(&times)?;
+        match rows.first().map(Vec::as_slice) {
+            Some([start, end]) => Ok((start.clone(), end.clone())),
+            _ => fail("the database does not tell the time"),
+        }
+    }
+
+    /// Lets what runs end without a word, as if it had been given up long ago.
+    pub(super) fn end_running(&self) -> Result {
+        let given_up = "UPDATE sessions SET status = 'abandoned', ended_at = started_at WHERE status = 'running'";
+        self.rows(given_up).map(drop)
+    }
+
+    /// Waits until every event is on its way, so that the relay's work is not taken for another's.
+    pub(super) fn wait_told(&self) -> Result {
+        let since = Instant::now();
+        loop {
+            let waiting = self.rows("SELECT count(*) FROM outbox WHERE state = 'pending'")?;
+            if waiting
+                .first()
+                .and_then(|row| row.first())
+                .is_some_and(|count| count == "0")
+            {
+                return Ok(());
+            }
+            if since.elapsed() > Duration::from_secs(120) {
+                return fail("events wait for the broker after two minutes");
+            }
+            nap(Duration::from_millis(50))?;
+        }
+    }
+
+    fn rows(&self, sql: &str) -> Result<Vec<Vec<String>>> {
+        if let Some(database) = self.databases.get("worksession") {
+            return Postgres::rows(database, sql);
+        }
+        let mut command = Command::new("sqlite3");
+        command
+            .args(["-bail", "-separator", "\t", "-cmd", ".timeout 10000"])
+            .arg(self.folder.path().join("data/worksession.db"))
+            .arg(sql);
+        let said = output(&mut command)?;
+        let row = |line: &str| line.split('\t').map(str::to_owned).collect();
+        Ok(said.lines().map(row).collect())
+    }
+
+    /// So many accounts, each signed in.
+    pub(super) fn sign_in(&self, accounts: usize) -> Result<SignedIn> {
+        let address = self.address("identity")?;
+        let next = AtomicUsize::new(0);
+        let work = || -> Result<Vec<(usize, String, String)>> {
+            let (mut client, mut made) = (Client::new(address, ""), Vec::new());
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= accounts {
+                    return Ok(made);
+                }
+                if n > 0 && n.is_multiple_of(10_000) {
+                    println!("{n} of {accounts} have signed in");
+                }
+                let account =
+                    json!({"username": format!("bench-user-{n}"), "password": "correct horse"});
+                let pair = client.call("POST", "/api/auth/register", &account)?;
+                let token = |name: &str| pair.pointer(name).and_then(Value::as_str);
+                match (token("/access_token"), token("/refresh_token")) {
+                    (Some(access), Some(refresh)) => {
+                        made.push((n, access.to_owned(), refresh.to_owned()));
+                    }
+                    _ => return fail("no tokens"),
+                }
+            }
+        };
+        let made = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..SIGNING_IN).map(|_| scope.spawn(work)).collect();
+            crate::join(threads)
+        })?;
+        let mut made: Vec<_> = made.into_iter().flatten().collect();
+        made.sort();
+        let pairs = made
+            .into_iter()
+            .map(|(_, access, refresh)| (access, refresh));
+        let (tokens, refresh_tokens): (Vec<String>, Vec<String>) = pairs.unzip();
+        let file = self.folder.path().join("tokens");
+        std::fs::write(&file, tokens.join("\n"))?;
+        Ok(SignedIn {
+            tokens,
+            refresh_tokens,
+            file,
+        })
+    }
+}

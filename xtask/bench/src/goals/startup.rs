@@ -1,0 +1,130 @@
+//! From exec to ready with existing data.
+
+use super::Options;
+use super::peers::{Peer, TokenPeer};
+use crate::table::{Goal, Row, Sample, Unit};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use xtask_kit::cmd::{Result, fail, nap};
+use xtask_kit::http::Client;
+use xtask_kit::servers::{PrivateRabbit, free_port};
+use xtask_kit::system::{self, LOCAL_HOOKS, PARTS, Program};
+
+/// A program by its parts: the rows' names, what listens, and milliseconds to ready.
+const PROGRAMS: [(&str, &[&str], f64); 4] = [
+    ("identity-service", &["identity"], 30.0),
+    ("worksession-service", &["worksession"], 30.0),
+    ("notifier", &["notifier"], 30.0),
+    ("holdfast", &PARTS, 60.0),
+];
+/// A start takes a hundredth of a second: as many more of them as of other rounds make a median.
+const TIMES: usize = 3;
+
+pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
+    let rows = PROGRAMS.map(|program| (format!("start, {}", program.0), program));
+    let wanted: Vec<_> = rows
+        .into_iter()
+        .filter(|(work, _)| options.wants(work))
+        .collect();
+    let asked = options.peers && !wanted.is_empty();
+    let peer = asked.then(|| TokenPeer::Glewlwyd.prepare(0, 0));
+    let peer = peer.transpose()?;
+    let against = match peer {
+        Some(_) => "glewlwyd; from exec to ready, with data of before, on SQLite",
+        None => "from exec to ready, with data of before, on SQLite",
+    };
+    let mut rows = Vec::new();
+    for (work, (program, parts, goal_ms)) in wanted {
+        rows.push(Row {
+            samples: starts(program, parts, options.rounds * TIMES, peer.as_ref())?,
+            work,
+            unit: Unit::Milliseconds,
+            against,
+            goal: Goal::AtMost(goal_ms),
+            ..Row::default()
+        });
+    }
+    Ok(rows)
+}
+
+/// Starts of a program, and of the peer by turns.
+fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> Result<Vec<Sample>> {
+    let rabbit = broker_of(program)?;
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let (data, log) = (folder.path().join("data"), folder.path().join("log"));
+    // The first start makes the data that the measured ones find.
+    let mut first = serve(program, &data, rabbit.as_ref());
+    if program == "holdfast" {
+        first.arg("--demo");
+    }
+    drop(Program::start(&mut first, parts, &log)?);
+    let mut samples = Vec::new();
+    for _ in 0..times {
+        let mut command = serve(program, &data, rabbit.as_ref());
+        let mut ports = Vec::new();
+        for part in parts {
+            let port = free_port()?;
+            command.env(listen(part), format!("127.0.0.1:{port}"));
+            ports.push(port);
+        }
+        let started = Instant::now();
+        let mut program = Program::spawn(&mut command, &log)?;
+        for port in ports {
+            wait_ready(port, "/health/ready", started)?;
+        }
+        let ms = started.elapsed().as_secs_f64() * 1000.0;
+        // As a crash would: the next start finds what it left.
+        program.process().signal("KILL");
+        drop(program);
+        let beside = peer.map(Peer::start_and_end).transpose()?;
+        samples.push(Sample::of(ms, beside.unwrap_or(f64::NAN)));
+    }
+    Ok(samples)
+}
+
+/// The broker that a program needs; all parts in one process need none.
+pub(super) fn broker_of(program: &str) -> Result<Option<PrivateRabbit>> {
+    match program {
+        "holdfast" => Ok(None),
+        _ => PrivateRabbit::installed().map(Some),
+    }
+}
+
+/// A program on this data folder, on ports that are free.
+pub(super) fn serve(program: &str, data: &Path, rabbit: Option<&PrivateRabbit>) -> Command {
+    let mut command = Command::new(system::binary(true, program));
+    command.arg("serve").envs(LOCAL_HOOKS);
+    for part in PARTS {
+        command
+            .env(listen(part), "127.0.0.1:0")
+            .env(format!("{}__DATA_DIR", part.to_uppercase()), data);
+        if let Some(rabbit) = rabbit {
+            command.env(format!("{}__BROKER__URL", part.to_uppercase()), &rabbit.url);
+        }
+    }
+    if program == "holdfast" {
+        command.arg("--data-dir").arg(data);
+    }
+    command
+}
+
+fn listen(part: &str) -> String {
+    format!("{}__LISTEN", part.to_uppercase())
+}
+
+/// Polls a path that answers 200 once all is ready, without a pause: the figure is the service's, not the poll's.
+pub(super) fn wait_ready(port: u16, path: &str, started: Instant) -> Result {
+    let mut client = Client::new(&format!("http://127.0.0.1:{port}"), "");
+    loop {
+        if matches!(client.send("GET", path, ""), Ok((200, _))) {
+            return Ok(());
+        }
+        if started.elapsed() > Duration::from_secs(30) {
+            return fail(format!("port {port} is not ready after 30 s"));
+        }
+        nap(Duration::from_micros(500))?;
+    }
+}

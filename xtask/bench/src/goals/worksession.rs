@@ -1,0 +1,324 @@
+//! From the plan to the points, and what a client shows of them.
+
+use super::identity::told;
+use super::limits::{self, Responder};
+use super::scene::Scene;
+use super::{Backend, Options, asked, both, rounds, statements};
+use crate::load::{self, Outcome, Shot};
+use crate::table::{Goal, Row, Sample};
+use crate::wrk::Request;
+use serde_json::json;
+use std::time::Duration;
+use xtask_kit::cmd::{Result, fail};
+use xtask_kit::http::Client;
+use xtask_kit::system;
+
+const PARTS: [&str; 2] = ["identity", "worksession"];
+/// Who read.
+const READERS: usize = 1_000;
+/// Who start, each once in a round: at nine o'clock nobody has a timer that runs.
+const STARTERS: usize = 8_000;
+/// Who submit, each so many sessions in a round.
+const SUBMITTERS: usize = 1_000;
+const BATCHES: usize = 4;
+/// Connections over which starts and submits come.
+const CONNECTIONS: usize = 32;
+/// Minutes between the sessions of one user: no two of them may overlap.
+const SLOT: i64 = 30;
+const PLANNED: i64 = 25;
+
+pub(super) fn check(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for (remember_ms, goal) in [(1_000, 0.50), (0, 0.20)] {
+        let work = format!("check of a token, REMEMBER_MS {remember_ms}");
+        if options.wants(&work) {
+            let settings = [("WORKSESSION__AUTH__REMEMBER_MS", remember_ms.to_string())];
+            // The board is remembered for seconds: what is left is whose token it is.
+            let path = "/api/leaderboard?period=week";
+            rows.push(read(
+                work,
+                path,
+                Backend::Postgres,
+                &settings,
+                Goal::AtLeast(goal),
+                options,
+            )?);
+        }
+    }
+    Ok(rows)
+}
+
+/// As if each token were shown for the first time: what a crowd costs that is larger than what is remembered.
+const FORGETFUL: (&str, &str) = ("IDENTITY__TOKENS__REMEMBER", "false");
+
+pub(super) fn user_data(options: &Options) -> Result<Vec<Row>> {
+    let path = "/api/user/data";
+    let mut rows = both(options, "user/data", |backend, work| {
+        read(work, path, backend, &[], Goal::AtLeast(0.15), options)
+    })?;
+    let work = "user/data, PostgreSQL, no token remembered".to_owned();
+    if options.wants(&work) {
+        let settings = [(FORGETFUL.0, FORGETFUL.1.to_owned())];
+        rows.push(read(
+            work,
+            path,
+            Backend::Postgres,
+            &settings,
+            Goal::Told,
+            options,
+        )?);
+    }
+    Ok(rows)
+}
+
+/// A path of worksession-service, read by many.
+fn read(
+    work: String,
+    path: &str,
+    backend: Backend,
+    settings: &[(&str, String)],
+    goal: Goal,
+    options: &Options,
+) -> Result<Row> {
+    let mut scene = Scene::set(backend, &PARTS, settings)?;
+    let crowd = scene.sign_in(READERS)?;
+    let address = scene.address("worksession")?;
+    let token = crowd.tokens.first().map_or("", String::as_str);
+    let (status, body) = Client::new(address, token).send("GET", path, "")?;
+    if status != 200 {
+        return fail(format!("{path}: {status} {body}"));
+    }
+    let responder = Responder::bare(body.len(), scene.folder())?;
+    let url = format!("{address}{path}");
+    let process = scene.process("worksession")?;
+    let request = Request {
+        url: &url,
+        tokens: &crowd.file,
+        client: None,
+    };
+    let samples = rounds(
+        &work,
+        options,
+        |time| asked(process, &request, time),
+        |time| responder.rate(&crowd.file, time),
+    )?;
+    show_statements(&scene, options)?;
+    Ok(Row {
+        work,
+        against: "a bare actix-web responder",
+        goal,
+        samples,
+        rss_mb: Some(system::resident_mb(process)?),
+        ..Row::default()
+    })
+}
+
+pub(super) fn start(options: &Options) -> Result<Vec<Row>> {
+    let mut rows = both(options, "timer start", |backend, work| {
+        start_on(backend, work, With::Everything, options)
+    })?;
+    for (with, how) in [
+        (With::NoBroker, "the broker dead"),
+        (With::NoMemory, "no token remembered"),
+    ] {
+        let work = format!("timer start, PostgreSQL, {how}");
+        if options.wants(&work) {
+            rows.push(start_on(Backend::Postgres, work, with, options)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// What is there when timers start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum With {
+    Everything,
+    NoBroker,
+    /// See [`FORGETFUL`].
+    NoMemory,
+}
+
+fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Result<Row> {
+    let settings = [(FORGETFUL.0, FORGETFUL.1.to_owned())];
+    let settings: &[_] = match with {
+        With::NoMemory => &settings,
+        With::Everything | With::NoBroker => &[],
+    };
+    let mut scene = Scene::set(backend, &PARTS, settings)?;
+    let with_broker = with != With::NoBroker;
+    let tokens = scene.sign_in(STARTERS)?.tokens;
+    let limit = Writes::prepare(backend, &scene, limits::TWO_INSERTS, "two_inserts")?;
+    let process = scene.process("worksession")?;
+    if !with_broker {
+        scene.kill_broker()?;
+    }
+    let address = scene.address("worksession")?;
+    let clear = || {
+        if with_broker {
+            scene.wait_told()?;
+        }
+        scene.end_running()
+    };
+    let mut noted = 0;
+    let mut shots = |count: usize| {
+        noted += count;
+        starts(tokens.iter().take(count), &format!("plan {noted}"))
+    };
+    load::drain(address, shots(STARTERS), CONNECTIONS)?;
+    clear()?;
+    let samples = rounds(
+        &work,
+        options,
+        |_| {
+            let fastest = written(process, 201, || {
+                load::drain(address, shots(STARTERS), CONNECTIONS)
+            })?;
+            clear()?;
+            // The latency of a start is that at a rate which the service can hold.
+            let gap = Duration::from_secs_f64(1.0 / (fastest.ours * 0.8));
+            let steady = told(&load::fire(address, shots(STARTERS), gap)?, 201)?;
+            clear()?;
+            Ok(Sample {
+                p50_ms: steady.p50_ms,
+                p99_ms: steady.p99_ms,
+                ..fastest
+            })
+        },
+        |time| limit.rate(time),
+    )?;
+    show_statements(&scene, options)?;
+    let has_goal = with != With::NoMemory;
+    Ok(Row {
+        work,
+        against: "two inserts in a transaction",
+        goal: match has_goal {
+            true => Goal::AtLeast(0.60),
+            false => Goal::Told,
+        },
+        p99_goal: has_goal.then_some(20.0),
+        samples,
+        rss_mb: Some(system::resident_mb(process)?),
+        ..Row::default()
+    })
+}
+
+/// A start of each.
+pub(super) fn starts<'a>(tokens: impl Iterator<Item = &'a String>, note: &str) -> Vec<Shot> {
+    let shot = |token: &String| Shot {
+        token: token.clone(),
+        method: "POST",
+        path: "/api/clienta_timer_start",
+        body:
+            json!({"category": "coding", "duration": PLANNED, "project_id": "none", "note": note})
+                .to_string(),
+    };
+    tokens.map(shot).collect()
+}
+
+pub(super) fn submit(options: &Options) -> Result<Vec<Row>> {
+    both(options, "submit", |backend, work| {
+        submit_on(backend, work, options)
+    })
+}
+
+fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
+    let mut scene = Scene::set(backend, &PARTS, &[])?;
+    let tokens = scene.sign_in(SUBMITTERS)?.tokens;
+    let limit = Writes::prepare(backend, &scene, limits::EIGHT_UPSERTS, "eight_upserts")?;
+    let process = scene.process("worksession")?;
+    let address = scene.address("worksession")?;
+    let mut slot = 0;
+    let samples = rounds(
+        &work,
+        options,
+        |_| {
+            let mut shots = Vec::new();
+            for _ in 0..BATCHES {
+                slot += 1;
+                shots.extend(planned(&scene, &tokens, slot)?);
+            }
+            scene.wait_told()?;
+            let sample = written(process, 200, || load::drain(address, shots, CONNECTIONS))?;
+            scene.wait_told()?;
+            Ok(sample)
+        },
+        |time| limit.rate(time),
+    )?;
+    show_statements(&scene, options)?;
+    Ok(Row {
+        work,
+        against: "eight upserts in a transaction",
+        goal: Goal::AtLeast(0.50),
+        samples,
+        rss_mb: Some(system::resident_mb(process)?),
+        ..Row::default()
+    })
+}
+
+fn show_statements(scene: &Scene, options: &Options) -> Result {
+    match scene.database("worksession") {
+        Some(database) if options.statements => statements::show(database),
+        _ => Ok(()),
+    }
+}
+
+/// A session of everybody that has gone by, `slot` half hours ago, and its submit: started as anybody starts one, and
+/// moved back in time.
+pub(super) fn planned(scene: &Scene, tokens: &[String], slot: i64) -> Result<Vec<Shot>> {
+    let starts = starts(tokens.iter(), &format!("slot {slot}"));
+    told(
+        &load::drain(scene.address("worksession")?, starts, CONNECTIONS)?,
+        201,
+    )?;
+    let (start, end) = scene.move_back(slot * SLOT, PLANNED)?;
+    let submits = tokens.iter().map(|token| Shot {
+        token: token.clone(),
+        method: "POST",
+        path: "/api/pomodoro/submit",
+        body: json!({
+            "category": "coding", "project_id": "none", "duration": PLANNED, "note": "done",
+            "start_time": start, "end_time": end,
+        })
+        .to_string(),
+    });
+    Ok(submits.collect())
+}
+
+/// What a load came to, with what the process used for each.
+fn written(process: u32, status: u16, load: impl FnOnce() -> Result<Outcome>) -> Result<Sample> {
+    let before = system::cpu_time(process)?;
+    let outcome = load()?;
+    let used = system::cpu_time(process)? - before;
+    let count = f64::from(u32::try_from(outcome.latencies.len())?);
+    Ok(Sample {
+        cpu_us: used.as_secs_f64() * 1e6 / count,
+        ..told(&outcome, status)?
+    })
+}
+
+/// The same writes without us.
+enum Writes {
+    Postgres(String, &'static str),
+    Sqlite(&'static str),
+}
+
+impl Writes {
+    fn prepare(
+        backend: Backend,
+        scene: &Scene,
+        (tables, script): (&str, &'static str),
+        work: &'static str,
+    ) -> Result<Self> {
+        match backend {
+            Backend::Postgres => Ok(Self::Postgres(scene.scratch(tables)?, script)),
+            Backend::Sqlite => Ok(Self::Sqlite(work)),
+        }
+    }
+
+    fn rate(&self, time: Duration) -> Result<f64> {
+        match self {
+            Self::Postgres(database, script) => limits::pgbench(database, script, time),
+            Self::Sqlite(work) => limits::sqlite(work, time),
+        }
+    }
+}

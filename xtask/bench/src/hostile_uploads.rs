@@ -1,0 +1,218 @@
+//! A hundred hostile uploads at a time against a service that has 256 MiB, and validations meanwhile.
+
+mod attack;
+mod group;
+
+use super::load::{self, Outcome, Shot};
+use attack::{Answers, Attack, Attacker};
+use group::MemoryGroup;
+use serde_json::{Value, json};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use xtask_kit::cmd::{Result, fail};
+use xtask_kit::http::Client;
+use xtask_kit::servers::Postgres;
+use xtask_kit::system::{self, PARTS, Program};
+
+/// What Compose and Kubernetes allow.
+const LIMIT_MIB: u64 = 256;
+/// What the process itself may hold at its peak: the rest is the system's.
+const RESIDENT_MIB: u64 = 240;
+/// Milliseconds that 99 of 100 validations may take. The attack has the same two processors.
+const P99_MS: f64 = 500.0;
+const ACCOUNTS: usize = 10;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Seconds of attack, for each kind of product
+    #[arg(long, default_value_t = 20)]
+    seconds: u32,
+    /// Validations in a second
+    #[arg(long, default_value_t = 200)]
+    rate: u32,
+    /// The standalone alone
+    #[arg(long)]
+    standalone: bool,
+    /// The development build, which `cargo build` has made
+    #[arg(long)]
+    dev: bool,
+}
+
+pub(crate) fn hostile_uploads(options: &Options) -> Result {
+    if !options.dev {
+        system::build(true, &["holdfast", "identity-service"])?;
+    }
+    let mut rows = Vec::new();
+    if !options.standalone {
+        let postgres = Postgres::durable()?;
+        let database = postgres.make_database("identity")?;
+        rows.push(("identity-service", run(options, Some(&database))?));
+    }
+    rows.push(("holdfast", run(options, None)?));
+    println!(
+        "\n{:<18} {:>10} {:>11} {:>9} {:>8} {:>8} {:>8}  hostile answers",
+        "program", "group MiB", "process MiB", "validated", "p50 ms", "p99 ms", "max ms"
+    );
+    for (name, row) in &rows {
+        let (p50, p99, max) = row.load.summary();
+        let group = row.group_mib.map_or("-".to_owned(), |mib| mib.to_string());
+        println!(
+            "{name:<18} {group:>10} {:>11} {:>9} {p50:>8.1} {p99:>8.1} {max:>8.1}  {}",
+            row.process_mib,
+            row.load.with_status(200),
+            row.answers
+        );
+    }
+    match rows
+        .iter()
+        .find_map(|(name, row)| Some((name, row.fault()?)))
+    {
+        Some((name, fault)) => fail(format!("{name}: {fault}")),
+        None => Ok(()),
+    }
+}
+
+/// What came of an attack.
+struct Row {
+    /// The peak of the control group, the system's memory of files included.
+    group_mib: Option<u64>,
+    /// The peak of the process.
+    process_mib: u64,
+    load: Outcome,
+    answers: Answers,
+}
+
+impl Row {
+    fn fault(&self) -> Option<String> {
+        let (_, p99, _) = self.load.summary();
+        if self.process_mib > RESIDENT_MIB {
+            Some(format!(
+                "{} MiB are more than {RESIDENT_MIB}",
+                self.process_mib
+            ))
+        } else if self.load.with_status(200) < self.load.latencies.len() {
+            Some(format!("validations failed: {:?}", self.load.statuses))
+        } else if p99 > P99_MS {
+            Some(format!("the p99 of validations is over {P99_MS} ms"))
+        } else {
+            None
+        }
+    }
+}
+
+fn run(options: &Options, database: Option<&str>) -> Result<Row> {
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let mut command = match database {
+        Some(database) => {
+            let mut command = Command::new(system::binary(!options.dev, "identity-service"));
+            command
+                .arg("serve")
+                .env("IDENTITY__LISTEN", "127.0.0.1:0")
+                .env("IDENTITY__DATA_DIR", folder.path())
+                .env("IDENTITY__DATABASE__URL", database);
+            command
+        }
+        None => system::holdfast(!options.dev, &folder.path().join("data")),
+    };
+    // An attacker has many accounts and addresses: nothing but memory is to stop the attack.
+    command
+        .env("IDENTITY__RATE_LIMITS__ENABLED", "false")
+        .env("IDENTITY__PASSWORD__BCRYPT_COST", "4")
+        .env("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true");
+    let group = MemoryGroup::new(LIMIT_MIB);
+    let mut command = match &group {
+        Some(group) => group.wrap(&command),
+        None => {
+            println!(
+                "control groups cannot be made here: only the process's own peak is looked at"
+            );
+            command
+        }
+    };
+    let parts = if database.is_some() {
+        &PARTS[..1]
+    } else {
+        &PARTS[..]
+    };
+    let mut program = Program::start(&mut command, parts, &folder.path().join("log"))?;
+    let address = program.address("identity")?.to_owned();
+    let accounts: Vec<Attacker> = (0..ACCOUNTS)
+        .map(|n| Attacker::register(&address, n))
+        .collect::<Result<_>>()?;
+    let victim = Attacker::register(&address, ACCOUNTS)?;
+    let (load, answers) = attacked(options, &address, &accounts, &victim)?;
+    let process_mib = group::peak_mib(program.process().id())?;
+    // It is still there, and takes a photo.
+    let honest = Attack::honest();
+    let status = honest.once(&address, &victim, &AtomicBool::new(false));
+    if status != Some(200) {
+        return fail(format!(
+            "an honest photo is answered {status:?} after the attack"
+        ));
+    }
+    drop(program);
+    let group_mib = group.as_ref().map(MemoryGroup::peak_mib).transpose()?;
+    Ok(Row {
+        group_mib,
+        process_mib,
+        load,
+        answers,
+    })
+}
+
+/// Validations while a hundred connections send all kinds of hostile bodies, again and again.
+fn attacked(
+    options: &Options,
+    address: &str,
+    accounts: &[Attacker],
+    victim: &Attacker,
+) -> Result<(Outcome, Answers)> {
+    let (over, answers) = (AtomicBool::new(false), Answers::default());
+    let attacks = Attack::hundred();
+    let idle = attack::unfinished_small(address, accounts)?;
+    let load = std::thread::scope(|scope| {
+        for (attack, account) in attacks.iter().zip(accounts.iter().cycle()) {
+            let (over, answers) = (&over, &answers);
+            scope.spawn(move || {
+                while !over.load(Ordering::SeqCst) {
+                    answers.count(attack.once(address, account, over));
+                }
+            });
+        }
+        // The attack is under way.
+        std::thread::sleep(Duration::from_secs(1));
+        let count = usize::try_from(options.rate * options.seconds)?;
+        let shots = (0..count).map(|_| Shot {
+            token: victim.token.clone(),
+            method: "GET",
+            path: "/api/auth/validate",
+            body: String::new(),
+        });
+        let gap = Duration::from_secs(1) / options.rate;
+        let load = load::fire(address, shots.collect(), gap);
+        over.store(true, Ordering::SeqCst);
+        load
+    })?;
+    drop(idle);
+    Ok((load, answers))
+}
+
+impl Attacker {
+    fn register(address: &str, n: usize) -> Result<Self> {
+        let login = json!({"username": format!("attacker-{n}"), "password": "correct horse"});
+        let pair = Client::new(address, "").call("POST", "/api/auth/register", &login)?;
+        let token = pair.pointer("/access_token").and_then(Value::as_str);
+        let token = token.unwrap_or_default().to_owned();
+        let me = Client::new(address, &token).call("GET", "/api/auth/me", &Value::Null)?;
+        let id = me
+            .pointer("/user/id")
+            .or_else(|| me.pointer("/user/user_id"));
+        match id.and_then(Value::as_i64) {
+            Some(id) => Ok(Self { id, token }),
+            None => fail(format!("no id: {me}")),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Refused sign-ins must not differ by anything that a client can time, or else they tell which
+//! accounts there are.
+
+use super::per_mille;
+use serde_json::json;
+use std::process::Command;
+use std::time::Instant;
+use xtask_kit::cmd::{Result, fail};
+use xtask_kit::http::Client;
+use xtask_kit::servers::Postgres;
+use xtask_kit::system::{self, Program};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Sign-ins of each kind, in turn
+    #[arg(long, default_value_t = 200)]
+    tries: usize,
+    /// The cost of a password's hash
+    #[arg(long, default_value_t = 10)]
+    cost: u32,
+    /// Percent by which the medians may differ
+    #[arg(long, default_value_t = 10.0)]
+    limit_percent: f64,
+}
+
+/// As long as a password may be.
+const PASSWORD: &str = "correct horse battery staple, and so on until there are 72 bytes of it..";
+
+struct Case {
+    name: &'static str,
+    body: String,
+    /// Milliseconds.
+    times: Vec<f64>,
+}
+
+impl Case {
+    fn new(name: &'static str, username: &str, password: &str) -> Self {
+        Self {
+            name,
+            body: json!({ "username": username, "password": password }).to_string(),
+            times: Vec::new(),
+        }
+    }
+}
+
+pub(crate) fn login_timing(options: &Options) -> Result {
+    system::build(true, &["identity-service"])?;
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let postgres = Postgres::durable()?;
+    let database = postgres.make_database("identity")?;
+    let mut command = Command::new(system::binary(true, "identity-service"));
+    command
+        .arg("serve")
+        .env("IDENTITY__LISTEN", "127.0.0.1:0")
+        .env("IDENTITY__DATABASE__URL", &database)
+        .env("IDENTITY__DATA_DIR", folder.path())
+        .env("IDENTITY__RATE_LIMITS__ENABLED", "false")
+        .env("IDENTITY__PASSWORD__BCRYPT_COST", options.cost.to_string());
+    let program = Program::start(&mut command, &["identity"], &folder.path().join("log"))?;
+    let mut client = Client::new(program.address("identity")?, "");
+    for username in ["known", "gone"] {
+        let account = json!({ "username": username, "password": PASSWORD });
+        client.call("POST", "/api/auth/register", &account)?;
+    }
+    // What an administrator does; the account's own password is the one to be tried.
+    Postgres::execute(
+        &database,
+        "UPDATE users SET is_active = FALSE WHERE username = 'gone'",
+    )?;
+    let mut cases = [
+        Case::new("unknown user", "nobody", PASSWORD),
+        Case::new("wrong password", "known", "correct horse"),
+        Case::new("inactive account", "gone", PASSWORD),
+        Case::new("73-byte password", "known", &format!("{PASSWORD}.")),
+    ];
+    for round in 0..options.tries {
+        // Each kind comes after each other kind equally often.
+        cases.rotate_left(round % 2 + 1);
+        for case in &mut cases {
+            let begun = Instant::now();
+            let (status, body) = client.send("POST", "/api/auth/login", &case.body)?;
+            case.times.push(begun.elapsed().as_secs_f64() * 1000.0);
+            if status != 401 || !body.contains("\"invalid_credentials\"") {
+                return fail(format!("{}: {status} {body}", case.name));
+            }
+        }
+    }
+    report(options, cases)
+}
+
+fn report(options: &Options, mut cases: [Case; 4]) -> Result {
+    cases.sort_by_key(|case| case.name);
+    println!(
+        "{:<18} {:>6} {:>10} {:>10} {:>10}",
+        "refused sign-in", "tries", "p10 ms", "median ms", "p90 ms"
+    );
+    let mut medians = Vec::new();
+    for case in &mut cases {
+        case.times.sort_by(f64::total_cmp);
+        let at = |thousandths| per_mille(&case.times, thousandths);
+        println!(
+            "{:<18} {:>6} {:>10.2} {:>10.2} {:>10.2}",
+            case.name,
+            case.times.len(),
+            at(100),
+            at(500),
+            at(900)
+        );
+        medians.push(at(500));
+    }
+    let low = medians.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = medians.iter().copied().fold(0.0, f64::max);
+    let deviation = (high / low - 1.0) * 100.0;
+    println!(
+        "largest deviation of two medians {deviation:.2} % (limit {} %)",
+        options.limit_percent
+    );
+    if deviation > options.limit_percent || deviation.is_nan() {
+        return fail("over the limit");
+    }
+    Ok(())
+}

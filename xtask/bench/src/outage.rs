@@ -1,0 +1,170 @@
+//! Timer starts at a steady rate while what stands behind them is broken: starting must not notice,
+//! and no notification may be lost.
+
+use super::load::{self, Outcome};
+use super::product::{Crowd, System};
+use std::time::{Duration, Instant};
+use xtask_kit::chat::Chat;
+use xtask_kit::cmd::{Result, fail, nap};
+use xtask_kit::system;
+
+const USERS: usize = 60;
+const PROJECTS: usize = 20;
+/// Between two messages to one hook, so that the hooks do not limit what is measured.
+const INTERVAL_MS: u32 = 10;
+/// What no start may take longer than, in milliseconds, for 99 of 100.
+const LIMIT_MS: f64 = 200.0;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Starts in a second
+    #[arg(long, default_value_t = 200)]
+    rate: u32,
+    /// Seconds
+    #[arg(long, default_value_t = 30)]
+    seconds: u32,
+    /// Seconds in which every notification must have arrived once all is well again
+    #[arg(long, default_value_t = 300)]
+    patience: u64,
+    /// Some scenarios only
+    #[arg(long)]
+    only: Vec<Scenario>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Scenario {
+    /// One process on SQLite; nothing is broken
+    Standalone,
+    /// One process on SQLite; the chat never answers
+    StandaloneHanging,
+    /// Three processes, PostgreSQL and RabbitMQ; the chat never answers
+    ServicesHanging,
+    /// Three processes on PostgreSQL; RabbitMQ is killed before and started after
+    ServicesBrokerDown,
+}
+
+const ALL: [Scenario; 4] = [
+    Scenario::Standalone,
+    Scenario::StandaloneHanging,
+    Scenario::ServicesHanging,
+    Scenario::ServicesBrokerDown,
+];
+
+pub(crate) fn outage(options: &Options) -> Result {
+    system::build(
+        true,
+        &[
+            "holdfast",
+            "identity-service",
+            "worksession-service",
+            "notifier",
+        ],
+    )?;
+    let mut rows = Vec::new();
+    for scenario in ALL {
+        if options.only.is_empty() || options.only.contains(&scenario) {
+            rows.push((scenario, run(scenario, options)?));
+        }
+    }
+    println!(
+        "\n{:<20} {:>7} {:>7} {:>8} {:>8} {:>8}  {:>9} {:>6} {:>9}",
+        "scenario", "starts", "201", "p50 ms", "p99 ms", "max ms", "delivered", "twice", "after s"
+    );
+    for (scenario, row) in &rows {
+        let (p50, p99, max) = row.load.summary();
+        println!(
+            "{:<20} {:>7} {:>7} {p50:>8.1} {p99:>8.1} {max:>8.1}  {:>9} {:>6} {:>9.1}",
+            format!("{scenario:?}"),
+            row.load.latencies.len(),
+            row.load.with_status(201),
+            row.delivered,
+            row.twice,
+            row.after.as_secs_f64()
+        );
+    }
+    let bad = rows.iter().filter(|(_, row)| !row.is_good()).count();
+    if bad == 0 {
+        Ok(())
+    } else {
+        fail(format!(
+            "{bad} scenarios are over the limit or lost something"
+        ))
+    }
+}
+
+struct Row {
+    load: Outcome,
+    delivered: usize,
+    twice: usize,
+    /// From all being well again to the last notification.
+    after: Duration,
+}
+
+impl Row {
+    fn is_good(&self) -> bool {
+        let started = self.load.with_status(201);
+        let (_, p99, _) = self.load.summary();
+        started == self.load.latencies.len() && self.delivered == started && p99 < LIMIT_MS
+    }
+}
+
+fn run(scenario: Scenario, options: &Options) -> Result<Row> {
+    println!("== {scenario:?}");
+    let folder = tempfile::Builder::new()
+        .prefix("holdfast-bench-")
+        .tempdir()?;
+    let chat = Chat::start()?;
+    let mut system = match scenario {
+        Scenario::Standalone | Scenario::StandaloneHanging => {
+            System::standalone(folder.path(), INTERVAL_MS)?
+        }
+        Scenario::ServicesHanging | Scenario::ServicesBrokerDown => {
+            System::services(folder.path(), INTERVAL_MS)?
+        }
+    };
+    let crowd = Crowd::gather(&system, &chat, USERS, PROJECTS)?;
+    let shots = crowd.starts(0, usize::try_from(options.rate * options.seconds)?);
+    // The destinations travel as events of their own; they are to be there before all breaks.
+    nap(Duration::from_secs(2))?;
+
+    chat.hang(matches!(
+        scenario,
+        Scenario::StandaloneHanging | Scenario::ServicesHanging
+    ));
+    if scenario == Scenario::ServicesBrokerDown {
+        system.broker()?.kill();
+    }
+    let load = load::fire(
+        &system.worksession,
+        shots,
+        Duration::from_secs(1) / options.rate,
+    )?;
+    println!(
+        "{} answers in {:.1} s: {:?}",
+        load.latencies.len(),
+        load.time.as_secs_f64(),
+        load.statuses
+    );
+    chat.hang(false);
+    if scenario == Scenario::ServicesBrokerDown {
+        system.broker()?.resume()?;
+    }
+    let healed = Instant::now();
+    let wanted = load.with_status(201);
+    while chat.accepted().0 < wanted && healed.elapsed() < Duration::from_secs(options.patience) {
+        nap(Duration::from_millis(100))?;
+    }
+    let after = healed.elapsed();
+    let (delivered, twice) = chat.accepted();
+    println!(
+        "{delivered} of {wanted} notifications after {:.1} s, {} requests to the chat",
+        after.as_secs_f64(),
+        chat.requests()
+    );
+    Ok(Row {
+        load,
+        delivered,
+        twice,
+        after,
+    })
+}

@@ -1,0 +1,226 @@
+//! From a configuration's struct to the keys that can be set.
+
+use super::defaults::{Fields, Value, of_struct};
+use super::serde::{Container, Member};
+use super::source::{Sources, derives, doc, named};
+use syn::Type;
+use xtask_kit::cmd::{Result, fail};
+
+/// A key, without its part's prefix.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    /// As in the file: `database`, `pool_size`.
+    pub(super) path: Vec<String>,
+    /// What may be written.
+    pub(super) form: String,
+    pub(super) is_secret: bool,
+    pub(super) default: Value,
+    pub(super) meaning: String,
+}
+
+/// Tables that only the file can hold, any number of each: `[[identity.oauth_clients]]`.
+pub(super) struct Tables {
+    pub(super) path: Vec<String>,
+    pub(super) meaning: String,
+    pub(super) keys: Vec<Key>,
+}
+
+#[derive(Default)]
+pub(super) struct Keys {
+    pub(super) keys: Vec<Key>,
+    pub(super) tables: Vec<Tables>,
+}
+
+/// The keys of a part, its struct being called `Config`.
+pub(super) fn of_part(sources: &Sources, part: &str) -> Result<Keys> {
+    let mut keys = Keys::default();
+    let defaults = of_struct(sources, part, "Config")?;
+    let root = Place {
+        from: part,
+        name: "Config",
+        path: Vec::new(),
+    };
+    collect(sources, &root, &defaults, &mut keys)?;
+    Ok(keys)
+}
+
+/// A struct, and where its keys stand.
+struct Place<'a> {
+    from: &'a str,
+    name: &'a str,
+    path: Vec<String>,
+}
+
+/// What a field's type says of its key.
+enum Kind {
+    Single { form: String, is_secret: bool },
+    Group(String),
+    Tables(String),
+}
+
+/// A struct's own keys first, then those of the structs in it.
+fn collect(sources: &Sources, place: &Place<'_>, defaults: &Fields, keys: &mut Keys) -> Result {
+    let (part, item) = sources.get_struct(place.from, place.name)?;
+    let of = format!("{}: {}", part.name, place.name);
+    let container = Container::read(&item.attrs, &of)?;
+    if !derives(&item.attrs, "Deserialize")? || !container.has_default || !container.refuses_unknown
+    {
+        return fail(format!(
+            "{of}: a struct of the configuration derives Deserialize and has #[serde(default, deny_unknown_fields)]"
+        ));
+    }
+    let mut groups = Vec::new();
+    for field in &item.fields {
+        let Some(ident) = field.ident.as_ref().map(ToString::to_string) else {
+            return fail(format!("{of}: a field has no name"));
+        };
+        let of = format!("{of}.{ident}");
+        let member = Member::read(&field.attrs, &of)?;
+        if member.is_skipped {
+            continue;
+        }
+        let mut path = place.path.clone();
+        path.push(container.name(&member, &ident, &of)?);
+        let Some(default) = defaults.get(&ident) else {
+            return fail(format!("{of}: the default has no such field"));
+        };
+        let meaning = doc(&field.attrs, &of)?;
+        match kind(sources, part.name, &field.ty, &of)? {
+            Kind::Single { form, is_secret } => {
+                let default = default.clone();
+                keys.keys.push(Key {
+                    path,
+                    form,
+                    is_secret,
+                    default,
+                    meaning,
+                });
+            }
+            Kind::Group(name) => groups.push((name, path, default)),
+            Kind::Tables(name) => {
+                let defaults = of_struct(sources, part.name, &name)?;
+                let place = Place {
+                    from: part.name,
+                    name: &name,
+                    path: Vec::new(),
+                };
+                let (_, item) = sources.get_struct(part.name, &name)?;
+                let meaning = doc(&item.attrs, &name)?;
+                let mut inside = Keys::default();
+                collect(sources, &place, &defaults, &mut inside)?;
+                if !inside.tables.is_empty() {
+                    return fail(format!("{of}: tables in tables are not understood"));
+                }
+                keys.tables.push(Tables {
+                    path,
+                    meaning,
+                    keys: inside.keys,
+                });
+            }
+        }
+    }
+    for (name, path, default) in groups {
+        let Value::Fields(defaults) = default else {
+            return fail(format!(
+                "{of}: the default of {} is not a struct",
+                path.join(".")
+            ));
+        };
+        collect(
+            sources,
+            &Place {
+                from: part.name,
+                name: &name,
+                path,
+            },
+            defaults,
+            keys,
+        )?;
+    }
+    Ok(())
+}
+
+fn kind(sources: &Sources, from: &str, ty: &Type, of: &str) -> Result<Kind> {
+    let Some((name, inner)) = named(ty) else {
+        return fail(format!("{of}: its type is not a name"));
+    };
+    match (name.as_str(), inner) {
+        ("Option", Some(inner)) => return kind(sources, from, inner, of),
+        ("CommaList", Some(inner)) => {
+            return match kind(sources, from, inner, of)? {
+                Kind::Single { form, is_secret } => Ok(Kind::Single {
+                    form: format!("list: {form}"),
+                    is_secret,
+                }),
+                Kind::Group(_) | Kind::Tables(_) => fail(format!("{of}: a list of structs")),
+            };
+        }
+        ("Vec", Some(inner)) => {
+            return match kind(sources, from, inner, of)? {
+                Kind::Group(name) => Ok(Kind::Tables(name)),
+                Kind::Single { .. } | Kind::Tables(_) => fail(format!(
+                    "{of}: a Vec of single values, which the environment cannot set"
+                )),
+            };
+        }
+        (_, Some(_)) => return fail(format!("{of}: the type {name}<…> is not understood")),
+        (_, None) => {}
+    }
+    if let Some((form, is_secret)) = single(&name) {
+        return Ok(Kind::Single {
+            form: form.to_owned(),
+            is_secret,
+        });
+    }
+    if let Some((_, item)) = sources.find_enum(from, &name)? {
+        let is_secret = false;
+        return Ok(Kind::Single {
+            form: variants(item, of)?,
+            is_secret,
+        });
+    }
+    match sources.find_struct(from, &name)? {
+        Some(_) => Ok(Kind::Group(name)),
+        None => fail(format!(
+            "{of}: the type {name} is not understood; name the file that it stands in, or what may be written for it, in \
+             xtask/checks/src/config_reference"
+        )),
+    }
+}
+
+/// How a value of a type is written, and whether it is a secret.
+fn single(name: &str) -> Option<(&'static str, bool)> {
+    Some(match name {
+        "bool" => ("`true`, `false`", false),
+        "u8" | "u16" | "u32" | "u64" | "usize" | "i64" => ("number", false),
+        "String" => ("text", false),
+        "SocketAddr" => ("address:port", false),
+        "Url" => ("URL", false),
+        "PathBuf" => ("path", false),
+        "IpNet" => ("network", false),
+        "DatabaseUrl" => ("URL, secret", true),
+        "SecretText" => ("text, secret", true),
+        "SecretKey" => ("32 bytes in base64, secret", true),
+        _ => return None,
+    })
+}
+
+/// The names of an enum's variants.
+fn variants(item: &syn::ItemEnum, of: &str) -> Result<String> {
+    let container = Container::read(&item.attrs, of)?;
+    if !derives(&item.attrs, "Deserialize")? {
+        return fail(format!("{of}: {} does not derive Deserialize", item.ident));
+    }
+    let mut names = Vec::new();
+    for variant in &item.variants {
+        if !matches!(variant.fields, syn::Fields::Unit) {
+            return fail(format!("{of}: {} holds more than a name", variant.ident));
+        }
+        let member = Member::read(&variant.attrs, of)?;
+        if !member.is_skipped {
+            let name = container.name(&member, &variant.ident.to_string(), of)?;
+            names.push(format!("`{name}`"));
+        }
+    }
+    Ok(names.join(", "))
+}

@@ -1,0 +1,22 @@
+//! `cargo xtask events`: docs/events.md and its schemas against the types.
+
+use xtask_kit::cmd::{Result, cargo, run};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Write the schemas instead of comparing them; one that breaks its version's promise is not written
+    #[arg(long)]
+    write: bool,
+}
+
+pub(crate) fn events(options: &Options) -> Result {
+    let mut test = cargo();
+    test.args(["test", "--locked", "-p", "event-types", "--lib", "--"]);
+    if options.write {
+        test.env("HOLDFAST_WRITE_SCHEMAS", "true");
+        test.arg("schemas::the_schemas");
+    } else {
+        test.arg("schemas::");
+    }
+    run(&mut test)
+}

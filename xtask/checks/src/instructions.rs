@@ -1,0 +1,152 @@
+//! What a validation costs beside a request that does nothing, in instructions: the same on a busy machine as on an idle
+//! one, so that a change that makes the hottest path dearer is seen before it is in.
+
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use xtask_kit::cmd::{Result, cargo, fail, interrupted, nap, output, run};
+use xtask_kit::envs;
+use xtask_kit::http::Client;
+use xtask_kit::servers;
+use xtask_kit::system::{self, Program, RESPONDER};
+
+/// Instructions of a validation of a remembered token, to those of the bare responder's answer. Whoever changes the path
+/// changes this line with it, and says why.
+const RATIO: f64 = 3.67;
+/// How far from it is not said to be a change.
+const TOLERANCE: f64 = 0.05;
+/// Requests that are counted, and those before them that make all warm.
+const REQUESTS: u32 = 1_000;
+const WARM: u32 = 300;
+
+/// Compares what both cost with what is written down here.
+pub(crate) fn check() -> Result {
+    if envs::which("valgrind").is_none() {
+        servers::install(&["valgrind"])?;
+    }
+    system::build(false, &["identity-service"])?;
+    run(cargo().args(["build", "--workspace", "--example", RESPONDER]))?;
+    let folder = tempfile::Builder::new().prefix("instructions-").tempdir()?;
+    let folder = folder.path();
+    let (ours, bytes) = validation(folder)?;
+    let bare = responder(folder, bytes)?;
+    let ratio = ours / bare;
+    println!(
+        "validate: {ours:.0} instructions, a bare answer {bare:.0}: {ratio:.3} times ({RATIO:.3} ± {:.0} %)",
+        TOLERANCE * 100.0
+    );
+    if (ratio / RATIO - 1.0).abs() <= TOLERANCE {
+        return Ok(());
+    }
+    fail(format!(
+        "a validation costs {ratio:.3} bare answers, and {RATIO:.3} are written down: if that is meant, change RATIO in {}",
+        file!()
+    ))
+}
+
+/// Instructions of a validation, and the bytes of its answer.
+fn validation(folder: &Path) -> Result<(f64, usize)> {
+    let mut command = counted("identity", folder);
+    command
+        .arg(system::binary(false, "identity-service"))
+        .arg("serve")
+        .env("IDENTITY__LISTEN", "127.0.0.1:0")
+        .env("IDENTITY__DATA_DIR", folder.join("data"))
+        .env("IDENTITY__WORKERS", "1")
+        .env("IDENTITY__RATE_LIMITS__ENABLED", "false")
+        .env("IDENTITY__PASSWORD__BCRYPT_COST", "4")
+        .env("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true");
+    let program = Program::start(&mut command, &["identity"], &folder.join("identity.log"))?;
+    let account = json!({"username": "ada", "password": "correct horse"});
+    let mut client = Client::new(program.address("identity")?, "").with_patience(PATIENCE);
+    let pair = client.call("POST", "/api/auth/register", &account)?;
+    client.use_token(
+        pair.pointer("/access_token")
+            .and_then(Value::as_str)
+            .unwrap_or_default(),
+    );
+    let path = "/api/auth/validate";
+    let (_, body) = client.send("GET", path, "")?;
+    let bytes = body.len();
+    Ok((each(program, client, path, "identity", folder)?, bytes))
+}
+
+/// Instructions of an answer of the HTTP library alone, with a body of so many bytes.
+fn responder(folder: &Path, bytes: usize) -> Result<f64> {
+    let mut command = counted(RESPONDER, folder);
+    command
+        .arg(system::binary(false, &format!("examples/{RESPONDER}")))
+        .arg(bytes.to_string());
+    let program = Program::start(&mut command, &[RESPONDER], &folder.join("responder.log"))?;
+    let token = "x".repeat(600);
+    let client = Client::new(program.address(RESPONDER)?, &token).with_patience(PATIENCE);
+    each(program, client, "/api/auth/validate", RESPONDER, folder)
+}
+
+/// Valgrind is some fifty times as slow.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn counted(name: &str, folder: &Path) -> Command {
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--quiet", "--tool=callgrind"])
+        .arg(door(folder))
+        .arg(format!("--callgrind-out-file={}", counts(name, folder)));
+    command
+}
+
+/// Where callgrind is told what to do: what it leaves there goes with the folder.
+fn door(folder: &Path) -> String {
+    format!("--vgdb-prefix={}", folder.join("vgdb").display())
+}
+
+fn counts(name: &str, folder: &Path) -> String {
+    folder.join(format!("{name}.counts")).display().to_string()
+}
+
+/// Instructions of one of many requests.
+fn each(
+    mut program: Program,
+    mut client: Client,
+    path: &str,
+    name: &str,
+    folder: &Path,
+) -> Result<f64> {
+    let process = program.process().id().to_string();
+    let mut ask = |times: u32| -> Result {
+        for _ in 0..times {
+            let (status, body) = client.send("GET", path, "")?;
+            if status != 200 {
+                return fail(format!("{path}: {status} {body}"));
+            }
+        }
+        Ok(())
+    };
+    ask(WARM)?;
+    let tell = |what: &str| {
+        output(Command::new("callgrind_control").args([&door(folder), what, &process]))
+    };
+    tell("--zero")?;
+    ask(REQUESTS)?;
+    tell("--dump")?;
+    let dump = format!("{}.1", counts(name, folder));
+    let total = total(Path::new(&dump))?;
+    Ok(total / f64::from(REQUESTS))
+}
+
+/// The sum at the end of a dump.
+fn total(dump: &Path) -> Result<f64> {
+    let since = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(dump).unwrap_or_default();
+        let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+        if let Some(total) = total {
+            return Ok(total.trim().parse()?);
+        }
+        if since.elapsed() > PATIENCE || interrupted() {
+            return fail(format!("callgrind wrote no total into {}", dump.display()));
+        }
+        nap(Duration::from_millis(100))?;
+    }
+}

@@ -1,0 +1,186 @@
+//! What lies in the folder: manifests as JSON, and the other files as text.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use xtask_kit::cmd::{Context, Result, output};
+use xtask_kit::{envs, runtimes};
+
+/// What kustomize reads first.
+pub(super) const KUSTOMIZATION: &str = "kustomization.yaml";
+const HERE: &str = "xtask/checks/src/kubernetes";
+
+/// The folder with everything in it.
+#[derive(Debug, Default)]
+pub(super) struct Folder {
+    pub(super) manifests: Vec<Manifest>,
+    /// Every other file's text, by its path from the folder; those that git ignores too.
+    pub(super) files: BTreeMap<String, String>,
+    /// What the schemas have against the manifests.
+    pub(super) complaints: Vec<String>,
+}
+
+/// One document of a file.
+#[derive(Debug)]
+pub(super) struct Manifest {
+    pub(super) file: String,
+    pub(super) document: Value,
+}
+
+impl Folder {
+    /// Reads the folder, and holds its manifests against the schemas of these versions.
+    pub(super) fn read(path: &Path, versions: &[&str]) -> Result<Self> {
+        let here = envs::root().join(HERE);
+        let python = runtimes::python_with("kubernetes", &here.join("requirements.txt"))?;
+        let mut read = Command::new(python);
+        read.arg(here.join("manifests.py")).arg(path).args(versions);
+        let read: Value = serde_json::from_str(&output(&mut read)?)
+            .context(|| "what manifests.py says of the manifests".to_owned())?;
+        let manifests = items(&read, "/manifests").iter().map(|one| Manifest {
+            file: text(one, "/file").to_owned(),
+            document: one.get("document").cloned().unwrap_or_default(),
+        });
+        let mut folder = Self {
+            manifests: manifests.collect(),
+            files: BTreeMap::new(),
+            complaints: texts(&read, "/complaints").map(str::to_owned).collect(),
+        };
+        folder.take_files(path, path)?;
+        Ok(folder)
+    }
+
+    fn take_files(&mut self, root: &Path, dir: &Path) -> Result {
+        for entry in std::fs::read_dir(dir)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                self.take_files(root, &path)?;
+            } else if path.extension().is_none_or(|end| end != "yaml") {
+                let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
+                self.files.insert(name, std::fs::read_to_string(&path)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What kustomize is told; nothing when the file is missing.
+    pub(super) fn kustomization(&self) -> &Value {
+        let mut manifests = self.manifests.iter();
+        let found = manifests.find(|manifest| manifest.file == KUSTOMIZATION);
+        found.map_or(&Value::Null, |manifest| &manifest.document)
+    }
+
+    /// Everything that is sent to a cluster.
+    pub(super) fn sent(&self) -> impl Iterator<Item = &Manifest> {
+        let manifests = self.manifests.iter();
+        manifests.filter(|manifest| manifest.file != KUSTOMIZATION)
+    }
+
+    /// Those of one kind.
+    pub(super) fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = &Manifest> {
+        self.sent().filter(move |manifest| manifest.kind() == kind)
+    }
+
+    /// What a generated ConfigMap holds, by key: the lines of its `envs` and the texts of its `files`.
+    pub(super) fn config_map(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        let mut generators = items(self.kustomization(), "/configMapGenerator").iter();
+        let generator = generators.find(|generator| text(generator, "/name") == name)?;
+        let mut holds = BTreeMap::new();
+        for file in texts(generator, "/envs") {
+            holds.extend(
+                self.files
+                    .get(file)
+                    .into_iter()
+                    .flat_map(|text| lines(text)),
+            );
+        }
+        for file in texts(generator, "/files") {
+            let text = self.files.get(file).cloned();
+            holds.extend(text.map(|text| (file.to_owned(), text)));
+        }
+        Some(holds)
+    }
+
+    /// What a Secret holds, by key, as the example beside it shows.
+    pub(super) fn secret(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        let example = self.files.get(&format!("secrets/{name}.example.env"))?;
+        Some(lines(example).collect())
+    }
+}
+
+impl Manifest {
+    pub(super) fn kind(&self) -> &str {
+        text(&self.document, "/kind")
+    }
+
+    /// As complaints name it.
+    pub(super) fn title(&self) -> String {
+        let name = text(&self.document, "/metadata/name");
+        format!("{}: {} {name}", self.file, self.kind())
+    }
+}
+
+/// The text at a place, or none of it.
+pub(super) fn text<'a>(value: &'a Value, place: &str) -> &'a str {
+    let found = value.pointer(place).and_then(Value::as_str);
+    found.unwrap_or_default()
+}
+
+/// The items at a place, or none.
+pub(super) fn items<'a>(value: &'a Value, place: &str) -> &'a [Value] {
+    let found = value.pointer(place).and_then(Value::as_array);
+    found.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The texts among the items at a place.
+pub(super) fn texts<'a>(value: &'a Value, place: &str) -> impl Iterator<Item = &'a str> {
+    items(value, place).iter().filter_map(Value::as_str)
+}
+
+/// The settings of a file with a `KEY=VALUE` a line, as kustomize and kubectl read it.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = (String, String)> {
+    let lines = text.lines().map(str::trim_start);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        (key.to_owned(), value.to_owned())
+    })
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A folder of these documents, the first of them kustomization.yaml, and these files.
+    pub(in crate::kubernetes) fn folder<const N: usize>(
+        documents: [Value; N],
+        files: &[(&str, &str)],
+    ) -> Folder {
+        let names = std::iter::once(KUSTOMIZATION).chain(std::iter::repeat("all.yaml"));
+        let manifests = documents
+            .into_iter()
+            .zip(names)
+            .map(|(document, file)| Manifest {
+                file: file.to_owned(),
+                document,
+            });
+        let files = files
+            .iter()
+            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        Folder {
+            manifests: manifests.collect(),
+            files: files.collect(),
+            complaints: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_value_may_hold_what_separates_it_from_its_key() {
+        let read: Vec<_> = lines("# a=b\n\nKEY=dGVu=\nEMPTY=\n").collect();
+        let expected = [("KEY", "dGVu="), ("EMPTY", "")];
+        assert_eq!(
+            read,
+            expected.map(|(key, value)| (key.to_owned(), value.to_owned()))
+        );
+    }
+}

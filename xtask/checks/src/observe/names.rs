@@ -1,0 +1,238 @@
+//! The names of figures: in expressions, and where the sources register them.
+
+use super::Expression;
+use std::collections::BTreeSet;
+use std::path::Path;
+use xtask_kit::cmd::Result;
+
+/// What stands before the name of a figure where one is registered.
+const REGISTER: [&str; 9] = [
+    "Opts::new(",
+    "HistogramOpts::new(",
+    "IntCounter::new(",
+    "IntGauge::new(",
+    "Counter::new(",
+    "Gauge::new(",
+    "counter(",
+    "gauge(",
+    "opts(",
+];
+
+/// What the collector of a process's figures registers by itself.
+const OF_THE_PROCESS: [&str; 7] = [
+    "process_cpu_seconds_total",
+    "process_max_fds",
+    "process_open_fds",
+    "process_resident_memory_bytes",
+    "process_start_time_seconds",
+    "process_threads",
+    "process_virtual_memory_bytes",
+];
+
+/// Made by Prometheus from what it scrapes.
+const OF_PROMETHEUS: [&str; 2] = ["ALERTS", "up"];
+
+/// Figures of programs that are not ours. Whether they exist only a running one can say.
+const OF_OTHERS: [&str; 2] = ["prometheus_", "rabbitmq_"];
+
+const WORDS: [&str; 14] = [
+    "and",
+    "or",
+    "unless",
+    "by",
+    "without",
+    "on",
+    "ignoring",
+    "group_left",
+    "group_right",
+    "offset",
+    "bool",
+    "Inf",
+    "NaN",
+    "atan2",
+];
+
+/// Words that are followed by the names of labels.
+const BEFORE_LABELS: [&str; 6] = [
+    "by",
+    "without",
+    "on",
+    "ignoring",
+    "group_left",
+    "group_right",
+];
+
+/// A complaint for each name in an expression that nothing registers.
+pub(super) fn check(expressions: &[Expression], registered: &BTreeSet<String>) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for Expression { place, text } in expressions {
+        let names = figures(text);
+        if names.is_empty() {
+            complaints.push(format!("{place} names no figure"));
+        }
+        let unknown = names.iter().filter(|name| !is_known(name, registered));
+        complaints.extend(unknown.map(|name| format!("{place}: nothing registers {name}")));
+    }
+    complaints
+}
+
+fn is_known(name: &str, registered: &BTreeSet<String>) -> bool {
+    let of_histogram = ["_bucket", "_sum", "_count"]
+        .iter()
+        .filter_map(|part| name.strip_suffix(part))
+        .any(|base| registered.contains(base));
+    of_histogram
+        || registered.contains(name)
+        || OF_THE_PROCESS.contains(&name)
+        || OF_PROMETHEUS.contains(&name)
+        || OF_OTHERS.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The names that the services' sources register.
+pub(super) fn registered(root: &Path) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    let mut open = Vec::new();
+    for entry in std::fs::read_dir(root.join("crates"))? {
+        open.push(entry?.path().join("src"));
+    }
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            for entry in std::fs::read_dir(path)? {
+                open.push(entry?.path());
+            }
+        } else if path.extension().is_some_and(|kind| kind == "rs") {
+            names.extend(registered_in(&std::fs::read_to_string(path)?));
+        }
+    }
+    Ok(names)
+}
+
+fn registered_in(source: &str) -> impl Iterator<Item = String> {
+    let starts = REGISTER.iter().flat_map(|call| source.split(*call).skip(1));
+    starts.filter_map(|rest| {
+        let (name, _) = rest.trim_start().strip_prefix('"')?.split_once('"')?;
+        let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        (!name.is_empty() && name.chars().all(is_name)).then(|| name.to_owned())
+    })
+}
+
+/// The figures that an expression names.
+pub(super) fn figures(expression: &str) -> BTreeSet<String> {
+    let text = bare(expression);
+    let mut found = BTreeSet::new();
+    let mut rest = text.as_str();
+    while let Some(start) = rest.find(is_first) {
+        let before = rest.get(..start).unwrap_or_default();
+        let from = rest.get(start..).unwrap_or_default();
+        let length = from.find(|c| !is_further(c)).unwrap_or(from.len());
+        let (word, after) = from.split_at(length);
+        rest = after;
+        let follows = after.trim_start();
+        // `5m`, `1e3`
+        let is_unit = before.ends_with(|c: char| c.is_ascii_digit() || c == '.');
+        if BEFORE_LABELS.contains(&word) {
+            if let Some(labels) = follows.strip_prefix('(') {
+                rest = labels.split_once(')').map_or("", |(_, after)| after);
+            }
+        } else if !is_unit && !is_called(follows) && !WORDS.contains(&word) {
+            found.insert(word.to_owned());
+        }
+    }
+    found
+}
+
+/// Whether this stands after the name of a function or of an aggregation.
+fn is_called(follows: &str) -> bool {
+    let word = follows.split(|c| !is_further(c)).next().unwrap_or_default();
+    follows.starts_with('(') || ["by", "without"].contains(&word)
+}
+
+fn is_first(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || c == ':'
+}
+
+fn is_further(c: char) -> bool {
+    is_first(c) || c.is_ascii_digit()
+}
+
+/// Without what stands in quotes, braces and brackets.
+fn bare(expression: &str) -> String {
+    let mut text = String::new();
+    let mut closing = None;
+    let mut quoted_inside = None;
+    for c in expression.chars() {
+        match (closing, quoted_inside) {
+            (Some(_), Some(quote)) if c == quote => quoted_inside = None,
+            (Some(_), Some(_)) => {}
+            (Some(end), None) if c == end => closing = None,
+            (Some('}' | ']'), None) if c == '"' || c == '\'' => quoted_inside = Some(c),
+            (Some(_), None) => {}
+            (None, _) => match c {
+                '{' => closing = Some('}'),
+                '[' => closing = Some(']'),
+                '"' | '\'' => closing = Some(c),
+                _ => text.push(c),
+            },
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(expression: &str) -> Vec<String> {
+        figures(expression).into_iter().collect()
+    }
+
+    #[test]
+    fn only_figures_are_names() {
+        for (expression, expected) in [
+            ("up == 0", vec!["up"]),
+            (
+                "sum by (service, le) (rate(a_bucket{route=~\"/b[ab]}\", le=\"}\"}[5m])) > 1e3",
+                vec!["a_bucket"],
+            ),
+            (
+                "a_total offset 5m and on (service) max without(le) (b:c) unless d > bool 3",
+                vec!["a_total", "b:c", "d"],
+            ),
+            (
+                "label_replace(a, \"x\", \"up\", \"\", \"\") or absent(b == 1) / Inf",
+                vec!["a", "b"],
+            ),
+            ("vector(1)", vec![]),
+        ] {
+            assert_eq!(named(expression), expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_nothing_registers_is_found() {
+        let registered = BTreeSet::from(["a_seconds".to_owned()]);
+        let complaints = |text: &str| {
+            let place = "here".to_owned();
+            let text = text.to_owned();
+            check(&[Expression { place, text }], &registered)
+        };
+        for good in ["a_seconds_bucket", "a_seconds + process_open_fds", "up"] {
+            assert!(complaints(good).is_empty(), "{good}");
+        }
+        assert_eq!(
+            complaints("rate(b_total[5m]) / a_seconds"),
+            ["here: nothing registers b_total"]
+        );
+        assert_eq!(complaints("vector(1)"), ["here names no figure"]);
+    }
+
+    #[test]
+    fn names_are_found_where_they_are_registered() {
+        let source = "Opts::new(\n    \"a_total\", \"A\")?; gauge(\"b\", \"B\"); word(\"c\"); Opts::new(name)";
+        let found: BTreeSet<String> = registered_in(source).collect();
+        assert_eq!(
+            found,
+            BTreeSet::from(["a_total".to_owned(), "b".to_owned()])
+        );
+    }
+}

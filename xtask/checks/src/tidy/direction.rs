@@ -1,0 +1,197 @@
+//! Which crate may stand on which.
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+use xtask_kit::cmd::Result;
+use xtask_kit::cmd::cargo;
+
+/// Each crate and the crates of this workspace it may use. A crate that is not listed may use none,
+/// and no crate may use it.
+const ALLOWED: [(&str, &[&str]); 18] = [
+    ("auth-types", &[]),
+    ("event-types", &["auth-types"]),
+    ("db-kit", &["auth-types", "event-types"]),
+    ("broker", &["auth-types", "event-types", "db-kit"]),
+    ("service-kit", &["auth-types", "event-types", "db-kit"]),
+    ("image-kit", &[]),
+    ("web-kit", &["service-kit"]),
+    // It knows the services by their HTTP interfaces alone, so that it can be taken out.
+    ("dashboard", &["service-kit", "web-kit"]),
+    (
+        "identity-service",
+        &[
+            "auth-types",
+            "event-types",
+            "db-kit",
+            "broker",
+            "service-kit",
+            "image-kit",
+            "web-kit",
+        ],
+    ),
+    (
+        "worksession-service",
+        &[
+            "auth-types",
+            "event-types",
+            "db-kit",
+            "broker",
+            "service-kit",
+            "dashboard",
+        ],
+    ),
+    ("notifier", KITS),
+    (
+        "standalone",
+        &[
+            "auth-types",
+            "event-types",
+            "db-kit",
+            "broker",
+            "service-kit",
+            "identity-service",
+            "worksession-service",
+            "notifier",
+        ],
+    ),
+    ("test-kit", KITS),
+    // They know the product by its programs and its sources.
+    ("xtask-kit", &[]),
+    ("xtask", &["xtask-kit"]),
+    ("xtask-bench", &["xtask-kit"]),
+    ("xtask-checks", &["xtask-kit"]),
+    ("xtask-e2e", &["xtask-kit"]),
+];
+
+/// What a service stands on. Another service is not in it: services meet over HTTP and events.
+const KITS: &[&str] = &[
+    "auth-types",
+    "event-types",
+    "db-kit",
+    "broker",
+    "service-kit",
+];
+
+/// A dependency between two crates of the workspace.
+#[derive(Debug)]
+pub(super) struct Edge {
+    from: String,
+    to: String,
+    dev: bool,
+}
+
+/// All dependencies between crates of the workspace, as cargo sees them.
+pub(super) fn workspace_edges() -> Result<Vec<Edge>> {
+    let mut command = MetadataCommand::new();
+    command
+        .cargo_path(cargo().get_program())
+        .current_dir(xtask_kit::envs::root())
+        .no_deps();
+    let metadata = command.exec()?;
+    let names: Vec<String> = metadata
+        .packages
+        .iter()
+        .map(|p| p.name.to_string())
+        .collect();
+    let edges = metadata.packages.iter().flat_map(|package| {
+        let inside = package
+            .dependencies
+            .iter()
+            .filter(|d| names.contains(&d.name));
+        inside.map(|dependency| Edge {
+            from: package.name.to_string(),
+            to: dependency.name.clone(),
+            dev: dependency.kind == DependencyKind::Development,
+        })
+    });
+    Ok(edges.collect())
+}
+
+pub(super) fn check(edges: &[Edge]) -> Vec<String> {
+    edges.iter().filter_map(complaint).collect()
+}
+
+fn complaint(edge: &Edge) -> Option<String> {
+    let Edge { from, to, dev } = edge;
+    if to == "test-kit" {
+        let wrong = !dev || from == "test-kit";
+        return wrong.then(|| format!("{from} uses test-kit outside its tests"));
+    }
+    let allowed = ALLOWED
+        .iter()
+        .find(|(name, _)| name == from)
+        .map(|(_, uses)| *uses);
+    match allowed {
+        None => Some(format!("{from} is not in the table of tidy/direction.rs")),
+        Some(uses) if uses.contains(&to.as_str()) => None,
+        // A crate may test itself through its own library.
+        Some(_) if *dev && from == to => None,
+        Some(_) => Some(format!(
+            "{from} must not use {to}: see docs/ARCHITECTURE.md, directions"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(from: &str, to: &str, dev: bool) -> Edge {
+        Edge {
+            from: from.into(),
+            to: to.into(),
+            dev,
+        }
+    }
+
+    #[test]
+    fn what_points_upwards_or_sideways_is_found() {
+        for (from, to) in [
+            ("auth-types", "event-types"),
+            ("db-kit", "service-kit"),
+            ("service-kit", "broker"),
+            ("identity-service", "worksession-service"),
+            ("dashboard", "worksession-service"),
+            ("identity-service", "dashboard"),
+            ("notifier", "worksession-service"),
+            ("worksession-service", "standalone"),
+            ("xtask", "service-kit"),
+            ("new-crate", "auth-types"),
+        ] {
+            assert_eq!(check(&[edge(from, to, false)]).len(), 1, "{from} -> {to}");
+            assert_eq!(
+                check(&[edge(from, to, true)]).len(),
+                1,
+                "{from} -> {to} in tests"
+            );
+        }
+    }
+
+    #[test]
+    fn what_points_downwards_is_fine() {
+        for (from, to) in [
+            ("event-types", "auth-types"),
+            ("broker", "db-kit"),
+            ("notifier", "broker"),
+            ("standalone", "notifier"),
+            ("test-kit", "service-kit"),
+        ] {
+            assert!(check(&[edge(from, to, false)]).is_empty(), "{from} -> {to}");
+        }
+    }
+
+    #[test]
+    fn the_test_kit_is_for_tests_only() {
+        assert_eq!(check(&[edge("notifier", "test-kit", false)]).len(), 1);
+        assert!(check(&[edge("notifier", "test-kit", true)]).is_empty());
+    }
+
+    #[test]
+    fn the_workspace_has_edges_to_check() {
+        assert!(
+            workspace_edges()
+                .unwrap()
+                .iter()
+                .any(|e| e.to == "auth-types")
+        );
+    }
+}

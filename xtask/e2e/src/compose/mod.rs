@@ -1,0 +1,301 @@
+//! `cargo xtask e2e compose`: docker-compose.yml and its companions on a real engine, through what happens to them.
+
+mod engine;
+mod images;
+mod people;
+mod production;
+mod stack;
+mod trials;
+
+use engine::Engine;
+use images::PROGRAMS;
+use people::Crowd;
+use stack::Stack;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use trials::Scene;
+use xtask_kit::chat::Chat;
+use xtask_kit::cmd::{Result, cargo, fail, interrupted, output, run};
+use xtask_kit::envs;
+use xtask_kit::http::Client;
+
+const SERVERS: [&str; 5] = [
+    "postgres",
+    "rabbitmq",
+    "identity-service",
+    "notifier",
+    "worksession-service",
+];
+const SCALED: [&str; 7] = [
+    "rabbitmq-2",
+    "rabbitmq-3",
+    "proxy",
+    "identity-service-2",
+    "worksession-service-2",
+    "notifier-2",
+    "prometheus",
+];
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The first `up`, images present, until everything is healthy.
+const FIRST_UP: Duration = Duration::from_secs(30);
+/// No service holds more memory when nobody uses it, in megabytes.
+const IDLE_MB: f64 = 40.0;
+
+#[derive(clap::Args)]
+pub(crate) struct ComposeOptions {
+    /// Of `compose`: on the release build, whose images and memory have limits
+    #[arg(id = "release_images", long = "release-images")]
+    release: bool,
+    /// Of `compose`: seconds without a broker
+    #[arg(long, default_value_t = 60)]
+    broker_away: u64,
+}
+
+pub(crate) fn compose(options: &ComposeOptions) -> Result {
+    let mut report = Report::default();
+    let engine = report.step("engine", || Ok((Engine::obtain()?, String::new())))?;
+    let named = report.step("images of others", || {
+        Ok((images::obtain(&engine)?, String::new()))
+    })?;
+    let mut stack = Stack::new(&engine, &named, 0)?;
+    let played = play(&mut stack, &engine, &named, options, &mut report);
+    if played.is_err() && !interrupted() {
+        stack.print_logs();
+    }
+    report.print();
+    played
+}
+
+fn play(
+    stack: &mut Stack<'_>,
+    engine: &Engine,
+    named: &[(String, String)],
+    options: &ComposeOptions,
+    report: &mut Report,
+) -> Result {
+    report.step("images of ours", || {
+        images::stage(options.release)?;
+        stack.build()?;
+        images::build_standalone(engine, named)?;
+        Ok(((), images::sizes(engine, options.release)?))
+    })?;
+    report.step("up", || {
+        let since = Instant::now();
+        stack.up(&[])?;
+        stack.wait_healthy(&SERVERS, PATIENCE)?;
+        match since.elapsed() {
+            late if late > FIRST_UP => fail(format!("healthy after {late:.0?} only")),
+            _ => Ok(((), "all healthy".to_owned())),
+        }
+    })?;
+    report.step("users of events", || Ok(((), users(stack)?)))?;
+    report.step("memory", || Ok(((), memory(stack, options.release)?)))?;
+    let identity = stack.address("HOLDFAST_IDENTITY_PORT")?;
+    let worksession = stack.address("HOLDFAST_WORKSESSION_PORT")?;
+    report.step("tour", || {
+        run(cargo()
+            .args(["xtask", "tour", "--against", &identity, &worksession])
+            .args(["--hook-host", "host.docker.internal"]))?;
+        Ok(((), "says what README.md shows".to_owned()))
+    })?;
+    report.step("metrics", || Ok(((), metrics(&[&identity, &worksession])?)))?;
+
+    let chat = Chat::listen("0.0.0.0")?;
+    let hook = format!("http://host.docker.internal:{}/hook", chat.port);
+    let crowd = Crowd::gather(&identity, &worksession, &hook)?;
+    let scene = Scene {
+        stack,
+        crowd: &crowd,
+        chat: &chat,
+    };
+    report.step("restart each", || Ok(((), trials::restart_each(&scene)?)))?;
+    let away = Duration::from_secs(options.broker_away);
+    report.step("broker away", || {
+        Ok(((), trials::broker_away(&scene, away)?))
+    })?;
+    report.step("back up, restore", || {
+        Ok(((), restore(&scene, engine, named)?))
+    })?;
+    report.step("production", || {
+        Ok(((), production::production(engine, named, 2)?))
+    })?;
+    scaled(stack, engine, &crowd, &chat, report)?;
+    report.step("down", || Ok((stack.down()?, String::new())))
+}
+
+/// Two of each, three brokers, behind the proxy.
+fn scaled(
+    stack: &mut Stack<'_>,
+    engine: &Engine,
+    crowd: &Arc<Crowd>,
+    chat: &Chat,
+    report: &mut Report,
+) -> Result {
+    stack.scale();
+    report.step("scale", || {
+        // All but Grafana, of which Debian has no package.
+        stack.up(&SERVERS)?;
+        stack.up(&SCALED)?;
+        stack.wait_healthy(&SERVERS, PATIENCE)?;
+        stack.wait_healthy(&SCALED, PATIENCE)?;
+        Ok(((), "two of each, three brokers".to_owned()))
+    })?;
+    crowd.go_by(
+        &stack.address("HOLDFAST_IDENTITY_PROXY_PORT")?,
+        &stack.address("HOLDFAST_WORKSESSION_PROXY_PORT")?,
+    );
+    report.step("revocation", || Ok(((), trials::revocation(stack)?)))?;
+    // Other labels make another image, which is what an upgrade is to the engine.
+    stack.set("HOLDFAST_REVISION", "next");
+    stack.use_tag("next");
+    report.step("rebuild", || {
+        stack.build()?;
+        match images::revision(engine, "next")?.as_str() {
+            "next" => Ok(((), "labelled as told".to_owned())),
+            other => fail(format!("labelled {other:?}")),
+        }
+    })?;
+    let scene = Scene { stack, crowd, chat };
+    let services: Vec<String> = PROGRAMS
+        .iter()
+        .flat_map(|program| [(*program).to_owned(), format!("{program}-2")])
+        .collect();
+    let services: Vec<&str> = services.iter().map(String::as_str).collect();
+    report.step("roll to the next", || {
+        Ok(((), trials::roll(&scene, &services)?))
+    })?;
+    report.step("kill a broker", || Ok(((), trials::kill_broker(&scene)?)))?;
+    report.step("restart database", || {
+        Ok(((), trials::restart_database(&scene)?))
+    })?;
+    report.step("figures", || {
+        let prometheus = stack.address("HOLDFAST_PROMETHEUS_PORT")?;
+        run(cargo().args(["xtask", "alerts", "--against", &prometheus]))?;
+        Ok(((), "each that alerts and panels name is there".to_owned()))
+    })
+}
+
+/// A copy of everything, made while people work, becomes a second stack, which knows whom the first one knew and every
+/// start that was accepted before the copy began.
+fn restore(scene: &Scene<'_, '_>, engine: &Engine, named: &[(String, String)]) -> Result<String> {
+    let (stack, crowd) = (scene.stack, scene.crowd);
+    let folder = tempfile::tempdir()?;
+    let run = |stack: &Stack<'_>, script: &str| {
+        let mut command = engine.command("sh");
+        command.arg(script).arg(folder.path());
+        stack.name_in(&mut command);
+        output(&mut command).map(drop)
+    };
+    let wanted = crowd.accepted();
+    // So many that something is always on its way to the chat.
+    let drive = crowd.drive(trials::RATE);
+    let saved = run(stack, "deploy/compose/backup.sh");
+    trials::flawless(drive)?;
+    saved?;
+    trials::settle(scene)?;
+    let fresh = Stack::new(engine, named, 1)?;
+    run(&fresh, "deploy/compose/restore.sh")?;
+    fresh.up(&[])?;
+    fresh.wait_healthy(&SERVERS, PATIENCE)?;
+    trials::all_there(&fresh, &wanted)?;
+    let address = fresh.address("HOLDFAST_WORKSESSION_PORT")?;
+    let mut client = Client::new(&address, crowd.token());
+    let (status, body) = client.send("GET", "/api/user/data", "")?;
+    if status != 200 {
+        return fail(format!("a token of before the copy: {status} {body}"));
+    }
+    let count = wanted.len();
+    Ok(format!(
+        "{count} sessions of before, and a token that is still good"
+    ))
+}
+
+/// Whom the broker knows: nobody who may do everything.
+fn users(stack: &Stack<'_>) -> Result<String> {
+    let asked = ["rabbitmqctl", "-q", "list_users", "--no-table-headers"];
+    let listed = stack.exec("rabbitmq", &asked)?;
+    let names = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().next());
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    match names.as_slice() {
+        ["consumer", "identity", "notifier", "parked", "worksession"] => Ok(names.join(", ")),
+        others => fail(format!("the broker knows {others:?}")),
+    }
+}
+
+/// What each service holds when nobody uses it.
+fn memory(stack: &Stack<'_>, release: bool) -> Result<String> {
+    let mut told = Vec::new();
+    for program in PROGRAMS {
+        let status = stack.exec(program, &["cat", "/proc/1/status"])?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+        let Some(megabytes) = kib.map(|kib| kib * 1024.0 / 1e6) else {
+            return fail(format!("{program} does not tell its memory"));
+        };
+        if release && megabytes > IDLE_MB {
+            return fail(format!(
+                "{program} holds {megabytes:.1} MB, more than {IDLE_MB}"
+            ));
+        }
+        told.push(format!("{program} {megabytes:.1} MB"));
+    }
+    Ok(told.join(", "))
+}
+
+fn metrics(addresses: &[&str]) -> Result<String> {
+    let mut lines = 0;
+    for address in addresses {
+        let (status, text) = Client::new(address, "").send("GET", "/metrics", "")?;
+        if status != 200 || !text.contains("http_requests_total{") {
+            return fail(format!("{address}/metrics: {status}"));
+        }
+        lines += text.lines().filter(|line| !line.starts_with('#')).count();
+    }
+    Ok(format!("{lines} series"))
+}
+
+/// What each step came to.
+#[derive(Default)]
+struct Report {
+    rows: Vec<(&'static str, Duration, String)>,
+}
+
+impl Report {
+    fn step<T>(
+        &mut self,
+        name: &'static str,
+        step: impl FnOnce() -> Result<(T, String)>,
+    ) -> Result<T> {
+        println!("-- {name}");
+        let started = Instant::now();
+        let done = step();
+        let took = started.elapsed();
+        match done {
+            Ok((value, told)) => {
+                println!("   {:.1} s  {told}", took.as_secs_f64());
+                self.rows.push((name, took, told));
+                Ok(value)
+            }
+            Err(failure) => {
+                self.rows.push((name, took, format!("FAILED: {failure}")));
+                fail(format!("{name}: {failure}"))
+            }
+        }
+    }
+
+    fn print(&self) {
+        println!("\n{:<17} {:>7}  what came of it", "step", "seconds");
+        for (name, took, told) in &self.rows {
+            println!("{name:<17} {:>7.1}  {told}", took.as_secs_f64());
+        }
+        let all: Duration = self.rows.iter().map(|(_, took, _)| *took).sum();
+        println!("{:<17} {:>7.1}", "all", all.as_secs_f64());
+        println!(
+            "programs staged in {}",
+            envs::root().join("deploy/bin").display()
+        );
+    }
+}

@@ -1,0 +1,236 @@
+//! People who use the product over HTTP, at a steady rate, and remember what they were answered.
+
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use xtask_kit::chat::{Chat, DIGITS, MARK};
+use xtask_kit::cmd::{Result, fail, interrupted};
+use xtask_kit::http::Client;
+
+const PEOPLE: usize = 8;
+/// Who asks at the same time.
+const AT_ONCE: usize = 20;
+/// Of so many requests one is a start, and one asks for the user's data; the others ask who somebody is.
+const STARTS: usize = 10;
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// An answer, or none.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) what: &'static str,
+    /// None when the connection broke.
+    pub(super) status: Option<u16>,
+    pub(super) has_retry_after: bool,
+    pub(super) at: Instant,
+    pub(super) text: String,
+}
+
+impl Answer {
+    pub(super) fn is_good(&self) -> bool {
+        self.status.is_some_and(|status| status < 300)
+    }
+}
+
+/// People with accounts, and what they were told.
+pub(super) struct Crowd {
+    people: Vec<String>,
+    projects: Vec<i64>,
+    identity: Mutex<String>,
+    worksession: Mutex<String>,
+    notes: AtomicUsize,
+    accepted: Mutex<Vec<(usize, String)>>,
+}
+
+impl Crowd {
+    /// Makes accounts, each with a team, a project and a chat that is reached under `hook`.
+    pub(super) fn gather(identity: &str, worksession: &str, hook: &str) -> Result<Arc<Self>> {
+        let (mut people, mut projects) = (Vec::new(), Vec::new());
+        for n in 0..PEOPLE {
+            let name = format!("person-{n}");
+            let login = json!({"username": name, "password": "correct horse battery"});
+            let pair = Client::new(identity, "").call("POST", "/api/auth/register", &login)?;
+            let token = text(&pair, "/access_token");
+            let team = json!({"name": name, "slug": name});
+            let team = Client::new(identity, &token).call("POST", "/api/teams", &team)?;
+            let mut planner = Client::new(worksession, &token);
+            let project = json!({"team_id": team.pointer("/team/id"), "name": name, "chat_channel": "#focus"});
+            let project = planner.call("POST", "/api/team-projects", &project)?;
+            let Some(project) = project.pointer("/id").and_then(Value::as_i64) else {
+                return fail(format!("no project in {project}"));
+            };
+            let chat = json!({"provider": "slack", "webhook_url": format!("{hook}/{n}")});
+            planner.call("PUT", &format!("/api/team-projects/{project}/chat"), &chat)?;
+            people.push(token);
+            projects.push(project);
+        }
+        Ok(Arc::new(Self {
+            people,
+            projects,
+            identity: Mutex::new(identity.to_owned()),
+            worksession: Mutex::new(worksession.to_owned()),
+            notes: AtomicUsize::new(0),
+            accepted: Mutex::default(),
+        }))
+    }
+
+    /// From now on by way of other addresses.
+    pub(super) fn go_by(&self, identity: &str, worksession: &str) {
+        identity.clone_into(&mut lock(&self.identity));
+        worksession.clone_into(&mut lock(&self.worksession));
+    }
+
+    /// The token of the first of them.
+    pub(super) fn token(&self) -> &str {
+        self.people.first().map_or("", String::as_str)
+    }
+
+    /// The notes and sessions of starts that were answered with yes.
+    pub(super) fn accepted(&self) -> Vec<(usize, String)> {
+        lock(&self.accepted).clone()
+    }
+
+    /// Those of which no message has come.
+    pub(super) fn untold(&self, chat: &Chat) -> usize {
+        let notes: Vec<usize> = self.accepted().into_iter().map(|(note, _)| note).collect();
+        chat.missing(&notes).len()
+    }
+
+    /// So many requests a second until the drive is ended.
+    pub(super) fn drive(self: &Arc<Self>, rate: usize) -> Drive {
+        let over = Arc::new(AtomicBool::new(false));
+        let answers = Arc::new(Mutex::new(Vec::new()));
+        let pause = Duration::from_secs(1) * u32::try_from(AT_ONCE).unwrap_or(1)
+            / u32::try_from(rate).unwrap_or(1);
+        let threads = (0..AT_ONCE).map(|n| {
+            let (crowd, over, answers) =
+                (Arc::clone(self), Arc::clone(&over), Arc::clone(&answers));
+            std::thread::spawn(move || crowd.go(n, pause, &over, &answers))
+        });
+        Drive {
+            threads: threads.collect(),
+            over,
+            answers,
+            rate,
+            begun: Instant::now(),
+        }
+    }
+
+    fn go(&self, who: usize, pause: Duration, over: &AtomicBool, answers: &Mutex<Vec<Answer>>) {
+        let person = who % self.people.len().max(1);
+        let token = self.people.get(person).map_or("", String::as_str);
+        let client =
+            |address: &Mutex<String>| Client::new(&lock(address), token).with_patience(PATIENCE);
+        let (mut identity, mut worksession) = (client(&self.identity), client(&self.worksession));
+        let mut next = Instant::now() + pause * u32::try_from(who).unwrap_or(0) / 20;
+        let mut turn = who;
+        while !over.load(Ordering::SeqCst) && !interrupted() {
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+            next = (next + pause).max(Instant::now());
+            turn += 1;
+            let answer = match turn % STARTS {
+                0 => self.start(&mut worksession, person),
+                1 => ask(&mut worksession, "user/data", "GET", "/api/user/data", ""),
+                _ => ask(&mut identity, "validate", "GET", "/api/auth/validate", ""),
+            };
+            lock(answers).push(answer);
+        }
+    }
+
+    fn start(&self, client: &mut Client, person: usize) -> Answer {
+        let note = self.notes.fetch_add(1, Ordering::SeqCst);
+        let project = self.projects.get(person).copied().unwrap_or_default();
+        let body = json!({
+            "category": "writing",
+            "duration": 25,
+            "project_id": format!("team_{project}"),
+            "note": format!("{MARK}{note:0DIGITS$}"),
+        });
+        let path = "/api/clienta_timer_start";
+        let answer = ask(client, "start", "POST", path, &body.to_string());
+        if answer.is_good() {
+            let told: Value = serde_json::from_str(&answer.text).unwrap_or_default();
+            lock(&self.accepted).push((note, text(&told, "/session_id")));
+        }
+        answer
+    }
+}
+
+fn ask(client: &mut Client, what: &'static str, method: &str, path: &str, body: &str) -> Answer {
+    let answer = client.ask(method, path, "", body);
+    let at = Instant::now();
+    match answer {
+        Ok(answer) => {
+            let has_retry_after = answer.all("retry-after").next().is_some();
+            Answer {
+                what,
+                status: Some(answer.status),
+                has_retry_after,
+                at,
+                text: answer.body,
+            }
+        }
+        Err(failure) => Answer {
+            what,
+            status: None,
+            has_retry_after: false,
+            at,
+            text: failure.to_string(),
+        },
+    }
+}
+
+/// People at work. Dropping it lets them go on until the tool ends.
+pub(super) struct Drive {
+    threads: Vec<JoinHandle<()>>,
+    over: Arc<AtomicBool>,
+    answers: Arc<Mutex<Vec<Answer>>>,
+    rate: usize,
+    begun: Instant,
+}
+
+impl Drive {
+    /// The least number of answers that is so much work by now: who waits for an answer asks for nothing meanwhile.
+    pub(super) fn least(&self) -> f64 {
+        let rate = u32::try_from(self.rate).map_or(f64::NAN, f64::from);
+        0.75 * rate * self.begun.elapsed().as_secs_f64()
+    }
+
+    /// Ends the drive and gives all answers in the order in which they came.
+    pub(super) fn end(self) -> Result<Vec<Answer>> {
+        self.over.store(true, Ordering::SeqCst);
+        for thread in self.threads {
+            if thread.join().is_err() {
+                return fail("somebody panicked");
+            }
+        }
+        let mut answers = std::mem::take(&mut *lock(&self.answers));
+        answers.sort_by_key(|answer| answer.at);
+        Ok(answers)
+    }
+}
+
+/// How many of these answers were of which kind, such as `validate 200`.
+pub(super) fn tally<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> String {
+    let mut counts = std::collections::BTreeMap::new();
+    for answer in answers {
+        let status = answer
+            .status
+            .map_or("no answer".to_owned(), |s| s.to_string());
+        *counts
+            .entry(format!("{} {status}", answer.what))
+            .or_insert(0_u32) += 1;
+    }
+    let counts = counts.iter().map(|(kind, count)| format!("{count} {kind}"));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+fn text(value: &Value, pointer: &str) -> String {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_default().to_owned()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,292 @@
+//! A chat server that does as it is told, and keeps a ledger of what it did to each call.
+//!
+//! It has incoming hooks `/hook/PROJECT/REVISION` of the shape that Slack has, and Matrix rooms `!pPROJECT:…`,
+//! where a transaction id that comes again shows nothing again.
+
+use super::dice::Dice;
+use super::request::{self, Request};
+use super::{HOOK_TOKEN, MARK, MARK_DIGITS, lock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use xtask_kit::cmd::Result;
+
+/// How a project's chat behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mood {
+    #[default]
+    Well,
+    /// 429, and so many seconds in `Retry-After`.
+    Throttling(u64),
+    /// 500.
+    Failing,
+    /// Takes nothing and says nothing, until the caller gives up.
+    Hanging,
+    /// Takes nothing and hangs up.
+    HangingUp,
+    /// Shows one message and hangs up before a word of the answer; then it is well.
+    CuttingBeforeAnswer,
+    /// Shows one message and hangs up in the middle of the answer; then it is well.
+    CuttingInAnswer,
+}
+
+/// What was done to one call.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) came: Instant,
+    pub(super) project: usize,
+    /// The numbers of the planning notes in it.
+    pub(super) notes: BTreeSet<u32>,
+    /// People see the message.
+    pub(super) shown: bool,
+    /// The caller was told so, as far as the server knows.
+    pub(super) answered: bool,
+}
+
+/// The server. It lives until the tool ends.
+pub(super) struct Chat {
+    pub(super) port: u16,
+    shared: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    moods: BTreeMap<usize, Mood>,
+    gone: BTreeSet<String>,
+    calls: Vec<Call>,
+    shown: BTreeSet<u32>,
+    /// What each Matrix transaction said, by its path.
+    transactions: BTreeMap<String, String>,
+    odd: Vec<String>,
+    dice: Option<Dice>,
+}
+
+impl Chat {
+    pub(super) fn start(seed: u64) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
+        let shared = Arc::new(Mutex::new(State {
+            dice: Some(Dice::new(seed, 1_000)),
+            ..State::default()
+        }));
+        let state = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = Arc::clone(&state);
+                std::thread::spawn(move || serve(&state, BufReader::new(stream)));
+            }
+        });
+        Ok(Self { port, shared })
+    }
+
+    /// The address of a hook.
+    pub(super) fn hook(&self, project: usize, revision: usize) -> String {
+        format!("http://127.0.0.1:{}{}", self.port, path(project, revision))
+    }
+
+    /// From now on a project's chat behaves so.
+    pub(super) fn set(&self, project: usize, mood: Mood) {
+        lock(&self.shared).moods.insert(project, mood);
+    }
+
+    /// From now on a hook is unknown: 404.
+    pub(super) fn remove_hook(&self, project: usize, revision: usize) {
+        lock(&self.shared).gone.insert(path(project, revision));
+    }
+
+    /// All calls so far.
+    pub(super) fn calls(&self) -> Vec<Call> {
+        lock(&self.shared).calls.clone()
+    }
+
+    /// How many planning notes are shown.
+    pub(super) fn shown(&self) -> usize {
+        lock(&self.shared).shown.len()
+    }
+
+    /// What no caller should have sent.
+    pub(super) fn odd(&self) -> Vec<String> {
+        lock(&self.shared).odd.clone()
+    }
+}
+
+fn path(project: usize, revision: usize) -> String {
+    format!("/hook/{project}/{revision}")
+}
+
+/// What to do with a call that was written down.
+struct Verdict {
+    index: usize,
+    pause: Duration,
+    mood: Mood,
+    status: &'static str,
+    body: String,
+}
+
+fn serve(shared: &Mutex<State>, mut stream: BufReader<TcpStream>) -> Option<()> {
+    loop {
+        let request = request::next(&mut stream)?;
+        let verdict = lock(shared).judge(&request);
+        std::thread::sleep(verdict.pause);
+        let retry = match verdict.mood {
+            Mood::Well | Mood::Failing => String::new(),
+            Mood::Throttling(seconds) => format!("Retry-After: {seconds}\r\n"),
+            Mood::Hanging => {
+                // Until the caller hangs up, or longer than it waits.
+                let socket = stream.get_ref();
+                socket
+                    .set_read_timeout(Some(Duration::from_secs(30)))
+                    .ok()?;
+                stream.read_exact(&mut [0]).ok();
+                return None;
+            }
+            Mood::HangingUp | Mood::CuttingBeforeAnswer => return None,
+            Mood::CuttingInAnswer => {
+                let half = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"o";
+                stream.get_mut().write_all(half).ok();
+                return None;
+            }
+        };
+        let answer = format!(
+            "HTTP/1.1 {}\r\n{retry}Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+            verdict.status,
+            verdict.body.len(),
+            verdict.body
+        );
+        stream.get_mut().write_all(answer.as_bytes()).ok()?;
+        if let Some(call) = lock(shared).calls.get_mut(verdict.index) {
+            call.answered = true;
+        }
+    }
+}
+
+impl State {
+    /// Decides on a call and writes it down.
+    fn judge(&mut self, request: &Request) -> Verdict {
+        let is_matrix = request.path.starts_with("/_matrix/");
+        let project = project(&request.path).unwrap_or(usize::MAX);
+        let mut mood = self.moods.get(&project).copied().unwrap_or_default();
+        let mut status = match mood {
+            Mood::Throttling(_) => "429 Too Many Requests",
+            Mood::Failing => "500 Internal Server Error",
+            _ => "200 OK",
+        };
+        let is_gone = self.gone.contains(&request.path);
+        if is_gone || project == usize::MAX {
+            (mood, status) = (Mood::Well, "404 Not Found");
+        }
+        let wrong = if project == usize::MAX {
+            Some("a path that nobody was told")
+        } else if is_matrix
+            && (request.method != "PUT" || request.authorization != format!("Bearer {HOOK_TOKEN}"))
+        {
+            Some("a Matrix call that is no PUT or has no token")
+        } else if !is_matrix && request.method != "POST" {
+            Some("a hook is called by POST")
+        } else {
+            None
+        };
+        if let Some(wrong) = wrong {
+            self.odd
+                .push(format!("{wrong}: {} {}", request.method, request.path));
+        }
+        let takes = matches!(
+            mood,
+            Mood::Well | Mood::CuttingBeforeAnswer | Mood::CuttingInAnswer
+        ) && !is_gone
+            && wrong.is_none();
+        let mut shown = takes;
+        if takes && is_matrix {
+            let earlier = self
+                .transactions
+                .insert(request.path.clone(), request.body.clone());
+            if let Some(earlier) = earlier {
+                shown = false;
+                if earlier != request.body {
+                    self.odd.push(format!(
+                        "the transaction {} came with another text",
+                        request.path
+                    ));
+                }
+            }
+        }
+        if takes && mood != Mood::Well {
+            self.moods.insert(project, Mood::Well);
+        }
+        let notes = marked(&request.body);
+        if shown {
+            self.shown.extend(&notes);
+        }
+        self.calls.push(Call {
+            came: Instant::now(),
+            project,
+            notes,
+            shown,
+            answered: false,
+        });
+        let pause = self
+            .dice
+            .as_mut()
+            .map_or(Duration::ZERO, |dice| dice.millis(0, 8));
+        Verdict {
+            index: self.calls.len() - 1,
+            pause,
+            mood,
+            status,
+            body: answer(is_matrix, status, mood),
+        }
+    }
+}
+
+fn answer(is_matrix: bool, status: &str, mood: Mood) -> String {
+    match (is_matrix, mood) {
+        (true, Mood::Throttling(seconds)) => format!(
+            "{{\"errcode\":\"M_LIMIT_EXCEEDED\",\"error\":\"slower\",\"retry_after_ms\":{}}}",
+            seconds * 1_000
+        ),
+        (true, Mood::Failing) => "{\"errcode\":\"M_UNKNOWN\",\"error\":\"failed\"}".to_owned(),
+        (true, _) => "{\"event_id\":\"$event\"}".to_owned(),
+        (false, _) if status.starts_with("200") => "ok".to_owned(),
+        (false, _) => "no_service".to_owned(),
+    }
+}
+
+/// The project's number in a path: `/hook/N/…`, or a room `!pN:…`.
+fn project(path: &str) -> Option<usize> {
+    let rest = path
+        .strip_prefix("/hook/")
+        .or_else(|| path.split_once("/rooms/%21p").map(|(_, rest)| rest))
+        .or_else(|| path.split_once("/rooms/!p").map(|(_, rest)| rest))?;
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
+/// The numbers of the planning notes in a message. It may say the same note twice, for clients that show less.
+fn marked(text: &str) -> BTreeSet<u32> {
+    let after = text.split(MARK).skip(1);
+    after
+        .filter_map(|rest| rest.get(..MARK_DIGITS)?.parse().ok())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{marked, project};
+
+    #[test]
+    fn a_path_tells_its_project() {
+        assert_eq!(project("/hook/3/0"), Some(3));
+        let room = "/_matrix/client/v3/rooms/%21p4%3Alocalhost/send/m.room.message/x";
+        assert_eq!(project(room), Some(4));
+        assert_eq!(project("/hook/x"), None);
+        assert_eq!(project("/other"), None);
+    }
+
+    #[test]
+    fn a_message_counts_once_for_each_note_in_it() {
+        let notes = marked("a flt-000012 b flt-000002, again flt-000012, flt-12");
+        assert_eq!(notes.into_iter().collect::<Vec<_>>(), [2, 12]);
+    }
+}

@@ -1,0 +1,323 @@
+//! What must hold at the end, seen from outside and in the databases.
+
+use super::load::{Ledger, Load, Start};
+use super::stand::{Part, Stand};
+use super::{GONE, MARK, MARK_DIGITS, lock};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+use xtask_kit::cmd::{Result, nap, output};
+use xtask_kit::http::Client;
+
+/// All that waits must have gone out this long after everything was mended: a message that failed often waits
+/// minutes for its next try.
+const DRAINED_WITHIN: Duration = Duration::from_secs(900);
+const TELL_EVERY: Duration = Duration::from_secs(5);
+/// Findings of one kind that are told.
+const TOLD: usize = 5;
+
+/// What does not hold, in sentences.
+#[derive(Default)]
+pub(super) struct Findings(pub(super) Vec<String>);
+
+impl Findings {
+    /// Adds a sentence with the first of these, if there are any.
+    pub(super) fn add<T: std::fmt::Display>(
+        &mut self,
+        what: &str,
+        found: impl IntoIterator<Item = T>,
+    ) {
+        let found: Vec<String> = found.into_iter().map(|one| one.to_string()).collect();
+        if found.is_empty() {
+            return;
+        }
+        let told = found.iter().take(TOLD).cloned().collect::<Vec<_>>();
+        self.0
+            .push(format!("{what}: {} ({})", found.len(), told.join("; ")));
+    }
+}
+
+/// Waits until nothing waits any more, and says how long it took; a sentence says what still does.
+pub(super) fn drain(
+    stand: &Stand,
+    told: &dyn Fn(&str),
+) -> Result<std::result::Result<Duration, String>> {
+    let begun = Instant::now();
+    let mut tell_at = begun;
+    loop {
+        stand.must_be_alive()?;
+        let mut waiting = waiting(stand)?;
+        if waiting.is_empty() {
+            // Looked at last, because it takes seconds of the processor.
+            let queues = lock(&stand.rabbit).queues()?;
+            let full: Vec<String> = queues
+                .iter()
+                .filter(|(_, messages)| *messages > 0)
+                .map(|(name, messages)| format!("{messages} in the queue {name}"))
+                .collect();
+            if full.is_empty() {
+                return Ok(Ok(begun.elapsed()));
+            }
+            if full.iter().all(|queue| queue.ends_with("work.parked"))
+                || begun.elapsed() > DRAINED_WITHIN
+            {
+                return Ok(Err(full.join(", ")));
+            }
+            waiting = full.join(", ");
+            nap(Duration::from_secs(2))?;
+        }
+        if begun.elapsed() > DRAINED_WITHIN {
+            return Ok(Err(waiting));
+        }
+        if Instant::now() >= tell_at {
+            told(&waiting);
+            tell_at += TELL_EVERY;
+        }
+        nap(Duration::from_millis(500))?;
+    }
+}
+
+/// What waits in the databases, in words.
+fn waiting(stand: &Stand) -> Result<String> {
+    let mut found = Vec::new();
+    let mut ask = |part: Part, what: &str, sql: &str| -> Result {
+        let rows = stand.rows(part, sql)?;
+        let count = rows
+            .first()
+            .and_then(|row| row.first())
+            .cloned()
+            .unwrap_or_default();
+        if count != "0" {
+            found.push(format!("{count} {what}"));
+        }
+        Ok(())
+    };
+    for part in Part::ALL {
+        let what = format!("events in the outbox of {}", part.name());
+        ask(
+            part,
+            &what,
+            "SELECT count(*) FROM outbox WHERE state = 'pending'",
+        )?;
+    }
+    let open = "WHERE state IN ('pending', 'sending')";
+    ask(
+        Part::Notifier,
+        "notifications",
+        &format!("SELECT count(*) FROM deliveries {open}"),
+    )?;
+    ask(
+        Part::Notifier,
+        "mails",
+        "SELECT count(*) FROM mails WHERE settled_at IS NULL",
+    )?;
+    Ok(found.join(", "))
+}
+
+/// Compares everything with the ledger.
+pub(super) fn check(stand: &Stand, load: &Load<'_>, shown: &BTreeSet<u32>) -> Result<Findings> {
+    let mut findings = Findings::default();
+    findings.add(
+        "answers that no outage explains",
+        lock(&load.ledger.odd).iter(),
+    );
+    findings.add("calls that a chat would not take", stand.chat.odd());
+    let starts = lock(&load.ledger.starts).clone();
+    sessions(stand, &starts, &mut findings)?;
+    presessions(stand, load, &starts, &mut findings)?;
+    notices(stand, &starts, shown, &mut findings)?;
+    endings(stand, &load.ledger, &mut findings)?;
+    minutes(stand, load, &mut findings)?;
+    aside(stand, &mut findings)?;
+    mails(stand, &load.ledger, &mut findings);
+    Ok(findings)
+}
+
+/// Exactly one session of each accepted start, and none that nobody was told of.
+fn sessions(stand: &Stand, starts: &[Start], findings: &mut Findings) -> Result {
+    let rows = stand.rows(
+        Part::Worksession,
+        "SELECT planning_note, session_id FROM sessions",
+    )?;
+    let mut stored: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for row in rows {
+        if let [note, session] = row.as_slice() {
+            let mark = note.split(' ').next().unwrap_or_default().to_owned();
+            stored.entry(mark).or_default().push(session.clone());
+        }
+    }
+    let several = stored.iter().filter(|(_, sessions)| sessions.len() > 1);
+    findings.add(
+        "starts with more than one session",
+        several.map(|(mark, _)| mark),
+    );
+    let lost = starts.iter().filter(|start| {
+        stored
+            .get(&mark(start.number))
+            .is_none_or(|sessions| !sessions.contains(&start.session))
+    });
+    findings.add(
+        "accepted starts without their session",
+        lost.map(|start| mark(start.number)),
+    );
+    let known: BTreeSet<String> = starts.iter().map(|start| mark(start.number)).collect();
+    let foreign = stored.keys().filter(|mark| !known.contains(*mark));
+    findings.add("sessions that no start was told of", foreign);
+    Ok(())
+}
+
+/// Each can be read by who started it.
+fn presessions(
+    stand: &Stand,
+    load: &Load<'_>,
+    starts: &[Start],
+    findings: &mut Findings,
+) -> Result {
+    let address = stand.address(Part::Worksession)?;
+    let mut missing = Vec::new();
+    for (index, person) in load.people.iter().enumerate() {
+        let mut client = Client::new(address, &person.token);
+        for start in starts.iter().filter(|start| start.person == index) {
+            let path = format!("/api/get_presession/{}", start.session);
+            let (status, text) = client.send("GET", &path, "")?;
+            if status != 200 || !text.contains(&mark(start.number)) {
+                missing.push(format!("{}: {status}", mark(start.number)));
+            }
+        }
+    }
+    findings.add("sessions that cannot be read", missing);
+    Ok(())
+}
+
+/// Every start is shown, or on the project whose hook went away its outcome says why not; and what the team sees
+/// of it agrees.
+fn notices(
+    stand: &Stand,
+    starts: &[Start],
+    shown: &BTreeSet<u32>,
+    findings: &mut Findings,
+) -> Result {
+    let rows = stand.rows(
+        Part::Worksession,
+        "SELECT session_id, outcome, coalesce(reason, '') FROM notifications",
+    )?;
+    let outcomes: BTreeMap<String, (String, String)> = rows
+        .into_iter()
+        .filter_map(|row| match row.as_slice() {
+            [session, outcome, reason] => {
+                Some((session.clone(), (outcome.clone(), reason.clone())))
+            }
+            _ => None,
+        })
+        .collect();
+    let (mut lost, mut untold, mut wrong) = (Vec::new(), Vec::new(), Vec::new());
+    for start in starts {
+        let is_shown = shown.contains(&start.number);
+        let name = format!("{} of project {}", mark(start.number), start.project);
+        match outcomes.get(&start.session) {
+            None => untold.push(name.clone()),
+            Some((outcome, reason)) => {
+                let fits = if is_shown {
+                    // Shown, and the answer to a copy of it was that the hook is gone.
+                    outcome == "delivered" || start.project == GONE
+                } else {
+                    start.project == GONE && outcome != "delivered" && !reason.is_empty()
+                };
+                if !fits {
+                    wrong.push(format!("{name}: {outcome} {reason}"));
+                }
+            }
+        }
+        if !is_shown && start.project != GONE {
+            lost.push(name);
+        }
+    }
+    findings.add("LOST: accepted starts that no chat was told of", lost);
+    findings.add(
+        "starts whose team never heard what became of its notification",
+        untold,
+    );
+    findings.add("notifications whose outcome is not what happened", wrong);
+    Ok(())
+}
+
+/// The chats of healthy projects were told once how each session ended. Such a message has no note to be known by:
+/// the notifier's own rows tell of it.
+fn endings(stand: &Stand, ledger: &Ledger, findings: &mut Findings) -> Result {
+    let told = stand.rows(
+        Part::Notifier,
+        "SELECT session_id FROM deliveries WHERE kind = 'finished' AND state = 'delivered'",
+    )?;
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for session in told.into_iter().flatten() {
+        *times.entry(session).or_default() += 1;
+    }
+    let submits = lock(&ledger.submits);
+    let wrong = submits
+        .iter()
+        .filter(|(session, project)| *project != GONE && times.get(session) != Some(&1));
+    findings.add(
+        "LOST: submits that no chat was told of",
+        wrong.map(|(session, _)| session),
+    );
+    Ok(())
+}
+
+/// The rollups have what people were credited, and are what would be computed from the sessions.
+fn minutes(stand: &Stand, load: &Load<'_>, findings: &mut Findings) -> Result {
+    let ledger = lock(&load.ledger.minutes).clone();
+    let mut differing = Vec::new();
+    for (index, person) in load.people.iter().enumerate() {
+        let mut client = Client::new(stand.address(Part::Worksession)?, &person.token);
+        let data = client.call("GET", "/api/user/data", &Value::Null)?;
+        let total = data
+            .pointer("/session_stats/total_minutes")
+            .and_then(Value::as_i64);
+        let credited = ledger.get(&index).copied().unwrap_or(0);
+        if total != Some(credited) {
+            differing.push(format!(
+                "person {index}: credited {credited}, total {total:?}"
+            ));
+        }
+    }
+    findings.add("people whose minutes are not in their totals", differing);
+    let mut rebuild = stand.command(
+        Part::Worksession,
+        &["admin", "rebuild-rollups", "--dry-run", "--json"],
+    )?;
+    // Exit code 3 says that something differs.
+    if let Err(error) = output(&mut rebuild) {
+        findings.add("rollups differ from the sessions", [error]);
+    }
+    if ledger.values().sum::<i64>() == 0 {
+        findings.add("nothing was looked at", ["no minute was credited"]);
+    }
+    Ok(())
+}
+
+/// Nothing was set aside.
+fn aside(stand: &Stand, findings: &mut Findings) -> Result {
+    for part in Part::ALL {
+        let rows = stand.rows(
+            part,
+            "SELECT routing_key FROM outbox WHERE state <> 'pending'",
+        )?;
+        findings.add(
+            &format!("events that {} set aside", part.name()),
+            rows.concat(),
+        );
+    }
+    Ok(())
+}
+
+/// Every address has its mail.
+fn mails(stand: &Stand, ledger: &Ledger, findings: &mut Findings) {
+    let taken = stand.mail.taken();
+    let asked = lock(&ledger.mails);
+    let lost = asked.iter().filter(|address| !taken.contains_key(*address));
+    findings.add("LOST: mails that never arrived", lost);
+}
+
+fn mark(number: u32) -> String {
+    format!("{MARK}{number:0MARK_DIGITS$}")
+}

@@ -1,0 +1,379 @@
+//! People who start and submit sessions, whatever happens to the servers, and keep a ledger of what they were told.
+//!
+//! A request that got no answer, or a 5xx, may have been taken: it is sent again as it was, with the same
+//! `Idempotency-Key`, until it is answered.
+
+use super::dice::Dice;
+use super::stand::{Part, Stand};
+use super::{GONE, HOOK_TOKEN, MARK, MARK_DIGITS, MATRIX, lock};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use xtask_kit::cmd::{Result, fail, nap};
+use xtask_kit::http::Client;
+
+/// People of each project, the one with the long sessions included.
+const PEOPLE: usize = 4;
+/// No answer takes longer while all is well.
+const PATIENCE: Duration = Duration::from_secs(6);
+/// A plan of a minute counts as kept 1.2 s before its end.
+const LONG: Duration = Duration::from_secs(59);
+const PASSWORD: &str = "correct horse battery";
+
+/// A start that was answered with yes.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    pub(super) number: u32,
+    pub(super) project: usize,
+    pub(super) person: usize,
+    pub(super) session: String,
+    /// When it was sent first.
+    pub(super) sent: Instant,
+}
+
+/// Somebody with an account.
+#[derive(Clone)]
+pub(super) struct Person {
+    pub(super) token: String,
+    pub(super) project: usize,
+    is_patient: bool,
+}
+
+/// What people were told.
+#[derive(Default)]
+pub(super) struct Ledger {
+    pub(super) starts: Mutex<Vec<Start>>,
+    /// Credited minutes of each person.
+    pub(super) minutes: Mutex<BTreeMap<usize, i64>>,
+    /// Sessions whose submit was answered with yes, each with its project.
+    pub(super) submits: Mutex<Vec<(String, usize)>>,
+    /// Requests that got no answer, or a 5xx.
+    pub(super) unknown: AtomicUsize,
+    /// Addresses whose accounts were made.
+    pub(super) mails: Mutex<Vec<String>>,
+    /// Answers that no outage explains.
+    pub(super) odd: Mutex<Vec<String>>,
+    numbers: AtomicU32,
+    over: AtomicBool,
+}
+
+/// The people, their projects and their ledger.
+pub(super) struct Load<'a> {
+    stand: &'a Stand,
+    pub(super) people: Vec<Person>,
+    /// The team project's number of each project, the one whose hook goes away last.
+    pub(super) projects: Vec<i64>,
+    pub(super) ledger: Ledger,
+    /// The revision of the hook that goes away.
+    pub(super) revision: AtomicUsize,
+}
+
+impl<'a> Load<'a> {
+    /// Makes accounts, teams, projects and hooks, while all is well.
+    pub(super) fn prepare(stand: &'a Stand) -> Result<Self> {
+        let mut load = Self {
+            stand,
+            people: Vec::new(),
+            projects: Vec::new(),
+            ledger: Ledger::default(),
+            revision: AtomicUsize::new(0),
+        };
+        for project in 0..=GONE {
+            load.team(project)?;
+        }
+        Ok(load)
+    }
+
+    fn team(&mut self, project: usize) -> Result {
+        let mut owner = Client::new(self.stand.address(Part::Identity)?, "");
+        let slug = format!("team-{project}");
+        let people = if project == GONE { 1 } else { PEOPLE };
+        let mut team = Value::Null;
+        for n in 0..people {
+            let name = format!("person-{project}-{n}");
+            let login = json!({"username": name, "password": PASSWORD});
+            let pair = Client::new(self.stand.address(Part::Identity)?, "").call(
+                "POST",
+                "/api/auth/register",
+                &login,
+            )?;
+            let token = field(&pair, "/access_token")?
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
+            if n == 0 {
+                owner.use_token(&token);
+                let made = json!({"name": slug, "slug": slug});
+                team = field(&owner.call("POST", "/api/teams", &made)?, "/team/id")?;
+            } else {
+                let member = json!({"username": name});
+                owner.call("POST", &format!("/api/teams/{slug}/members"), &member)?;
+            }
+            self.people.push(Person {
+                token: token.clone(),
+                project,
+                is_patient: n + 1 == PEOPLE,
+            });
+            if n == 0 {
+                let mut planner = Client::new(self.stand.address(Part::Worksession)?, &token);
+                let made = json!({"team_id": team, "name": format!("Project {project}"), "chat_channel": "#focus"});
+                let answer = planner.call("POST", "/api/team-projects", &made)?;
+                let number = field(&answer, "/id")?.as_i64().unwrap_or_default();
+                self.projects.push(number);
+                let path = format!("/api/team-projects/{number}/chat");
+                planner.call("PUT", &path, &self.chat(project, 0))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The settings of a project's chat.
+    fn chat(&self, project: usize, revision: usize) -> Value {
+        let chat = &self.stand.chat;
+        if project == MATRIX {
+            return json!({
+                "provider": "matrix",
+                "homeserver_url": format!("http://127.0.0.1:{}", chat.port),
+                "room_id": format!("!p{project}:localhost"),
+                "access_token": HOOK_TOKEN,
+            });
+        }
+        json!({"provider": "slack", "webhook_url": chat.hook(project, revision)})
+    }
+
+    /// How many starts were accepted.
+    pub(super) fn accepted(&self) -> usize {
+        lock(&self.ledger.starts).len()
+    }
+
+    /// The load is over as soon as everybody has an answer.
+    pub(super) fn end(&self) {
+        self.ledger.over.store(true, Ordering::SeqCst);
+    }
+
+    fn is_over(&self) -> bool {
+        self.ledger.over.load(Ordering::SeqCst)
+    }
+
+    /// Sleeps, but not beyond the end.
+    fn rest(&self, time: Duration) -> Result {
+        let until = Instant::now() + time;
+        while !self.is_over() && Instant::now() < until {
+            nap(Duration::from_millis(20).min(time))?;
+        }
+        Ok(())
+    }
+
+    /// What one person does until the end.
+    pub(super) fn live(&self, index: usize, mut dice: Dice) -> Result {
+        let Some(person) = self.people.get(index) else {
+            return fail("nobody");
+        };
+        let mut client = Client::new(self.stand.address(Part::Worksession)?, &person.token)
+            .with_patience(PATIENCE);
+        let mut open: Vec<Value> = Vec::new();
+        while !self.is_over() {
+            // Somebody patient works through a plan, or leaves a longer one after a minute.
+            let (plan, time) = if person.is_patient {
+                (
+                    if dice.one_in(3) { 2 } else { 1 },
+                    LONG + dice.millis(0, 6_000),
+                )
+            } else {
+                (1, dice.millis(300, 1_200))
+            };
+            open.push(self.begin(index, person, plan, &mut client)?);
+            self.rest(time)?;
+            // Now and then several wait for their submit: a start ends the session that ran before.
+            if person.is_patient || dice.one_in(2) || self.is_over() {
+                for session in open.drain(..) {
+                    self.submit(index, &session, &mut client)?;
+                }
+            }
+        }
+        for session in open.drain(..) {
+            self.submit(index, &session, &mut client)?;
+        }
+        Ok(())
+    }
+
+    /// Starts once more on each project, after everything else, and says when it began to.
+    pub(super) fn last_words(&self) -> Result {
+        for (index, person) in self.people.iter().enumerate() {
+            let mut client = Client::new(self.stand.address(Part::Worksession)?, &person.token)
+                .with_patience(PATIENCE);
+            let session = self.begin(index, person, 1, &mut client)?;
+            self.submit(index, &session, &mut client)?;
+        }
+        Ok(())
+    }
+
+    /// Starts a session and gives the answer.
+    fn begin(
+        &self,
+        index: usize,
+        person: &Person,
+        plan: u32,
+        client: &mut Client,
+    ) -> Result<Value> {
+        let number = self.ledger.numbers.fetch_add(1, Ordering::SeqCst);
+        let mark = format!("{MARK}{number:0MARK_DIGITS$}");
+        let project = self
+            .projects
+            .get(person.project)
+            .copied()
+            .unwrap_or_default();
+        let body = json!({
+            "category": "coding",
+            "duration": plan,
+            "project_id": format!("team_{project}"),
+            "note": format!("{mark} write the parser"),
+        });
+        let key = format!("Idempotency-Key: {mark}\r\n");
+        let sent = Instant::now();
+        let (status, answer) = self.ask(client, "POST", "/api/clienta_timer_start", &key, &body)?;
+        let session = answer.pointer("/session_id").and_then(Value::as_str);
+        match session {
+            Some(session) if matches!(status, 200 | 201) => {
+                lock(&self.ledger.starts).push(Start {
+                    number,
+                    project: person.project,
+                    person: index,
+                    session: session.to_owned(),
+                    sent,
+                });
+            }
+            _ => self.odd(format!("start {mark}: {status} {answer}")),
+        }
+        Ok(answer)
+    }
+
+    /// Submits what a start answered; whatever was done of it by now.
+    fn submit(&self, index: usize, start: &Value, client: &mut Client) -> Result {
+        let given = |name: &str| start.pointer(name).cloned().unwrap_or_default();
+        let body = json!({
+            "session_id": given("/session_id"),
+            "category": given("/presession/category"),
+            "duration": given("/presession/planned_duration"),
+            "project_id": given("/presession/project/id"),
+            "note": "it parses",
+            "start_time": given("/started_at"),
+            // The server believes no more than it saw itself.
+            "end_time": given("/expected_end_at"),
+        });
+        let (status, answer) = self.ask(client, "POST", "/api/pomodoro/submit", "", &body)?;
+        match answer.pointer("/credited_minutes").and_then(Value::as_i64) {
+            Some(minutes) if status == 200 => {
+                let session = given("/session_id").as_str().unwrap_or_default().to_owned();
+                let project = self.people.get(index).map_or(GONE, |person| person.project);
+                lock(&self.ledger.submits).push((session, project));
+                *lock(&self.ledger.minutes).entry(index).or_default() += minutes;
+            }
+            _ => self.odd(format!(
+                "submit {}: {status} {answer}",
+                given("/session_id")
+            )),
+        }
+        Ok(())
+    }
+
+    /// Makes accounts with an address, each of which is to be verified by mail, until the end.
+    pub(super) fn newcomers(&self, mut dice: Dice) -> Result {
+        let mut client =
+            Client::new(self.stand.address(Part::Identity)?, "").with_patience(PATIENCE);
+        for n in 0.. {
+            if self.is_over() {
+                break;
+            }
+            let address = format!("newcomer-{n}@example.org");
+            let body = json!({"username": format!("newcomer-{n}"), "email": address, "password": PASSWORD});
+            let (status, answer) =
+                self.ask(&mut client, "POST", "/api/auth/register", "", &body)?;
+            // Nobody else takes these names: an earlier request was accepted and its answer lost.
+            let is_taken =
+                answer.pointer("/error").and_then(Value::as_str) == Some("username_taken");
+            if status == 201 || (status == 400 && is_taken) {
+                lock(&self.ledger.mails).push(address);
+            } else {
+                self.odd(format!("register newcomer-{n}: {status} {answer}"));
+            }
+            self.rest(dice.millis(300, 1_500))?;
+        }
+        Ok(())
+    }
+
+    /// Gives the project whose hook went away a new one.
+    pub(super) fn new_hook(&self) -> Result {
+        let revision = self.revision.fetch_add(1, Ordering::SeqCst) + 1;
+        let mut client = self.owner_of_gone()?;
+        let number = self.projects.get(GONE).copied().unwrap_or_default();
+        let path = format!("/api/team-projects/{number}/chat");
+        let (status, answer) =
+            self.ask(&mut client, "PUT", &path, "", &self.chat(GONE, revision))?;
+        if status != 200 {
+            self.odd(format!("PUT chat: {status} {answer}"));
+        }
+        Ok(())
+    }
+
+    /// Whether the project whose hook went away is shown as switched off, with a reason.
+    pub(super) fn is_off(&self) -> bool {
+        let shown = || -> Result<bool> {
+            let number = self.projects.get(GONE).copied().unwrap_or_default();
+            let path = format!("/api/team-projects/{number}/chat");
+            let (_, text) = self.owner_of_gone()?.send("GET", &path, "")?;
+            let answer: Value = serde_json::from_str(&text)?;
+            let reason = answer.pointer("/chat/reason").and_then(Value::as_str);
+            Ok(
+                answer.pointer("/chat/status").and_then(Value::as_str) == Some("off")
+                    && reason.is_some_and(|reason| reason.contains("404")),
+            )
+        };
+        shown().unwrap_or(false)
+    }
+
+    fn owner_of_gone(&self) -> Result<Client> {
+        let owner = self.people.iter().find(|person| person.project == GONE);
+        let token = owner.map_or("", |owner| &owner.token);
+        let address = self.stand.address(Part::Worksession)?;
+        Ok(Client::new(address, token).with_patience(PATIENCE))
+    }
+
+    /// Asks until there is an answer that is one.
+    fn ask(
+        &self,
+        client: &mut Client,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &Value,
+    ) -> Result<(u16, Value)> {
+        let body = body.to_string();
+        let mut pause = Duration::from_millis(100);
+        loop {
+            match client.send_with(method, path, headers, &body) {
+                // 408: a server that finds no time to read calls the request slow.
+                Ok((status, text)) if status < 500 && status != 408 => {
+                    let answer = serde_json::from_str(&text).unwrap_or(Value::String(text));
+                    return Ok((status, answer));
+                }
+                _ => self.ledger.unknown.fetch_add(1, Ordering::SeqCst),
+            };
+            nap(pause)?;
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+    }
+
+    fn odd(&self, what: String) {
+        lock(&self.ledger.odd).push(what);
+    }
+}
+
+fn field(answer: &Value, pointer: &str) -> Result<Value> {
+    match answer.pointer(pointer) {
+        Some(value) => Ok(value.clone()),
+        None => fail(format!("an answer without {pointer}: {answer}")),
+    }
+}

@@ -1,0 +1,148 @@
+//! A mail server that does as it is told and counts what it took for whom.
+
+use super::lock;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use xtask_kit::cmd::Result;
+
+/// How the server behaves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mood {
+    #[default]
+    Well,
+    /// 421 instead of a greeting.
+    Closed,
+    /// 451 to each sender.
+    RefusingSenders,
+    /// 451 to what was handed over.
+    RefusingContent,
+    /// Says nothing any more.
+    Hanging,
+    /// Hangs up when a mail begins.
+    HangingUp,
+    /// Takes one mail and hangs up without saying so; then it is well.
+    CuttingAnswer,
+}
+
+/// The server. It lives until the tool ends.
+pub(crate) struct Mail {
+    pub(crate) port: u16,
+    shared: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    mood: Mood,
+    /// How often a mail was taken for each recipient.
+    taken: BTreeMap<String, usize>,
+}
+
+impl Mail {
+    /// Listens on a free port of this address.
+    pub(crate) fn start(address: &str) -> Result<Self> {
+        let listener = TcpListener::bind((address, 0))?;
+        let port = listener.local_addr()?.port();
+        let shared = Arc::new(Mutex::new(State::default()));
+        let state = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = Arc::clone(&state);
+                std::thread::spawn(move || converse(&state, BufReader::new(stream)));
+            }
+        });
+        Ok(Self { port, shared })
+    }
+
+    /// From now on it behaves so.
+    pub(super) fn set(&self, mood: Mood) {
+        lock(&self.shared).mood = mood;
+    }
+
+    /// How often a mail was taken for each recipient.
+    pub(crate) fn taken(&self) -> BTreeMap<String, usize> {
+        lock(&self.shared).taken.clone()
+    }
+}
+
+fn converse(shared: &Mutex<State>, mut stream: BufReader<TcpStream>) -> Option<()> {
+    match lock(shared).mood {
+        Mood::Closed => return say(&mut stream, "421 4.3.2 closed"),
+        Mood::Hanging => return hang(&mut stream),
+        _ => say(&mut stream, "220 mail.test ESMTP")?,
+    }
+    let mut recipient = String::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let mood = lock(shared).mood;
+        if mood == Mood::Hanging {
+            return hang(&mut stream);
+        }
+        let verb = line.get(..4).unwrap_or_default().to_ascii_uppercase();
+        match (verb.as_str(), mood) {
+            ("MAIL", Mood::RefusingSenders) => say(&mut stream, "451 4.3.0 not now")?,
+            ("MAIL", Mood::HangingUp) => return None,
+            ("RCPT", _) => {
+                let address = line.split(['<', '>']).nth(1).unwrap_or_default();
+                address.clone_into(&mut recipient);
+                say(&mut stream, "250 2.1.5 fine")?;
+            }
+            ("DATA", _) => {
+                say(&mut stream, "354 go on")?;
+                content(&mut stream)?;
+                let word = take(&mut lock(shared), &recipient)?;
+                say(&mut stream, word)?;
+            }
+            ("QUIT", _) => return say(&mut stream, "221 2.0.0 bye"),
+            _ => say(&mut stream, "250 2.0.0 fine")?,
+        }
+    }
+}
+
+/// What to say to a mail that came whole; none to hang up.
+fn take(state: &mut State, recipient: &str) -> Option<&'static str> {
+    match state.mood {
+        Mood::RefusingContent => return Some("451 4.3.0 not now"),
+        Mood::HangingUp => return None,
+        _ => {}
+    }
+    *state.taken.entry(recipient.to_owned()).or_default() += 1;
+    if state.mood == Mood::CuttingAnswer {
+        state.mood = Mood::Well;
+        return None;
+    }
+    Some("250 2.0.0 taken")
+}
+
+fn content(stream: &mut BufReader<TcpStream>) -> Option<()> {
+    let mut line = Vec::new();
+    while line != b".\r\n" {
+        line.clear();
+        if stream.read_until(b'\n', &mut line).ok()? == 0 {
+            return None;
+        }
+    }
+    Some(())
+}
+
+/// Until the caller hangs up, or longer than it waits.
+fn hang(stream: &mut BufReader<TcpStream>) -> Option<()> {
+    let socket = stream.get_ref();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .ok()?;
+    while stream.read(&mut [0; 64]).ok()? > 0 {}
+    None
+}
+
+fn say(stream: &mut BufReader<TcpStream>, line: &str) -> Option<()> {
+    stream
+        .get_mut()
+        .write_all(format!("{line}\r\n").as_bytes())
+        .ok()
+}

@@ -1,0 +1,159 @@
+//! Faults at moments of chance, several at once where they break different things.
+
+use super::dice::Dice;
+use super::kinds::{Component, Kind, Scene, Seen};
+use super::lock;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use xtask_kit::cmd::{Result, fail, interrupted, nap};
+
+/// Between two faults, in milliseconds.
+const GAP: (u64, u64) = (300, 2_000);
+/// So many starts are accepted between two faults, on a machine that has time for them: what does nothing loses nothing.
+const FEWEST_STARTS: usize = 5;
+const MOST_PATIENCE: Duration = Duration::from_secs(4);
+
+/// A fault that was played.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    pub(super) kind: Kind,
+    pub(super) from: Instant,
+    /// When it was mended.
+    pub(super) until: Instant,
+    pub(super) seen: Seen,
+}
+
+/// The kinds in an order of chance, each once a round.
+struct Deck {
+    dice: Dice,
+    cards: Vec<Kind>,
+    rounds: usize,
+}
+
+impl Deck {
+    fn new(dice: Dice) -> Self {
+        Self {
+            dice,
+            cards: Vec::new(),
+            rounds: 0,
+        }
+    }
+
+    /// The next kind that breaks nothing that is broken.
+    fn draw(&mut self, busy: &BTreeSet<Component>) -> Option<Kind> {
+        if self.cards.is_empty() {
+            self.cards = Kind::ALL.to_vec();
+            self.cards.retain(|kind| kind.is_in_round(self.rounds));
+            self.rounds += 1;
+            self.dice.shuffle(&mut self.cards);
+        }
+        let is_free = |kind: &Kind| kind.breaks().iter().all(|part| !busy.contains(part));
+        let place = self.cards.iter().position(is_free)?;
+        Some(self.cards.remove(place))
+    }
+}
+
+/// Plays so many faults and gives them with their times once all is mended; `told` hears of each as it begins.
+pub(super) fn play(
+    scene: &Scene<'_>,
+    count: usize,
+    seed: u64,
+    told: &(dyn Fn(usize, Kind) + Sync),
+) -> Result<Vec<Fault>> {
+    let mut deck = Deck::new(Dice::new(seed, 1));
+    let mut gaps = Dice::new(seed, 2);
+    let busy = Mutex::new(BTreeSet::new());
+    let played = Mutex::new(Vec::new());
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| -> Result {
+        for n in 0..count {
+            let before = scene.load.accepted();
+            nap(gaps.millis(GAP.0, GAP.1))?;
+            let until = Instant::now() + MOST_PATIENCE;
+            while scene.load.accepted() < before + FEWEST_STARTS && Instant::now() < until {
+                nap(Duration::from_millis(50))?;
+            }
+            let kind = loop {
+                if !lock(&failures).is_empty() {
+                    return Ok(());
+                }
+                let drawn = deck.draw(&lock(&busy));
+                match drawn {
+                    Some(kind) => break kind,
+                    None => nap(Duration::from_millis(50))?,
+                }
+            };
+            lock(&busy).extend(kind.breaks());
+            told(n + 1, kind);
+            let mut dice = Dice::new(seed, 10_000 + u64::try_from(n)?);
+            let (busy, played, failures) = (&busy, &played, &failures);
+            scope.spawn(move || {
+                let from = Instant::now();
+                match scene.play(kind, &mut dice) {
+                    Ok(seen) => lock(played).push(Fault {
+                        kind,
+                        from,
+                        until: Instant::now(),
+                        seen,
+                    }),
+                    Err(error) => lock(failures).push(format!("{}: {error}", kind.name())),
+                }
+                if kind.breaks().contains(&Component::Broker) {
+                    // Fails only when somebody wants an end, which is seen elsewhere.
+                    scene.until_told().ok();
+                }
+                lock(busy).retain(|part| !kind.breaks().contains(part));
+            });
+        }
+        Ok(())
+    })?;
+    let failures = lock(&failures).join("; ");
+    if interrupted() {
+        return fail("interrupted");
+    }
+    if !failures.is_empty() {
+        return fail(failures);
+    }
+    let mut played = std::mem::take(&mut *lock(&played));
+    played.sort_by_key(|fault: &Fault| fault.from);
+    Ok(played)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::dice::Dice;
+    use super::super::kinds::Kind;
+    use super::Deck;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_round_has_each_of_its_kinds_once_and_four_rounds_have_all() {
+        let mut deck = Deck::new(Dice::new(1, 1));
+        let mut all = BTreeSet::new();
+        for round in 0..4 {
+            let count = Kind::ALL
+                .iter()
+                .filter(|kind| kind.is_in_round(round))
+                .count();
+            let drawn: BTreeSet<Kind> = (0..count)
+                .map(|_| deck.draw(&BTreeSet::new()).unwrap())
+                .collect();
+            assert_eq!(drawn.len(), count);
+            all.extend(drawn);
+        }
+        assert_eq!(all.len(), Kind::ALL.len());
+    }
+
+    #[test]
+    fn what_is_broken_is_left_alone() {
+        let mut deck = Deck::new(Dice::new(1, 1));
+        let busy: BTreeSet<_> = Kind::BrokerKilled.breaks().iter().copied().collect();
+        let mut drawn = BTreeSet::new();
+        while let Some(kind) = deck.draw(&busy) {
+            drawn.insert(kind);
+        }
+        assert!(drawn.contains(&Kind::DatabaseCut));
+        assert!(!drawn.contains(&Kind::BrokerCut));
+    }
+}

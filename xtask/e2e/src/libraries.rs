@@ -1,0 +1,104 @@
+//! What the tests need of other people's: a browser, libraries and a Matrix server, at the versions that are pinned beside
+//! the tests or in docs. Each function installs what is not there yet, and tells the tests where it is.
+
+use std::path::PathBuf;
+use std::process::Command;
+use xtask_kit::cmd::{Result, cargo, output, run};
+use xtask_kit::envs;
+use xtask_kit::runtimes::{Wanted, folder, node_with, obtain, python_with};
+
+const CHROMIUM: Wanted = Wanted {
+    names: &["chromium", "chromium-browser", "google-chrome"],
+    package: "chromium",
+};
+const DRIVER: Wanted = Wanted {
+    names: &["chromedriver"],
+    package: "chromium-driver",
+};
+
+/// Folders that the tests read.
+const FOLDERS: [(&str, &str); 4] = [
+    ("HOLDFAST_E2E_EXAMPLES", "docs/oauth"),
+    ("HOLDFAST_E2E_EVENTS", "docs/events"),
+    ("HOLDFAST_E2E_OPENAPI", "docs/openapi"),
+    (
+        "HOLDFAST_E2E_SCHEMAS",
+        "crates/standalone/tests/e2e/schemas",
+    ),
+];
+/// Each Python of the client tests: the variable that names it, its name, and the folder that lists its packages.
+const PYTHONS: [(&str, &str, &str); 4] = [
+    ("HOLDFAST_E2E_PYTHON", "python", "docs/oauth/python"),
+    ("HOLDFAST_E2E_EVENTS_PYTHON", "events", "docs/events"),
+    // The check of events against their schemas is no example.
+    (
+        "HOLDFAST_E2E_SCHEMAS_PYTHON",
+        "schemas",
+        "crates/standalone/tests/e2e/schemas",
+    ),
+    // Calls both APIs as they are described.
+    (
+        "HOLDFAST_E2E_OPENAPI_PYTHON",
+        "openapi",
+        "crates/standalone/tests/e2e/openapi",
+    ),
+];
+/// The client that takes nothing that is not to the letter; no example, and so not in docs.
+const STRICT: &str = "crates/standalone/tests/e2e/strict.js";
+
+/// The languages of the client libraries, with the libraries.
+pub(super) fn name_clients_in(command: &mut Command) -> Result {
+    let root = envs::root();
+    for (variable, path) in FOLDERS {
+        command.env(variable, root.join(path));
+    }
+    for (variable, name, folder) in PYTHONS {
+        let pins = root.join(folder).join("requirements.txt");
+        command.env(variable, python_with(name, &pins)?);
+    }
+    let (node, scripts) = node_with("javascript", &root.join("docs/oauth/javascript"))?;
+    std::fs::copy(root.join(STRICT), scripts.join("strict.js"))?;
+    // The first Node.js that has Web Crypto without being asked is 20; Debian 12 has 18.
+    if output(Command::new(&node).arg("--version"))?.starts_with("v18.") {
+        command.env("NODE_OPTIONS", "--experimental-global-webcrypto");
+    }
+    command
+        .env("HOLDFAST_E2E_NODE", node)
+        .env("HOLDFAST_E2E_JAVASCRIPT", scripts)
+        .env("HOLDFAST_E2E_RUST", rust()?);
+    Ok(())
+}
+
+/// A workspace of its own, as somebody would build it who had copied the folder.
+fn rust() -> Result<PathBuf> {
+    let target = folder().join("rust");
+    run(cargo()
+        .current_dir(envs::root().join("docs/oauth/rust"))
+        .args(["build", "--locked"])
+        .env("CARGO_TARGET_DIR", &target)
+        .env("CARGO_PROFILE_DEV_DEBUG", "false"))?;
+    Ok(target.join("debug"))
+}
+
+/// The Matrix server.
+pub(super) fn name_synapse_in(command: &mut Command) -> Result {
+    let pins = envs::root().join("crates/standalone/tests/e2e/synapse.txt");
+    command.env("HOLDFAST_E2E_SYNAPSE", python_with("synapse", &pins)?);
+    Ok(())
+}
+
+/// A browser, what drives it, and the checker of its pages' accessibility.
+pub(super) fn name_browser_in(command: &mut Command) -> Result {
+    let [chromium, driver] = obtain([&CHROMIUM, &DRIVER], &["fonts-dejavu-core"])?;
+    let axe = envs::root().join("crates/standalone/tests/e2e/axe");
+    let (_, axe) = node_with("axe", &axe)?;
+    command
+        .env("HOLDFAST_E2E_CHROMIUM", chromium)
+        .env("HOLDFAST_E2E_CHROMEDRIVER", driver)
+        .env(
+            "HOLDFAST_E2E_AXE",
+            axe.join("node_modules/axe-core/axe.min.js"),
+        )
+        .env("HOLDFAST_E2E_SCREENSHOTS", super::screenshots());
+    Ok(())
+}

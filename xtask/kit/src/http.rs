@@ -1,0 +1,194 @@
+//! A small HTTP/1.1 client over one kept connection: what it costs is not the service's.
+
+use crate::cmd::{Result, fail};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// An answer, read to its end.
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// Names in lower case.
+    headers: Vec<(String, String)>,
+    /// As text.
+    pub body: String,
+}
+
+impl Answer {
+    /// The values of a header.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let named = self.headers.iter().filter(move |(known, _)| known == name);
+        named.map(|(_, value)| value.as_str())
+    }
+
+    fn keeps_connection(&self) -> bool {
+        !self
+            .all("connection")
+            .any(|value| value.eq_ignore_ascii_case("close"))
+    }
+}
+
+/// A connection to one address, opened again when it was closed.
+pub struct Client {
+    host: String,
+    token: String,
+    patience: Duration,
+    connection: Option<BufReader<TcpStream>>,
+}
+
+impl Client {
+    /// For an address `http://HOST:PORT`.
+    pub fn new(address: &str, token: &str) -> Self {
+        let host = address
+            .trim_start_matches("http://")
+            .trim_end_matches('/')
+            .to_owned();
+        Self {
+            host,
+            token: token.to_owned(),
+            patience: Duration::from_secs(30),
+            connection: None,
+        }
+    }
+
+    /// Waits no longer than this for each piece of an answer; 30 s otherwise.
+    pub fn with_patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Speaks for somebody else from now on, over the same connection.
+    pub fn use_token(&mut self, token: &str) {
+        token.clone_into(&mut self.token);
+    }
+
+    /// Sends a request and returns status and body. A kept connection that turns out to be closed
+    /// before an answer began is opened again, once.
+    pub fn send(&mut self, method: &str, path: &str, body: &str) -> Result<(u16, String)> {
+        self.send_with(method, path, "", body)
+    }
+
+    /// As [`Client::send`], with more header lines, each ended by `\r\n`.
+    pub fn send_with(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Result<(u16, String)> {
+        let answer = self.ask(method, path, headers, body)?;
+        Ok((answer.status, answer.body))
+    }
+
+    /// As [`Client::send_with`], with the whole answer. A content type other than JSON stands among the headers.
+    pub fn ask(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Result<Answer> {
+        let kept = self.connection.is_some();
+        match self.exchange(method, path, headers, body) {
+            Err(_) if kept => self.exchange(method, path, headers, body),
+            other => other,
+        }
+    }
+
+    /// As [`Client::send`], for answers that must be good: the JSON of the body.
+    pub fn call(&mut self, method: &str, path: &str, body: &Value) -> Result<Value> {
+        let (status, text) = self.send(method, path, &body.to_string())?;
+        if !(200..300).contains(&status) {
+            return fail(format!("{method} {path}: {status} {text}"));
+        }
+        Ok(serde_json::from_str(&text)?)
+    }
+
+    fn exchange(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Result<Answer> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => {
+                let stream = TcpStream::connect(&self.host)?;
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(self.patience))?;
+                BufReader::new(stream)
+            }
+        };
+        let content_type = if headers.starts_with("Content-Type:") {
+            ""
+        } else {
+            "Content-Type: application/json\r\n"
+        };
+        let authorization = match self.token.as_str() {
+            "" => String::new(),
+            token => format!("Authorization: Bearer {token}\r\n"),
+        };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\n{authorization}{content_type}{headers}Content-Length: {}\r\n\r\n{body}",
+            self.host,
+            body.len()
+        );
+        connection.get_mut().write_all(request.as_bytes())?;
+        let answer = answer(&mut connection)?;
+        if answer.keeps_connection() {
+            self.connection = Some(connection);
+        }
+        Ok(answer)
+    }
+}
+
+fn answer(connection: &mut impl BufRead) -> Result<Answer> {
+    let mut line = String::new();
+    connection.read_line(&mut line)?;
+    let Some(status) = line
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok())
+    else {
+        return fail("the connection was closed");
+    };
+    let (mut length, mut headers) = (0_usize, Vec::new());
+    loop {
+        line.clear();
+        connection.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            break;
+        };
+        let (name, value) = (name.to_ascii_lowercase(), value.trim().to_owned());
+        match name.as_str() {
+            "content-length" => length = value.parse()?,
+            "transfer-encoding" => return fail("a chunked answer, which nobody expected"),
+            _ => headers.push((name, value)),
+        }
+    }
+    let mut body = vec![0; length];
+    connection.read_exact(&mut body)?;
+    Ok(Answer {
+        status,
+        headers,
+        body: String::from_utf8_lossy(&body).into_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::answer;
+
+    #[test]
+    fn an_answer_is_read_to_its_end_and_no_further() {
+        let read = |bytes: &mut &[u8]| {
+            let answer = answer(bytes).unwrap();
+            let keeps = answer.keeps_connection();
+            (answer.status, answer.body, keeps)
+        };
+        let mut bytes: &[u8] = b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nokrest";
+        assert_eq!(read(&mut bytes), (201, "ok".to_owned(), true));
+        assert_eq!(bytes, b"rest");
+        let mut closed: &[u8] = b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n";
+        assert_eq!(read(&mut closed), (204, String::new(), false));
+        assert!(answer(&mut &b""[..]).is_err());
+    }
+
+    #[test]
+    fn a_header_may_come_more_than_once() {
+        let mut bytes: &[u8] = b"HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nset-cookie: b=2\r\n\r\n";
+        let answer = answer(&mut bytes).unwrap();
+        assert_eq!(answer.all("set-cookie").collect::<Vec<_>>(), ["a=1", "b=2"]);
+    }
+}

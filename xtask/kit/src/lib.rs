@@ -1,0 +1,15 @@
+//! What the repository's tasks share: child processes, servers for tests, the product's programs, a small HTTP client.
+//!
+//! It knows the services by their programs and addresses alone, and no task is in it.
+#![expect(
+    clippy::print_stdout,
+    reason = "a command-line tool speaks on standard output"
+)]
+
+pub mod chat;
+pub mod cmd;
+pub mod envs;
+pub mod http;
+pub mod runtimes;
+pub mod servers;
+pub mod system;

@@ -1,0 +1,334 @@
+//! A PostgreSQL server on which the tests may make databases.
+
+use super::{Place, Source, apt, free_port, pg};
+use crate::cmd::{Context, Group, Result, fail, nap, output};
+use crate::envs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const VARIABLE: &str = "HOLDFAST_TEST_PG";
+
+/// The data of a test lives as long as its run: nothing is flushed.
+const FORGETFUL: [&str; 2] = ["fsync=off", "full_page_writes=off"];
+
+/// What statements cost can be asked for (`pg_stat_statements`, which comes with the server), and as much of the log is kept
+/// for use again as [`Postgres::durable`] writes.
+const DURABLE: [&str; 3] = [
+    "shared_preload_libraries=pg_stat_statements",
+    "pg_stat_statements.track_planning=on",
+    "min_wal_size=512MB",
+];
+
+/// Fills the log's files, of 16 MB each, and has them used again from now on.
+const FILL_LOG: [&str; 2] = [
+    "SELECT pg_logical_emit_message(false, 'fill', 'x'), pg_switch_wal() FROM generate_series(1, 32)",
+    "CHECKPOINT",
+];
+
+/// A server and, when this tool started it, its process and folder.
+pub struct Postgres {
+    /// `postgres://USER@HOST:PORT/postgres`
+    pub(super) url: String,
+    // Dropped in this order: the process first, then its folder.
+    process: Option<Private>,
+    _folder: Option<TempDir>,
+}
+
+/// A server that this tool started, and what started it.
+struct Private {
+    group: Group,
+    command: Command,
+    log: PathBuf,
+    place: Place,
+}
+
+/// How a server is told to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Ends every session first.
+    Fast,
+    /// At once; the next start replays the log.
+    Immediate,
+}
+
+impl Postgres {
+    /// A private server that keeps what it acknowledged, as one in production does, and has run for a while: to a new one
+    /// each 16 MB of log are a file to be made, for which all who commit wait.
+    pub fn durable() -> Result<Self> {
+        if programs().is_none() && apt::possible() {
+            apt::install(&["postgresql"])?;
+        }
+        match programs() {
+            Some(programs) => {
+                let server = Self::private(&programs, &DURABLE)?;
+                for statement in FILL_LOG {
+                    Self::execute(&server.url, statement)?;
+                }
+                Ok(server)
+            }
+            None => fail("no PostgreSQL programs on this machine"),
+        }
+    }
+
+    pub(super) fn obtain(source: Source) -> Result<Self> {
+        if source.includes(Source::Named)
+            && let Some(url) = envs::var(VARIABLE)
+        {
+            return Self::named(url);
+        }
+        // Before one that is found: making and dropping hundreds of databases takes half the time where nothing is flushed
+        // or encrypted, and nobody's server is touched.
+        if source.includes(Source::Private)
+            && let Some(programs) = programs()
+        {
+            return Self::private(&programs, &FORGETFUL);
+        }
+        if source.includes(Source::Found)
+            && let Some(found) = Self::found()
+        {
+            return Ok(found);
+        }
+        if source.includes(Source::Install) && apt::possible() {
+            apt::install(&["postgresql"])?;
+            if let Some(programs) = programs() {
+                return Self::private(&programs, &FORGETFUL);
+            }
+        }
+        fail(format!(
+            "no PostgreSQL: set {VARIABLE} to a server on which databases may be made, such as postgres://user:password@127.0.0.1:5432/postgres"
+        ))
+    }
+
+    fn named(url: String) -> Result<Self> {
+        let place =
+            Place::parse(&url, &["postgres", "postgresql"], 5432).context(|| VARIABLE.into())?;
+        match pg::ask(&place) {
+            Ok(pg::Answer::MayNotCreate) => fail(format!(
+                "{VARIABLE}: the user {} may not make databases",
+                place.user
+            )),
+            Ok(_) => {
+                println!("PostgreSQL: {VARIABLE}, {}", place.address);
+                Ok(Self {
+                    url,
+                    process: None,
+                    _folder: None,
+                })
+            }
+            Err(e) => fail(format!(
+                "{VARIABLE}: {} does not answer: {e}",
+                place.address
+            )),
+        }
+    }
+
+    /// The usual port, for the users that a local server is likely to trust.
+    fn found() -> Option<Self> {
+        let me = envs::var("USER").or_else(|| envs::var("LOGNAME"));
+        for user in me
+            .into_iter()
+            .chain(["postgres".to_owned(), "root".to_owned()])
+        {
+            let url = format!("postgres://{user}@127.0.0.1:5432/postgres");
+            let Ok(place) = Place::parse(&url, &["postgres"], 5432) else {
+                continue;
+            };
+            if matches!(pg::ask(&place), Ok(pg::Answer::MayCreate)) {
+                println!("PostgreSQL: found on 127.0.0.1:5432, user {user}");
+                return Some(Self {
+                    url,
+                    process: None,
+                    _folder: None,
+                });
+            }
+        }
+        None
+    }
+
+    /// Makes a database and returns its URL. Only on a server that this tool started.
+    pub fn make_database(&self, name: &str) -> Result<String> {
+        if self.process.is_none() {
+            return fail("not our server");
+        }
+        let place = Place::parse(&self.url, &["postgres"], 5432)?;
+        pg::execute(
+            &place,
+            &format!("CREATE DATABASE \"{name}\" TEMPLATE template0"),
+        )?;
+        Ok(format!("{}/{name}", self.url.trim_end_matches("/postgres")))
+    }
+
+    /// A program that comes with the server.
+    pub fn program(name: &str) -> Result<PathBuf> {
+        let beside = programs().map(|folder| folder.join(name));
+        match beside
+            .filter(|path| path.is_file())
+            .or_else(|| envs::which(name))
+        {
+            Some(program) => Ok(program),
+            None => fail(format!("{name} is not here; it comes with PostgreSQL")),
+        }
+    }
+
+    /// Runs one statement in a database that this tool made.
+    pub fn execute(database: &str, sql: &str) -> Result {
+        Self::rows(database, sql).map(drop)
+    }
+
+    /// The rows of a query in a database that this tool made, as text; NULL is empty.
+    pub fn rows(database: &str, sql: &str) -> Result<Vec<Vec<String>>> {
+        pg::execute(&Place::parse(database, &["postgres"], 5432)?, sql)
+    }
+
+    /// Ends a server that this tool started, and after `pause` starts it again.
+    pub fn restart(&mut self, how: Shutdown, pause: Duration) -> Result {
+        let Some(private) = &mut self.process else {
+            return fail("not our server");
+        };
+        // Sessions are groups of their own: only the postmaster gets it, and ends them.
+        private.group.signal(match how {
+            Shutdown::Fast => "INT",
+            Shutdown::Immediate => "QUIT",
+        });
+        private.group.wait()?;
+        nap(pause)?;
+        private.group = Group::spawn(&mut private.command)?;
+        private.wait()
+    }
+
+    fn private(programs: &Path, more_settings: &[&str]) -> Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("holdfast-postgres-")
+            .tempdir()?;
+        let runner = Runner::new(folder.path())?;
+        let data = folder.path().join("data");
+        let started = Instant::now();
+        output(
+            runner
+                .command(&programs.join("initdb"))
+                .arg("--pgdata")
+                .arg(&data)
+                .args([
+                    "--username=holdfast",
+                    "--auth=trust",
+                    "--encoding=UTF8",
+                    "--locale=C",
+                    "--no-sync",
+                ]),
+        )?;
+        let port = free_port()?;
+        let mut command = runner.command(&programs.join("postgres"));
+        command.arg("-D").arg(&data).args(["-p", &port.to_string()]);
+        let settings = [
+            "listen_addresses=127.0.0.1",
+            "unix_socket_directories=",
+            "max_connections=300",
+        ];
+        for setting in settings.iter().chain(more_settings) {
+            command.args(["-c", setting]);
+        }
+        let log = folder.path().join("log");
+        let file = std::fs::File::create(&log)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file);
+        let url = format!("postgres://holdfast@127.0.0.1:{port}/postgres");
+        let mut process = Private {
+            group: Group::spawn(&mut command)?,
+            command,
+            log,
+            place: Place::parse(&url, &["postgres"], port)?,
+        };
+        process.wait()?;
+        println!(
+            "PostgreSQL: private server from {} on port {port}, ready after {:.1} s",
+            programs.display(),
+            started.elapsed().as_secs_f64()
+        );
+        Ok(Self {
+            url,
+            process: Some(process),
+            _folder: Some(folder),
+        })
+    }
+}
+
+impl Private {
+    /// Waits until it lets us in.
+    fn wait(&mut self) -> Result {
+        // Replaying the log takes a machine with much else to do longer than a minute.
+        let until = Instant::now() + Duration::from_secs(180);
+        while !matches!(pg::ask(&self.place), Ok(pg::Answer::MayCreate)) {
+            if !self.group.is_alive() || Instant::now() > until {
+                let log = std::fs::read_to_string(&self.log).unwrap_or_default();
+                return fail(format!(
+                    "the private PostgreSQL does not start: {}",
+                    log.trim()
+                ));
+            }
+            nap(Duration::from_millis(50))?;
+        }
+        Ok(())
+    }
+}
+
+/// The folder with `initdb` and `postgres`: from `PATH`, else the newest where Debian keeps them.
+fn programs() -> Option<PathBuf> {
+    let whole = |dir: &PathBuf| dir.join("initdb").is_file() && dir.join("postgres").is_file();
+    if let Some(dir) = envs::which("initdb").and_then(|p| p.parent().map(Path::to_path_buf))
+        && whole(&dir)
+    {
+        return Some(dir);
+    }
+    let versions = std::fs::read_dir("/usr/lib/postgresql").ok()?.flatten();
+    let mut versions: Vec<(u32, PathBuf)> = versions
+        .filter_map(|v| Some((v.file_name().to_str()?.parse().ok()?, v.path().join("bin"))))
+        .filter(|(_, dir)| whole(dir))
+        .collect();
+    versions.sort();
+    versions.pop().map(|(_, dir)| dir)
+}
+
+/// Runs programs as somebody who may run a database server: PostgreSQL refuses to run as root.
+struct Runner {
+    /// User and group.
+    login: Option<(&'static str, String)>,
+}
+
+impl Runner {
+    /// Hands the folder to that user.
+    fn new(folder: &Path) -> Result<Self> {
+        if !apt::is_root() {
+            return Ok(Self { login: None });
+        }
+        for user in ["postgres", "nobody"] {
+            if let Ok(group) = output(Command::new("id").args(["-gn", user])) {
+                output(Command::new("chown").arg(user).arg(folder))?;
+                return Ok(Self {
+                    login: Some((user, group.trim().to_owned())),
+                });
+            }
+        }
+        fail("there is no user `postgres` or `nobody` to run PostgreSQL as")
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = match &self.login {
+            // setpriv becomes the program; runuser would stand between it and our signals.
+            Some((user, group)) => {
+                let mut command = Command::new("setpriv");
+                command
+                    .args(["--reuid", user, "--regid", group, "--clear-groups", "--"])
+                    .arg(program);
+                command
+            }
+            None => Command::new(program),
+        };
+        // The folder this tool runs in may be closed to that user.
+        command.current_dir("/");
+        command
+    }
+}

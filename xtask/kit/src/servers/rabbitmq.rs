@@ -1,0 +1,334 @@
+//! A RabbitMQ broker with a virtual host of our own.
+
+use super::restricted::Restricted;
+use super::{Place, Source, amqp, apt, free_port};
+use crate::cmd::{Context, Group, Result, fail, nap, output};
+use crate::envs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const VARIABLE: &str = "HOLDFAST_TEST_AMQP";
+const SET_IT: &str = "set HOLDFAST_TEST_AMQP to a broker and a virtual host for tests, such as amqp://guest:guest@127.0.0.1:5672/holdfast-test";
+
+/// A broker and, when this tool made or started something there, what is to be undone.
+pub struct Rabbit {
+    /// `amqp://USER:PASSWORD@HOST:PORT/VHOST`
+    pub url: String,
+    /// A virtual host with the users and permissions of production, where they could be made.
+    pub(super) restricted: Option<Restricted>,
+    _vhost: Option<Vhost>,
+    _private: Option<PrivateRabbit>,
+}
+
+impl Rabbit {
+    /// From wherever this source says.
+    pub fn obtain(source: Source) -> Result<Self> {
+        if source.includes(Source::Named)
+            && let Some(url) = envs::var(VARIABLE)
+        {
+            return Self::named(url);
+        }
+        if source.includes(Source::Found)
+            && let Some(found) = Self::found()
+        {
+            return Ok(found);
+        }
+        if source.includes(Source::Private)
+            && let Some(program) = program()
+        {
+            return Self::private(&program);
+        }
+        if source.includes(Source::Install) && apt::possible() {
+            apt::install(&["rabbitmq-server"])?;
+            if let Some(program) = program() {
+                return Self::private(&program);
+            }
+        }
+        fail(format!("no RabbitMQ: {SET_IT}"))
+    }
+
+    /// Somebody chose this virtual host for the tests; they still keep to names of their own in it.
+    fn named(url: String) -> Result<Self> {
+        let place = Place::parse(&url, &["amqp"], 5672).context(|| VARIABLE.into())?;
+        amqp::ask(&place)
+            .context(|| format!("{VARIABLE}: {} does not let us in", place.address))?;
+        println!("RabbitMQ: {VARIABLE}, {}", place.address);
+        Ok(Self::elsewhere(url, None))
+    }
+
+    fn elsewhere(url: String, vhost: Option<Vhost>) -> Self {
+        Self {
+            url,
+            restricted: None,
+            _vhost: vhost,
+            _private: None,
+        }
+    }
+
+    /// The usual port, when a virtual host of our own can be made there.
+    fn found() -> Option<Self> {
+        let place = Place::parse("amqp://guest:guest@127.0.0.1:5672", &["amqp"], 5672).ok()?;
+        amqp::ask(&place).ok()?;
+        let vhost = match Vhost::make() {
+            Ok(vhost) => vhost,
+            Err(e) => {
+                println!(
+                    "RabbitMQ: found on 127.0.0.1:5672, but no virtual host can be made there ({e})"
+                );
+                return None;
+            }
+        };
+        let url = format!("amqp://guest:guest@127.0.0.1:5672/{}", vhost.name);
+        let place = Place::parse(&url, &["amqp"], 5672).ok()?;
+        // Another broker than the one that rabbitmqctl speaks to may hold the port.
+        amqp::ask(&place).ok()?;
+        println!(
+            "RabbitMQ: found on 127.0.0.1:5672, virtual host {}",
+            vhost.name
+        );
+        let restricted = Restricted::make(&place.address, control, true);
+        let restricted = restricted.map_err(|e| println!("RabbitMQ: no restricted users: {e}"));
+        Some(Self {
+            restricted: restricted.ok(),
+            ..Self::elsewhere(url, Some(vhost))
+        })
+    }
+
+    fn private(program: &Path) -> Result<Self> {
+        let private = PrivateRabbit::start(program)?;
+        let address = format!("127.0.0.1:{}", private.ports.amqp);
+        let control = |args: &[&str]| private.control(args).map(drop);
+        Ok(Self {
+            url: private.url.clone(),
+            restricted: Some(Restricted::make(&address, control, false)?),
+            _vhost: None,
+            _private: Some(private),
+        })
+    }
+}
+
+/// A broker of our own, with its own folder, ports and port mapper.
+pub struct PrivateRabbit {
+    /// `amqp://guest:guest@127.0.0.1:PORT`
+    pub url: String,
+    program: PathBuf,
+    ports: Ports,
+    // Dropped in this order: the broker before the port mapper it registered with.
+    process: Option<Group>,
+    _epmd: Option<Group>,
+    folder: TempDir,
+}
+
+impl PrivateRabbit {
+    /// From the programs of this machine.
+    pub fn installed() -> Result<Self> {
+        if program().is_none() && apt::possible() {
+            apt::install(&["rabbitmq-server"])?;
+        }
+        match program() {
+            Some(program) => Self::start(&program),
+            None => fail("no RabbitMQ programs on this machine"),
+        }
+    }
+
+    fn start(program: &Path) -> Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("holdfast-rabbitmq-")
+            .tempdir()?;
+        let ports = Ports {
+            amqp: free_port()?,
+            dist: free_port()?,
+            epmd: free_port()?,
+        };
+        let mut rabbit = Self {
+            url: format!("amqp://guest:guest@127.0.0.1:{}", ports.amqp),
+            program: program.to_path_buf(),
+            // Else the broker starts one that outlives it.
+            _epmd: epmd(ports.epmd)?,
+            process: None,
+            ports,
+            folder,
+        };
+        let started = Instant::now();
+        rabbit.resume()?;
+        println!(
+            "RabbitMQ: private broker from {} on port {}, ready after {:.1} s",
+            program.display(),
+            rabbit.ports.amqp,
+            started.elapsed().as_secs_f64()
+        );
+        Ok(rabbit)
+    }
+
+    /// Kills the broker; its queues stay in its folder.
+    pub fn kill(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.signal("KILL");
+        }
+        self.process = None;
+    }
+
+    /// Asks the broker to stop; its queues stay in its folder.
+    pub fn stop(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.stop(Duration::from_secs(30));
+        }
+        self.process = None;
+    }
+
+    /// Every queue with the number of its messages, those that a consumer holds included.
+    pub fn queues(&self) -> Result<Vec<(String, u64)>> {
+        let listed = self.control(&["list_queues", "name", "messages"])?;
+        let queues = listed.lines().filter_map(|line| {
+            let (name, messages) = line.split_once('\t')?;
+            Some((name.to_owned(), messages.trim().parse().ok()?))
+        });
+        Ok(queues.collect())
+    }
+
+    /// Has the broker find that it uses more memory than it may, or less again. It takes no message meanwhile.
+    pub fn set_memory_alarm(&self, on: bool) -> Result {
+        let limit: &[&str] = if on { &["absolute", "1"] } else { &["0.6"] };
+        self.control(&[&["set_vm_memory_high_watermark"], limit].concat())?;
+        let until = Instant::now() + Duration::from_secs(30);
+        while (self
+            .control(&["eval", "rabbit_alarm:get_alarms()."])?
+            .trim()
+            != "[]")
+            != on
+        {
+            if Instant::now() > until {
+                return fail("the broker's memory alarm does not change");
+            }
+            nap(Duration::from_millis(200))?;
+        }
+        Ok(())
+    }
+
+    fn control(&self, args: &[&str]) -> Result<String> {
+        let program = self.program.with_file_name("rabbitmqctl");
+        let mut command = command(&program, self.folder.path(), &self.ports)?;
+        output(command.arg("--quiet").args(args))
+    }
+
+    /// Starts the broker, for the first time or again.
+    pub fn resume(&mut self) -> Result {
+        let log = self.folder.path().join("log");
+        let file = std::fs::File::create(&log)?;
+        let mut command = command(&self.program, self.folder.path(), &self.ports)?;
+        command
+            .stdin(Stdio::null())
+            .stdout(file.try_clone()?)
+            .stderr(file);
+        let process = self.process.insert(Group::spawn(&mut command)?);
+        let place = Place::parse(&self.url, &["amqp"], self.ports.amqp)?;
+        // A machine with much else to do takes a minute.
+        let until = Instant::now() + Duration::from_secs(180);
+        while amqp::ask(&place).is_err() {
+            if !process.is_alive() || Instant::now() > until {
+                let log = std::fs::read_to_string(&log).unwrap_or_default();
+                return fail(format!(
+                    "the private RabbitMQ does not start: {}",
+                    log.trim()
+                ));
+            }
+            nap(Duration::from_millis(100))?;
+        }
+        Ok(())
+    }
+}
+
+struct Ports {
+    amqp: u16,
+    dist: u16,
+    epmd: u16,
+}
+
+fn command(program: &Path, folder: &Path, ports: &Ports) -> Result<Command> {
+    let config = folder.join("rabbitmq.conf");
+    std::fs::write(
+        &config,
+        "loopback_users.guest = true\ndisk_free_limit.absolute = 50MB\n",
+    )?;
+    let plugins = folder.join("enabled_plugins");
+    std::fs::write(&plugins, "[].\n")?;
+    let mut command = Command::new(program);
+    command
+        .current_dir(folder)
+        // The cookie, and whatever else Erlang keeps at home.
+        .env("HOME", folder)
+        .env("RABBITMQ_NODENAME", format!("holdfast-{}@localhost", ports.amqp))
+        .env("RABBITMQ_NODE_IP_ADDRESS", "127.0.0.1")
+        .env("RABBITMQ_NODE_PORT", ports.amqp.to_string())
+        .env("RABBITMQ_DIST_PORT", ports.dist.to_string())
+        .env("ERL_EPMD_PORT", ports.epmd.to_string())
+        .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+        .env("RABBITMQ_CONFIG_FILE", &config)
+        .env("RABBITMQ_ENABLED_PLUGINS_FILE", &plugins)
+        .env("RABBITMQ_MNESIA_BASE", folder.join("mnesia"))
+        .env("RABBITMQ_LOG_BASE", folder.join("logs"))
+        .env("RABBITMQ_PID_FILE", folder.join("pid"));
+    Ok(command)
+}
+
+/// The broker's start script. Debian's own in `PATH` changes the user and with it the folders.
+fn program() -> Option<PathBuf> {
+    let debian = PathBuf::from("/usr/lib/rabbitmq/bin/rabbitmq-server");
+    if debian.is_file() {
+        Some(debian)
+    } else {
+        envs::which("rabbitmq-server")
+    }
+}
+
+/// Erlang's port mapper on a port of its own.
+fn epmd(port: u16) -> Result<Option<Group>> {
+    let Some(program) = envs::which("epmd") else {
+        return Ok(None);
+    };
+    let mut command = Command::new(program);
+    command.args(["-address", "127.0.0.1", "-port", &port.to_string()]);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Group::spawn(&mut command).map(Some)
+}
+
+/// A virtual host on the local broker, made through `rabbitmqctl` and removed on drop.
+struct Vhost {
+    name: String,
+}
+
+impl Vhost {
+    fn make() -> Result<Self> {
+        let name = format!("holdfast-test-{}", std::process::id());
+        control(&["add_vhost", &name])?;
+        let vhost = Self { name };
+        control(&[
+            "set_permissions",
+            "--vhost",
+            &vhost.name,
+            "guest",
+            ".*",
+            ".*",
+            ".*",
+        ])?;
+        Ok(vhost)
+    }
+}
+
+impl Drop for Vhost {
+    fn drop(&mut self) {
+        if let Err(e) = control(&["delete_vhost", &self.name]) {
+            eprintln!("xtask: virtual host {} was not removed: {e}", self.name);
+        }
+    }
+}
+
+pub(super) fn control(args: &[&str]) -> Result {
+    output(Command::new("rabbitmqctl").arg("--quiet").args(args)).map(drop)
+}

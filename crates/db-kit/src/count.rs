@@ -1,7 +1,7 @@
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
-use crate::{Db, on_backend, prepared};
+use crate::{Db, prepared};
 
 /// The most rows that are counted for a figure: a backlog of any length costs the same to look at.
 pub const COUNTED: i64 = 10_000;
@@ -16,5 +16,5 @@ pub fn count_some(db: &mut Db, of: &'static str) -> QueryResult<i64> {
         .sql(" LIMIT ")
         .bind::<BigInt, _>(COUNTED)
         .sql(") AS counted");
-    on_backend!(db, conn => counted.get_result(conn))
+    counted.get_result(db)
 }

@@ -90,5 +90,5 @@ pub fn forget_before(db: &mut Db, until: NaiveDateTime, most: i64) -> QueryResul
     )
     .bind::<Timestamp, _>(until)
     .bind::<BigInt, _>(most);
-    on_backend!(db, conn => oldest.execute(conn))
+    oldest.execute(db)
 }

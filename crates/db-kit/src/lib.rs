@@ -9,7 +9,6 @@ use libsqlite3_sys as _;
 use openssl_sys as _;
 use pq_sys as _;
 
-mod as_text;
 mod batcher;
 mod connection;
 mod count;
@@ -28,7 +27,6 @@ mod url;
 mod workers;
 mod writer;
 
-pub use as_text::AsText;
 pub use connection::{Backend, Db};
 pub use count::{COUNTED, count_some};
 pub use error::{DbError, is_unique_violation};

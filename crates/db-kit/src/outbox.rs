@@ -12,7 +12,7 @@ use uuid::{NoContext, Uuid};
 
 use crate::count::count_some;
 use crate::schema::outbox;
-use crate::{Db, on_backend, prepared};
+use crate::{Db, prepared};
 
 pub use aside::{
     UnroutableRow, count_unroutable, drop_unroutable, list_unroutable, retry_unroutable,
@@ -211,7 +211,7 @@ pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
             "SELECT created_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 1",
         )
     };
-    let oldest = on_backend!(db, conn => oldest().get_result(conn)).optional()?;
+    let oldest = oldest().get_result(db).optional()?;
     let unroutable = count_unroutable(db)?;
     Ok(OutboxStats {
         pending,

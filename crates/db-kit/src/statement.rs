@@ -119,6 +119,7 @@ macro_rules! arguments {
 
         $crate::arguments!(@bind $name, ::diesel::pg::Pg, $($field as $sql),+);
         $crate::arguments!(@bind $name, ::diesel::sqlite::Sqlite, $($field as $sql),+);
+        $crate::arguments!(@bind $name, $crate::DbBackend, $($field as $sql),+);
     };
     (@bind $name:ident, $backend:ty, $($field:ident as $sql:ty),+) => {
         impl $crate::statement::Arguments<$backend> for $name {

@@ -4,7 +4,7 @@ use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use super::{PENDING, UNROUTABLE};
 use crate::schema::outbox;
-use crate::{Db, on_backend, prepared};
+use crate::{Db, prepared};
 
 /// An event that was set aside.
 #[derive(Debug, Clone, Queryable)]
@@ -28,7 +28,7 @@ pub struct UnroutableRow {
 pub fn count_unroutable(db: &mut Db) -> QueryResult<i64> {
     // Written out, as in [`super::stats`].
     let count = || prepared::<BigInt>("SELECT count(*) FROM outbox WHERE state = 'unroutable'");
-    on_backend!(db, conn => count().get_result(conn))
+    count().get_result(db)
 }
 
 /// Rows that were set aside, in the order of their ids, which is that of time; those behind `after`.
@@ -49,7 +49,7 @@ pub fn list_unroutable(
         .bind::<BigInt, _>(limit)
         .sql("")
     };
-    on_backend!(db, conn => rows().load(conn))
+    rows().load(db)
 }
 
 /// Has the relay try rows again that were set aside; gives how many there were.

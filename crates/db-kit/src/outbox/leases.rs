@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Text};
 
 use super::OutboxRow;
 use crate::schema::outbox_leases;
-use crate::{Db, on_backend, prepared};
+use crate::{Db, prepared};
 
 /// Leases up to `limit` rows that nobody holds, the oldest first, those behind the id `after`; call it in a write
 /// transaction. [`end_lease`] with the same `batch_id` ends it.
@@ -196,14 +196,14 @@ impl Gap<'_> {
                     .sql(" ORDER BY id LIMIT ")
                     .bind::<BigInt, _>(limit)
                     .sql("");
-                on_backend!(db, conn => between.load(conn))
+                between.load(db)
             }
             None => {
                 let behind = behind
                     .sql(" ORDER BY id LIMIT ")
                     .bind::<BigInt, _>(limit)
                     .sql("");
-                on_backend!(db, conn => behind.load(conn))
+                behind.load(db)
             }
         }
     }

@@ -29,7 +29,9 @@ pub(super) fn take_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
         THEN p_now + 1000 * (1 << CAST(failed_codes - 4 AS INTEGER)) ELSE p_now + 86400000 END \
         FROM a WHERE user_id = p_user_id AND (confirmed_at IS NOT NULL) = p_confirmed AND next_code_at_ms <= p_now \
         RETURNING failed_codes";
-    on_backend!(db, conn => Statement::<_, BigInt>::new(|| TAKE, turn).get_result(conn)).optional()
+    Statement::<_, BigInt>::new(|| TAKE, turn)
+        .get_result(db)
+        .optional()
 }
 
 /// When the next code of an account is looked at; none when it has no such factor.

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDate;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Text};
 
@@ -45,7 +45,7 @@ pub(super) fn months(
         first: months.first,
         last: months.last,
     };
-    on_backend!(db, conn => Statement::<_, (Date, Text)>::new(text, &arguments).load(conn))
+    Statement::<_, (Date, Text)>::new(text, &arguments).load(db)
 }
 
 arguments! {
@@ -92,5 +92,5 @@ pub(super) fn days(
         later_first: late.first,
         later_last: late.last,
     };
-    on_backend!(db, conn => Statement::<_, Text>::new(text, &arguments).load(conn))
+    Statement::<_, Text>::new(text, &arguments).load(db)
 }

@@ -106,8 +106,7 @@ pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryRes
         user_id: user.get(),
         limit,
     };
-    let ids: Vec<String> =
-        on_backend!(db, conn => Statement::<_, Text>::new(|| TEXT, &arguments).load(conn))?;
+    let ids: Vec<String> = Statement::<_, Text>::new(|| TEXT, &arguments).load(db)?;
     if !ids.is_empty() {
         // Whoever writes these holds the session's row or has locked its deletion, so that none can be added now.
         diesel::delete(session_flags::table.filter(session_flags::session_id.eq_any(&ids)))
@@ -151,8 +150,7 @@ pub(super) fn delete_owned(db: &mut Db, user: UserId, limit: i64) -> QueryResult
             user_id: user.get(),
             limit: room,
         };
-        deleted +=
-            on_backend!(db, conn => Statement::<_, ()>::new(text, &arguments).execute(conn))?;
+        deleted += Statement::<_, ()>::new(text, &arguments).execute(db)?;
     }
     Ok(deleted)
 }
@@ -177,5 +175,5 @@ pub(super) fn delete_events(db: &mut Db, user: UserId, limit: i64) -> QueryResul
         call: format!("%\"user_id\":{user},%"),
         limit,
     };
-    on_backend!(db, conn => Statement::<_, ()>::new(|| TEXT, &arguments).execute(conn))
+    Statement::<_, ()>::new(|| TEXT, &arguments).execute(db)
 }

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 
@@ -55,7 +55,7 @@ pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<FlagRow>> {
         before: filter.before,
         limit: filter.limit,
     };
-    on_backend!(db, conn => Statement::<_, Columns>::new(|| TEXT, &arguments).load(conn))
+    Statement::<_, Columns>::new(|| TEXT, &arguments).load(db)
 }
 
 arguments! {
@@ -68,7 +68,8 @@ arguments! {
 pub(super) fn find(db: &mut Db, id: i64) -> QueryResult<Option<FlagRow>> {
     const TEXT: &str = concat!(flags!(), "f.id = p_id");
     let arguments = FindArguments { id };
-    on_backend!(db, conn => Statement::<_, Columns>::new(|| TEXT, &arguments).get_result(conn))
+    Statement::<_, Columns>::new(|| TEXT, &arguments)
+        .get_result(db)
         .optional()
 }
 
@@ -104,7 +105,7 @@ pub(super) fn decide(
         "UPDATE session_flags SET state = p_state, decision = p_decision, decided_at = p_now FROM a WHERE id = p_id",
         "UPDATE sessions SET seq = p_seq, changed_at = p_now FROM a WHERE session_id = p_session_id",
     ] {
-        on_backend!(db, conn => Statement::<_, ()>::new(text, &arguments).execute(conn))?;
+        Statement::<_, ()>::new(text, &arguments).execute(db)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 use auth_types::TeamId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Timestamp};
 
@@ -32,7 +32,6 @@ pub(super) fn heed(
         told_at,
         deleted,
     };
-    let heeded =
-        on_backend!(db, conn => Statement::<_, ()>::new(|| TEXT, &arguments).execute(conn))?;
+    let heeded = Statement::<_, ()>::new(|| TEXT, &arguments).execute(db)?;
     Ok(heeded == 1)
 }

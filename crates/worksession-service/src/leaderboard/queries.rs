@@ -1,6 +1,6 @@
 use auth_types::TeamId;
 use chrono::NaiveDate;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Text, Timestamp};
 
@@ -47,7 +47,7 @@ pub(super) fn rows(db: &mut Db, key: &Key) -> QueryResult<Vec<BoardRow>> {
         most: MOST,
     };
     type Columns = (BigInt, Text, BigInt, BigInt, BigInt, Timestamp);
-    on_backend!(db, conn => Statement::<_, Columns>::new(text, &arguments).load(conn))
+    Statement::<_, Columns>::new(text, &arguments).load(db)
 }
 
 arguments! {
@@ -74,7 +74,7 @@ pub(super) fn old_boards(
         month: oldest_kept("month", today),
         limit,
     };
-    on_backend!(db, conn => Statement::<_, (BigInt, Text, Date)>::new(|| TEXT, &arguments).load(conn))
+    Statement::<_, (BigInt, Text, Date)>::new(|| TEXT, &arguments).load(db)
 }
 
 /// Drops a board.

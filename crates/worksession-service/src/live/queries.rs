@@ -1,6 +1,6 @@
 use auth_types::{TeamId, UserId};
 use chrono::{NaiveDateTime, TimeDelta};
-use db_kit::{Backend, Db, on_backend};
+use db_kit::{Backend, Db};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
@@ -82,7 +82,7 @@ pub(super) fn heads(db: &mut Db, span: Span) -> QueryResult<Vec<Head>> {
         after: span.after,
         until: span.now + AHEAD,
     };
-    on_backend!(db, conn => Statement::<_, (Text, BigInt, Text)>::new(|| TEXT, &arguments).load(conn))
+    Statement::<_, (Text, BigInt, Text)>::new(|| TEXT, &arguments).load(db)
 }
 
 arguments! {
@@ -112,8 +112,7 @@ pub(super) fn news(db: &mut Db, ids: &[&str]) -> QueryResult<Vec<NewsRow>> {
     let mut rows = Vec::with_capacity(ids.len());
     for ids in ids.chunks(AT_ONCE) {
         let arguments = NewsArguments { ids: list(ids)? };
-        let read: Vec<NewsRow> =
-            on_backend!(db, conn => Statement::<_, NewsSql>::new(text, &arguments).load(conn))?;
+        let read: Vec<NewsRow> = Statement::<_, NewsSql>::new(text, &arguments).load(db)?;
         rows.extend(read);
     }
     Ok(rows)
@@ -163,13 +162,13 @@ pub(super) fn missed(
         after: span.after,
         until: span.now + AHEAD,
     };
-    let all: i64 = on_backend!(db, conn => {
-        Statement::<_, BigInt>::new(|| ALL, &arguments).get_result(conn)
-    })?;
+    let all: i64 = Statement::<_, BigInt>::new(|| ALL, &arguments).get_result(db)?;
     if usize::try_from(all).is_ok_and(|all| all >= MOST_HEADS) {
         return Ok(None);
     }
-    on_backend!(db, conn => Statement::<_, NewsSql>::new(text, &arguments).load(conn)).map(Some)
+    Statement::<_, NewsSql>::new(text, &arguments)
+        .load(db)
+        .map(Some)
 }
 
 fn list<T: serde::Serialize>(values: &[T]) -> QueryResult<String> {

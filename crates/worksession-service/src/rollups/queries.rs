@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDate;
-use db_kit::{AsText, Db};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date};
 
@@ -13,11 +13,11 @@ arguments! {
     /// Whose standing, in which periods.
     struct StandingArguments {
         user_id: i64 as BigInt,
-        today: AsText<NaiveDate> as Date,
-        week_from: AsText<NaiveDate> as Date,
-        week_to: AsText<NaiveDate> as Date,
-        month_from: AsText<NaiveDate> as Date,
-        month_to: AsText<NaiveDate> as Date,
+        today: NaiveDate as Date,
+        week_from: NaiveDate as Date,
+        week_to: NaiveDate as Date,
+        month_from: NaiveDate as Date,
+        month_to: NaiveDate as Date,
     }
 }
 
@@ -170,11 +170,11 @@ impl StandingArguments {
     fn new(user: UserId, periods: &Periods) -> Self {
         Self {
             user_id: user.get(),
-            today: AsText(periods.today),
-            week_from: AsText(periods.week.0),
-            week_to: AsText(periods.week.1),
-            month_from: AsText(periods.month.0),
-            month_to: AsText(periods.month.1),
+            today: periods.today,
+            week_from: periods.week.0,
+            week_to: periods.week.1,
+            month_from: periods.month.0,
+            month_to: periods.month.1,
         }
     }
 }

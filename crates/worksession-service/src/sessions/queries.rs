@@ -2,7 +2,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend, prepared};
+use db_kit::{Db, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Text, Timestamp};
 
@@ -28,7 +28,8 @@ pub(super) fn find(db: &mut Db, user: UserId, session_id: &str) -> QueryResult<O
         user_id: user.get(),
         session_id: session_id.to_owned(),
     };
-    on_backend!(db, conn => Statement::<_, SessionSql>::new(|| TEXT, &arguments).get_result(conn))
+    Statement::<_, SessionSql>::new(|| TEXT, &arguments)
+        .get_result(db)
         .optional()
 }
 
@@ -50,7 +51,7 @@ pub(super) fn overdue(
         ON status IN ('running', 'awaiting_submit') AND expected_end_at <= p_open_after \
         ORDER BY user_id, session_id LIMIT (SELECT p_limit FROM a)";
     let arguments = OverdueArguments { open_after, limit };
-    on_backend!(db, conn => Statement::<_, (BigInt, Text)>::new(|| TEXT, &arguments).load(conn))
+    Statement::<_, (BigInt, Text)>::new(|| TEXT, &arguments).load(db)
 }
 
 arguments! {
@@ -79,7 +80,8 @@ pub(super) fn abandon(
         seq,
         now,
     };
-    on_backend!(db, conn => Statement::<_, SessionSql>::new(|| TEXT, &arguments).get_result(conn))
+    Statement::<_, SessionSql>::new(|| TEXT, &arguments)
+        .get_result(db)
         .optional()
 }
 

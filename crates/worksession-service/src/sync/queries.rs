@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
@@ -24,7 +24,7 @@ pub(crate) fn bump(db: &mut Db, user: UserId) -> QueryResult<i64> {
     let arguments = BumpArguments {
         user_id: user.get(),
     };
-    on_backend!(db, conn => Statement::<_, BigInt>::new(|| TEXT, &arguments).get_result(conn))
+    Statement::<_, BigInt>::new(|| TEXT, &arguments).get_result(db)
 }
 
 /// Of the users in `a` those whom nobody else holds now; on PostgreSQL. One without a number is none of them: somebody may be
@@ -132,5 +132,5 @@ pub(super) fn since(db: &mut Db, user: UserId, since: Cursor) -> QueryResult<Vec
         user_id: user.get(),
         since: since.seq(),
     };
-    on_backend!(db, conn => Statement::<_, Row>::new(|| TEXT, &arguments).load(conn))
+    Statement::<_, Row>::new(|| TEXT, &arguments).load(db)
 }

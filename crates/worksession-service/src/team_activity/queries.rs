@@ -1,6 +1,6 @@
 use auth_types::TeamId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Timestamp};
 
@@ -34,7 +34,7 @@ pub(super) fn sums(db: &mut Db, team: TeamId, since: NaiveDateTime) -> QueryResu
         team_id: team.get(),
         since,
     };
-    on_backend!(db, conn => Statement::<_, SumSql>::new(|| TEXT, &arguments).load(conn))
+    Statement::<_, SumSql>::new(|| TEXT, &arguments).load(db)
 }
 
 /// Sessions on the team's projects that started at `since` or later and run now, the oldest 200. With the state in plain
@@ -57,5 +57,5 @@ pub(super) fn running(
         since,
         now,
     };
-    on_backend!(db, conn => Statement::<_, RunningSql>::new(|| TEXT, &arguments).load(conn))
+    Statement::<_, RunningSql>::new(|| TEXT, &arguments).load(db)
 }

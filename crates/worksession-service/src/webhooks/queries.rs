@@ -80,8 +80,7 @@ pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<Webhoo
                 AND (taken.user_id = p_user_id OR taken.team_id = p_team_id)) \
             ORDER BY column1 LIMIT 1) AS free \
         RETURNING id";
-    let ids: Vec<i64> =
-        on_backend!(db, conn => Statement::<_, BigInt>::new(|| TEXT, new).load(conn))?;
+    let ids: Vec<i64> = Statement::<_, BigInt>::new(|| TEXT, new).load(db)?;
     Ok(ids.first().copied().and_then(WebhookId::new))
 }
 
@@ -281,5 +280,5 @@ pub(super) fn listeners(
         user_id: user.get(),
         team_id: team.map(TeamId::get),
     };
-    on_backend!(db, conn => Statement::<_, (BigInt, BigInt, Text)>::new(|| TEXT, &subject).load(conn))
+    Statement::<_, (BigInt, BigInt, Text)>::new(|| TEXT, &subject).load(db)
 }

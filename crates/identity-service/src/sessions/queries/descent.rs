@@ -2,8 +2,8 @@
 
 use auth_types::UserId;
 use chrono::NaiveDateTime;
+use db_kit::Db;
 use db_kit::statement::{Statement, arguments};
-use db_kit::{Db, on_backend};
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
 use diesel::sql_types::{Text, Timestamp};
@@ -66,7 +66,7 @@ pub(crate) fn list_line(db: &mut Db, sid: &str) -> QueryResult<Vec<(String, Naiv
     let of = Opener {
         sid: sid.to_owned(),
     };
-    on_backend!(db, conn => Statement::<_, (Text, Timestamp)>::new(|| LINE, &of).load(conn))
+    Statement::<_, (Text, Timestamp)>::new(|| LINE, &of).load(db)
 }
 
 /// The OAuth clients, but for the product's own, that had one of these ended sessions and have none of the account any

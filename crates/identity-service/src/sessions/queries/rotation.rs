@@ -1,6 +1,6 @@
 use chrono::NaiveDateTime;
+use db_kit::Db;
 use db_kit::statement::{Statement, arguments};
-use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
@@ -136,7 +136,6 @@ pub(in crate::sessions) fn rotate_many(
 /// session. This one statement decides every race: of any number of callers with the same token one gets true.
 pub(in crate::sessions) fn rotate(db: &mut Db, rotation: &Rotation) -> QueryResult<bool> {
     const ROTATE: &str = concat!(replace!(), "a WHERE ", good!());
-    let rotated =
-        on_backend!(db, conn => Statement::<_, ()>::new(|| ROTATE, rotation).execute(conn))?;
+    let rotated = Statement::<_, ()>::new(|| ROTATE, rotation).execute(db)?;
     Ok(rotated == 1)
 }

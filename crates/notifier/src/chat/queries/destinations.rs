@@ -120,7 +120,7 @@ pub(in crate::chat) fn recover(db: &mut Db, now: NaiveDateTime) -> QueryResult<u
     .bind::<Timestamp, _>(now)
     .bind::<Timestamp, _>(now)
     .bind::<Timestamp, _>(now);
-    on_backend!(db, conn => forgotten.execute(conn))
+    forgotten.execute(db)
 }
 
 /// Frees PostgreSQL from what hooks' rows were before: it does so by itself once a minute at most, and until then whoever

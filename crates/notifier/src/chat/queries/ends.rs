@@ -102,6 +102,6 @@ pub(in crate::chat) fn release_missed(
             " AND EXISTS (SELECT 1 FROM deliveries AS plans WHERE plans.session_id = deliveries.session_id \
              AND plans.kind = 'plan') RETURNING project_id"
         ));
-    let released: Vec<i64> = on_backend!(db, conn => missed.load(conn))?;
+    let released: Vec<i64> = missed.load(db)?;
     Ok(released.into_iter().collect())
 }

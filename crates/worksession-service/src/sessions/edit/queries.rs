@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 
@@ -59,6 +59,7 @@ pub(super) fn update(
         seq: changes.seq,
         now: changes.now,
     };
-    on_backend!(db, conn => Statement::<_, RecordSql>::new(|| TEXT, &arguments).get_result(conn))
+    Statement::<_, RecordSql>::new(|| TEXT, &arguments)
+        .get_result(db)
         .optional()
 }

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp};
 
@@ -41,5 +41,5 @@ pub(super) fn page(
         from_id: after.session_id,
         until,
     };
-    on_backend!(db, conn => Statement::<_, RecordSql>::new(|| TEXT, &arguments).load(conn))
+    Statement::<_, RecordSql>::new(|| TEXT, &arguments).load(db)
 }

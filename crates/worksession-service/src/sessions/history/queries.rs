@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Backend, Db, on_backend};
+use db_kit::{Backend, Db};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
@@ -30,7 +30,8 @@ pub(in crate::sessions) fn find(
         user_id: user.get(),
         session_id: session_id.to_owned(),
     };
-    on_backend!(db, conn => Statement::<_, RecordSql>::new(|| TEXT, &arguments).get_result(conn))
+    Statement::<_, RecordSql>::new(|| TEXT, &arguments)
+        .get_result(db)
         .optional()
 }
 
@@ -129,7 +130,7 @@ pub(super) fn list(db: &mut Db, look: Look, of: &ListArguments) -> QueryResult<V
             "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = (SELECT p_tag FROM a))"
         ),
     };
-    on_backend!(db, conn => Statement::<_, RecordSql>::new(text, of).load(conn))
+    Statement::<_, RecordSql>::new(text, of).load(db)
 }
 
 /// The last of the sessions that are looked at, when there are more behind it.
@@ -158,7 +159,7 @@ pub(super) fn last_looked_at(
         ),
     };
     let rows: Vec<(NaiveDateTime, String)> =
-        on_backend!(db, conn => Statement::<_, (Timestamp, Text)>::new(text, of).load(conn))?;
+        Statement::<_, (Timestamp, Text)>::new(text, of).load(db)?;
     let more = rows.len() > 1;
     let last = rows.into_iter().next().filter(|_| more);
     Ok(last.map(|(started_at, session_id)| Position {

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use chrono::NaiveDateTime;
-use db_kit::{AsText, Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 use diesel::sqlite::SqliteConnection;
@@ -26,16 +26,16 @@ arguments! {
         team_id: Option<i64> as Nullable<BigInt>,
         team_name: Option<String> as Nullable<Text>,
         chat: Option<String> as Nullable<Text>,
-        started_at: AsText<NaiveDateTime> as Timestamp,
-        expected_end_at: AsText<NaiveDateTime> as Timestamp,
+        started_at: NaiveDateTime as Timestamp,
+        expected_end_at: NaiveDateTime as Timestamp,
         start_digest: String as Text,
         idempotency_key: Option<String> as Nullable<Text>,
         /// A running session with the same plan that started later than this is the same start.
-        repeated_after: AsText<NaiveDateTime> as Timestamp,
+        repeated_after: NaiveDateTime as Timestamp,
         /// A key counts for sessions that started later than this.
-        key_after: AsText<NaiveDateTime> as Timestamp,
+        key_after: NaiveDateTime as Timestamp,
         /// Sessions whose planned end is later than this are open.
-        open_after: AsText<NaiveDateTime> as Timestamp,
+        open_after: NaiveDateTime as Timestamp,
         event_id: String as Text,
         event_exchange: String as Text,
         event_type: String as Text,
@@ -51,9 +51,9 @@ arguments! {
         user_id: i64 as BigInt,
         start_digest: String as Text,
         idempotency_key: Option<String> as Nullable<Text>,
-        repeated_after: AsText<NaiveDateTime> as Timestamp,
-        key_after: AsText<NaiveDateTime> as Timestamp,
-        open_after: AsText<NaiveDateTime> as Timestamp,
+        repeated_after: NaiveDateTime as Timestamp,
+        key_after: NaiveDateTime as Timestamp,
+        open_after: NaiveDateTime as Timestamp,
     }
 }
 
@@ -193,7 +193,8 @@ const QUEUE_EVENT: &str = queue_event!("FROM a");
 
 /// The session of an earlier start that this one repeats.
 pub(super) fn earlier(db: &mut Db, repeated: &Repeated) -> QueryResult<Option<SessionRow>> {
-    on_backend!(db, conn => Statement::<_, SessionSql>::new(|| EARLIER, repeated).get_result(conn))
+    Statement::<_, SessionSql>::new(|| EARLIER, repeated)
+        .get_result(db)
         .optional()
 }
 

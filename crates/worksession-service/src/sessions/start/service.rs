@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use db_kit::outbox::uuid_v7;
-use db_kit::{AsText, Db, DbError, Gather, Pool, is_unique_violation};
+use db_kit::{Db, DbError, Gather, Pool, is_unique_violation};
 use service_kit::http::RequestId;
 
 use super::queries::{self, NewSession, Opened, Repeated};
@@ -143,13 +143,13 @@ impl Wish {
             team_id: row.team_id.map(auth_types::TeamId::get),
             team_name: row.team_name,
             chat: row.chat,
-            started_at: AsText(row.started_at),
-            expected_end_at: AsText(row.expected_end_at),
+            started_at: row.started_at,
+            expected_end_at: row.expected_end_at,
             start_digest: row.start_digest,
             idempotency_key: self.order.idempotency_key.clone(),
-            repeated_after: AsText(row.started_at - SAME_START),
-            key_after: AsText(row.started_at - KEY_LIFE),
-            open_after: AsText(row.started_at - OPEN_AFTER_PLANNED_END),
+            repeated_after: row.started_at - SAME_START,
+            key_after: row.started_at - KEY_LIFE,
+            open_after: row.started_at - OPEN_AFTER_PLANNED_END,
             event_id: event.id.to_string(),
             event_exchange: event.exchange.to_owned(),
             event_type: event.routing_key.to_owned(),
@@ -196,9 +196,9 @@ impl Wish {
             user_id: self.caller.id.get(),
             start_digest: self.digest.clone(),
             idempotency_key: self.order.idempotency_key.clone(),
-            repeated_after: AsText(now - SAME_START),
-            key_after: AsText(now - KEY_LIFE),
-            open_after: AsText(now - OPEN_AFTER_PLANNED_END),
+            repeated_after: now - SAME_START,
+            key_after: now - KEY_LIFE,
+            open_after: now - OPEN_AFTER_PLANNED_END,
         };
         let look = move |db: &mut Db| queries::earlier(db, &repeated).map_err(DbError::from);
         let row = state.pool.read(look).await?.ok_or(refusal)?;

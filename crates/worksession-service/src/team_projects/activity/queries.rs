@@ -1,5 +1,5 @@
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{Integer, Text, Timestamp};
 
@@ -41,5 +41,5 @@ pub(super) fn newest(
         until_id: until.session_id,
         limit,
     };
-    on_backend!(db, conn => Statement::<_, ActivitySql>::new(|| TEXT, &arguments).load(conn))
+    Statement::<_, ActivitySql>::new(|| TEXT, &arguments).load(db)
 }

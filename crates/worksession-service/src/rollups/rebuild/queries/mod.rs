@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 
@@ -42,9 +42,8 @@ pub(crate) fn next_user(db: &mut Db, after: Option<UserId>) -> QueryResult<Optio
         SELECT MIN(user_id) FROM user_totals WHERE user_id > (SELECT p_user_id FROM a)) AS users";
     let user_id = after.map_or(0, UserId::get);
     let arguments = UserArguments { user_id };
-    let next: Option<i64> = on_backend!(db, conn => {
-        Statement::<_, Nullable<BigInt>>::new(|| TEXT, &arguments).get_result(conn)
-    })?;
+    let next: Option<i64> =
+        Statement::<_, Nullable<BigInt>>::new(|| TEXT, &arguments).get_result(db)?;
     Ok(next.and_then(UserId::new))
 }
 
@@ -58,7 +57,7 @@ pub(crate) fn users_from(db: &mut Db, offset: i64, limit: i64) -> QueryResult<Ve
     const TEXT: &str = "SELECT user_id FROM user_totals ORDER BY user_id \
         LIMIT (SELECT p_limit FROM a) OFFSET (SELECT p_offset FROM a)";
     let arguments = PageArguments { offset, limit };
-    on_backend!(db, conn => Statement::<_, BigInt>::new(|| TEXT, &arguments).load(conn))
+    Statement::<_, BigInt>::new(|| TEXT, &arguments).load(db)
 }
 
 /// Counts what was written to the user's totals; none when there are none.
@@ -116,8 +115,7 @@ pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
     let arguments = UserArguments {
         user_id: user.get(),
     };
-    let rows: Vec<WorkedRow> =
-        on_backend!(db, conn => Statement::<_, Columns>::new(|| TEXT, &arguments).load(conn))?;
+    let rows: Vec<WorkedRow> = Statement::<_, Columns>::new(|| TEXT, &arguments).load(db)?;
     let read = |row: WorkedRow| Worked {
         session_id: row.session_id,
         username: row.username,

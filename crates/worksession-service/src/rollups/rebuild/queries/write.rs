@@ -236,5 +236,5 @@ pub(in crate::rollups::rebuild) fn set_on_boards(
         session_id: session_id.to_owned(),
         on_boards,
     };
-    on_backend!(db, conn => Statement::<_, ()>::new(|| TEXT, &arguments).execute(conn))
+    Statement::<_, ()>::new(|| TEXT, &arguments).execute(db)
 }

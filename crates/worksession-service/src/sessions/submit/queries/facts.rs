@@ -1,5 +1,5 @@
 use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
-use db_kit::{AsText, Db};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
 
@@ -97,20 +97,20 @@ arguments! {
     pub(in crate::sessions::submit) struct FactsArguments {
         user_id: i64 as BigInt,
         session_id: String as Text,
-        today: AsText<NaiveDate> as Date,
-        week_from: AsText<NaiveDate> as Date,
-        week_to: AsText<NaiveDate> as Date,
-        month_from: AsText<NaiveDate> as Date,
-        month_to: AsText<NaiveDate> as Date,
-        day: AsText<NaiveDate> as Date,
+        today: NaiveDate as Date,
+        week_from: NaiveDate as Date,
+        week_to: NaiveDate as Date,
+        month_from: NaiveDate as Date,
+        month_to: NaiveDate as Date,
+        day: NaiveDate as Date,
         hour: i32 as Integer,
         category: String as Text,
-        own_month: AsText<NaiveDate> as Date,
-        own_week_from: AsText<NaiveDate> as Date,
-        own_week_to: AsText<NaiveDate> as Date,
-        started_at: AsText<NaiveDateTime> as Timestamp,
-        near_from: AsText<NaiveDateTime> as Timestamp,
-        near_to: AsText<NaiveDateTime> as Timestamp,
+        own_month: NaiveDate as Date,
+        own_week_from: NaiveDate as Date,
+        own_week_to: NaiveDate as Date,
+        started_at: NaiveDateTime as Timestamp,
+        near_from: NaiveDateTime as Timestamp,
+        near_to: NaiveDateTime as Timestamp,
     }
 }
 
@@ -125,20 +125,20 @@ impl FactsArguments {
         Self {
             user_id: row.user_id.get(),
             session_id: row.session_id.clone(),
-            today: AsText(periods.today),
-            week_from: AsText(periods.week.0),
-            week_to: AsText(periods.week.1),
-            month_from: AsText(periods.month.0),
-            month_to: AsText(periods.month.1),
-            day: AsText(moment.day),
+            today: periods.today,
+            week_from: periods.week.0,
+            week_to: periods.week.1,
+            month_from: periods.month.0,
+            month_to: periods.month.1,
+            day: moment.day,
             hour: moment.hour,
             category: row.category.clone(),
-            own_month: AsText(month_of(moment.day)),
-            own_week_from: AsText(own_week.0),
-            own_week_to: AsText(own_week.1),
-            started_at: AsText(row.started_at),
-            near_from: AsText(near_from),
-            near_to: AsText(near_to),
+            own_month: month_of(moment.day),
+            own_week_from: own_week.0,
+            own_week_to: own_week.1,
+            started_at: row.started_at,
+            near_from,
+            near_to,
         }
     }
 }

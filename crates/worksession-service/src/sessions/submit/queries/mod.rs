@@ -3,7 +3,7 @@ mod settlement;
 
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::{AsText, Db, prepared};
+use db_kit::{Db, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 use diesel::sqlite::SqliteConnection;
@@ -26,9 +26,9 @@ arguments! {
         session_id: Option<String> as Nullable<Text>,
         submit_digest: String as Text,
         /// Sessions whose planned end is later than this are open.
-        open_after: AsText<NaiveDateTime> as Timestamp,
+        open_after: NaiveDateTime as Timestamp,
         /// The client's start.
-        start_time: AsText<NaiveDateTime> as Timestamp,
+        start_time: NaiveDateTime as Timestamp,
         /// The locked fields that were sent.
         category: Option<String> as Nullable<Text>,
         duration: Option<i64> as Nullable<BigInt>,

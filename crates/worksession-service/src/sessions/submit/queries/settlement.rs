@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::{AsText, Db};
+use db_kit::Db;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 
@@ -16,13 +16,13 @@ arguments! {
         user_id: i64 as BigInt,
         /// The session as it was read: anything else is not settled.
         seen_status: String as Text,
-        seen_ended_at: Option<AsText<NaiveDateTime>> as Nullable<Timestamp>,
+        seen_ended_at: Option<NaiveDateTime> as Nullable<Timestamp>,
         seen_seq: i64 as BigInt,
         status: String as Text,
-        ended_at: AsText<NaiveDateTime> as Timestamp,
-        submitted_at: AsText<NaiveDateTime> as Timestamp,
-        start_time: AsText<NaiveDateTime> as Timestamp,
-        end_time: AsText<NaiveDateTime> as Timestamp,
+        ended_at: NaiveDateTime as Timestamp,
+        submitted_at: NaiveDateTime as Timestamp,
+        start_time: NaiveDateTime as Timestamp,
+        end_time: NaiveDateTime as Timestamp,
         credited_minutes: i32 as Integer,
         points: i64 as BigInt,
         note: String as Text,
@@ -35,18 +35,18 @@ arguments! {
         completed: i64 as BigInt,
         streak_run: i32 as Integer,
         streak_longest: i32 as Integer,
-        streak_last_day: Option<AsText<NaiveDate>> as Nullable<Date>,
-        streak_last_start: Option<AsText<NaiveDateTime>> as Nullable<Timestamp>,
+        streak_last_day: Option<NaiveDate> as Nullable<Date>,
+        streak_last_start: Option<NaiveDateTime> as Nullable<Timestamp>,
         streak_last_offset: Option<i32> as Nullable<Integer>,
         best_hour: i32 as Integer,
         best_hour_minutes: i64 as BigInt,
         favorite_category: String as Text,
         favorite_category_minutes: i64 as BigInt,
-        day: AsText<NaiveDate> as Date,
+        day: NaiveDate as Date,
         utc_offset: i32 as Integer,
-        first_start: AsText<NaiveDateTime> as Timestamp,
+        first_start: NaiveDateTime as Timestamp,
         first_offset: i32 as Integer,
-        last_start: AsText<NaiveDateTime> as Timestamp,
+        last_start: NaiveDateTime as Timestamp,
         last_offset: i32 as Integer,
         hour: i32 as Integer,
         category: String as Text,
@@ -57,7 +57,7 @@ arguments! {
         by_hour: String as Text,
         by_category: String as Text,
         by_project: String as Text,
-        own_month: AsText<NaiveDate> as Date,
+        own_month: NaiveDate as Date,
         month_by_day: String as Text,
         month_by_hour: String as Text,
         month_by_category: String as Text,
@@ -65,11 +65,11 @@ arguments! {
         on_boards: bool as Bool,
         username: String as Text,
         team_id: Option<i64> as Nullable<BigInt>,
-        utc_day: AsText<NaiveDate> as Date,
-        utc_week: AsText<NaiveDate> as Date,
-        utc_month: AsText<NaiveDate> as Date,
+        utc_day: NaiveDate as Date,
+        utc_week: NaiveDate as Date,
+        utc_month: NaiveDate as Date,
         /// The start of the period that never ends.
-        board_epoch: AsText<NaiveDate> as Date,
+        board_epoch: NaiveDate as Date,
         event_id: String as Text,
         event_exchange: String as Text,
         event_type: String as Text,

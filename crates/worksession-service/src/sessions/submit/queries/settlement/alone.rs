@@ -55,7 +55,7 @@ fn insert_badges(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryR
             .values((
                 user_badges::user_id.eq(settlement.user_id),
                 user_badges::badge.eq(badge),
-                user_badges::earned_at.eq(settlement.submitted_at.0),
+                user_badges::earned_at.eq(settlement.submitted_at),
             ))
             .on_conflict_do_nothing()
             .execute(conn)?;
@@ -74,7 +74,7 @@ fn insert_flags(conn: &mut SqliteConnection, settlement: &Settlement) -> QueryRe
                 session_flags::kind.eq(part()),
                 session_flags::severity.eq(part()),
                 session_flags::amount.eq(part().parse::<i64>().unwrap_or_default()),
-                session_flags::created_at.eq(settlement.submitted_at.0),
+                session_flags::created_at.eq(settlement.submitted_at),
             ))
             .execute(conn)?;
     }

@@ -105,24 +105,17 @@ pub struct ConsumeOptions {
     pub concurrency: usize,
 }
 
-/// How a consumer that commits many deliveries at once takes them: as a rule one batch after the other, so that a
-/// batch is acknowledged as a whole, and each as large as what has come while the one before was worked on.
+/// How a consumer that commits many deliveries at once takes them: one batch after the other, so that a batch is
+/// acknowledged as a whole, and each as large as what has come while the one before was worked on.
 #[derive(Debug, Clone, Copy)]
 pub struct BatchOptions {
     /// The most deliveries in a batch, 1 to 1,000.
     pub most: u16,
-    /// The most deliveries in the handler, where it holds them for longer than it works on them: then a batch does not
-    /// wait for the one before. They are acknowledged in the order in which they came all the same. None: one
-    /// batch at a time.
-    pub held: Option<u16>,
 }
 
 impl Default for BatchOptions {
     fn default() -> Self {
-        Self {
-            most: 500,
-            held: None,
-        }
+        Self { most: 500 }
     }
 }
 
@@ -150,8 +143,8 @@ impl From<BatchOptions> for Flow {
         Self {
             // A batch in the handler and one that fills meanwhile: with the usual 50 no batch could be
             // longer, and the broker would wait for each commit before it sends on.
-            prefetch: options.held.unwrap_or_default().max(most * 2),
-            concurrency: options.held.map_or(1, usize::from).max(1),
+            prefetch: most * 2,
+            concurrency: 1,
             batch: usize::from(most),
         }
     }

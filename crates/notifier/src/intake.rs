@@ -36,21 +36,12 @@ pub(crate) fn conclude(id: Uuid, committed: Result<(), DbError>, wake: &Notify) 
     }
 }
 
-/// How what came is committed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
-    /// All that came together.
-    Together,
-    /// One by one: one of them is to blame that it was not committed together.
-    Alone,
-}
-
 /// Has what was read of deliveries that came together committed, and gives the verdict on each, in their
 /// order. What only one of them is to blame for parks that one: they are committed one by one then.
 pub(crate) async fn take_in<T, F>(
     read: Vec<Result<Option<T>, String>>,
     id: impl Fn(&T) -> Uuid,
-    commit: impl Fn(Vec<T>, Manner) -> F,
+    commit: impl Fn(Vec<T>) -> F,
     wake: &Notify,
 ) -> Vec<Verdict>
 where
@@ -60,7 +51,7 @@ where
     let wanted: Vec<T> = read.iter().flatten().flatten().cloned().collect();
     let together = match wanted.len() {
         0 => Ok(()),
-        _ => commit(wanted.clone(), Manner::Together).await,
+        _ => commit(wanted.clone()).await,
     };
     let alone = together.as_ref().is_err_and(DbError::is_lasting) && wanted.len() > 1;
     if together.is_ok() {
@@ -75,7 +66,7 @@ where
             (Err(reason), _) => Verdict::Park(reason),
             (Ok(None), _) | (Ok(Some(_)), Ok(())) => Verdict::Ack,
             (Ok(Some(item)), Err(_)) if alone => {
-                conclude(id(&item), commit(vec![item], Manner::Alone).await, wake)
+                conclude(id(&item), commit(vec![item]).await, wake)
             }
             (Ok(Some(_)), Err(error)) if error.is_lasting() => Verdict::Park(error.to_string()),
             (Ok(Some(_)), Err(_)) => Verdict::Retry,

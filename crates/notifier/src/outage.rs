@@ -47,11 +47,6 @@ impl Outage {
         self.times().answered_at.is_some_and(|at| at > began)
     }
 
-    /// Whether something failed and nobody was answered since.
-    pub(crate) fn is_known(&self) -> bool {
-        self.times().since.is_some()
-    }
-
     /// Whether nothing is to be taken now.
     pub(crate) fn holds(&self) -> bool {
         self.holds_others(false)

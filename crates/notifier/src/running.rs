@@ -2,8 +2,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{Broker, BrokerState, ConsumerHandle, Relay, RelayHandle, RelayOptions};
-use db_kit::{Backend, Migrations, Pool};
+use broker::{Broker, ConsumerHandle, Relay, RelayHandle, RelayOptions};
+use db_kit::{Migrations, Pool};
 use diesel_migrations::embed_migrations;
 use service_kit::guard::GuardedClient;
 use service_kit::http::{BodyBudget, Limits};
@@ -14,7 +14,7 @@ use service_kit::start::{self, StartError};
 use service_kit::{Clock, Problem};
 use tokio::sync::Notify;
 
-use crate::chat::{self, Addresses, Lane, Ledger, Sender};
+use crate::chat::{self, Addresses, Ledger, Sender};
 use crate::config::Config;
 use crate::mail::{Mails, Post};
 use crate::metrics::{Figures, MailFigures, WebhookFigures};
@@ -44,7 +44,6 @@ pub struct Deps {
 #[derive(Debug)]
 pub struct Running {
     server: server::Running,
-    lane: Lane,
     consumer: ConsumerHandle,
     scheduler: Scheduler,
     mails: Mails,
@@ -74,7 +73,6 @@ impl Running {
     /// Takes nothing more in, finishes what is under way and stops; the rest waits in the database.
     pub async fn stop(self) {
         let chat = async {
-            self.lane.close();
             self.consumer.stop().await;
             self.scheduler.stop().await;
         };
@@ -135,25 +133,13 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay.clone(),
     );
     let webhooks = Webhooks::start(&deps.broker, webhooks, caller);
-    // What the memory broker has it keeps nowhere, and on SQLite one commit serves many rows anyway.
-    let holds = pool.backend() == Backend::Postgres && deps.broker.state() != BrokerState::Memory;
-    let keeper = holds.then(|| deps.broker.clone());
-    let ledger = Ledger::new(
-        pool,
-        deps.clock,
-        config.chat,
-        figures,
-        relay.clone(),
-        keeper,
-    );
+    let ledger = Ledger::new(pool, deps.clock, config.chat, figures, relay.clone());
     let wake = Arc::new(Notify::new());
     let scheduler = chat::schedule(ledger.clone(), sender, Arc::clone(&wake));
-    let lane = ledger.lane();
     let consumer = chat::consume(&deps.broker, ledger, wake);
     let mails = post.start(&deps.broker).await;
     Ok(Running {
         server,
-        lane,
         consumer,
         scheduler,
         mails,

@@ -82,11 +82,6 @@ pub(crate) trait Work: Clone + Send + Sync + 'static {
     /// How many more runs may begin while `busy` are under way.
     fn room(&self, busy: usize) -> usize;
 
-    /// Whether something is due for all that is known here, whatever the database says.
-    fn is_due(&self) -> bool {
-        false
-    }
-
     /// How long until something is due; none when nothing waits. Costs no write.
     fn next_due(&self) -> impl Future<Output = Result<Option<Duration>, DbError>> + Send;
 
@@ -210,13 +205,8 @@ impl<W: Work> Worker<W> {
         let began = Instant::now();
         let looked = async {
             // The end of an outage is noticed by asking.
-            let due = if self.work.is_due() && !self.outage.is_known() {
-                Some(Duration::ZERO)
-            } else {
-                let due = self.work.next_due().await?;
-                self.outage.answered(self.pace);
-                due
-            };
+            let due = self.work.next_due().await?;
+            self.outage.answered(self.pace);
             if self.outage.holds() {
                 return Ok(Err(Some(HELD)));
             }

@@ -28,8 +28,6 @@ struct State {
     unwritten: AtomicU32,
     how: How,
     jobs: AtomicU32,
-    /// Whether it is known without the database that they are due.
-    known: bool,
     events: mpsc::UnboundedSender<Event>,
 }
 
@@ -71,14 +69,7 @@ impl Work for Jobs {
         2_usize.saturating_sub(busy)
     }
 
-    fn is_due(&self) -> bool {
-        self.0.known
-    }
-
     async fn next_due(&self) -> Result<Option<Duration>, DbError> {
-        if self.0.known {
-            self.tell("asked");
-        }
         if fails(&self.0.away) {
             self.tell("away");
             return Err(DbError::Busy);
@@ -88,10 +79,6 @@ impl Work for Jobs {
     }
 
     async fn lease(&self, _: i64) -> Result<Vec<()>, DbError> {
-        if self.0.known && fails(&self.0.away) {
-            self.tell("away");
-            return Err(DbError::Busy);
-        }
         self.0.jobs.fetch_sub(1, Ordering::SeqCst);
         self.tell("leased");
         Ok(vec![()])
@@ -130,17 +117,12 @@ struct Stage {
 
 impl Stage {
     fn set(away: u32, unwritten: u32, how: How) -> Self {
-        Self::set_with(away, unwritten, how, false)
-    }
-
-    fn set_with(away: u32, unwritten: u32, how: How, known: bool) -> Self {
         let (events, told) = mpsc::unbounded_channel();
         let state = State {
             away: away.into(),
             unwritten: unwritten.into(),
             how,
             jobs: 2.into(),
-            known,
             events,
         };
         let (stop, stopping) = watch::channel(false);
@@ -236,14 +218,4 @@ async fn after_a_long_outage_nothing_is_taken_before_those_who_know_an_outcome_h
     assert_eq!((*away, *leased), ("away", "leased"));
     // The look that succeeds, a second later, and then the grace.
     assert!(*at >= *last + LOOK_EVERY + FAST.grace);
-}
-
-#[tokio::test]
-async fn what_is_known_to_be_due_is_taken_without_asking_unless_the_database_was_away() {
-    let mut stage = Stage::set_with(1, 0, How::Away, true);
-    let names = |seen: Vec<Event>| -> Vec<&str> { seen.iter().map(|(event, _)| *event).collect() };
-    let seen = names(stage.until("leased").await);
-    assert_eq!(seen, ["away", "asked", "leased"]);
-    let seen = stage.until("leased").await;
-    assert_eq!(count(&seen, "asked"), 0);
 }

@@ -1,4 +1,3 @@
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,7 +93,6 @@ async fn consume(
     stopping: &mut watch::Receiver<()>,
 ) -> Result<(), String> {
     let mut work = JoinSet::new();
-    let mut window = Window::default();
     // Until when another batch follows a large one at once.
     let mut dense_until = None;
     let mut ended = false;
@@ -106,13 +104,11 @@ async fn consume(
                 let mut worked = Some(worked);
                 while let Some(one) = worked.or_else(|| work.try_join_next()) {
                     // No panic of a handler, which is caught.
-                    let one: Worked = one.map_err(|error| error.to_string())??;
-                    let large = one.count > 1 && one.count >= flow.batch / DENSE;
+                    let count: usize = one.map_err(|error| error.to_string())??;
+                    let large = count > 1 && count >= flow.batch / DENSE;
                     dense_until = large.then(|| Instant::now() + GATHER);
-                    window.close(one);
                     worked = None;
                 }
-                window.acknowledge().await;
             }
             delivery = consumer.next(), if work.len() < flow.concurrency => match delivery {
                 Some(Ok(raw)) => {
@@ -128,7 +124,7 @@ async fn consume(
                     }
                     let batch = Batch {
                         queue,
-                        number: (flow.batch > 1).then(|| window.open()),
+                        alone: flow.concurrency == 1,
                         raws,
                     };
                     work.spawn(batch.handle(handler.clone(), stopping.clone()));
@@ -148,13 +144,7 @@ async fn consume(
         let _ = channel
             .basic_cancel(consumer.tag(), BasicCancelOptions::default())
             .await;
-        while let Some(worked) = work.join_next().await {
-            match worked {
-                Ok(Ok(worked)) => window.close(worked),
-                Ok(Err(_)) | Err(_) => break,
-            }
-            window.acknowledge().await;
-        }
+        while let Some(Ok(Ok(_))) = work.join_next().await {}
         let _ = channel.close(200, "stopping".into()).await;
     };
     if timeout(STOP_TIMEOUT, ending).await.is_err() {
@@ -211,67 +201,16 @@ async fn fill(raws: &mut Vec<Raw>, consumer: &mut Consumer, most: usize) -> Resu
     Ok(false)
 }
 
-/// Batches in the handler, in the order in which they came: one acknowledgement speaks for all that came before.
-#[derive(Default)]
-struct Window {
-    /// Of each what speaks for it, once it is over.
-    batches: VecDeque<Option<Worked>>,
-    /// The number of the first.
-    first: usize,
-}
-
-impl Window {
-    /// The number of a further batch.
-    fn open(&mut self) -> usize {
-        self.batches.push_back(None);
-        self.first + self.batches.len() - 1
-    }
-
-    /// Notes that a batch is over.
-    fn close(&mut self, worked: Worked) {
-        let place = worked
-            .number
-            .and_then(|number| number.checked_sub(self.first));
-        if let Some(batch) = place.and_then(|place| self.batches.get_mut(place)) {
-            *batch = Some(worked);
-        }
-    }
-
-    /// Acknowledges all before which nothing is open.
-    async fn acknowledge(&mut self) {
-        let mut last = None;
-        while let Some(over) = self.batches.front_mut().and_then(Option::take) {
-            self.batches.pop_front();
-            self.first += 1;
-            last = over.last.or(last);
-        }
-        if let Some(last) = last {
-            let multiple = BasicAckOptions { multiple: true };
-            acknowledge(async { last.ack(multiple).await.map(drop) }).await;
-        }
-    }
-}
-
-/// A batch that is over.
-struct Worked {
-    /// Its place in the window, if it has one.
-    number: Option<usize>,
-    count: usize,
-    /// The last of those that are to be acknowledged.
-    last: Option<Acker>,
-}
-
 /// Deliveries that are judged together.
 struct Batch {
     queue: Queue,
-    /// Its place in the window; without one each delivery is acknowledged by itself.
-    number: Option<usize>,
+    /// Nothing else is in hand: one acknowledgement speaks for all of them.
+    alone: bool,
     raws: Vec<Raw>,
 }
 
 impl Batch {
-    /// Runs the handler until there is a verdict on each delivery, tells the broker of those that are not to be
-    /// acknowledged, and leaves the others to the window.
+    /// Runs the handler until there is a verdict on each delivery, tells the broker, and says how many there were.
     ///
     /// A retry keeps its deliveries in hand: handing them back would count against the delivery limit, and
     /// a database that is away for a minute would park good messages.
@@ -281,20 +220,16 @@ impl Batch {
         self,
         handler: Handler,
         mut stopping: watch::Receiver<()>,
-    ) -> Result<Worked, String> {
-        let mut worked = Worked {
-            number: self.number,
-            count: self.raws.len(),
-            last: None,
-        };
-        let mut open = Vec::with_capacity(self.raws.len());
+    ) -> Result<usize, String> {
+        let count = self.raws.len();
+        let mut open = Vec::with_capacity(count);
         for mut raw in self.raws {
             match read(&mut raw) {
                 Some(delivery) => open.push((Sent::of(raw), delivery)),
                 None => park(&Sent::of(raw), "it has no message id").await?,
             }
         }
-        let mut last_tag = 0;
+        let mut last: Option<Sent> = None;
         let mut pause = Pause::new(Duration::from_millis(100), Duration::from_secs(5));
         while !open.is_empty() {
             let batch = open.iter().map(|(_, delivery)| delivery.clone()).collect();
@@ -302,15 +237,12 @@ impl Batch {
             let mut later = Vec::new();
             for ((sent, delivery), verdict) in open.into_iter().zip(verdicts) {
                 match verdict {
-                    Some(Verdict::Ack) if self.number.is_none() => {
-                        let alone = BasicAckOptions::default();
-                        acknowledge(async { sent.acker.ack(alone).await.map(drop) }).await;
+                    Some(Verdict::Ack) if !self.alone => acknowledge(&sent, false).await,
+                    Some(Verdict::Ack) => {
+                        if last.as_ref().is_none_or(|last| last.tag < sent.tag) {
+                            last = Some(sent);
+                        }
                     }
-                    Some(Verdict::Ack) if sent.tag > last_tag => {
-                        last_tag = sent.tag;
-                        worked.last = Some(sent.acker);
-                    }
-                    Some(Verdict::Ack) => {}
                     Some(Verdict::Park(reason)) => park(&sent, &reason).await?,
                     Some(Verdict::Retry) => later.push((sent, delivery)),
                     None => {
@@ -332,7 +264,10 @@ impl Batch {
                 () = pause.wait() => {}
             }
         }
-        Ok(worked)
+        if let Some(last) = last {
+            acknowledge(&last, true).await;
+        }
+        Ok(count)
     }
 }
 
@@ -353,7 +288,7 @@ impl Sent {
     }
 }
 
-/// Takes the body out of it: while deliveries are held there are thousands of them.
+/// Takes the body out of it.
 fn read(raw: &mut Raw) -> Option<Delivery> {
     let id = raw.properties.message_id().as_ref()?;
     // The default exchange: the key is the queue's name, and no service of ours may publish there.
@@ -368,8 +303,10 @@ fn read(raw: &mut Raw) -> Option<Delivery> {
     })
 }
 
-async fn acknowledge(acking: impl Future<Output = lapin::Result<()>>) {
-    if let Err(error) = told(acking).await {
+/// Acknowledges a delivery, and with `multiple` all that came before.
+async fn acknowledge(sent: &Sent, multiple: bool) {
+    let options = BasicAckOptions { multiple };
+    if let Err(error) = told(async { sent.acker.ack(options).await.map(drop) }).await {
         log::warn!("deliveries could not be acknowledged and come again: {error}");
     }
 }

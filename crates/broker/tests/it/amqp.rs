@@ -276,10 +276,7 @@ async fn batches_grow_with_what_waits_and_leave_nothing_unsettled() {
     let (size, count, bad) = (Arc::clone(&largest), Arc::clone(&tries), poison.id);
     let consumer = broker.consume_batches(
         Queue::WorksessionFeedback,
-        BatchOptions {
-            most: 100,
-            held: None,
-        },
+        BatchOptions { most: 100 },
         move |batch| {
             size.fetch_max(batch.len(), Ordering::SeqCst);
             // Of one batch half is asked for again.
@@ -348,10 +345,7 @@ async fn a_batch_waits_to_fill_while_one_follows_the_other() {
     let (taken, mut batches) = tokio::sync::mpsc::unbounded_channel();
     let consumer = broker.consume_batches(
         Queue::WorksessionFeedback,
-        BatchOptions {
-            most: 16,
-            held: None,
-        },
+        BatchOptions { most: 16 },
         move |batch| {
             taken.send(batch.len()).unwrap();
             async move { batch.iter().map(|_| Verdict::Ack).collect() }

@@ -8,7 +8,6 @@
 )]
 
 mod amqp;
-mod held;
 mod memory;
 mod parked;
 mod permissions;

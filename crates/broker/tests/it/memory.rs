@@ -124,10 +124,7 @@ async fn each_message_of_a_batch_gets_its_own_outcome_even_when_one_kills_its_co
     let seen = std::sync::Arc::clone(&sizes);
     let _consumer = broker.consume_batches(
         Queue::WorksessionFeedback,
-        BatchOptions {
-            most: 4,
-            held: None,
-        },
+        BatchOptions { most: 4 },
         move |batch| {
             seen.lock().unwrap().push(batch.len());
             let verdicts = batch

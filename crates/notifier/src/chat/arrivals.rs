@@ -20,7 +20,7 @@ const TEST_GIVEN_UP_AFTER: Duration = Duration::from_secs(60);
 const PLAN_MAY_BE_LATE: Duration = Duration::from_secs(120);
 
 /// An event that a chat has to do with.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Arrival {
     /// The event's.
     pub(super) id: Uuid,
@@ -28,18 +28,8 @@ pub(super) struct Arrival {
     pub(super) word: Word,
 }
 
-impl Arrival {
-    /// The project whose team is to be told something.
-    pub(super) fn project(&self) -> Option<i64> {
-        match &self.word {
-            Word::Notice(notice) => Some(notice.project_id),
-            Word::Destination(_) => None,
-        }
-    }
-}
-
 /// What an event asks of the notifier.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) enum Word {
     /// Something to be told.
     Notice(Notice),
@@ -60,16 +50,6 @@ pub(super) struct Notice {
     pub(super) skipped: Option<&'static str>,
     /// The event's data.
     pub(super) payload: Arc<str>,
-}
-
-impl std::fmt::Debug for Notice {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The payload is what people wrote.
-        f.debug_struct("Notice")
-            .field("kind", &self.kind)
-            .field("session_id", &self.session_id)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Moves<'_> {
@@ -169,7 +149,7 @@ impl Moves<'_> {
 }
 
 /// The row of a notice.
-pub(super) fn delivery(
+fn delivery(
     id: Uuid,
     request_id: Option<String>,
     notice: Notice,

@@ -12,35 +12,19 @@ use super::arrivals::{Arrival, Notice, Word};
 use super::ledger::Ledger;
 use super::model::Kind;
 use super::moves::NO_CHAT;
-use crate::intake::{Manner, data, decode, take_in};
+use crate::intake::{data, decode, take_in};
 
 /// Why a plan is not told to a chat that is there.
 const NOT_ANNOUNCED: &str = "The project's chat is not told of plans";
 
-/// The most events in hand: what hooks take in the time for which plans are held, and some more.
-const IN_HAND: u16 = 24_000;
-
 /// Starts to take events in; `wake` is told when there is something to post.
 pub(crate) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> ConsumerHandle {
-    let options = BatchOptions {
-        held: ledger.lane().is_open().then_some(IN_HAND),
-        ..BatchOptions::default()
-    };
+    let options = BatchOptions::default();
     broker.consume_batches(Queue::NotifyChat, options, move |deliveries| {
         let (ledger, wake) = (ledger.clone(), Arc::clone(&wake));
         async move {
             let read = deliveries.iter().map(read).collect();
-            // What is held is held without the text that it came in.
-            drop(deliveries);
-            let commit = |arrivals, manner| {
-                let (ledger, wake) = (&ledger, &wake);
-                async move {
-                    match manner {
-                        Manner::Together => ledger.take_in(arrivals, wake).await,
-                        Manner::Alone => ledger.write_in(arrivals).await,
-                    }
-                }
-            };
+            let commit = |arrivals| ledger.take_in(arrivals);
             take_in(read, |arrival| arrival.id, commit, &wake).await
         }
     })

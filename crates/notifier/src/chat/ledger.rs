@@ -3,18 +3,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use broker::{Broker, RelayHandle};
+use broker::RelayHandle;
 use chrono::{DateTime, NaiveDateTime, Utc};
 use db_kit::{Db, DbError, Pool, inbox};
 use diesel::QueryResult;
 use service_kit::Clock;
-use tokio::sync::Notify;
-use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::arrivals::Arrival;
-use super::lane::{self, Lane, Receipts};
-use super::model::{Answer, Job, NewDelivery, Outcome};
+use super::model::{Answer, Job, Outcome};
 use super::moves::{Moves, Tally};
 use super::queries;
 use super::together::Together;
@@ -42,22 +39,18 @@ pub(crate) struct Ledger {
     /// Hooks for which something was committed that their holders may not have seen, with the first moment at which
     /// some of it is given up.
     expected: Arc<Mutex<BTreeMap<i64, NaiveDateTime>>>,
-    lane: Lane,
-    arriving: Arc<Together<Vec<Arrival>, ()>>,
     settling: Arc<Together<Outcome, Option<Job>>>,
     /// Changes of hooks' rows since they were swept.
     changes: Arc<AtomicUsize>,
 }
 
 impl Ledger {
-    /// With a broker plans wait there until they are told: one that keeps them until it is told that it need not.
     pub(crate) fn new(
         pool: Pool,
         clock: Clock,
         config: ChatConfig,
         figures: Figures,
         relay: RelayHandle,
-        broker: Option<Broker>,
     ) -> Self {
         Self {
             pool,
@@ -67,68 +60,18 @@ impl Ledger {
             relay,
             owner: Uuid::now_v7().to_string().into(),
             expected: Arc::default(),
-            lane: Lane::new(broker),
-            arriving: Arc::default(),
             settling: Arc::default(),
             changes: Arc::default(),
         }
     }
 
-    /// Where plans are held until they are told.
-    pub(crate) fn lane(&self) -> Lane {
-        self.lane.clone()
-    }
-
-    /// Has what came told or written down; `wake` is told as soon as there is something to post.
-    pub(super) async fn take_in(
-        &self,
-        arrivals: Vec<Arrival>,
-        wake: &Notify,
-    ) -> Result<(), DbError> {
-        let (now, config) = (self.clock.now_naive(), self.config);
-        let since = Instant::now();
-        let (mut held, mut rest) = (Vec::new(), Vec::new());
-        for arrival in arrivals {
-            match self.lane.hold(&arrival, now, config) {
-                Some(written) => held.push((arrival, written)),
-                None => rest.push(arrival),
-            }
-        }
-        if !held.is_empty() {
-            wake.notify_one();
-        }
-        if !rest.is_empty() {
-            self.write_in(rest).await?;
-            wake.notify_one();
-        }
-        let left = lane::unwritten(since, held).await;
-        if left.is_empty() {
-            return Ok(());
-        }
-        self.lane.shut(left.iter().filter_map(Arrival::project));
-        self.write_in(left).await?;
-        wake.notify_one();
-        Ok(())
-    }
-
-    /// Writes down what came, together with what others bring.
-    pub(super) async fn write_in(&self, arrivals: Vec<Arrival>) -> Result<(), DbError> {
-        let commit = |arrivals: Vec<Vec<Arrival>>| {
-            let (now, config, each) = (self.clock.now(), self.config, vec![(); arrivals.len()]);
-            let arrivals = arrivals.concat();
-            async move {
-                let done = self.write(now, move |moves| moves.take_in(arrivals, config));
-                done.await.map(|()| each)
-            }
-        };
-        self.arriving.commit(arrivals, commit).await
-    }
-
-    /// Whether something that is held is due, and nothing that is written down waits to be looked at: who takes it sees what
-    /// else is due.
-    pub(super) fn is_due(&self) -> bool {
-        let now = self.clock.now_naive();
-        self.lane.next_due().is_some_and(|due| due <= now) && self.expected().is_empty()
+    /// Writes down what came.
+    pub(super) async fn take_in(&self, arrivals: Vec<Arrival>) -> Result<(), DbError> {
+        let config = self.config;
+        self.write(self.clock.now(), move |moves| {
+            moves.take_in(arrivals, config)
+        })
+        .await
     }
 
     /// When there is something to do next; costs no write unless something has come.
@@ -138,7 +81,6 @@ impl Ledger {
             .pool
             .read::<_, DbError, _>(|db| Ok(queries::next_due(db)?))
             .await?;
-        let due = due.into_iter().chain(self.lane.next_due()).min();
         let due = due.map(|due| (due - self.clock.now_naive()).to_std().unwrap_or_default());
         Ok(due.into_iter().chain(some_left.then_some(AGAIN)).min())
     }
@@ -182,26 +124,16 @@ impl Ledger {
     /// Takes up to `limit` hooks that are due, each with the message whose turn it is.
     pub(super) async fn lease(&self, limit: i64) -> Result<Vec<Job>, DbError> {
         let (now, owner) = (self.clock.now(), Arc::clone(&self.owner));
-        let mut jobs = self
+        let jobs = self
             .write(now, move |moves| {
                 let at = now.naive_utc();
                 let due = queries::due_destinations(moves.db, at, limit)?;
-                let mut due = moves.take_over(due)?;
-                due.extend(moves.due_held(&due, limit)?);
+                moves.take_over(&due)?;
                 moves.proceed(due, &owner)
             })
             .await?;
-        self.take_held(jobs.iter_mut());
         self.changed(jobs.len());
         Ok(jobs)
-    }
-
-    /// Has what these jobs tell of held no longer.
-    fn take_held<'j>(&self, jobs: impl Iterator<Item = &'j mut Job>) {
-        for job in jobs {
-            let ids = job.unwritten.iter().map(|row| row.event_id.as_str());
-            job.receipts = self.lane.take(job.project_id, ids);
-        }
     }
 
     /// Has hooks' rows swept now and then, beside everything else.
@@ -243,62 +175,16 @@ impl Ledger {
 
     /// The next job of each, in one transaction.
     async fn settle_all(&self, outcomes: Vec<Outcome>) -> Result<Vec<Option<Job>>, DbError> {
-        let outcomes: Arc<[Outcome]> = outcomes.into();
-        match (self.try_settle(Arc::clone(&outcomes)).await, &*outcomes) {
-            (Err(error), [outcome]) if error.is_lasting() && !outcome.job.unwritten.is_empty() => {
-                let mut outcome = outcome.clone();
-                self.write_each(std::mem::take(&mut outcome.job.unwritten))
-                    .await?;
-                if outcome.answer != Answer::Delivered {
-                    // Of what cannot be written the broker is to be told so.
-                    outcome.job.receipts = Receipts::default();
-                }
-                self.try_settle([outcome].into()).await
-            }
-            (settled, _) => settled,
-        }
-    }
-
-    /// Writes down by itself each of what was posted and cannot be written down together. What cannot be at all and was
-    /// told, of that it is the end.
-    async fn write_each(&self, rows: Vec<Arc<NewDelivery>>) -> Result<(), DbError> {
-        for row in rows {
-            let id = row.event_id.clone();
-            let insert = move |moves: &mut Moves<'_>| {
-                queries::insert_deliveries(moves.db, &[(*row).clone()])?;
-                moves.release_ends(&[&row])
-            };
-            match self.write(self.clock.now(), insert).await {
-                Err(error) if error.is_lasting() => {
-                    log::error!("the event {id} was posted and cannot be written down: {error}");
-                }
-                other => other?,
-            }
-        }
-        Ok(())
-    }
-
-    async fn try_settle(&self, outcomes: Arc<[Outcome]>) -> Result<Vec<Option<Job>>, DbError> {
-        let (now, owner, interval) = (
-            self.clock.now(),
-            Arc::clone(&self.owner),
-            self.config.interval(),
-        );
+        let (owner, interval) = (Arc::clone(&self.owner), self.config.interval());
         let projects: Vec<i64> = outcomes
             .iter()
             .map(|outcome| outcome.job.project_id)
             .collect();
-        let receipts: Vec<Receipts> = outcomes
-            .iter()
-            .map(|outcome| outcome.job.receipts.clone())
-            .collect();
-        let mut next = self
-            .write(now, move |moves| {
+        let next = self
+            .write(self.clock.now(), move |moves| {
                 moves.conclude(&outcomes, &owner, interval)
             })
             .await?;
-        receipts.iter().for_each(Receipts::written);
-        self.take_held(next.iter_mut());
         self.changed(projects.len());
         let mut next: BTreeMap<i64, Job> =
             next.into_iter().map(|job| (job.project_id, job)).collect();
@@ -338,14 +224,12 @@ impl Ledger {
         F: FnOnce(&mut Moves<'_>) -> QueryResult<T> + Send + 'static,
         T: Send + 'static,
     {
-        let lane = self.lane.clone();
         let (done, tally) = self
             .pool
             .write_tx::<_, DbError, _>(move |db| {
                 let mut moves = Moves {
                     db,
                     tally: Tally::default(),
-                    lane: &lane,
                     now,
                 };
                 Ok((work(&mut moves)?, moves.tally))
@@ -354,7 +238,6 @@ impl Ledger {
         if !tally.ended.is_empty() {
             self.relay.wake();
         }
-        self.lane.heed(&tally, now.naive_utc());
         self.expect(tally.expected);
         for ending in tally.ended {
             self.figures.settled(ending.name(), 1);
@@ -367,7 +250,3 @@ impl Ledger {
         Ok(done)
     }
 }
-
-#[cfg(test)]
-#[path = "ledger_tests.rs"]
-mod tests;

@@ -1,8 +1,6 @@
 //! Telling a team's chat of sessions.
 //!
-//! `intake` has events written down as rows, as `arrivals` says, and lets the broker forget them; a plan that its hook is
-//! expected to take at once is not written down before, and waits in the `lane`. `ledger` is the
-//! only place that moves rows from one state to the next, by the rules in `moves`, `takeover` and `told`, several hooks
+//! `intake` has events written down as rows, as `arrivals` says, and lets the broker forget them. `ledger` is the only place that moves rows from one state to the next, by the rules in `moves`, `takeover` and `told`, several hooks
 //! `together`, and tells of it in `words`; what one message tells of is said in `digest`;
 //! `work` is what the scheduler runs: it holds a hook, has `sender` post one message, of one row or a digest of
 //! several, and has the ledger write down what came of it. A hook is held by one process at a time, through a lease in its
@@ -13,7 +11,6 @@ mod addresses;
 mod arrivals;
 mod digest;
 mod intake;
-mod lane;
 mod ledger;
 mod model;
 mod moves;
@@ -27,7 +24,6 @@ mod work;
 
 pub(crate) use addresses::Addresses;
 pub(crate) use intake::consume;
-pub(crate) use lane::Lane;
 pub(crate) use ledger::Ledger;
 pub(crate) use sender::Sender;
 

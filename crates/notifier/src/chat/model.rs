@@ -3,7 +3,6 @@ use std::sync::Arc;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 
-use super::lane::{Receipts, Turn};
 use crate::schema::destinations;
 
 /// A project's hook as stored.
@@ -27,23 +26,6 @@ impl DestinationRow {
     /// The sealed address, if messages are to go there.
     pub(super) fn address(&self) -> Option<&str> {
         self.sealed.as_deref().filter(|_| self.state == ACTIVE)
-    }
-
-    /// Whether its lease ran out and whoever wanted to take over waits for what this job tells of.
-    pub(super) fn awaits(&self, job: &Job) -> bool {
-        let sending = self.sending.as_deref().map(Composition::of);
-        sending.is_some_and(|sending| {
-            sending.incomplete_since.is_some() && sending.batch_id == job.batch_id
-        })
-    }
-
-    /// When it takes its next message, if it takes any; whether this process is posting one is said.
-    pub(super) fn turn(&self, ours: bool) -> Option<Turn> {
-        self.address().map(|_| Turn {
-            free_at: self.free_at,
-            revision: self.revision,
-            ours,
-        })
     }
 }
 
@@ -183,10 +165,6 @@ pub(super) struct Job {
     pub(super) give_up_at: NaiveDateTime,
     /// The end of the lease under which it is sent. Who holds the hook now, and was given it later, has another.
     pub(super) held_until: NaiveDateTime,
-    /// Those of the deliveries that were not written down when it was composed.
-    pub(super) unwritten: Vec<Arc<NewDelivery>>,
-    /// To be told once they are.
-    pub(super) receipts: Receipts,
 }
 
 impl Job {
@@ -212,8 +190,6 @@ impl Job {
             batch_id: self.batch_id.clone(),
             sealed: self.sealed.clone(),
             deliveries: self.deliveries.iter().map(told).collect(),
-            unwritten: self.unwritten.clone(),
-            receipts: self.receipts.clone(),
             ..*self
         }
     }
@@ -231,26 +207,15 @@ impl Job {
 pub(super) struct Composition<'a> {
     pub(super) batch_id: &'a str,
     pub(super) event_ids: Vec<&'a str>,
-    /// Since when, in seconds of Unix time, those of them are waited for that are not written down.
-    pub(super) incomplete_since: Option<i64>,
 }
 
 impl<'a> Composition<'a> {
     pub(super) fn of(sending: &'a str) -> Self {
         let mut words = sending.split(' ');
-        let batch_id = words.next().unwrap_or_default();
-        let (since, event_ids) = words.partition::<Vec<_>, _>(|word| word.starts_with('@'));
-        let since = since.first().and_then(|word| word.get(1..)?.parse().ok());
         Self {
-            batch_id,
-            event_ids,
-            incomplete_since: since,
+            batch_id: words.next().unwrap_or_default(),
+            event_ids: words.collect(),
         }
-    }
-
-    /// What the row says while some of it is waited for.
-    pub(super) fn incomplete(&self, since: i64) -> String {
-        format!("{} {} @{since}", self.batch_id, self.event_ids.join(" "))
     }
 }
 

@@ -1,5 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
@@ -9,10 +8,7 @@ use diesel::QueryResult;
 use event_types::IntegrationDisabled;
 
 use super::digest::compose_new;
-use super::lane::{Lane, Receipts, Turn};
-use super::model::{
-    Answer, DISABLED, DeliveryRow, DestinationRow, Ending, Job, NewDelivery, Outcome, Placed,
-};
+use super::model::{Answer, DISABLED, DeliveryRow, DestinationRow, Ending, Job, Outcome, Placed};
 use super::queries;
 use crate::{SOURCE, waits};
 
@@ -42,21 +38,12 @@ pub(super) struct Tally {
     pub(super) retries: u64,
     /// Hooks to be looked at once it is committed, and when the first of what waits there is given up.
     pub(super) expected: BTreeMap<i64, NaiveDateTime>,
-    /// Hooks that were placed, and when each takes its next message, if it takes any.
-    pub(super) turns: BTreeMap<i64, Option<Turn>>,
-    /// Hooks that were wanted and that somebody else has.
-    pub(super) taken: Vec<i64>,
-    /// Hooks for which more is written down than their next message tells of.
-    pub(super) behind: BTreeSet<i64>,
-    /// What is held although it is written down, and of which hook.
-    pub(super) written: Vec<(i64, String)>,
 }
 
 /// The moves that a row can make, inside one transaction.
 pub(super) struct Moves<'a> {
     pub(super) db: &'a mut Db,
     pub(super) tally: Tally,
-    pub(super) lane: &'a Lane,
     pub(super) now: DateTime<Utc>,
 }
 
@@ -130,8 +117,7 @@ impl Moves<'_> {
         Ok(())
     }
 
-    /// The message of each hook whose turn it is: one that was tried before as it was then, else what is due, joined
-    /// into one, and behind it what is held.
+    /// The message of each hook whose turn it is: one that was tried before as it was then, else what is due, joined into one.
     fn compose(&mut self, hooks: &[&DestinationRow]) -> QueryResult<BTreeMap<i64, Job>> {
         let at = self.now.naive_utc();
         let mut jobs = BTreeMap::new();
@@ -143,29 +129,20 @@ impl Moves<'_> {
         for row in queries::list_ready(self.db, hooks, at, most)? {
             ready.entry(row.project_id).or_default().push(row);
         }
-        let mut held = self.held(hooks)?;
         for hook in hooks {
-            let mut ready = ready.remove(&hook.project_id).unwrap_or_default();
-            let mut unwritten = held.remove(&hook.project_id).unwrap_or_default();
+            let ready = ready.remove(&hook.project_id).unwrap_or_default();
             let tried = ready.first().and_then(|first| first.batch_id.clone());
-            let behind = tried.is_some() || ready.len() == DIGEST;
             let (batch_id, deliveries) = match tried {
                 Some(tried) => {
                     let rows = queries::list_batch(self.db, hook.project_id, &tried)?;
                     (tried, rows)
                 }
-                None => {
-                    unwritten.truncate(DIGEST - ready.len());
-                    ready.extend(unwritten.iter().map(|row| DeliveryRow::from(&**row)));
-                    compose_new(ready)
-                }
+                None => compose_new(ready),
             };
             let give_up_at = deliveries.iter().map(|row| row.give_up_at).max();
             let (Some(sealed), Some(give_up_at)) = (hook.address(), give_up_at) else {
                 continue;
             };
-            let told: HashSet<&str> = deliveries.iter().map(|row| row.event_id.as_str()).collect();
-            unwritten.retain(|row| told.contains(row.event_id.as_str()));
             let job = Job {
                 batch_id,
                 project_id: hook.project_id,
@@ -174,38 +151,10 @@ impl Moves<'_> {
                 deliveries,
                 give_up_at,
                 held_until: at + LEASE,
-                unwritten,
-                receipts: Receipts::default(),
             };
-            if behind {
-                self.tally.behind.insert(hook.project_id);
-            }
             jobs.insert(hook.project_id, job);
         }
         Ok(jobs)
-    }
-
-    /// What is held of these hooks and is not written down.
-    fn held(
-        &mut self,
-        hooks: &[&DestinationRow],
-    ) -> QueryResult<BTreeMap<i64, Vec<Arc<NewDelivery>>>> {
-        let mut unwritten: BTreeMap<i64, Vec<Arc<NewDelivery>>> = BTreeMap::new();
-        let held = self.lane.ready(hooks, self.now.naive_utc());
-        if held.is_empty() {
-            return Ok(unwritten);
-        }
-        let ids: Vec<&str> = held.iter().map(|row| row.event_id.as_str()).collect();
-        let known = queries::known_among(self.db, &ids)?;
-        for row in held {
-            if known.contains(&row.event_id) {
-                let id = row.event_id.clone();
-                self.tally.written.push((row.project_id, id));
-            } else {
-                unwritten.entry(row.project_id).or_default().push(row);
-            }
-        }
-        Ok(unwritten)
     }
 
     /// Lets the `idle` hooks go until there is something to do for them again, and places those that are `held`.
@@ -234,11 +183,6 @@ impl Moves<'_> {
                 });
             }
         }
-        for one in &placed {
-            let hook = &one.destination;
-            let turn = hook.turn(one.lease_owner.is_some());
-            self.tally.turns.insert(hook.project_id, turn);
-        }
         queries::place(self.db, &placed)
     }
 
@@ -260,7 +204,7 @@ impl Moves<'_> {
         for outcome in outcomes {
             let held = |hook: &&mut DestinationRow| {
                 hook.lease_owner.as_deref() == Some(owner)
-                    && (hook.due_at == Some(outcome.job.held_until) || hook.awaits(&outcome.job))
+                    && hook.due_at == Some(outcome.job.held_until)
             };
             let Some(hook) = hooks.get_mut(&outcome.job.project_id).filter(held) else {
                 continue;

@@ -1,6 +1,6 @@
 //! How deliveries end, and what is told of that.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use db_kit::outbox;
 use diesel::QueryResult;
@@ -32,36 +32,12 @@ impl Moves<'_> {
         self.tell(rows, ending, reason)
     }
 
-    /// Writes down what of these jobs is not yet, and ends what was delivered.
+    /// Ends what was delivered.
     pub(super) fn record(&mut self, outcomes: &[Outcome]) -> QueryResult<()> {
-        let at = self.now.naive_utc();
-        let unwritten = outcomes.iter().flat_map(|outcome| &outcome.job.unwritten);
-        let mut unwritten: Vec<&NewDelivery> = unwritten.map(|row| &**row).collect();
-        // As all who write several do: two who write the same then wait for each other, no more.
-        unwritten.sort_by(|a, b| a.event_id.cmp(&b.event_id));
-        let is_told = |outcome: &&Outcome| outcome.answer == Answer::Delivered;
-        let rows = outcomes.iter().filter(is_told);
-        let rows = rows.flat_map(|outcome| &outcome.job.deliveries);
-        let all_told = outcomes.iter().all(|outcome| is_told(&outcome));
-        let mut ended = HashSet::new();
-        let mut to_settle: HashSet<&str> = rows.clone().map(|row| row.event_id.as_str()).collect();
-        if all_told {
-            for row in &unwritten {
-                to_settle.remove(row.event_id.as_str());
-            }
-            ended = queries::insert_delivered(self.db, &unwritten, at)?;
-        } else {
-            let rows: Vec<NewDelivery> = unwritten.iter().copied().cloned().collect();
-            queries::insert_deliveries(self.db, &rows)?;
-        }
-        self.release_ends(&unwritten)?;
-        if !to_settle.is_empty() {
-            let ids: Vec<&str> = to_settle.into_iter().collect();
-            let delivered = Ending::Delivered;
-            ended.extend(queries::settle(self.db, &ids, 1, delivered, None, at)?);
-        }
-        let rows = rows.filter(|row| ended.contains(&row.event_id));
-        self.tell(rows, Ending::Delivered, "")
+        let told = |outcome: &&Outcome| outcome.answer == Answer::Delivered;
+        let told = outcomes.iter().filter(told);
+        let rows = told.flat_map(|outcome| &outcome.job.deliveries);
+        self.end(rows, 1, Ending::Delivered, "")
     }
 
     /// Lets the ends go that came before these plans.

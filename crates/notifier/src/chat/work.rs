@@ -35,10 +35,6 @@ impl Work for Posting {
         HOOKS_AT_ONCE.saturating_sub(busy)
     }
 
-    fn is_due(&self) -> bool {
-        self.ledger.is_due()
-    }
-
     async fn next_due(&self) -> Result<Option<Duration>, DbError> {
         self.ledger.next_due().await
     }

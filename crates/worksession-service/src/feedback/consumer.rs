@@ -21,10 +21,7 @@ const AT_ONCE: u16 = 20;
 pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
     broker.consume_batches(
         Queue::WorksessionFeedback,
-        BatchOptions {
-            most: AT_ONCE,
-            held: None,
-        },
+        BatchOptions { most: AT_ONCE },
         move |deliveries| {
             let state = state.clone();
             async move { hear(&state, deliveries).await }

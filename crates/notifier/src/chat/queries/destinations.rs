@@ -249,24 +249,6 @@ pub(in crate::chat) fn due_destinations(
     }
 }
 
-/// Those of these hooks that nobody has, locked until the transaction ends.
-pub(in crate::chat) fn lock_free(
-    db: &mut Db,
-    projects: &BTreeSet<i64>,
-) -> QueryResult<Vec<DestinationRow>> {
-    let free = destinations::table
-        .filter(destinations::project_id.eq_any(projects))
-        .filter(destinations::lease_owner.is_null());
-    match db {
-        Db::Pg(conn) => free
-            .select(DestinationRow::as_select())
-            .for_update()
-            .skip_locked()
-            .load(conn),
-        Db::Sqlite(conn) => free.select(DestinationRow::as_select()).load(conn),
-    }
-}
-
 /// These hooks, locked until the transaction ends: whoever changes one meanwhile waits.
 pub(in crate::chat) fn lock_destinations(
     db: &mut Db,

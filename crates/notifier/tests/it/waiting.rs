@@ -1,21 +1,16 @@
-//! Plans that wait with the broker until they are told: nothing of that shows but its speed.
-
-use std::time::Duration;
+//! Plans that wait for a chat that rests, hangs, is paused or taken away.
 
 use db_kit::DbError;
 use diesel::prelude::*;
-use test_kit::{ChatReply, TestBackend, wait_until};
+use test_kit::{ChatReply, wait_until};
 use uuid::Uuid;
 
 use crate::kit::{PATIENCE, Stage};
 
 diesel::table! {
     deliveries (event_id) {
-        event_id -> Text, state -> Text, attempts -> BigInt, payload -> Nullable<Text>, batch_id -> Nullable<Text>,
+        event_id -> Text, state -> Text, attempts -> BigInt, payload -> Nullable<Text>,
     }
-}
-diesel::table! {
-    destinations (project_id) { project_id -> BigInt, due_at -> Nullable<Timestamp>, sending -> Nullable<Text>, }
 }
 
 type Written = (String, i64, bool);
@@ -56,33 +51,8 @@ impl Stage {
     }
 }
 
-/// Only a broker that keeps what it is not told to forget can be left waiting.
-fn holds() -> bool {
-    TestBackend::current() == TestBackend::Postgres
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_plan_that_its_chat_takes_at_once_is_written_once() {
-    let stage = Stage::set().await;
-    stage.warm().await;
-    if holds() {
-        stage.execute(
-            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
-             $$ BEGIN RAISE 'written before it was told: %', new.state; END $$; \
-             CREATE TRIGGER refuse_pending BEFORE INSERT OR UPDATE ON deliveries FOR EACH ROW \
-             WHEN (new.state <> 'delivered') EXECUTE FUNCTION refuse()",
-        );
-    }
-    for n in 0..20 {
-        let id = stage.begin(3, Some(1), &format!("note-{n}")).await;
-        assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
-    }
-    let written = stage.written();
-    assert_eq!(written, vec![("delivered".to_owned(), 1, false); 21]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_chat_holds_up_is_written_down_meanwhile_and_told_once() {
+async fn what_comes_while_a_chat_hangs_is_told_once() {
     let stage = Stage::set().await;
     stage.warm().await;
     stage.chat.script([ChatReply::Hang]);
@@ -106,7 +76,7 @@ async fn what_a_chat_holds_up_is_written_down_meanwhile_and_told_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_held_when_the_process_stops_is_written_down() {
+async fn what_waits_when_the_process_stops_is_told_by_the_next_one() {
     let mut stage = Stage::set_with(service_kit::Clock::system(), |config| {
         config.chat.interval_ms = 1_500;
     })
@@ -122,7 +92,7 @@ async fn what_is_held_when_the_process_stops_is_written_down() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_held_when_its_chat_is_taken_away_is_skipped() {
+async fn what_waits_when_its_chat_is_taken_away_is_skipped() {
     let stage = Stage::set_with(service_kit::Clock::system(), |config| {
         config.chat.interval_ms = 1_500;
     })
@@ -143,10 +113,10 @@ async fn what_waits_for_a_chat_that_is_paused_is_skipped_and_what_comes_later_to
     })
     .await;
     stage.warm().await;
-    let held = stage.begin(3, Some(1), "note-a1").await;
+    let early = stage.begin(3, Some(1), "note-a1").await;
     stage.pause(3, 1).await;
     let late = stage.begin(3, Some(1), "note-a2").await;
-    for id in [held, late] {
+    for id in [early, late] {
         let (word, data) = stage.word_of(id).await;
         assert_eq!(word, "notification.skipped.v1");
         assert_eq!(data["reason"], "The project's chat is switched off");
@@ -207,75 +177,6 @@ async fn two_processes_tell_each_plan_once_and_none_waits_for_the_other() {
         assert_eq!(told.sum::<usize>(), 1, "{note}");
     }
     other.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_dead_process_was_sending_unwritten_is_waited_for_and_sent_as_it_was() {
-    let mut stage = Stage::set().await;
-    stage.warm().await;
-    stage.stop().await;
-    let [first, second, third] = [(); 3].map(|()| Uuid::now_v7());
-    // As kill -9 between the chat's answer and the row leaves it, once the lease is over.
-    stage.execute(&format!(
-        "UPDATE destinations SET sending = '{first}.2 {first} {second}', lease_owner = 'dead', due_at = updated_at, \
-         free_at = updated_at"
-    ));
-    stage.start().await;
-    stage
-        .tell_as(first, &stage.started(3, Some(1), "note-a1"))
-        .await;
-    stage
-        .tell_as(third, &stage.started(3, Some(1), "note-a3"))
-        .await;
-    let (told, waits) = (("delivered", 1, false), ("pending", 0, true));
-    stage.written_are(&[told, waits, waits]).await;
-    let waiting = wait_until("the hook to wait", PATIENCE, async || {
-        let sending = stage.pool().read_blocking(|db| {
-            let sending = destinations::table.select(destinations::sending);
-            Ok::<_, DbError>(sending.first::<Option<String>>(db)?)
-        });
-        sending.unwrap().filter(|sending| sending.contains('@'))
-    });
-    assert!(
-        waiting
-            .await
-            .starts_with(&format!("{first}.2 {first} {second} @"))
-    );
-    let silent = stage
-        .chat
-        .next_message_within(Duration::from_millis(1_500))
-        .await;
-    assert!(silent.is_none(), "the message would be another one");
-    stage
-        .tell_as(second, &stage.started(3, Some(1), "note-a2"))
-        .await;
-    let again = stage.chat.next_message().await;
-    let again = again.text();
-    assert!(
-        again.contains("note-a1") && again.contains("note-a2") && !again.contains("note-a3"),
-        "{again}"
-    );
-    for id in [first, second, third] {
-        assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
-    }
-    assert_eq!(
-        stage.figure("notification_possible_duplicates_total").await,
-        2
-    );
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_answers_after_his_lease_frees_the_hook_that_was_waiting_for_what_he_has() {
-    let stage = Stage::set().await;
-    stage.warm().await;
-    stage.chat.script([ChatReply::Hang]);
-    let id = stage.begin(3, Some(1), "note-a1").await;
-    stage.chat.next_message().await;
-    // As another process leaves it that wanted to take over, and would not look again for long.
-    stage.execute(
-        "UPDATE destinations SET sending = sending || ' @1', due_at = '2999-01-01 00:00:00'",
-    );
-    assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

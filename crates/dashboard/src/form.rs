@@ -120,7 +120,7 @@ pub(crate) fn signed_out(visitor: &Visitor) -> actix_web::Error {
     let kept = visitor.request.extensions().get::<KeptForm>().cloned();
     let page = kept.as_ref().map_or(HOME, KeptForm::page);
     let written = kept.as_ref().filter(|kept| kept.is_written(&WRITTEN));
-    let sealed = written.map(|kept| kept.seal(&dashboard.settings.forms, &visitor.browser));
+    let sealed = written.map(|kept| kept.seal(&dashboard.sealers.forms, &visitor.browser));
     let mut answer = match sealed {
         None => see_other(&sign_in_path(page)),
         Some(Some(sealed)) => {
@@ -164,7 +164,7 @@ pub(crate) async fn resume(member: Member) -> actix_web::Result<HttpResponse> {
     let account = &member.sign_in.username;
     let cookie = dashboard.cookies.read(request, KEPT);
     let kept = cookie.and_then(|cookie| {
-        KeptForm::open(&dashboard.settings.forms, browser, &cookie, account, now)
+        KeptForm::open(&dashboard.sealers.forms, browser, &cookie, account, now)
     });
     let mut answer = match kept {
         Some(kept) => {

@@ -29,7 +29,7 @@ use web_kit::Cookies;
 
 pub use api::ClientError;
 pub use frame::render_problem;
-pub use settings::{OAuthClient, Settings};
+pub use settings::{OAuthClient, Sealers, Settings};
 
 use api::Http;
 use form::RESUME;
@@ -44,6 +44,7 @@ pub struct Dashboard {
     renewals: Renewals,
     cookies: Cookies,
     clock: Clock,
+    sealers: Sealers,
     settings: Settings,
     /// The content security policy of its pages.
     policy: String,
@@ -54,7 +55,7 @@ impl Dashboard {
     ///
     /// # Errors
     /// [`ClientError`] when TLS cannot be set up or an address is no base for others.
-    pub fn new(settings: Settings, clock: Clock) -> Result<Self, ClientError> {
+    pub fn new(settings: Settings, sealers: Sealers, clock: Clock) -> Result<Self, ClientError> {
         let http = Http::new(&settings)?;
         let oauth = settings
             .client
@@ -68,6 +69,7 @@ impl Dashboard {
             cookies: Cookies::new(&settings.base_url, settings.allow_insecure_cookies),
             policy: settings.policy(),
             clock,
+            sealers,
             settings,
         })
     }

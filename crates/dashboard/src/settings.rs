@@ -25,9 +25,14 @@ pub struct Settings {
     pub categories: Vec<String>,
     /// Whether a start with any other category is refused.
     pub strict_categories: bool,
-    /// Seals sign-ins, and what is remembered on the way to them.
+}
+
+/// What seals cookies and forms, each with the key of its purpose.
+#[derive(Debug, Clone)]
+pub struct Sealers {
+    /// For sign-ins, and what is remembered on the way to them.
     pub sign_ins: Sealer,
-    /// Seals tokens of forms, and forms that wait for a sign-in.
+    /// For tokens of forms, and forms that wait for a sign-in.
     pub forms: Sealer,
 }
 

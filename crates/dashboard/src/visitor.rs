@@ -106,7 +106,7 @@ impl Visitor {
         let Ok(request_id) = RequestId::extract(req).into_inner();
         let path = req.uri().path_and_query();
         Ok(Self {
-            sign_in: cookie.and_then(|value| SignIn::open(&dashboard.settings.sign_ins, &value)),
+            sign_in: cookie.and_then(|value| SignIn::open(&dashboard.sealers.sign_ins, &value)),
             origin: Origin {
                 user_agent: user_agent.and_then(|value| value.to_str().ok().map(str::to_owned)),
                 address: Some(address.to_string()),
@@ -129,7 +129,7 @@ impl Visitor {
     /// # Errors
     /// 403 for a form that was not shown in this browser.
     pub(crate) fn open_token(&self, given: Option<&str>) -> Result<FormToken, Problem> {
-        FormToken::open(&self.dashboard.settings.forms, &self.browser, given)
+        FormToken::open(&self.dashboard.sealers.forms, &self.browser, given)
     }
 
     /// Whether the visitor is signed in. The access token is replaced if it has expired.
@@ -202,7 +202,7 @@ impl Member {
             dashboard,
             ..
         } = &self.visitor;
-        FormToken::new(&*self.sign_in.username, &**page).seal(&dashboard.settings.forms, browser)
+        FormToken::new(&*self.sign_in.username, &**page).seal(&dashboard.sealers.forms, browser)
     }
 
     /// What surrounds each page, under this title, as this person likes it.

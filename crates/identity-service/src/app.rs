@@ -11,7 +11,7 @@ use service_kit::Clock;
 use service_kit::config::{CommaList, SecretKey};
 use service_kit::crypto::hmac_sha256;
 use service_kit::http::BodyBudget;
-use service_kit::seal::{Purpose, Sealer, SealingKeys};
+use service_kit::seal::{Purpose, SealError, Sealer, SealingKeys};
 use tokio::sync::Mutex;
 
 use crate::config::{Config, PremiumConfig, TeamsConfig};
@@ -31,10 +31,33 @@ use crate::tokens::keys::KeyStore;
 
 /// The keys that the service is configured with or finds in its data folder.
 pub(crate) struct Secrets {
-    /// Seals signing keys and second factors.
-    pub(crate) keys: SecretKey,
-    /// Seals mails and opens questions; shared with the other services.
-    pub(crate) mails: SecretKey,
+    /// For signing keys, second factors and what browsers carry.
+    pub(crate) own: SecretKey,
+    /// For mails and questions; the other services have it too.
+    pub(crate) shared: SecretKey,
+}
+
+/// One for each kind of secret, but for signing keys.
+pub(crate) struct Sealers {
+    /// The notifier has the same key.
+    pub(crate) mails: Sealer,
+    /// The work-session service has the same key.
+    pub(crate) questions: Sealer,
+    pub(crate) second_factors: Sealer,
+    pub(crate) first_steps: Sealer,
+    pub(crate) forms: Sealer,
+}
+
+impl Sealers {
+    fn new(own: &SealingKeys, shared: &SealingKeys) -> Result<Self, SealError> {
+        Ok(Self {
+            mails: shared.sealer(Purpose::Mails)?,
+            questions: shared.sealer(Purpose::Questions)?,
+            second_factors: own.sealer(Purpose::SecondFactors)?,
+            first_steps: own.sealer(Purpose::FirstSteps)?,
+            forms: own.sealer(Purpose::Forms)?,
+        })
+    }
 }
 
 /// The service's parts.
@@ -50,13 +73,7 @@ pub(crate) struct App {
     pub(crate) memory: Arc<Memory>,
     /// Woken when there are events to publish; none in a command, whose events the service publishes.
     pub(crate) relay: Option<RelayHandle>,
-    /// Seals mails on their way; the notifier has the same key.
-    pub(crate) mails: Sealer,
-    /// Opens what the work-session service asks.
-    pub(crate) questions: Sealer,
-    pub(crate) second_factors: Sealer,
-    pub(crate) first_steps: Sealer,
-    pub(crate) forms: Sealer,
+    pub(crate) sealers: Sealers,
     /// The public address, without a slash at its end.
     pub(crate) base_url: Arc<str>,
     /// What refresh tokens are derived from one another with. The replicas share it as they share the
@@ -89,8 +106,8 @@ impl App {
         secrets: &Secrets,
         relay: Option<RelayHandle>,
     ) -> Result<Self, StartError> {
-        let own = sealing_keys(&secrets.keys, &config.keys.encryption_keys_old);
-        let shared = sealing_keys(&secrets.mails, &config.secrets.encryption_keys_old);
+        let own = sealing_keys(&secrets.own, &config.keys.encryption_keys_old);
+        let shared = sealing_keys(&secrets.shared, &config.secrets.encryption_keys_old);
         let signing_keys = own.sealer(Purpose::SigningKeys)?;
         let memory = Arc::new(Memory::new(config.tokens.remember));
         let keys = |algorithm, ttl| {
@@ -100,18 +117,14 @@ impl App {
         let ttl = config.tokens.access_ttl();
         let ec_keys = keys(SigningAlgorithm::Es256, ttl)?;
         let rsa_keys = keys(SigningAlgorithm::Rs256, id_token::LIFE)?;
-        let key = &secrets.keys;
+        let key = &secrets.own;
         let bodies = BodyBudget::new(config.limits.large_bodies_mib);
         Ok(Self {
             tokens: AccessTokens::new(base_url.clone(), ttl, ec_keys),
             rsa_keys,
             memory,
             relay,
-            mails: shared.sealer(Purpose::Mails)?,
-            questions: shared.sealer(Purpose::Questions)?,
-            second_factors: own.sealer(Purpose::SecondFactors)?,
-            first_steps: own.sealer(Purpose::FirstSteps)?,
-            forms: own.sealer(Purpose::Forms)?,
+            sealers: Sealers::new(&own, &shared)?,
             refreshes: Refreshes::new(&pool),
             passwords: PasswordHasher::new(&config.password),
             successor_key: hmac_sha256(key.expose(), b"holdfast refresh token successor"),

@@ -1,5 +1,5 @@
-//! One transaction that changes something, with all that others must hear of it: what every process
-//! has to forget, events, mails and the audit log, written together with the change or not at all.
+//! One transaction that changes something, with all that follows from it: what every process has to forget,
+//! events, mails and the audit log, written together with the change or not at all.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl App {
         F: FnOnce(&mut Change<'_>) -> Result<T, Error> + Send + 'static,
         T: Send + 'static,
     {
-        let (now, origin, mails) = (self.clock.now(), origin.clone(), self.mails.clone());
+        let (now, origin, mails) = (self.clock.now(), origin.clone(), self.sealers.mails.clone());
         let base_url = Arc::clone(&self.base_url);
         let (value, told) = self
             .pool
@@ -82,8 +82,8 @@ impl App {
 }
 
 impl Change<'_> {
-    /// Whether who asks may still do so. That is looked at first of all, and again by who had to wait for
-    /// something that may have ended it.
+    /// Whether the caller may still do this. Looked at first of all, and again after a wait for something that may
+    /// have ended it.
     pub(crate) fn check_standing(&mut self) -> Result<(), Error> {
         match &self.origin.standing {
             Some(standing) if !sessions::queries::may_change(self.db, standing)? => {
@@ -108,27 +108,43 @@ impl Change<'_> {
         )?)
     }
 
-    /// These sign-ins were ended: every process refuses their tokens within a second. What descends from them ends with
-    /// them; with the last session of an OAuth client its access ends.
-    pub(crate) fn sessions_ended(&mut self, user_id: UserId, sids: &[String]) -> Result<(), Error> {
+    /// Writes to the audit log that sessions of an account were ended, and why where that is worth saying.
+    pub(crate) fn audit_ended(
+        &mut self,
+        user_id: UserId,
+        sids: &[String],
+        reason: Option<&str>,
+    ) -> Result<(), Error> {
+        let entry = |sid: &String| {
+            let entry = Entry::on(Action::SignedOut, user_id).session(sid);
+            match reason {
+                Some(reason) => entry.details(json!({ "reason": reason })),
+                None => entry,
+            }
+        };
+        self.audit_all(&sids.iter().map(entry).collect::<Vec<_>>())
+    }
+
+    /// Ends what descends from these ended sessions, and has the end of all of them published: every process refuses
+    /// their tokens within a second. With the last session of an OAuth client its access ends.
+    pub(crate) fn end_descendants_and_publish(
+        &mut self,
+        user_id: UserId,
+        sids: &[String],
+    ) -> Result<(), Error> {
         if sids.is_empty() {
             return Ok(());
         }
         let now = self.now.naive_utc();
         let below = sessions::queries::end_descendants(self.db, sids, now)?;
-        let details = json!({ "reason": "opener_ended" });
-        let entry = |sid: &String| {
-            let entry = Entry::on(Action::SignedOut, user_id).session(sid);
-            entry.details(details.clone())
-        };
-        self.audit_all(&below.iter().map(entry).collect::<Vec<_>>())?;
+        self.audit_ended(user_id, &below, Some("opener_ended"))?;
         for sids in [sids, &below].concat().chunks(SessionRevoked::MAX_SIDS) {
             self.told
                 .subjects
                 .extend(sids.iter().cloned().map(Subject::Session));
             let sids = sids.to_vec();
             let clients = sessions::queries::list_shut_out(self.db, user_id, &sids, now)?;
-            self.tell(&SessionRevoked {
+            self.publish(&SessionRevoked {
                 user_id,
                 sids,
                 clients,
@@ -139,7 +155,7 @@ impl Change<'_> {
 
     /// An OAuth client that had no session any more has no access to this account from now on.
     pub(crate) fn client_shut_out(&mut self, user_id: UserId, id: &str) -> Result<(), Error> {
-        self.tell(&SessionRevoked {
+        self.publish(&SessionRevoked {
             user_id,
             sids: Vec::new(),
             clients: vec![id.to_owned()],
@@ -150,7 +166,7 @@ impl Change<'_> {
     pub(crate) fn user_changed(&mut self, user_id: UserId) -> Result<(), Error> {
         self.told.subjects.push(Subject::User(user_id));
         let account = accounts::queries::find_account(self.db, user_id)?;
-        self.tell(&UserChanged {
+        self.publish(&UserChanged {
             user_id,
             deleted: false,
             is_active: account.is_some_and(|account| account.is_active),
@@ -160,7 +176,7 @@ impl Change<'_> {
     /// The account is gone.
     pub(crate) fn user_deleted(&mut self, user_id: UserId) -> Result<(), Error> {
         self.told.subjects.push(Subject::User(user_id));
-        self.tell(&UserChanged {
+        self.publish(&UserChanged {
             user_id,
             deleted: true,
             is_active: false,
@@ -175,7 +191,7 @@ impl Change<'_> {
         role: Option<TeamRole>,
     ) -> Result<(), Error> {
         self.told.subjects.push(Subject::User(user_id));
-        self.tell(&MembershipChanged {
+        self.publish(&MembershipChanged {
             user_id,
             team,
             role,
@@ -185,7 +201,7 @@ impl Change<'_> {
     /// A team was made, renamed or deleted.
     pub(crate) fn team_changed(&mut self, team: TeamRef, deleted: bool) -> Result<(), Error> {
         self.told.subjects.push(Subject::Teams);
-        self.tell(&TeamChanged { team, deleted })
+        self.publish(&TeamChanged { team, deleted })
     }
 
     /// Signing keys were made, retired or removed.
@@ -193,7 +209,7 @@ impl Change<'_> {
         self.told.subjects.push(Subject::Keys);
     }
 
-    /// An OAuth client is another than before, or gone.
+    /// An OAuth client was changed or deleted.
     pub(crate) fn client_changed(&mut self, id: &str) {
         self.told.subjects.push(Subject::Client(id.to_owned()));
     }
@@ -211,14 +227,14 @@ impl Change<'_> {
             .mails
             .seal(&MailRequested::seal_context(template), &plain)
             .map_err(|error| Error::internal("sealing a mail", error))?;
-        self.tell(&MailRequested {
+        self.publish(&MailRequested {
             template: template.to_owned(),
             sealed,
         })
     }
 
     /// Has an event published.
-    fn tell<T: EventData>(&mut self, data: &T) -> Result<(), Error> {
+    fn publish<T: EventData>(&mut self, data: &T) -> Result<(), Error> {
         self.told.events = true;
         let request_id = self.origin.request_id.clone();
         Ok(outbox::enqueue(

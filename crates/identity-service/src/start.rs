@@ -325,8 +325,8 @@ pub(crate) fn secrets(config: &Config) -> Result<Secrets, StartError> {
         None => Ok(data_dir::key_file(&data_dir(config)?, name)?.into()),
     };
     Ok(Secrets {
-        keys: or_file(&config.keys.encryption_key, OWN_KEY)?,
-        mails: or_file(&config.secrets.encryption_key, MAIL_KEY)?,
+        own: or_file(&config.keys.encryption_key, OWN_KEY)?,
+        shared: or_file(&config.secrets.encryption_key, MAIL_KEY)?,
     })
 }
 

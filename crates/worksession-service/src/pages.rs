@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use actix_web::web::Data;
-use dashboard::{Dashboard, OAuthClient, Settings};
+use dashboard::{Dashboard, OAuthClient, Sealers, Settings};
 use service_kit::Clock;
 use service_kit::seal::{Purpose, SealingKeys};
 use service_kit::server::on_this_machine;
@@ -51,8 +51,10 @@ pub(crate) fn dashboard(
         client: client.map(|(id, secret)| OAuthClient { id, secret }),
         categories: config.categories.suggested.0.clone(),
         strict_categories: config.categories.strict,
+    };
+    let sealers = Sealers {
         sign_ins: keys.sealer(Purpose::DashboardSignIns)?,
         forms: keys.sealer(Purpose::Forms)?,
     };
-    Ok(Data::new(Dashboard::new(settings, clock.clone())?))
+    Ok(Data::new(Dashboard::new(settings, sealers, clock.clone())?))
 }

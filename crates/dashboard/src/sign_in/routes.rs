@@ -57,7 +57,7 @@ async fn begin(
     let browser = visitor.browser.clone();
     let journey = Journey::begin(browser.clone(), return_to, dashboard.clock.now());
     let state = journey
-        .seal(&dashboard.settings.sign_ins)
+        .seal(&dashboard.sealers.sign_ins)
         .map_err(Problem::internal)?;
     let mut answer = found(oauth.authorize(&state, &journey.verifier).as_str());
     let cookie = dashboard.cookies.lasting(BROWSER, browser, LIFE);
@@ -84,7 +84,7 @@ async fn arrive(
     let dashboard = &visitor.dashboard;
     let oauth = oauth(dashboard)?;
     let came = query.0;
-    let (sealer, now) = (&dashboard.settings.sign_ins, dashboard.clock.now());
+    let (sealer, now) = (&dashboard.sealers.sign_ins, dashboard.clock.now());
     let Some(journey) = Journey::arrive(sealer, &came.state, Some(&visitor.browser), now) else {
         return Err(lost(&visitor).into());
     };
@@ -150,7 +150,7 @@ pub(crate) fn keep(
     answer: &mut HttpResponse,
 ) -> Result<(), Problem> {
     let sealed = sign_in
-        .seal(&dashboard.settings.sign_ins)
+        .seal(&dashboard.sealers.sign_ins)
         .map_err(Problem::internal)?;
     set_cookie(answer, &dashboard.cookies.lasting(NAME, sealed, LIFE));
     Ok(())

@@ -30,10 +30,10 @@ const ANY: Rule = Rule {
     client: Client::AnyToken,
     sso: true,
 };
-/// The account itself, also through another site: its profile and photo.
-const ACCOUNT: Rule = scope(Scope::Account);
-/// Sign-ins, applications, export.
-const OWN: Rule = Rule {
+/// `account`, or a site that the sign-in was handed over to: profile, photo, signing out everywhere.
+const ACCOUNT_OR_SSO: Rule = scope(Scope::Account);
+/// `account`, and no other site: sign-ins, applications, export.
+const ACCOUNT_NOT_SSO: Rule = Rule {
     client: Client::Scope(Scope::Account),
     sso: false,
 };
@@ -64,15 +64,19 @@ pub(crate) const TABLE: &[(&str, &str, Rule)] = &[
     ("GET POST", "/api/auth/validate", ANY),
     ("GET", "/api/auth/me", ANY),
     ("GET", "/api/auth/user/{user_id}", ANY),
-    ("PUT", "/api/auth/user/{user_id}", ACCOUNT),
+    ("PUT", "/api/auth/user/{user_id}", ACCOUNT_OR_SSO),
     ("DELETE", "/api/auth/user/{user_id}", SIGN_IN),
     ("POST", "/api/auth/logout", ANY),
-    ("GET", "/api/auth/global-logout", ACCOUNT),
-    ("GET DELETE", "/api/auth/sessions", OWN),
-    ("DELETE", "/api/auth/sessions/{session_id}", OWN),
-    ("GET", "/api/auth/applications", OWN),
-    ("DELETE", "/api/auth/applications/{client_id}", OWN),
-    ("GET", "/api/auth/export", OWN),
+    ("GET", "/api/auth/global-logout", ACCOUNT_OR_SSO),
+    ("GET DELETE", "/api/auth/sessions", ACCOUNT_NOT_SSO),
+    ("DELETE", "/api/auth/sessions/{session_id}", ACCOUNT_NOT_SSO),
+    ("GET", "/api/auth/applications", ACCOUNT_NOT_SSO),
+    (
+        "DELETE",
+        "/api/auth/applications/{client_id}",
+        ACCOUNT_NOT_SSO,
+    ),
+    ("GET", "/api/auth/export", ACCOUNT_NOT_SSO),
     ("POST", "/api/auth/password/change", SIGN_IN),
     ("POST", "/api/auth/email/change", SIGN_IN),
     ("GET", "/api/auth/totp", SIGN_IN),
@@ -88,7 +92,7 @@ pub(crate) const TABLE: &[(&str, &str, Rule)] = &[
     (
         "PUT DELETE",
         "/api/auth/user/{user_id}/profile-photo",
-        ACCOUNT,
+        ACCOUNT_OR_SSO,
     ),
     ("GET", "/api/auth/user/{user_id}/profile-photo/file", ANY),
     ("POST", "/api/auth/users/profile-photos", ANY),
@@ -166,7 +170,7 @@ pub(crate) fn allows(access: &Access, method: &str, pattern: &str) -> bool {
             Some(rule),
         ) => match rule.client {
             Client::AnyToken => true,
-            // A client that is the product's own no more can still have a token with that scope.
+            // A client that is no longer first-party can still have a token with that scope.
             Client::Scope(Scope::Account) => *is_first_party && scope.contains(Scope::Account),
             Client::Scope(needed) => scope.contains(needed),
             Client::Never => false,

@@ -67,7 +67,7 @@ impl Proof {
             totp_code,
             attempt: None,
             is_code_right: Arc::default(),
-            second_factors: app.second_factors.clone(),
+            second_factors: app.sealers.second_factors.clone(),
             origin: origin.clone().by(user_id),
             what,
         };

@@ -15,6 +15,7 @@ use crate::{accounts, sessions, teams};
 /// [`Error::Forbidden`] when no part of the product has sealed it.
 pub(super) async fn answer(app: &App, sealed: &str) -> Result<ExistenceAnswer, Error> {
     let opened = app
+        .sealers
         .questions
         .open(ExistenceQuestion::SEAL_CONTEXT, sealed)
         .ok();
@@ -22,7 +23,7 @@ pub(super) async fn answer(app: &App, sealed: &str) -> Result<ExistenceAnswer, E
     let question = question.ok_or(Error::Forbidden(
         "the question is not sealed by a part of this product",
     ))?;
-    let sealer = app.questions.clone();
+    let sealer = app.sealers.questions.clone();
     app.pool.read(move |db| look(db, &sealer, question)).await
 }
 

@@ -22,9 +22,9 @@ pub(crate) struct NewGrant {
     pub(crate) client: OAuthClient,
     pub(crate) user_id: UserId,
     pub(crate) scope: ScopeSet,
-    /// The session in which he did.
+    /// The session in which they did.
     pub(crate) authorized_by: String,
-    /// When he showed there who he is.
+    /// When they proved there who they are.
     pub(crate) auth_time: NaiveDateTime,
     pub(crate) nonce: Option<String>,
     /// The grant type, for the audit log.
@@ -64,8 +64,8 @@ pub(crate) async fn open(
     let opened = app
         .change(&origin, move |change| {
             let user_id = grant.user_id;
-            // First, and as every change of his sessions does: who signs out everywhere, takes the client's
-            // access back or deactivates the account from now on finds the new session and ends it.
+            // First, as every change of the account's sessions does: signing out everywhere, withdrawing the
+            // client's access and deactivating the account then find the new session and end it.
             accounts::queries::lock_account(change.db, user_id)?;
             let account = accounts::queries::find_account(change.db, user_id)?;
             let account = account.filter(|account| account.is_active);
@@ -76,8 +76,8 @@ pub(crate) async fn open(
             if !use_up(change, &session.id)? {
                 return Ok(Opened::UsedBefore);
             }
-            let line = sessions::queries::list_line(change.db, &grant.authorized_by)?;
-            let session = session.descending(line);
+            let ancestors = sessions::queries::list_ancestors(change.db, &grant.authorized_by)?;
+            let session = session.ending_with(ancestors);
             sessions::make_room(change, user_id, &session)?;
             sessions::queries::insert_session(change.db, &session.row(user_id))?;
             let entry = Entry::on(Action::AccessGranted, user_id).session(&session.id);

@@ -48,7 +48,7 @@ pub(crate) async fn revoke(
 
 async fn end(app: &App, held: Held, origin: &Origin) -> Result<(), Error> {
     app.change(origin, move |change| {
-        // As who opens a session with this one does.
+        // What opens a session with this one takes the same lock.
         accounts::queries::lock_account(change.db, held.user_id)?;
         let now = change.now.naive_utc();
         if !sessions::queries::revoke(change.db, &held.session_id, now)? {
@@ -57,7 +57,7 @@ async fn end(app: &App, held: Held, origin: &Origin) -> Result<(), Error> {
         let details = json!({ "reason": "revoked_by_client", "client_id": held.client_id });
         let entry = Entry::on(Action::SignedOut, held.user_id).session(&held.session_id);
         change.audit(&entry.details(details))?;
-        change.sessions_ended(held.user_id, &[held.session_id])
+        change.end_descendants_and_publish(held.user_id, &[held.session_id])
     })
     .await
 }
@@ -71,7 +71,7 @@ async fn by_access_token(app: &App, token: &str) -> Result<Option<Held>, Error> 
     }))
 }
 
-/// A token that was rotated long ago serves too: who has it once held the session.
+/// A token that was rotated long ago serves too: its holder once held the session.
 async fn by_refresh_token(app: &App, token: &str) -> Result<Option<Held>, Error> {
     let Some(token) = RefreshToken::parse(token) else {
         return Ok(None);

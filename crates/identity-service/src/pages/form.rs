@@ -119,7 +119,7 @@ impl<T> Form<T> {
         let app = &self.visitor.app;
         let now = app.clock.now().timestamp();
         let kept = KeptForm::new(self.token, &self.action, &self.body, now);
-        let answer = match kept.seal(&app.forms, self.visitor.browser()) {
+        let answer = match kept.seal(&app.sealers.forms, self.visitor.browser()) {
             _ if !kept.is_written(&WRITTEN) => self.visitor.see_other(&sign_in_path(kept.page())),
             Some(sealed) => {
                 let mut answer = self.visitor.see_other(&sign_in_path(RESUME));
@@ -161,7 +161,8 @@ pub(super) async fn resume(member: Member, req: HttpRequest) -> HttpResponse {
     let (app, browser, account) = (&visitor.app, visitor.browser(), visitor.account());
     let now = app.clock.now().timestamp();
     let cookie = app.cookies.read(&req, Name::KeptForm);
-    let kept = cookie.and_then(|it| KeptForm::open(&app.forms, browser, &it, &account, now));
+    let kept =
+        cookie.and_then(|it| KeptForm::open(&app.sealers.forms, browser, &it, &account, now));
     let mut answer = match kept {
         Some(kept) => {
             let page = ResumePage {

@@ -31,10 +31,10 @@ use crate::tokens::refresh::RefreshToken;
 /// Somebody with a browser, signed in or not.
 pub(crate) struct Visitor {
     pub(crate) app: Data<App>,
-    /// Whose cookie the browser has, if it is good.
+    /// The account of the browser's cookie, if that is good.
     pub(crate) user: Option<CurrentUser>,
-    /// What the tokens of this browser's forms are bound to.
-    forms: String,
+    /// What tells this browser from all others, signed in or not; its forms' tokens are bound to it.
+    browser: String,
     /// Whether the browser has to be given that first.
     is_new: bool,
     /// Whether a sign-in may be put in a cookie where this browser came to.
@@ -81,14 +81,14 @@ impl Visitor {
             page: req.path().to_owned(),
             is_new: known.is_none(),
             may_sign_in: app.cookies.allow(req),
-            forms: known.unwrap_or_else(|| random_token().expose_secret().to_owned()),
+            browser: known.unwrap_or_else(|| random_token().expose_secret().to_owned()),
             path: path.map_or_else(String::new, ToString::to_string),
             app,
             user,
         })
     }
 
-    /// What the token of a form says whom it was shown to.
+    /// The account that a form is shown to, as its token names it.
     pub(super) fn account(&self) -> String {
         let user = self.user.as_ref();
         user.map_or_else(String::new, |user| user.account.id.to_string())
@@ -99,12 +99,12 @@ impl Visitor {
     /// # Errors
     /// 403 for a form that was not shown in this browser.
     pub(super) fn open_token(&self, given: Option<&str>) -> Result<FormToken, Problem> {
-        FormToken::open(&self.app.forms, &self.forms, given)
+        FormToken::open(&self.app.sealers.forms, &self.browser, given)
     }
 
     /// What tells this browser from all others, signed in or not.
     pub(crate) fn browser(&self) -> &str {
-        &self.forms
+        &self.browser
     }
 
     /// What surrounds each page, under this title.
@@ -112,7 +112,8 @@ impl Visitor {
         let user = self.user.as_ref();
         Frame {
             title: title.to_owned(),
-            csrf: FormToken::new(self.account(), &*self.page).seal(&self.app.forms, &self.forms),
+            csrf: FormToken::new(self.account(), &*self.page)
+                .seal(&self.app.sealers.forms, &self.browser),
             username: user.map(|user| user.account.username.clone()),
             is_superadmin: user
                 .is_some_and(|user| matches!(user.account.role(), Ok(AccountRole::Superadmin))),
@@ -154,7 +155,7 @@ impl Visitor {
 
     fn remember(&self, answer: &mut HttpResponse) {
         if self.is_new {
-            set_cookie(answer, &self.app.cookies.forms(self.forms.clone()));
+            set_cookie(answer, &self.app.cookies.forms(self.browser.clone()));
         }
     }
 }

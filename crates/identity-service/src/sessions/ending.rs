@@ -1,7 +1,6 @@
 //! Ending sign-ins: this one, another one, all others, all.
 
 use auth_types::UserId;
-use serde_json::json;
 
 use super::model::NewSession;
 use super::queries;
@@ -18,7 +17,7 @@ use crate::tokens::refresh::RefreshToken;
 /// script that signs in for each call keeps the answers about them small.
 const MAX_LIVE: i64 = 200;
 
-/// Ends the caller's session, and that of another refresh token of his if he names one.
+/// Ends the caller's session, and that of another refresh token of theirs if they name one.
 pub(crate) async fn logout(
     app: &App,
     caller: &CurrentUser,
@@ -36,7 +35,7 @@ pub(crate) async fn logout(
         if let Some(lineage) = other {
             ending.extend(queries::find_session_of(change.db, &lineage, user_id)?);
         }
-        // In the order of everybody who ends several.
+        // Everything that ends several does so in this order.
         ending.sort();
         let mut ended = Vec::new();
         for session_id in ending {
@@ -45,7 +44,7 @@ pub(crate) async fn logout(
                 ended.push(session_id);
             }
         }
-        change.sessions_ended(user_id, &ended)
+        change.end_descendants_and_publish(user_id, &ended)
     })
     .await
 }
@@ -65,7 +64,7 @@ pub(crate) async fn end_session(
             return Err(Error::SessionNotFound);
         }
         change.audit(&Entry::on(Action::SignedOut, user_id).session(&session_id))?;
-        change.sessions_ended(user_id, &[session_id])
+        change.end_descendants_and_publish(user_id, &[session_id])
     })
     .await
 }
@@ -96,7 +95,7 @@ pub(crate) fn end_all(
 ) -> Result<(), Error> {
     let now = change.now.naive_utc();
     let ended = queries::revoke_all(change.db, user_id, spared, now)?;
-    tell(change, user_id, &ended, None)
+    audit_and_publish(change, user_id, &ended, None)
 }
 
 /// The same for somebody else, with the reason in the audit log; how many.
@@ -107,12 +106,12 @@ pub(crate) fn end_all_for(
 ) -> Result<usize, Error> {
     let now = change.now.naive_utc();
     let ended = queries::revoke_all(change.db, user_id, None, now)?;
-    tell(change, user_id, &ended, Some(reason))?;
+    audit_and_publish(change, user_id, &ended, Some(reason))?;
     Ok(ended.len())
 }
 
 /// Ends the oldest sessions like the one that an account is about to get, so that it has no more than [`MAX_LIVE`]
-/// of them. Only those of the same kind and client: who opens many without a password ends nobody's own sign-in.
+/// of them. Only those of the same kind and client: opening many without a password ends no sign-in with one.
 /// To be called after something has locked the account's row.
 pub(crate) fn make_room(
     change: &mut Change<'_>,
@@ -121,13 +120,13 @@ pub(crate) fn make_room(
 ) -> Result<(), Error> {
     let now = change.now.naive_utc();
     // Those that the new one descends from are spared: it would end with them.
-    let spared = i64::try_from(new.line().len()).unwrap_or_default();
+    let spared = i64::try_from(new.ancestors().len()).unwrap_or_default();
     let newest = MAX_LIVE - 1 - spared;
     let oldest = queries::list_beyond(change.db, user_id, new, newest, now)?;
     end_each(change, user_id, oldest, "too_many").map(drop)
 }
 
-/// Ends sessions of an account that are over by time; how many, without those that somebody else has ended meanwhile.
+/// Ends expired sessions of an account; how many, without those that have been ended meanwhile.
 pub(crate) async fn end_expired(
     app: &App,
     user_id: UserId,
@@ -146,7 +145,7 @@ fn end_each(
     mut sids: Vec<String>,
     reason: &str,
 ) -> Result<usize, Error> {
-    // In the order of everybody who ends several.
+    // Everything that ends several does so in this order.
     sids.sort();
     let mut ended = Vec::new();
     for sid in sids {
@@ -154,38 +153,30 @@ fn end_each(
             ended.push(sid);
         }
     }
-    tell(change, user_id, &ended, Some(reason))?;
+    audit_and_publish(change, user_id, &ended, Some(reason))?;
     Ok(ended.len())
 }
 
-/// Ends the session whose cookie the browser gives up for a new one, whichever account it is of: nobody has that cookie
-/// any more who could sign out with it.
+/// Ends the session whose cookie the browser gives up for a new one, whichever account it is of: nobody could sign out
+/// of it any more. It needs no lock, because such a session has no descendants.
 pub(crate) fn end_replaced(change: &mut Change<'_>) -> Result<(), Error> {
     let Some((user_id, session_id)) = &change.origin.replaces else {
         return Ok(());
     };
     if queries::revoke(change.db, session_id, change.now.naive_utc())? {
         let ended = std::slice::from_ref(session_id);
-        tell(change, *user_id, ended, Some("signed_in_again"))?;
+        audit_and_publish(change, *user_id, ended, Some("signed_in_again"))?;
     }
     Ok(())
 }
 
-/// Writes down, and tells, that these sessions of an account were ended.
-pub(crate) fn tell(
+/// Audits the end of these sessions of an account, ends what descends from them, and publishes it.
+pub(crate) fn audit_and_publish(
     change: &mut Change<'_>,
     user_id: UserId,
     ended: &[String],
     reason: Option<&str>,
 ) -> Result<(), Error> {
-    let entry = |session_id: &String| {
-        let entry = Entry::on(Action::SignedOut, user_id).session(session_id);
-        match reason {
-            Some(reason) => entry.details(json!({ "reason": reason })),
-            None => entry,
-        }
-    };
-    let entries: Vec<Entry> = ended.iter().map(entry).collect();
-    change.audit_all(&entries)?;
-    change.sessions_ended(user_id, ended)
+    change.audit_ended(user_id, ended, reason)?;
+    change.end_descendants_and_publish(user_id, ended)
 }

@@ -165,7 +165,7 @@ impl Known {
         session: NewSession,
         origin: &Origin,
     ) -> Result<SignIn, Error> {
-        let sealer = app.second_factors.clone();
+        let sealer = app.sealers.second_factors.clone();
         let id = self.id;
         let (stored, better) = (self.stored.clone(), self.hash().to_owned());
         app.change(&origin.clone().by(id), move |change| {

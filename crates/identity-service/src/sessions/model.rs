@@ -11,7 +11,7 @@ use crate::tokens::refresh::RefreshToken;
 /// A session that is not refreshed for this long is over.
 pub(crate) const IDLE_LIFE: Duration = Duration::days(90);
 
-/// How many generations a handed-over session has at most.
+/// Generations below a handed-over session. A site may open sessions one from another for as long as its sign-in lasts.
 const MAX_DEPTH: usize = 20;
 
 /// A session that begins, with its first refresh token in clear.
@@ -23,8 +23,8 @@ pub(crate) struct NewSession {
     authenticated_at: NaiveDateTime,
     expires_at: NaiveDateTime,
     is_derived: bool,
-    /// The handed-over sessions that it descends from, the nearest first.
-    line: Vec<String>,
+    /// The handed-over sessions that it descends from, nearest first.
+    ancestors: Vec<String>,
     client: Client,
 }
 
@@ -57,7 +57,7 @@ impl NewSession {
             authenticated_at: now,
             expires_at,
             is_derived: false,
-            line: Vec::new(),
+            ancestors: Vec::new(),
         }
     }
 
@@ -68,24 +68,24 @@ impl NewSession {
         self
     }
 
-    /// The same, to end with the handed-over sessions of this line, and no later than their ends.
-    pub(crate) fn descending(mut self, line: Vec<(String, NaiveDateTime)>) -> Self {
-        for (sid, end) in line {
+    /// The same, ending when these sessions end, and no later than they expire. Nearest first.
+    pub(crate) fn ending_with(mut self, ancestors: Vec<(String, NaiveDateTime)>) -> Self {
+        for (sid, end) in ancestors {
             self.expires_at = self.expires_at.min(end);
-            self.line.push(sid);
+            self.ancestors.push(sid);
         }
         self
     }
 
-    pub(super) fn line(&self) -> &[String] {
-        &self.line
+    pub(super) fn ancestors(&self) -> &[String] {
+        &self.ancestors
     }
 
-    /// The session that it ends with. What the deepest one opens is its sibling: a site may ask for one pair of tokens with
-    /// another for as long as the sign-in lasts.
+    /// The session that it ends with. Below generation [`MAX_DEPTH`] a new session becomes a sibling, so the
+    /// recursion stays bounded.
     fn parent(&self) -> Option<&str> {
-        let mut above = self.line.iter().rev().take(MAX_DEPTH);
-        above.next_back().map(String::as_str)
+        let above = self.ancestors.len().saturating_sub(MAX_DEPTH);
+        self.ancestors.get(above).map(String::as_str)
     }
 
     /// Whether another session vouches for it, and no password was shown.
@@ -151,7 +151,7 @@ pub(crate) struct NewSessionRow<'a> {
 /// What validation needs to know of a session.
 #[derive(Debug, Clone, Copy, Queryable)]
 pub(crate) struct SessionState {
-    /// When somebody showed who he is, however often it was refreshed or handed over since.
+    /// When the person last proved who they are, however often it was refreshed or handed over since.
     pub(crate) authenticated_at: NaiveDateTime,
     pub(crate) expires_at: NaiveDateTime,
     pub(crate) revoked_at: Option<NaiveDateTime>,

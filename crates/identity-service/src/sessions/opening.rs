@@ -29,13 +29,13 @@ pub(crate) async fn open_beside(
         .until(caller.session.authenticated_at + ABSOLUTE_LIFE);
     let (id, own) = (caller.account.id, caller.token.session_id.clone());
     app.change(&origin.clone().of(caller), move |change| {
-        // Whoever ends all sessions of the account locks its row first: either he finds the new one, or his
-        // end of the caller's is seen here.
+        // What ends all sessions of the account locks its row first: either it finds the new one, or the end of
+        // the caller's is seen here.
         accounts::queries::lock_account(change.db, id)?;
         if !queries::stands(change.db, &own)? {
             return Err(Error::TokenRevoked);
         }
-        let session = session.descending(queries::list_line(change.db, &own)?);
+        let session = session.ending_with(queries::list_ancestors(change.db, &own)?);
         make_room(change, id, &session)?;
         queries::insert_session(change.db, &session.row(id))?;
         let details = json!({ "kind": session.grant.kind(), "service": session.grant.service() });

@@ -28,7 +28,7 @@ pub(crate) enum Holder<'a> {
 pub(crate) struct Refreshed {
     pub(crate) account: AccountRow,
     pub(crate) session_id: String,
-    /// When somebody showed who he is.
+    /// When the person last proved who they are.
     pub(crate) authenticated_at: NaiveDateTime,
     pub(crate) grant: GrantRow,
     pub(crate) refresh_token: RefreshToken,
@@ -189,7 +189,7 @@ async fn not_rotated(
                 if queries::revoke(change.db, &row.id, now)? {
                     let entry = Entry::on(Action::RefreshTokenReused, row.user_id);
                     change.audit(&entry.session(&row.id))?;
-                    change.sessions_ended(row.user_id, &[row.id])?;
+                    change.end_descendants_and_publish(row.user_id, &[row.id])?;
                 }
                 Ok(())
             })

@@ -15,7 +15,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::origin::Origin;
 
-/// How long somebody may look for his code.
+/// How long somebody may look for their code.
 const LIFE: TimeDelta = TimeDelta::minutes(5);
 
 /// What is carried from step to step.
@@ -38,7 +38,8 @@ pub(crate) fn carry(app: &App, known: &Known, browser: &str) -> Result<String, E
     };
     let plain = serde_json::to_vec(&carried)
         .map_err(|error| Error::internal("writing a first step", error))?;
-    app.first_steps
+    app.sealers
+        .first_steps
         .seal(&context(browser), &plain)
         .map_err(|error| Error::internal("sealing a first step", error))
 }
@@ -53,7 +54,7 @@ pub(crate) async fn take_up(
     browser: &str,
     origin: &Origin,
 ) -> Result<Option<Known>, Error> {
-    let opened = app.first_steps.open(&context(browser), sealed).ok();
+    let opened = app.sealers.first_steps.open(&context(browser), sealed).ok();
     let Some(carried) = opened
         .and_then(|plain| serde_json::from_slice::<Carried>(plain.expose_secret()).ok())
         .filter(|carried| app.clock.now() - carried.at < LIFE)

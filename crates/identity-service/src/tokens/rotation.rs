@@ -21,6 +21,9 @@ const PUBLISHED_FIRST: TimeDelta = TimeDelta::seconds(JWKS_MAX_AGE_SECONDS + 60)
 /// replica that hears late of a rotation signs with it a moment longer.
 const MARGIN: TimeDelta = TimeDelta::days(1);
 
+/// How often a rotation tries to add a key before it gives up.
+const ATTEMPTS: usize = 5;
+
 /// What a rotation came to, for each algorithm.
 pub(crate) struct Rotation {
     pub(crate) es256: Rotated,
@@ -129,9 +132,8 @@ async fn rotate_one(
     origin: &Origin,
     kind: RotationKind,
 ) -> Result<Rotated, Error> {
-    let immediate = kind != RotationKind::Published;
     let mut overtaken = false;
-    loop {
+    for _ in 0..ATTEMPTS {
         let rows = list_of(app, algorithm).await?;
         let opens = |row: &SigningKeyRow| !row.can_sign() || app.keys(algorithm).opens(row);
         if kind != RotationKind::LostKey && !rows.iter().all(opens) {
@@ -143,12 +145,12 @@ async fn rotate_one(
         }
         if let Some(newest) = rows.first() {
             let waits = newest.signs_from > app.clock.now_naive();
-            let enough = if immediate {
-                overtaken && !waits
-            } else {
-                overtaken || waits
+            // Another process added a key first. If that one waits, `--now` still needs one that signs.
+            let done = match kind {
+                RotationKind::Published => overtaken || waits,
+                RotationKind::Immediate | RotationKind::LostKey => overtaken && !waits,
             };
-            if enough {
+            if done {
                 return Ok(Rotated {
                     kid: newest.kid.clone(),
                     signs_from: newest.signs_from,
@@ -157,11 +159,14 @@ async fn rotate_one(
                 });
             }
         }
-        if let Some(rotated) = add_key(app, algorithm, origin, &rows, immediate).await? {
+        if let Some(rotated) = add_key(app, algorithm, origin, &rows, kind).await? {
             return Ok(rotated);
         }
         overtaken = true;
     }
+    Err(Error::Internal(
+        "other processes kept adding signing keys".into(),
+    ))
 }
 
 /// Adds the key after these; none when another process was faster: of those that try at once, the unique
@@ -171,7 +176,7 @@ async fn add_key(
     algorithm: SigningAlgorithm,
     origin: &Origin,
     rows: &[SigningKeyRow],
-    immediate: bool,
+    kind: RotationKind,
 ) -> Result<Option<Rotated>, Error> {
     let generation = rows.first().map_or(0, |row| row.generation) + 1;
     let now = app.clock.now_naive();
@@ -182,7 +187,7 @@ async fn add_key(
     app.change(origin, move |change| {
         let now = change.now.naive_utc();
         let signs_from = match retired {
-            Some(_) if !immediate => now + PUBLISHED_FIRST,
+            Some(_) if kind == RotationKind::Published => now + PUBLISHED_FIRST,
             _ => now,
         };
         if !queries::insert_key(change.db, &key.row(generation, now, signs_from))? {

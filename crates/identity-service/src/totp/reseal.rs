@@ -28,10 +28,10 @@ pub(crate) async fn reseal(app: &App) -> Result<Resealed, Error> {
         after = last.get();
         let mut renewed = Vec::new();
         for (user_id, sealed) in page {
-            if app.second_factors.is_current(&sealed) {
+            if app.sealers.second_factors.is_current(&sealed) {
                 continue;
             }
-            match Factor::reseal(&app.second_factors, user_id, &sealed) {
+            match Factor::reseal(&app.sealers.second_factors, user_id, &sealed) {
                 Some(fresh) => renewed.push((user_id, sealed, fresh)),
                 None => resealed.unopened += 1,
             }

@@ -55,7 +55,7 @@ pub(crate) async fn set_up(
     let shown = (request.password.as_str(), None);
     let proof = Proof::of(app, caller, shown, origin, "totp setup").await?;
     let factor = Factor::generate(&caller.account.username)?;
-    let sealed = factor.seal(&app.second_factors, user_id)?;
+    let sealed = factor.seal(&app.sealers.second_factors, user_id)?;
     let session_id = caller.token.session_id.clone();
     proof
         .change(app, move |change, account| {
@@ -72,7 +72,7 @@ pub(crate) async fn set_up(
     })
 }
 
-/// Makes the secret count for who shows a code of it, and gives him recovery codes.
+/// Makes the secret count once the caller shows a code of it, and gives them recovery codes.
 pub(crate) async fn confirm(
     app: &App,
     caller: &CurrentUser,
@@ -86,7 +86,7 @@ pub(crate) async fn confirm(
         .await?
         .ok_or_else(nothing_to_confirm)?;
     guessing::take_turn(app, user_id, false).await?;
-    let factor = Factor::open(&app.second_factors, user_id, &sealed)?;
+    let factor = Factor::open(&app.sealers.second_factors, user_id, &sealed)?;
     let origin = origin.clone().of(caller);
     let session_id = caller.token.session_id.clone();
     let Some(step) = factor.step_of(&plain(&request.code), app.clock.now()) else {

@@ -82,7 +82,9 @@ impl Change {
                 team,
                 manages: false,
             } => (Some(*user), Some(*team)),
-            _ => return None,
+            Self::User(_) | Self::LostAccess(_) | Self::Member { .. } | Self::Team { .. } => {
+                return None;
+            }
         };
         Some(ExistenceQuestion {
             user_id,

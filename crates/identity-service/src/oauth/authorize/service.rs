@@ -125,9 +125,12 @@ async fn read(app: &App, parameters: &Parameters) -> Result<Result<Good, Outcome
 
 async fn is_allowed(app: &App, user: &CurrentUser, good: &Good) -> Result<bool, Error> {
     // Every program on the user's machine can answer there in its place (RFC 8252 section 8.6).
-    let is_unsure = good.client.is_public() && good.reply_to.redirect_uri.scheme() != "https";
-    if is_unsure || good.client.is_first_party {
-        return Ok(!is_unsure);
+    let can_be_imitated = good.client.is_public() && good.reply_to.redirect_uri.scheme() != "https";
+    if can_be_imitated {
+        return Ok(false);
+    }
+    if good.client.is_first_party {
+        return Ok(true);
     }
     let (id, scope) = (&good.client.id, good.request.scope);
     consents::service::is_allowed(app, user.account.id, id, scope).await

@@ -94,7 +94,7 @@ fn end_batch(change: &mut Change<'_>, id: &str) -> Result<usize, Error> {
         by_user.entry(user_id).or_default().push(sid);
     }
     for (user_id, sids) in by_user {
-        change.sessions_ended(user_id, &sids)?;
+        change.end_descendants_and_publish(user_id, &sids)?;
     }
     Ok(count)
 }

@@ -169,7 +169,7 @@ async fn replayed(
         if sessions::queries::revoke(change.db, &sid, change.now.naive_utc())? {
             let entry = Entry::on(Action::CodeReplayed, user_id).session(&sid);
             change.audit(&entry.details(json!({ "client_id": client_id })))?;
-            change.sessions_ended(user_id, &[sid])?;
+            change.end_descendants_and_publish(user_id, &[sid])?;
         }
         Ok(())
     })

@@ -146,7 +146,7 @@ pub(crate) async fn revoke_application(
         if ended.is_empty() {
             change.client_shut_out(user_id, &client_id)?;
         }
-        sessions::ending::tell(change, user_id, &ended, Some("access_revoked"))
+        sessions::ending::audit_and_publish(change, user_id, &ended, Some("access_revoked"))
     })
     .await
 }

@@ -18,14 +18,14 @@ arguments! {
     }
 }
 
-/// As deep as `NewSession` lets them descend.
+/// 20 is `MAX_DEPTH`. On PostgreSQL `a` has one row for each ended session, all with the same time.
 const END: &str = "UPDATE sessions SET revoked_at = (SELECT max(p_now) FROM a) WHERE revoked_at IS NULL AND id IN ( \
      WITH RECURSIVE below (sid, depth) AS (SELECT p_sid, 0 FROM a \
      UNION SELECT id, depth + 1 FROM below JOIN sessions ON parent_sid = sid WHERE depth < 20) \
      SELECT sid FROM below) RETURNING id";
 
-/// Ends what descends from sessions that have ended, and says which have ended by this. Nothing may open a session
-/// of their account meanwhile: to be called after something has locked its row.
+/// Ends what descends from sessions that have ended, and returns which. Call it with the account's row locked if they
+/// were handed over: then nothing opens another descendant meanwhile.
 pub(crate) fn end_descendants(
     db: &mut Db,
     ended: &[String],
@@ -54,22 +54,23 @@ arguments! {
     }
 }
 
-const LINE: &str = "SELECT sid, ends FROM ( \
-     WITH RECURSIVE line (sid, ends, parent, kind, depth) AS ( \
+/// 20 is `MAX_DEPTH`.
+const ANCESTORS: &str = "SELECT sid, ends FROM ( \
+     WITH RECURSIVE ancestors (sid, ends, parent, kind, depth) AS ( \
      SELECT id, expires_at, parent_sid, kind, 0 FROM sessions JOIN a ON id = p_sid \
-     UNION SELECT id, expires_at, parent_sid, sessions.kind, depth + 1 FROM sessions JOIN line ON id = parent WHERE depth < 20) \
-     SELECT * FROM line) AS line WHERE kind = 'sso' OR parent IS NOT NULL ORDER BY depth";
+     UNION SELECT id, expires_at, parent_sid, sessions.kind, depth + 1 FROM sessions JOIN ancestors ON id = parent WHERE depth < 20) \
+     SELECT * FROM ancestors) AS ancestors WHERE kind = 'sso' OR parent IS NOT NULL ORDER BY depth";
 
-/// The handed-over sessions that a session is one of, or descends from, with their ends; the nearest first. None for
+/// The handed-over sessions that a session is one of, or descends from, with their ends; nearest first. None for
 /// a sign-in at the product itself.
-pub(crate) fn list_line(db: &mut Db, sid: &str) -> QueryResult<Vec<(String, NaiveDateTime)>> {
+pub(crate) fn list_ancestors(db: &mut Db, sid: &str) -> QueryResult<Vec<(String, NaiveDateTime)>> {
     let of = Opener {
         sid: sid.to_owned(),
     };
-    Statement::<_, (Text, Timestamp)>::new(|| LINE, &of).load(db)
+    Statement::<_, (Text, Timestamp)>::new(|| ANCESTORS, &of).load(db)
 }
 
-/// The OAuth clients, but for the product's own, that had one of these ended sessions and have none of the account any
+/// The OAuth clients, first-party ones apart, that had one of these ended sessions and have none of the account any
 /// more.
 pub(crate) fn list_shut_out(
     db: &mut Db,

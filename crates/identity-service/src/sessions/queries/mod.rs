@@ -7,7 +7,7 @@ use db_kit::Db;
 use diesel::dsl::{exists, max};
 use diesel::prelude::*;
 
-pub(crate) use descent::{end_descendants, list_line, list_shut_out};
+pub(crate) use descent::{end_descendants, list_ancestors, list_shut_out};
 pub(super) use rotation::{Rotated, Rotation, rotate, rotate_many};
 
 use super::model::{NewSession, NewSessionRow, RefreshRow, SessionRow, SessionState};
@@ -153,7 +153,7 @@ pub(super) fn list_beyond(
         .filter(sessions::user_id.eq(user_id))
         .filter(sessions::kind.eq(new.grant.kind()))
         .filter(sessions::is_derived.eq(new.is_derived()))
-        .filter(sessions::id.ne_all(new.line()))
+        .filter(sessions::id.ne_all(new.ancestors()))
         .into_boxed();
     if let Some(client_id) = new.grant.client_id() {
         alike = alike.filter(sessions::client_id.eq(client_id));
@@ -240,11 +240,11 @@ pub(crate) fn stands(db: &mut Db, session_id: &str) -> QueryResult<bool> {
     diesel::select(exists(standing)).get_result(db)
 }
 
-/// Sessions beyond an account's limit that one sign-in ends: the rest, of before there was one, is left to the
-/// next.
+/// Sessions beyond an account's limit that one sign-in ends. More can exist from before there was a limit; they are
+/// left to the next.
 const MAX_ENDED: i64 = 1_000;
 
-/// Places that are looked at; who has used more of them is told of a known one rather than keep others waiting.
+/// Places that are looked at; somebody with more is told of a known one rather than keep others waiting.
 const MAX_PLACES: i64 = 1_000;
 
 /// Where an account signed in, or went on with a session, since `since`, the last first: address and user

@@ -1,10 +1,7 @@
-use std::time::Duration;
-
-use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use test_kit::{Api, Reply};
 
-use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in};
+use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, while_written};
 
 async fn delete(api: &Api, caller: &SignedIn, body: Value) -> Reply {
     let path = format!("/api/auth/user/{}", caller.id);
@@ -506,27 +503,11 @@ async fn the_only_member_left_who_is_joined_at_that_moment_stays_or_takes_the_te
 async fn a_password_that_is_changed_meanwhile_deletes_nothing() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
-    let (go_on, wait) = std::sync::mpsc::channel::<()>();
-    let (written, begun) = tokio::sync::oneshot::channel();
-    let pool = identity.db.pool(1);
-    let change = tokio::task::spawn_blocking(move || {
-        pool.write_tx_blocking(|db| {
-            db.batch_execute("UPDATE users SET password_hash = '$2b$04$KKKKKKKKKKKKKKKKKKKKKOdddddddddddddddddddddddddddddddu'")?;
-            let _ = written.send(());
-            let _ = wait.recv_timeout(Duration::from_secs(4));
-            Ok::<_, db_kit::DbError>(())
-        })
-        .unwrap();
-    });
-    begun.await.unwrap();
-    let (api, caller) = (identity.api.clone(), ada.clone());
-    let deletion =
-        tokio::spawn(async move { delete(&api, &caller, json!({ "password": PASSWORD })).await });
-    // By then the old hash was found to fit, and the deletion waits for the change.
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    go_on.send(()).unwrap();
-    change.await.unwrap();
-    refused(deletion.await.unwrap(), 401, "invalid_credentials");
+    let change = "UPDATE users SET password_hash = '$2b$04$KKKKKKKKKKKKKKKKKKKKKOdddddddddddddddddddddddddddddddu'";
+    // The old hash is found to fit, and the deletion waits for the change.
+    let deletion = delete(&identity.api, &ada, json!({ "password": PASSWORD }));
+    let reply = while_written(&identity, change.to_owned(), deletion).await;
+    refused(reply, 401, "invalid_credentials");
     identity.validate(&ada.access).await.expect(200);
 }
 

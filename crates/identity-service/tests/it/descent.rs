@@ -3,13 +3,12 @@
 use std::time::Duration as StdDuration;
 
 use chrono::Duration;
-use futures_util::future::join_all;
 use reqwest::Method;
 use serde_json::{Value, json};
 use test_kit::{Reply, wait_until};
 
 use crate::oauth_kit::{OAuth, answer, claims};
-use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in};
+use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, while_written};
 
 const SITE: &str = "https://app.example.com";
 const LIVING: &str = "SELECT count(*) AS n FROM sessions WHERE kind = 'sso' AND revoked_at IS NULL";
@@ -227,25 +226,43 @@ async fn a_code_that_a_handed_over_session_approved_dies_with_it_and_so_does_wha
 async fn nothing_that_is_opened_while_its_opener_ends_outlives_it() {
     let oauth = with_site().await;
     let identity = &oauth.identity;
-    for round in 0..5 {
-        let first = handed_over(&oauth).await;
-        let opener = pair(identity, &first).await.access;
-        let opened = (0..20).map(|_| try_pair(identity, &opener));
-        let end = log_out(identity, if round % 2 == 0 { &first } else { &opener });
-        let (replies, ()) = tokio::join!(join_all(opened), end);
-        for reply in &replies {
-            assert!([200, 401].contains(&reply.status), "{}", reply.status);
-        }
-        log_out_if_alive(identity, &first).await;
-        assert_eq!(identity.count(LIVING), 0, "round {round}");
-    }
+    let first = handed_over(&oauth).await;
+    let opener = pair(identity, &first).await.access;
+
+    let open = sql_of_pair(&oauth, &opener);
+    let end = log_out(identity, &opener);
+    while_account_is_locked(&oauth, &open, end).await;
+    assert_eq!(identity.count(LIVING), 1, "the first alone");
+
+    let end = format!(
+        "UPDATE sessions SET revoked_at = '2026-11-21 12:00:00' WHERE id = '{}'",
+        sid(&first)
+    );
+    let open = try_pair(identity, &first);
+    let reply = while_account_is_locked(&oauth, &end, open).await;
+    refused(reply, 401, "token_revoked");
+    assert_eq!(identity.count(LIVING), 0);
 }
 
-async fn log_out_if_alive(identity: &Identity, token: &str) {
-    if identity.validate(token).await.status == 200 {
-        assert_eq!(identity.count(LIVING), 1, "its opener alone");
-        log_out(identity, token).await;
-    }
+/// What a transaction writes that opens a pair of tokens with this one.
+fn sql_of_pair(oauth: &OAuth, opener: &str) -> String {
+    let (at, until) = ("'2026-11-21 12:00:00'", "'2027-01-01 12:00:00'");
+    format!(
+        "INSERT INTO sessions (id, user_id, created_at, expires_at, refresh_lineage, refresh_hash, refresh_rotated_at, \
+         refresh_expires_at, kind, is_derived, parent_sid) \
+         VALUES ('pair', {}, {at}, {until}, 'l', 'h', {at}, {until}, 'sso', TRUE, '{}')",
+        oauth.ada.id,
+        sid(opener)
+    )
+}
+
+/// Makes a call while another transaction has locked Ada's row and written `sql`.
+async fn while_account_is_locked<T>(oauth: &OAuth, sql: &str, call: impl Future<Output = T>) -> T {
+    let lock = format!(
+        "UPDATE users SET is_active = is_active WHERE id = {}",
+        oauth.ada.id
+    );
+    while_written(&oauth.identity, format!("{lock}; {sql}"), call).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

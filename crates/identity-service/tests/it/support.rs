@@ -4,6 +4,7 @@ use broker::Broker;
 use chrono::{DateTime, Utc};
 use db_kit::{Pool, on_backend};
 use diesel::RunQueryDsl as _;
+use diesel::connection::SimpleConnection as _;
 use event_types::{Event, Mail, MailRequested};
 use identity_service::{Config, Deps, Running, start};
 use secrecy::ExposeSecret as _;
@@ -217,6 +218,33 @@ pub(crate) fn count(pool: &Pool, query: &str) -> i64 {
     })
     .unwrap()
     .n
+}
+
+/// Makes a call while another transaction has written `sql`, which is committed when the call has begun to wait for it.
+pub(crate) async fn while_written<T>(
+    identity: &Identity,
+    sql: String,
+    call: impl Future<Output = T>,
+) -> T {
+    let (go_on, wait) = std::sync::mpsc::channel::<()>();
+    let (written, begun) = tokio::sync::oneshot::channel();
+    let pool = identity.db.pool(1);
+    let other = tokio::task::spawn_blocking(move || {
+        pool.write_tx_blocking(|db| {
+            db.batch_execute(&sql)?;
+            let _ = written.send(());
+            let _ = wait.recv_timeout(Duration::from_secs(4));
+            Ok::<_, db_kit::DbError>(())
+        })
+        .unwrap();
+    });
+    begun.await.unwrap();
+    let commit = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        go_on.send(()).unwrap();
+        other.await.unwrap();
+    };
+    tokio::join!(call, commit).0
 }
 
 pub(crate) fn signed_in(pair: &Value) -> SignedIn {

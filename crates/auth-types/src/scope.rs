@@ -8,15 +8,15 @@ use crate::UnknownName;
 pub enum Scope {
     /// Learn who the account is: an id token and the userinfo endpoint.
     OpenId,
-    /// Its username and photo at the userinfo endpoint.
+    /// The account's username and photo at the userinfo endpoint.
     Profile,
-    /// Its e-mail address.
+    /// The account's e-mail address.
     Email,
-    /// Its teams and their members.
+    /// The account's teams and their members.
     Teams,
     /// Change teams, members and invitations.
     TeamsWrite,
-    /// Its projects, focus sessions, points and figures.
+    /// The account's projects, focus sessions, points and figures.
     SessionsRead,
     /// Plan, start and submit focus sessions.
     SessionsWrite,
@@ -24,7 +24,7 @@ pub enum Scope {
     IntegrationsWrite,
     /// Stay signed in (a refresh token is issued in any case).
     OfflineAccess,
-    /// Its profile and photo, its sign-ins and all of its data: for the product's own clients alone.
+    /// The account's profile and photo, its sign-ins and all of its data; for first-party clients only.
     Account,
 }
 

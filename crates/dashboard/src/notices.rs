@@ -75,7 +75,7 @@ const DONE: [(&str, &str); 15] = [
         "chat-test",
         "A test message is on its way. Reload the page to see whether it arrived.",
     ),
-    ("kept", "It is yours now, and is told of what comes."),
+    ("kept", "It is yours now and is in use again."),
     ("chat-off", "No chat is told of this project any more."),
     (
         "called",

@@ -38,7 +38,7 @@ pub struct UserChanged {
     pub is_active: bool,
 }
 
-/// What an event of before the field says.
+/// The value in events from before this field existed.
 fn yes() -> bool {
     true
 }

@@ -279,7 +279,7 @@ fn a_sealed_mail_opens_to_exactly_this_json() {
             "{shown}"
         );
     }
-    // A sender of before or after this version.
+    // A sender of an earlier or a later version.
     let sparse = r#"{"to":"a@b","text":{"template":"new_sign_in","username":"ada","at":"2026-11-21T08:00:00Z","address":"x","added":1}}"#;
     assert!(serde_json::from_str::<Mail>(sparse).is_ok());
     let unknown = r#"{"to":"a@b","text":{"template":"newsletter"}}"#;

@@ -103,7 +103,7 @@ impl Caller<'_> {
         self.read(&self.http.identity, path).await
     }
 
-    /// Who made a hook, and what with.
+    /// Who set a hook up, and what with.
     pub(crate) async fn maker(self, user: Option<i64>, client: Option<&str>) -> String {
         let name = match user {
             Some(id) => {
@@ -113,7 +113,8 @@ impl Caller<'_> {
             }
             None => None,
         };
-        let name = name.unwrap_or_else(|| "an account that cannot be shown".to_owned());
+        let name =
+            name.unwrap_or_else(|| "an account that no longer exists or cannot be read".to_owned());
         match client {
             Some(client) => format!("{name}, with the application {client}"),
             None => name,

@@ -38,10 +38,10 @@ pub(super) struct CreateArgs {
     /// It can keep no secret, as a program on a user's machine
     #[arg(long)]
     public: bool,
-    /// It is the product's own: nobody is asked for consent, unless it is public and not at an https address
+    /// It is one of the product's own: nobody is asked for consent, unless it is public and not at an https address
     #[arg(long)]
     first_party: bool,
-    /// What it may ask for, and gets when it asks for nothing [default: openid profile email; everything with --first-party]
+    /// What it may ask for, and gets when it asks for nothing [default: openid profile email; every scope with --first-party]
     #[arg(long, num_args = 1..)]
     scope: Vec<String>,
     /// ES256 (the default) or RS256

@@ -13,13 +13,13 @@ pub(super) enum KeysCommand {
     List,
     /// Make new signing keys; what the old ones signed stays good
     ///
-    /// A new key is published for six minutes before it signs: those who verify tokens by themselves keep
-    /// the public keys for up to five.
+    /// A new key is published a few minutes before it signs: programs that verify tokens by themselves keep the
+    /// public keys for up to five.
     Rotate {
-        /// Let the new key sign at once, for one that fell into wrong hands
+        /// Sign with the new key at once; for a leaked key
         #[arg(long)]
         now: bool,
-        /// The same, although the current key does not open: the encryption key of the service is lost
+        /// Like --now, when the encryption key of the current keys is lost
         #[arg(long)]
         lost_key: bool,
     },
@@ -30,8 +30,7 @@ pub(super) enum KeysCommand {
     Reseal,
     /// Refuse whatever a retired key has signed
     ///
-    /// For a key that fell into wrong hands: `rotate --now` first. Whoever is signed in gets a token of the new
-    /// key by refreshing.
+    /// For a leaked key: `rotate --now` first. Signed-in people get a token of the new key by refreshing.
     Remove {
         /// As `list` shows it
         // An id may begin with a hyphen.
@@ -69,7 +68,7 @@ struct Rotation {
 
 #[derive(Serialize)]
 struct Rotated {
-    /// False when a key is waiting already, or somebody else rotated at the same moment.
+    /// False when a key is published and waits already, or another process rotated at the same moment.
     changed: bool,
     kid: String,
     signs_from: DateTime<Utc>,
@@ -168,13 +167,13 @@ impl Rotated {
         let (kid, from) = (&self.kid, second(self.signs_from));
         match (self.changed, &self.retired) {
             (false, _) if self.signs_from > now => format!(
-                "{kid} is waiting already and signs from {from} UTC on; nothing was changed."
+                "{kid} is published already and signs from {from} UTC; nothing was changed."
             ),
             (false, _) => {
-                format!("Somebody else rotated at this moment; {kid} signs from now on.")
+                format!("Another process rotated at the same moment; {kid} signs from now on.")
             }
             (true, Some(old)) if self.signs_from > now => format!(
-                "{kid} is published, and signs from {from} UTC on.\n{old} signs until then; what it signed stays good until it expires."
+                "{kid} is published, and signs from {from} UTC.\n{old} signs until then; what it signed stays good until it expires."
             ),
             (true, Some(old)) => format!(
                 "{kid} signs from now on.\n{old} is retired; what it signed stays good until it expires."

@@ -165,8 +165,8 @@ impl Keeper {
         }
     }
 
-    /// Has what handed-over sessions made noticed that they are over by time. Where one opened others it is over after
-    /// them.
+    /// Ends handed-over sessions that have expired, so that other services hear of it. A parent waits for its
+    /// children, hence the loop.
     async fn end_expired(&self) -> Result<(), Error> {
         loop {
             let now = self.app.clock.now_naive();

@@ -24,8 +24,8 @@ const UNCONFIRMED_FACTORS_KEPT: TimeDelta = TimeDelta::days(1);
 /// A code that was used, or a device that got its tokens, is known as such for this long after its time.
 const GRANTS_KEPT: TimeDelta = TimeDelta::days(1);
 
-/// Whether nobody else is at it; whoever is told so has it to himself until his transaction ends. Two who
-/// delete the same rows in different orders would deadlock.
+/// Whether no other replica removes rows now; none does until this transaction ends. Two that delete the same rows in
+/// different orders would deadlock.
 pub(super) fn is_ours(db: &mut Db) -> QueryResult<bool> {
     #[derive(QueryableByName)]
     struct Got {
@@ -43,8 +43,7 @@ pub(super) fn is_ours(db: &mut Db) -> QueryResult<bool> {
     }
 }
 
-/// Some handed-over sessions, and such as descend from one, that are over by time and opened none that is not, and whose
-/// they are.
+/// Some expired sessions of single sign-on without living children, and their accounts.
 pub(super) fn list_expired(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<(String, UserId)>> {
     let below = diesel::alias!(sessions as below);
     let standing = below
@@ -82,7 +81,7 @@ pub(super) fn list_over_sessions(
     let below = diesel::alias!(sessions as below);
     let parent = below.field(sessions::parent_sid);
     sessions::table
-        // By way of it what it opened ends with what opened it.
+        // A parent row stays while a child names it: ending an ancestor reaches the child through it.
         .filter(not(exists(below.filter(parent.eq(sessions::id.nullable())))))
         .filter(
             sessions::revoked_at

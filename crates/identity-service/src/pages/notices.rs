@@ -159,11 +159,11 @@ const DONE: [(&str, &str); 31] = [
     ),
     (
         "rotated",
-        "A new key is published, and signs in six minutes. What older keys signed stays good until it expires.",
+        "A new key is published, and signs in a few minutes. What older keys signed stays good until it expires.",
     ),
     (
         "key-waits",
-        "A new key is waiting already; nothing was changed.",
+        "The next keys are published already; nothing was changed.",
     ),
     (
         "client-deleted",

@@ -288,7 +288,7 @@ async fn the_keys_are_shown_and_rotated() {
         .await
         .form("/admin/keys/rotate");
     let page = browser.submit(form).await.expect(200);
-    page.says("A new key is published, and signs in six minutes.")
+    page.says("A new key is published, and signs in a few minutes.")
         .says("Waiting")
         .says("Signing");
     let after = crate::support::texts(&identity.db.pool(1), signing);
@@ -298,7 +298,7 @@ async fn the_keys_are_shown_and_rotated() {
         .await
         .form("/admin/keys/rotate");
     let page = browser.submit(form).await.expect(200);
-    page.says("A new key is waiting already");
+    page.says("The next keys are published already");
     identity.hand.advance(Duration::minutes(6));
     browser.get("/admin/keys").await.says("Verifying");
     identity.validate(&bob.access).await.expect(200);

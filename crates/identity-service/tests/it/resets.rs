@@ -150,7 +150,7 @@ async fn the_address_of_the_registration_is_good_for_a_day_if_it_was_not_changed
         .await
         .expect(202);
     assert_eq!(identity.mailed("reset_password").len(), 1);
-    // The link of before is still good, and tells no address that is not proved.
+    // The earlier link is still good, and tells no address that is not proved.
     let token = identity.last_link("reset_password");
     identity.reset(&token, OTHER).await.expect(204);
     assert!(identity.told().is_empty());

@@ -200,13 +200,13 @@ async fn a_rotated_key_is_published_before_it_signs() {
     // A second rotation adds none, and the key that signs stays.
     let said = replicas.command(&["keys", "rotate"]).good();
     assert!(
-        said.starts_with(&format!("{new} is waiting already and signs from 20")),
+        said.starts_with(&format!("{new} is published already and signs from 20")),
         "{said}"
     );
     assert_eq!((replicas.count(KEYS), replicas.count(ROTATIONS)), (2, 1));
     replicas.command(&["keys", "remove", &old]).refused(1);
 
-    // For as long as somebody may have kept the public keys of before; then without being told.
+    // For as long as somebody may have kept the earlier public keys; then without being told.
     replicas.hand.advance(TimeDelta::seconds(300));
     for api in &replicas.apis {
         assert_eq!(kid(&login(api, "ada").await.access), old);

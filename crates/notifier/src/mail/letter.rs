@@ -258,8 +258,8 @@ impl Letter {
                     subject: "Webhooks or chats on Holdfast are paused".to_owned(),
                     title: "Webhooks or chats are paused".to_owned(),
                     name: Some(name(username)),
-                    opening: "What these were made with has ended, so they are told nothing more. What happens \
-                        meanwhile is not kept for them."
+                    opening: "Holdfast no longer sends anything to the webhooks and chats below, because what set them \
+                        up has lost access. Events in the meantime are not sent later."
                         .to_owned(),
                     facts,
                     action: Some(Action::lasting("See your webhooks", link)?),

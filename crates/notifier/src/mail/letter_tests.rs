@@ -53,7 +53,7 @@ fn every_kind() -> [MailText; 10] {
         webhook_switched_off("the wall"),
         MailText::HooksPaused {
             username: username(),
-            reason: "The one who made it does not manage the team any more".to_owned(),
+            reason: "The person who set it up no longer manages the team".to_owned(),
             hooks: vec![
                 "The chat of “Beacon”".to_owned(),
                 "The webhook “https://hooks.example.com”".to_owned(),

@@ -73,7 +73,7 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
             return Verdict::Retry;
         }
     };
-    // Somebody signs out, and there is no hook that ends with it.
+    // Most sign-outs pause no hook: do not fill the inbox with them.
     if recipients.is_empty() && matches!(change, Change::LostAccess(_)) {
         return Verdict::Ack;
     }

@@ -31,9 +31,9 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 }
 
 /// Where a client sends somebody's browser, to be sent back with a code, or with an error once the client and
-/// its address are known. Who is signed in by the cookie of the sign-in page is asked, unless they
-/// have allowed it before or the client is the product's own, and always about a client without a secret at a loopback
-/// address or a scheme of its own; a bearer token of a sign-in counts as leave.
+/// its address are known. People signed in by cookie are asked unless they allowed it before or the client is
+/// first-party; they are always asked about a client without a secret at a loopback address or a scheme of its own. A
+/// bearer token of a sign-in counts as consent.
 #[utoipa::path(
     get, path = "/api/oauth/authorize", tag = "oauth", security((), ("bearer" = [])),
     params(
@@ -53,7 +53,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         (status = 200, description = "The page that asks", body = String, content_type = "text/html"),
         (status = 302, description = "To `redirect_uri` with `code`, `state` and `iss`, or with `error`, `error_description`, `state` and `iss`; or to the sign-in page"),
         (status = 400, description = "`invalid_request`: an unknown client, or an address that is not its own", body = IdentityError),
-        (status = 401, description = "`authentication_required` for who asks for JSON; `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
+        (status = 401, description = "`authentication_required` where the request names JSON and no pages; `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`: a token that is not of a sign-in", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
         (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
@@ -96,7 +96,7 @@ async fn answer(form: Form<ConsentForm>, origin: Origin) -> actix_web::Result<Ht
     let parameters = Parameters::parse(&fields.request);
     let (parameters, way) = match is_own {
         true => (parameters, Way::Answered(fields.decision)),
-        // Who has signed in since is asked: the answer was another account's.
+        // Somebody who has signed in since is asked: the answer was another account's.
         false => (parameters.asking(), Way::Browser),
     };
     let user = visitor.user.as_ref();
@@ -135,7 +135,7 @@ fn ask(visitor: &Visitor, question: &Question) -> HttpResponse {
     visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page)
 }
 
-/// Where somebody signs in, anew if he is signed in, and comes back from.
+/// Where somebody signs in, anew if they are signed in, and comes back from.
 fn sign_in(visitor: &Visitor, parameters: &Parameters) -> String {
     let path = sign_in_path(&format!("{PATH}?{}", parameters.query()));
     let mut query = Serializer::new(path);

@@ -28,8 +28,8 @@ pub struct OAuthClientConfig {
     pub public: bool,
     /// Addresses to which answers may be sent, compared to the letter; on loopback any port goes.
     pub redirect_uris: CommaList<String>,
-    /// Scopes that it may ask for, and gets when it asks for none; when not set `openid profile email`, and all for
-    /// the product's own; `account` is for these alone.
+    /// Scopes that it may ask for, and gets when it asks for none; if unset, `openid profile email`, or every scope for
+    /// a first-party client. Only first-party clients may have `account`.
     pub scope: CommaList<String>,
     /// Whether it is the product's own, so that nobody is asked for consent, unless it has no secret and answers go to
     /// a loopback address or a scheme of its own.

@@ -85,7 +85,7 @@ fn parse_scope(names: &[String], is_first_party: bool) -> Result<ScopeSet, Error
     })?;
     if scope.contains(Scope::Account) && !is_first_party {
         return Err(refused(
-            "the scope account is for the product's own clients",
+            "only first-party clients may have the scope `account`",
         ));
     }
     if scope.is_empty() && is_first_party {

@@ -74,8 +74,8 @@ pub(crate) struct CreateOAuthClientRequest {
     /// a loopback address or a scheme of its own.
     #[serde(default)]
     pub(crate) is_first_party: bool,
-    /// What it may ask for, and gets when it asks for nothing, with spaces between; `openid profile email`
-    /// when not given, all for the product's own; `account` is for these alone.
+    /// What it may ask for, and gets when it asks for nothing, with spaces between; if not given, `openid profile email`,
+    /// or every scope for a first-party client. Only first-party clients may have `account`.
     pub(crate) scope: Option<String>,
     /// Whether it may introspect tokens of others.
     #[serde(default)]

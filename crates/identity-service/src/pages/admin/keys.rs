@@ -14,7 +14,7 @@ use crate::pages::layout::Frame;
 use crate::pages::notices::Notices;
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
-use crate::tokens::rotation::{self, KeyState, RotationKind};
+use crate::tokens::rotation::{self, KeyState, Rotated, RotationKind};
 
 #[derive(Template)]
 #[template(path = "admin/keys.html")]
@@ -79,7 +79,8 @@ pub(super) async fn rotate(form: Form<Empty>, origin: Origin) -> actix_web::Resu
     let origin = origin.of_admin(&admin.admin);
     let app = &admin.visitor.app;
     let rotation = rotation::rotate(app, &origin, RotationKind::Published).await?;
-    let done = if rotation.es256.changed {
+    let changed = |key: &Rotated| key.changed;
+    let done = if changed(&rotation.es256) || rotation.rs256.as_ref().is_some_and(changed) {
         "rotated"
     } else {
         "key-waits"

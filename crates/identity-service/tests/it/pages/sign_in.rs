@@ -211,7 +211,7 @@ async fn signing_in_again_ends_the_browsers_session_before_and_no_other() {
             "eve" => ("/register", "/register"),
             _ => ("/login", "/login?again=true"),
         };
-        // Whoever is signed in is asked again; the form to register is another tab's of before.
+        // Whoever is signed in is asked again; the form to register is from another tab, and older.
         let mut tab = browser.clone();
         if path == "/register" {
             tab.cookies.remove("holdfast_id");

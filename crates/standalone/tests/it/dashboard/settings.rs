@@ -275,10 +275,10 @@ async fn what_a_handed_over_sign_in_set_is_paused_when_that_ends_and_kept_by_a_b
         .await;
         let page = page
             .says("Paused")
-            .says("by ada. Keep it")
+            .says("by ada. Press “Keep it”")
             .says("no longer has access");
         let kept = browser.submit(&page, page.form(&adopt)).await.expect(200);
-        let page = kept.says("It is yours now, and is told of what comes.");
+        let page = kept.says("It is yours now and is in use again.");
         assert!(!page.text().contains("Paused"));
         let form = page.form(&test);
         browser.submit(&page, form).await.expect(200);

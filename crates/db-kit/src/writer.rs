@@ -28,8 +28,14 @@ pub(crate) struct Writer {
 /// A write and its caller.
 struct Write {
     ticket: Ticket,
-    run: Box<dyn FnOnce(Result<&mut Managed, DbError>) -> Ran + Send>,
+    run: Box<Run>,
 }
+
+/// Runs a write on the connection, or says why there is none.
+type Run = dyn FnOnce(Result<&mut Managed, DbError>) -> Ran + Send;
+
+/// A write's result and how many statements it ran.
+type Counted<T, E> = (Result<T, E>, u64);
 
 /// A write that ran, in a transaction that is not committed yet.
 struct Ran {
@@ -68,7 +74,7 @@ impl Writer {
 
     /// Has `work` done in a transaction, which others may share: its changes stay when it gives `Ok`. The result comes with
     /// the number of statements that it ran.
-    pub(crate) fn send<T, E, F>(&self, work: F) -> Result<Pending<(Result<T, E>, u64)>, Missed>
+    pub(crate) fn send<T, E, F>(&self, work: F) -> Result<Pending<Counted<T, E>>, Missed>
     where
         F: FnOnce(&mut Db) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
@@ -139,7 +145,7 @@ fn write_all(writes: Vec<Write>, checkout: &Checkout) {
             );
         }
         for write in ran {
-            (write.answer)(committed.as_ref().map(|()| ()).map_err(DbError::again));
+            (write.answer)(committed.as_ref().copied().map_err(DbError::again));
         }
     }
 }

@@ -132,46 +132,6 @@ pub struct ValidateResponse {
     pub teams: Option<Vec<TeamMembership>>,
 }
 
-/// The most tokens that `POST /api/auth/validate/batch` takes.
-pub const VALIDATE_BATCH: usize = 64;
-
-/// A header of validate's answer to who wants teams too: that several tokens can be asked about at once, and how many.
-pub const VALIDATE_BATCH_HEADER: &str = "x-validate-batch";
-
-/// Access tokens that are asked about at once. Has no `Debug`: they are secrets.
-#[derive(Serialize, Deserialize, ToSchema)]
-pub struct ValidateBatchRequest {
-    /// At most [`VALIDATE_BATCH`].
-    #[schema(max_items = 64)]
-    pub tokens: Vec<String>,
-}
-
-/// What validate says of each token, in their order.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ValidateBatchResponse {
-    /// As many as there were tokens.
-    pub answers: Vec<ValidateBatchAnswer>,
-}
-
-/// What validate says of one of several tokens.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ValidateBatchAnswer {
-    /// 200 or 401, and 503 where nothing could be said in the time that the others had: it is to be asked about alone.
-    pub status: u16,
-    /// What validate answers with that status.
-    pub body: ValidateBatchBody,
-}
-
-/// The body of one of several answers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(untagged)]
-pub enum ValidateBatchBody {
-    /// The token is good.
-    Valid(Box<ValidateResponse>),
-    /// It is not.
-    Invalid(IdentityError),
-}
-
 /// What another part of the product asks before it erases something: whether this account exists, this team, or, with
 /// both, this account in this team; with a sign-in, whether that is still good. Deactivated accounts exist.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -36,7 +36,6 @@ use crate::{
         sessions::routes::end_session,
         sessions::routes::rotate,
         sessions::routes::validate,
-        sessions::routes::validate_batch,
         teams::routes::list_teams,
         teams::routes::create_team,
         teams::routes::list_own_teams,

@@ -1,7 +1,6 @@
 //! Sign-in sessions: login, logout, refresh, validation. A session is one sign-in and all tokens that
 //! come from it; it is revoked as a whole.
 
-mod batch;
 pub(crate) mod ending;
 pub(crate) mod list;
 pub(crate) mod login;

@@ -2,10 +2,7 @@ use actix_web::http::Method;
 use actix_web::http::header::{ContentType, HeaderValue, LOCATION, REFERRER_POLICY};
 use actix_web::web::{Data, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _};
-use auth_types::wire::{
-    IdentityError, TokenPair, VALIDATE_BATCH, VALIDATE_BATCH_HEADER, ValidateBatchRequest,
-    ValidateBatchResponse, ValidateResponse,
-};
+use auth_types::wire::{IdentityError, TokenPair, ValidateResponse};
 use service_kit::Problem;
 use service_kit::http::{Json, OptionalJson, Path, Query, endpoint};
 
@@ -13,7 +10,7 @@ use super::wire::{
     LoginRequest, LogoutRequest, LogoutResponse, RefreshRequest, SessionsQuery, SessionsResponse,
     ValidateQuery,
 };
-use super::{batch, ending, list, login, refresh, service};
+use super::{ending, list, login, refresh, service};
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
@@ -22,7 +19,6 @@ use crate::sso::origins::NotAllowed;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/validate").get(validate).post(validate))
-        .service(endpoint("/api/auth/validate/batch").post(validate_batch))
         .service(endpoint("/api/auth/login").post(sign_in))
         .service(endpoint("/api/auth/logout").post(logout))
         .service(endpoint("/api/auth/global-logout").get(global_logout))
@@ -206,37 +202,13 @@ async fn validate(app: Data<App>, req: HttpRequest) -> actix_web::Result<HttpRes
     let query = query.map_err(|problem| problem.with("valid", false))?.0;
     let told = async { service::validate(&app, auth::bearer(&req)?, query.wants_teams()).await };
     let body = told.await.map_err(|error| not_valid(&error))?;
-    let mut answer = HttpResponse::Ok();
-    if query.wants_teams() {
-        answer.insert_header((VALIDATE_BATCH_HEADER, VALIDATE_BATCH));
-    }
-    Ok(answer.content_type(ContentType::json()).body(body))
-}
-
-/// Tells of several access tokens what validate tells of each: for services that ask at every request. Nothing but the
-/// tokens is needed, as there.
-#[utoipa::path(
-    post, path = "/api/auth/validate/batch", tag = "sessions", params(ValidateQuery), request_body = ValidateBatchRequest,
-    responses(
-        (status = 200, description = "What is to be said of each token, in their order", body = ValidateBatchResponse),
-        (status = 400, description = "`validation_failed`: more than 64 tokens, or no list of them", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-    )
-)]
-async fn validate_batch(
-    app: Data<App>,
-    Query(query): Query<ValidateQuery>,
-    body: Json<ValidateBatchRequest>,
-) -> actix_web::Result<HttpResponse> {
-    let tokens = body.into_inner()?.tokens;
-    let answers = batch::validate(&app, &tokens, query.wants_teams()).await?;
     Ok(HttpResponse::Ok()
         .content_type(ContentType::json())
-        .body(answers))
+        .body(body))
 }
 
 /// The contract's `valid` field: only these errors carry it.
-pub(super) fn not_valid(error: &Error) -> Problem {
+fn not_valid(error: &Error) -> Problem {
     let problem = Problem::from(error);
     if error.is_unauthorized() {
         problem.with("valid", false)

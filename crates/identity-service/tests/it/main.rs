@@ -75,4 +75,3 @@ mod team_life;
 mod team_pages;
 mod teams;
 mod totp;
-mod validate_batch;

@@ -53,9 +53,6 @@ async fn validate_names_the_sign_in_and_the_client_of_a_token() {
         let told = oauth.identity.validate(token).await.expect(200).json();
         assert_eq!(told["session_id"], claims(token)["sid"]);
         assert_eq!(told.get("client_id"), client.map(Value::from).as_ref());
-        let call = oauth.identity.api.post("/api/auth/validate/batch");
-        let batch = call.json(json!({ "tokens": [token] })).send().await;
-        assert_eq!(batch.expect(200).json()["answers"][0]["body"], told);
     }
 }
 

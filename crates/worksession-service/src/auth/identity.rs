@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use actix_web::web::Bytes;
 use auth_types::UserId;
 use auth_types::wire::TeamMembership;
 use chrono::DateTime;
@@ -19,7 +20,6 @@ use url::Url;
 
 use super::breaker::{Breaker, Verdict};
 use super::memory::Memory;
-use super::questions::Questions;
 use super::{CurrentUser, Refusal};
 
 /// How long the identity service may take, waiting for a turn included.
@@ -39,7 +39,7 @@ const IDLE: Duration = Duration::from_secs(30);
 /// Asks the identity service who a token belongs to, and passes sign-ins on to it, over kept connections.
 pub(crate) struct IdentityClient {
     pub(super) http: reqwest::Client,
-    questions: Arc<Questions>,
+    validate: Url,
     live: Url,
     serving: Url,
     pub(super) login: Url,
@@ -97,9 +97,11 @@ impl IdentityClient {
             .redirect(Policy::none())
             .no_proxy()
             .build()?;
+        let mut validate = below(base, "/api/auth/validate")?;
+        validate.set_query(Some("include=teams"));
         Ok(Self {
-            questions: Arc::new(Questions::new(http.clone(), base)?),
             http,
+            validate,
             live: below(base, "/health/live")?,
             serving: below(base, "/health/serving")?,
             login: below(base, "/api/auth/login")?,
@@ -200,10 +202,10 @@ impl IdentityClient {
             return Err(Refusal::Unavailable);
         };
         let had_its_time = question.asked - began < AT_ONCE;
-        let answer = timeout_at(until, self.questions.ask(token, request_id)).await;
+        let answer = timeout_at(until, self.get(token, request_id)).await;
         let (verdict, outcome) = match answer {
             Ok(Ok((status, body))) => judge(status, &body),
-            Ok(Err(cause)) => failed(cause),
+            Ok(Err(cause)) => failed(cause.to_string()),
             Err(_) if had_its_time => failed("no answer in time".to_owned()),
             Err(_) => (Verdict::Nothing, Err(Some("no time left".to_owned()))),
         };
@@ -215,6 +217,25 @@ impl IdentityClient {
                 Refusal::Unavailable
             }
         })
+    }
+
+    /// The status and the body with which validate answers.
+    async fn get(
+        &self,
+        token: &str,
+        request_id: &RequestId,
+    ) -> reqwest::Result<(StatusCode, Bytes)> {
+        let get = async || {
+            let request = self.http.get(self.validate.clone()).bearer_auth(token);
+            let request = request.header("x-request-id", request_id.as_str());
+            let response = request.send().await?;
+            Ok((response.status(), response.bytes().await?))
+        };
+        match get().await {
+            // A kept connection may have been closed under us; asking again is harmless.
+            Err(cause) if cause.is_request() || cause.is_connect() => get().await,
+            answer => answer,
+        }
     }
 }
 

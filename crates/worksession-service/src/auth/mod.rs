@@ -10,7 +10,6 @@ mod existence;
 mod extract;
 mod identity;
 mod memory;
-mod questions;
 mod scope;
 mod sign_in;
 

@@ -18,7 +18,6 @@ use service_kit::{Clock, ManualClock};
 use tempfile::TempDir;
 use test_kit::{Api, TestDb, wait_until};
 
-use crate::several::{self, Several};
 use crate::sign_in::{self, SignIn};
 
 /// Answers by the token: `user-SCOPES` is Ada with these scopes (`+` between them, `.` for `:`; all when empty), `own-SCOPES` Ada by
@@ -32,7 +31,6 @@ pub struct Stub {
     pub sign_ins: Arc<Mutex<Vec<SignIn>>>,
     /// Tokens that count as others.
     instead: Arc<Mutex<HashMap<String, String>>>,
-    pub several: Arc<Several>,
     /// What still exists, as questions say it; everything else is gone.
     there: Arc<Mutex<Vec<(ExistenceQuestion, ExistenceAnswer)>>>,
     /// Sign-ins that are not as their tokens say.
@@ -132,7 +130,6 @@ impl Stub {
             App::new()
                 .app_data(data.clone())
                 .route("/api/auth/validate", web::get().to(validate))
-                .route("/api/auth/validate/batch", web::post().to(several::answer))
                 .route("/api/auth/existence", web::post().to(existence))
                 .route("/api/auth/login", web::post().to(sign_in::stub))
                 .route("/health/live", web::get().to(HttpResponse::Ok))
@@ -193,17 +190,8 @@ async fn validate(request: HttpRequest, stub: Data<Stub>) -> HttpResponse {
         .push(header("x-request-id"));
     assert_eq!(request.query_string(), "include=teams");
     let token = header("authorization").split_off("Bearer ".len());
-    let mut answer = stub.judge(token).await;
-    stub.several.tell(answer.headers_mut());
-    answer
-}
-
-impl Stub {
-    /// What is to be said of a token.
-    pub async fn judge(&self, token: String) -> HttpResponse {
-        let instead = self.instead.lock().unwrap().get(&token).cloned();
-        judge(instead.unwrap_or(token)).await
-    }
+    let instead = stub.instead.lock().unwrap().get(&token).cloned();
+    judge(instead.unwrap_or(token)).await
 }
 
 async fn judge(token: String) -> HttpResponse {
@@ -284,7 +272,7 @@ async fn judge(token: String) -> HttpResponse {
     HttpResponse::build(status.unwrap_or(actix_web::http::StatusCode::UNAUTHORIZED)).finish()
 }
 
-fn ada(scope: Option<String>) -> Value {
+pub fn ada(scope: Option<String>) -> Value {
     let user = json!({
         "id": 7, "username": "ada", "email": "ada@placeholder.invalid", "email_verified": false,
         "bio": null, "website_url": null, "profile_photo_url": null, "has_profile_photo": false,

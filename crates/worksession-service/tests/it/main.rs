@@ -12,7 +12,7 @@
 
 mod activity;
 mod analytics;
-mod asked_together;
+mod asking;
 mod at_once;
 mod auth;
 mod chat;
@@ -50,7 +50,6 @@ mod rollups;
 mod rows;
 mod schema;
 mod sessions;
-mod several;
 mod sign_in;
 mod streams;
 mod sync;

@@ -20,8 +20,6 @@ mod identity;
 mod person;
 #[path = "../it/rows.rs"]
 mod rows;
-#[path = "../it/several.rs"]
-mod several;
 #[path = "../it/sign_in.rs"]
 mod sign_in;
 

@@ -1,0 +1,77 @@
+//! Questions about tokens, over kept connections.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::join_all;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::identity::{Service, ada};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_in_a_crowd_gets_the_answer_about_their_own_token() {
+    let (service, stub) = Service::with_stub(0).await;
+    let ask = async |id: i64| {
+        let is_bad = id % 10 == 0;
+        let token = match is_bad {
+            true => "bad".to_owned(),
+            false => format!("member-{id}"),
+        };
+        let reply = service.api.get("/api/user/data").bearer(&token).send();
+        let reply = reply.await.expect(if is_bad { 401 } else { 200 });
+        if !is_bad {
+            assert_eq!(reply.json()["userId"], id.to_string());
+        }
+    };
+    join_all((0..100).map(ask)).await;
+    assert_eq!(stub.asked(), 100);
+    service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_connection_that_was_closed_meanwhile_refuses_nobody() {
+    let (identity, closed) = forgetful().await;
+    let service = Service::start(&format!("http://{identity}"), 0).await;
+    for _ in 0..10 {
+        let call = service.api.get("/api/projects").bearer("user-");
+        call.send().await.expect(200);
+    }
+    assert!(closed.load(Ordering::SeqCst) >= 8);
+    let figures = service.api.get("/metrics").send().await.text();
+    assert!(figures.contains("identity_failures_total 0"), "{figures}");
+    service.stop().await;
+}
+
+/// An identity service that answers one question over each connection, and closes it at the second; how often it did.
+async fn forgetful() -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let closed = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&closed);
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            tokio::spawn(answer_once(stream, Arc::clone(&count)));
+        }
+    });
+    (address, closed)
+}
+
+async fn answer_once(mut stream: TcpStream, closed: Arc<AtomicUsize>) {
+    let (mut seen, mut has_answered) = ([0; 4_096], false);
+    while let Ok(length @ 1..) = stream.read(&mut seen).await {
+        // The service also asks whether it is believed.
+        let is_question = seen[..length].starts_with(b"GET /api/auth/validate");
+        if is_question && has_answered {
+            closed.fetch_add(1, Ordering::SeqCst);
+            return;
+        }
+        has_answered |= is_question;
+        let body = ada(None).to_string();
+        let length = body.len();
+        let text = format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{body}");
+        stream.write_all(text.as_bytes()).await.unwrap();
+    }
+}

@@ -2,7 +2,7 @@
 //! URL, reads and write transactions off the async threads, the outbox and the inbox.
 //!
 //! What it is not: it knows no table of any service except `outbox` and `inbox`, whose definition is
-//! in `sql/` and is copied into each service's first migration that needs them.
+//! in `sql/` and is copied into the migrations of each service that needs them.
 
 // Linked for their `bundled` and `vendored` features only: Diesel finds the C libraries through them.
 use libsqlite3_sys as _;

@@ -1,6 +1,5 @@
 use chrono::Duration;
 use serde_json::Value;
-use test_kit::TestBackend;
 
 use crate::oauth_kit::{OAuth, SECRET, claims};
 use crate::support::{refused, signed_in};
@@ -179,37 +178,4 @@ async fn a_reused_refresh_token_ends_its_grant_and_no_other() {
         .await
         .expect(200);
     oauth.identity.validate(&oauth.ada.access).await.expect(200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_products_own_clients_of_before_keep_all_that_they_could_do() {
-    let oauth = OAuth::start().await;
-    let own = signed_in(&oauth.tokens("own", "openid").await);
-    let web = signed_in(&oauth.tokens("web", "openid").await);
-    let database = match TestBackend::current() {
-        TestBackend::Sqlite => "sqlite",
-        TestBackend::Postgres => "postgres",
-    };
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../migrations/identity");
-    let up = format!("{root}/{database}/2026-11-26-000060_account_scope/up.sql");
-    let up = std::fs::read_to_string(up).unwrap();
-    for statement in up.split(";\n").filter(|text| !text.trim().is_empty()) {
-        oauth.identity.sql(statement);
-    }
-    let tokens = oauth
-        .refresh("own", &own.refresh, None)
-        .await
-        .expect(200)
-        .json();
-    let all = "openid profile email teams teams:write sessions:read sessions:write integrations:write offline_access account";
-    assert_eq!(tokens["scope"], all);
-    let bearer = tokens["access_token"].as_str().unwrap();
-    let call = oauth.identity.api.get("/api/auth/export").bearer(bearer);
-    call.send().await.expect(200);
-    let tokens = oauth
-        .refresh("web", &web.refresh, None)
-        .await
-        .expect(200)
-        .json();
-    assert_eq!(tokens["scope"], "openid");
 }

@@ -9,7 +9,7 @@ use crate::error::Error;
 pub(super) struct Cursor(i64);
 
 impl Cursor {
-    /// Before every change, those without a number too: a session of the version before has 0.
+    /// Before every change, one without a number (0) too.
     pub(super) const BEGINNING: Self = Self(-1);
 
     /// After the change of that number.

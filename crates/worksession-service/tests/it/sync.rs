@@ -175,7 +175,7 @@ async fn many_changes_come_in_pages_of_200_and_none_is_skipped() {
     let ada = Person::outsider(&service, 7);
     let past: Vec<Past> = (0..450).map(Past::nth).collect();
     give(&service, &past);
-    // Numbers with gaps, against the order of the starts; one session of the version before has none.
+    // Numbers with gaps, against the order of the starts; one session has none.
     execute(
         &service,
         "UPDATE sessions SET seq = numbered.n FROM (SELECT session_id AS id, \

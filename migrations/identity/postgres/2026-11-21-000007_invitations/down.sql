@@ -1,2 +1,0 @@
-DROP INDEX teams_owner_id;
-DROP TABLE invitations;

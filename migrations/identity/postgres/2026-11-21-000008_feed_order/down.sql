@@ -1,2 +1,0 @@
-DROP INDEX changes_transaction_id;
-ALTER TABLE changes DROP COLUMN transaction_id;

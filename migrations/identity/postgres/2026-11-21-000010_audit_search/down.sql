@@ -1,2 +1,0 @@
-DROP INDEX audit_log_action;
-DROP INDEX audit_log_at;

@@ -1,1 +1,0 @@
-ALTER TABLE email_claims DROP COLUMN confirmed;

@@ -1,3 +1,0 @@
--- OAuth clients are remembered too, and forgotten when they change.
-ALTER TABLE changes DROP CONSTRAINT changes_kind_check;
-ALTER TABLE changes ADD CONSTRAINT changes_kind_check CHECK (kind IN ('session', 'user', 'teams', 'keys', 'client'));

@@ -1,2 +1,0 @@
-DROP TABLE email_claims;
-DROP TABLE users;

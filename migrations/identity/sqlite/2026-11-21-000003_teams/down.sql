@@ -1,2 +1,0 @@
-DROP TABLE team_members;
-DROP TABLE teams;

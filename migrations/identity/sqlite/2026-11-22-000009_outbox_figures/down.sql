@@ -1,1 +1,0 @@
-DROP INDEX outbox_unroutable;

@@ -1,2 +1,0 @@
-DROP INDEX outbox_waiting;
-CREATE INDEX outbox_due ON outbox (available_at, id) WHERE state = 'pending';

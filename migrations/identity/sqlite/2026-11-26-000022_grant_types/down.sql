@@ -1,1 +1,0 @@
-ALTER TABLE oauth_clients DROP COLUMN grant_types;

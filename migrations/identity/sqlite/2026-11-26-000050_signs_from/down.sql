@@ -1,1 +1,0 @@
-ALTER TABLE signing_keys DROP COLUMN signs_from;

@@ -1,4 +1,0 @@
-DROP TABLE deliveries;
-DROP TABLE destinations;
-DROP TABLE inbox;
-DROP TABLE outbox;

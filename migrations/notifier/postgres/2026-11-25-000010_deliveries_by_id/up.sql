@@ -1,2 +1,0 @@
--- Old ones are found by their ids, which grow with time.
-DROP INDEX deliveries_settled;

@@ -1,3 +1,0 @@
-DROP INDEX deliveries_ends;
-DROP INDEX webhook_calls_expiring;
-DROP INDEX deliveries_expiring;

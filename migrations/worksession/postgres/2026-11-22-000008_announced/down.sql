@@ -1,1 +1,0 @@
-ALTER TABLE chat_integrations DROP COLUMN announce;

@@ -1,2 +1,0 @@
-DROP TABLE departures;
-DROP TABLE teams;

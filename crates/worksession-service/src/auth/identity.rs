@@ -229,7 +229,7 @@ impl IdentityClient {
             let request = self.http.get(self.validate.clone()).bearer_auth(token);
             let request = request.header("x-request-id", request_id.as_str());
             let response = request.send().await?;
-            Ok((response.status(), response.bytes().await?))
+            Ok::<_, reqwest::Error>((response.status(), response.bytes().await?))
         };
         match get().await {
             // A kept connection may have been closed under us; asking again is harmless.

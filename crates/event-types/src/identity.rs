@@ -12,7 +12,7 @@ pub struct SessionRevoked {
     pub user_id: UserId,
     /// Their ids, the `sid` claim of their tokens; at most [`SessionRevoked::MAX_SIDS`].
     pub sids: Vec<String>,
-    /// The ids of OAuth clients that have no access to the account any more; at most [`SessionRevoked::MAX_CLIENTS`].
+    /// The ids of OAuth clients that may change no hook of the account any more; at most [`SessionRevoked::MAX_CLIENTS`].
     #[serde(default)]
     pub clients: Vec<String>,
 }

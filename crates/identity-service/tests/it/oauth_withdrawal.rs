@@ -57,12 +57,22 @@ async fn validate_names_the_sign_in_and_the_client_of_a_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_is_shut_out_with_its_last_session_whoever_ends_it() {
+async fn a_client_is_shut_out_with_its_last_session_that_may_make_hooks_whoever_ends_it() {
     let oauth = OAuth::start().await;
-    let first = oauth.tokens("native", "openid").await;
-    let second = oauth.tokens("native", "openid").await;
-    oauth.tokens("own", "openid").await;
-    for (token, clients) in [(first, json!([])), (second, json!(["native"]))] {
+    let hooks = "openid sessions:read integrations:write";
+    let register = format!("UPDATE oauth_clients SET scope = '{hooks}'");
+    oauth.identity.sql(&register);
+    let first = oauth.tokens("native", hooks).await;
+    let second = oauth.tokens("native", hooks).await;
+    let half = oauth.tokens("native", "integrations:write").await;
+    let minimal = oauth.tokens("native", "openid").await;
+    oauth.tokens("own", hooks).await;
+    for (token, clients) in [
+        (first, json!([])),
+        (second, json!(["native"])),
+        (half, json!(["native"])),
+        (minimal, json!(["native"])),
+    ] {
         let token = token["access_token"].as_str().unwrap();
         let form = [("token", token)];
         let reply = oauth.post("/api/oauth/revoke", ("native", None), &form);

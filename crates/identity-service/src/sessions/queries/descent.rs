@@ -71,7 +71,7 @@ pub(crate) fn list_ancestors(db: &mut Db, sid: &str) -> QueryResult<Vec<(String,
 }
 
 /// The OAuth clients, first-party ones apart, that had one of these ended sessions and have none of the account any
-/// more.
+/// more that may make hooks.
 pub(crate) fn list_shut_out(
     db: &mut Db,
     user_id: UserId,
@@ -82,6 +82,9 @@ pub(crate) fn list_shut_out(
     let another = others
         .filter(others.field(sessions::user_id).eq(user_id))
         .filter(others.field(sessions::client_id).eq(sessions::client_id))
+        // What every hook takes. No other scope has one of these names in it.
+        .filter(others.field(sessions::scope).like("%sessions:read%"))
+        .filter(others.field(sessions::scope).like("%integrations:write%"))
         .filter(others.field(sessions::revoked_at).is_null())
         .filter(others.field(sessions::expires_at).gt(now))
         .filter(others.field(sessions::refresh_expires_at).gt(now));

@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use service_kit::rate_limit::{KeyedLimiter, RetryAfter};
 
 use self::waits::Waits;
+use crate::access::Grant;
 use crate::error::Error;
 use crate::tokens::refresh::RefreshToken;
 
@@ -32,7 +33,7 @@ struct Limiters {
     reset_mails: KeyedLimiter<UserId>,
     new_addresses: KeyedLimiter<UserId>,
     /// Sessions that are opened without a password, and codes for which nobody was asked.
-    derived: KeyedLimiter<(UserId, Option<String>)>,
+    derived: KeyedLimiter<(UserId, &'static str, Option<String>)>,
     silent_codes: KeyedLimiter<(UserId, String)>,
     /// Failures of OAuth clients, whichever they claim to be.
     clients: KeyedLimiter<IpAddr>,
@@ -104,14 +105,11 @@ impl Limits {
     }
 
     /// For a session that another one vouches for: a script must not open them faster than anybody uses them.
-    /// OAuth clients are counted one by one, so that none keeps the others out; single sign-on is counted as one.
-    pub(crate) fn check_derived(
-        &self,
-        user_id: UserId,
-        client_id: Option<&str>,
-    ) -> Result<(), Error> {
+    /// OAuth clients and sites are counted one by one, so that none keeps the others out.
+    pub(crate) fn check_derived(&self, user_id: UserId, grant: &Grant) -> Result<(), Error> {
         self.0.as_ref().map_or(Ok(()), |limits| {
-            let key = (user_id, client_id.map(str::to_owned));
+            let holder = grant.client_id().or(grant.site()).map(str::to_owned);
+            let key = (user_id, grant.kind(), holder);
             limits.derived.check(&key).map_err(refused)
         })
     }

@@ -48,8 +48,6 @@ pub(crate) async fn open(
     origin: &Origin,
     use_up: impl FnOnce(&mut Change<'_>, &str) -> Result<bool, Error> + Send + 'static,
 ) -> Result<Option<Granted>, OAuthError> {
-    app.limits
-        .check_derived(grant.user_id, Some(&grant.client.id))?;
     // What the client may ask for can have become less since it was asked for.
     let scope = grant.scope.intersection(grant.client.scope);
     let opened = Grant::Client {
@@ -57,6 +55,7 @@ pub(crate) async fn open(
         scope,
         is_first_party: grant.client.is_first_party,
     };
+    app.limits.check_derived(grant.user_id, &opened)?;
     let session =
         NewSession::open(opened, app.clock.now_naive(), origin).authenticated(grant.auth_time);
     let (auth_time, nonce) = (grant.auth_time, grant.nonce.clone());

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::origin::{Origin, Via};
 use crate::tokens::refresh::RefreshToken;
 
-/// Live sessions of one account and kind, and of one account and OAuth client. No person has so many, and a
+/// Live sessions of one account and kind, and of one account and OAuth client or site. No person has so many, and a
 /// script that signs in for each call keeps the answers about them small.
 const MAX_LIVE: i64 = 200;
 
@@ -111,7 +111,7 @@ pub(crate) fn end_all_for(
 }
 
 /// Ends the oldest sessions like the one that an account is about to get, so that it has no more than [`MAX_LIVE`]
-/// of them. Only those of the same kind and client: opening many without a password ends no sign-in with one.
+/// of them. Only those of the same kind, client and site: opening many without a password ends no sign-in with one.
 /// To be called after something has locked the account's row.
 pub(crate) fn make_room(
     change: &mut Change<'_>,

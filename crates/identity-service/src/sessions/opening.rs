@@ -23,7 +23,7 @@ pub(crate) async fn open_beside(
     grant: Grant,
     origin: &Origin,
 ) -> Result<NewSession, Error> {
-    app.limits.check_derived(caller.account.id, None)?;
+    app.limits.check_derived(caller.account.id, &grant)?;
     let session = NewSession::open(grant, app.clock.now_naive(), origin)
         .authenticated(caller.session.authenticated_at)
         .until(caller.session.authenticated_at + ABSOLUTE_LIFE);

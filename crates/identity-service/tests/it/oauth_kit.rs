@@ -86,6 +86,13 @@ impl OAuth {
         self.identity.api.get(path).bearer(token).send().await
     }
 
+    /// A token that a sign-in of ada's was handed over with.
+    pub(crate) async fn handed_over(&self, site: &str) -> String {
+        let path = format!("/api/auth/sso/authorize?redirect_uri={site}");
+        let reply = self.authorize(&path, &self.ada.access).await.expect(302);
+        answer(reply.header("location"))["token"].clone()
+    }
+
     /// A code for a client, by leave of ada's access token.
     pub(crate) async fn code(&self, client: &str, changes: &[(&str, Option<&str>)]) -> String {
         let path = Self::request(client, changes);

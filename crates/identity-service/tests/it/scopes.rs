@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use serde_json::json;
-use url::Url;
 
 use crate::oauth_kit::OAuth;
 use crate::support::{PASSWORD, signed_in};
@@ -123,7 +122,7 @@ async fn every_endpoint_takes_the_tokens_of_its_row_and_no_others() {
                     let tokens = oauth.tokens(client, scope).await;
                     tokens["access_token"].as_str().unwrap().to_owned()
                 }
-                None => handed_over(&oauth).await,
+                None => oauth.handed_over(SITE).await,
             };
             let path = row
                 .path
@@ -148,13 +147,4 @@ async fn every_endpoint_takes_the_tokens_of_its_row_and_no_others() {
             );
         }
     }
-}
-
-async fn handed_over(oauth: &OAuth) -> String {
-    let path = format!("/api/auth/sso/authorize?redirect_uri={SITE}");
-    let reply = oauth.authorize(&path, &oauth.ada.access).await.expect(302);
-    let there: Url = reply.header("location").parse().unwrap();
-    let mut query = there.query_pairs();
-    let token = query.find(|(name, _)| name == "token").unwrap().1;
-    token.into_owned()
 }

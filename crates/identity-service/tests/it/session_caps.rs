@@ -8,6 +8,7 @@ use crate::browser::Browser;
 use crate::oauth_kit::{OAuth, answer};
 use crate::support::{Identity, refused, signed_in};
 
+const SITES: [&str; 2] = ["https://app.example.com", "https://greedy.example.com"];
 const LIVE: &str = "FROM sessions WHERE revoked_at IS NULL";
 
 async fn pair(identity: &Identity, token: &str) -> Reply {
@@ -61,6 +62,27 @@ async fn hundreds_of_sessions_opened_without_a_password_end_no_sign_in_and_nothi
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_site_that_opens_hundreds_of_sessions_ends_none_of_another_site() {
+    let oauth = OAuth::start_with(|config| {
+        config.sso.allowed_origins.0 = SITES.map(str::to_owned).to_vec();
+    })
+    .await;
+    let identity = &oauth.identity;
+    let theirs = oauth.handed_over(SITES[0]).await;
+    identity.hand.advance(Duration::milliseconds(1));
+    let greedy = oauth.handed_over(SITES[1]).await;
+    for _ in 0..205 {
+        pair(identity, &greedy).await.expect(200);
+        identity.hand.advance(Duration::milliseconds(1));
+    }
+    identity.validate(&theirs).await.expect(200);
+    for (site, live) in SITES.iter().zip([1, 200]) {
+        let count = format!("SELECT count(*) AS n {LIVE} AND sso_origin = '{site}'");
+        assert_eq!(identity.count(&count), live, "{site}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_cap_holds_for_sessions_that_are_opened_at_once() {
     let identity = Identity::start().await;
     let ada = identity.register("ada").await;
@@ -88,34 +110,35 @@ async fn the_cap_holds_for_sessions_that_are_opened_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_opens_a_session_without_a_password_is_limited_by_account_and_client() {
-    let site = "https://app.example.com";
+async fn what_opens_a_session_without_a_password_is_limited_by_account_and_client_or_site() {
     let oauth = OAuth::start_with(|config| {
         config.rate_limits.enabled = Some(true);
-        config.sso.allowed_origins.0 = vec![site.to_owned()];
+        config.sso.allowed_origins.0 = SITES.map(str::to_owned).to_vec();
     })
     .await;
     let (identity, ada) = (&oauth.identity, &oauth.ada);
     let bob = identity.register("bob").await;
     let code = oauth.code("native", &[]).await;
-    let authorize = format!("/api/auth/sso/authorize?redirect_uri={site}");
     let silent = OAuth::request("native", &[]);
-    for n in 1.. {
-        let reply = pair(identity, &ada.access).await;
-        if reply.status == 429 {
-            let reply = refused(reply, 429, "rate_limited");
-            assert!(reply.header("retry-after").parse::<u64>().unwrap() >= 1);
-            assert!(n > 60, "{n}");
-            break;
+    let greedy = oauth.handed_over(SITES[1]).await;
+    for (token, free) in [(&ada.access, 60), (&greedy, 59)] {
+        for n in 1.. {
+            let reply = pair(identity, token).await;
+            if reply.status == 429 {
+                let reply = refused(reply, 429, "rate_limited");
+                assert!(reply.header("retry-after").parse::<u64>().unwrap() >= 1);
+                assert!(n > free, "{n}");
+                break;
+            }
+            assert!(n < 200);
         }
-        assert!(n < 200);
     }
-    refused(
-        oauth.authorize(&authorize, &ada.access).await,
-        429,
-        "rate_limited",
-    );
-    // What other sites do keeps no client out, and no client the others.
+    let again = format!("/api/auth/sso/authorize?redirect_uri={}", SITES[1]);
+    let reply = oauth.authorize(&again, &ada.access).await;
+    refused(reply, 429, "rate_limited");
+    // What one site does keeps no other out and no client, and no client the others.
+    let theirs = oauth.handed_over(SITES[0]).await;
+    pair(identity, &theirs).await.expect(200);
     oauth.redeem("native", &code).await.expect(200);
     pair(identity, &bob.access).await.expect(200);
     for n in 1.. {

@@ -140,7 +140,7 @@ pub(crate) fn revoke(db: &mut Db, session_id: &str, now: NaiveDateTime) -> Query
     .map(|ended| ended == 1)
 }
 
-/// The live sessions of an account that are of the kind and client of `new`, but for the `newest` ones of them,
+/// The live sessions of an account that are of the kind, client and site of `new`, but for the `newest` ones of them,
 /// oldest last.
 pub(super) fn list_beyond(
     db: &mut Db,
@@ -158,6 +158,10 @@ pub(super) fn list_beyond(
     if let Some(client_id) = new.grant.client_id() {
         alike = alike.filter(sessions::client_id.eq(client_id));
     }
+    alike = match new.grant.site() {
+        Some(site) => alike.filter(sessions::sso_origin.eq(site)),
+        None => alike.filter(sessions::sso_origin.is_null()),
+    };
     alike
         .filter(sessions::revoked_at.is_null())
         .filter(sessions::expires_at.gt(now))

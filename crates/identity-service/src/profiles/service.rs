@@ -4,11 +4,13 @@ use auth_types::wire::{User, is_placeholder};
 use super::queries::{self, ProfileChanges};
 use super::rules::{check_bio, check_website};
 use super::wire::UpdateUserRequest;
-use crate::accounts::model::{AccountRow, EmailClaim, Viewer};
+use crate::access::Access;
+use crate::accounts::model::{AccountRow, EmailClaim};
 use crate::accounts::rules::Email;
 use crate::accounts::service::UNVERIFIED_CLAIM;
 use crate::app::App;
 use crate::audit::{Action, Entry};
+use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
 use crate::origin::Origin;
@@ -31,19 +33,26 @@ struct Update {
     photo: PhotoChange,
 }
 
-/// Changes an account's profile: all that is asked for, or nothing.
+/// Changes the caller's profile: all that is asked for, or nothing.
+///
+/// # Errors
+/// [`Error::InsufficientScope`] for an e-mail address that does not come from a sign-in at the product itself.
 pub(crate) async fn update_user(
     app: &App,
-    id: UserId,
+    caller: &CurrentUser,
     request: UpdateUserRequest,
-    origin: &Origin,
+    origin: Origin,
 ) -> Result<User, Error> {
+    if request.email.is_some() && caller.token.access != Access::Full {
+        return Err(Error::InsufficientScope);
+    }
+    let (id, origin) = (caller.account.id, origin.of(caller));
     let update = prepare(app, id, request).await?;
     let account = app
-        .change(origin, move |change| apply(change, id, &update))
+        .change(&origin, move |change| apply(change, id, &update))
         .await?;
     let now = app.clock.now_naive();
-    account.to_user(Viewer::SelfOrSuperadmin, now, &app.base_url)
+    account.to_user(caller.of_themselves(), now, &app.base_url)
 }
 
 /// Everything that takes no transaction. The photo comes last: nobody's server is called for a request

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use test_kit::images::{gif, jpeg, png, seen};
 use test_kit::{FakeWeb, Page, Reply};
 
+use crate::oauth_kit::OAuth;
 use crate::support::{Identity, PASSWORD, SignedIn, refused, signed_in, texts};
 
 async fn put(identity: &Identity, user: &SignedIn, body: Value) -> Reply {
@@ -217,6 +218,45 @@ async fn an_account_without_an_address_gives_one_once_and_is_asked_to_prove_it()
     }
     assert_eq!(me(&identity, &ada).await["bio"], Value::Null);
     assert_eq!(identity.mails().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_is_set_by_a_sign_in_alone_and_shown_as_me_shows_it() {
+    let site = "https://app.example.com";
+    let oauth = OAuth::start_with(|config| {
+        config.sso.allowed_origins.0 = vec![site.to_owned()];
+    })
+    .await;
+    let (identity, ada) = (&oauth.identity, &oauth.ada);
+    identity.sql("UPDATE oauth_clients SET scope = 'openid email account'");
+    let own = async |scope: &str| signed_in(&oauth.tokens("own", scope).await);
+    let mut handed_over = ada.clone();
+    handed_over.access = oauth.handed_over(site).await;
+    let address = "ada@example.com";
+    let callers = [
+        (handed_over, json!(address)),
+        (own("account").await, Value::Null),
+        (own("account email").await, json!(address)),
+    ];
+    for (caller, _) in &callers {
+        for email in [address, "ada@placeholder.invalid", "nonsense"] {
+            let body = json!({ "email": email, "bio": "not applied" });
+            let reply = put(identity, caller, body).await;
+            refused(reply, 403, "insufficient_scope");
+        }
+    }
+    let untouched = me(identity, ada).await;
+    assert_eq!(untouched["email"], "ada@placeholder.invalid");
+    assert_eq!(untouched["bio"], Value::Null);
+    let reply = put(identity, ada, json!({ "email": address })).await;
+    assert_eq!(reply.expect(200).json()["user"]["email"], address);
+    for (caller, shown) in callers {
+        for body in [json!({}), json!({ "bio": shown })] {
+            let told = put(identity, &caller, body).await.expect(200).json();
+            assert_eq!(told["user"], me(identity, &caller).await);
+            assert_eq!(told["user"]["email"], shown);
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

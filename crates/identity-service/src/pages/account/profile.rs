@@ -53,8 +53,7 @@ pub(super) async fn save(
         website_url: Some(text::given(typed.website_url.clone())),
         ..UpdateUserRequest::default()
     };
-    let id = user.account.id;
-    let saved = service::update_user(&member.visitor.app, id, request, &origin.of(user)).await;
+    let saved = service::update_user(&member.visitor.app, user, request, origin).await;
     match saved {
         Ok(_) => Ok(member.visitor.see_other("/account/profile?done=profile")),
         Err(error) => {

@@ -135,6 +135,10 @@ async fn a_client_that_any_program_can_imitate_is_asked_about_every_time() {
         "http://[::1]:51789/cb",
         "http://localhost:51789/cb",
         "com.example.app:/cb",
+        "https://127.0.0.1:51789/cb",
+        "https://localhost/cb",
+        "https://app.localhost/cb",
+        "https://[::1]/cb",
     ];
     let clients = [
         (None, false),

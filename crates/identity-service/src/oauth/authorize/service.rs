@@ -124,9 +124,7 @@ async fn read(app: &App, parameters: &Parameters) -> Result<Result<Good, Outcome
 }
 
 async fn is_allowed(app: &App, user: &CurrentUser, good: &Good) -> Result<bool, Error> {
-    // Every program on the user's machine can answer there in its place (RFC 8252 section 8.6).
-    let can_be_imitated = good.client.is_public() && good.reply_to.redirect_uri.scheme() != "https";
-    if can_be_imitated {
+    if good.client.can_be_imitated_at(&good.reply_to.redirect_uri) {
         return Ok(false);
     }
     if good.client.is_first_party {

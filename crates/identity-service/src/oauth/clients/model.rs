@@ -5,6 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use service_kit::crypto::sha256;
+use url::Url;
 
 use super::grant_types::{GrantType, GrantTypes};
 use super::redirect;
@@ -72,6 +73,12 @@ impl OAuthClient {
         self.redirect_uris
             .iter()
             .any(|registered| redirect::matches(registered, given))
+    }
+
+    /// Whether every program on the user's machine could pass for it where answers go to this address: it has no
+    /// secret that would tell them apart (RFC 8252 section 8.6).
+    pub(crate) fn can_be_imitated_at(&self, redirect_uri: &Url) -> bool {
+        self.is_public() && redirect::is_on_users_machine(redirect_uri)
     }
 
     /// Whether it may come to the token endpoint with this.

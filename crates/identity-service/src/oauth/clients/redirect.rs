@@ -1,6 +1,6 @@
 //! Where answers to a client may be sent.
 
-use url::Url;
+use url::{Host, Url};
 
 /// What begins an address on the user's own machine, over plain http.
 const LOOPBACKS: [&str; 3] = ["http://127.0.0.1", "http://[::1]", "http://localhost"];
@@ -32,6 +32,23 @@ fn loopback(uri: &str) -> Option<(&'static str, &str)> {
         None => rest,
     };
     (path.is_empty() || path.starts_with(['/', '?'])).then_some((host, path))
+}
+
+/// Whether programs on the user's own machine answer at an address: anything but https to another host.
+pub(crate) fn is_on_users_machine(uri: &Url) -> bool {
+    let is_here = |host: Host<&str>| match host {
+        // RFC 6761 section 6.3.
+        Host::Domain(name) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            name == "localhost" || name.ends_with(".localhost")
+        }
+        Host::Ipv4(address) => address.is_loopback() || address.is_unspecified(),
+        Host::Ipv6(address) => match address.to_ipv4_mapped() {
+            Some(mapped) => mapped.is_loopback() || mapped.is_unspecified(),
+            None => address.is_loopback() || address.is_unspecified(),
+        },
+    };
+    uri.scheme() != "https" || uri.host().is_none_or(is_here)
 }
 
 /// Whether an address may be registered: https, a loopback address over http, or a scheme that a program
@@ -113,6 +130,36 @@ mod tests {
             "",
         ] {
             assert!(!matches(registered, given), "{given}");
+        }
+    }
+
+    #[test]
+    fn programs_on_the_users_machine_answer_everywhere_but_at_https_of_another_host() {
+        let is_here = |uri: &str| Url::parse(uri).is_ok_and(|uri| is_on_users_machine(&uri));
+        for here in [
+            "http://127.0.0.1/cb",
+            "com.example.app:/cb",
+            "https.example:/cb",
+            "https://127.0.0.1/cb",
+            "https://127.1:8443/cb",
+            "https://0.0.0.0/cb",
+            "https://localhost/cb",
+            "https://LOCALHOST.:8443/cb",
+            "https://app.localhost/cb",
+            "https://[::1]/cb",
+            "https://[::]/cb",
+            "https://[::ffff:127.0.0.1]/cb",
+        ] {
+            assert!(is_here(here), "{here}");
+        }
+        for elsewhere in [
+            "https://app.example.com/cb",
+            "https://localhost.example.com/cb",
+            "https://notlocalhost/cb",
+            "https://192.168.1.5/cb",
+            "https://[2001:db8::1]/cb",
+        ] {
+            assert!(!is_here(elsewhere), "{elsewhere}");
         }
     }
 

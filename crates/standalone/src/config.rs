@@ -6,6 +6,7 @@ use db_kit::DatabaseUrl;
 use service_kit::config::{
     ConfigError, DatabaseConfig, SecretKey, SecretText, SecretsConfig, load, refuse_development,
 };
+use service_kit::crypto::random_bytes;
 use service_kit::data_dir;
 
 use crate::dashboard;
@@ -84,8 +85,9 @@ impl Config {
         ];
         let is_configured = secrets.iter().any(|part| part.encryption_key.is_some());
         if !is_configured && !folder.join(SECRETS_KEY).exists() {
+            let key = SecretKey::new(random_bytes());
             for part in secrets {
-                part.encryption_key = Some(SecretKey::new([0; 32]));
+                part.encryption_key = Some(key.clone());
             }
         }
         Self::in_folder(identity, worksession, notifier, folder)

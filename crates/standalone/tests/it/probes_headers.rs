@@ -395,5 +395,11 @@ async fn the_demonstration_is_made_once_and_its_sign_in_works() {
 
 #[test]
 fn checking_the_configuration_writes_nothing() {
-    test_kit::assert_check_config_writes_nothing(env!("CARGO_BIN_EXE_holdfast"), &[]);
+    let public = [
+        ("IDENTITY__BASE_URL", "https://id.example.com"),
+        ("WORKSESSION__BASE_URL", "https://work.example.com"),
+    ];
+    for variables in [&[][..], &public] {
+        test_kit::assert_check_config_writes_nothing(env!("CARGO_BIN_EXE_holdfast"), variables);
+    }
 }

@@ -12,7 +12,7 @@ impl Config {
     /// What is set here that is for development on one machine, as the environment names it.
     #[must_use]
     pub fn development_values(&self) -> Vec<String> {
-        Exposed {
+        let mut found = Exposed {
             prefix: "IDENTITY",
             base_url: &self.public_url(self.listen),
             allow_insecure_cookies: self.allow_insecure_cookies,
@@ -30,7 +30,11 @@ impl Config {
                 ),
             ],
         }
-        .development_values()
+        .development_values();
+        if self.password.allow_weak_cost {
+            found.push("IDENTITY__PASSWORD__ALLOW_WEAK_COST=true".to_owned());
+        }
+        found
     }
 
     /// Refuses what must not be served at a public address.

@@ -42,6 +42,7 @@ fn a_public_address_and_development_values_end_the_start_with_one_line_that_name
         ("IDENTITY__BASE_URL", "https://id.example.com"),
         ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
         ("IDENTITY__SSO__ALLOWED_ORIGINS", "http://localhost:*"),
+        ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
     ];
     for command in ["check-config", "serve"] {
         let output = run(&[command], &all);

@@ -68,6 +68,8 @@ impl Site {
             &[
                 ("WORKSESSION__BASE_URL", "http://work.example.com"),
                 ("WORKSESSION__ALLOW_INSECURE_COOKIES", "true"),
+                ("IDENTITY__PASSWORD__BCRYPT_COST", "10"),
+                ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "false"),
             ],
         )
     }

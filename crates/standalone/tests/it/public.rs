@@ -12,6 +12,8 @@ fn public(more: &[(&str, &str)]) -> Env {
     for (key, value) in [
         ("IDENTITY__BASE_URL", "https://id.example.com"),
         ("WORKSESSION__BASE_URL", "https://work.example.com"),
+        ("IDENTITY__PASSWORD__BCRYPT_COST", "10"),
+        ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "false"),
     ]
     .iter()
     .chain(more)
@@ -130,6 +132,7 @@ async fn a_public_address_and_development_values_stop_the_start_with_one_line_th
         ("IDENTITY__SSO__ALLOWED_ORIGINS", "http://localhost:*"),
         ("IDENTITY__CORS__ALLOWED_ORIGINS", "http://127.0.0.1:3000"),
         ("IDENTITY__ALLOW_INSECURE_COOKIES", "true"),
+        ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
         ("IDENTITY__TRUSTED_PROXIES", "0.0.0.0/0"),
         ("WORKSESSION__BASE_URL", "http://work.example.com"),
         ("WORKSESSION__SECRETS__ENCRYPTION_KEY", key),

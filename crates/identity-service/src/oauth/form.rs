@@ -27,18 +27,17 @@ impl OAuthForm {
     pub(crate) fn parse(body: &[u8]) -> Result<Self, OAuthError> {
         let mut fields = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(body) {
+            let refuse = |why: &str| {
+                let name: String = name.escape_default().take(64).collect();
+                OAuthError::invalid_request(format!("The parameter {name} {why}"))
+            };
             let is_bad = |text: &str| text.contains(['\0', char::REPLACEMENT_CHARACTER]);
             if is_bad(&name) || is_bad(&value) {
-                return Err(OAuthError::invalid_request(
-                    "A parameter is not UTF-8, or has a NUL character",
-                ));
+                return Err(refuse("is not UTF-8, or has a NUL character"));
             }
             // A doubled one must not be read differently by whoever looks at it on the way.
             if fields.contains_key(&*name) {
-                return Err(OAuthError::invalid_request(format!(
-                    "The parameter {} is given twice",
-                    name.escape_default().take(64).collect::<String>()
-                )));
+                return Err(refuse("is given twice"));
             }
             fields.insert(name.into_owned(), value.into_owned());
         }
@@ -119,6 +118,13 @@ mod tests {
         for bad in [&b"code=%00"[..], b"code=%FF", b"code=\xff", b"%00=a"] {
             let error = OAuthForm::parse(bad).unwrap_err();
             assert_eq!(error.code(), "invalid_request", "{bad:?}");
+            let name = if bad.starts_with(b"%00") {
+                "\\u{0}"
+            } else {
+                "code"
+            };
+            let named = format!("The parameter {name} is not UTF-8");
+            assert!(error.to_string().contains(&named), "{error}");
         }
     }
 

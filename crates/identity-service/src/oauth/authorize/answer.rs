@@ -1,20 +1,23 @@
 //! What a client is told by way of the browser.
 
+use std::borrow::Cow;
+
 use url::Url;
 
 /// Why a client gets no code (RFC 6749 section 4.1.2.1, OpenID Connect Core section 3.1.2.6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) code: &'static str,
-    pub(crate) description: &'static str,
+    pub(crate) description: Cow<'static, str>,
 }
 
 impl Refusal {
-    pub(super) const fn new(code: &'static str, description: &'static str) -> Self {
+    pub(super) fn new(code: &'static str, description: impl Into<Cow<'static, str>>) -> Self {
+        let description = description.into();
         Self { code, description }
     }
 
-    pub(super) const fn invalid(description: &'static str) -> Self {
+    pub(super) fn invalid(description: impl Into<Cow<'static, str>>) -> Self {
         Self::new("invalid_request", description)
     }
 }
@@ -36,7 +39,7 @@ impl ReplyTo {
     pub(super) fn refusal(&self, refusal: Refusal, issuer: &str) -> Url {
         let Refusal { code, description } = refusal;
         self.address(
-            &[("error", code), ("error_description", description)],
+            &[("error", code), ("error_description", &description)],
             issuer,
         )
     }

@@ -26,7 +26,7 @@ pub(crate) enum Decision {
 }
 
 /// What comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     SignIn,
     Ask,

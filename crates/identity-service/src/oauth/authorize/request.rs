@@ -85,10 +85,12 @@ impl Request {
         parameters: &Parameters,
         allow_plain: bool,
     ) -> Result<Self, Refusal> {
-        if let Some((_, why)) = parameters.unreadable() {
+        if let Some((name, why)) = parameters.unreadable() {
             return Err(Refusal::invalid(match why {
-                Unreadable::Doubled => "a parameter is given twice",
-                Unreadable::Garbled => "a parameter has characters that none can have",
+                Unreadable::Doubled => format!("the parameter {name} is given twice"),
+                Unreadable::Garbled => {
+                    format!("the parameter {name} has characters that none can have")
+                }
             }));
         }
         check_kind(parameters)?;
@@ -149,10 +151,12 @@ pub(crate) fn scope_for(client: &OAuthClient, asked: Option<&str>) -> Result<Sco
     let asked: Option<ScopeSet> = asked.parse().ok();
     asked
         .filter(|asked| !asked.is_empty() && client.scope.includes(*asked))
-        .ok_or(Refusal::new(
-            "invalid_scope",
-            "the scope is unknown, or more than this client may ask for",
-        ))
+        .ok_or_else(|| {
+            Refusal::new(
+                "invalid_scope",
+                "the scope is unknown, or more than this client may ask for",
+            )
+        })
 }
 
 /// What kind of answer is wanted, and that nothing is asked for in ways that are not read here.

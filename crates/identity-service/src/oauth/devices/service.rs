@@ -35,7 +35,7 @@ pub(super) async fn begin(
     client.check_grant_type(GrantType::DeviceCode)?;
     app.limits.check_device(origin.address)?;
     let scope = scope_for(client, scope)
-        .map_err(|refusal| OAuthError::InvalidScope(refusal.description.into()))?;
+        .map_err(|refusal| OAuthError::InvalidScope(refusal.description))?;
     let device_code = random_token();
     for _ in 0..ATTEMPTS {
         let user_code = UserCode::generate();

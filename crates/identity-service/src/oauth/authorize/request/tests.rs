@@ -93,6 +93,19 @@ fn each_broken_rule_has_the_code_that_its_specification_gives_it() {
 }
 
 #[test]
+fn a_parameter_that_cannot_be_read_is_named() {
+    for name in ["response_type", "scope", "state", "nonce", "code_challenge"] {
+        for (query, why) in [
+            (format!("{name}=a&{name}=b"), "is given twice"),
+            (format!("{name}=%00"), "has characters that none can have"),
+        ] {
+            let refusal = parse(&confidential(), &query).unwrap_err();
+            assert_eq!(refusal.description, format!("the parameter {name} {why}"));
+        }
+    }
+}
+
+#[test]
 fn a_public_client_must_send_a_challenge() {
     let query = "response_type=code&scope=openid";
     assert_eq!(parse(&public(), query).unwrap_err().code, "invalid_request");

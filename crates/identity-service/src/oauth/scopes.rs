@@ -9,9 +9,16 @@ pub(crate) struct Line {
     pub(crate) is_change: bool,
 }
 
-/// What a client wants that asks for these.
-pub(crate) fn lines(scope: ScopeSet) -> Vec<Line> {
+/// What a client wants that asks for these, where it was allowed those `before`: it can have them all at once then.
+pub(crate) fn lines(scope: ScopeSet, before: ScopeSet) -> Vec<Line> {
     let mut lines: Vec<Line> = scope.iter().map(line).collect();
+    let others = ScopeSet::from_iter([Scope::Teams, Scope::SessionsRead]);
+    if !scope.intersection(others).is_empty() && scope.union(before).includes(others) {
+        lines.push(Line {
+            text: "See what others in your teams plan and do: their focus sessions, notes and points",
+            is_change: false,
+        });
+    }
     if lines.is_empty() {
         lines.push(Line {
             text: "Know that you have an account here",

@@ -232,6 +232,49 @@ async fn an_answer_is_looked_at_like_a_request_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn people_are_told_what_two_scopes_open_together() {
+    let oauth = OAuth::start().await;
+    oauth
+        .identity
+        .sql("UPDATE oauth_clients SET scope = 'openid teams sessions:read'");
+    let mut browser = oauth.browser().await;
+    let is_said = |page: &Page| {
+        page.text()
+            .contains("what others in your teams plan and do")
+    };
+    for (client, scope, is_said_now) in [
+        ("web", "teams", false),
+        ("web", "teams sessions:read", true),
+        ("native", "sessions:read", false),
+        // It could have both without asking again.
+        ("native", "teams", true),
+        ("native", "openid", false),
+    ] {
+        let begun = [("scope", scope)];
+        let secret = (client == "web").then_some(SECRET);
+        let device = oauth.post("/api/oauth/device_authorization", (client, secret), &begun);
+        let code = device.await.expect(200).json()["user_code"].clone();
+        let form = browser.get("/device").await.expect(200).form("/device");
+        let entered = form.set("user_code", code.as_str().unwrap());
+        let device_page = browser.submit(entered).await.expect(200);
+        let changes = [("scope", Some(scope)), ("prompt", Some("consent"))];
+        let request = OAuth::request(client, &changes);
+        let page = browser.get(&request).await.expect(200);
+        for page in [&device_page, &page] {
+            assert_eq!(
+                is_said(page),
+                is_said_now,
+                "{client} {scope} {}",
+                page.text()
+            );
+        }
+        let form = page.form("/consent").set("decision", "allow");
+        brought(&browser.submit(form).await);
+    }
+    assert!(is_said(&browser.get("/account/applications").await));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn applications_are_listed_with_what_they_may_do() {
     let oauth = OAuth::start().await;
     let bob = oauth.identity.register("bob").await;

@@ -16,6 +16,7 @@ use super::service::{self, Outcome, Question};
 use crate::app::App;
 use crate::auth;
 use crate::error::Error;
+use crate::oauth::consents;
 use crate::oauth::scopes::{self, Line};
 use crate::origin::Origin;
 use crate::pages::form::Form;
@@ -76,7 +77,7 @@ async fn authorize(
     let outcome = service::authorize(&app, parameters, user, way, looks_only, &origin);
     match outcome.await? {
         Outcome::Reply(url) => Ok(sent(StatusCode::FOUND, url.as_str())),
-        Outcome::Ask(question) => Ok(ask(&visitor, &question)),
+        Outcome::Ask(question) => Ok(ask(&visitor, &question).await?),
         Outcome::SignIn(_) if !wants_page(&req) => Err(Error::AuthenticationRequired.into()),
         Outcome::SignIn(parameters) => Ok(sent(StatusCode::FOUND, &sign_in(&visitor, &parameters))),
         Outcome::Bad(why) => Err(bad(why).into()),
@@ -103,7 +104,7 @@ async fn answer(form: Form<ConsentForm>, origin: Origin) -> actix_web::Result<Ht
     let outcome = service::authorize(&visitor.app, parameters, user, way, false, &origin);
     match outcome.await? {
         Outcome::Reply(url) => Ok(sent(StatusCode::SEE_OTHER, url.as_str())),
-        Outcome::Ask(question) => Ok(ask(&visitor, &question)),
+        Outcome::Ask(question) => Ok(ask(&visitor, &question).await?),
         Outcome::SignIn(parameters) => Ok(visitor.see_other(&sign_in(&visitor, &parameters))),
         Outcome::Bad(why) => Err(bad(why).into()),
     }
@@ -121,18 +122,25 @@ struct ConsentPage<'a> {
     request: String,
 }
 
-fn ask(visitor: &Visitor, question: &Question) -> HttpResponse {
+async fn ask(visitor: &Visitor, question: &Question) -> Result<HttpResponse, Error> {
     let url = &question.redirect_uri;
     let user = visitor.user.as_ref();
+    let before = match user {
+        Some(user) => {
+            let (id, client) = (user.account.id, &question.client.id);
+            consents::service::find_allowed(&visitor.app, id, client).await?
+        }
+        None => None,
+    };
     let page = ConsentPage {
         frame: visitor.frame("Allow access"),
         client: &question.client.name,
         username: user.map_or("", |user| &user.account.username),
         host: url.host_str().unwrap_or(url.scheme()),
-        lines: scopes::lines(question.request.scope),
+        lines: scopes::lines(question.request.scope, before.unwrap_or_default()),
         request: question.parameters.query(),
     };
-    visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page)
+    Ok(visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page))
 }
 
 /// Where somebody signs in, anew if they are signed in, and comes back from.

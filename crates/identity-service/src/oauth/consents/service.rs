@@ -27,15 +27,22 @@ pub(crate) async fn is_allowed(
     client_id: &str,
     scope: ScopeSet,
 ) -> Result<bool, Error> {
+    let allowed = find_allowed(app, user_id, client_id).await?;
+    Ok(allowed.is_some_and(|allowed| allowed.includes(scope)))
+}
+
+/// What an account has allowed a client before.
+pub(crate) async fn find_allowed(
+    app: &App,
+    user_id: UserId,
+    client_id: &str,
+) -> Result<Option<ScopeSet>, Error> {
     let client_id = client_id.to_owned();
     let allowed = app
         .pool
         .read(move |db| Ok::<_, Error>(queries::find_scope(db, user_id, &client_id)?))
         .await?;
-    match allowed {
-        Some(allowed) => Ok(read_scope(&allowed)?.includes(scope)),
-        None => Ok(false),
-    }
+    allowed.as_deref().map(read_scope).transpose()
 }
 
 /// In a transaction: makes sure that what an account allowed before was not taken back meanwhile, and is not

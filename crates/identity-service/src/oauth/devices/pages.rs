@@ -9,7 +9,9 @@ use service_kit::http::{Query, endpoint};
 
 use super::service::{self, Waiting};
 use super::user_code::UserCode;
+use crate::error::Error;
 use crate::oauth::authorize::Decision;
+use crate::oauth::consents;
 use crate::oauth::scopes::{self, Line};
 use crate::origin::Origin;
 use crate::pages::form::Form;
@@ -75,7 +77,7 @@ async fn enter(form: Form<DeviceForm>, origin: Origin) -> actix_web::Result<Http
         return Ok(show_entry(visitor, &code.shown(), Some(UNKNOWN)));
     };
     let Some(decision) = fields.decision else {
-        return Ok(show_question(&member, &code, &waiting));
+        return Ok(show_question(&member, &code, &waiting).await?);
     };
     let allow = decision == Decision::Allow;
     let name = waiting.client.name.clone();
@@ -102,15 +104,21 @@ fn show_entry(visitor: &Visitor, user_code: &str, problem: Option<&'static str>)
     visitor.show(status, &page)
 }
 
-fn show_question(member: &Member, code: &UserCode, waiting: &Waiting) -> HttpResponse {
+async fn show_question(
+    member: &Member,
+    code: &UserCode,
+    waiting: &Waiting,
+) -> Result<HttpResponse, Error> {
+    let (app, id) = (&member.visitor.app, member.user.account.id);
+    let before = consents::service::find_allowed(app, id, &waiting.client.id).await?;
     let page = ConfirmPage {
         frame: member.visitor.frame("Allow access"),
         client: &waiting.client.name,
         username: &member.user.account.username,
         user_code: code.shown(),
-        lines: scopes::lines(waiting.scope),
+        lines: scopes::lines(waiting.scope, before.unwrap_or_default()),
     };
-    member.visitor.show(StatusCode::OK, &page)
+    Ok(member.visitor.show(StatusCode::OK, &page))
 }
 
 fn show_done(visitor: &Visitor, client: &str, allowed: bool) -> HttpResponse {

@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::ServiceConfig;
 use askama::Template;
+use auth_types::ScopeSet;
 use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
 
@@ -43,7 +44,7 @@ struct Listed {
 
 impl From<Application> for Listed {
     fn from(application: Application) -> Self {
-        let lines = scopes::lines(application.scope).into_iter();
+        let lines = scopes::lines(application.scope, ScopeSet::default()).into_iter();
         let last_used = application.last_used_at;
         Self {
             may: lines.map(|line| line.text).collect(),

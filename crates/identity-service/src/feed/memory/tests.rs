@@ -218,6 +218,9 @@ fn readers_that_race_a_revocation_leave_nothing_of_before_it() {
             revoked.store(true, Ordering::SeqCst);
             memory.forget(&[Subject::Session(SID.to_owned())]);
         });
-        assert!(!known(&memory).0, "a row from before the revocation was kept");
+        assert!(
+            !known(&memory).0,
+            "a row from before the revocation was kept"
+        );
     }
 }

@@ -3,9 +3,7 @@
 //! Nothing is done to a database or a virtual host that this tool did not make: the tests make
 //! their own databases and drop them, and this tool makes a virtual host and removes it.
 
-mod amqp;
 mod apt;
-mod pg;
 mod postgres;
 mod rabbitmq;
 mod restricted;
@@ -84,77 +82,4 @@ pub fn free_port() -> Result<u16> {
         }
     }
     fail("there is no free port")
-}
-
-/// The host and port of an URL such as `scheme://user:password@host:port/path`, its user and
-/// password, and its path without the slash.
-#[derive(Debug, PartialEq, Eq)]
-struct Place {
-    address: String,
-    user: String,
-    password: String,
-    path: String,
-}
-
-impl Place {
-    fn parse(url: &str, schemes: &[&str], default_port: u16) -> Result<Self> {
-        let Some((scheme, rest)) = url.split_once("://") else {
-            return fail(format!(
-                "not an URL of the kind {}://…",
-                schemes.join(":// or ")
-            ));
-        };
-        if !schemes.contains(&scheme) {
-            return fail(format!(
-                "`{scheme}://` is not {}://",
-                schemes.join(":// or ")
-            ));
-        }
-        let rest = rest.split(['?', '#']).next().unwrap_or_default();
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (login, host) = authority.rsplit_once('@').unwrap_or(("", authority));
-        let (user, password) = login.split_once(':').unwrap_or((login, ""));
-        let has_port = host
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let address = if has_port {
-            host.to_owned()
-        } else {
-            format!("{host}:{default_port}")
-        };
-        Ok(Self {
-            address,
-            user: user.into(),
-            password: password.into(),
-            path: path.into(),
-        })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Place;
-
-    #[test]
-    fn an_url_falls_into_its_parts() {
-        let place = Place::parse(
-            "postgres://mia:pw@db:5433/postgres?x=1",
-            &["postgres"],
-            5432,
-        )
-        .unwrap();
-        assert_eq!(place.address, "db:5433");
-        assert_eq!(
-            (place.user.as_str(), place.password.as_str()),
-            ("mia", "pw")
-        );
-        assert_eq!(place.path, "postgres");
-        let bare = Place::parse("amqp://localhost", &["amqp"], 5672).unwrap();
-        assert_eq!(
-            (bare.address.as_str(), bare.path.as_str()),
-            ("localhost:5672", "")
-        );
-        assert!(Place::parse("mysql://x", &["postgres"], 5432).is_err());
-        assert!(Place::parse("nonsense", &["postgres"], 5432).is_err());
-    }
 }

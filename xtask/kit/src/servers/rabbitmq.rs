@@ -1,9 +1,11 @@
 //! A RabbitMQ broker with a virtual host of our own.
 
 use super::restricted::Restricted;
-use super::{Place, Source, amqp, apt, free_port};
-use crate::cmd::{Context, Group, Result, fail, nap, output};
+use super::{Source, apt, free_port};
+use crate::cmd::{Group, Result, fail, nap, output};
 use crate::envs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,7 +30,9 @@ impl Rabbit {
         if source.includes(Source::Named)
             && let Some(url) = envs::var(VARIABLE)
         {
-            return Self::named(url);
+            // Somebody chose this virtual host for the tests; they still keep to names of their own in it.
+            println!("RabbitMQ: {VARIABLE}");
+            return Ok(Self::elsewhere(url, None));
         }
         if source.includes(Source::Found)
             && let Some(found) = Self::found()
@@ -49,15 +53,6 @@ impl Rabbit {
         fail(format!("no RabbitMQ: {SET_IT}"))
     }
 
-    /// Somebody chose this virtual host for the tests; they still keep to names of their own in it.
-    fn named(url: String) -> Result<Self> {
-        let place = Place::parse(&url, &["amqp"], 5672).context(|| VARIABLE.into())?;
-        amqp::ask(&place)
-            .context(|| format!("{VARIABLE}: {} does not let us in", place.address))?;
-        println!("RabbitMQ: {VARIABLE}, {}", place.address);
-        Ok(Self::elsewhere(url, None))
-    }
-
     fn elsewhere(url: String, vhost: Option<Vhost>) -> Self {
         Self {
             url,
@@ -69,26 +64,16 @@ impl Rabbit {
 
     /// The usual port, when a virtual host of our own can be made there.
     fn found() -> Option<Self> {
-        let place = Place::parse("amqp://guest:guest@127.0.0.1:5672", &["amqp"], 5672).ok()?;
-        amqp::ask(&place).ok()?;
-        let vhost = match Vhost::make() {
-            Ok(vhost) => vhost,
-            Err(e) => {
-                println!(
-                    "RabbitMQ: found on 127.0.0.1:5672, but no virtual host can be made there ({e})"
-                );
-                return None;
-            }
-        };
+        if !greets(5672) {
+            return None;
+        }
+        let vhost = Vhost::make().map_err(|e| {
+            println!("RabbitMQ: found on 127.0.0.1:5672, but no virtual host can be made ({e})");
+        });
+        let vhost = vhost.ok()?;
         let url = format!("amqp://guest:guest@127.0.0.1:5672/{}", vhost.name);
-        let place = Place::parse(&url, &["amqp"], 5672).ok()?;
-        // Another broker than the one that rabbitmqctl speaks to may hold the port.
-        amqp::ask(&place).ok()?;
-        println!(
-            "RabbitMQ: found on 127.0.0.1:5672, virtual host {}",
-            vhost.name
-        );
-        let restricted = Restricted::make(&place.address, control, true);
+        println!("RabbitMQ: found, {url}");
+        let restricted = Restricted::make("127.0.0.1:5672", control, true);
         let restricted = restricted.map_err(|e| println!("RabbitMQ: no restricted users: {e}"));
         Some(Self {
             restricted: restricted.ok(),
@@ -223,10 +208,9 @@ impl PrivateRabbit {
             .stdout(file.try_clone()?)
             .stderr(file);
         let process = self.process.insert(Group::spawn(&mut command)?);
-        let place = Place::parse(&self.url, &["amqp"], self.ports.amqp)?;
         // A machine with much else to do takes a minute.
         let until = Instant::now() + Duration::from_secs(180);
-        while amqp::ask(&place).is_err() {
+        while !greets(self.ports.amqp) {
             if !process.is_alive() || Instant::now() > until {
                 let log = std::fs::read_to_string(&log).unwrap_or_default();
                 return fail(format!(
@@ -238,6 +222,19 @@ impl PrivateRabbit {
         }
         Ok(())
     }
+}
+
+/// Whether a broker answers on this port of this machine: its first word is a method, which begins with 1.
+fn greets(port: u16) -> bool {
+    let greet = || -> Result<[u8; 1]> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        stream.write_all(b"AMQP\x00\x00\x09\x01")?;
+        let mut first = [0];
+        stream.read_exact(&mut first)?;
+        Ok(first)
+    };
+    greet().is_ok_and(|first| first == [1])
 }
 
 struct Ports {

@@ -1,10 +1,10 @@
-//! What containers are given: variables of their own program, files that are mounted, time to end in.
+//! What containers are given: variables of their own program, addresses that are there, time to end in.
 
 use super::PROGRAMS;
 use super::folder::{Folder, text};
 use super::workload::{Workload, variables};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What is read beside a program's own settings.
 const COMMON: [&str; 2] = ["RUST_LOG", "LOG_FORMAT"];
@@ -13,15 +13,13 @@ const FINISHING: u64 = 10 + 12;
 
 pub(super) fn check(folder: &Folder) -> Vec<String> {
     let mut complaints = Vec::new();
-    let mut named = BTreeSet::new();
     for workload in Workload::all(folder) {
         for container in workload.containers() {
-            let found = check_container(folder, &workload, container, &mut named);
+            let found = check_container(folder, &workload, container);
             let found = found.unwrap_or_else(|cause| vec![cause]);
             complaints.extend(found.iter().map(|it| format!("{}: {it}", workload.title())));
         }
     }
-    complaints.extend(unused(folder, &named));
     complaints
 }
 
@@ -33,18 +31,13 @@ pub(super) fn program_of(container: &Value) -> Result<(&'static str, &'static st
     program.ok_or_else(|| format!("its command begins with {first:?}, which is no program of ours"))
 }
 
-/// Adds the files that it names to `named`, each with its Secret's example.
 fn check_container(
     folder: &Folder,
     workload: &Workload,
     container: &Value,
-    named: &mut BTreeSet<String>,
 ) -> Result<Vec<String>, String> {
     let (program, prefix) = program_of(container)?;
-    let (variables, mounted) = (
-        variables(folder, container)?,
-        workload.mounted(folder, container)?,
-    );
+    let variables = variables(folder, container)?;
     let mut complaints = Vec::new();
     if text(container, "/image").rsplit('/').next() != Some(program) {
         complaints.push(format!("the image is not that of {program}"));
@@ -58,19 +51,6 @@ fn check_container(
         .keys()
         .filter(|name| !own(name) && !COMMON.contains(&name.as_str()));
     complaints.extend(strange.map(|name| format!("{name} is no setting of {program}")));
-    for (name, value) in files(container, &variables) {
-        if mounted.contains_key(&value) {
-            named.insert(value);
-        } else {
-            complaints.push(format!("{name}: nothing mounts {value}"));
-        }
-    }
-    named.extend(
-        mounted
-            .values()
-            .flat_map(|text| mounted.keys().filter(|path| text.contains(*path)))
-            .cloned(),
-    );
     for (name, value) in &variables {
         complaints.extend(unknown_service(folder, name, value));
     }
@@ -78,19 +58,6 @@ fn check_container(
         complaints.extend(too_little_time(workload, prefix, &variables));
     }
     Ok(complaints)
-}
-
-/// The files that a container is told of, with where it is told.
-fn files<'a>(
-    container: &'a Value,
-    variables: &'a BTreeMap<String, String>,
-) -> impl Iterator<Item = (String, String)> + 'a {
-    let arguments = ["/command", "/args"].into_iter();
-    let arguments = arguments.flat_map(|place| super::folder::texts(container, place));
-    let arguments = arguments.filter(|argument| argument.starts_with('/'));
-    let arguments = arguments.map(|path| ("command".to_owned(), path.to_owned()));
-    let named = variables.iter().filter(|(name, _)| name.ends_with("_FILE"));
-    arguments.chain(named.map(|(name, path)| (name.clone(), path.clone())))
 }
 
 /// What calls something here by its name has to find it.
@@ -132,34 +99,11 @@ fn too_little_time(
     (grace < needed).then(|| format!("is killed after {grace} s, and needs {needed} to end"))
 }
 
-/// Keys of Secrets that no container is told of.
-fn unused(folder: &Folder, named: &BTreeSet<String>) -> Vec<String> {
-    let examples = folder.files.keys().filter_map(|file| {
-        let secret = file
-            .strip_prefix("secrets/")?
-            .strip_suffix(".example.env")?;
-        Some((file, secret))
-    });
-    let keys: BTreeSet<&str> = named
-        .iter()
-        .filter_map(|path| path.rsplit('/').next())
-        .collect();
-    let mut complaints = Vec::new();
-    for (file, secret) in examples {
-        let unread = folder.secret(secret).unwrap_or_default().into_keys();
-        let unread = unread.filter(|key| !keys.contains(key.as_str()));
-        complaints.extend(unread.map(|key| format!("{file}: {key} is read by nobody")));
-    }
-    complaints
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::folder::tests::folder;
     use super::*;
     use serde_json::json;
-
-    const SECRET: (&str, &str) = ("secrets/notifier.example.env", "broker-url=amqp://\n");
 
     fn complaints(place: &str, value: Value) -> Vec<String> {
         let kustomization =
@@ -171,16 +115,11 @@ mod tests {
                 "image": "x/notifier", "command": ["notifier", "serve"],
                 "envFrom": [{"configMapRef": {"name": "notifier"}}],
                 "env": [{"name": "NOTIFIER__BROKER__URL_FILE", "value": "/s/broker-url"}],
-                "volumeMounts": [{"name": "s", "mountPath": "/s"}],
             }],
-            "volumes": [{"name": "s", "secret": {"secretName": "notifier"}}],
         }}}});
         let spec = deployment.pointer_mut("/spec/template/spec").unwrap();
         *spec.pointer_mut(place).unwrap() = value;
-        let files = [
-            SECRET,
-            ("notifier.env", "NOTIFIER__DRAIN_SECONDS=5\nRUST_LOG=info\n"),
-        ];
+        let files = [("notifier.env", "NOTIFIER__DRAIN_SECONDS=5\nRUST_LOG=info\n")];
         check(&folder([kustomization, deployment, service], &files))
     }
 
@@ -201,39 +140,9 @@ mod tests {
             ),
             ("/containers/0/command", json!(["sh"]), "no program of ours"),
             (
-                "/containers/0/command",
-                json!(["notifier", "/s/c"]),
-                "nothing mounts /s/c",
-            ),
-            (
                 "/containers/0/envFrom/0/configMapRef/name",
                 json!("n"),
                 "no ConfigMap \"n\"",
-            ),
-            (
-                "/containers/0/env/0/value",
-                json!("/s/other"),
-                "nothing mounts /s/other",
-            ),
-            (
-                "/containers/0/volumeMounts/0/mountPath",
-                json!("/t"),
-                "nothing mounts /s/broker-url",
-            ),
-            (
-                "/containers/0/volumeMounts/0/name",
-                json!("t"),
-                "no volume t",
-            ),
-            (
-                "/volumes/0/secret/secretName",
-                json!("t"),
-                "no secrets/t.example.env",
-            ),
-            (
-                "/volumes/0/secret",
-                json!({"secretName": "notifier", "items": [{"key": "k"}]}),
-                "no key k",
             ),
             (
                 variable,
@@ -254,11 +163,6 @@ mod tests {
                 variable,
                 json!({"name": "NOTIFIER__A", "value": "http://identity:81"}),
                 "no Service identity",
-            ),
-            (
-                variable,
-                json!({"name": "NOTIFIER__A", "value": ""}),
-                "broker-url is read by nobody",
             ),
             ("/terminationGracePeriodSeconds", json!(26), "needs 27"),
         ] {

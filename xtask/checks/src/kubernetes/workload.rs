@@ -48,11 +48,6 @@ impl<'a> Workload<'a> {
         first.iter().chain(then)
     }
 
-    /// Whether one of its containers has a port of this name or number.
-    pub(super) fn has_port(&self, port: &Value) -> bool {
-        self.containers().any(|container| has_port(container, port))
-    }
-
     /// What the containers find where: the paths of mounted files, each with its text.
     pub(super) fn mounted(
         &self,
@@ -102,14 +97,6 @@ fn held(folder: &Folder, volume: &Value) -> Result<BTreeMap<String, String>, Str
         Ok((text(item, "/path").to_owned(), value))
     });
     chosen.collect()
-}
-
-pub(super) fn has_port(container: &Value, port: &Value) -> bool {
-    let mut ports = items(container, "/ports").iter();
-    ports.any(|own| match port {
-        Value::String(name) => text(own, "/name") == name,
-        number => own.get("containerPort") == Some(number),
-    })
 }
 
 /// What a container is started with: the ConfigMaps that it names, then its own. Later ones win.

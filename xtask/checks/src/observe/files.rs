@@ -1,6 +1,4 @@
 //! What stands in the files: the rules, their tests, the dashboard, and the page that says what to do.
-//!
-//! The rules are read line by line, as they are laid out; promtool says whether they are YAML and PromQL.
 
 use super::{Expression, FOLDER};
 use serde_json::Value;
@@ -19,7 +17,7 @@ pub(super) struct Files {
     pub(super) alerts: Vec<Alert>,
     /// Those of the rules, then those of the dashboard.
     pub(super) expressions: Vec<Expression>,
-    tests: String,
+    tests: Value,
     page: String,
 }
 
@@ -35,19 +33,23 @@ impl Files {
     pub(super) fn read(root: &Path) -> Result<Self> {
         let text =
             |path: &str| std::fs::read_to_string(root.join(path)).context(|| path.to_owned());
-        let folder = |name: &str| format!("{FOLDER}/{name}");
-        let alerts = alerts(&text(&folder(RULES))?);
-        let dashboard: Value = serde_json::from_str(&text(&folder(DASHBOARD))?)?;
+        let yaml = |name: &str| -> Result<Value> {
+            Ok(serde_yaml_ng::from_str(&text(&format!(
+                "{FOLDER}/{name}"
+            ))?)?)
+        };
+        let alerts = alerts(&yaml(RULES)?);
         let of_rules = alerts.iter().map(|alert| Expression {
             place: format!("{RULES}, {}", alert.name),
             text: alert.expression.clone(),
         });
         let mut expressions: Vec<Expression> = of_rules.collect();
-        shown(&dashboard, "the dashboard", &mut expressions);
+        // JSON is YAML too.
+        shown(&yaml(DASHBOARD)?, "the dashboard", &mut expressions);
         Ok(Self {
             alerts,
             expressions,
-            tests: text(&folder(TESTS))?,
+            tests: yaml(TESTS)?,
             page: text(PAGE)?,
         })
     }
@@ -82,52 +84,31 @@ impl Files {
     }
 }
 
-fn alerts(rules: &str) -> Vec<Alert> {
-    let mut found: Vec<Alert> = Vec::new();
-    // The indentation of the key whose block of text goes on.
-    let mut block = None;
-    for line in rules.lines() {
-        let indent = line.len() - line.trim_start().len();
-        let text = line.trim();
-        if let (Some(key), Some(alert)) = (block, found.last_mut()) {
-            if text.is_empty() || indent > key {
-                alert.expression.push_str(text);
-                alert.expression.push('\n');
-                continue;
-            }
-            block = None;
-        }
-        if let Some(name) = text.strip_prefix("- alert: ") {
-            found.push(Alert {
-                name: name.to_owned(),
-                expression: String::new(),
-                runbook: None,
-            });
-        } else if let Some(alert) = found.last_mut() {
-            match (text.strip_prefix("expr: "), text.strip_prefix("runbook: ")) {
-                (Some("|"), _) => block = Some(indent),
-                (Some(expression), _) => expression.clone_into(&mut alert.expression),
-                (_, Some(runbook)) => alert.runbook = Some(runbook.to_owned()),
-                _ => {}
-            }
-        }
-    }
-    found
+fn alerts(rules: &Value) -> Vec<Alert> {
+    let rules = items(rules, "groups").flat_map(|group| items(group, "rules"));
+    let alerts = rules.filter(|rule| rule.get("alert").is_some());
+    let text = |rule: &Value, place: &str| Some(rule.pointer(place)?.as_str()?.to_owned());
+    let alerts = alerts.map(|rule| Alert {
+        name: text(rule, "/alert").unwrap_or_default(),
+        expression: text(rule, "/expr").unwrap_or_default(),
+        runbook: text(rule, "/annotations/runbook"),
+    });
+    alerts.collect()
+}
+
+fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    let items = value.get(key).and_then(Value::as_array);
+    items.into_iter().flatten()
 }
 
 /// Whether the tests show an alert firing, and silent.
-fn shows(tests: &str, alert: &str) -> (bool, bool) {
-    let asked = format!("ALERTS{{alertname=\"{alert}\", alertstate=\"firing\"}}'");
-    let checks = tests.split("- expr: ").skip(1);
-    let (mut fires, mut silent) = (false, false);
-    for check in checks.filter(|check| check.trim_start_matches('\'').starts_with(&asked)) {
-        if check.contains("exp_samples: []") {
-            silent = true;
-        } else {
-            fires = true;
-        }
-    }
-    (fires, silent)
+fn shows(tests: &Value, alert: &str) -> (bool, bool) {
+    let asked = format!("ALERTS{{alertname=\"{alert}\", alertstate=\"firing\"}}");
+    let checks = items(tests, "tests").flat_map(|test| items(test, "promql_expr_test"));
+    let checks = checks.filter(|check| check.get("expr").and_then(Value::as_str) == Some(&asked));
+    let (silent, fires): (Vec<_>, Vec<_>) =
+        checks.partition(|check| items(check, "exp_samples").next().is_none());
+    (!fires.is_empty(), !silent.is_empty())
 }
 
 /// Every `expr` of the dashboard, with the title of what shows it.
@@ -156,39 +137,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_read_with_their_expressions_on_one_line_or_many() {
-        let rules = "groups:\n  - name: a\n    rules:\n      - alert: One\n        expr: up == 0\n        for: 1m\n        annotations:\n          runbook: docs/operations.md#one\n\n      - alert: Two\n        expr: |\n          a\n          or b\n        for: 1m\n";
-        let expected = [
-            Alert {
-                name: "One".to_owned(),
-                expression: "up == 0".to_owned(),
-                runbook: Some("docs/operations.md#one".to_owned()),
-            },
-            Alert {
-                name: "Two".to_owned(),
-                expression: "a\nor b\n".to_owned(),
-                runbook: None,
-            },
-        ];
-        assert_eq!(alerts(rules), expected);
-    }
-
-    #[test]
     fn an_alert_is_told_of_when_tests_and_the_page_name_it() {
-        let file = |tests: &str, page: &str| Files {
+        let file = |tests: &[Value], page: &str| Files {
             alerts: vec![Alert {
                 name: "One".to_owned(),
                 expression: "up".to_owned(),
                 runbook: Some("docs/operations.md#one".to_owned()),
             }],
             expressions: Vec::new(),
-            tests: tests.to_owned(),
+            tests: serde_json::json!({"tests": [{"promql_expr_test": tests}]}),
             page: format!("### Before\n{PART}\n{page}## After\n### Later\n"),
         };
-        let fires = "- expr: 'ALERTS{alertname=\"One\", alertstate=\"firing\"}'\n  exp_samples:\n    - {}\n";
-        let silent =
-            "- expr: 'ALERTS{alertname=\"One\", alertstate=\"firing\"}'\n  exp_samples: []\n";
-        let both = format!("{fires}{silent}");
+        let check = |samples: Value| serde_json::json!({"expr": "ALERTS{alertname=\"One\", alertstate=\"firing\"}", "exp_samples": samples});
+        let both = [check(serde_json::json!([{}])), check(serde_json::json!([]))];
+        let (fires, silent) = both.split_at(1);
         assert!(file(&both, "### One\n").untold().is_empty());
         assert_eq!(file(fires, "### One\n").untold().len(), 1);
         assert_eq!(file(silent, "### One\n").untold().len(), 1);

@@ -35,23 +35,6 @@ const OF_PROMETHEUS: [&str; 2] = ["ALERTS", "up"];
 /// Figures of programs that are not ours. Whether they exist only a running one can say.
 const OF_OTHERS: [&str; 2] = ["prometheus_", "rabbitmq_"];
 
-const WORDS: [&str; 14] = [
-    "and",
-    "or",
-    "unless",
-    "by",
-    "without",
-    "on",
-    "ignoring",
-    "group_left",
-    "group_right",
-    "offset",
-    "bool",
-    "Inf",
-    "NaN",
-    "atan2",
-];
-
 /// Words that are followed by the names of labels.
 const BEFORE_LABELS: [&str; 6] = [
     "by",
@@ -116,66 +99,51 @@ fn registered_in(source: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// The figures that an expression names.
+/// The figures that an expression names: words with an underscore that are neither functions nor labels.
 pub(super) fn figures(expression: &str) -> BTreeSet<String> {
     let text = bare(expression);
     let mut found = BTreeSet::new();
     let mut rest = text.as_str();
     while let Some(start) = rest.find(is_first) {
-        let before = rest.get(..start).unwrap_or_default();
         let from = rest.get(start..).unwrap_or_default();
+        let is_further = |c: char| is_first(c) || c.is_ascii_digit();
         let length = from.find(|c| !is_further(c)).unwrap_or(from.len());
         let (word, after) = from.split_at(length);
         rest = after;
-        let follows = after.trim_start();
-        // `5m`, `1e3`
-        let is_unit = before.ends_with(|c: char| c.is_ascii_digit() || c == '.');
-        if BEFORE_LABELS.contains(&word) {
-            if let Some(labels) = follows.strip_prefix('(') {
+        let in_brackets = after.trim_start().strip_prefix('(');
+        match in_brackets {
+            Some(labels) if BEFORE_LABELS.contains(&word) => {
                 rest = labels.split_once(')').map_or("", |(_, after)| after);
             }
-        } else if !is_unit && !is_called(follows) && !WORDS.contains(&word) {
-            found.insert(word.to_owned());
+            None if word.contains('_') || OF_PROMETHEUS.contains(&word) => {
+                found.insert(word.to_owned());
+            }
+            _ => {}
         }
     }
     found
-}
-
-/// Whether this stands after the name of a function or of an aggregation.
-fn is_called(follows: &str) -> bool {
-    let word = follows.split(|c| !is_further(c)).next().unwrap_or_default();
-    follows.starts_with('(') || ["by", "without"].contains(&word)
 }
 
 fn is_first(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || c == ':'
 }
 
-fn is_further(c: char) -> bool {
-    is_first(c) || c.is_ascii_digit()
-}
-
 /// Without what stands in quotes, braces and brackets.
 fn bare(expression: &str) -> String {
-    let mut text = String::new();
-    let mut closing = None;
-    let mut quoted_inside = None;
-    for c in expression.chars() {
-        match (closing, quoted_inside) {
-            (Some(_), Some(quote)) if c == quote => quoted_inside = None,
-            (Some(_), Some(_)) => {}
-            (Some(end), None) if c == end => closing = None,
-            (Some('}' | ']'), None) if c == '"' || c == '\'' => quoted_inside = Some(c),
-            (Some(_), None) => {}
-            (None, _) => match c {
-                '{' => closing = Some('}'),
-                '[' => closing = Some(']'),
-                '"' | '\'' => closing = Some(c),
-                _ => text.push(c),
-            },
+    let mut depth = 0;
+    let unquoted = expression.split('"').step_by(2).flat_map(str::chars);
+    let outside = unquoted.filter(|c| match c {
+        '{' | '[' => {
+            depth += 1;
+            false
         }
-    }
-    text
+        '}' | ']' => {
+            depth -= 1;
+            false
+        }
+        _ => depth == 0,
+    });
+    outside.collect()
 }
 
 #[cfg(test)]
@@ -195,12 +163,12 @@ mod tests {
                 vec!["a_bucket"],
             ),
             (
-                "a_total offset 5m and on (service) max without(le) (b:c) unless d > bool 3",
-                vec!["a_total", "b:c", "d"],
+                "a_total offset 5m and on (a_label) max without(le) (b:c_sum) unless d_max > bool 3",
+                vec!["a_total", "b:c_sum", "d_max"],
             ),
             (
-                "label_replace(a, \"x\", \"up\", \"\", \"\") or absent(b == 1) / Inf",
-                vec!["a", "b"],
+                "label_replace(a_b, \"x\", \"up\", \"\", \"\") or absent(b_c == 1) / Inf",
+                vec!["a_b", "b_c"],
             ),
             ("vector(1)", vec![]),
         ] {

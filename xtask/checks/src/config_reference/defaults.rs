@@ -1,7 +1,6 @@
 //! What a configuration is when nothing is set: `impl Default`, read as far as such bodies go.
 
-use super::serde::{Container, Member};
-use super::source::{Crate, Sources, derives, named, text};
+use super::source::{Crate, Sources, derives, named};
 use std::collections::BTreeMap;
 use syn::{
     BinOp, Expr, ExprCall, ExprLit, ExprMethodCall, Lit, Member as FieldName, Pat, Stmt, Type,
@@ -75,32 +74,8 @@ fn of_type(sources: &Sources, from: &str, ty: &Type) -> Result<Value> {
         "u8" | "u16" | "u32" | "u64" | "usize" | "i64" => Ok(Value::Text("0".to_owned())),
         "String" => Ok(Value::Text(String::new())),
         "CommaList" | "Vec" => Ok(Value::List(Vec::new())),
-        _ => match sources.find_enum(from, &name)? {
-            Some(_) => of_enum(sources, from, &name, |variant| {
-                variant.attrs.iter().any(|it| it.path().is_ident("default"))
-            }),
-            None => of_struct(sources, from, &name).map(Value::Fields),
-        },
+        _ => of_struct(sources, from, &name).map(Value::Fields),
     }
-}
-
-/// The name of the variant that is meant.
-fn of_enum(
-    sources: &Sources,
-    from: &str,
-    name: &str,
-    is_meant: impl Fn(&syn::Variant) -> bool,
-) -> Result<Value> {
-    if let Some((_, item)) = sources.find_enum(from, name)?
-        && let Some(variant) = item.variants.iter().find(|it| is_meant(it))
-    {
-        let member = Member::read(&variant.attrs, name)?;
-        let container = Container::read(&item.attrs, name)?;
-        return container
-            .name(&member, &variant.ident.to_string(), name)
-            .map(Value::Text);
-    }
-    fail(format!("{from}: a default of {name} is not understood"))
 }
 
 /// Reads one body of `default`.
@@ -185,10 +160,6 @@ impl Reader<'_> {
         match (owner.as_deref(), name.as_str()) {
             (None, "None") => Ok(Value::Unset),
             (Some("Ipv4Addr"), "LOCALHOST") => Ok(Value::Text("127.0.0.1".to_owned())),
-            (Some("Ipv4Addr"), "UNSPECIFIED") => Ok(Value::Text("0.0.0.0".to_owned())),
-            (Some(owner), name) => {
-                of_enum(self.sources, self.part.name, owner, |it| it.ident == name)
-            }
             (None, name) => match self.known.get(name) {
                 Some(value) => Ok(value.clone()),
                 None => match self.sources.find_const(self.part.name, name)? {
@@ -196,6 +167,7 @@ impl Reader<'_> {
                     None => self.refuse(&format!("the name {name}")),
                 },
             },
+            _ => self.refuse(&format!("the name {name}")),
         }
     }
 
@@ -243,14 +215,6 @@ impl Reader<'_> {
             }
             _ => self.refuse(&format!("a call of {name}")),
         }
-    }
-}
-
-/// The constant texts of a list such as `const NAMES: [&str; 2] = ["a", "b"]`.
-pub(super) fn texts(list: &Expr) -> Option<Vec<String>> {
-    match list {
-        Expr::Array(array) => array.elems.iter().map(text).collect(),
-        _ => None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! From a configuration's struct to the keys that can be set.
 
 use super::defaults::{Fields, Value, of_struct};
-use super::serde::{Container, Member};
+use super::serde::{is_skipped, is_strict};
 use super::source::{Sources, derives, doc, named};
 use syn::Type;
 use xtask_kit::cmd::{Result, fail};
@@ -62,9 +62,7 @@ enum Kind {
 fn collect(sources: &Sources, place: &Place<'_>, defaults: &Fields, keys: &mut Keys) -> Result {
     let (part, item) = sources.get_struct(place.from, place.name)?;
     let of = format!("{}: {}", part.name, place.name);
-    let container = Container::read(&item.attrs, &of)?;
-    if !derives(&item.attrs, "Deserialize")? || !container.has_default || !container.refuses_unknown
-    {
+    if !derives(&item.attrs, "Deserialize")? || !is_strict(&item.attrs, &of)? {
         return fail(format!(
             "{of}: a struct of the configuration derives Deserialize and has #[serde(default, deny_unknown_fields)]"
         ));
@@ -75,12 +73,11 @@ fn collect(sources: &Sources, place: &Place<'_>, defaults: &Fields, keys: &mut K
             return fail(format!("{of}: a field has no name"));
         };
         let of = format!("{of}.{ident}");
-        let member = Member::read(&field.attrs, &of)?;
-        if member.is_skipped {
+        if is_skipped(&field.attrs, &of)? {
             continue;
         }
         let mut path = place.path.clone();
-        path.push(container.name(&member, &ident, &of)?);
+        path.push(ident.clone());
         let Some(default) = defaults.get(&ident) else {
             return fail(format!("{of}: the default has no such field"));
         };
@@ -172,13 +169,6 @@ fn kind(sources: &Sources, from: &str, ty: &Type, of: &str) -> Result<Kind> {
             is_secret,
         });
     }
-    if let Some((_, item)) = sources.find_enum(from, &name)? {
-        let is_secret = false;
-        return Ok(Kind::Single {
-            form: variants(item, of)?,
-            is_secret,
-        });
-    }
     match sources.find_struct(from, &name)? {
         Some(_) => Ok(Kind::Group(name)),
         None => fail(format!(
@@ -203,24 +193,4 @@ fn single(name: &str) -> Option<(&'static str, bool)> {
         "SecretKey" => ("32 bytes in base64, secret", true),
         _ => return None,
     })
-}
-
-/// The names of an enum's variants.
-fn variants(item: &syn::ItemEnum, of: &str) -> Result<String> {
-    let container = Container::read(&item.attrs, of)?;
-    if !derives(&item.attrs, "Deserialize")? {
-        return fail(format!("{of}: {} does not derive Deserialize", item.ident));
-    }
-    let mut names = Vec::new();
-    for variant in &item.variants {
-        if !matches!(variant.fields, syn::Fields::Unit) {
-            return fail(format!("{of}: {} holds more than a name", variant.ident));
-        }
-        let member = Member::read(&variant.attrs, of)?;
-        if !member.is_skipped {
-            let name = container.name(&member, &variant.ident.to_string(), of)?;
-            names.push(format!("`{name}`"));
-        }
-    }
-    Ok(names.join(", "))
 }

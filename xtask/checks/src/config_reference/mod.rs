@@ -5,7 +5,6 @@
 
 mod defaults;
 mod keys;
-mod outside;
 mod page;
 mod serde;
 mod source;
@@ -14,8 +13,9 @@ mod tests;
 
 use self::keys::{Keys, of_part};
 use self::page::{Page, environment, row};
-use self::source::{SHARED, Sources};
+use self::source::{SHARED, Sources, text};
 use std::path::Path;
+use syn::{Expr, Item, Stmt};
 use xtask_kit::cmd::{Result, fail};
 use xtask_kit::envs;
 
@@ -45,11 +45,10 @@ const PARTS: [Part; 3] = [
 ];
 
 /// The files that the types stand in.
-const FILES: [(&str, &[&str]); 5] = [
+const FILES: [(&str, &[&str]); 4] = [
     (
         SHARED,
         &[
-            "cli/mod.rs",
             "config/mod.rs",
             "config/parts.rs",
             "data_dir.rs",
@@ -68,26 +67,29 @@ const FILES: [(&str, &[&str]); 5] = [
     ),
     ("worksession-service", &["config.rs", "live/config.rs"]),
     ("notifier", &["config.rs"]),
-    ("standalone", &["config.rs"]),
 ];
 
 const PAGE: &str = "docs/configuration.md";
+/// The first of the parts, and what stands behind them.
+const FIRST: &str = "## The identity service\n";
+const BEHIND: &str = "## The standalone\n";
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Write the page instead of comparing it
     #[arg(long)]
-    pub(crate) write: bool,
+    write: bool,
 }
 
 pub(crate) fn config(options: &Options) -> Result {
     let root = envs::root();
-    let now = describe(&root)?;
     let path = root.join(PAGE);
+    let page = std::fs::read_to_string(&path)?;
+    let now = describe(&root, &page)?;
     if options.write {
         std::fs::write(&path, now)?;
         println!("config: wrote {PAGE}");
-    } else if std::fs::read_to_string(&path).unwrap_or_default() != now {
+    } else if page != now {
         return fail(format!(
             "{PAGE} is not what the code says: cargo xtask config --write"
         ));
@@ -95,22 +97,28 @@ pub(crate) fn config(options: &Options) -> Result {
     Ok(())
 }
 
-fn describe(root: &Path) -> Result<String> {
+/// The page with its parts made anew; what stands before and behind them is written by hand.
+fn describe(root: &Path, page: &str) -> Result<String> {
     let sources = Sources::read(&root.join("crates"), &FILES)?;
-    let mut parts = Vec::new();
+    let around = page.split_once(FIRST).zip(page.split_once(BEHIND));
+    let Some(((before, _), (_, behind))) = around else {
+        return fail(format!("{PAGE} does not have both {FIRST} and {BEHIND}"));
+    };
+    let (mut made, mut names) = (Page::new(), Vec::new());
     for part in &PARTS {
-        parts.push((part, of_part(&sources, part.folder)?));
+        let keys = of_part(&sources, part.folder)?;
+        check_secrets(&sources, part, &keys)?;
+        write_part(&mut made, part, &keys);
+        let own = keys.keys.iter();
+        names.extend(own.map(|key| environment(part.prefix, &key.path)));
     }
-    check_secrets(&sources, &parts)?;
-
-    let mut page = Page::new();
-    page.text(outside::BEGINNING);
-    for (part, keys) in &parts {
-        write_part(&mut page, part, keys);
+    let is_other = |c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    let mut words = before.split(is_other).chain(behind.split(is_other));
+    let is_known = |word: &str| names.iter().any(|name| name.ends_with(word));
+    if let Some(word) = words.find(|word| word.contains("__") && !is_known(word)) {
+        return fail(format!("{PAGE} names {word}, which is a key of no part"));
     }
-    outside::write_standalone(&mut page, &sources, &parts)?;
-    outside::write_others(&mut page, &sources)?;
-    Ok(page.finish())
+    Ok(format!("{before}{}\n{BEHIND}{behind}", made.finish()))
 }
 
 fn write_part(page: &mut Page, part: &Part, keys: &Keys) {
@@ -142,18 +150,32 @@ fn capitalised(text: &str) -> String {
 }
 
 /// `…_FILE` works by a key's name, and the page says that it does: each secret's name has to be one of those.
-fn check_secrets(sources: &Sources, parts: &[(&Part, Keys)]) -> Result {
-    let endings = outside::secret_endings(sources)?;
-    for (part, keys) in parts {
-        for key in keys.keys.iter().filter(|key| key.is_secret) {
-            let name = environment(part.prefix, &key.path);
-            if !endings.iter().any(|ending| name.ends_with(ending.as_str())) {
-                return fail(format!(
-                    "{name} is a secret, and {name}_FILE is not read: its name ends in none of {}",
-                    endings.join(", ")
-                ));
-            }
+fn check_secrets(sources: &Sources, part: &Part, keys: &Keys) -> Result {
+    let endings = secret_endings(sources)?;
+    for key in keys.keys.iter().filter(|key| key.is_secret) {
+        let name = environment(part.prefix, &key.path);
+        if !endings.iter().any(|ending| name.ends_with(ending.as_str())) {
+            return fail(format!(
+                "{name} is a secret, and {name}_FILE is not read: its name ends in none of {}",
+                endings.join(", ")
+            ));
         }
     }
     Ok(())
+}
+
+/// The endings of names for which `…_FILE` is read.
+fn secret_endings(sources: &Sources) -> Result<Vec<String>> {
+    let mut statements = sources.get_fn(SHARED, "from_file")?.block.stmts.iter();
+    let endings = statements.find_map(|statement| match statement {
+        Stmt::Item(Item::Const(item)) if item.ident == "SECRET_ENDINGS" => match &*item.expr {
+            Expr::Array(array) => array.elems.iter().map(text).collect(),
+            _ => None,
+        },
+        _ => None,
+    });
+    match endings {
+        Some(endings) => Ok(endings),
+        None => fail(format!("{SHARED}: from_file has no list SECRET_ENDINGS")),
+    }
 }

@@ -1,7 +1,7 @@
 //! The files in which the configuration's types stand, parsed.
 
 use std::path::Path;
-use syn::{Attribute, Expr, ExprLit, Item, ItemConst, ItemEnum, ItemStruct, Lit, Meta, Type};
+use syn::{Attribute, Expr, ExprLit, Item, ItemConst, ItemStruct, Lit, Meta, Type};
 use xtask_kit::cmd::{Context, Result, fail};
 
 /// One crate's types, by the crate's folder.
@@ -65,14 +65,6 @@ impl Sources {
                 "{from}: no struct {name} in the files that are read"
             )),
         }
-    }
-
-    /// The enum of this name.
-    pub(super) fn find_enum(&self, from: &str, name: &str) -> Result<Option<(&Crate, &ItemEnum)>> {
-        self.find(from, name, |item| match item {
-            Item::Enum(item) if item.ident == name => Some(item),
-            _ => None,
-        })
     }
 
     /// The constant of this name.

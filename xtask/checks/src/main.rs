@@ -14,7 +14,6 @@ mod observe;
 mod openapi;
 mod production;
 mod sbom;
-mod spdx;
 mod systemd;
 mod tidy;
 

@@ -37,7 +37,6 @@ enum Task {
     /// Run all tests: on SQLite, again on PostgreSQL with RabbitMQ, then the README's tour
     Test(suite::Options),
     /// Run the tests that need real browsers and other people's OAuth libraries
-    #[command(disable_help_flag = true)]
     E2e(Elsewhere),
     /// Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to servers for tests
     WithServers(suite::WithServers),
@@ -48,45 +47,34 @@ enum Task {
     /// fmt, clippy, tidy, doc, licences, what lies in deploy, test, e2e
     Ci(ci::Options),
     /// Check what the compiler does not: directions, lengths, where SQL stands
-    #[command(disable_help_flag = true)]
     Tidy(Elsewhere),
     /// Check the licences of everything that is linked
-    #[command(disable_help_flag = true)]
     Licences(Elsewhere),
     /// Print what a program is made of, as a CycloneDX document
-    #[command(disable_help_flag = true)]
     Sbom(Elsewhere),
     /// Check deploy/kubernetes: against the API's schemas, itself, the code's paths, and the programs
-    #[command(disable_help_flag = true)]
     Kubernetes(Elsewhere),
     /// Check the alert rules, their tests and the dashboard
-    #[command(disable_help_flag = true)]
     Alerts(Elsewhere),
     /// Check the units in deploy/systemd with systemd's own tools
-    #[command(disable_help_flag = true)]
     Systemd(Elsewhere),
     /// Check that every deployment in deploy/ sets what production must set
-    #[command(disable_help_flag = true)]
     Production(Elsewhere),
     /// Compare docs/openapi with what the services say of themselves
-    #[command(disable_help_flag = true)]
     Openapi(Elsewhere),
     /// Compare docs/configuration.md with the types that the configuration is read into
-    #[command(disable_help_flag = true)]
     Config(Elsewhere),
     /// Compare docs/events with the types of the events
-    #[command(disable_help_flag = true)]
     Events(Elsewhere),
     /// Count the instructions of a validation, and compare them with what is written down
-    #[command(disable_help_flag = true)]
     Instructions(Elsewhere),
     /// Measure the release build
-    #[command(disable_help_flag = true)]
     Bench(Elsewhere),
 }
 
-/// What the program that has the task reads by itself.
+// What the program that has the task reads by itself.
 #[derive(clap::Args)]
+#[command(disable_help_flag = true)]
 struct Elsewhere {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     _arguments: Vec<OsString>,

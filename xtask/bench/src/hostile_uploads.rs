@@ -6,12 +6,13 @@ mod group;
 use super::load::{self, Outcome, Shot};
 use attack::{Answers, Attack, Attacker};
 use group::MemoryGroup;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail};
 use xtask_kit::http::Client;
+use xtask_kit::people::register;
 use xtask_kit::servers::Postgres;
 use xtask_kit::system::{self, PARTS, Program};
 
@@ -102,9 +103,7 @@ impl Row {
 }
 
 fn run(options: &Options, database: Option<&str>) -> Result<Row> {
-    let folder = tempfile::Builder::new()
-        .prefix("holdfast-bench-")
-        .tempdir()?;
+    let folder = system::fresh_folder("holdfast-bench-")?;
     let mut command = match database {
         Some(database) => {
             let mut command = Command::new(system::binary(!options.dev, "identity-service"));
@@ -202,15 +201,9 @@ fn attacked(
 
 impl Attacker {
     fn register(address: &str, n: usize) -> Result<Self> {
-        let login = json!({"username": format!("attacker-{n}"), "password": "correct horse"});
-        let pair = Client::new(address, "").call("POST", "/api/auth/register", &login)?;
-        let token = pair.pointer("/access_token").and_then(Value::as_str);
-        let token = token.unwrap_or_default().to_owned();
+        let token = register(address, &format!("attacker-{n}"))?;
         let me = Client::new(address, &token).call("GET", "/api/auth/me", &Value::Null)?;
-        let id = me
-            .pointer("/user/id")
-            .or_else(|| me.pointer("/user/user_id"));
-        match id.and_then(Value::as_i64) {
+        match me.pointer("/user/id").and_then(Value::as_i64) {
             Some(id) => Ok(Self { id, token }),
             None => fail(format!("no id: {me}")),
         }

@@ -1,14 +1,15 @@
 //! Refused sign-ins must not differ by anything that a client can time, or else they tell which
 //! accounts there are.
 
+use super::goals::Backend;
 use super::per_mille;
+use super::scene::Scene;
 use serde_json::json;
-use std::process::Command;
 use std::time::Instant;
 use xtask_kit::cmd::{Result, fail};
 use xtask_kit::http::Client;
 use xtask_kit::servers::Postgres;
-use xtask_kit::system::{self, Program};
+use xtask_kit::system;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -45,28 +46,16 @@ impl Case {
 
 pub(crate) fn login_timing(options: &Options) -> Result {
     system::build(true, &["identity-service"])?;
-    let folder = tempfile::Builder::new()
-        .prefix("holdfast-bench-")
-        .tempdir()?;
-    let postgres = Postgres::durable()?;
-    let database = postgres.make_database("identity")?;
-    let mut command = Command::new(system::binary(true, "identity-service"));
-    command
-        .arg("serve")
-        .env("IDENTITY__LISTEN", "127.0.0.1:0")
-        .env("IDENTITY__DATABASE__URL", &database)
-        .env("IDENTITY__DATA_DIR", folder.path())
-        .env("IDENTITY__RATE_LIMITS__ENABLED", "false")
-        .env("IDENTITY__PASSWORD__BCRYPT_COST", options.cost.to_string());
-    let program = Program::start(&mut command, &["identity"], &folder.path().join("log"))?;
-    let mut client = Client::new(program.address("identity")?, "");
+    let cost = [("IDENTITY__PASSWORD__BCRYPT_COST", options.cost.to_string())];
+    let scene = Scene::set(Backend::Postgres, &["identity"], &cost)?;
+    let mut client = Client::new(scene.address("identity")?, "");
     for username in ["known", "gone"] {
         let account = json!({ "username": username, "password": PASSWORD });
         client.call("POST", "/api/auth/register", &account)?;
     }
     // What an administrator does; the account's own password is the one to be tried.
     Postgres::execute(
-        &database,
+        scene.database("identity").unwrap_or_default(),
         "UPDATE users SET is_active = FALSE WHERE username = 'gone'",
     )?;
     let mut cases = [

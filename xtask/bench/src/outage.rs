@@ -1,8 +1,10 @@
-//! Timer starts at a steady rate while what stands behind them is broken: starting must not notice,
-//! and no notification may be lost.
+//! Timer starts at a steady rate while what stands behind them is broken: starting must not notice, memory must not grow
+//! with what waits, and no notification may be lost.
 
+use super::crowd::Crowd;
+use super::join;
 use super::load::{self, Outcome};
-use super::product::{Crowd, System};
+use super::scene::Scene;
 use std::time::{Duration, Instant};
 use xtask_kit::chat::Chat;
 use xtask_kit::cmd::{Result, fail, nap};
@@ -14,6 +16,8 @@ const PROJECTS: usize = 20;
 const INTERVAL_MS: u32 = 10;
 /// What no start may take longer than, in milliseconds, for 99 of 100.
 const LIMIT_MS: f64 = 200.0;
+/// Megabytes by which what waits for the broker may let the memory grow.
+const LIMIT_MB: f64 = 16.0;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -67,22 +71,35 @@ pub(crate) fn outage(options: &Options) -> Result {
         }
     }
     println!(
-        "\n{:<20} {:>7} {:>7} {:>8} {:>8} {:>8}  {:>9} {:>6} {:>9}",
-        "scenario", "starts", "201", "p50 ms", "p99 ms", "max ms", "delivered", "twice", "after s"
+        "\n{:<20} {:>7} {:>7} {:>8} {:>8} {:>8} {:>6}  {:>9} {:>6} {:>9}",
+        "scenario",
+        "starts",
+        "201",
+        "p50 ms",
+        "p99 ms",
+        "max ms",
+        "MB",
+        "delivered",
+        "twice",
+        "after s"
     );
     for (scenario, row) in &rows {
         let (p50, p99, max) = row.load.summary();
         println!(
-            "{:<20} {:>7} {:>7} {p50:>8.1} {p99:>8.1} {max:>8.1}  {:>9} {:>6} {:>9.1}",
+            "{:<20} {:>7} {:>7} {p50:>8.1} {p99:>8.1} {max:>8.1} {:>+6.1}  {:>9} {:>6} {:>9.1}",
             format!("{scenario:?}"),
             row.load.latencies.len(),
             row.load.with_status(201),
+            row.grown_mb,
             row.delivered,
             row.twice,
             row.after.as_secs_f64()
         );
     }
-    let bad = rows.iter().filter(|(_, row)| !row.is_good()).count();
+    let bad = rows.iter().filter(|(scenario, row)| {
+        !row.is_good() || *scenario == Scenario::ServicesBrokerDown && row.grown_mb >= LIMIT_MB
+    });
+    let bad = bad.count();
     if bad == 0 {
         Ok(())
     } else {
@@ -94,6 +111,8 @@ pub(crate) fn outage(options: &Options) -> Result {
 
 struct Row {
     load: Outcome,
+    /// By how much the service's memory grew after the first tenth of the load.
+    grown_mb: f64,
     delivered: usize,
     twice: usize,
     /// From all being well again to the last notification.
@@ -110,19 +129,12 @@ impl Row {
 
 fn run(scenario: Scenario, options: &Options) -> Result<Row> {
     println!("== {scenario:?}");
-    let folder = tempfile::Builder::new()
-        .prefix("holdfast-bench-")
-        .tempdir()?;
     let chat = Chat::start()?;
-    let mut system = match scenario {
-        Scenario::Standalone | Scenario::StandaloneHanging => {
-            System::standalone(folder.path(), INTERVAL_MS)?
-        }
-        Scenario::ServicesHanging | Scenario::ServicesBrokerDown => {
-            System::services(folder.path(), INTERVAL_MS)?
-        }
+    let mut scene = match scenario {
+        Scenario::Standalone | Scenario::StandaloneHanging => Scene::standalone(INTERVAL_MS)?,
+        Scenario::ServicesHanging | Scenario::ServicesBrokerDown => Scene::services(INTERVAL_MS)?,
     };
-    let crowd = Crowd::gather(&system, &chat, USERS, PROJECTS)?;
+    let crowd = Crowd::gather(&scene, &chat, USERS, PROJECTS)?;
     let shots = crowd.starts(0, usize::try_from(options.rate * options.seconds)?);
     // The destinations travel as events of their own; they are to be there before all breaks.
     nap(Duration::from_secs(2))?;
@@ -132,22 +144,36 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
         Scenario::StandaloneHanging | Scenario::ServicesHanging
     ));
     if scenario == Scenario::ServicesBrokerDown {
-        system.broker()?.kill();
+        scene.broker()?.kill();
     }
-    let load = load::fire(
-        &system.worksession,
-        shots,
+    let part = match scenario {
+        Scenario::Standalone | Scenario::StandaloneHanging => "holdfast",
+        Scenario::ServicesHanging | Scenario::ServicesBrokerDown => "worksession",
+    };
+    let (address, gap) = (
+        scene.address("worksession")?.to_owned(),
         Duration::from_secs(1) / options.rate,
-    )?;
+    );
+    let (load, early) = std::thread::scope(|scope| -> Result<_> {
+        let load = scope.spawn(|| load::fire(&address, shots, gap));
+        // By then all is warm.
+        nap(Duration::from_secs(u64::from(options.seconds)) / 10)?;
+        let early = scene.resident_mb(part)?;
+        Ok((join(vec![load])?, early))
+    })?;
+    let Some(load) = load.into_iter().next() else {
+        return fail("no load");
+    };
     println!(
         "{} answers in {:.1} s: {:?}",
         load.latencies.len(),
         load.time.as_secs_f64(),
         load.statuses
     );
+    let grown_mb = scene.resident_mb(part)? - early;
     chat.hang(false);
     if scenario == Scenario::ServicesBrokerDown {
-        system.broker()?.resume()?;
+        scene.broker()?.resume()?;
     }
     let healed = Instant::now();
     let wanted = load.with_status(201);
@@ -163,6 +189,7 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
     );
     Ok(Row {
         load,
+        grown_mb,
         delivered,
         twice,
         after,

@@ -106,6 +106,16 @@ struct Medians {
 }
 
 impl Row {
+    /// A row without any rounds, of so much a second.
+    pub(super) fn new(work: impl Into<String>, against: &'static str, goal: Goal) -> Self {
+        Self {
+            work: work.into(),
+            against,
+            goal,
+            ..Self::default()
+        }
+    }
+
     fn medians(&self) -> Medians {
         let of = |value: fn(&Sample) -> f64| {
             let mut values: Vec<f64> = self.samples.iter().map(value).collect();

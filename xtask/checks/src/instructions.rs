@@ -1,13 +1,13 @@
 //! What a validation costs beside a request that does nothing, in instructions: the same on a busy machine as on an idle
 //! one, so that a change that makes the hottest path dearer is seen before it is in.
 
-use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, cargo, fail, interrupted, nap, output, run};
 use xtask_kit::envs;
 use xtask_kit::http::Client;
+use xtask_kit::people::register;
 use xtask_kit::servers;
 use xtask_kit::system::{self, Program, RESPONDER};
 
@@ -27,7 +27,7 @@ pub(crate) fn check() -> Result {
     }
     system::build(false, &["identity-service"])?;
     run(cargo().args(["build", "--workspace", "--example", RESPONDER]))?;
-    let folder = tempfile::Builder::new().prefix("instructions-").tempdir()?;
+    let folder = system::fresh_folder("instructions-")?;
     let folder = folder.path();
     let (ours, bytes) = validation(folder)?;
     let bare = responder(folder, bytes)?;
@@ -58,14 +58,8 @@ fn validation(folder: &Path) -> Result<(f64, usize)> {
         .env("IDENTITY__PASSWORD__BCRYPT_COST", "4")
         .env("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true");
     let program = Program::start(&mut command, &["identity"], &folder.join("identity.log"))?;
-    let account = json!({"username": "ada", "password": "correct horse"});
-    let mut client = Client::new(program.address("identity")?, "").with_patience(PATIENCE);
-    let pair = client.call("POST", "/api/auth/register", &account)?;
-    client.use_token(
-        pair.pointer("/access_token")
-            .and_then(Value::as_str)
-            .unwrap_or_default(),
-    );
+    let address = program.address("identity")?;
+    let mut client = Client::new(address, &register(address, "ada")?).with_patience(PATIENCE);
     let path = "/api/auth/validate";
     let (_, body) = client.send("GET", path, "")?;
     let bytes = body.len();

@@ -1,11 +1,13 @@
 //! A chat that hangs as long as it is told to, and counts what reaches it.
 
 use crate::cmd::Result;
+use crate::http::next_request;
+use crate::lock;
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// What stands before a number in every planning note of the bench.
@@ -91,23 +93,20 @@ impl Chat {
 
     /// Which of these notes were not accepted yet.
     pub fn missing(&self, wanted: &[usize]) -> Vec<usize> {
-        let notes = self.shared.notes.lock();
-        let notes = notes.unwrap_or_else(PoisonError::into_inner);
+        let notes = lock(&self.shared.notes);
         let is_missing = |note: &usize| notes.times.get(*note).is_none_or(|times| *times == 0);
         wanted.iter().copied().filter(is_missing).collect()
     }
 
     /// When each of the first `count` notes, all of which were accepted, came first.
     pub fn arrivals(&self, count: usize) -> Vec<Instant> {
-        let notes = self.shared.notes.lock();
-        let notes = notes.unwrap_or_else(PoisonError::into_inner);
+        let notes = lock(&self.shared.notes);
         notes.arrived.iter().copied().take(count).collect()
     }
 
     /// Different notes that were accepted, and how many were accepted again.
     pub fn accepted(&self) -> (usize, usize) {
-        let notes = self.shared.notes.lock();
-        let notes = notes.unwrap_or_else(PoisonError::into_inner);
+        let notes = lock(&self.shared.notes);
         (notes.different, notes.again)
     }
 }
@@ -116,7 +115,7 @@ impl Shared {
     fn serve(&self, stream: TcpStream) -> Option<()> {
         let mut stream = BufReader::new(stream);
         loop {
-            let body = request(&mut stream)?;
+            let body = next_request(&mut stream)?.body;
             self.requests.fetch_add(1, Ordering::SeqCst);
             if self.hanging.load(Ordering::SeqCst) {
                 // Longer than any caller waits; the connection ends without an answer.
@@ -124,7 +123,7 @@ impl Shared {
                 return None;
             }
             {
-                let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut notes = lock(&self.notes);
                 for note in marked(&body) {
                     notes.add(note);
                 }
@@ -137,35 +136,14 @@ impl Shared {
     }
 }
 
-fn request(stream: &mut BufReader<TcpStream>) -> Option<Vec<u8>> {
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if stream.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        match line.trim_end().split_once(':') {
-            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
-                length = value.trim().parse().ok()?;
-            }
-            _ if line.trim_end().is_empty() => break,
-            _ => {}
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).ok()?;
-    Some(body)
-}
-
 /// The marked numbers in a message. It may say the same note twice, for clients that show less.
-fn marked(text: &[u8]) -> BTreeSet<usize> {
-    // What it costs to look is part of no product.
-    memchr::memmem::find_iter(text, MARK)
-        .filter_map(|at| text.get(at + MARK.len()..at + MARK.len() + DIGITS))
-        // Names of users and projects may begin with the same word.
-        .filter(|number| number.iter().all(u8::is_ascii_digit))
-        .filter_map(|number| std::str::from_utf8(number).ok()?.parse().ok())
-        .collect()
+fn marked(text: &str) -> BTreeSet<usize> {
+    // Names of users and projects may begin with the same word.
+    let numbers = text
+        .split(MARK)
+        .skip(1)
+        .filter_map(|rest| rest.get(..DIGITS));
+    numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
 #[cfg(test)]
@@ -174,8 +152,8 @@ mod tests {
 
     #[test]
     fn a_message_counts_once_for_each_note_in_it() {
-        let notes = marked(b"a bench-000001 b bench-000002, again bench-000001");
+        let notes = marked("a bench-000001 b bench-000002, again bench-000001");
         assert_eq!(notes.into_iter().collect::<Vec<_>>(), [1, 2]);
-        assert!(marked(b"bench-12 bench-user-1").is_empty());
+        assert!(marked("bench-12 bench-user-1").is_empty());
     }
 }

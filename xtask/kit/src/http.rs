@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client over one kept connection: what it costs is not the service's.
+//! A small HTTP/1.1 client over one kept connection, whose cost is not the service's, and what a scripted server reads.
 
 use crate::cmd::{Result, fail};
 use serde_json::Value;
@@ -162,6 +162,49 @@ fn answer(connection: &mut impl BufRead) -> Result<Answer> {
     Ok(Answer {
         status,
         headers,
+        body: String::from_utf8_lossy(&body).into_owned(),
+    })
+}
+
+/// A request that reached a scripted server, read to its end.
+pub struct Request {
+    /// `GET` and the like.
+    pub method: String,
+    /// With its query.
+    pub path: String,
+    /// The header of this name, or nothing.
+    pub authorization: String,
+    /// As text.
+    pub body: String,
+}
+
+/// The next request on a connection; none when it ended, or ended half-way.
+pub fn next_request(stream: &mut impl BufRead) -> Option<Request> {
+    let mut line = String::new();
+    stream.read_line(&mut line).ok()?;
+    let mut words = line.split_whitespace();
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let (mut length, mut authorization) = (0, String::new());
+    loop {
+        line.clear();
+        if stream.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        let Some((name, value)) = line.trim_end().split_once(':') else {
+            break;
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.trim().parse().ok()?,
+            "authorization" => value.trim().clone_into(&mut authorization),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).ok()?;
+    Some(Request {
+        method,
+        path,
+        authorization,
         body: String::from_utf8_lossy(&body).into_owned(),
     })
 }

@@ -10,6 +10,14 @@ pub mod chat;
 pub mod cmd;
 pub mod envs;
 pub mod http;
+pub mod people;
 pub mod runtimes;
 pub mod servers;
 pub mod system;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A lock that a panic elsewhere does not close.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

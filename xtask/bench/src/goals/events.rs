@@ -2,7 +2,8 @@
 //! beside a bare publisher and a bare consumer on the same broker, by turns.
 
 use super::{Options, memory, statements};
-use crate::product::{Crowd, System};
+use crate::crowd::Crowd;
+use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample};
 use crate::{load, per_mille};
 use std::path::Path;
@@ -46,18 +47,15 @@ const STEADY_INTERVAL_MS: u32 = 10;
 pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     let bare = system::binary(true, "examples/bare");
     let (latencies, steady_mb) = steady(options)?;
-    let folder = tempfile::Builder::new()
-        .prefix("holdfast-bench-")
-        .tempdir()?;
     let chat = Chat::start()?;
     let hooks = &options.hooks;
-    let mut system = System::services(folder.path(), hooks.interval_ms)?;
-    let database = database(&system)?;
-    let crowd = Crowd::gather(&system, &chat, 1, hooks.projects)?;
-    make_samples(&system, &crowd, &chat, &database)?;
+    let mut scene = Scene::services(hooks.interval_ms)?;
+    let database = database(&scene)?;
+    let crowd = Crowd::gather(&scene, &chat, 1, hooks.projects)?;
+    make_samples(&scene, &crowd, &chat, &database)?;
     let (mut samples, mut beside_many) = (Vec::new(), Vec::new());
     for (round, (p50_ms, p99_ms)) in latencies.into_iter().enumerate() {
-        let broker = system.broker()?.url.clone();
+        let broker = scene.broker()?.url.clone();
         let consumed = |at_once| consumed(&bare, &broker, options.events, at_once);
         let (each, many) = (consumed(1)?, consumed(ACKNOWLEDGED)?);
         let before = chat.requests();
@@ -83,20 +81,23 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
         statements::show(&database)?;
     }
     let row = Row {
-        work: format!("events, {} hooks; latency at {STEADY}/s", hooks.projects),
-        against: "a bare lapin publisher and consumer",
-        goal: Goal::AtLeast(0.60),
         p99_goal: Some(100.0),
         samples,
-        rss_mb: Some(system.resident_mb("notifier")?),
-        ..Row::default()
+        rss_mb: Some(scene.resident_mb("notifier")?),
+        ..Row::new(
+            format!("events, {} hooks; latency at {STEADY}/s", hooks.projects),
+            "a bare lapin publisher and consumer",
+            Goal::AtLeast(0.60),
+        )
     };
     // It does more than the product promises to stand beside, which acknowledges each message.
     let beside_many = Row {
-        work: "events, beside many acknowledged at once".to_owned(),
-        against: "the same pair, which acknowledges up to 500",
         samples: beside_many,
-        ..Row::default()
+        ..Row::new(
+            "events, beside many acknowledged at once".to_owned(),
+            "the same pair, which acknowledges up to 500",
+            Goal::Told,
+        )
     };
     let floor = Row {
         work: "events, beside what is promised".to_owned(),
@@ -118,9 +119,9 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     Ok(vec![row, beside_many, floor, busy])
 }
 
-fn database(system: &System) -> Result<String> {
-    match system.databases.get("worksession") {
-        Some(database) => Ok(database.clone()),
+fn database(scene: &Scene) -> Result<String> {
+    match scene.database("worksession") {
+        Some(database) => Ok(database.to_owned()),
         None => fail("no database"),
     }
 }
@@ -144,21 +145,22 @@ fn sustained(events: usize) -> Result<f64> {
 /// Of each round at a rate that leaves room p50 and p99 of the milliseconds from a session's own time, which is a moment
 /// before its commit, until the chat had its event. And what the notifier holds at the end.
 fn steady(options: &Options) -> Result<(Vec<(f64, f64)>, f64)> {
-    let folder = tempfile::Builder::new()
-        .prefix("holdfast-bench-")
-        .tempdir()?;
     let chat = Chat::start()?;
-    let mut system = System::services(folder.path(), STEADY_INTERVAL_MS)?;
-    let crowd = Crowd::gather(&system, &chat, STEADY_USERS, STEADY_PROJECTS)?;
+    let mut scene = Scene::services(STEADY_INTERVAL_MS)?;
+    let crowd = Crowd::gather(&scene, &chat, STEADY_USERS, STEADY_PROJECTS)?;
     // The hooks' addresses travel as events of their own.
     nap(Duration::from_secs(2))?;
     let count = usize::try_from(u64::from(STEADY) * options.seconds * 2)?;
-    let database = database(&system)?;
+    let database = database(&scene)?;
     let mut rounds = Vec::new();
     for round in 0..options.rounds {
         let from = round * count;
         let gap = Duration::from_secs(1) / STEADY;
-        let outcome = load::fire(&system.worksession, crowd.starts(from, count), gap)?;
+        let outcome = load::fire(
+            scene.address("worksession")?,
+            crowd.starts(from, count),
+            gap,
+        )?;
         if outcome.with_status(201) != count {
             return fail(format!("not all are 201: {:?}", outcome.statuses));
         }
@@ -192,7 +194,7 @@ fn steady(options: &Options) -> Result<(Vec<(f64, f64)>, f64)> {
     if options.statements {
         statements::show(&database)?;
     }
-    Ok((rounds, system.resident_mb("notifier")?))
+    Ok((rounds, scene.resident_mb("notifier")?))
 }
 
 /// The times that these sessions were given, a moment before they were committed.
@@ -226,7 +228,7 @@ fn p50_and_p99(latencies: &[f64]) -> (f64, f64) {
 }
 
 /// One real session and its real event for each project, to be multiplied.
-fn make_samples(system: &System, crowd: &Crowd, chat: &Chat, database: &str) -> Result {
+fn make_samples(scene: &Scene, crowd: &Crowd, chat: &Chat, database: &str) -> Result {
     let projects = crowd.projects.len();
     Postgres::execute(
         database,
@@ -239,7 +241,11 @@ fn make_samples(system: &System, crowd: &Crowd, chat: &Chat, database: &str) -> 
     // Numbers that no round uses.
     let first = 10_usize.pow(u32::try_from(DIGITS)?) - projects;
     let shots = crowd.starts(first, projects);
-    load::fire(&system.worksession, shots, Duration::from_millis(20))?;
+    load::fire(
+        scene.address("worksession")?,
+        shots,
+        Duration::from_millis(20),
+    )?;
     let since = Instant::now();
     while chat.accepted().0 < projects {
         if since.elapsed() > Duration::from_secs(60) {

@@ -2,9 +2,9 @@
 
 use super::limits::{self, Responder};
 use super::peers::{TokenPeer, TokenServer, all_active};
-use super::scene::{CLIENT, Scene, SignedIn};
 use super::{Backend, Options, asked, both, rounds};
 use crate::load::{self, Outcome, Shot};
+use crate::scene::{CLIENT, Scene, SignedIn};
 use crate::table::{Goal, Row, Sample};
 use crate::wrk::Request;
 use serde_json::{Value, json};
@@ -50,11 +50,8 @@ fn few(backend: Backend, work: String, options: &Options) -> Result<Row> {
     let crowd = scene.sign_in(FEW)?;
     let responder = Responder::bare(size(&scene, &crowd)?, scene.folder())?;
     let row = Row {
-        work,
-        against: "a bare actix-web responder",
-        goal: Goal::AtLeast(0.60),
         p99_goal: Some(6.0),
-        ..Row::default()
+        ..Row::new(work, "a bare actix-web responder", Goal::AtLeast(0.60))
     };
     measure(row, scene, &crowd, None, options, |time| {
         responder.rate(&crowd.file, time)
@@ -68,10 +65,8 @@ fn steady(work: String, options: &Options) -> Result<Row> {
     let process = scene.process("identity")?;
     let count = usize::try_from(options.seconds * u64::from(STEADY))?;
     let mut row = Row {
-        work,
-        against: "timed from when each was due",
         p99_goal: Some(6.0),
-        ..Row::default()
+        ..Row::new(work, "timed from when each was due", Goal::Told)
     };
     for _ in 0..options.rounds {
         let shots = crowd.tokens.iter().cycle().take(count);
@@ -104,12 +99,11 @@ fn many(work: String, options: &Options) -> Result<Row> {
     let bytes = size(&scene, &crowd)?;
     remember(address, &crowd)?;
     let responder = Responder::verifying(bytes, &key.to_string(), scene.folder())?;
-    let row = Row {
+    let row = Row::new(
         work,
-        against: "the responder with an ES256 verification",
-        goal: Goal::AtLeast(0.80),
-        ..Row::default()
-    };
+        "the responder with an ES256 verification",
+        Goal::AtLeast(0.80),
+    );
     measure(row, scene, &crowd, None, options, |time| {
         responder.rate(&crowd.file, time)
     })
@@ -132,12 +126,7 @@ fn unremembered(work: String, options: &Options) -> Result<Row> {
     let crowd = scene.sign_in(FEW)?;
     let (tables, select) = limits::ONE_SELECT;
     let scratch = scene.scratch(tables)?;
-    let row = Row {
-        work,
-        against: "PostgreSQL, one select by key",
-        goal: Goal::AtLeast(0.20),
-        ..Row::default()
-    };
+    let row = Row::new(work, "PostgreSQL, one select by key", Goal::AtLeast(0.20));
     measure(row, scene, &crowd, None, options, |time| {
         limits::pgbench(&scratch, select, time)
     })
@@ -149,11 +138,7 @@ pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
         let scene = Scene::set(backend, &["identity"], &[])?;
         let crowd = scene.sign_in(FEW)?;
         let responder = Responder::bare(size(&scene, &crowd)?, scene.folder())?;
-        let row = Row {
-            work,
-            against: "a bare actix-web responder",
-            ..Row::default()
-        };
+        let row = Row::new(work, "a bare actix-web responder", Goal::Told);
         measure(row, scene, &crowd, Some(CLIENT), options, |time| {
             responder.rate(&crowd.file, time)
         })
@@ -173,12 +158,7 @@ fn introspect_beside(peer: TokenPeer, goal: f64, options: &Options) -> Result<Ve
         let mut server = peer.serve(FEW, 0)?;
         let scene = Scene::set(backend, &["identity"], &[])?;
         let crowd = scene.sign_in(FEW)?;
-        let row = Row {
-            work,
-            against: peer.described(),
-            goal: Goal::AtLeast(goal),
-            ..Row::default()
-        };
+        let row = Row::new(work, peer.described(), Goal::AtLeast(goal));
         measure(row, scene, &crowd, Some(CLIENT), options, |time| {
             Ok(server.introspections(time)?.ours)
         })
@@ -228,23 +208,14 @@ fn size(scene: &Scene, crowd: &SignedIn) -> Result<usize> {
 /// Each token once, then its successor.
 pub(super) fn refresh(options: &Options) -> Result<Vec<Row>> {
     let mut rows = both(options, "refresh", |backend, work| {
-        let row = Row {
-            work,
-            against: "nothing; see --peers",
-            ..Row::default()
-        };
+        let row = Row::new(work, "nothing; see --peers", Goal::Told);
         refresh_on(backend, row, None, options)
     })?;
     let peer = TokenPeer::OidcProvider;
     if options.peers {
         let name = format!("refresh beside {}", peer.name());
         rows.extend(both(options, &name, |backend, work| {
-            let row = Row {
-                work,
-                against: peer.described(),
-                goal: Goal::AtLeast(3.0),
-                ..Row::default()
-            };
+            let row = Row::new(work, peer.described(), Goal::AtLeast(3.0));
             let server = peer.serve(0, REFRESHES)?;
             refresh_on(backend, row, Some(server), options)
         })?);

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail, output};
-use xtask_kit::envs;
 use xtask_kit::servers::Postgres;
 use xtask_kit::system::{self, Program, RESPONDER};
 
@@ -76,9 +75,7 @@ pub(super) fn pgbench(database: &str, script: &str, time: Duration) -> Result<f6
 
 /// Transactions a second of `inserts` inserts or upserts on SQLite, each flushed.
 pub(super) fn sqlite(work: &str, time: Duration) -> Result<f64> {
-    let folder = tempfile::Builder::new()
-        .prefix("bare-")
-        .tempdir_in(envs::target_dir())?;
+    let folder = system::fresh_folder_on_disk("bare-")?;
     let mut command = Command::new(program("bare_sqlite"));
     command
         .arg(folder.path().join("bare.db"))

@@ -1,16 +1,16 @@
 //! A flood of sign-ins: it is to get all that the cores can hash, and whoever has a token already is
 //! not to notice.
 
-use super::Options;
+use super::{Backend, Options};
+use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample};
 use crate::{join, per_mille};
-use serde_json::{Value, json};
-use std::path::Path;
-use std::process::Command;
+use serde_json::json;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted};
 use xtask_kit::http::Client;
-use xtask_kit::system::{self, Program};
+use xtask_kit::people::{PASSWORD, register};
+use xtask_kit::system;
 
 /// The costs of a password's hash.
 const COSTS: [u32; 2] = [10, 12];
@@ -24,7 +24,6 @@ const VALIDATORS: u32 = 4;
 const VALIDATIONS: u32 = 100;
 /// A round is so many times as long as that of other work: a hash takes a tenth of a second and more.
 const LONGER: u32 = 3;
-const PASSWORD: &str = "correct horse battery staple";
 
 pub(super) fn login(options: &Options) -> Result<Vec<Row>> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -39,18 +38,13 @@ pub(super) fn login(options: &Options) -> Result<Vec<Row>> {
 }
 
 fn measure(work: String, cost: u32, cores: usize, options: &Options) -> Result<Row> {
-    let folder = tempfile::Builder::new()
-        .prefix("holdfast-bench-")
-        .tempdir()?;
-    let mut program = serve(folder.path(), cost)?;
-    let process = program.process().id();
-    let address = program.address("identity")?;
+    let setting = [("IDENTITY__PASSWORD__BCRYPT_COST", cost.to_string())];
+    let mut scene = Scene::set(Backend::Sqlite, &["identity"], &setting)?;
+    let process = scene.process("identity")?;
+    let address = scene.address("identity")?;
     let mut tokens = Vec::new();
     for n in 0..ACCOUNTS {
-        let account = json!({ "username": name(n), "password": PASSWORD });
-        let pair = Client::new(address, "").call("POST", "/api/auth/register", &account)?;
-        let token = pair.pointer("/access_token").and_then(Value::as_str);
-        tokens.push(token.unwrap_or_default().to_owned());
+        tokens.push(register(address, &name(n))?);
     }
     let time = Duration::from_secs(options.seconds) * LONGER;
     let mut samples = Vec::new();
@@ -68,25 +62,15 @@ fn measure(work: String, cost: u32, cores: usize, options: &Options) -> Result<R
         });
     }
     Ok(Row {
-        work,
-        against: "hashes on all cores; times of validations meanwhile",
-        goal: Goal::AtLeast(0.95),
         p99_goal: Some(25.0),
         samples,
         rss_mb: Some(system::resident_mb(process)?),
-        ..Row::default()
+        ..Row::new(
+            work,
+            "hashes on all cores; times of validations meanwhile",
+            Goal::AtLeast(0.95),
+        )
     })
-}
-
-fn serve(folder: &Path, cost: u32) -> Result<Program> {
-    let mut command = Command::new(system::binary(true, "identity-service"));
-    command
-        .arg("serve")
-        .env("IDENTITY__LISTEN", "127.0.0.1:0")
-        .env("IDENTITY__DATA_DIR", folder.join("data"))
-        .env("IDENTITY__RATE_LIMITS__ENABLED", "false")
-        .env("IDENTITY__PASSWORD__BCRYPT_COST", cost.to_string());
-    Program::start(&mut command, &["identity"], &folder.join("log"))
 }
 
 fn name(n: usize) -> String {

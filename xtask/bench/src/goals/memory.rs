@@ -1,8 +1,8 @@
 //! What the programs hold of the machine: at rest, and after they were busy.
 
 use super::peers::{Resident, TokenPeer};
-use super::scene::Scene;
 use super::{Backend, Options, startup};
+use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample, Unit};
 use crate::wrk::{self, Request};
 use std::time::Duration;
@@ -73,9 +73,7 @@ fn services(options: &Options, peer: Option<Resident>) -> Result<Vec<Row>> {
 
 /// A program by itself, on SQLite.
 fn alone(program: &str, parts: &[&str], goal: f64, peer: Option<Resident>) -> Result<Row> {
-    let folder = tempfile::Builder::new()
-        .prefix("holdfast-bench-")
-        .tempdir()?;
+    let folder = system::fresh_folder("holdfast-bench-")?;
     let rabbit = startup::broker_of(program)?;
     let mut command = startup::serve(program, &folder.path().join("data"), rabbit.as_ref());
     let mut running = Program::start(&mut command, parts, &folder.path().join("log"))?;

@@ -8,15 +8,13 @@ mod login;
 mod memory;
 mod peers;
 mod queries;
-mod scene;
 mod startup;
 mod statements;
 mod worksession;
 
-pub(super) use growth::{TodayOptions, today};
-
 use super::table::{self, Row, Sample};
 use super::wrk;
+use clap::ValueEnum;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, cargo, fail, run};
@@ -59,44 +57,38 @@ pub(crate) struct Options {
 }
 
 /// A piece of work that has goals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Work {
+    /// Everything, in one table
+    All,
+    /// Whose access token it is
     Validate,
+    /// What a token is worth, asked by an OAuth client
     Introspect,
+    /// A request to worksession-service that checks a token and little more
     Check,
+    /// What a client shows of a user
     Userdata,
+    /// Timer starts, with a broker and without
     Start,
+    /// Submits, with everything that counts them
     Submit,
+    /// A flood of sign-ins, and validations meanwhile
     Login,
+    /// New tokens for old
     Refresh,
+    /// Events from the outbox to the chat
     Events,
+    /// From exec to ready with existing data
     Startup,
+    /// What is resident at rest, and after load
     Memory,
+    /// What a user reads, with a short history among few and a long one among many
     Growth,
+    /// Statements of the database that requests need
     Queries,
+    /// Records written by TimeTagger, which nothing of ours stands beside
     Peers,
-}
-
-const ALL: [Work; 13] = [
-    Work::Validate,
-    Work::Introspect,
-    Work::Check,
-    Work::Userdata,
-    Work::Start,
-    Work::Submit,
-    Work::Login,
-    Work::Refresh,
-    Work::Events,
-    Work::Startup,
-    Work::Memory,
-    Work::Growth,
-    Work::Queries,
-];
-
-/// All work, and the peers' own rows if they are asked for.
-pub(super) fn all(options: &Options) -> Vec<Work> {
-    let peers = options.peers.then_some(Work::Peers);
-    ALL.into_iter().chain(peers).collect()
 }
 
 impl Work {
@@ -119,7 +111,7 @@ impl Work {
                 "notifier",
                 "holdfast",
             ],
-            Self::Peers => &[],
+            Self::All | Self::Peers => &[],
         }
     }
 
@@ -138,7 +130,8 @@ impl Work {
             Self::Memory => memory::memory(options),
             Self::Growth => growth::growth(options),
             Self::Queries => queries::queries(options),
-            Self::Peers => peers::peers(options),
+            Self::Peers => peers::timetagger::rows(options),
+            Self::All => Ok(Vec::new()),
         }
     }
 }
@@ -161,7 +154,19 @@ impl Backend {
 }
 
 /// Measures some work and prints one table of it.
-pub(super) fn goals(works: &[Work], options: &Options) -> Result {
+pub(super) fn goals(work: Work, options: &Options) -> Result {
+    let is_meant = |each: &&Work| match work {
+        Work::All => {
+            !matches!(each, Work::All | Work::Peers) || options.peers && **each == Work::Peers
+        }
+        one => **each == one,
+    };
+    let works: Vec<Work> = Work::value_variants()
+        .iter()
+        .filter(is_meant)
+        .copied()
+        .collect();
+    let works = works.as_slice();
     let before = options.against.as_deref().map(table::read).transpose()?;
     build(works)?;
     wrk::obtain()?;

@@ -1,10 +1,10 @@
 //! What requests ask of the database: statements, as the services count them, and flushes, as PostgreSQL does.
 
 use super::identity::told;
-use super::scene::Scene;
 use super::worksession::{planned, starts};
 use super::{BACKENDS, Backend, Options};
 use crate::load;
+use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample, Unit};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -175,7 +175,7 @@ fn flushes() -> Result<Vec<Row>> {
     let mut scene = Scene::set(Backend::Postgres, &PARTS, &[])?;
     let tokens = scene.sign_in(TOGETHER)?.tokens;
     let few = tokens.get(..REQUESTS).unwrap_or_default();
-    scene.kill_broker()?;
+    scene.broker()?.kill();
     let address = scene.address("worksession")?;
     let alone = starts(few.iter(), "flushed");
     let alone = flushed(&scene, REQUESTS, || {

@@ -51,9 +51,7 @@ pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
 /// Starts of a program, and of the peer by turns.
 fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> Result<Vec<Sample>> {
     let rabbit = broker_of(program)?;
-    let folder = tempfile::Builder::new()
-        .prefix("holdfast-bench-")
-        .tempdir()?;
+    let folder = system::fresh_folder("holdfast-bench-")?;
     let (data, log) = (folder.path().join("data"), folder.path().join("log"));
     // The first start makes the data that the measured ones find.
     let mut first = serve(program, &data, rabbit.as_ref());

@@ -2,9 +2,9 @@
 
 use super::identity::told;
 use super::limits::{self, Responder};
-use super::scene::Scene;
 use super::{Backend, Options, asked, both, rounds, statements};
 use crate::load::{self, Outcome, Shot};
+use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample};
 use crate::wrk::Request;
 use serde_json::json;
@@ -150,7 +150,7 @@ fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Re
     let limit = Writes::prepare(backend, &scene, limits::TWO_INSERTS, "two_inserts")?;
     let process = scene.process("worksession")?;
     if !with_broker {
-        scene.kill_broker()?;
+        scene.broker()?.kill();
     }
     let address = scene.address("worksession")?;
     let clear = || {
@@ -246,12 +246,9 @@ fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
     )?;
     show_statements(&scene, options)?;
     Ok(Row {
-        work,
-        against: "eight upserts in a transaction",
-        goal: Goal::AtLeast(0.50),
         samples,
         rss_mb: Some(system::resident_mb(process)?),
-        ..Row::default()
+        ..Row::new(work, "eight upserts in a transaction", Goal::AtLeast(0.50))
     })
 }
 

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use xtask_kit::chat::{Chat, DIGITS, MARK};
 use xtask_kit::cmd::{Result, fail, interrupted};
 use xtask_kit::http::Client;
+use xtask_kit::lock;
+use xtask_kit::people::{make_project, make_team, register};
 
 const PEOPLE: usize = 8;
 /// Who asks at the same time.
@@ -49,21 +51,12 @@ impl Crowd {
         let (mut people, mut projects) = (Vec::new(), Vec::new());
         for n in 0..PEOPLE {
             let name = format!("person-{n}");
-            let login = json!({"username": name, "password": "correct horse battery"});
-            let pair = Client::new(identity, "").call("POST", "/api/auth/register", &login)?;
-            let token = text(&pair, "/access_token");
-            let team = json!({"name": name, "slug": name});
-            let team = Client::new(identity, &token).call("POST", "/api/teams", &team)?;
+            let token = register(identity, &name)?;
+            let team = make_team(identity, &token, &name)?;
             let mut planner = Client::new(worksession, &token);
-            let project = json!({"team_id": team.pointer("/team/id"), "name": name, "chat_channel": "#focus"});
-            let project = planner.call("POST", "/api/team-projects", &project)?;
-            let Some(project) = project.pointer("/id").and_then(Value::as_i64) else {
-                return fail(format!("no project in {project}"));
-            };
             let chat = json!({"provider": "slack", "webhook_url": format!("{hook}/{n}")});
-            planner.call("PUT", &format!("/api/team-projects/{project}/chat"), &chat)?;
+            projects.push(make_project(&mut planner, &team, &name, &chat)?);
             people.push(token);
-            projects.push(project);
         }
         Ok(Arc::new(Self {
             people,
@@ -151,7 +144,8 @@ impl Crowd {
         let answer = ask(client, "start", "POST", path, &body.to_string());
         if answer.is_good() {
             let told: Value = serde_json::from_str(&answer.text).unwrap_or_default();
-            lock(&self.accepted).push((note, text(&told, "/session_id")));
+            let session = told.pointer("/session_id").and_then(Value::as_str);
+            lock(&self.accepted).push((note, session.unwrap_or_default().to_owned()));
         }
         answer
     }
@@ -224,13 +218,4 @@ pub(super) fn tally<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> String
     }
     let counts = counts.iter().map(|(kind, count)| format!("{count} {kind}"));
     counts.collect::<Vec<_>>().join(", ")
-}
-
-fn text(value: &Value, pointer: &str) -> String {
-    let found = value.pointer(pointer).and_then(Value::as_str);
-    found.unwrap_or_default().to_owned()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use xtask_kit::chat::Chat;
 use xtask_kit::cmd::{Result, fail, nap};
 use xtask_kit::http::Client;
+use xtask_kit::people::register;
 
 /// Requests a second while something is done to the stack.
 pub(super) const RATE: usize = 200;
@@ -71,15 +72,8 @@ pub(super) fn revocation(stack: &Stack<'_>) -> Result<String> {
     let second = stack.address("SECOND_IDENTITY_PORT")?;
     let mut longest = Duration::ZERO;
     for n in 0..5 {
-        let login = json!({"username": format!("leaver-{n}"), "password": "correct horse battery"});
-        let pair = Client::new(&first, "").call("POST", "/api/auth/register", &login)?;
-        let token = pair
-            .pointer("/access_token")
-            .and_then(|token| token.as_str());
-        let (token, mut other) = (
-            token.unwrap_or_default(),
-            Client::new(&second, token.unwrap_or_default()),
-        );
+        let token = register(&first, &format!("leaver-{n}"))?;
+        let mut other = Client::new(&second, &token);
         let mut asked = || {
             other
                 .send("GET", "/api/auth/validate", "")
@@ -88,7 +82,7 @@ pub(super) fn revocation(stack: &Stack<'_>) -> Result<String> {
         if asked()? != 200 {
             return fail("the second replica does not know a token of the first one");
         }
-        Client::new(&first, token).call("POST", "/api/auth/logout", &json!({}))?;
+        Client::new(&first, &token).call("POST", "/api/auth/logout", &json!({}))?;
         let since = Instant::now();
         while asked()? != 401 {
             if since.elapsed() > Duration::from_secs(1) {

@@ -4,14 +4,15 @@
 //! where a transaction id that comes again shows nothing again.
 
 use super::dice::Dice;
-use super::request::{self, Request};
-use super::{HOOK_TOKEN, MARK, MARK_DIGITS, lock};
+use super::{HOOK_TOKEN, MARK, MARK_DIGITS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::Result;
+use xtask_kit::http::{Request, next_request};
+use xtask_kit::lock;
 
 /// How a project's chat behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,7 +128,7 @@ struct Verdict {
 
 fn serve(shared: &Mutex<State>, mut stream: BufReader<TcpStream>) -> Option<()> {
     loop {
-        let request = request::next(&mut stream)?;
+        let request = next_request(&mut stream)?;
         let verdict = lock(shared).judge(&request);
         std::thread::sleep(verdict.pause);
         let retry = match verdict.mood {

@@ -2,12 +2,13 @@
 
 use super::load::{Ledger, Load, Start};
 use super::stand::{Part, Stand};
-use super::{GONE, MARK, MARK_DIGITS, lock};
+use super::{GONE, MARK, MARK_DIGITS};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, nap, output};
 use xtask_kit::http::Client;
+use xtask_kit::lock;
 
 /// All that waits must have gone out this long after everything was mended: a message that failed often waits
 /// minutes for its next try.

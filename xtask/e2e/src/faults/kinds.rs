@@ -4,10 +4,11 @@ use super::dice::Dice;
 use super::line::{Line, Way};
 use super::load::Load;
 use super::stand::{Part, Stand};
-use super::{GONE, HEALTHY, chat, lock, mail};
+use super::{GONE, HEALTHY, chat, mail};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, nap};
+use xtask_kit::lock;
 use xtask_kit::servers::{PrivateRabbit, Shutdown};
 
 /// What only one fault at a time may break.
@@ -396,5 +397,14 @@ fn one<'a>(dice: &mut Dice, line: impl Fn(Part) -> Result<&'a Line>) -> Result<V
 }
 
 #[cfg(test)]
-#[path = "kinds_tests.rs"]
-mod tests;
+mod tests {
+    use super::Kind;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own_and_breaks_something() {
+        let names: BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(names.len(), Kind::ALL.len());
+        assert!(Kind::ALL.iter().all(|kind| !kind.breaks().is_empty()));
+    }
+}

@@ -1,11 +1,11 @@
 //! A line to a server that can be cut, stalled in one direction, or left for dead without a word.
 
-use super::lock;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use xtask_kit::cmd::Result;
+use xtask_kit::lock;
 
 /// Which way bytes go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 
 use super::dice::Dice;
 use super::stand::{Part, Stand};
-use super::{GONE, HOOK_TOKEN, MARK, MARK_DIGITS, MATRIX, lock};
+use super::{GONE, HOOK_TOKEN, MARK, MARK_DIGITS, MATRIX};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, nap};
 use xtask_kit::http::Client;
+use xtask_kit::lock;
+use xtask_kit::people::{PASSWORD, make_project, make_team, register};
 
 /// People of each project, the one with the long sessions included.
 const PEOPLE: usize = 4;
@@ -20,7 +22,6 @@ const PEOPLE: usize = 4;
 const PATIENCE: Duration = Duration::from_secs(6);
 /// A plan of a minute counts as kept 1.2 s before its end.
 const LONG: Duration = Duration::from_secs(59);
-const PASSWORD: &str = "correct horse battery";
 
 /// A start that was answered with yes.
 #[derive(Clone, Debug)]
@@ -87,45 +88,29 @@ impl<'a> Load<'a> {
     }
 
     fn team(&mut self, project: usize) -> Result {
-        let mut owner = Client::new(self.stand.address(Part::Identity)?, "");
+        let identity = self.stand.address(Part::Identity)?;
         let slug = format!("team-{project}");
-        let people = if project == GONE { 1 } else { PEOPLE };
-        let mut team = Value::Null;
-        for n in 0..people {
+        let owner = register(identity, &format!("person-{project}-0"))?;
+        let team = make_team(identity, &owner, &slug)?;
+        let mut planner = Client::new(self.stand.address(Part::Worksession)?, &owner);
+        let name = format!("Project {project}");
+        let chat = self.chat(project, 0);
+        self.projects
+            .push(make_project(&mut planner, &team, &name, &chat)?);
+        let mut tokens = vec![owner];
+        for n in 1..if project == GONE { 1 } else { PEOPLE } {
             let name = format!("person-{project}-{n}");
-            let login = json!({"username": name, "password": PASSWORD});
-            let pair = Client::new(self.stand.address(Part::Identity)?, "").call(
-                "POST",
-                "/api/auth/register",
-                &login,
-            )?;
-            let token = field(&pair, "/access_token")?
-                .as_str()
-                .unwrap_or_default()
-                .to_owned();
-            if n == 0 {
-                owner.use_token(&token);
-                let made = json!({"name": slug, "slug": slug});
-                team = field(&owner.call("POST", "/api/teams", &made)?, "/team/id")?;
-            } else {
-                let member = json!({"username": name});
-                owner.call("POST", &format!("/api/teams/{slug}/members"), &member)?;
-            }
-            self.people.push(Person {
-                token: token.clone(),
-                project,
-                is_patient: n + 1 == PEOPLE,
-            });
-            if n == 0 {
-                let mut planner = Client::new(self.stand.address(Part::Worksession)?, &token);
-                let made = json!({"team_id": team, "name": format!("Project {project}"), "chat_channel": "#focus"});
-                let answer = planner.call("POST", "/api/team-projects", &made)?;
-                let number = field(&answer, "/id")?.as_i64().unwrap_or_default();
-                self.projects.push(number);
-                let path = format!("/api/team-projects/{number}/chat");
-                planner.call("PUT", &path, &self.chat(project, 0))?;
-            }
+            tokens.push(register(identity, &name)?);
+            let path = format!("/api/teams/{slug}/members");
+            let owner = tokens.first().map_or("", String::as_str);
+            Client::new(identity, owner).call("POST", &path, &json!({"username": name}))?;
         }
+        let people = tokens.into_iter().zip(1..);
+        self.people.extend(people.map(|(token, n)| Person {
+            token,
+            project,
+            is_patient: n == PEOPLE,
+        }));
         Ok(())
     }
 
@@ -368,12 +353,5 @@ impl<'a> Load<'a> {
 
     fn odd(&self, what: String) {
         lock(&self.ledger.odd).push(what);
-    }
-}
-
-fn field(answer: &Value, pointer: &str) -> Result<Value> {
-    match answer.pointer(pointer) {
-        Some(value) => Ok(value.clone()),
-        None => fail(format!("an answer without {pointer}: {answer}")),
     }
 }

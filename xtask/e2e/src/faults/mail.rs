@@ -1,12 +1,12 @@
 //! A mail server that does as it is told and counts what it took for whom.
 
-use super::lock;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use xtask_kit::cmd::Result;
+use xtask_kit::lock;
 
 /// How the server behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

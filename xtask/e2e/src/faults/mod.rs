@@ -13,7 +13,6 @@ mod line;
 mod load;
 pub(super) mod mail;
 mod report;
-mod request;
 mod service;
 mod stand;
 mod storm;
@@ -26,10 +25,9 @@ use stand::{Part, Stand};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted, nap};
-use xtask_kit::system;
+use xtask_kit::{lock, system};
 
 /// What stands before a number in every planning note.
 const MARK: &str = "flt-";
@@ -234,9 +232,4 @@ fn progress(stand: &Stand, load: &Load<'_>, begun: Instant, what: &str) {
     } else {
         println!("{line}");
     }
-}
-
-/// A lock that a panic elsewhere does not close.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

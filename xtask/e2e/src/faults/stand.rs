@@ -3,7 +3,6 @@
 
 use super::chat::Chat;
 use super::line::Line;
-use super::lock;
 use super::mail::Mail;
 use super::service::{self, Service};
 use std::path::PathBuf;
@@ -11,8 +10,9 @@ use std::process::Command;
 use std::sync::Mutex;
 use tempfile::TempDir;
 use xtask_kit::cmd::{Result, fail};
+use xtask_kit::lock;
 use xtask_kit::servers::{Postgres, PrivateRabbit, free_port};
-use xtask_kit::system::{LOCAL_HOOKS, PARTS};
+use xtask_kit::system::{self, LOCAL_HOOKS, PARTS};
 
 /// One of the three processes, by its place in [`PARTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,9 +82,7 @@ impl Stand {
     pub(super) fn start(seed: u64, release: bool) -> Result<Self> {
         let postgres = Postgres::durable()?;
         let rabbit = PrivateRabbit::installed()?;
-        let folder = tempfile::Builder::new()
-            .prefix("holdfast-faults-")
-            .tempdir()?;
+        let folder = system::fresh_folder("holdfast-faults-")?;
         let mut stand = Self {
             members: Vec::new(),
             postgres: Mutex::new(postgres),
@@ -170,7 +168,7 @@ impl Stand {
 
     /// A part's own command line on its database, past the line.
     pub(super) fn command(&self, part: Part, args: &[&str]) -> Result<Command> {
-        let mut command = Command::new(xtask_kit::system::binary(self.release, part.binary()));
+        let mut command = Command::new(system::binary(self.release, part.binary()));
         let key = |name: &str| format!("{}__{name}", part.name().to_uppercase());
         command
             .args(args)

@@ -2,11 +2,11 @@
 
 use super::dice::Dice;
 use super::kinds::{Component, Kind, Scene, Seen};
-use super::lock;
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted, nap};
+use xtask_kit::lock;
 
 /// Between two faults, in milliseconds.
 const GAP: (u64, u64) = (300, 2_000);

@@ -180,9 +180,7 @@ impl Postgres {
     }
 
     fn private(programs: &Path, more_settings: &[&str]) -> Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("holdfast-postgres-")
-            .tempdir()?;
+        let folder = crate::system::fresh_folder("holdfast-postgres-")?;
         let runner = Runner::new(folder.path())?;
         let data = folder.path().join("data");
         let started = Instant::now();

@@ -119,9 +119,7 @@ impl PrivateRabbit {
     }
 
     fn start(program: &Path) -> Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("holdfast-rabbitmq-")
-            .tempdir()?;
+        let folder = crate::system::fresh_folder("holdfast-rabbitmq-")?;
         let ports = Ports {
             amqp: free_port()?,
             dist: free_port()?,

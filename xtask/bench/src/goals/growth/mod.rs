@@ -1,10 +1,6 @@
 //! Whether what a user reads costs the same with a short history among few as with a long one among many.
 
 mod fill;
-mod today;
-mod visitor;
-
-pub(crate) use today::{Options as TodayOptions, today};
 
 use super::{BACKENDS, Backend, Options};
 use crate::per_mille;
@@ -15,11 +11,10 @@ use std::process::Command;
 use std::time::Instant;
 use xtask_kit::cmd::{Result, fail, run};
 use xtask_kit::http::Client;
+use xtask_kit::people::register;
 use xtask_kit::servers::{Postgres, PrivateRabbit};
 use xtask_kit::system::{self, Program};
 
-const READER: &str = "reader";
-const PASSWORD: &str = "correct horse";
 /// What the larger may take of the smaller.
 const LIMIT: f64 = 1.5;
 /// Sessions of the large database on SQLite.
@@ -125,9 +120,7 @@ const REQUESTS: [(&str, &str); 9] = [
 ];
 
 fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
-    let folder = tempfile::Builder::new()
-        .prefix("holdfast-bench-")
-        .tempdir()?;
+    let folder = system::fresh_folder("holdfast-bench-")?;
     let folder = folder.path();
     let postgres = match backend {
         Backend::Postgres => Some(Postgres::durable()?),
@@ -139,9 +132,9 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
         Backend::Postgres => options.sessions,
         Backend::Sqlite => options.sessions.min(ON_SQLITE),
     };
-    let identity = identity(folder, &rabbit, None)?;
+    let identity = identity(folder, &rabbit)?;
     let address = identity.address("identity")?;
-    let token = &register(address)?;
+    let token = &register(address, "reader")?;
     let (mut services, mut forgetful) = (Vec::new(), Vec::new());
     for (part, size) in [("small", &SMALL), ("large", &Size::large(all))] {
         let url = match &postgres {
@@ -292,24 +285,10 @@ fn fill_in(path: &str, client: &mut Client) -> Result<String> {
         .replace("{since}", &since))
 }
 
-/// Makes the account of whoever reads, which is number 1, and gives its token.
-fn register(identity: &str) -> Result<String> {
-    let account = json!({"username": READER, "password": PASSWORD});
-    let pair = Client::new(identity, "").call("POST", "/api/auth/register", &account)?;
-    if pair.pointer("/user/id") != Some(&json!(1)) {
-        return fail("the reader is not account 1");
-    }
-    let token = pair.pointer("/access_token").and_then(Value::as_str);
-    Ok(token.unwrap_or_default().to_owned())
-}
-
-fn identity(folder: &Path, rabbit: &PrivateRabbit, settings: Option<&Path>) -> Result<Program> {
+fn identity(folder: &Path, rabbit: &PrivateRabbit) -> Result<Program> {
     let mut command = Command::new(system::binary(true, "identity-service"));
-    command.arg("serve");
-    if let Some(settings) = settings {
-        command.arg("--config").arg(settings);
-    }
     command
+        .arg("serve")
         .env("IDENTITY__LISTEN", "127.0.0.1:0")
         .env("IDENTITY__BROKER__URL", &rabbit.url)
         .env("IDENTITY__DATA_DIR", folder.join("data"))

@@ -1,7 +1,7 @@
 //! glewlwyd of Debian, a single sign-on server in C, with everything in SQLite.
 
+use super::Peer;
 use super::tokens::{Paths, form};
-use super::{Peer, fresh_folder};
 use crate::join;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use xtask_kit::cmd::{Context, Result, fail, output};
 use xtask_kit::http::Client;
+use xtask_kit::system;
 use xtask_kit::{envs, servers};
 
 pub(super) const DESCRIBED: &str = "glewlwyd 2.7.5 of Debian 12, SQLite";
@@ -48,7 +49,7 @@ const SIGNING_IN: usize = 8;
 /// With so many access tokens and refresh tokens of people, and the plugin that gives them out.
 pub(super) fn prepare(access: usize, refresh: usize) -> Result<Peer> {
     let package = install()?;
-    let folder = fresh_folder()?;
+    let folder = system::fresh_folder_on_disk("peer-")?;
     make_database(&package, &folder.path().join("glewlwyd.db"))?;
     let config = folder.path().join("glewlwyd.conf");
     std::fs::write(&config, settings(&package, folder.path()))?;

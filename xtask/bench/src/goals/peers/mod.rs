@@ -2,13 +2,11 @@
 //! free port, and asked with the tools that ask ours.
 
 mod glewlwyd;
-mod graphile;
 mod oidc_provider;
-mod timetagger;
+pub(super) mod timetagger;
 mod tokens;
 
-use super::{Options, memory, startup};
-use crate::table::{Row, Sample, Unit};
+use super::{memory, startup};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -19,14 +17,6 @@ use xtask_kit::servers::free_port;
 use xtask_kit::system::{self, Program};
 
 pub(super) use tokens::{Resident, TokenPeer, TokenServer, all_active};
-
-/// The rows of the peers by themselves: there is nothing that they have to reach.
-pub(super) fn peers(options: &Options) -> Result<Vec<Row>> {
-    let mut rows = tokens::rows(options)?;
-    rows.extend(timetagger::rows(options)?);
-    rows.extend(graphile::rows(options)?);
-    Ok(rows)
-}
 
 /// A peer that answers over HTTP, and its data.
 pub(super) struct Peer {
@@ -67,21 +57,6 @@ impl Peer {
         running.program.process().signal("KILL");
         Ok(running.ms)
     }
-
-    /// What its starts take, with the data that it has.
-    fn start_row(&self, name: &str, against: &'static str, options: &Options) -> Result<Row> {
-        let mut row = Row {
-            work: format!("start, {name}"),
-            unit: Unit::Milliseconds,
-            against,
-            ..Row::default()
-        };
-        for _ in 0..options.rounds {
-            row.samples
-                .push(Sample::of(self.start_and_end()?, f64::NAN));
-        }
-        Ok(row)
-    }
 }
 
 impl Running {
@@ -98,26 +73,6 @@ impl Running {
         nap(memory::REST)?;
         self.resident_mb()
     }
-}
-
-/// A row of megabytes.
-fn memory_row(work: String, against: &'static str, mb: f64) -> Row {
-    println!("{work}: {mb:.1} MB");
-    Row {
-        work,
-        unit: Unit::Megabytes,
-        against,
-        samples: vec![Sample::of(mb, f64::NAN)],
-        ..Row::default()
-    }
-}
-
-/// A folder for a peer's data, on the disk as in production: what is flushed is flushed.
-fn fresh_folder() -> Result<TempDir> {
-    let folder = tempfile::Builder::new()
-        .prefix("peer-")
-        .tempdir_in(envs::target_dir());
-    Ok(folder?)
 }
 
 /// Where the pins and the scripts of a peer stand.

@@ -1,10 +1,10 @@
 //! TimeTagger, which keeps the records of one person's time in SQLite.
 
-use super::{Peer, Running, fresh_folder, memory_row, source};
+use super::{Peer, Running, source};
 use crate::goals::Options;
 use crate::goals::identity::told;
 use crate::load::{self, Outcome, Shot};
-use crate::table::{Row, Sample};
+use crate::table::{Goal, Row, Sample};
 use serde_json::{Value, json};
 use std::process::Command;
 use xtask_kit::cmd::{Result, fail};
@@ -21,36 +21,21 @@ const CONNECTIONS: usize = 32;
 /// `{"method":"localhost"}` in base64: whoever is on this machine is let in.
 const FROM_HERE: &str = "eyJtZXRob2QiOiJsb2NhbGhvc3QifQ==";
 
-pub(super) fn rows(options: &Options) -> Result<Vec<Row>> {
-    let writes = format!("record write, {NAME}");
-    let start = format!("start, {NAME}");
-    let memory = format!("memory, {NAME}, idle");
-    if ![&writes, &start, &memory]
-        .iter()
-        .any(|work| options.wants(work))
-    {
+pub(in crate::goals) fn rows(options: &Options) -> Result<Vec<Row>> {
+    let work = format!("record write, {NAME}");
+    if !options.wants(&work) {
         return Ok(Vec::new());
     }
     let peer = prepare()?;
-    // The first start makes the data that the measured ones find.
+    // The first start makes the data that the measured one finds.
     peer.start_and_end()?;
-    let mut rows = Vec::new();
-    if options.wants(&writes) {
-        rows.push(record_writes(writes, &peer, options)?);
-    }
-    if options.wants(&start) {
-        rows.push(peer.start_row(NAME, DESCRIBED, options)?);
-    }
-    if options.wants(&memory) {
-        rows.push(memory_row(memory, DESCRIBED, peer.start()?.idle_mb()?));
-    }
-    Ok(rows)
+    Ok(vec![record_writes(work, &peer, options)?])
 }
 
 fn prepare() -> Result<Peer> {
     let pins = source("timetagger").join("requirements.txt");
     let python = runtimes::python_with("timetagger", &pins)?;
-    let folder = fresh_folder()?;
+    let folder = system::fresh_folder_on_disk("peer-")?;
     let data = folder.path().join("data");
     let command = move |port: u16| {
         let mut command = Command::new(&python);
@@ -70,11 +55,7 @@ fn prepare() -> Result<Peer> {
 fn record_writes(work: String, peer: &Peer, options: &Options) -> Result<Row> {
     let mut running = peer.start()?;
     let token = sign_in(&running)?;
-    let mut row = Row {
-        work,
-        against: DESCRIBED,
-        ..Row::default()
-    };
+    let mut row = Row::new(work, DESCRIBED, Goal::Told);
     for round in 0..options.rounds {
         let sample = write_round(&mut running, &token, round)?;
         println!("{}, round {}: {:.0}/s", row.work, round + 1, sample.ours);

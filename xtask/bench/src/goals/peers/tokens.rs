@@ -1,10 +1,10 @@
 //! Peers that give out tokens and say what a token is worth.
 
-use super::{Peer, Running, glewlwyd, lines, memory_row, oidc_provider};
+use super::{Peer, Running, glewlwyd, lines, oidc_provider};
 use crate::goals::identity::{RefreshWords, refreshed};
-use crate::goals::scene::CLIENT;
 use crate::goals::{Options, asked};
-use crate::table::{Row, Sample};
+use crate::scene::CLIENT;
+use crate::table::Sample;
 use crate::wrk::Request;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -21,8 +21,6 @@ pub(in crate::goals) enum TokenPeer {
     OidcProvider,
     Glewlwyd,
 }
-
-const ALL: [TokenPeer; 2] = [TokenPeer::OidcProvider, TokenPeer::Glewlwyd];
 
 impl TokenPeer {
     /// As its package is called.
@@ -78,14 +76,6 @@ impl TokenPeer {
             idle,
             busy: server.running.resident_mb()?,
         })
-    }
-
-    /// Refresh tokens of a round that takes some seconds.
-    fn refreshes(self) -> usize {
-        match self {
-            Self::OidcProvider => 6_000,
-            Self::Glewlwyd => 400,
-        }
     }
 }
 
@@ -157,66 +147,4 @@ pub(in crate::goals) fn all_active(address: &str, path: &str, tokens: &[String])
 /// What a client says of itself when it sends a form.
 pub(super) fn form() -> String {
     format!("Content-Type: application/x-www-form-urlencoded\r\nAuthorization: {CLIENT}\r\n")
-}
-
-/// The rows of both by themselves.
-pub(super) fn rows(options: &Options) -> Result<Vec<Row>> {
-    let mut rows = by_turns(
-        "introspect",
-        options,
-        |peer| peer.serve(ACCESS_TOKENS, 0),
-        |server| server.introspections(Duration::from_secs(options.seconds)),
-    )?;
-    rows.extend(by_turns(
-        "refresh",
-        options,
-        |peer| peer.serve(0, peer.refreshes()),
-        TokenServer::refreshes,
-    )?);
-    for peer in ALL {
-        let (name, against) = (peer.name(), peer.described());
-        if options.wants(&format!("start, {name}")) {
-            let prepared = peer.prepare(0, 0)?;
-            rows.push(prepared.start_row(name, against, options)?);
-        }
-        if options.wants(&format!("memory, {name}")) {
-            let mb = peer.resident(options)?;
-            let row = |state: &str, mb| memory_row(format!("memory, {name}, {state}"), against, mb);
-            rows.extend([row("idle", mb.idle), row("after load", mb.busy)]);
-        }
-    }
-    Ok(rows)
-}
-
-/// Rounds of the one and of the other.
-fn by_turns(
-    name: &str,
-    options: &Options,
-    serve: impl Fn(TokenPeer) -> Result<TokenServer>,
-    measure: impl Fn(&mut TokenServer) -> Result<Sample>,
-) -> Result<Vec<Row>> {
-    let mut servers = Vec::new();
-    for peer in ALL {
-        let work = format!("{name}, {}", peer.name());
-        if options.wants(&work) {
-            let row = Row {
-                work,
-                against: peer.described(),
-                ..Row::default()
-            };
-            servers.push((row, serve(peer)?));
-        }
-    }
-    for round in 1..=options.rounds {
-        for (row, server) in &mut servers {
-            let sample = measure(server)?;
-            println!("{}, round {round}: {:.0}/s", row.work, sample.ours);
-            row.samples.push(sample);
-        }
-    }
-    let ended = servers.into_iter().map(|(mut row, mut server)| {
-        row.rss_mb = Some(server.running.resident_mb()?);
-        Ok(row)
-    });
-    ended.collect()
 }

@@ -1,6 +1,6 @@
 //! The services on fresh data, with people who have signed in.
 
-use super::Backend;
+use super::goals::Backend;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use xtask_kit::cmd::{Result, fail, nap, output};
-use xtask_kit::envs;
 use xtask_kit::http::Client;
 use xtask_kit::servers::{Postgres, PrivateRabbit};
-use xtask_kit::system::{self, LOCAL_HOOKS, Program};
+use xtask_kit::system::{self, LOCAL_HOOKS, PARTS, Program};
 
 /// Who sign in at the same time while a scene is set.
 const SIGNING_IN: usize = 8;
@@ -37,7 +36,17 @@ pub(super) struct SignedIn {
     pub(super) file: PathBuf,
 }
 
-/// The identity service, and worksession-service if it is asked for.
+/// No limits, and passwords that cost nothing: neither is what is measured.
+const SETTINGS: [(&str, &str); 4] = [
+    ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
+    ("WORKSESSION__RATE_LIMITS__ENABLED", "false"),
+    ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
+    ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
+];
+/// Between two messages to one hook.
+const INTERVAL: &str = "NOTIFIER__CHAT__INTERVAL_MS";
+
+/// The product, or some of its services.
 pub(super) struct Scene {
     // Dropped in this order: the services before their servers.
     programs: BTreeMap<&'static str, Program>,
@@ -55,9 +64,7 @@ impl Scene {
         settings: &[(&str, String)],
     ) -> Result<Self> {
         // On the disk, as in production: what is flushed is flushed.
-        let folder = tempfile::Builder::new()
-            .prefix("bench-")
-            .tempdir_in(envs::target_dir())?;
+        let folder = system::fresh_folder_on_disk("bench-")?;
         let postgres = (backend == Backend::Postgres)
             .then(Postgres::durable)
             .transpose()?;
@@ -75,9 +82,31 @@ impl Scene {
         Ok(scene)
     }
 
+    /// All services, and hooks that take a message every `interval_ms`.
+    pub(super) fn services(interval_ms: u32) -> Result<Self> {
+        let settings = [(INTERVAL, interval_ms.to_string())];
+        Self::set(Backend::Postgres, &PARTS, &settings)
+    }
+
+    /// The same in one process, which is called `holdfast`.
+    pub(super) fn standalone(interval_ms: u32) -> Result<Self> {
+        let mut scene = Self::set(Backend::Sqlite, &[], &[])?;
+        let folder = scene.folder.path();
+        let mut command = system::holdfast(true, &folder.join("data"));
+        command
+            .envs(SETTINGS)
+            .env(INTERVAL, interval_ms.to_string());
+        let program = Program::start(&mut command, &PARTS, &folder.join("log"))?;
+        scene.programs.insert("holdfast", program);
+        Ok(scene)
+    }
+
     fn start(&mut self, part: &'static str, settings: &[(&str, String)]) -> Result {
         let key = |name: &str| format!("{}__{name}", part.to_uppercase());
-        let binary = format!("{part}-service");
+        let binary = match part {
+            "notifier" => part.to_owned(),
+            _ => format!("{part}-service"),
+        };
         let mut command = Command::new(system::binary(true, &binary));
         command.arg("serve");
         if part == "identity" {
@@ -87,11 +116,10 @@ impl Scene {
         }
         command
             .envs(LOCAL_HOOKS)
+            .envs(SETTINGS)
             .env(key("LISTEN"), "127.0.0.1:0")
-            .env(key("RATE_LIMITS__ENABLED"), "false")
-            .env(key("DATA_DIR"), self.folder.path().join("data"))
-            .env("IDENTITY__PASSWORD__BCRYPT_COST", "4")
-            .env("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true");
+            // One folder: the keys that nobody configured are made there once, for all.
+            .env(key("DATA_DIR"), self.folder.path().join("data"));
         for (name, value) in settings {
             command.env(name, value);
         }
@@ -112,13 +140,9 @@ impl Scene {
         Ok(())
     }
 
-    /// Nobody answers where the broker was.
-    pub(super) fn kill_broker(&mut self) -> Result {
+    pub(super) fn broker(&mut self) -> Result<&mut PrivateRabbit> {
         match &mut self.rabbit {
-            Some(rabbit) => {
-                rabbit.kill();
-                Ok(())
-            }
+            Some(rabbit) => Ok(rabbit),
             None => fail("no broker"),
         }
     }
@@ -134,10 +158,16 @@ impl Scene {
     }
 
     pub(super) fn address(&self, part: &str) -> Result<&str> {
-        match self.programs.get(part) {
-            Some(program) => program.address(part),
+        let mut programs = self.programs.values();
+        match programs.find_map(|program| program.address(part).ok()) {
+            Some(address) => Ok(address),
             None => fail(format!("no {part}")),
         }
+    }
+
+    /// Megabytes that a service holds in memory.
+    pub(super) fn resident_mb(&mut self, part: &str) -> Result<f64> {
+        system::resident_mb(self.process(part)?)
     }
 
     pub(super) fn process(&mut self, part: &str) -> Result<u32> {

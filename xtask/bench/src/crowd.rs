@@ -1,0 +1,70 @@
+//! People who use the product as a team.
+
+use super::load::Shot;
+use super::scene::Scene;
+use serde_json::json;
+use xtask_kit::chat::{Chat, DIGITS, MARK};
+use xtask_kit::cmd::Result;
+use xtask_kit::http::Client;
+use xtask_kit::people::{make_project, make_team, register};
+
+/// People on one team with many projects, each of which tells its own hook.
+pub(super) struct Crowd {
+    pub(super) tokens: Vec<String>,
+    /// As they stand in a start: `team_N`.
+    pub(super) projects: Vec<String>,
+}
+
+impl Crowd {
+    /// Makes `users` users, a team of them all, and `projects` projects with a hook each.
+    pub(super) fn gather(
+        scene: &Scene,
+        chat: &Chat,
+        users: usize,
+        projects: usize,
+    ) -> Result<Self> {
+        let identity = scene.address("identity")?;
+        let (mut tokens, mut numbers) = (Vec::new(), Vec::new());
+        for n in 0..users {
+            tokens.push(register(identity, &format!("bench-user-{n}"))?);
+        }
+        let first = tokens.first().map_or("", String::as_str);
+        let team = make_team(identity, first, "bench")?;
+        let mut owner = Client::new(identity, first);
+        for n in 1..users {
+            let member = json!({"username": format!("bench-user-{n}")});
+            owner.call("POST", "/api/teams/bench/members", &member)?;
+        }
+        let mut planner = Client::new(scene.address("worksession")?, first);
+        for n in 0..projects {
+            let url = format!("http://127.0.0.1:{}/hook/{n}", chat.port);
+            let hook = json!({"provider": "slack", "webhook_url": url});
+            let number = make_project(&mut planner, &team, &format!("Project {n}"), &hook)?;
+            numbers.push(format!("team_{number}"));
+        }
+        Ok(Self {
+            tokens,
+            projects: numbers,
+        })
+    }
+
+    /// Starts, each with a number of its own: `from` and those after it.
+    pub(super) fn starts(&self, from: usize, count: usize) -> Vec<Shot> {
+        let who = self.tokens.iter().cycle();
+        let what = self.projects.iter().cycle();
+        let shots = (from..from + count).zip(who).zip(what);
+        let shots = shots.map(|((n, token), project)| Shot {
+            token: token.clone(),
+            method: "POST",
+            path: "/api/clienta_timer_start",
+            body: json!({
+                "category": "coding",
+                "duration": 25,
+                "project_id": project,
+                "note": format!("{MARK}{n:0DIGITS$}"),
+            })
+            .to_string(),
+        });
+        shots.collect()
+    }
+}

@@ -1,116 +1,99 @@
-//! The build's own tool: `cargo xtask up`, `test`, `ci`, and the names of all other tasks.
+//! `cargo xtask`: builds and starts the product, or hands over to the program that has the task.
 //!
-//! Everybody compiles it first, so that it is small: what few call for is a program of its own. It knows the repository
-//! and its commands, nothing of the services' code, and works while a service does not build.
-#![expect(
-    clippy::print_stdout,
-    reason = "a command-line tool speaks on standard output"
-)]
+//! Everybody compiles it before anything else, so that it needs little more than the arguments' parser. It works while a
+//! service does not build.
 
-mod chat_listener;
-mod ci;
-mod suite;
-mod tools;
-mod tour;
-mod up;
+mod tasks;
 
-use clap::{Parser, Subcommand};
-use std::ffi::OsString;
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use tools::Tool;
-use xtask_kit::cmd;
-
-#[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    about = "Everything this repository does to itself"
-)]
-struct Args {
-    #[command(subcommand)]
-    task: Task,
-}
-
-#[derive(Subcommand)]
-enum Task {
-    /// Build and run everything in one process on embedded SQLite
-    Up(up::Options),
-    /// Run all tests: on SQLite, again on PostgreSQL with RabbitMQ, then the README's tour
-    Test(suite::Options),
-    /// Run the tests that need real browsers and other people's OAuth libraries
-    E2e(Elsewhere),
-    /// Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to servers for tests
-    WithServers(suite::WithServers),
-    /// Run the README's tour against a fresh `holdfast`, or against a running one
-    Tour(tour::Options),
-    /// Print the chat messages that arrive at a local port
-    ChatListener(chat_listener::Options),
-    /// fmt, clippy, tidy, doc, licences, what lies in deploy, test, e2e
-    Ci(ci::Options),
-    /// Check what the compiler does not: directions, lengths, where SQL stands
-    Tidy(Elsewhere),
-    /// Check the licences of everything that is linked
-    Licences(Elsewhere),
-    /// Print what a program is made of, as a CycloneDX document
-    Sbom(Elsewhere),
-    /// Check deploy/kubernetes: against the API's schemas, itself, the code's paths, and the programs
-    Kubernetes(Elsewhere),
-    /// Check the alert rules, their tests and the dashboard
-    Alerts(Elsewhere),
-    /// Check the units in deploy/systemd with systemd's own tools
-    Systemd(Elsewhere),
-    /// Check that every deployment in deploy/ sets what production must set
-    Production(Elsewhere),
-    /// Compare docs/openapi with what the services say of themselves
-    Openapi(Elsewhere),
-    /// Compare docs/configuration.md with the types that the configuration is read into
-    Config(Elsewhere),
-    /// Compare docs/events with the types of the events
-    Events(Elsewhere),
-    /// Count the instructions of a validation, and compare them with what is written down
-    Instructions(Elsewhere),
-    /// Measure the release build
-    Bench(Elsewhere),
-}
-
-// What the program that has the task reads by itself.
-#[derive(clap::Args)]
-#[command(disable_help_flag = true)]
-struct Elsewhere {
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    _arguments: Vec<OsString>,
-}
+use tasks::TASKS;
+use xtask_kit::cmd::{self, Failure, Result};
+use xtask_kit::{envs, system};
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    cmd::task(|| match args.task {
-        Task::Up(options) => up::up(&options),
-        Task::Test(options) => suite::test(&options).map(drop),
-        Task::WithServers(options) => suite::with_servers(&options),
-        Task::Tour(options) => tour::tour(&options),
-        Task::ChatListener(options) => chat_listener::listen(&options),
-        Task::Ci(options) => ci::ci(&options),
-        Task::E2e(_) => tools::hand_over(Tool::E2e),
-        Task::Bench(_) => tools::hand_over(Tool::Bench),
-        Task::Tidy(_)
-        | Task::Licences(_)
-        | Task::Sbom(_)
-        | Task::Kubernetes(_)
-        | Task::Alerts(_)
-        | Task::Systemd(_)
-        | Task::Production(_)
-        | Task::Openapi(_)
-        | Task::Config(_)
-        | Task::Events(_)
-        | Task::Instructions(_) => tools::hand_over(Tool::Checks),
+    let matches = command().get_matches();
+    cmd::task(|| match matches.subcommand() {
+        Some(("up", options)) => up(options),
+        Some((name, _)) => match TASKS.iter().find(|(task, ..)| *task == name) {
+            Some((_, _, tool)) => tool.hand_over(),
+            None => cmd::fail("no such task"),
+        },
+        None => cmd::fail("which task?"),
     })
+}
+
+fn command() -> Command {
+    let flag = |name: &'static str, help: &'static str| {
+        Arg::new(name)
+            .long(name)
+            .help(help)
+            .action(ArgAction::SetTrue)
+    };
+    let data_dir = Arg::new("data-dir")
+        .long("data-dir")
+        .value_name("DATA_DIR")
+        .help("Where the databases and the keys are kept")
+        .value_parser(value_parser!(PathBuf))
+        .default_value("data");
+    let more = |help: &'static str| {
+        let more = Arg::new("more")
+            .value_name("MORE")
+            .action(ArgAction::Append);
+        more.help(help).num_args(1..)
+    };
+    let up = Command::new("up")
+        .about("Build and run everything in one process on embedded SQLite")
+        .arg(flag(
+            "release",
+            "Build with optimisation: slower to build, faster to run",
+        ))
+        .arg(flag(
+            "demo",
+            "Add a user, a team, projects and 90 days of sessions, and print the sign-in",
+        ))
+        .arg(data_dir)
+        .arg(more("More arguments for `holdfast serve`").last(true));
+    let elsewhere = TASKS.map(|(task, about, _)| {
+        // The program that has the task reads them, `--help` too.
+        let more = more("").trailing_var_arg(true).allow_hyphen_values(true);
+        let command = Command::new(task).about(about).disable_help_flag(true);
+        command.arg(more.hide(true))
+    });
+    Command::new("cargo xtask")
+        .bin_name("cargo xtask")
+        .about("Everything this repository does to itself")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommand(up)
+        .subcommands(elsewhere)
+}
+
+/// Builds, then becomes `holdfast serve`: Ctrl-C reaches it as if it had been started by hand.
+fn up(options: &ArgMatches) -> Result {
+    let release = options.get_flag("release");
+    system::build(release, &["holdfast"])?;
+    let mut command = std::process::Command::new(system::binary(release, "holdfast"));
+    command.arg("serve");
+    if let Some(folder) = options.get_one::<PathBuf>("data-dir") {
+        command.arg("--data-dir").arg(folder);
+    }
+    command.args(options.get_flag("demo").then_some("--demo"));
+    command.args(options.get_many::<String>("more").into_iter().flatten());
+    for (name, value) in system::LOCAL_HOOKS {
+        if envs::var(name).is_none() {
+            command.env(name, value);
+        }
+    }
+    Err(Failure::from(command.exec()))
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     #[test]
     fn every_task_can_be_asked_for() {
-        super::Args::command().debug_assert();
+        super::command().debug_assert();
     }
 }

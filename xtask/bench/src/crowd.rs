@@ -3,10 +3,10 @@
 use super::load::Shot;
 use super::scene::Scene;
 use serde_json::json;
-use xtask_kit::chat::{Chat, DIGITS, MARK};
 use xtask_kit::cmd::Result;
-use xtask_kit::http::Client;
-use xtask_kit::people::{make_project, make_team, register};
+use xtask_stand::chat::{Chat, DIGITS, MARK};
+use xtask_stand::http::Client;
+use xtask_stand::people::{make_project, make_team, register};
 
 /// People on one team with many projects, each of which tells its own hook.
 pub(super) struct Crowd {

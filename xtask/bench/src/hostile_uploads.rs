@@ -11,10 +11,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::http::Client;
-use xtask_kit::people::register;
-use xtask_kit::servers::Postgres;
 use xtask_kit::system::{self, PARTS, Program};
+use xtask_stand::fresh_folder;
+use xtask_stand::http::Client;
+use xtask_stand::people::register;
+use xtask_stand::servers::Postgres;
 
 /// What Compose and Kubernetes allow.
 const LIMIT_MIB: u64 = 256;
@@ -103,7 +104,7 @@ impl Row {
 }
 
 fn run(options: &Options, database: Option<&str>) -> Result<Row> {
-    let folder = system::fresh_folder("holdfast-bench-")?;
+    let folder = fresh_folder("holdfast-bench-")?;
     let mut command = match database {
         Some(database) => {
             let mut command = Command::new(system::binary(!options.dev, "identity-service"));

@@ -8,7 +8,7 @@ use std::sync::PoisonError;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::http::Client;
+use xtask_stand::http::Client;
 
 /// Enough that a request finds a free one until answers take a third of a second.
 const SENDERS: usize = 64;

@@ -7,9 +7,9 @@ use super::scene::Scene;
 use serde_json::json;
 use std::time::Instant;
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::http::Client;
-use xtask_kit::servers::Postgres;
 use xtask_kit::system;
+use xtask_stand::http::Client;
+use xtask_stand::servers::Postgres;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

@@ -6,9 +6,9 @@ use super::join;
 use super::load::{self, Outcome};
 use super::scene::Scene;
 use std::time::{Duration, Instant};
-use xtask_kit::chat::Chat;
 use xtask_kit::cmd::{Result, fail, nap};
 use xtask_kit::system;
+use xtask_stand::chat::Chat;
 
 const USERS: usize = 60;
 const PROJECTS: usize = 20;

@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use xtask_kit::cmd::{Result, fail, nap, output};
-use xtask_kit::http::Client;
-use xtask_kit::servers::{Postgres, PrivateRabbit};
 use xtask_kit::system::{self, LOCAL_HOOKS, PARTS, Program};
+use xtask_stand::fresh_folder_on_disk;
+use xtask_stand::http::Client;
+use xtask_stand::servers::{Postgres, PrivateRabbit};
 
 /// Who sign in at the same time while a scene is set.
 const SIGNING_IN: usize = 8;
@@ -64,7 +65,7 @@ impl Scene {
         settings: &[(&str, String)],
     ) -> Result<Self> {
         // On the disk, as in production: what is flushed is flushed.
-        let folder = system::fresh_folder_on_disk("bench-")?;
+        let folder = fresh_folder_on_disk("bench-")?;
         let postgres = (backend == Backend::Postgres)
             .then(Postgres::durable)
             .transpose()?;

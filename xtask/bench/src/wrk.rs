@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail, output};
 use xtask_kit::envs;
-use xtask_kit::servers;
+use xtask_stand::servers;
 
 /// As performance.md's figures were taken.
 pub(super) const CONNECTIONS: usize = 32;

@@ -6,10 +6,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, cargo, fail, interrupted, nap, output, run};
 use xtask_kit::envs;
-use xtask_kit::http::Client;
-use xtask_kit::people::register;
-use xtask_kit::servers;
 use xtask_kit::system::{self, Program, RESPONDER};
+use xtask_stand::fresh_folder;
+use xtask_stand::http::Client;
+use xtask_stand::people::register;
+use xtask_stand::servers;
 
 /// Instructions of a validation of a remembered token, to those of the bare responder's answer. Whoever changes the path
 /// changes this line with it, and says why.
@@ -27,7 +28,7 @@ pub(crate) fn check() -> Result {
     }
     system::build(false, &["identity-service"])?;
     run(cargo().args(["build", "--workspace", "--example", RESPONDER]))?;
-    let folder = system::fresh_folder("instructions-")?;
+    let folder = fresh_folder("instructions-")?;
     let folder = folder.path();
     let (ours, bytes) = validation(folder)?;
     let bare = responder(folder, bytes)?;

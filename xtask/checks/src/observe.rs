@@ -12,7 +12,8 @@ use files::Files;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use xtask_kit::cmd::{Result, fail, run};
-use xtask_kit::{envs, servers};
+use xtask_kit::envs;
+use xtask_stand::servers;
 
 /// Where they stand, from the root.
 const FOLDER: &str = "deploy/observe";

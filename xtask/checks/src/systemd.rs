@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 use xtask_kit::cmd::{Context, Result, fail, run};
-use xtask_kit::{envs, servers};
+use xtask_kit::envs;
+use xtask_stand::servers;
 
 const UNITS: &str = "deploy/systemd";
 /// How much each unit could do, in tenths of what `systemd-analyze security` counts, 100 being everything: what

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use xtask_kit::cmd::{Result, cargo, output, run};
 use xtask_kit::envs;
-use xtask_kit::runtimes::{Wanted, folder, node_with, obtain, python_with};
+use xtask_stand::runtimes::{Wanted, folder, node_with, obtain, python_with};
 
 const CHROMIUM: Wanted = Wanted {
     names: &["chromium", "chromium-browser", "google-chrome"],

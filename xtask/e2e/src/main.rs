@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{self, Result, cargo, fail, interrupted, run, run_reading};
-use xtask_kit::runtimes;
-use xtask_kit::servers::{Rabbit, Source};
+use xtask_stand::runtimes;
+use xtask_stand::servers::{Rabbit, Source};
 
 /// Run the tests that need real browsers and other people's OAuth libraries
 #[derive(Parser)]

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// Chat hooks on this machine, over plain http: for trying things out, never a default.
 pub const LOCAL_HOOKS: [(&str, &str); 3] = [
@@ -101,19 +100,6 @@ pub fn holdfast(release: bool, data: &Path) -> Command {
         command.env(format!("{}__LISTEN", part.to_uppercase()), "127.0.0.1:0");
     }
     command
-}
-
-/// An empty folder that goes when it is dropped.
-pub fn fresh_folder(name: &str) -> Result<TempDir> {
-    Ok(tempfile::Builder::new().prefix(name).tempdir()?)
-}
-
-/// The same on the disk, as in production: what is flushed is flushed.
-pub fn fresh_folder_on_disk(name: &str) -> Result<TempDir> {
-    let folder = tempfile::Builder::new()
-        .prefix(name)
-        .tempdir_in(envs::target_dir());
-    Ok(folder?)
 }
 
 /// The part and the address of a line `listening NAME http://…`.

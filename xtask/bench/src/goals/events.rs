@@ -9,10 +9,10 @@ use crate::{load, per_mille};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use xtask_kit::chat::{Chat, DIGITS, MARK};
 use xtask_kit::cmd::{Result, fail, nap, output};
-use xtask_kit::servers::Postgres;
 use xtask_kit::system;
+use xtask_stand::chat::{Chat, DIGITS, MARK};
+use xtask_stand::servers::Postgres;
 
 #[derive(clap::Args)]
 pub(super) struct Hooks {

@@ -10,8 +10,8 @@ use crate::wrk::Request;
 use serde_json::{Value, json};
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::http::Client;
 use xtask_kit::system;
+use xtask_stand::http::Client;
 
 const PATH: &str = "/api/auth/validate";
 /// Live tokens that any memory has room for.

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail, output};
-use xtask_kit::servers::Postgres;
 use xtask_kit::system::{self, Program, RESPONDER};
+use xtask_stand::fresh_folder_on_disk;
+use xtask_stand::servers::Postgres;
 
 /// As many as the product's own statements have at a time.
 const CLIENTS: usize = 8;
@@ -75,7 +76,7 @@ pub(super) fn pgbench(database: &str, script: &str, time: Duration) -> Result<f6
 
 /// Transactions a second of `inserts` inserts or upserts on SQLite, each flushed.
 pub(super) fn sqlite(work: &str, time: Duration) -> Result<f64> {
-    let folder = system::fresh_folder_on_disk("bare-")?;
+    let folder = fresh_folder_on_disk("bare-")?;
     let mut command = Command::new(program("bare_sqlite"));
     command
         .arg(folder.path().join("bare.db"))

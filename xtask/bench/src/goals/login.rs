@@ -8,9 +8,9 @@ use crate::{join, per_mille};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted};
-use xtask_kit::http::Client;
-use xtask_kit::people::{PASSWORD, register};
 use xtask_kit::system;
+use xtask_stand::http::Client;
+use xtask_stand::people::{PASSWORD, register};
 
 /// The costs of a password's hash.
 const COSTS: [u32; 2] = [10, 12];

@@ -8,6 +8,7 @@ use crate::wrk::{self, Request};
 use std::time::Duration;
 use xtask_kit::cmd::{Result, nap};
 use xtask_kit::system::{self, PARTS, Program};
+use xtask_stand::fresh_folder;
 
 /// Megabytes (10^6 bytes) of 15 and of 32 MiB.
 const IDLE: f64 = 15.7;
@@ -73,7 +74,7 @@ fn services(options: &Options, peer: Option<Resident>) -> Result<Vec<Row>> {
 
 /// A program by itself, on SQLite.
 fn alone(program: &str, parts: &[&str], goal: f64, peer: Option<Resident>) -> Result<Row> {
-    let folder = system::fresh_folder("holdfast-bench-")?;
+    let folder = fresh_folder("holdfast-bench-")?;
     let rabbit = startup::broker_of(program)?;
     let mut command = startup::serve(program, &folder.path().join("data"), rabbit.as_ref());
     let mut running = Program::start(&mut command, parts, &folder.path().join("log"))?;

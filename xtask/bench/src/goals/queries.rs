@@ -9,8 +9,8 @@ use crate::table::{Goal, Row, Sample, Unit};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, nap};
-use xtask_kit::http::Client;
-use xtask_kit::servers::Postgres;
+use xtask_stand::http::Client;
+use xtask_stand::servers::Postgres;
 
 const PARTS: [&str; 2] = ["identity", "worksession"];
 /// Requests of each kind, by as many people.

@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, nap};
-use xtask_kit::http::Client;
-use xtask_kit::servers::{PrivateRabbit, free_port};
 use xtask_kit::system::{self, LOCAL_HOOKS, PARTS, Program};
+use xtask_stand::fresh_folder;
+use xtask_stand::http::Client;
+use xtask_stand::servers::{PrivateRabbit, free_port};
 
 /// A program by its parts: the rows' names, what listens, and milliseconds to ready.
 const PROGRAMS: [(&str, &[&str], f64); 4] = [
@@ -51,7 +52,7 @@ pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
 /// Starts of a program, and of the peer by turns.
 fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> Result<Vec<Sample>> {
     let rabbit = broker_of(program)?;
-    let folder = system::fresh_folder("holdfast-bench-")?;
+    let folder = fresh_folder("holdfast-bench-")?;
     let (data, log) = (folder.path().join("data"), folder.path().join("log"));
     // The first start makes the data that the measured ones find.
     let mut first = serve(program, &data, rabbit.as_ref());

@@ -1,7 +1,7 @@
 //! What a server spent its time on, as it counts that itself.
 
 use xtask_kit::cmd::Result;
-use xtask_kit::servers::Postgres;
+use xtask_stand::servers::Postgres;
 
 /// The costliest statements of all databases beside this one, in microseconds each.
 pub(super) fn show(database: &str) -> Result {

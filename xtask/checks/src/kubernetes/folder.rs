@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 use xtask_kit::cmd::{Context, Result, output};
-use xtask_kit::{envs, runtimes};
+use xtask_kit::envs;
+use xtask_stand::runtimes;
 
 /// What kustomize reads first.
 pub(super) const KUSTOMIZATION: &str = "kustomization.yaml";

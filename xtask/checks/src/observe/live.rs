@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use xtask_kit::cmd::{Context, Result, fail};
-use xtask_kit::http::Client;
+use xtask_stand::http::Client;
 
 /// Has series only while an alert is pending or fires.
 const NONE_IN_PEACE: &str = "ALERTS";

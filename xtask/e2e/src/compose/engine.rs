@@ -4,7 +4,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use xtask_kit::cmd::{Group, Result, fail, nap, output};
-use xtask_kit::{envs, runtimes, servers, system};
+use xtask_kit::envs;
+use xtask_stand::fresh_folder;
+use xtask_stand::{runtimes, servers};
 
 /// An engine that answers, and the program that reads compose files.
 pub(super) struct Engine {
@@ -101,7 +103,7 @@ fn compose() -> &'static [&'static str] {
 /// Images stay in the target folder from one run to the next; a socket's path has to be short.
 fn start() -> Result<(Group, TempDir, String)> {
     println!("no engine runs here: starting one");
-    let folder = system::fresh_folder("engine-")?;
+    let folder = fresh_folder("engine-")?;
     let kept = runtimes::folder().join("engine");
     std::fs::create_dir_all(&kept)?;
     let host = format!("unix://{}", folder.path().join("docker.sock").display());

@@ -3,7 +3,8 @@
 use super::engine::Engine;
 use std::process::Command;
 use xtask_kit::cmd::{Result, cargo, fail, output, run};
-use xtask_kit::{envs, servers, system};
+use xtask_kit::{envs, system};
+use xtask_stand::servers;
 
 /// Our programs, each an image of its own, in the order of an upgrade: who reads events before who writes them.
 pub(super) const PROGRAMS: [&str; 3] = ["notifier", "identity-service", "worksession-service"];

@@ -14,10 +14,10 @@ use stack::Stack;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trials::Scene;
-use xtask_kit::chat::Chat;
 use xtask_kit::cmd::{Result, cargo, fail, interrupted, output, run};
 use xtask_kit::envs;
-use xtask_kit::http::Client;
+use xtask_stand::chat::Chat;
+use xtask_stand::http::Client;
 
 const SERVERS: [&str; 5] = [
     "postgres",

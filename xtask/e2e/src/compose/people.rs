@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use xtask_kit::chat::{Chat, DIGITS, MARK};
 use xtask_kit::cmd::{Result, fail, interrupted};
-use xtask_kit::http::Client;
-use xtask_kit::lock;
-use xtask_kit::people::{make_project, make_team, register};
+use xtask_stand::chat::{Chat, DIGITS, MARK};
+use xtask_stand::http::Client;
+use xtask_stand::lock;
+use xtask_stand::people::{make_project, make_team, register};
 
 const PEOPLE: usize = 8;
 /// Who asks at the same time.

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use xtask_kit::cmd::{Result, fail, nap, output};
-use xtask_kit::servers::free_port;
+use xtask_stand::servers::free_port;
 
 /// With two of each, three brokers, and what looks at them.
 const SCALE: [&str; 3] = [

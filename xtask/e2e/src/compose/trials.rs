@@ -6,10 +6,10 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use xtask_kit::chat::Chat;
 use xtask_kit::cmd::{Result, fail, nap};
-use xtask_kit::http::Client;
-use xtask_kit::people::register;
+use xtask_stand::chat::Chat;
+use xtask_stand::http::Client;
+use xtask_stand::people::register;
 
 /// Requests a second while something is done to the stack.
 pub(super) const RATE: usize = 200;

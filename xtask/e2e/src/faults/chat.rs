@@ -11,8 +11,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::Result;
-use xtask_kit::http::{Request, next_request};
-use xtask_kit::lock;
+use xtask_stand::http::{Request, next_request};
+use xtask_stand::lock;
 
 /// How a project's chat behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

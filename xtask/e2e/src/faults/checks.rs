@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, nap, output};
-use xtask_kit::http::Client;
-use xtask_kit::lock;
+use xtask_stand::http::Client;
+use xtask_stand::lock;
 
 /// All that waits must have gone out this long after everything was mended: a message that failed often waits
 /// minutes for its next try.

@@ -8,8 +8,10 @@ use super::{GONE, HEALTHY, chat, mail};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, nap};
-use xtask_kit::lock;
-use xtask_kit::servers::{PrivateRabbit, Shutdown};
+use xtask_stand::{
+    lock,
+    servers::{PrivateRabbit, Shutdown},
+};
 
 /// What only one fault at a time may break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,9 +12,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, nap};
-use xtask_kit::http::Client;
-use xtask_kit::lock;
-use xtask_kit::people::{PASSWORD, make_project, make_team, register};
+use xtask_stand::http::Client;
+use xtask_stand::lock;
+use xtask_stand::people::{PASSWORD, make_project, make_team, register};
 
 /// People of each project, the one with the long sessions included.
 const PEOPLE: usize = 4;

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use xtask_kit::cmd::Result;
-use xtask_kit::lock;
+use xtask_stand::lock;
 
 /// How the server behaves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -27,7 +27,8 @@ use std::io::{IsTerminal, Write};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted, nap};
-use xtask_kit::{lock, system};
+use xtask_kit::system;
+use xtask_stand::lock;
 
 /// What stands before a number in every planning note.
 const MARK: &str = "flt-";

@@ -10,9 +10,10 @@ use std::process::Command;
 use std::sync::Mutex;
 use tempfile::TempDir;
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::lock;
-use xtask_kit::servers::{Postgres, PrivateRabbit, free_port};
 use xtask_kit::system::{self, LOCAL_HOOKS, PARTS};
+use xtask_stand::fresh_folder;
+use xtask_stand::lock;
+use xtask_stand::servers::{Postgres, PrivateRabbit, free_port};
 
 /// One of the three processes, by its place in [`PARTS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,7 +83,7 @@ impl Stand {
     pub(super) fn start(seed: u64, release: bool) -> Result<Self> {
         let postgres = Postgres::durable()?;
         let rabbit = PrivateRabbit::installed()?;
-        let folder = system::fresh_folder("holdfast-faults-")?;
+        let folder = fresh_folder("holdfast-faults-")?;
         let mut stand = Self {
             members: Vec::new(),
             postgres: Mutex::new(postgres),

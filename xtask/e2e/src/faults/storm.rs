@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted, nap};
-use xtask_kit::lock;
+use xtask_stand::lock;
 
 /// Between two faults, in milliseconds.
 const GAP: (u64, u64) = (300, 2_000);

@@ -10,10 +10,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 use xtask_kit::cmd::{Result, fail, run};
-use xtask_kit::http::Client;
-use xtask_kit::people::register;
-use xtask_kit::servers::{Postgres, PrivateRabbit};
 use xtask_kit::system::{self, Program};
+use xtask_stand::fresh_folder;
+use xtask_stand::http::Client;
+use xtask_stand::people::register;
+use xtask_stand::servers::{Postgres, PrivateRabbit};
 
 /// What the larger may take of the smaller.
 const LIMIT: f64 = 1.5;
@@ -120,7 +121,7 @@ const REQUESTS: [(&str, &str); 9] = [
 ];
 
 fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
-    let folder = system::fresh_folder("holdfast-bench-")?;
+    let folder = fresh_folder("holdfast-bench-")?;
     let folder = folder.path();
     let postgres = match backend {
         Backend::Postgres => Some(Postgres::durable()?),

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use xtask_kit::cmd::{Context, Result, fail, output};
-use xtask_kit::http::Client;
-use xtask_kit::system;
-use xtask_kit::{envs, servers};
+use xtask_kit::envs;
+use xtask_stand::fresh_folder_on_disk;
+use xtask_stand::http::Client;
+use xtask_stand::servers;
 
 pub(super) const DESCRIBED: &str = "glewlwyd 2.7.5 of Debian 12, SQLite";
 pub(super) const PATHS: Paths = Paths {
@@ -49,7 +50,7 @@ const SIGNING_IN: usize = 8;
 /// With so many access tokens and refresh tokens of people, and the plugin that gives them out.
 pub(super) fn prepare(access: usize, refresh: usize) -> Result<Peer> {
     let package = install()?;
-    let folder = system::fresh_folder_on_disk("peer-")?;
+    let folder = fresh_folder_on_disk("peer-")?;
     make_database(&package, &folder.path().join("glewlwyd.db"))?;
     let config = folder.path().join("glewlwyd.conf");
     std::fs::write(&config, settings(&package, folder.path()))?;

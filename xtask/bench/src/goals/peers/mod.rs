@@ -13,8 +13,8 @@ use std::time::Instant;
 use tempfile::TempDir;
 use xtask_kit::cmd::{Context, Result, nap};
 use xtask_kit::envs;
-use xtask_kit::servers::free_port;
 use xtask_kit::system::{self, Program};
+use xtask_stand::servers::free_port;
 
 pub(super) use tokens::{Resident, TokenPeer, TokenServer, all_active};
 

@@ -4,8 +4,8 @@ use super::tokens::Paths;
 use super::{Peer, source};
 use std::process::Command;
 use xtask_kit::cmd::Result;
-use xtask_kit::runtimes;
-use xtask_kit::system;
+use xtask_stand::fresh_folder_on_disk;
+use xtask_stand::runtimes;
 
 pub(super) const DESCRIBED: &str = "oidc-provider 9.13.3 on Node.js, tokens in memory only";
 pub(super) const PATHS: Paths = Paths {
@@ -16,7 +16,7 @@ pub(super) const PATHS: Paths = Paths {
 /// With so many access tokens and refresh tokens, which it makes before it answers.
 pub(super) fn prepare(access: usize, refresh: usize) -> Result<Peer> {
     let (node, scripts) = runtimes::node_with("oidc-provider", &source("oidc-provider"))?;
-    let folder = system::fresh_folder_on_disk("peer-")?;
+    let folder = fresh_folder_on_disk("peer-")?;
     let tokens = folder.path().to_owned();
     let command = move |port: u16| {
         let mut command = Command::new(&node);

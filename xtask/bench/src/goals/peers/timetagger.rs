@@ -8,9 +8,10 @@ use crate::table::{Goal, Row, Sample};
 use serde_json::{Value, json};
 use std::process::Command;
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::http::Client;
-use xtask_kit::runtimes;
 use xtask_kit::system;
+use xtask_stand::fresh_folder_on_disk;
+use xtask_stand::http::Client;
+use xtask_stand::runtimes;
 
 const NAME: &str = "TimeTagger";
 const DESCRIBED: &str = "TimeTagger 26.1.3 on Python, SQLite";
@@ -35,7 +36,7 @@ pub(in crate::goals) fn rows(options: &Options) -> Result<Vec<Row>> {
 fn prepare() -> Result<Peer> {
     let pins = source("timetagger").join("requirements.txt");
     let python = runtimes::python_with("timetagger", &pins)?;
-    let folder = system::fresh_folder_on_disk("peer-")?;
+    let folder = fresh_folder_on_disk("peer-")?;
     let data = folder.path().join("data");
     let command = move |port: u16| {
         let mut command = Command::new(&python);

@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::http::Client;
+use xtask_stand::http::Client;
 
 /// What ours is asked about, too.
 const ACCESS_TOKENS: usize = 1_000;

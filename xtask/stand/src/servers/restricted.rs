@@ -1,11 +1,11 @@
 //! A virtual host in which RabbitMQ's users have the permissions of production.
 
 use super::rabbitmq::control;
-use crate::cmd::Result;
-use crate::envs;
 use serde_json::Value;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use xtask_kit::cmd::Result;
+use xtask_kit::envs;
 
 /// What production's users may do; compose, the manual and the tests read it.
 const DEFINITIONS: &str = "deploy/rabbitmq/definitions.json";

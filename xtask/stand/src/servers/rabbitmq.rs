@@ -2,14 +2,14 @@
 
 use super::restricted::Restricted;
 use super::{Source, apt, free_port};
-use crate::cmd::{Group, Result, fail, nap, output};
-use crate::envs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use xtask_kit::cmd::{Group, Result, fail, nap, output};
+use xtask_kit::envs;
 
 const VARIABLE: &str = "HOLDFAST_TEST_AMQP";
 const SET_IT: &str = "set HOLDFAST_TEST_AMQP to a broker and a virtual host for tests, such as amqp://guest:guest@127.0.0.1:5672/holdfast-test";
@@ -119,7 +119,7 @@ impl PrivateRabbit {
     }
 
     fn start(program: &Path) -> Result<Self> {
-        let folder = crate::system::fresh_folder("holdfast-rabbitmq-")?;
+        let folder = crate::fresh_folder("holdfast-rabbitmq-")?;
         let ports = Ports {
             amqp: free_port()?,
             dist: free_port()?,

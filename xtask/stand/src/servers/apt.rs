@@ -1,9 +1,9 @@
 //! Installing the servers' packages: the last way, on Debian as root.
 
-use crate::cmd::{Result, fail, output, run};
-use crate::envs;
 use std::path::Path;
 use std::process::Command;
+use xtask_kit::cmd::{Result, fail, output, run};
+use xtask_kit::envs;
 
 /// Whether packages can be installed here.
 pub(super) fn possible() -> bool {

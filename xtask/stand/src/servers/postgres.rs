@@ -1,12 +1,12 @@
 //! A PostgreSQL server on which the tests may make databases.
 
 use super::{Source, apt, free_port};
-use crate::cmd::{Group, Result, fail, nap, output};
-use crate::envs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use xtask_kit::cmd::{Group, Result, fail, nap, output};
+use xtask_kit::envs;
 
 const VARIABLE: &str = "HOLDFAST_TEST_PG";
 
@@ -180,7 +180,7 @@ impl Postgres {
     }
 
     fn private(programs: &Path, more_settings: &[&str]) -> Result<Self> {
-        let folder = crate::system::fresh_folder("holdfast-postgres-")?;
+        let folder = crate::fresh_folder("holdfast-postgres-")?;
         let runner = Runner::new(folder.path())?;
         let data = folder.path().join("data");
         let started = Instant::now();

@@ -1,10 +1,11 @@
 //! Programs that tests need, found or installed with Debian's packages; and Python and Node.js with other people's packages
 //! at pinned versions, in folders below the target folder.
 
-use crate::cmd::{Context, Result, output, run};
-use crate::{envs, servers};
+use crate::servers;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use xtask_kit::cmd::{Context, Result, output, run};
+use xtask_kit::envs;
 
 /// A program under one of its names, and the package that has it.
 pub struct Wanted {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, cargo, fail, interrupted, run, run_reading};
-use xtask_kit::servers::{Servers, Source};
+use xtask_stand::servers::{Servers, Source};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

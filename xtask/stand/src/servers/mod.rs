@@ -8,10 +8,10 @@ mod postgres;
 mod rabbitmq;
 mod restricted;
 
-use crate::cmd::{Result, fail};
 use std::net::TcpListener;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
+use xtask_kit::cmd::{Result, fail};
 
 pub use apt::{install, unpack};
 pub use postgres::{Postgres, Shutdown};

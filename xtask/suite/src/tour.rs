@@ -3,8 +3,9 @@
 use std::process::Command;
 use xtask_kit::cmd::{Context, Result, fail, run_reading};
 use xtask_kit::envs;
-use xtask_kit::servers::free_port;
 use xtask_kit::system::{self, PARTS, Program};
+use xtask_stand::fresh_folder;
+use xtask_stand::servers::free_port;
 
 const SCRIPT: &str = "sh tour";
 const SHOWN: &str = "text tour";
@@ -32,7 +33,7 @@ pub(crate) fn tour(options: &Options) -> Result {
 
 /// Walks through a fresh `holdfast` that is already built.
 pub(crate) fn tour_of_built() -> Result {
-    let folder = system::fresh_folder("holdfast-tour-")?;
+    let folder = fresh_folder("holdfast-tour-")?;
     let mut command = system::holdfast(false, &folder.path().join("data"));
     let holdfast = Program::start(&mut command, &PARTS, &folder.path().join("log"))?;
     walk(

@@ -4,7 +4,8 @@ use crate::suite;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, cargo, fail, interrupted, output, run};
-use xtask_kit::{envs, servers};
+use xtask_kit::envs;
+use xtask_stand::servers;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {

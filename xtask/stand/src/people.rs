@@ -1,8 +1,8 @@
 //! Accounts, teams and projects, made over HTTP as people make them.
 
-use crate::cmd::{Result, fail};
 use crate::http::Client;
 use serde_json::{Value, json};
+use xtask_kit::cmd::{Result, fail};
 
 /// Of every account that is made here.
 pub const PASSWORD: &str = "correct horse battery";

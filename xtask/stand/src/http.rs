@@ -1,10 +1,10 @@
 //! A small HTTP/1.1 client over one kept connection, whose cost is not the service's, and what a scripted server reads.
 
-use crate::cmd::{Result, fail};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::Duration;
+use xtask_kit::cmd::{Result, fail};
 
 /// An answer, read to its end.
 pub struct Answer {

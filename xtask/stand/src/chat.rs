@@ -1,6 +1,5 @@
 //! A chat that hangs as long as it is told to, and counts what reaches it.
 
-use crate::cmd::Result;
 use crate::http::next_request;
 use crate::lock;
 use std::collections::BTreeSet;
@@ -9,6 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+use xtask_kit::cmd::Result;
 
 /// What stands before a number in every planning note of the bench.
 pub const MARK: &str = "bench-";

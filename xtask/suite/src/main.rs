@@ -1,0 +1,40 @@
+//! All tests, the README's tour, and what a change must pass.
+#![expect(
+    clippy::print_stdout,
+    reason = "a command-line tool speaks on standard output"
+)]
+
+mod chat_listener;
+mod ci;
+mod suite;
+mod tour;
+
+use clap::Parser;
+use std::process::ExitCode;
+use xtask_kit::cmd;
+
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+enum Task {
+    /// Run all tests: on SQLite, again on PostgreSQL with RabbitMQ, then the README's tour
+    Test(suite::Options),
+    /// Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to servers for tests
+    WithServers(suite::WithServers),
+    /// Run the README's tour against a fresh `holdfast`, or against a running one
+    Tour(tour::Options),
+    /// Print the chat messages that arrive at a local port
+    ChatListener(chat_listener::Options),
+    /// fmt, clippy, tidy, doc, licences, what lies in deploy, test, e2e
+    Ci(ci::Options),
+}
+
+fn main() -> ExitCode {
+    let task = Task::parse();
+    cmd::task(|| match task {
+        Task::Test(options) => suite::test(&options).map(drop),
+        Task::WithServers(options) => suite::with_servers(&options),
+        Task::Tour(options) => tour::tour(&options),
+        Task::ChatListener(options) => chat_listener::listen(&options),
+        Task::Ci(options) => ci::ci(&options),
+    })
+}

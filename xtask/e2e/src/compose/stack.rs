@@ -1,7 +1,6 @@
 //! What docker-compose.yml and its companions start, as a project of its own on free ports.
 
 use super::engine::Engine;
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -15,11 +14,26 @@ const SCALE: [&str; 3] = [
     "deploy/compose.scale.yml",
     "deploy/compose.observe.yml",
 ];
-/// Replicas that tests reach without the proxy, and the variable that names the port of each.
-const SECOND: [(&str, &str, u16); 2] = [
-    ("identity-service-2", "SECOND_IDENTITY_PORT", 8080),
-    ("worksession-service-2", "SECOND_WORKSESSION_PORT", 8090),
-];
+/// Load of one machine is what the limits on guessing passwords are there to stop.
+const BASE: &str = r#"services:
+  identity-service:
+    environment:
+      IDENTITY__RATE_LIMITS__ENABLED: "false"
+  worksession-service:
+    environment:
+      WORKSESSION__RATE_LIMITS__ENABLED: "false"
+"#;
+/// The same of the replicas, which tests reach without the proxy.
+const SCALED: &str = r#"services:
+  identity-service-2:
+    environment:
+      IDENTITY__RATE_LIMITS__ENABLED: "false"
+    ports: ["127.0.0.1:${SECOND_IDENTITY_PORT}:8080"]
+  worksession-service-2:
+    environment:
+      WORKSESSION__RATE_LIMITS__ENABLED: "false"
+    ports: ["127.0.0.1:${SECOND_WORKSESSION_PORT}:8090"]
+"#;
 
 /// The address under which tokens are issued.
 const BASE_URL: &str = "HOLDFAST_IDENTITY_BASE_URL";
@@ -74,29 +88,9 @@ impl<'a> Stack<'a> {
         Ok(stack)
     }
 
-    /// Load of one machine is what the limits on guessing passwords are there to stop.
     fn write_overrides(&self) -> Result {
-        let limits = "      IDENTITY__RATE_LIMITS__ENABLED: \"false\"\n      WORKSESSION__RATE_LIMITS__ENABLED: \"false\"\n";
-        let limits = |service: &str| {
-            let prefix = service.split('-').next().unwrap_or_default().to_uppercase();
-            let own = limits.lines().filter(|line| line.contains(&prefix));
-            own.collect::<Vec<_>>().join("\n")
-        };
-        let mut base = String::from("services:\n");
-        let mut scaled = base.clone();
-        for service in ["identity-service", "worksession-service"] {
-            writeln!(base, "  {service}:\n    environment:\n{}", limits(service))?;
-        }
-        for (service, variable, port) in SECOND {
-            let published = format!("    ports: [\"127.0.0.1:${{{variable}}}:{port}\"]");
-            writeln!(
-                scaled,
-                "  {service}:\n    environment:\n{}\n{published}",
-                limits(service)
-            )?;
-        }
-        std::fs::write(self.folder.path().join("base.yml"), base)?;
-        std::fs::write(self.folder.path().join("scaled.yml"), scaled)?;
+        std::fs::write(self.folder.path().join("base.yml"), BASE)?;
+        std::fs::write(self.folder.path().join("scaled.yml"), SCALED)?;
         Ok(())
     }
 

@@ -24,6 +24,16 @@ pub(super) enum Copy {
     Unexplained(u32),
 }
 
+impl Copy {
+    /// The note, where nothing explains it.
+    pub(super) fn unexplained(&self) -> Option<u32> {
+        match self {
+            Self::Unexplained(note) => Some(*note),
+            Self::AnswerCut | Self::SenderKilled => None,
+        }
+    }
+}
+
 /// How often each note was shown, and every copy.
 pub(super) fn count(calls: &[Call], faults: &[Fault]) -> (BTreeMap<u32, Vec<Instant>>, Vec<Copy>) {
     let mut shown: BTreeMap<u32, Vec<&Call>> = BTreeMap::new();

@@ -20,7 +20,6 @@ mod storm;
 use dice::Dice;
 use kinds::{Kind, Scene};
 use load::Load;
-use report::Figures;
 use stand::{Part, Stand};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -45,6 +44,8 @@ const HOOK_TOKEN: &str = "room-token";
 const SHORTEST: Duration = Duration::from_secs(62);
 /// In a run of fewer faults one kill, and the digest that it makes a copy of, is more than its share.
 const MANY: usize = 100;
+/// Of a thousand notices, at most so many copies: five.
+const MOST_COPIES_PER_MILLE: f64 = 5.0;
 
 #[derive(clap::Args)]
 pub(crate) struct FaultOptions {
@@ -149,60 +150,84 @@ fn conclude(
         .iter()
         .filter(|call| call.shown && call.project == MATRIX);
     let matrix: Vec<u32> = matrix.flat_map(|call| call.notes.iter().copied()).collect();
-    let figures = Figures {
-        seed: options.seed,
-        time,
-        starts: starts.len(),
-        submits: lock(&load.ledger.submits).len(),
-        unknown: load.ledger.unknown.load(Ordering::SeqCst),
-        minutes: lock(&load.ledger.minutes).values().sum(),
-        notices: shown.len(),
-        lost: unshown(false),
-        matrix_copies: matrix.len() - matrix.iter().collect::<BTreeSet<_>>().len(),
-        sender_kills: faults
+    let matrix_copies = matrix.len() - matrix.iter().collect::<BTreeSet<_>>().len();
+    let count = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
+    let per_mille = 1_000.0 * count(copies.len()) / count(shown.len().max(1));
+    let like = |kind: &copies::Copy| {
+        copies
             .iter()
-            .filter(|fault| fault.kind.kills_notifier())
-            .count(),
-        told_why_not: unshown(true),
-        mails: mails.len(),
-        mail_copies: mails.values().map(|times| times - 1).sum(),
-        failed_starts: stand.failed_starts(),
-        drained: drained.as_ref().copied().unwrap_or_default(),
-        copies,
+            .filter(|copy| *copy == kind)
+            .count()
+            .to_string()
     };
-    figures.print();
-    let unexplained = figures.copies.iter().filter_map(|copy| match copy {
-        copies::Copy::Unexplained(note) => Some(note),
-        _ => None,
-    });
-    findings.add("copies that nothing explains", unexplained);
-    if let Err(waiting) = drained {
-        findings.add("still waiting", [waiting]);
-    }
-    if options.faults >= MANY && figures.copies_per_mille() >= report::MOST_COPIES_PER_MILLE {
-        findings.add(
-            "too many copies",
-            [format!("{:.2} ‰", figures.copies_per_mille())],
-        );
-    }
-    if figures.matrix_copies > 0 {
-        findings.add("copies on Matrix", [figures.matrix_copies]);
-    }
-    let gone: Vec<bool> = faults
+    let unexplained: Vec<u32> = copies
         .iter()
-        .filter(|fault| fault.kind == Kind::ChatGone)
-        .map(|fault| fault.seen.was_off)
+        .filter_map(copies::Copy::unexplained)
         .collect();
+    let kills = faults.iter().filter(|fault| fault.kind.kills_notifier());
+    let gone = faults.iter().filter(|fault| fault.kind == Kind::ChatGone);
+    let off = gone.clone().filter(|fault| fault.seen.was_off).count();
+    let gone = gone.count();
+    let minutes: i64 = lock(&load.ledger.minutes).values().sum();
+    let unknown = load.ledger.unknown.load(Ordering::SeqCst);
+    let submits = lock(&load.ledger.submits).len();
+    let drained_for = drained.as_ref().copied().unwrap_or_default();
     println!(
-        "{:<44} {:>7}",
-        "hooks gone, seen as switched off",
-        format!(
-            "{} of {}",
-            gone.iter().filter(|off| **off).count(),
-            gone.len()
-        )
+        "\nseed {}, {:.0} s of faults",
+        options.seed,
+        time.as_secs_f64()
     );
-    if !gone.is_empty() && !gone.contains(&true) {
+    report::figures(&[
+        ("starts accepted", starts.len().to_string()),
+        ("submits accepted", submits.to_string()),
+        ("minutes credited", minutes.to_string()),
+        (
+            "requests without an answer, sent again",
+            unknown.to_string(),
+        ),
+        ("starts shown in chats", shown.len().to_string()),
+        (
+            "starts not shown, hook gone, reason told",
+            unshown(true).to_string(),
+        ),
+        ("LOST", unshown(false).to_string()),
+        ("copies", format!("{} ({per_mille:.2} ‰)", copies.len())),
+        ("  the chat cut its answer", like(&copies::Copy::AnswerCut)),
+        ("  the sender was killed", like(&copies::Copy::SenderKilled)),
+        ("  kills of the sender", kills.count().to_string()),
+        ("  UNEXPLAINED", unexplained.len().to_string()),
+        ("  on Matrix", matrix_copies.to_string()),
+        ("mails arrived", mails.len().to_string()),
+        (
+            "  copies",
+            mails
+                .values()
+                .map(|times| times - 1)
+                .sum::<usize>()
+                .to_string(),
+        ),
+        (
+            "starts of services that found nothing to stand on",
+            stand.failed_starts().to_string(),
+        ),
+        (
+            "seconds until nothing waited",
+            format!("{:.1}", drained_for.as_secs_f64()),
+        ),
+        (
+            "hooks gone, seen as switched off",
+            format!("{off} of {gone}"),
+        ),
+    ]);
+    findings.add("copies that nothing explains", unexplained);
+    findings.add("still waiting", drained.err());
+    if options.faults >= MANY && per_mille >= MOST_COPIES_PER_MILLE {
+        findings.add("too many copies", [format!("{per_mille:.2} ‰")]);
+    }
+    if matrix_copies > 0 {
+        findings.add("copies on Matrix", [matrix_copies]);
+    }
+    if gone > 0 && off == 0 {
         findings.add("a hook that is gone", ["was never shown as switched off"]);
     }
     for finding in &findings.0 {

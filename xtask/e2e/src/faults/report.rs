@@ -1,101 +1,16 @@
 //! The table of a run.
 
 use super::HEALTHY;
-use super::copies::Copy;
 use super::kinds::Kind;
 use super::load::Start;
 use super::storm::Fault;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Of a thousand notices, at most so many copies: five.
-pub(super) const MOST_COPIES_PER_MILLE: f64 = 5.0;
-
-/// The figures of a run.
-pub(super) struct Figures {
-    pub(super) seed: u64,
-    pub(super) time: Duration,
-    pub(super) starts: usize,
-    pub(super) submits: usize,
-    pub(super) unknown: usize,
-    pub(super) minutes: i64,
-    /// Different planning notes that were shown.
-    pub(super) notices: usize,
-    /// Starts that no chat was told of, those of the hook that went away left out.
-    pub(super) lost: usize,
-    pub(super) copies: Vec<Copy>,
-    pub(super) sender_kills: usize,
-    /// Copies of those shown on Matrix, which must have none.
-    pub(super) matrix_copies: usize,
-    /// Starts of the hook that went away that were not shown, with the reason told.
-    pub(super) told_why_not: usize,
-    pub(super) mails: usize,
-    pub(super) mail_copies: usize,
-    pub(super) failed_starts: usize,
-    pub(super) drained: Duration,
-}
-
-impl Figures {
-    pub(super) fn copies_per_mille(&self) -> f64 {
-        let count = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
-        1_000.0 * count(self.copies.len()) / count(self.notices.max(1))
-    }
-
-    fn copies_like(&self, is: impl Fn(&Copy) -> bool) -> usize {
-        self.copies.iter().filter(|copy| is(copy)).count()
-    }
-
-    pub(super) fn unexplained(&self) -> usize {
-        self.copies_like(|copy| matches!(copy, Copy::Unexplained(_)))
-    }
-
-    pub(super) fn print(&self) {
-        println!(
-            "\nseed {}, {:.0} s of faults",
-            self.seed,
-            self.time.as_secs_f64()
-        );
-        let line = |name: &str, value: String| println!("{name:<44} {value:>7}");
-        line("starts accepted", self.starts.to_string());
-        line("submits accepted", self.submits.to_string());
-        line("minutes credited", self.minutes.to_string());
-        line(
-            "requests without an answer, sent again",
-            self.unknown.to_string(),
-        );
-        line("starts shown in chats", self.notices.to_string());
-        line(
-            "starts not shown, hook gone, reason told",
-            self.told_why_not.to_string(),
-        );
-        line("LOST", self.lost.to_string());
-        line(
-            "copies",
-            format!("{} ({:.2} ‰)", self.copies.len(), self.copies_per_mille()),
-        );
-        line(
-            "  the chat cut its answer",
-            self.copies_like(|copy| *copy == Copy::AnswerCut)
-                .to_string(),
-        );
-        line(
-            "  the sender was killed",
-            self.copies_like(|copy| *copy == Copy::SenderKilled)
-                .to_string(),
-        );
-        line("  kills of the sender", self.sender_kills.to_string());
-        line("  UNEXPLAINED", self.unexplained().to_string());
-        line("  on Matrix", self.matrix_copies.to_string());
-        line("mails arrived", self.mails.to_string());
-        line("  copies", self.mail_copies.to_string());
-        line(
-            "starts of services that found nothing to stand on",
-            self.failed_starts.to_string(),
-        );
-        line(
-            "seconds until nothing waited",
-            format!("{:.1}", self.drained.as_secs_f64()),
-        );
+/// Prints figures of a run.
+pub(super) fn figures(lines: &[(&str, String)]) {
+    for (name, value) in lines {
+        println!("{name:<50} {value:>7}");
     }
 }
 

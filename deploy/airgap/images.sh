@@ -34,6 +34,8 @@ if ! have "$base"; then
     for kind in doc info locale man; do
         rm -rf "$folder/usr/share/$kind"/*
     done
+    # mktemp keeps others out, and so would / of the image: not every program in it runs as root.
+    chmod 755 "$folder"
     tar --directory "$folder" --create . | docker import - "$base" >&2
 fi
 

@@ -7,7 +7,7 @@ set -eu
 
 tools="sh base64 cat chmod chown cp date head id ls mkdir mv rm sleep sync tar tr"
 # What our programs are linked to, and what asks for addresses.
-libraries="libc.so.6 libgcc_s.so.1 libm.so.6 libresolv.so.2"
+libraries="libc.so.6 libgcc_s.so.1 libm.so.6 libresolv.so.2 libssl.so.3 libcrypto.so.3"
 
 slim=/slim
 known=$slim/var/lib/dpkg/status.d
@@ -30,8 +30,16 @@ copy() {
 }
 
 place() { ldconfig -p | awk -v name="$1" '$1 == name { print $NF; exit }'; }
+# A slim Debian has no OpenSSL; the package of that name brings the libraries, whatever theirs are called in this version.
+[ -n "$(place libssl.so.3)" ] || { apt-get update --quiet && apt-get install --quiet --yes --no-install-recommends openssl; }
+with_libraries() {
+    copy "$1"
+    for library in $(ldd "$1" | grep -o '/[^ ]*'); do
+        copy "$library"
+    done
+}
 for library in $libraries; do
-    copy "$(place "$library")"
+    with_libraries "$(place "$library")"
 done
 # Until version 2.34 the C library looked names up with these.
 for library in libnss_dns.so.2 libnss_files.so.2; do
@@ -39,11 +47,7 @@ for library in libnss_dns.so.2 libnss_files.so.2; do
     [ -z "$found" ] || copy "$found"
 done
 for tool in $tools; do
-    program=$(command -v "$tool")
-    copy "$program"
-    for library in $(ldd "$program" | grep -o '/[^ ]*'); do
-        copy "$library"
-    done
+    with_libraries "$(command -v "$tool")"
 done
 for file in /etc/nsswitch.conf /etc/debian_version /usr/lib/os-release; do
     copy "$file"

@@ -4,9 +4,8 @@
 //! What it is not: it knows no table of any service except `outbox` and `inbox`, whose definition is
 //! in `sql/` and is copied into the migrations of each service that needs them.
 
-// Linked for their `bundled` and `vendored` features only: Diesel finds the C libraries through them.
+// Linked for their `bundled` features only: Diesel finds the C libraries through them.
 use libsqlite3_sys as _;
-use openssl_sys as _;
 use pq_sys as _;
 
 mod batcher;

@@ -114,23 +114,44 @@ pub fn run(command: &mut Command) -> Result {
 }
 
 /// As [`run`], and hands every line of standard output to `line` after showing it.
-pub fn run_reading(command: &mut Command, mut line: impl FnMut(&str)) -> Result {
-    announce(command);
-    let name = name_of(command);
-    let mut group = Group::spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
-    let lines = group.lines()?;
-    loop {
-        match lines.recv_timeout(Duration::from_millis(50)) {
-            Ok(text) => {
-                println!("{text}");
-                line(&text);
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => return fail("interrupted"),
-            Err(mpsc::RecvTimeoutError::Timeout) => {}
-            Err(mpsc::RecvTimeoutError::Disconnected) => break,
-        }
+pub fn run_reading(command: &mut Command, line: impl FnMut(&str)) -> Result {
+    Reading::start(command)?.finish(line)
+}
+
+/// A program that runs, whose standard output is kept until it is read.
+pub struct Reading {
+    name: String,
+    group: Group,
+    lines: mpsc::Receiver<String>,
+}
+
+impl Reading {
+    /// Says what it starts, and starts it.
+    pub fn start(command: &mut Command) -> Result<Self> {
+        announce(command);
+        let name = name_of(command);
+        let mut group = Group::spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
+        let lines = group.lines()?;
+        Ok(Self { name, group, lines })
     }
-    succeeded(&name, group.wait()?)
+
+    /// Shows every line up to the end and hands it to `line`; fails when the program fails.
+    pub fn finish(mut self, mut line: impl FnMut(&str)) -> Result {
+        loop {
+            match self.lines.recv_timeout(Duration::from_millis(50)) {
+                Ok(text) => {
+                    println!("{text}");
+                    line(&text);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) if interrupted() => {
+                    return fail("interrupted");
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        succeeded(&self.name, self.group.wait()?)
+    }
 }
 
 /// Runs quietly and returns standard output.

@@ -6,7 +6,7 @@ use crate::tour;
 use std::fmt;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use xtask_kit::cmd::{Result, cargo, fail, interrupted, run, run_reading};
+use xtask_kit::cmd::{Reading, Result, cargo, fail, interrupted, run};
 use xtask_stand::servers::{Servers, Source};
 
 #[derive(clap::Args)]
@@ -63,16 +63,7 @@ pub(crate) fn test(options: &Options) -> Result<Counts> {
     // The tests of the whole system start the programs that lie beside their own.
     run(cargo().args(["build", "--workspace", "--bins"]))?;
     let mut counts = Counts::default();
-    let mut broken = Vec::new();
-    if options.includes(Part::Sqlite) {
-        println!("tests on SQLite and the memory broker");
-        broken.extend(pass(options, None, &mut counts)?);
-    }
-    if options.includes(Part::Postgres) {
-        let servers = Servers::obtain(options.servers)?;
-        println!("tests on PostgreSQL and RabbitMQ");
-        broken.extend(pass(options, Some(&servers), &mut counts)?);
-    }
+    let mut broken = both_databases(options, &mut counts)?;
     if options.includes(Part::Tour) {
         println!("the tour of README.md");
         match tour::tour_of_built() {
@@ -101,37 +92,56 @@ pub(crate) fn with_servers(options: &WithServers) -> Result {
     run(servers.name_in(command.args(args)))
 }
 
-/// Runs all tests on one pair of servers; says which pair when some fail.
-fn pass(
-    options: &Options,
-    servers: Option<&Servers>,
-    counts: &mut Counts,
-) -> Result<Option<String>> {
-    let backend = if servers.is_some() {
-        "postgres"
-    } else {
-        "sqlite"
-    };
-    let tests = || {
-        let mut command = cargo();
-        command.args(["test", "--workspace", "--no-fail-fast"]);
-        match servers {
-            Some(servers) => servers.name_in(&mut command),
-            None => command.env("HOLDFAST_TEST_BACKEND", backend),
-        };
-        command
-    };
-    let mut reading = unsteady::Reading::default();
-    let mut outcome = run_reading(tests().args(&options.more), |line| reading.add(line));
-    if outcome.is_err() && !interrupted() {
-        outcome = unsteady::try_alone(&mut reading, &mut tests());
+/// Runs all tests on both databases at once, and shows them one after the other; then what failed, by itself. Returns
+/// what is broken.
+fn both_databases(options: &Options, counts: &mut Counts) -> Result<Vec<String>> {
+    let servers = options
+        .includes(Part::Postgres)
+        .then(|| Servers::obtain(options.servers))
+        .transpose()?;
+    let mut wanted = Vec::new();
+    if options.includes(Part::Sqlite) {
+        wanted.push(("SQLite and the memory broker", None));
     }
-    *counts += reading.counts;
-    match outcome {
-        Ok(()) => Ok(None),
-        Err(_) if interrupted() => fail("interrupted"),
-        Err(failure) => Ok(Some(format!("on {backend}: {failure}"))),
+    wanted.extend(
+        servers
+            .iter()
+            .map(|servers| ("PostgreSQL and RabbitMQ", Some(servers))),
+    );
+    let started: Vec<Reading> = wanted
+        .iter()
+        .map(|(_, servers)| Reading::start(tests_on(*servers).args(&options.more)))
+        .collect::<Result<_>>()?;
+    let mut ended = Vec::new();
+    for ((name, _), running) in wanted.iter().zip(started) {
+        println!("tests on {name}");
+        let mut read = unsteady::Reading::default();
+        let outcome = running.finish(|line| read.add(line));
+        ended.push((read, outcome));
     }
+    let mut broken = Vec::new();
+    for ((name, servers), (mut read, mut outcome)) in wanted.into_iter().zip(ended) {
+        if outcome.is_err() && !interrupted() {
+            outcome = unsteady::try_alone(&mut read, &mut tests_on(servers));
+        }
+        *counts += read.counts;
+        match outcome {
+            Err(_) if interrupted() => return fail("interrupted"),
+            outcome => broken.extend(outcome.err().map(|failure| format!("on {name}: {failure}"))),
+        }
+    }
+    Ok(broken)
+}
+
+/// On these servers, or on SQLite.
+fn tests_on(servers: Option<&Servers>) -> Command {
+    let mut command = cargo();
+    command.args(["test", "--workspace", "--no-fail-fast"]);
+    match servers {
+        Some(servers) => servers.name_in(&mut command),
+        None => command.env("HOLDFAST_TEST_BACKEND", "sqlite"),
+    };
+    command
 }
 
 /// The sum of cargo's `test result:` lines, printed as one of them.

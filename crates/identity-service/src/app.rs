@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix_web::HttpRequest;
 use actix_web::web::Data;
 use broker::RelayHandle;
-use chrono::NaiveDateTime;
+use chrono::{Duration, NaiveDateTime};
 use db_kit::Pool;
 use service_kit::Clock;
 use service_kit::config::{CommaList, SecretKey};
@@ -14,20 +14,21 @@ use service_kit::http::BodyBudget;
 use service_kit::seal::{Purpose, SealError, Sealer, SealingKeys};
 use tokio::sync::Mutex;
 
+use crate::allowed_origins::OriginAllowList;
 use crate::config::{Config, PremiumConfig, TeamsConfig};
-use crate::error::Error;
+use crate::cookies::Cookies;
+use crate::error::{Error, StartError};
 use crate::feed::Memory;
 use crate::limits::Limits;
-use crate::oauth::id_token;
-use crate::pages::Cookies;
 use crate::passwords::PasswordHasher;
-use crate::photos::PhotoProcessor;
-use crate::sessions::refresh::Refreshes;
-use crate::sso::origins::OriginAllowList;
-use crate::start::StartError;
+use crate::photo_processor::PhotoProcessor;
+use crate::sessions::queries::Refreshes;
 use crate::tokens::SigningAlgorithm;
 use crate::tokens::access::AccessTokens;
 use crate::tokens::keys::KeyStore;
+
+/// An id token tells of one sign-in and is no key to anything; clients read it once.
+pub(crate) const ID_TOKEN_LIFE: Duration = Duration::hours(1);
 
 /// The keys that the service is configured with or finds in its data folder.
 pub(crate) struct Secrets {
@@ -116,7 +117,7 @@ impl App {
         };
         let ttl = config.tokens.access_ttl();
         let ec_keys = keys(SigningAlgorithm::Es256, ttl)?;
-        let rsa_keys = keys(SigningAlgorithm::Rs256, id_token::LIFE)?;
+        let rsa_keys = keys(SigningAlgorithm::Rs256, ID_TOKEN_LIFE)?;
         let key = &secrets.own;
         let bodies = BodyBudget::new(config.limits.large_bodies_mib);
         Ok(Self {

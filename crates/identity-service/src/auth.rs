@@ -14,6 +14,7 @@ use crate::access;
 use crate::accounts::model::{AccountRow, Viewer};
 use crate::app::App;
 use crate::error::Error;
+use crate::origin::{Origin, Standing};
 use crate::sessions;
 use crate::sessions::model::SessionState;
 use crate::tokens::access::VerifiedToken;
@@ -117,7 +118,7 @@ pub(crate) fn bearer(req: &HttpRequest) -> Result<&str, Error> {
 /// Who a token is of that did not come as a bearer, or that something else is asked of too.
 pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser, Error> {
     let token = app.tokens.verify(token, app.clock.now()).await?;
-    let (session, account) = sessions::service::standing(app, &token).await?;
+    let (session, account) = standing(app, &token).await?;
     Ok(CurrentUser {
         account,
         session,
@@ -125,9 +126,52 @@ pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser
     })
 }
 
+/// The session and the account of a token whose signature is good, if both still stand. From memory
+/// while the change feed lives, else from the database.
+pub(crate) async fn standing(
+    app: &App,
+    token: &VerifiedToken,
+) -> Result<(SessionState, Arc<AccountRow>), Error> {
+    let ticket = app.memory.ticket();
+    let known = ticket.and_then(|ticket| {
+        let session = app.memory.session(ticket, &token.session_id)?;
+        Some((session, app.memory.user(ticket, token.user_id)?))
+    });
+    let (session, account) = match known {
+        Some(known) => known,
+        None => {
+            let sid = token.session_id.clone();
+            let found = app
+                .pool
+                .read(move |db| Ok::<_, Error>(sessions::queries::find_session_account(db, &sid)?))
+                .await?;
+            let (session, account) = found.ok_or(Error::TokenRevoked)?;
+            let account = Arc::new(account);
+            if let Some(ticket) = ticket {
+                app.memory
+                    .remember(ticket, &token.session_id, session, &account);
+            }
+            (session, account)
+        }
+    };
+    if session.revoked_at.is_some() || !account.is_active || account.id != token.user_id {
+        return Err(Error::TokenRevoked);
+    }
+    // The last access token of a sign-in may be good for longer than the sign-in itself.
+    if session.expires_at <= app.clock.now_naive() {
+        return Err(Error::TokenExpired);
+    }
+    Ok((session, account))
+}
+
 /// Whether the caller has a second factor, or administration takes none here.
 pub(crate) async fn has_factor_of_admin(app: &App, caller: &CurrentUser) -> Result<bool, Error> {
-    Ok(!app.require_admin_totp || totp::is_on(app, caller.account.id).await?)
+    let id = caller.account.id;
+    Ok(!app.require_admin_totp
+        || app
+            .pool
+            .read(move |db| Ok::<_, Error>(totp::is_on(db, id)?))
+            .await?)
 }
 
 async fn super_admin(req: &HttpRequest) -> Result<SuperAdmin, Error> {
@@ -154,5 +198,32 @@ impl SuperAdmin {
             return Err(Error::Forbidden(SECOND_FACTOR_MISSING));
         }
         Ok(Self(caller))
+    }
+}
+
+impl Origin {
+    /// The same, on behalf of who is signed in.
+    pub(crate) fn of(mut self, caller: &CurrentUser) -> Self {
+        self.actor = Some(caller.account.id);
+        self.standing = Some(Standing {
+            session_id: caller.token.session_id.clone(),
+            superadmin: false,
+        });
+        self
+    }
+
+    /// The same, on behalf of an administrator.
+    pub(crate) fn of_admin(self, SuperAdmin(caller): &SuperAdmin) -> Self {
+        let mut origin = self.of(caller);
+        if let Some(standing) = &mut origin.standing {
+            standing.superadmin = true;
+        }
+        origin
+    }
+
+    /// The same from a browser that gets another cookie in place of this sign-in's, if it has one.
+    pub(crate) fn replacing(mut self, before: Option<&CurrentUser>) -> Self {
+        self.replaces = before.map(|user| (user.account.id, user.token.session_id.clone()));
+        self
     }
 }

@@ -19,9 +19,9 @@ use url::Url;
 pub use accounts::{AdminConfig, PasswordConfig};
 pub use limits::LimitsConfig;
 
+use crate::allowed_origins::OriginAllowList;
 use crate::oauth::clients::config::{ConfiguredClient, OAuthClientConfig, read};
 use crate::oauth::config::OAuthConfig;
-use crate::sso::origins::OriginAllowList;
 
 /// Everything that can be set. `Default` is what a bare `identity-service serve` runs with.
 #[derive(Debug, Clone, Deserialize)]

@@ -6,12 +6,14 @@
 mod access;
 mod accounts;
 mod admin;
+mod allowed_origins;
 mod app;
 mod audit;
 mod auth;
 mod change;
 mod cli;
 mod config;
+mod cookies;
 mod credentials;
 mod deletion;
 mod error;
@@ -22,11 +24,14 @@ mod housekeeping;
 mod invitations;
 mod limits;
 mod links;
+mod names;
 mod oauth;
 mod openapi;
 mod origin;
+mod page;
 mod pages;
 mod passwords;
+mod photo_processor;
 mod photos;
 mod profiles;
 mod schema;
@@ -42,7 +47,8 @@ pub use config::{
     AdminConfig, Config, CorsConfig, KeysConfig, LimitsConfig, PasswordConfig, PremiumConfig,
     SsoConfig, TeamsConfig, TokensConfig,
 };
+pub use error::StartError;
 pub use oauth::clients::config::OAuthClientConfig;
 pub use oauth::config::OAuthConfig;
 pub use openapi::openapi;
-pub use start::{Deps, MIGRATIONS, Running, StartError, migrate, start};
+pub use start::{Deps, MIGRATIONS, Running, migrate, start};

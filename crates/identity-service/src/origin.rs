@@ -10,8 +10,6 @@ use actix_web::{FromRequest, HttpRequest};
 use auth_types::UserId;
 use service_kit::http::{ClientIp, RequestId};
 
-use crate::auth::{CurrentUser, SuperAdmin};
-
 /// Characters of a `User-Agent` that are kept.
 const MAX_USER_AGENT_CHARS: usize = 256;
 
@@ -69,31 +67,6 @@ impl Origin {
             standing: None,
             replaces: None,
         }
-    }
-
-    /// The same, on behalf of who is signed in.
-    pub(crate) fn of(mut self, caller: &CurrentUser) -> Self {
-        self.actor = Some(caller.account.id);
-        self.standing = Some(Standing {
-            session_id: caller.token.session_id.clone(),
-            superadmin: false,
-        });
-        self
-    }
-
-    /// The same, on behalf of an administrator.
-    pub(crate) fn of_admin(self, SuperAdmin(caller): &SuperAdmin) -> Self {
-        let mut origin = self.of(caller);
-        if let Some(standing) = &mut origin.standing {
-            standing.superadmin = true;
-        }
-        origin
-    }
-
-    /// The same from a browser that gets another cookie in place of this sign-in's, if it has one.
-    pub(crate) fn replacing(mut self, before: Option<&CurrentUser>) -> Self {
-        self.replaces = before.map(|user| (user.account.id, user.token.session_id.clone()));
-        self
     }
 
     /// The same, and who it is.

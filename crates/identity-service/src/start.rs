@@ -8,21 +8,18 @@ use std::time::Duration;
 
 use actix_web::web::Data;
 use broker::{Broker, BrokerState, Relay, RelayHandle, RelayOptions};
-use db_kit::{DatabaseUrl, DbError, InvalidDatabaseUrl, Migrations, Pool, PoolOptions};
+use db_kit::{DatabaseUrl, DbError, Migrations, Pool, PoolOptions};
 use diesel_migrations::embed_migrations;
 use service_kit::Clock;
-use service_kit::config::{ConfigError, SecretKey};
-use service_kit::data_dir::{self, DataDirError};
-use service_kit::guard::GuardError;
+use service_kit::config::SecretKey;
+use service_kit::data_dir;
 use service_kit::http::BodyBudget;
 use service_kit::metrics::Metrics;
-use service_kit::seal::SealError;
 use service_kit::server::{self, ReadyCheck, ReadyReport, ServerOptions};
-use thiserror::Error;
 
 use crate::app::{App, Secrets};
 use crate::config::Config;
-use crate::error::render;
+use crate::error::{StartError, render};
 use crate::feed::Watch;
 use crate::housekeeping::{self, Housekeeping};
 use crate::tokens::SigningAlgorithm;
@@ -52,44 +49,6 @@ pub struct Deps {
     pub broker: Broker,
     /// Whether the consumers of events are in this process, as in the standalone.
     pub has_consumers: bool,
-}
-
-/// Why the service did not start.
-#[derive(Debug, Error)]
-pub enum StartError {
-    /// A rule of the configuration is broken.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The data folder or a key in it cannot be used.
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    /// The data folder's path makes no database URL.
-    #[error(transparent)]
-    DatabaseUrl(#[from] InvalidDatabaseUrl),
-    /// The database does not answer or a migration failed.
-    #[error(transparent)]
-    Database(#[from] DbError),
-    /// The encryption key is of no use.
-    #[error(transparent)]
-    Key(#[from] SealError),
-    /// The client that fetches photos.
-    #[error(transparent)]
-    Http(#[from] GuardError),
-    /// The signing keys could not be read or made.
-    #[error("signing keys: {0}")]
-    SigningKeys(String),
-    /// The clients of the configuration could not be written.
-    #[error("OAuth clients: {0}")]
-    Clients(String),
-    /// A metric could not be registered.
-    #[error(transparent)]
-    Metrics(#[from] prometheus::Error),
-    /// The thread of the change feed.
-    #[error("the change feed's thread: {0}")]
-    Feed(std::io::Error),
-    /// The address cannot be bound.
-    #[error("cannot listen on {0}: {1}")]
-    Listen(SocketAddr, std::io::Error),
 }
 
 /// The service while it answers.

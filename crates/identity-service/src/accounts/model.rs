@@ -1,10 +1,9 @@
 use auth_types::wire::{Premium, User, is_placeholder};
 use auth_types::{AccountRole, PremiumTier, UserId};
-use chrono::NaiveDateTime;
+use chrono::{Duration, NaiveDateTime};
 use diesel::prelude::*;
 
 use crate::access::Access;
-use crate::admin::model::Plan;
 use crate::error::Error;
 use crate::photos;
 use crate::schema::users;
@@ -197,6 +196,23 @@ impl AccountRow {
         })
     }
 }
+
+/// A plan as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) tier: PremiumTier,
+    pub(crate) expires_at: Option<NaiveDateTime>,
+}
+
+impl Plan {
+    pub(crate) const FREE: Self = Self {
+        tier: PremiumTier::Free,
+        expires_at: None,
+    };
+}
+
+/// How long an unverified registration keeps its e-mail address from others.
+pub(crate) const UNVERIFIED_CLAIM: Duration = Duration::hours(24);
 
 /// That an address is an account's, until it is proved or the claim runs out.
 pub(crate) struct EmailClaim {

@@ -1,9 +1,10 @@
 use auth_types::wire::{TokenPair, User};
 use auth_types::{AccountRole, UserId};
-use chrono::{Duration, NaiveDateTime};
-use db_kit::{Db, DbError, is_unique_violation};
+use chrono::Duration;
+use db_kit::DbError;
 
-use super::model::{AccountRow, EmailClaim, NewAccount, Viewer};
+use super::creation::create_account;
+use super::model::{AccountRow, Viewer};
 use super::queries;
 use super::rules::{Email, Password, Username};
 use super::wire::RegisterRequest;
@@ -17,8 +18,6 @@ use crate::origin::Origin;
 use crate::passwords::own_words;
 use crate::sessions::{self, NewSession};
 
-/// How long an unverified registration keeps its e-mail address from others.
-pub(crate) const UNVERIFIED_CLAIM: Duration = Duration::hours(24);
 /// How old the number of accounts may be.
 const COUNT_MAX_AGE: Duration = Duration::seconds(5);
 /// How long to wait for who is counting.
@@ -70,44 +69,6 @@ pub(crate) async fn open(
         Ok((account, session))
     })
     .await
-}
-
-/// Writes the account and claims its e-mail address.
-pub(crate) fn create_account(
-    db: &mut Db,
-    username: &Username,
-    email: Option<&Email>,
-    password_hash: &str,
-    now: NaiveDateTime,
-) -> Result<AccountRow, Error> {
-    let placeholder = username.placeholder_email();
-    let row = NewAccount {
-        username: username.as_str(),
-        username_lower: &username.lower(),
-        email: email.map_or(placeholder.as_str(), Email::as_str),
-        password_hash,
-        created_at: now,
-        updated_at: now,
-    };
-    let id = queries::insert_account(db, &row).map_err(|error| {
-        let error = DbError::from(error);
-        if is_unique_violation(&error, "users", &["username_lower"]) {
-            Error::UsernameTaken
-        } else {
-            error.into()
-        }
-    })?;
-    if let Some(email) = email {
-        let claim = EmailClaim {
-            user_id: id,
-            expires_at: now + UNVERIFIED_CLAIM,
-            confirmed: true,
-        };
-        if !queries::claim_email(db, &email.lower(), &claim, now)? {
-            return Err(Error::EmailTaken);
-        }
-    }
-    queries::find_account(db, id)?.ok_or(Error::UserNotFound)
 }
 
 /// What `viewer`, or nobody in particular, may see of an account.

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use secrecy::SecretString;
 use service_kit::crypto::random_bytes;
 
-use crate::accounts::model::AccountRow;
+use crate::accounts::model::{AccountRow, Plan};
 use crate::accounts::rules::{Email, Password, Username};
 use crate::error::Error;
 use crate::schema::users;
@@ -42,19 +42,7 @@ pub(crate) struct UserChanges {
     pub(crate) premium_expires_at: Option<Option<DateTime<Utc>>>,
 }
 
-/// A plan as it is stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
-    pub(crate) tier: PremiumTier,
-    pub(crate) expires_at: Option<NaiveDateTime>,
-}
-
 impl Plan {
-    const FREE: Self = Self {
-        tier: PremiumTier::Free,
-        expires_at: None,
-    };
-
     /// What the plan is after the changes. A paid plan that has run out counts as FREE, so that paying
     /// again does not bring its old end back.
     pub(crate) fn changed(self, changes: &UserChanges, now: NaiveDateTime) -> Result<Self, Error> {

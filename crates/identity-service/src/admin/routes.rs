@@ -7,7 +7,7 @@ use service_kit::Problem;
 use service_kit::http::{Json, OptionalJson, Path, Query, endpoint};
 
 use super::model::{NewUser, Profile, Search, UserChanges, WithPassword};
-use super::service::{self, PAGE};
+use super::service;
 use super::wire::{
     AdminUser, AdminUserList, AdminUserResponse, CreateUserRequest, PasswordResponse,
     ResetPasswordRequest, RevokedResponse, SearchQuery, UpdateUserRequest,
@@ -18,6 +18,7 @@ use crate::app::App;
 use crate::auth::SuperAdmin;
 use crate::error::Error;
 use crate::origin::Origin;
+use crate::page::PAGE;
 
 /// The account of a path: what is no id is no account.
 type PathId = Result<Path<(UserId,)>, Problem>;

@@ -7,34 +7,29 @@ use secrecy::ExposeSecret as _;
 use serde_json::{Value, json};
 
 use super::model::{
-    AccountChanges, NewUser, Plan, Profile, Search, Updated, UserChanges, WithPassword,
-    generate_password,
+    AccountChanges, NewUser, Profile, Search, Updated, UserChanges, WithPassword, generate_password,
 };
 use super::queries;
+use crate::accounts;
+use crate::accounts::model::{AccountRow, Plan};
 use crate::accounts::rules::{Email, Password, ascii_domain};
-use crate::accounts::{self, model::AccountRow};
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::credentials::tell_owner;
 use crate::error::Error;
 use crate::links;
 use crate::origin::{Origin, Via};
+use crate::page::check_limit;
 use crate::passwords::own_words;
 use crate::sessions;
 use crate::totp;
-
-/// Accounts that are asked for at a time when nobody says how many, and the most.
-pub(crate) const PAGE: u16 = 50;
-pub(crate) const MAX_PAGE: u16 = 200;
 
 /// A page of accounts, and the cursor of the next one.
 pub(crate) async fn search(
     app: &App,
     mut search: Search,
 ) -> Result<(Vec<Profile>, Option<UserId>), Error> {
-    if !(1..=MAX_PAGE).contains(&search.limit) {
-        return Err(Error::Validation("limit must be 1 to 200".into()));
-    }
+    check_limit(search.limit)?;
     search.text = search
         .text
         .map(|text| text_to_look_for(&text))
@@ -87,7 +82,7 @@ pub(crate) async fn create(
     let profile = app
         .change(origin, move |change| {
             let now = change.now.naive_utc();
-            let account = accounts::service::create_account(
+            let account = accounts::creation::create_account(
                 change.db,
                 &username,
                 email.as_ref(),

@@ -7,9 +7,9 @@ use service_kit::http::{Query, endpoint};
 use super::model::Filter;
 use super::service;
 use super::wire::{AuditList, AuditQuery};
-use crate::admin::service::PAGE;
 use crate::app::App;
 use crate::auth::SuperAdmin;
+use crate::page::PAGE;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/admin/audit").get(list_audit));

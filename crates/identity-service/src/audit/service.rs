@@ -4,15 +4,13 @@ use super::model::{AuditRow, Filter};
 use super::queries;
 use super::wire::{AuditEntry, AuditList, Person};
 use crate::admin;
-use crate::admin::service::MAX_PAGE;
 use crate::app::App;
 use crate::error::Error;
+use crate::page::check_limit;
 
 /// A page of the log with the names of the accounts as they are now.
 pub(crate) async fn list(app: &App, filter: Filter) -> Result<AuditList, Error> {
-    if !(1..=MAX_PAGE).contains(&filter.limit) {
-        return Err(Error::Validation("limit must be 1 to 200".into()));
-    }
+    check_limit(filter.limit)?;
     let action = filter.action.as_deref().unwrap_or_default();
     if !action
         .bytes()

@@ -2,8 +2,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::context::{Context, Failure};
-use super::{audit, clients, keys, runtime, users};
+use super::context::{Context, Failure, runtime};
+use super::{audit, clients, keys, users};
 use crate::config::Config;
 
 /// What can be administered from the machine's command line.

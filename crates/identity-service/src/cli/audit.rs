@@ -5,10 +5,10 @@ use serde_json::Value;
 
 use super::context::{Context, Failure, moment};
 use super::users;
-use crate::admin::service::PAGE;
 use crate::audit::model::Filter;
 use crate::audit::service;
 use crate::audit::wire::{AuditEntry, AuditList, Person};
+use crate::page::PAGE;
 use service_kit::cli::output::{Column, second, table};
 
 #[derive(Debug, Args)]

@@ -8,9 +8,9 @@ use service_kit::{Clock, Problem};
 
 use crate::app::App;
 use crate::config::Config;
-use crate::error::{Error, render};
+use crate::error::{Error, StartError, render};
 use crate::origin::{Origin, Via};
-use crate::start::{self, MIGRATIONS, StartError};
+use crate::start::{self, MIGRATIONS};
 
 /// Connections of a command, which does one thing after the other.
 const CONNECTIONS: u32 = 2;
@@ -157,4 +157,11 @@ pub(super) fn moment(text: &str) -> Result<DateTime<Utc>, &'static str> {
     text.parse::<NaiveDate>()
         .map(|date| date.and_time(NaiveTime::MIN).and_utc())
         .map_err(|_| "a moment is written 2027-01-31 or 2027-01-31T18:00:00Z")
+}
+
+pub(super) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
 }

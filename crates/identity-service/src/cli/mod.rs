@@ -16,6 +16,7 @@ use service_kit::cli::{CommonArgs, finish, healthcheck, print};
 use service_kit::{Clock, config, logging, termination};
 
 pub use self::admin::{AdminArgs, run_admin};
+use self::context::runtime;
 use crate::config::Config;
 use crate::start::{self, Deps};
 
@@ -114,11 +115,4 @@ async fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {
     running.stop().await;
     broker.close().await;
     Ok(())
-}
-
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
 }

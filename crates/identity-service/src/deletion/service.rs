@@ -76,11 +76,11 @@ fn delete(change: &mut Change<'_>, user_id: UserId, proof: &Proof) -> Result<Out
     proof.hold(change)?;
     for team in ids.into_iter().filter_map(lock_of) {
         if team.owner_id != user_id {
-            teams::members::end_membership(change, team, user_id)?;
+            teams::ending::end_membership(change, team, user_id)?;
         } else if teams::queries::count_members(change.db, team.id)? > 1 {
             return Err(Error::LastOwner);
         } else {
-            teams::service::remove_team(change, team)?;
+            teams::ending::remove_team(change, team)?;
         }
     }
     sessions::end_all(change, user_id, None)?;

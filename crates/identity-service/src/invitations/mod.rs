@@ -6,3 +6,4 @@ mod queries;
 pub(crate) mod routes;
 pub(crate) mod service;
 pub(crate) mod wire;
+pub(crate) mod withdrawal;

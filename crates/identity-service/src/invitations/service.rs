@@ -1,6 +1,6 @@
 //! The team's side: asking, looking at what was asked, and taking it back.
 
-use auth_types::{TeamRole, UserId};
+use auth_types::TeamRole;
 use db_kit::outbox::uuid_v7;
 use event_types::MailText;
 use secrecy::ExposeSecret as _;
@@ -10,17 +10,15 @@ use service_kit::crypto::random_token;
 use super::model::{LIFE, NewInvitation, invitation_id};
 use super::queries;
 use super::wire::{Invitation, InvitationsQuery, InvitationsResponse, InviteRequest, Status};
+use super::withdrawal::revoked;
 use crate::accounts::rules::Email;
 use crate::app::App;
 use crate::audit::{Action, Entry};
-use crate::change::Change;
 use crate::error::Error;
 use crate::links;
 use crate::origin::Origin;
-use crate::teams;
 use crate::teams::access::{Actor, TeamAdmin};
-use crate::teams::members::given_role;
-use crate::teams::model::TeamRow;
+use crate::teams::wire::given_role;
 
 /// Asks an address into the team by mail. What happens and what is answered does not depend on whether
 /// somebody has that address, or is a member already: that would tell whose it is.
@@ -114,25 +112,4 @@ pub(crate) async fn revoke(
         revoked(change, &team, &id)
     })
     .await
-}
-
-/// Takes back what somebody who is a member no longer has sent for the team, and what was sent to his
-/// proven address: else who was put out could let himself in again. The team is locked.
-pub(crate) fn withdraw_of(
-    change: &mut Change<'_>,
-    team: &TeamRow,
-    member: UserId,
-) -> Result<(), Error> {
-    let now = change.now.naive_utc();
-    let address = teams::queries::find_proven_address(change.db, member)?;
-    let address = address.map(|address| address.to_ascii_lowercase());
-    for id in queries::withdraw(change.db, team.id, member, address.as_deref(), now)? {
-        revoked(change, team, &id)?;
-    }
-    Ok(())
-}
-
-fn revoked(change: &mut Change<'_>, team: &TeamRow, id: &str) -> Result<(), Error> {
-    let details = json!({ "invitation_id": id, "team_id": team.id });
-    change.audit(&Entry::new(Action::InvitationRevoked).details(details))
 }

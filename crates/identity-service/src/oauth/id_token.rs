@@ -3,7 +3,7 @@
 use auth_types::ScopeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::{Duration, NaiveDateTime};
+use chrono::NaiveDateTime;
 use jsonwebtoken::Header;
 use serde::Serialize;
 use service_kit::crypto::sha256;
@@ -11,11 +11,8 @@ use service_kit::crypto::sha256;
 use super::claims::ProfileClaims;
 use super::clients::model::OAuthClient;
 use crate::accounts::model::AccountRow;
-use crate::app::App;
+use crate::app::{App, ID_TOKEN_LIFE};
 use crate::error::Error;
-
-/// An id token tells of one sign-in and is no key to anything; clients read it once.
-pub(crate) const LIFE: Duration = Duration::hours(1);
 
 /// The claims. `exp`, `iat` and `auth_time` are seconds since the epoch.
 #[derive(Serialize)]
@@ -52,7 +49,7 @@ pub(crate) async fn issue(
         sub: account.id.to_string(),
         aud: &client.id,
         azp: &client.id,
-        exp: iat + LIFE.num_seconds(),
+        exp: iat + ID_TOKEN_LIFE.num_seconds(),
         iat,
         auth_time: auth_time.and_utc().timestamp(),
         nonce,

@@ -11,6 +11,7 @@ use crate::access::Grant;
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
+use crate::auth;
 use crate::error::Error;
 use crate::feed::Question;
 use crate::sessions;
@@ -100,7 +101,7 @@ async fn of_access_token(
     if !client.may_see(access.client_id()) {
         return Ok(None);
     }
-    let Some((session, account)) = good(sessions::service::standing(app, &token).await)? else {
+    let Some((session, account)) = good(auth::standing(app, &token).await)? else {
         return Ok(None);
     };
     let ends = session.expires_at.and_utc().timestamp();

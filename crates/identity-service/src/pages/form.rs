@@ -17,9 +17,9 @@ use web_kit::cookies::set_cookie;
 use web_kit::form::{self, FormToken};
 use web_kit::kept::KeptField;
 
-use super::cookies::Name;
 use super::layout::{Frame, HOME};
 use super::visitor::{Administrator, Member, Visitor, sign_in_path};
+use crate::cookies::Name;
 
 /// Where somebody comes back to who had been signed out when a form of theirs arrived.
 pub(super) const RESUME: &str = "/resume";

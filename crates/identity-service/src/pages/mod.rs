@@ -4,7 +4,6 @@
 mod account;
 mod admin;
 mod assets;
-pub(crate) mod cookies;
 pub(crate) mod form;
 mod invitation;
 pub(crate) mod layout;
@@ -21,7 +20,6 @@ use actix_web::web::ServiceConfig;
 use form::RESUME;
 use service_kit::http::endpoint;
 
-pub(crate) use cookies::Cookies;
 pub(crate) use layout::{render_problem, wants_page};
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {

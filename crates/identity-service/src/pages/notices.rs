@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use serde::Deserialize;
 use service_kit::Problem;
 
 use crate::error::Error;
@@ -15,6 +16,18 @@ impl Deref for Notices {
 
     fn deref(&self) -> &Self::Target {
         &self.0
+    }
+}
+
+/// What a page was sent back to with.
+#[derive(Deserialize)]
+pub(super) struct DoneQuery {
+    done: Option<String>,
+}
+
+impl DoneQuery {
+    pub(super) fn notices(&self) -> Notices {
+        Notices::done(self.done.as_deref())
     }
 }
 

@@ -18,11 +18,11 @@ use web_kit::cookies::set_cookie;
 use web_kit::form::FormToken;
 use web_kit::html::{WITHOUT_SCRIPTS, html};
 
-use super::cookies::Name;
 use super::layout::Frame;
 use super::text::with_query;
 use crate::app::App;
 use crate::auth::{CurrentUser, Extraction, SECOND_FACTOR_MISSING, SuperAdmin};
+use crate::cookies::Name;
 use crate::error::Error;
 use crate::sessions;
 use crate::tokens::access::VerifiedToken;

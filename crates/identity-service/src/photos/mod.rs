@@ -2,8 +2,7 @@
 //! what is stored and served was drawn anew, small, from its pixels.
 
 pub(crate) mod model;
-mod processor;
-mod queries;
+pub(crate) mod queries;
 pub(crate) mod routes;
 pub(crate) mod service;
 pub(crate) mod source;
@@ -11,4 +10,3 @@ pub(crate) mod upload;
 mod wire;
 
 pub(crate) use model::public_url;
-pub(crate) use processor::PhotoProcessor;

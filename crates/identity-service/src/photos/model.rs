@@ -19,7 +19,7 @@ pub(crate) struct NewPhoto {
 }
 
 impl NewPhoto {
-    pub(super) fn new(content_type: &'static str, bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(content_type: &'static str, bytes: Vec<u8>) -> Self {
         let hash = sha256(&bytes);
         let prefix = hash.get(..VERSION_BYTES).unwrap_or(&hash);
         Self {
@@ -63,7 +63,7 @@ impl Owner {
 
 /// An account, as far as its photo goes.
 #[derive(Debug, Clone, Queryable)]
-pub(super) struct OwnerRow {
+pub(crate) struct OwnerRow {
     pub(super) id: UserId,
     pub(super) username: String,
     pub(super) username_lower: String,

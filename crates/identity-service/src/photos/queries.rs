@@ -61,55 +61,52 @@ pub(super) fn find_photo(db: &mut Db, id: UserId) -> QueryResult<Option<PhotoRow
         .optional()
 }
 
-/// Says which photo an active account has, and locks the account for the rest of the transaction, so
-/// that of two uploads at once the later one also stores its file later.
-pub(super) fn set_version(
+/// Gives an active account another photo; none when it is gone or deactivated. The first statement locks the account for
+/// the rest of the transaction, so that of two uploads at once the later one also stores its file later.
+pub(crate) fn set(
     db: &mut Db,
     id: UserId,
-    version: &str,
+    photo: &NewPhoto,
     now: NaiveDateTime,
 ) -> QueryResult<Option<OwnerRow>> {
     let active = users::table.find(id).filter(users::is_active.eq(true));
-    diesel::update(active)
-        .set((users::photo_version.eq(version), users::updated_at.eq(now)))
+    let owner = diesel::update(active)
+        .set((
+            users::photo_version.eq(&photo.version),
+            users::updated_at.eq(now),
+        ))
         .returning(OWNER)
         .get_result(db)
-        .optional()
+        .optional()?;
+    if owner.is_some() {
+        on_backend!(db, c => diesel::insert_into(profile_photos::table)
+            .values((
+                profile_photos::user_id.eq(id),
+                profile_photos::content_type.eq(photo.content_type),
+                profile_photos::bytes.eq(&photo.bytes),
+            ))
+            .on_conflict(profile_photos::user_id)
+            .do_update()
+            .set((
+                profile_photos::content_type.eq(excluded(profile_photos::content_type)),
+                profile_photos::bytes.eq(excluded(profile_photos::bytes)),
+            ))
+            .execute(c))?;
+    }
+    Ok(owner)
 }
 
-/// Says that an account has no photo; false when it had none.
-pub(super) fn clear_version(db: &mut Db, id: UserId, now: NaiveDateTime) -> QueryResult<bool> {
+/// Removes an account's photo; false when it had none.
+pub(crate) fn clear(db: &mut Db, id: UserId, now: NaiveDateTime) -> QueryResult<bool> {
     let shown = users::table
         .find(id)
         .filter(users::photo_version.is_not_null());
-    diesel::update(shown)
+    let cleared = diesel::update(shown)
         .set((
             users::photo_version.eq(None::<String>),
             users::updated_at.eq(now),
         ))
-        .execute(db)
-        .map(|cleared| cleared == 1)
-}
-
-pub(super) fn replace_photo(db: &mut Db, id: UserId, photo: &NewPhoto) -> QueryResult<()> {
-    on_backend!(db, c => diesel::insert_into(profile_photos::table)
-        .values((
-            profile_photos::user_id.eq(id),
-            profile_photos::content_type.eq(photo.content_type),
-            profile_photos::bytes.eq(&photo.bytes),
-        ))
-        .on_conflict(profile_photos::user_id)
-        .do_update()
-        .set((
-            profile_photos::content_type.eq(excluded(profile_photos::content_type)),
-            profile_photos::bytes.eq(excluded(profile_photos::bytes)),
-        ))
-        .execute(c))
-    .map(drop)
-}
-
-pub(super) fn delete_photo(db: &mut Db, id: UserId) -> QueryResult<()> {
-    diesel::delete(profile_photos::table.find(id))
-        .execute(db)
-        .map(drop)
+        .execute(db)?;
+    diesel::delete(profile_photos::table.find(id)).execute(db)?;
+    Ok(cleared == 1)
 }

@@ -3,13 +3,12 @@ use std::collections::{HashMap, HashSet};
 use actix_web::web::Bytes;
 use auth_types::{AccountRole, UserId};
 
-use super::model::{NewPhoto, Owner, OwnerRow, PhotoRow};
+use super::model::{Owner, OwnerRow, PhotoRow};
 use super::queries;
 use super::wire::{PhotosRequest, PhotosResponse, ProfilePhotoMeta};
 use crate::accounts::rules::name_to_look_up;
 use crate::app::App;
 use crate::auth::CurrentUser;
-use crate::change::Change;
 use crate::error::Error;
 use crate::origin::Origin;
 
@@ -46,43 +45,24 @@ pub(crate) async fn put(
 ) -> Result<ProfilePhotoMeta, Error> {
     let photo = app.photos.process(file).await?;
     app.change(origin, move |change| {
-        let owner = replace(change, id, &photo)?;
+        let owner = queries::set(change.db, id, &photo, change.now.naive_utc())?
+            // Gone or deactivated since the token was looked at.
+            .ok_or(Error::TokenRevoked)?;
         change.user_changed(id)?;
         Ok(owner.to_wire(change.base_url))
     })
     .await
 }
 
-/// Stores an account's photo as a part of a larger change, which then tells that the account has changed.
-pub(crate) fn set(change: &mut Change<'_>, id: UserId, photo: &NewPhoto) -> Result<(), Error> {
-    replace(change, id, photo).map(drop)
-}
-
-fn replace(change: &mut Change<'_>, id: UserId, photo: &NewPhoto) -> Result<OwnerRow, Error> {
-    let now = change.now.naive_utc();
-    // Gone or deactivated since the token was looked at.
-    let owner = queries::set_version(change.db, id, &photo.version, now)?;
-    let owner = owner.ok_or(Error::TokenRevoked)?;
-    queries::replace_photo(change.db, id, photo)?;
-    Ok(owner)
-}
-
 /// Removes the caller's photo, if he has one.
 pub(crate) async fn remove(app: &App, id: UserId, origin: &Origin) -> Result<(), Error> {
     app.change(origin, move |change| {
-        if clear(change, id)? {
+        if queries::clear(change.db, id, change.now.naive_utc())? {
             change.user_changed(id)?;
         }
         Ok(())
     })
     .await
-}
-
-/// As a part of a larger change; false when there was no photo.
-pub(crate) fn clear(change: &mut Change<'_>, id: UserId) -> Result<bool, Error> {
-    let had_one = queries::clear_version(change.db, id, change.now.naive_utc())?;
-    queries::delete_photo(change.db, id)?;
-    Ok(had_one)
 }
 
 /// Whether an account has a photo, and where.

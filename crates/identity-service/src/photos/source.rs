@@ -6,10 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use url::Url;
 
-use super::PhotoProcessor;
 use super::model::NewPhoto;
-use super::processor::too_many_bytes;
 use crate::error::Error;
+use crate::photo_processor::{PhotoProcessor, too_many_bytes};
 
 /// Longest address that is called.
 const MAX_URL_CHARS: usize = 2_048;

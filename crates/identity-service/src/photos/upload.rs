@@ -11,8 +11,8 @@ use service_kit::Problem;
 use service_kit::http::Unread;
 use web_kit::form::CSRF_FIELD;
 
-use super::processor::too_many_bytes;
 use crate::error::Error;
+use crate::photo_processor::too_many_bytes;
 
 const FIELD: &str = "photo";
 /// The token of a page's form; a longer one is none of ours.

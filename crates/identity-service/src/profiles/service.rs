@@ -5,9 +5,8 @@ use super::queries::{self, ProfileChanges};
 use super::rules::{check_bio, check_website};
 use super::wire::UpdateUserRequest;
 use crate::access::Access;
-use crate::accounts::model::{AccountRow, EmailClaim};
+use crate::accounts::model::{AccountRow, EmailClaim, UNVERIFIED_CLAIM};
 use crate::accounts::rules::Email;
-use crate::accounts::service::UNVERIFIED_CLAIM;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
@@ -15,7 +14,7 @@ use crate::change::Change;
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::photos::model::NewPhoto;
-use crate::photos::{service as photos, source};
+use crate::photos::{self, source};
 use crate::{accounts, links};
 
 /// What is to become of a photo.
@@ -136,9 +135,10 @@ fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<Account
     }
     changed |= match &update.photo {
         PhotoChange::Keep => false,
-        PhotoChange::Remove => photos::clear(change, id)?,
+        PhotoChange::Remove => photos::queries::clear(change.db, id, change.now.naive_utc())?,
         PhotoChange::Replace(photo) => {
-            photos::set(change, id, photo)?;
+            let now = change.now.naive_utc();
+            photos::queries::set(change.db, id, photo, now)?.ok_or(Error::TokenRevoked)?;
             true
         }
     };

@@ -6,9 +6,7 @@ use super::wire::{SessionClient, SessionEntry, SessionsQuery, SessionsResponse};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
-
-const PAGE: i64 = 50;
-const MAX_PAGE: i64 = 200;
+use crate::page::{PAGE, bounds};
 
 /// A page of the caller's sessions that are not over.
 pub(crate) async fn list_sessions(
@@ -16,16 +14,11 @@ pub(crate) async fn list_sessions(
     caller: &CurrentUser,
     page: SessionsQuery,
 ) -> Result<SessionsResponse, Error> {
-    let (limit, offset) = (page.limit.unwrap_or(PAGE), page.offset.unwrap_or(0));
-    if !(1..=MAX_PAGE).contains(&limit) || offset < 0 {
-        return Err(Error::Validation(
-            "limit must be 1 to 200 and offset not negative".into(),
-        ));
-    }
+    let page = bounds(page.limit, page.offset, PAGE)?;
     let (user_id, now) = (caller.account.id, app.clock.now_naive());
     let (rows, total) = app
         .pool
-        .read(move |db| Ok::<_, Error>(queries::list_live(db, user_id, (limit, offset), now)?))
+        .read(move |db| Ok::<_, Error>(queries::list_live(db, user_id, page, now)?))
         .await?;
     let current = &caller.token.session_id;
     let sessions = rows.into_iter().map(|row| row.into_wire(current)).collect();

@@ -12,6 +12,7 @@ pub(crate) mod refresh;
 pub(crate) mod routes;
 pub(crate) mod second_step;
 pub(crate) mod service;
+pub(crate) mod token_pair;
 pub(crate) mod wire;
 
 use chrono::Duration;

@@ -251,3 +251,30 @@ impl RefreshRow {
         }
     }
 }
+
+/// Who presents a refresh token: each is good only in the hands it was given to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Holder<'a> {
+    /// The product's own clients and the sites that sign-ins were handed over to.
+    Own,
+    /// An OAuth client, by its id.
+    Client(&'a str),
+}
+
+impl Holder<'_> {
+    pub(super) fn client_id(&self) -> Option<&str> {
+        match self {
+            Self::Own => None,
+            Self::Client(id) => Some(id),
+        }
+    }
+
+    pub(super) fn has(self, grant: &GrantRow) -> bool {
+        match self {
+            Self::Own => grant.kind != Grant::BROWSER && grant.kind != Grant::CLIENT,
+            Self::Client(id) => {
+                grant.kind == Grant::CLIENT && grant.client_id.as_deref() == Some(id)
+            }
+        }
+    }
+}

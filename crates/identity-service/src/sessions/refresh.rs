@@ -1,12 +1,12 @@
 use auth_types::wire::TokenPair;
 use chrono::NaiveDateTime;
-use db_kit::{Backend, Db, Gather, Pool};
+use db_kit::Backend;
 
-use super::model::Presented;
+use super::model::{Holder, Presented};
 use super::queries::{self, Rotated, Rotation};
-use super::service::token_pair;
+use super::token_pair::token_pair;
 use super::wire::RefreshRequest;
-use crate::access::{Grant, GrantRow};
+use crate::access::GrantRow;
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::app::App;
@@ -14,15 +14,6 @@ use crate::audit::{Action, Entry};
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::tokens::refresh::RefreshToken;
-
-/// Who presents a refresh token: each is good only in the hands it was given to.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Holder<'a> {
-    /// The product's own clients and the sites that sign-ins were handed over to.
-    Own,
-    /// An OAuth client, by its id.
-    Client(&'a str),
-}
 
 /// A session that goes on.
 pub(crate) struct Refreshed {
@@ -32,29 +23,6 @@ pub(crate) struct Refreshed {
     pub(crate) authenticated_at: NaiveDateTime,
     pub(crate) grant: GrantRow,
     pub(crate) refresh_token: RefreshToken,
-}
-
-/// Refreshes that come at the same time are done together: on PostgreSQL by one statement, on SQLite what they read.
-#[derive(Debug)]
-pub(crate) struct Refreshes {
-    rotations: Gather<Rotation, Option<Rotated>>,
-    sessions: Gather<String, Option<Rotated>>,
-}
-
-impl Refreshes {
-    pub(crate) fn new(pool: &Pool) -> Self {
-        let find = |db: &mut Db, lineages: &[String]| {
-            let found = lineages
-                .iter()
-                .map(|lineage| queries::find_lineage_account(db, lineage));
-            Ok(found.collect::<Result<_, _>>()?)
-        };
-        Self {
-            rotations: pool
-                .gather_writes(|db, of| Ok(queries::rotate_many(db, of)?), Rotation::owner),
-            sessions: pool.gather(find),
-        }
-    }
 }
 
 /// Rotates a refresh token and mints an access token. Who comes again and again with what is none is told
@@ -145,24 +113,6 @@ pub(crate) async fn find_grant(
     row.map(|row| row.grant)
         .filter(|grant| holder.has(grant))
         .ok_or(Error::InvalidRefreshToken)
-}
-
-impl Holder<'_> {
-    pub(super) fn client_id(&self) -> Option<&str> {
-        match self {
-            Self::Own => None,
-            Self::Client(id) => Some(id),
-        }
-    }
-
-    fn has(self, grant: &GrantRow) -> bool {
-        match self {
-            Self::Own => grant.kind != Grant::BROWSER && grant.kind != Grant::CLIENT,
-            Self::Client(id) => {
-                grant.kind == Grant::CLIENT && grant.client_id.as_deref() == Some(id)
-            }
-        }
-    }
 }
 
 /// Finds out why a token could not be rotated: repeated within the grace period, dead, or reused,

@@ -11,11 +11,11 @@ use super::wire::{
     ValidateQuery,
 };
 use super::{ending, list, login, refresh, service};
+use crate::allowed_origins::NotAllowed;
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
 use crate::origin::Origin;
-use crate::sso::origins::NotAllowed;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/validate").get(validate).post(validate))

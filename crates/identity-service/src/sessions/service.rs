@@ -2,58 +2,15 @@ use std::sync::Arc;
 
 use actix_web::web::Bytes;
 use auth_types::UserId;
-use auth_types::wire::{TeamMembership, TokenPair, ValidateResponse};
+use auth_types::wire::{TeamMembership, ValidateResponse};
 use chrono::{DateTime, Utc};
 
-use super::model::{NewSession, SessionState};
-use super::queries;
-use crate::access::Access;
-use crate::accounts::model::{AccountRow, Viewer};
+use crate::accounts::model::Viewer;
 use crate::app::App;
 use crate::auth::{self, CurrentUser};
 use crate::error::Error;
 use crate::feed::Question;
 use crate::teams;
-use crate::tokens::access::VerifiedToken;
-use crate::tokens::refresh::RefreshToken;
-
-/// The session and the account of a token whose signature is good, if both still stand. From memory
-/// while the change feed lives, else from the database.
-pub(crate) async fn standing(
-    app: &App,
-    token: &VerifiedToken,
-) -> Result<(SessionState, Arc<AccountRow>), Error> {
-    let ticket = app.memory.ticket();
-    let known = ticket.and_then(|ticket| {
-        let session = app.memory.session(ticket, &token.session_id)?;
-        Some((session, app.memory.user(ticket, token.user_id)?))
-    });
-    let (session, account) = match known {
-        Some(known) => known,
-        None => {
-            let sid = token.session_id.clone();
-            let found = app
-                .pool
-                .read(move |db| Ok::<_, Error>(queries::find_session_account(db, &sid)?))
-                .await?;
-            let (session, account) = found.ok_or(Error::TokenRevoked)?;
-            let account = Arc::new(account);
-            if let Some(ticket) = ticket {
-                app.memory
-                    .remember(ticket, &token.session_id, session, &account);
-            }
-            (session, account)
-        }
-    };
-    if session.revoked_at.is_some() || !account.is_active || account.id != token.user_id {
-        return Err(Error::TokenRevoked);
-    }
-    // The last access token of a sign-in may be good for longer than the sign-in itself.
-    if session.expires_at <= app.clock.now_naive() {
-        return Err(Error::TokenExpired);
-    }
-    Ok((session, account))
-}
 
 /// The teams of an account, from memory while the change feed lives.
 async fn memberships(app: &App, user_id: UserId) -> Result<Arc<[TeamMembership]>, Error> {
@@ -142,34 +99,4 @@ async fn tell(
         client_id: access.client_id().map(str::to_owned),
         teams,
     })
-}
-
-/// The answer of everything that signs in or refreshes.
-pub(crate) async fn token_pair(
-    app: &App,
-    account: &AccountRow,
-    session_id: &str,
-    access: &Access,
-    refresh_token: &RefreshToken,
-) -> Result<TokenPair, Error> {
-    let now = app.clock.now();
-    let issued = app.tokens.issue(account.id, session_id, access, now);
-    Ok(TokenPair {
-        access_token: issued.await?,
-        refresh_token: refresh_token.expose(),
-        expires_in: app.tokens.expires_in(),
-        user: account.to_user(Viewer::of(access), now.naive_utc(), &app.base_url)?,
-    })
-}
-
-impl NewSession {
-    /// The answer to whoever opened this session.
-    pub(crate) async fn token_pair(
-        &self,
-        app: &App,
-        account: &AccountRow,
-    ) -> Result<TokenPair, Error> {
-        let access = self.grant.access();
-        token_pair(app, account, &self.id, &access, &self.refresh_token).await
-    }
 }

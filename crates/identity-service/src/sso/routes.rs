@@ -6,9 +6,9 @@ use auth_types::wire::{IdentityError, TokenPair};
 use service_kit::http::{Query, endpoint};
 use url::form_urlencoded;
 
-use super::origins::NotAllowed;
 use super::service;
 use super::wire::{AuthorizeQuery, CallbackQuery, CallbackResponse};
+use crate::allowed_origins::NotAllowed;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;

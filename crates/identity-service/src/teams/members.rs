@@ -1,14 +1,16 @@
 use std::sync::Arc;
 
-use auth_types::{TeamRole, UserId};
+use auth_types::TeamRole;
 use db_kit::{Db, DbError, is_unique_violation};
 use serde_json::json;
 
 use super::access::{Actor, TeamAdmin, TeamMember};
 use super::caps;
+use super::ending::end_membership;
 use super::model::{MemberRow, TeamRow};
 use super::queries;
-use super::wire::{AddMemberRequest, Member, MembersResponse, PageQuery};
+use super::wire::{AddMemberRequest, Member, MembersResponse, PageQuery, given_role, parse_role};
+use crate::accounts;
 use crate::accounts::rules::name_to_look_up;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -16,7 +18,6 @@ use crate::change::Change;
 use crate::config::TeamsConfig;
 use crate::error::Error;
 use crate::origin::Origin;
-use crate::{accounts, invitations};
 
 pub(crate) async fn list_members(
     app: &App,
@@ -199,36 +200,8 @@ pub(crate) async fn leave(app: &App, member: &TeamMember, origin: &Origin) -> Re
     .await
 }
 
-/// Ends a membership in a team that is locked, with what the member asked others and was asked himself.
-pub(crate) fn end_membership(
-    change: &mut Change<'_>,
-    team: &TeamRow,
-    id: UserId,
-) -> Result<(), Error> {
-    queries::delete_member(change.db, team.id, id)?;
-    invitations::service::withdraw_of(change, team, id)?;
-    change.membership_changed(id, team.to_ref(), None)?;
-    let details = json!({ "team_id": team.id, "slug": team.slug });
-    change.audit(&Entry::on(Action::MemberRemoved, id).details(details))
-}
-
 fn get_member(db: &mut Db, team: &TeamRow, username_lower: &str) -> Result<MemberRow, Error> {
     queries::find_member(db, team.id, username_lower)?.ok_or(Error::MemberNotFound)
-}
-
-/// The role that somebody new is to have: `member` unless it is named, never `owner`.
-pub(crate) fn given_role(text: Option<&str>) -> Result<TeamRole, Error> {
-    match text.map_or(Ok(TeamRole::Member), parse_role)? {
-        TeamRole::Owner => Err(Error::Validation(
-            "a team is handed over to somebody who is a member already".into(),
-        )),
-        role => Ok(role),
-    }
-}
-
-fn parse_role(text: &str) -> Result<TeamRole, Error> {
-    text.parse()
-        .map_err(|_| Error::Validation("role must be owner, admin or member".into()))
 }
 
 fn already_member(error: diesel::result::Error) -> Error {

@@ -2,6 +2,7 @@
 
 pub(crate) mod access;
 pub(crate) mod caps;
+pub(crate) mod ending;
 pub(crate) mod members;
 pub(crate) mod model;
 pub(crate) mod queries;

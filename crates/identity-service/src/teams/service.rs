@@ -1,22 +1,21 @@
 use auth_types::TeamRole;
 use db_kit::{DbError, is_unique_violation};
 use serde_json::json;
-use service_kit::names::is_readable;
 
 use super::access::{Actor, TeamAdmin, TeamMember, TeamOwner};
 use super::caps;
-use super::model::{TeamPatch, TeamRow};
+use super::ending::remove_team;
+use super::model::TeamPatch;
 use super::queries::{self, NewTeam};
 use super::slug::Slug;
 use super::wire::{ChangeTeamRequest, CreateTeamRequest, Team, TeamDetailResponse};
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
-use crate::change::Change;
 use crate::error::Error;
+use crate::names::parse_name;
 use crate::origin::Origin;
 
-const MAX_NAME_CHARS: usize = 100;
 const MAX_DESCRIPTION_CHARS: usize = 2_000;
 
 pub(crate) async fn list_teams(app: &App, caller: &CurrentUser) -> Result<Vec<Team>, Error> {
@@ -140,27 +139,7 @@ pub(crate) async fn delete_team(
     .await
 }
 
-/// Deletes a team that is locked.
-pub(crate) fn remove_team(change: &mut Change<'_>, team: &TeamRow) -> Result<(), Error> {
-    queries::delete_team(change.db, team.id)?;
-    change.team_changed(team.to_ref(), true)?;
-    let details = json!({ "team_id": team.id, "slug": team.slug });
-    change.audit(&Entry::on(Action::TeamDeleted, team.owner_id).details(details))
-}
-
 const NOT_THE_SLUG: Error = Error::Forbidden("only the owner changes the slug");
-
-/// A name for people: what is around it is dropped.
-pub(crate) fn parse_name(text: &str) -> Result<String, Error> {
-    let name = text.trim().to_owned();
-    if !(1..=MAX_NAME_CHARS).contains(&name.chars().count()) || !is_readable(&name) {
-        return Err(Error::Validation(
-            "name must have 1 to 100 characters, none of them invisible, a control character or one that turns text"
-                .into(),
-        ));
-    }
-    Ok(name)
-}
 
 fn parse_description(text: String) -> Result<String, Error> {
     if text.chars().count() > MAX_DESCRIPTION_CHARS {

@@ -4,9 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::error::Error;
-
-/// The longest page of a list.
-const MAX_PAGE: i64 = 200;
+use crate::page::{MAX_PAGE, bounds};
 
 /// A team.
 #[derive(Debug, Serialize, ToSchema)]
@@ -126,14 +124,23 @@ pub(crate) struct PageQuery {
 impl PageQuery {
     /// How many, after how many.
     pub(crate) fn bounds(self) -> Result<(i64, i64), Error> {
-        let (limit, offset) = (self.limit.unwrap_or(MAX_PAGE), self.offset.unwrap_or(0));
-        if !(1..=MAX_PAGE).contains(&limit) || offset < 0 {
-            return Err(Error::Validation(
-                "limit must be 1 to 200 and offset not negative".into(),
-            ));
-        }
-        Ok((limit, offset))
+        bounds(self.limit, self.offset, MAX_PAGE)
     }
+}
+
+/// The role that somebody new is to have: `member` unless it is named, never `owner`.
+pub(crate) fn given_role(text: Option<&str>) -> Result<TeamRole, Error> {
+    match text.map_or(Ok(TeamRole::Member), parse_role)? {
+        TeamRole::Owner => Err(Error::Validation(
+            "a team is handed over to somebody who is a member already".into(),
+        )),
+        role => Ok(role),
+    }
+}
+
+pub(super) fn parse_role(text: &str) -> Result<TeamRole, Error> {
+    text.parse()
+        .map_err(|_| Error::Validation("role must be owner, admin or member".into()))
 }
 
 /// Tells a field that is null from one that is absent.

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::algorithm::SigningAlgorithm;
 use super::queries::{self, NewSigningKey, SigningKeyRow};
-use super::ring::{self, KeyRing, SigningKey};
+use super::ring::{self, KeyRing, SigningKey, place};
 use crate::error::Error;
 use crate::feed::{self, Memory, Subject};
 
@@ -316,11 +316,6 @@ fn public_half(
     jwk.common.key_algorithm = Some(KeyAlgorithm::from(algorithm.jwt()));
     jwk.common.public_key_use = Some(PublicKeyUse::Signature);
     Ok((kid, serde_json::to_string(&jwk)?))
-}
-
-/// What the sealed key is bound to: moved to another row it does not open.
-pub(super) fn place(kid: &str) -> String {
-    format!("signing-key:{kid}")
 }
 
 #[cfg(test)]

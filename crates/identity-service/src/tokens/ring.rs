@@ -10,7 +10,6 @@ use service_kit::seal::Sealer;
 use tokio::time::Instant;
 
 use super::algorithm::SigningAlgorithm;
-use super::keys::place;
 use super::queries::SigningKeyRow;
 use crate::error::Error;
 
@@ -84,4 +83,9 @@ pub(super) fn open(row: &SigningKeyRow, sealer: &Sealer) -> Result<SecretSlice<u
                  if that key is lost, `admin keys rotate --lost-key` makes a new one"
             )
         })
+}
+
+/// What the sealed key is bound to: moved to another row it does not open.
+pub(super) fn place(kid: &str) -> String {
+    format!("signing-key:{kid}")
 }

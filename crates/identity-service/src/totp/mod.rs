@@ -13,5 +13,5 @@ pub(crate) mod wire;
 
 pub(crate) use check::{CodeCheck, check};
 pub(crate) use guessing::{Attempt, begin, forget_failures};
+pub(crate) use queries::{is_on, remove};
 pub(crate) use reseal::{Resealed, reseal};
-pub(crate) use service::{is_on, remove};

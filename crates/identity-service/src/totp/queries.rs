@@ -75,6 +75,11 @@ pub(super) fn find_confirmed(db: &mut Db, user_id: UserId) -> QueryResult<Option
         .optional()
 }
 
+/// Whether an account has a factor that counts.
+pub(crate) fn is_on(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
+    Ok(find_confirmed(db, user_id)?.is_some())
+}
+
 /// The sealed secret of a factor that waits for its first code.
 pub(super) fn find_unconfirmed(db: &mut Db, user_id: UserId) -> QueryResult<Option<String>> {
     totp_factors::table
@@ -172,14 +177,16 @@ pub(super) fn replace_sealed(
         .execute(db)
 }
 
-/// Removes a factor that counts; false when there was none.
-pub(super) fn remove(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
+/// Removes a factor that counts, with its recovery codes; false when there is none.
+pub(crate) fn remove(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
     let counting = totp_factors::table
         .find(user_id.get())
         .filter(totp_factors::confirmed_at.is_not_null());
-    diesel::delete(counting)
-        .execute(db)
-        .map(|removed| removed == 1)
+    let removed = diesel::delete(counting).execute(db)? == 1;
+    if removed {
+        replace_codes(db, user_id, &[])?;
+    }
+    Ok(removed)
 }
 
 /// Replaces the recovery codes, perhaps by none.

@@ -1,5 +1,4 @@
 use auth_types::UserId;
-use db_kit::Db;
 use secrecy::ExposeSecret as _;
 
 use super::check::plain;
@@ -23,17 +22,10 @@ pub(crate) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus
     app.pool
         .read(move |db| {
             Ok(TotpStatus {
-                enabled: queries::find_confirmed(db, user_id)?.is_some(),
+                enabled: queries::is_on(db, user_id)?,
                 recovery_codes_left: queries::count_codes(db, user_id)?,
             })
         })
-        .await
-}
-
-/// Whether an account has a factor that counts.
-pub(crate) async fn is_on(app: &App, user_id: UserId) -> Result<bool, Error> {
-    app.pool
-        .read(move |db| Ok(queries::find_confirmed(db, user_id)?.is_some()))
         .await
 }
 
@@ -47,7 +39,7 @@ pub(crate) async fn set_up(
     let user_id = caller.account.id;
     let enabled = app
         .pool
-        .read(move |db| Ok::<_, Error>(queries::find_confirmed(db, user_id)?.is_some()))
+        .read(move |db| Ok::<_, Error>(queries::is_on(db, user_id)?))
         .await?;
     if enabled {
         return Err(already_enabled());
@@ -120,22 +112,13 @@ pub(crate) async fn disable(
     let session_id = caller.token.session_id.clone();
     proof
         .change(app, move |change, account| {
-            if !remove(change.db, account.id)? {
+            if !queries::remove(change.db, account.id)? {
                 return Err(not_enabled());
             }
             change.audit(&Entry::on(Action::TotpDisabled, account.id).session(&session_id))?;
             tell_owner(change, account, "second factor switched off")
         })
         .await
-}
-
-/// Removes a factor that counts, with its recovery codes; false when there is none.
-pub(crate) fn remove(db: &mut Db, user_id: UserId) -> Result<bool, Error> {
-    let removed = queries::remove(db, user_id)?;
-    if removed {
-        queries::replace_codes(db, user_id, &[])?;
-    }
-    Ok(removed)
 }
 
 /// Gives new recovery codes; the old ones are good no more.
@@ -150,7 +133,7 @@ pub(crate) async fn renew_codes(
     let session_id = caller.token.session_id.clone();
     proof
         .change(app, move |change, account| {
-            if queries::find_confirmed(change.db, account.id)?.is_none() {
+            if !queries::is_on(change.db, account.id)? {
                 return Err(not_enabled());
             }
             let codes = replace_codes(change, account.id)?;

@@ -5,8 +5,8 @@ use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
 
 use crate::accounts::rules::Password;
-use crate::admin::service::PAGE;
 use crate::cli::context::{Failure, moment};
+use crate::page::PAGE;
 
 /// A password is shorter; what is longer is no password but a file.
 const MAX_PASSWORD_INPUT: u64 = 4_096;

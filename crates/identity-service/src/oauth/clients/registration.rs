@@ -3,7 +3,7 @@ use auth_types::{Scope, ScopeSet};
 use super::grant_types::GrantTypes;
 use super::redirect;
 use crate::error::Error;
-use crate::teams::service::parse_name;
+use crate::names::parse_name;
 use crate::tokens::SigningAlgorithm;
 
 /// Addresses that one client can have.

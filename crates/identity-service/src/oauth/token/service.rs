@@ -14,7 +14,8 @@ use crate::oauth::grants::Granted;
 use crate::oauth::{codes, devices, id_token};
 use crate::origin::Origin;
 use crate::sessions;
-use crate::sessions::refresh::{self, Holder};
+use crate::sessions::model::Holder;
+use crate::sessions::refresh;
 use crate::tokens::refresh::RefreshToken;
 
 /// Gives a client that has shown who it is the tokens for what it brings.
@@ -130,7 +131,7 @@ impl Issue<'_> {
             is_first_party: client.is_first_party,
         };
         let (id, token) = (self.session_id, self.refresh_token);
-        let pair = sessions::service::token_pair(app, account, id, &access, token).await?;
+        let pair = sessions::token_pair::token_pair(app, account, id, &access, token).await?;
         let id_token = match self.scope.contains(Scope::OpenId) {
             true => {
                 let (at, access_token) = (self.auth_time, &pair.access_token);

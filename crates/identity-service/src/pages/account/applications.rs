@@ -8,7 +8,6 @@ use auth_types::ScopeSet;
 use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
 
-use super::DoneQuery;
 use crate::error::Error;
 use crate::oauth::consents::model::Application;
 use crate::oauth::consents::service;
@@ -16,7 +15,7 @@ use crate::oauth::scopes;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 

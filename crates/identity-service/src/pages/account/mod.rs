@@ -11,10 +11,7 @@ mod second_factor;
 mod sessions;
 
 use actix_web::web::ServiceConfig;
-use serde::Deserialize;
 use service_kit::http::endpoint;
-
-use super::notices::Notices;
 
 pub(super) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/account").get(overview::page))
@@ -48,16 +45,4 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
     second_factor::routes(cfg);
     sessions::routes(cfg);
     applications::routes(cfg);
-}
-
-/// What a page was sent back to with.
-#[derive(Deserialize)]
-struct DoneQuery {
-    done: Option<String>,
-}
-
-impl DoneQuery {
-    fn notices(&self) -> Notices {
-        Notices::done(self.done.as_deref())
-    }
 }

@@ -6,11 +6,10 @@ use askama::Template;
 use auth_types::wire::Premium;
 use service_kit::http::Query;
 
-use super::DoneQuery;
 use super::photo::Portrait;
 use crate::accounts::model::AccountRow;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::sessions::list;

@@ -5,14 +5,13 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::http::Query;
 
-use super::DoneQuery;
 use crate::credentials::password;
 use crate::credentials::wire::ChangePasswordRequest;
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::totp;

@@ -5,13 +5,12 @@ use askama::Template;
 use service_kit::http::{Query, Unread};
 use web_kit::form::check_site;
 
-use super::DoneQuery;
 use crate::accounts::model::AccountRow;
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::photos::{public_url, service, upload};

@@ -8,12 +8,11 @@ use qrcode::{Color, QrCode};
 use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
 
-use super::DoneQuery;
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::totp::service;

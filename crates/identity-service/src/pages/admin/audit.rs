@@ -9,12 +9,12 @@ use service_kit::http::Query;
 
 use crate::admin;
 use crate::admin::model::Search;
-use crate::admin::service::{MAX_PAGE, PAGE};
 use crate::app::App;
 use crate::audit::model::Filter;
 use crate::audit::service;
 use crate::audit::wire::{AuditEntry, Person};
 use crate::error::Error;
+use crate::page::{MAX_PAGE, PAGE};
 use crate::pages::layout::Frame;
 use crate::pages::notices::Notices;
 use crate::pages::text::{self, Pager};

@@ -15,7 +15,7 @@ use crate::oauth::clients::{NewClient, Registration};
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
 
@@ -63,11 +63,6 @@ struct ConfirmPage<'a> {
     notices: Notices,
     client: &'a OAuthClient,
     deletes: bool,
-}
-
-#[derive(Deserialize)]
-pub(super) struct ClientsQuery {
-    done: Option<String>,
 }
 
 /// The ticks arrive as fields that are there or not.
@@ -121,11 +116,11 @@ impl ClientForm {
 
 pub(super) async fn list(
     admin: Administrator,
-    query: Query<ClientsQuery>,
+    query: Query<DoneQuery>,
 ) -> Result<HttpResponse, Error> {
     let page = ClientsPage {
         frame: admin.visitor.frame("Clients"),
-        notices: Notices::done(query.0.done.as_deref()),
+        notices: query.0.notices(),
         clients: service::list(&admin.visitor.app).await?,
     };
     Ok(admin.visitor.show(StatusCode::OK, &page))
@@ -183,12 +178,12 @@ fn show_secret(admin: &Administrator, made: &WithSecret) -> HttpResponse {
 pub(super) async fn page(
     admin: Administrator,
     id: Path<(String,)>,
-    query: Query<ClientsQuery>,
+    query: Query<DoneQuery>,
 ) -> Result<HttpResponse, Error> {
     let client = service::get(&admin.visitor.app, &id.0.0).await?;
     let page = ClientPage {
         frame: admin.visitor.frame(&client.name),
-        notices: Notices::done(query.0.done.as_deref()),
+        notices: query.0.notices(),
         made: text::moment(&client.created_at.and_utc()),
         client,
     };

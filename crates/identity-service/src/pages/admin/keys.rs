@@ -4,14 +4,13 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use chrono::{DateTime, Utc};
-use serde::Deserialize;
 use service_kit::http::Query;
 
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
 use crate::tokens::rotation::{self, KeyState, Rotated, RotationKind};
@@ -40,14 +39,9 @@ struct Key {
     kept_until: Option<DateTime<Utc>>,
 }
 
-#[derive(Deserialize)]
-pub(super) struct KeysQuery {
-    done: Option<String>,
-}
-
 pub(super) async fn page(
     admin: Administrator,
-    query: Query<KeysQuery>,
+    query: Query<DoneQuery>,
 ) -> Result<HttpResponse, Error> {
     let rows = rotation::list(&admin.visitor.app).await?;
     let now = admin.visitor.app.clock.now_naive();
@@ -61,7 +55,7 @@ pub(super) async fn page(
     });
     let page = KeysPage {
         frame: admin.visitor.frame("Keys"),
-        notices: Notices::done(query.0.done.as_deref()),
+        notices: query.0.notices(),
         keys: keys.collect(),
     };
     Ok(admin.visitor.show(StatusCode::OK, &page))

@@ -11,13 +11,14 @@ use service_kit::http::{Path, Query};
 
 use crate::admin::model::{Search, UserChanges};
 use crate::admin::routes::shown;
-use crate::admin::service::{self, PAGE};
+use crate::admin::service;
 use crate::admin::wire::AdminUser;
 use crate::error::Error;
 use crate::origin::Origin;
+use crate::page::PAGE;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{DoneQuery, Notices};
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::Administrator;
 
@@ -53,11 +54,6 @@ pub(super) struct UsersQuery {
     plan: String,
     standing: String,
     after: Option<UserId>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct UserQuery {
-    done: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -122,9 +118,9 @@ impl UsersQuery {
 pub(super) async fn page(
     admin: Administrator,
     id: PathId,
-    query: Query<UserQuery>,
+    query: Query<DoneQuery>,
 ) -> Result<HttpResponse, Error> {
-    let notices = Notices::done(query.0.done.as_deref());
+    let notices = query.0.notices();
     show(&admin, known(id)?, notices, None).await
 }
 

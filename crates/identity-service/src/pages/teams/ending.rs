@@ -6,7 +6,7 @@ use auth_types::TeamRole;
 use serde::Deserialize;
 use service_kit::http::Path;
 
-use super::{AtTeam, OwnerAtTeam, path_of};
+use super::at_team::{AtTeam, OwnerAtTeam, path_of};
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;

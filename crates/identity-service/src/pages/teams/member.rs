@@ -6,7 +6,7 @@ use auth_types::TeamRole;
 use serde::Deserialize;
 use service_kit::http::Path;
 
-use super::{AdminAtTeam, AtTeam, OwnerAtTeam, path_of};
+use super::at_team::{AdminAtTeam, AtTeam, OwnerAtTeam, path_of};
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};

@@ -13,7 +13,7 @@ use crate::invitations::wire::Invitation;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::teams::service;
@@ -40,11 +40,6 @@ struct NewTeamPage<'a> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct TeamsQuery {
-    done: Option<String>,
-}
-
-#[derive(Deserialize)]
 pub(super) struct NewTeamForm {
     name: String,
     slug: String,
@@ -57,8 +52,8 @@ pub(super) struct AnswerForm {
     id: String,
 }
 
-pub(super) async fn page(member: Member, query: Query<TeamsQuery>) -> Result<HttpResponse, Error> {
-    show(&member, Notices::done(query.0.done.as_deref())).await
+pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
+    show(&member, query.0.notices()).await
 }
 
 async fn show(member: &Member, notices: Notices) -> Result<HttpResponse, Error> {

@@ -5,7 +5,7 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::http::{Path, Query};
 
-use super::{AdminAtTeam, AtTeam, path_of};
+use super::at_team::{AdminAtTeam, AtTeam, path_of};
 use crate::error::Error;
 use crate::invitations::service;
 use crate::invitations::wire::{Invitation, InvitationsQuery, InviteRequest};

@@ -7,7 +7,7 @@ use auth_types::TeamRole;
 use serde::Deserialize;
 use service_kit::http::Query;
 
-use super::AtTeam;
+use super::at_team::AtTeam;
 use crate::error::Error;
 use crate::pages::layout::Frame;
 use crate::pages::notices::Notices;

@@ -1,4 +1,5 @@
 mod descent;
+mod gathered;
 mod rotation;
 
 use auth_types::{AccountRole, UserId};
@@ -8,7 +9,8 @@ use diesel::dsl::{exists, max};
 use diesel::prelude::*;
 
 pub(crate) use descent::{end_descendants, list_ancestors, list_shut_out};
-pub(super) use rotation::{Rotated, Rotation, rotate, rotate_many};
+pub(crate) use gathered::Refreshes;
+pub(super) use rotation::{Rotated, Rotation, rotate};
 
 use super::model::{NewSession, NewSessionRow, RefreshRow, SessionRow, SessionState};
 use crate::access::Grant;

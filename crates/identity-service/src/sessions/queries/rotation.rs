@@ -6,8 +6,7 @@ use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
 use crate::access::GrantRow;
 use crate::accounts::model::{AccountColumns, AccountRow};
-use crate::sessions::model::{Client, IDLE_LIFE};
-use crate::sessions::refresh::Holder;
+use crate::sessions::model::{Client, Holder, IDLE_LIFE};
 use crate::tokens::refresh::RefreshToken;
 
 arguments! {

@@ -12,7 +12,7 @@ pub(crate) struct Cookies(web_kit::Cookies);
 
 /// Which cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Name {
+pub(crate) enum Name {
     /// The sign-in.
     SignIn,
     /// What the tokens of forms are bound to.
@@ -38,12 +38,12 @@ impl Cookies {
     }
 
     /// Whether a sign-in may be put in a cookie of whoever sends this request.
-    pub(super) fn allow(&self, req: &HttpRequest) -> bool {
+    pub(crate) fn allow(&self, req: &HttpRequest) -> bool {
         self.0.allow(req)
     }
 
     /// The value that a request carries, if it carries it once.
-    pub(super) fn read(&self, req: &HttpRequest, name: Name) -> Option<String> {
+    pub(crate) fn read(&self, req: &HttpRequest, name: Name) -> Option<String> {
         self.0.read(req, name.text())
     }
 
@@ -59,17 +59,17 @@ impl Cookies {
     }
 
     /// Keeps a form for a while.
-    pub(super) fn kept_form(&self, value: String) -> Cookie<'static> {
+    pub(crate) fn kept_form(&self, value: String) -> Cookie<'static> {
         self.0.lasting(Name::KeptForm.text(), value, KEPT_SECONDS)
     }
 
     /// Forgets a form that was kept.
-    pub(super) fn no_kept_form(&self) -> Cookie<'static> {
+    pub(crate) fn no_kept_form(&self) -> Cookie<'static> {
         self.0.forgotten(Name::KeptForm.text())
     }
 
     /// Until the browser is closed.
-    pub(super) fn forms(&self, value: String) -> Cookie<'static> {
+    pub(crate) fn forms(&self, value: String) -> Cookie<'static> {
         self.0.until_closed(Name::Forms.text(), value)
     }
 }

@@ -12,8 +12,8 @@ use service_kit::http::{BodyBudget, BodyHolder, BodyPermit};
 use service_kit::memory::MemoryShares;
 use tokio::sync::Semaphore;
 
-use super::model::NewPhoto;
 use crate::error::Error;
+use crate::photos::model::NewPhoto;
 
 /// The most pixels of a photo.
 const MAX_PIXELS: u64 = 50_000_000;
@@ -29,7 +29,7 @@ const FETCH_TIME: Duration = Duration::from_secs(5);
 pub(crate) struct PhotoProcessor {
     /// Bytes of the largest file.
     pub(crate) max_bytes: usize,
-    pub(super) client: GuardedClient,
+    pub(crate) client: GuardedClient,
     bodies: BodyBudget,
     /// What all photos under work take together, in MiB.
     memory: Arc<Semaphore>,
@@ -103,14 +103,14 @@ impl PhotoProcessor {
     }
 
     /// Room for a file of this account that is fetched.
-    pub(super) fn room_to_fetch(&self, account: UserId) -> Result<Option<BodyPermit>, Error> {
+    pub(crate) fn room_to_fetch(&self, account: UserId) -> Result<Option<BodyPermit>, Error> {
         let holder = BodyHolder::Account(account.get());
         let room = self.bodies.take(holder, self.max_bytes);
         room.map_err(|_| Error::PhotosWaiting)
     }
 }
 
-pub(super) fn too_many_bytes(most: usize) -> Error {
+pub(crate) fn too_many_bytes(most: usize) -> Error {
     Error::PhotoTooLarge(format!("the photo has more than {most} bytes"))
 }
 

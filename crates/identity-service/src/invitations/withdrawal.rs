@@ -1,0 +1,30 @@
+use auth_types::UserId;
+use serde_json::json;
+
+use super::queries;
+use crate::audit::{Action, Entry};
+use crate::change::Change;
+use crate::error::Error;
+use crate::teams;
+use crate::teams::model::TeamRow;
+
+/// Takes back what somebody who is a member no longer has sent for the team, and what was sent to his
+/// proven address: else who was put out could let himself in again. The team is locked.
+pub(crate) fn withdraw_of(
+    change: &mut Change<'_>,
+    team: &TeamRow,
+    member: UserId,
+) -> Result<(), Error> {
+    let now = change.now.naive_utc();
+    let address = teams::queries::find_proven_address(change.db, member)?;
+    let address = address.map(|address| address.to_ascii_lowercase());
+    for id in queries::withdraw(change.db, team.id, member, address.as_deref(), now)? {
+        revoked(change, team, &id)?;
+    }
+    Ok(())
+}
+
+pub(super) fn revoked(change: &mut Change<'_>, team: &TeamRow, id: &str) -> Result<(), Error> {
+    let details = json!({ "invitation_id": id, "team_id": team.id });
+    change.audit(&Entry::new(Action::InvitationRevoked).details(details))
+}

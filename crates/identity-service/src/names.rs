@@ -1,0 +1,19 @@
+//! Names that people give to teams and OAuth clients.
+
+use service_kit::names::is_readable;
+
+use crate::error::Error;
+
+const MAX_NAME_CHARS: usize = 100;
+
+/// The name of a team or an OAuth client: what is around it is dropped.
+pub(crate) fn parse_name(text: &str) -> Result<String, Error> {
+    let name = text.trim().to_owned();
+    if !(1..=MAX_NAME_CHARS).contains(&name.chars().count()) || !is_readable(&name) {
+        return Err(Error::Validation(
+            "name must have 1 to 100 characters, none of them invisible, a control character or one that turns text"
+                .into(),
+        ));
+    }
+    Ok(name)
+}

@@ -1,0 +1,38 @@
+use auth_types::wire::TokenPair;
+
+use super::model::NewSession;
+use crate::access::Access;
+use crate::accounts::model::{AccountRow, Viewer};
+use crate::app::App;
+use crate::error::Error;
+use crate::tokens::refresh::RefreshToken;
+
+/// The answer of everything that signs in or refreshes.
+pub(crate) async fn token_pair(
+    app: &App,
+    account: &AccountRow,
+    session_id: &str,
+    access: &Access,
+    refresh_token: &RefreshToken,
+) -> Result<TokenPair, Error> {
+    let now = app.clock.now();
+    let issued = app.tokens.issue(account.id, session_id, access, now);
+    Ok(TokenPair {
+        access_token: issued.await?,
+        refresh_token: refresh_token.expose(),
+        expires_in: app.tokens.expires_in(),
+        user: account.to_user(Viewer::of(access), now.naive_utc(), &app.base_url)?,
+    })
+}
+
+impl NewSession {
+    /// The answer to whoever opened this session.
+    pub(crate) async fn token_pair(
+        &self,
+        app: &App,
+        account: &AccountRow,
+    ) -> Result<TokenPair, Error> {
+        let access = self.grant.access();
+        token_pair(app, account, &self.id, &access, &self.refresh_token).await
+    }
+}

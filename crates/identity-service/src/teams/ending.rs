@@ -1,0 +1,32 @@
+//! The end of a membership and of a team, as a part of a larger change.
+
+use auth_types::UserId;
+use serde_json::json;
+
+use super::model::TeamRow;
+use super::queries;
+use crate::audit::{Action, Entry};
+use crate::change::Change;
+use crate::error::Error;
+use crate::invitations;
+
+/// Ends a membership in a team that is locked, with what the member asked others and was asked himself.
+pub(crate) fn end_membership(
+    change: &mut Change<'_>,
+    team: &TeamRow,
+    id: UserId,
+) -> Result<(), Error> {
+    queries::delete_member(change.db, team.id, id)?;
+    invitations::withdrawal::withdraw_of(change, team, id)?;
+    change.membership_changed(id, team.to_ref(), None)?;
+    let details = json!({ "team_id": team.id, "slug": team.slug });
+    change.audit(&Entry::on(Action::MemberRemoved, id).details(details))
+}
+
+/// Deletes a team that is locked.
+pub(crate) fn remove_team(change: &mut Change<'_>, team: &TeamRow) -> Result<(), Error> {
+    queries::delete_team(change.db, team.id)?;
+    change.team_changed(team.to_ref(), true)?;
+    let details = json!({ "team_id": team.id, "slug": team.slug });
+    change.audit(&Entry::on(Action::TeamDeleted, team.owner_id).details(details))
+}

@@ -2,8 +2,10 @@ use std::borrow::Cow;
 
 use actix_web::http::StatusCode;
 use db_kit::DbError;
+use serde::Serialize;
 use service_kit::{Problem, respond_with_problem};
 use thiserror::Error;
+use utoipa::ToSchema;
 
 /// Everything that can go wrong in the work-session area. The text of each variant is what the caller
 /// reads, verbatim; what must stay inside (database, sealing, encoding) is logged and answered as 500 or 503.
@@ -222,3 +224,10 @@ impl From<&Error> for Problem {
 }
 
 respond_with_problem!(Error);
+
+/// The error body of the work-session area.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    /// A sentence.
+    error: String,
+}

@@ -33,6 +33,7 @@ mod rollups;
 mod rules;
 mod running;
 mod schema;
+mod sealers;
 mod sessions;
 mod state;
 mod sync;

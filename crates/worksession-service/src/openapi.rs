@@ -1,21 +1,15 @@
 //! The API description, made from the code. Every handler is listed here once.
 
-use serde::Serialize;
 use service_kit::openapi::{may_answer, operations, refuses_misfits};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
-use utoipa::{Modify, OpenApi, ToSchema};
+use utoipa::{Modify, OpenApi};
 
 use crate::{
     analytics, chat_settings, health, leaderboard, live, login, preferences, projects, sessions,
     sync, team_activity, team_projects, user_data, webhooks,
 };
 
-/// The error body of the work-session area.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ErrorBody {
-    /// A sentence.
-    error: String,
-}
+pub(crate) use crate::error::ErrorBody;
 
 #[derive(OpenApi)]
 #[openapi(

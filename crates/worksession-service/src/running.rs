@@ -26,9 +26,10 @@ use crate::health::Probe;
 use crate::leaderboard::Boards;
 use crate::live::{Hub, Tail};
 use crate::rollups::{self, auditor};
+use crate::sealers::Sealers;
 use crate::sessions::submit::Submits;
 use crate::sessions::sweeper;
-use crate::state::{AppState, Sealers};
+use crate::state::AppState;
 use crate::{
     analytics, chat_settings, feedback, health, identity_events, inbox, leaderboard, live, login,
     openapi, pages, preferences, projects, sessions, sync, team_activity, team_projects, user_data,

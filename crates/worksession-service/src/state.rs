@@ -6,7 +6,6 @@ use db_kit::Pool;
 use service_kit::Clock;
 use service_kit::guard::GuardedClient;
 use service_kit::rate_limit::KeyedLimiter;
-use service_kit::seal::{Purpose, SealError, Sealer, SealingKeys};
 
 use crate::auth::IdentityClient;
 use crate::config::Config;
@@ -14,6 +13,7 @@ use crate::error::Error;
 use crate::health::Probe;
 use crate::leaderboard::Boards;
 use crate::live::Hub;
+use crate::sealers::Sealers;
 use crate::sessions::start::Starts;
 use crate::sessions::submit::Submits;
 use crate::user_data;
@@ -57,28 +57,6 @@ pub(crate) struct AppState {
     pub(crate) live: Arc<Hub>,
     /// The health report, shared by those who ask at once.
     pub(crate) probe: Probe,
-}
-
-/// One for each kind of secret.
-#[derive(Debug, Clone)]
-pub(crate) struct Sealers {
-    pub(crate) chats: Sealer,
-    pub(crate) webhooks: Sealer,
-    pub(crate) contacts: Sealer,
-    pub(crate) mails: Sealer,
-    pub(crate) questions: Sealer,
-}
-
-impl Sealers {
-    pub(crate) fn new(keys: &SealingKeys) -> Result<Self, SealError> {
-        Ok(Self {
-            chats: keys.sealer(Purpose::Chats)?,
-            webhooks: keys.sealer(Purpose::Webhooks)?,
-            contacts: keys.sealer(Purpose::Contacts)?,
-            mails: keys.sealer(Purpose::Mails)?,
-            questions: keys.sealer(Purpose::Questions)?,
-        })
-    }
 }
 
 impl AppState {

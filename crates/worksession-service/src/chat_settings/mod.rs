@@ -8,5 +8,6 @@ pub(crate) mod routes;
 mod service;
 mod wire;
 
+pub(crate) use model::target;
 pub(crate) use routes::configure;
-pub(crate) use service::{switch_off, take_away, target};
+pub(crate) use service::{switch_off, take_away};

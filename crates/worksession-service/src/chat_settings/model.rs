@@ -1,5 +1,6 @@
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
+use event_types::ChatTarget;
 
 /// The destination is in use.
 pub(crate) const ACTIVE: &str = "active";
@@ -25,6 +26,18 @@ impl ChatRow {
         let words = self.announce.split(',').filter(|word| !word.is_empty());
         words.map(str::to_owned).collect()
     }
+}
+
+/// Where the team of a project is told; none without a hook, or when it was switched off.
+pub(crate) fn target(chat: ChatRow, channel: String) -> Option<ChatTarget> {
+    let announce = chat.announced();
+    let provider = chat.provider.filter(|_| chat.status == ACTIVE)?;
+    Some(ChatTarget {
+        provider,
+        channel,
+        revision: chat.revision,
+        announce,
+    })
 }
 
 /// Nobody has heard of a test yet.

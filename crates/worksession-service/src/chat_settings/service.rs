@@ -4,11 +4,10 @@ use auth_types::TeamId;
 use chrono::{DateTime, Utc};
 use db_kit::{Db, outbox};
 use diesel::QueryResult;
-use event_types::{ChatTarget, ChatTestRequested, IntegrationConfigured, MailText};
+use event_types::{ChatTestRequested, IntegrationConfigured, MailText};
 use secrecy::ExposeSecret;
 use service_kit::http::{Json, RequestId};
 
-use super::model::{ACTIVE, ChatRow};
 use super::provider::Settings;
 use super::wire::{ChatResponse, PutChatRequest};
 use super::{provider, queries};
@@ -20,18 +19,6 @@ use crate::makers::{self, Changed, Maker};
 use crate::projects::TeamProjectId;
 use crate::state::{AppState, State};
 use crate::team_projects::{self, get_as_manager, get_as_member};
-
-/// Where the team of a project is told; none without a hook, or when it was switched off.
-pub(crate) fn target(chat: ChatRow, channel: String) -> Option<ChatTarget> {
-    let announce = chat.announced();
-    let provider = chat.provider.filter(|_| chat.status == ACTIVE)?;
-    Some(ChatTarget {
-        provider,
-        channel,
-        revision: chat.revision,
-        announce,
-    })
-}
 
 /// Takes away up to `limit` destinations of a team's projects, as a DELETE of each would, and says how
 /// many there were.

@@ -11,7 +11,7 @@ use super::queries;
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
-use crate::state::Sealers;
+use crate::sealers::Sealers;
 
 /// Notes that `caller` configured a hook, of `team` or the caller's own; in the transaction that does it. Without
 /// a proven address nobody is to be told, nor is whoever configured it before. A client that may not know the address

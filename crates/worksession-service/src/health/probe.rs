@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 use broker::{BrokerState, Queue};
 use chrono::TimeDelta;
 use db_kit::outbox;
-use tokio::sync::Mutex;
 
+use super::findings::Findings;
 use crate::error::Error;
 use crate::state::AppState;
 
@@ -16,52 +16,20 @@ const SHARED_FOR: Duration = Duration::from_millis(250);
 /// Events that wait longer than this are behind.
 const BACKLOG: TimeDelta = TimeDelta::seconds(60);
 
-/// What was found.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Findings {
-    /// What is down, a sentence each.
-    pub(crate) issues: Vec<&'static str>,
-    /// Whether events wait too long.
-    pub(crate) behind: bool,
-    /// Whether all who sign in through this service are one caller to the identity service.
-    pub(crate) unbelieved: bool,
-}
-
 /// Asks the database, the identity service and the broker how they are.
-pub(crate) struct Probe {
-    started: Instant,
-    last: Mutex<Option<(Instant, Arc<Findings>)>>,
-}
-
-impl Default for Probe {
-    fn default() -> Self {
-        Self {
-            started: Instant::now(),
-            last: Mutex::new(None),
-        }
+/// What is found now, or was a moment ago.
+pub(super) async fn look(state: &AppState) -> Arc<Findings> {
+    let mut last = state.probe.last.lock().await;
+    if let Some((when, findings)) = last
+        .as_ref()
+        .filter(|(when, _)| when.elapsed() < SHARED_FOR)
+    {
+        log::trace!("health report of {} ms ago", when.elapsed().as_millis());
+        return Arc::clone(findings);
     }
-}
-
-impl Probe {
-    /// How long the service has been up.
-    pub(super) fn uptime(&self) -> Duration {
-        self.started.elapsed()
-    }
-
-    /// What is found now, or was a moment ago.
-    pub(super) async fn look(&self, state: &AppState) -> Arc<Findings> {
-        let mut last = self.last.lock().await;
-        if let Some((when, findings)) = last
-            .as_ref()
-            .filter(|(when, _)| when.elapsed() < SHARED_FOR)
-        {
-            log::trace!("health report of {} ms ago", when.elapsed().as_millis());
-            return Arc::clone(findings);
-        }
-        let findings = Arc::new(find(state).await);
-        *last = Some((Instant::now(), Arc::clone(&findings)));
-        findings
-    }
+    let findings = Arc::new(find(state).await);
+    *last = Some((Instant::now(), Arc::clone(&findings)));
+    findings
 }
 
 async fn find(state: &AppState) -> Findings {

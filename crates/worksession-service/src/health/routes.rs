@@ -1,8 +1,8 @@
 use actix_web::{HttpResponse, web};
 use service_kit::http::endpoint;
 
-use super::uptime;
 use super::wire::{HealthyReport, UnhealthyReport};
+use super::{probe, uptime};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
@@ -18,7 +18,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     )
 )]
 pub(crate) async fn report(state: State) -> HttpResponse {
-    let findings = state.probe.look(&state).await;
+    let findings = probe::look(&state).await;
     let now = state.clock.now();
     if findings.issues.is_empty() {
         let uptime = uptime::readable(state.probe.uptime());

@@ -2,7 +2,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::probe::Findings;
+use super::findings::Findings;
 
 /// How a part is, inside a healthy report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]

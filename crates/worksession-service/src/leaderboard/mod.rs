@@ -3,11 +3,13 @@
 //! for a few seconds, so that a page and a rank cost the same however many are on it.
 
 mod board;
+mod kept;
 mod queries;
 pub(crate) mod routes;
 mod service;
 mod wire;
 
+pub(crate) use kept::Boards;
 pub(crate) use queries::drop_boards_of;
 pub(crate) use routes::configure;
-pub(crate) use service::{Boards, prune};
+pub(crate) use service::prune;

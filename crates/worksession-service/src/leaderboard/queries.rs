@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Text, Timestamp};
 
 use super::board::BoardRow;
-use super::service::Key;
+use super::kept::Key;
 use crate::rollups::rebuild::oldest_kept;
 use crate::schema::board;
 use db_kit::statement::{Statement, arguments};

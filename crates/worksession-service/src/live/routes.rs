@@ -10,8 +10,7 @@ use utoipa::ToSchema;
 use super::frame::LastEvent;
 use super::stream::{self, Asked};
 use crate::auth::{Caller, SessionsRead};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
 const LAST_EVENT_ID: &str = "last-event-id";

@@ -6,8 +6,7 @@ use service_kit::http::{ClientIp, Json, RequestId, endpoint};
 use super::service;
 use super::wire::LoginRequest;
 use crate::auth::SignInOrigin;
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {

@@ -4,8 +4,7 @@ use service_kit::http::{Json, endpoint};
 use super::service;
 use super::wire::{PreferencesResponse, PutPreferencesRequest};
 use crate::auth::{Caller, SessionsWrite};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {

@@ -8,8 +8,7 @@ use super::wire::{
 };
 use super::{ProjectId, service};
 use crate::auth::{Caller, SessionsRead, SessionsWrite};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {

@@ -6,8 +6,7 @@ use super::cursor::Cursor;
 use super::status;
 use super::wire::{StatusQuery, SyncStatus};
 use crate::auth::{Caller, SessionsRead};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {

@@ -5,8 +5,7 @@ use service_kit::http::{Query, endpoint};
 use super::service;
 use super::wire::{TeamActivityQuery, TeamActivityResponse};
 use crate::auth::{Caller, TeamActivity};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {

@@ -4,11 +4,11 @@ use service_kit::http::{Json, Path, Query, endpoint};
 
 use super::wire::{
     CreateTeamProjectRequest, TeamProjectDetail, TeamProjectsResponse, UpdateTeamProjectRequest,
+    read_id,
 };
 use super::{activity, service};
 use crate::auth::{Caller, SessionsRead, TeamsWrite};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::projects::{ListQuery, TeamProjectId};
 use crate::state::State;
 
@@ -130,9 +130,4 @@ pub(crate) async fn archive(
 ) -> Result<HttpResponse, Error> {
     service::archive(&state, caller.into(), read_id(&id)?).await?;
     Ok(HttpResponse::NoContent().finish())
-}
-
-/// Reads the id in a path; what is malformed names no project.
-pub(crate) fn read_id(text: &str) -> Result<TeamProjectId, Error> {
-    text.parse().map_err(|_| Error::TeamProjectNotFound)
 }

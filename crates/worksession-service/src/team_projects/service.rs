@@ -3,7 +3,8 @@ use std::sync::Arc;
 use db_kit::Db;
 use service_kit::http::Json;
 
-use super::model::{NewTeamProject, TeamProjectChanges, TeamProjectRow};
+use super::access::{get_as_manager, team_name};
+use super::model::{NewTeamProject, TeamProjectChanges};
 use super::queries;
 use super::wire::{
     CreateTeamProjectRequest, TeamProjectDetail, TeamProjectSummary, TeamProjectsResponse,
@@ -13,39 +14,6 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::projects::{ChannelName, Description, MOST_PROJECTS, ProjectName, TeamProjectId};
 use crate::state::AppState;
-
-/// The team's name as `caller` knows it now, else as it was when the project last changed.
-pub(crate) fn team_name(row: &TeamProjectRow, caller: &CurrentUser) -> String {
-    caller
-        .membership(row.team_id)
-        .map_or_else(|| row.team_name.clone(), |team| team.name.clone())
-}
-
-/// The project, for a member of its team.
-pub(crate) fn get_as_member(
-    db: &mut Db,
-    id: TeamProjectId,
-    caller: &CurrentUser,
-) -> Result<TeamProjectRow, Error> {
-    let row = queries::find(db, id)?.ok_or(Error::TeamProjectNotFound)?;
-    if caller.membership(row.team_id).is_none() {
-        return Err(Error::TeamProjectForbidden);
-    }
-    Ok(row)
-}
-
-/// The project, for an owner or admin of its team.
-pub(crate) fn get_as_manager(
-    db: &mut Db,
-    id: TeamProjectId,
-    caller: &CurrentUser,
-) -> Result<TeamProjectRow, Error> {
-    let row = queries::find(db, id)?.ok_or(Error::TeamProjectNotFound)?;
-    if !caller.manages(row.team_id) {
-        return Err(Error::TeamProjectChangeForbidden);
-    }
-    Ok(row)
-}
 
 pub(super) async fn list(
     state: &AppState,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::model::TeamProjectRow;
+use crate::error::Error;
 use crate::projects::TeamProjectId;
 
 /// A new team project.
@@ -89,4 +90,9 @@ impl TeamProjectDetail {
             created_at: row.created_at.and_utc(),
         }
     }
+}
+
+/// Reads the id in a path; what is malformed names no project.
+pub(crate) fn read_id(text: &str) -> Result<TeamProjectId, Error> {
+    text.parse().map_err(|_| Error::TeamProjectNotFound)
 }

@@ -3,8 +3,7 @@ use service_kit::http::endpoint;
 
 use super::wire::UserData;
 use crate::auth::UserDataCaller;
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {

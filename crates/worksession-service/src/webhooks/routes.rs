@@ -4,12 +4,11 @@ use service_kit::http::{Json, Path, RequestId, endpoint};
 use super::model::WebhookId;
 use super::wire::{
     CreateWebhookRequest, UpdateWebhookRequest, WebhookResponse, WebhookSecretResponse,
-    WebhooksResponse,
+    WebhooksResponse, read_id,
 };
 use super::{deliveries, service};
 use crate::auth::{AdoptHooks, Caller, SessionsRead, WebhooksWrite};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {
@@ -170,9 +169,4 @@ pub(crate) async fn adopt(
 ) -> Result<web::Json<WebhookResponse>, Error> {
     let webhook = service::adopt(&state, caller.into(), read_id(&id)?, request_id).await?;
     Ok(web::Json(webhook))
-}
-
-/// Reads the id in a path; what is malformed names no webhook.
-pub(super) fn read_id(text: &str) -> Result<WebhookId, Error> {
-    text.parse().map_err(|_| Error::WebhookNotFound)
 }

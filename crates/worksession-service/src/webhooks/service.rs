@@ -18,7 +18,8 @@ use crate::contacts::{self, Hook};
 use crate::error::Error;
 use crate::events;
 use crate::makers::{self, Maker, PAUSED};
-use crate::state::{AppState, Sealers, State};
+use crate::sealers::Sealers;
+use crate::state::{AppState, State};
 
 /// Switches a webhook off whose receiver is gone, unless it has changed since, and has whoever set it told.
 pub(crate) fn switch_off(

@@ -11,7 +11,7 @@ use url::Url;
 
 use super::model::WebhookRow;
 use crate::error::Error;
-use crate::state::Sealers;
+use crate::sealers::Sealers;
 
 /// Longer than any address that a service gives out.
 const MAX_URL_BYTES: usize = 2_048;

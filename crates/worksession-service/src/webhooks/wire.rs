@@ -161,6 +161,11 @@ pub(super) fn read_description(text: &str) -> Result<String, Error> {
     Ok(text.to_owned())
 }
 
+/// Reads the id in a path; what is malformed names no webhook.
+pub(super) fn read_id(text: &str) -> Result<WebhookId, Error> {
+    text.parse().map_err(|_| Error::WebhookNotFound)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

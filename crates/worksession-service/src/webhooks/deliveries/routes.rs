@@ -6,11 +6,10 @@ use uuid::Uuid;
 use super::service;
 use super::wire::{DeliveriesResponse, DeliveryResponse, LogQuery};
 use crate::auth::{Caller, SessionsRead, WebhooksWrite};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::State;
 use crate::webhooks::model::WebhookId;
-use crate::webhooks::routes::read_id;
+use crate::webhooks::wire::read_id;
 
 pub(in crate::webhooks) fn configure(config: &mut web::ServiceConfig) {
     config

@@ -20,11 +20,10 @@ use web_kit::kept::{KEPT_SECONDS, KeptField};
 
 use crate::api::UserData;
 use crate::frame::Frame;
-use crate::sign_in::{HOME, NAME, sign_in_path};
+use crate::paths::{HOME, RESUME, sign_in_path};
+use crate::sign_in::NAME;
 use crate::visitor::{Known, Member, Visitor, see_other};
 
-/// Where somebody comes back to who had been signed out when a form of theirs arrived.
-pub(crate) const RESUME: &str = "/resume";
 /// The cookie of a form that waits for its sender to sign in again.
 const KEPT: &str = "holdfast_ws_kept";
 /// Fields that somebody may have thought about, or has at no other place.

@@ -1,20 +1,9 @@
-//! What all pages have in common, and how errors look.
+//! What all pages have in common.
 
-use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse};
-use askama::Template;
-use service_kit::Problem;
 use web_kit::assets::STYLESHEET;
-use web_kit::html::{accepts_html, html};
-use web_kit::text::in_words;
 
-use crate::Dashboard;
 use crate::assets::OWN_STYLESHEET;
-use crate::form::Typed;
-use crate::visitor::{Member, remember};
-
-/// Paths of the service that mounts the dashboard, which programs call.
-const NOT_OURS: [&str; 5] = ["/api/", "/health", "/metrics", "/openapi.json", "/docs"];
+use crate::state::Dashboard;
 
 /// What surrounds a page; `templates/frame.html` shows it.
 pub(crate) struct Frame {
@@ -31,25 +20,10 @@ pub(crate) struct Frame {
     /// The place in the live events up to which the page shows what happened; they go back a while before it.
     pub(crate) position: i64,
     /// Without its query; marks where one is.
-    path: String,
+    pub(crate) path: String,
 }
 
 impl Frame {
-    /// Around a page of somebody who is signed in.
-    pub(crate) fn of_member(member: &Member, title: &str, path: &str, theme: &str) -> Self {
-        Self {
-            csrf: member.form_token(),
-            username: Some(member.sign_in.username.clone()),
-            theme: match theme {
-                "light" => "light",
-                "dark" => "dark",
-                _ => "",
-            },
-            path: path.to_owned(),
-            ..Self::of_nobody(&member.visitor.dashboard, title)
-        }
-    }
-
     /// Around a page that is shown without asking who looks.
     pub(crate) fn of_nobody(dashboard: &Dashboard, title: &str) -> Self {
         Self {
@@ -83,33 +57,4 @@ impl Frame {
         let rest = self.path.strip_prefix(part);
         rest.is_some_and(|rest| rest.is_empty() || (part != "/" && rest.starts_with('/')))
     }
-}
-
-#[derive(Template)]
-#[template(path = "problem.html")]
-struct ProblemPage<'a> {
-    frame: Frame,
-    message: &'a str,
-    what_next: String,
-    typed: Vec<String>,
-}
-
-/// How an error looks to who came with a browser to one of our pages; programs are answered with JSON.
-#[must_use]
-pub fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpResponse> {
-    let path = request.path();
-    if NOT_OURS.iter().any(|start| path.starts_with(start)) || !accepts_html(request) {
-        return None;
-    }
-    let dashboard = request.app_data::<Data<Dashboard>>()?;
-    let (title, what_next) = in_words(problem, "today");
-    let page = ProblemPage {
-        frame: Frame::of_nobody(dashboard, title),
-        message: &problem.message,
-        what_next,
-        typed: Typed::of(request),
-    };
-    let mut answer = html(problem.status, &page, &dashboard.policy);
-    remember(request, dashboard, &mut answer);
-    Some(answer)
 }

@@ -11,11 +11,14 @@ mod frame;
 mod live;
 mod look_back;
 mod notices;
+mod paths;
 mod preferences;
+mod problem;
 mod projects;
 mod sessions;
 mod settings;
 mod sign_in;
+mod state;
 mod team;
 mod text;
 mod today;
@@ -23,57 +26,14 @@ mod visitor;
 mod webhooks;
 
 use actix_web::web::{Data, ServiceConfig};
-use service_kit::Clock;
 use service_kit::http::endpoint;
-use web_kit::Cookies;
 
 pub use api::ClientError;
-pub use frame::render_problem;
+pub use problem::render_problem;
 pub use settings::{OAuthClient, Sealers, Settings};
+pub use state::Dashboard;
 
-use api::Http;
-use form::RESUME;
-use sign_in::{OAuth, Renewals};
-
-/// The dashboard, made once and shared by all workers.
-#[derive(Debug)]
-pub struct Dashboard {
-    http: Http,
-    /// None until somebody has registered a client.
-    oauth: Option<OAuth>,
-    renewals: Renewals,
-    cookies: Cookies,
-    clock: Clock,
-    sealers: Sealers,
-    settings: Settings,
-    /// The content security policy of its pages.
-    policy: String,
-}
-
-impl Dashboard {
-    /// A dashboard with these settings; calls nobody yet.
-    ///
-    /// # Errors
-    /// [`ClientError`] when TLS cannot be set up or an address is no base for others.
-    pub fn new(settings: Settings, sealers: Sealers, clock: Clock) -> Result<Self, ClientError> {
-        let http = Http::new(&settings)?;
-        let oauth = settings
-            .client
-            .as_ref()
-            .map(|client| OAuth::new(&settings, client, http.clone()))
-            .transpose()?;
-        Ok(Self {
-            http,
-            oauth,
-            renewals: Renewals::default(),
-            cookies: Cookies::new(&settings.base_url, settings.allow_insecure_cookies),
-            policy: settings.policy(),
-            clock,
-            sealers,
-            settings,
-        })
-    }
-}
+use paths::RESUME;
 
 /// Adds the dashboard's paths. None of them is under `/api/`, where no cookie counts.
 pub fn configure(cfg: &mut ServiceConfig, dashboard: &Data<Dashboard>) {

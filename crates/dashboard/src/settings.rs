@@ -4,6 +4,8 @@ use service_kit::seal::Sealer;
 use url::Url;
 use web_kit::html::WITH_MODULES;
 
+use crate::paths::CALLBACK;
+
 /// Where the dashboard is, whom it calls, and as whom.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -49,7 +51,7 @@ impl Settings {
     /// Where the identity service sends browsers back to; what the client has to be registered with.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
-        format!("{}{}", self.base_url, crate::sign_in::CALLBACK)
+        format!("{}{}", self.base_url, CALLBACK)
     }
 
     /// The policy of pages. A form that arrives after the sign-in has ended leads to the sign-in.

@@ -19,11 +19,12 @@ use web_kit::cookies::set_cookie;
 use web_kit::form::FormToken;
 use web_kit::html::html;
 
-use crate::Dashboard;
 use crate::api::{ApiError, Caller, UserData};
 use crate::form::signed_out;
 use crate::frame::Frame;
-use crate::sign_in::{self, BROWSER, HOME, LIFE, NAME, Origin, SignIn, TokenError, sign_in_path};
+use crate::paths::{HOME, sign_in_path};
+use crate::sign_in::{BROWSER, LIFE, NAME, Origin, SignIn, TokenError};
+use crate::state::Dashboard;
 
 type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, actix_web::Error>>>>;
 
@@ -66,7 +67,7 @@ pub(crate) fn remember(request: &HttpRequest, dashboard: &Dashboard, answer: &mu
         set_cookie(answer, &cookie);
     }
     if let Some(Renewed(sign_in)) = request.extensions().get()
-        && let Err(problem) = sign_in::keep(dashboard, sign_in, answer)
+        && let Err(problem) = sign_in.keep(&dashboard.cookies, &dashboard.sealers.sign_ins, answer)
     {
         log::error!("{problem}");
     }
@@ -140,7 +141,16 @@ impl Visitor {
         let Some(sign_in) = self.sign_in.clone() else {
             return Ok(Known::Nobody(self));
         };
-        match sign_in::renewed(&self.dashboard, sign_in, &self.origin).await {
+        let Dashboard {
+            oauth,
+            clock,
+            renewals,
+            ..
+        } = &**self.dashboard;
+        match renewals
+            .renewed(oauth.as_ref(), clock, sign_in, &self.origin)
+            .await
+        {
             Ok((sign_in, is_renewed)) => {
                 if is_renewed {
                     // For the answer, whatever it is: a token that was replaced must not come again.
@@ -207,8 +217,17 @@ impl Member {
 
     /// What surrounds each page, under this title, as this person likes it.
     pub(crate) fn frame(&self, title: &str, data: &UserData) -> Frame {
-        let path = self.visitor.request.path();
-        Frame::of_member(self, title, path, &data.preferences.theme_preference)
+        Frame {
+            csrf: self.form_token(),
+            username: Some(self.sign_in.username.clone()),
+            theme: match data.preferences.theme_preference.as_str() {
+                "light" => "light",
+                "dark" => "dark",
+                _ => "",
+            },
+            path: self.visitor.request.path().to_owned(),
+            ..Frame::of_nobody(&self.visitor.dashboard, title)
+        }
     }
 
     /// The answer that shows a page.

@@ -3,8 +3,8 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use service_kit::http::Path;
 
+use super::bodies::{API, PATH, Typed};
 use super::pages::{show_list, show_one};
-use super::{API, PATH, Typed};
 use crate::form::{Empty, Form, lines};
 use crate::notices::Notices;
 use crate::visitor::Member;

@@ -3,7 +3,7 @@ use askama::Template;
 use serde::Deserialize;
 use service_kit::http::{Path, Query};
 
-use super::{API, One, OwnProject, OwnProjects, Typed};
+use super::bodies::{API, One, OwnProject, OwnProjects, Typed};
 use crate::api::UserData;
 use crate::frame::Frame;
 use crate::notices::Notices;

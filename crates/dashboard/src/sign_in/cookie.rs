@@ -1,9 +1,13 @@
 use std::borrow::Cow;
 
+use actix_web::HttpResponse;
 use chrono::{DateTime, TimeDelta, Utc};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
+use service_kit::Problem;
 use service_kit::seal::{SealError, Sealer};
+use web_kit::Cookies;
+use web_kit::cookies::set_cookie;
 
 use super::oauth::Tokens;
 
@@ -76,7 +80,7 @@ impl SignIn {
     ///
     /// # Errors
     /// [`SealError`] when the cipher fails, or no browser would keep it.
-    pub(crate) fn seal(&self, sealer: &Sealer) -> Result<String, SealError> {
+    fn seal(&self, sealer: &Sealer) -> Result<String, SealError> {
         let stored = Stored {
             u: self.username.as_str().into(),
             a: self.access_token.expose_secret().into(),
@@ -90,6 +94,18 @@ impl SignIn {
             0..=MAX_COOKIE => Ok(sealed),
             _ => Err(SealError::Malformed),
         }
+    }
+
+    /// Puts the sign-in into the browser.
+    pub(crate) fn keep(
+        &self,
+        cookies: &Cookies,
+        sealer: &Sealer,
+        answer: &mut HttpResponse,
+    ) -> Result<(), Problem> {
+        let sealed = self.seal(sealer).map_err(Problem::internal)?;
+        set_cookie(answer, &cookies.lasting(NAME, sealed, LIFE));
+        Ok(())
     }
 
     /// Reads the value of a cookie; whatever was not sealed here is none.

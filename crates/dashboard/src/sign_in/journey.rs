@@ -10,7 +10,7 @@ use service_kit::crypto::random_token;
 use service_kit::seal::{SealError, Sealer};
 use web_kit::ReturnTo;
 
-use super::routes::HOME;
+use crate::paths::HOME;
 
 /// What a sealed journey is bound to.
 const PLACE: &str = "dashboard journey";

@@ -9,8 +9,5 @@ mod routes;
 
 pub(crate) use cookie::{BROWSER, LIFE, NAME, SignIn};
 pub(crate) use oauth::{OAuth, Origin, TokenError};
-pub(crate) use renewal::{Renewals, renewed};
-pub(crate) use routes::{HOME, keep, routes, sign_in_path};
-
-/// Where the identity service sends browsers back to.
-pub(crate) const CALLBACK: &str = "/sign-in/callback";
+pub(crate) use renewal::Renewals;
+pub(crate) use routes::routes;

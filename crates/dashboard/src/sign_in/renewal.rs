@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use moka::sync::Cache;
 use secrecy::ExposeSecret as _;
+use service_kit::Clock;
 use service_kit::crypto::sha256;
 use tokio::sync::OnceCell;
 
 use super::cookie::SignIn;
 use super::oauth::{OAuth, Origin, TokenError};
-use crate::Dashboard;
 
 /// For how long it is known what became of a refresh token.
 const KNOWN_FOR: Duration = Duration::from_secs(600);
@@ -38,46 +38,45 @@ impl fmt::Debug for Renewals {
 }
 
 impl Renewals {
+    /// The sign-in with an access token that can be used; whether it is another one than before.
+    ///
+    /// # Errors
+    /// [`TokenError`] when there is none to be had.
+    pub(crate) async fn renewed(
+        &self,
+        oauth: Option<&OAuth>,
+        clock: &Clock,
+        mut sign_in: SignIn,
+        origin: &Origin,
+    ) -> Result<(SignIn, bool), TokenError> {
+        let oauth = oauth.ok_or(TokenError::Ended)?;
+        let mut is_new = false;
+        for _ in 0..STEPS {
+            if sign_in.is_fresh(clock.now()) {
+                return Ok((sign_in, is_new));
+            }
+            sign_in = self.renew(oauth, clock, sign_in, origin).await?;
+            is_new = true;
+        }
+        match sign_in.is_fresh(clock.now()) {
+            true => Ok((sign_in, is_new)),
+            false => Err(TokenError::Ended),
+        }
+    }
+
     async fn renew(
         &self,
         oauth: &OAuth,
+        clock: &Clock,
         sign_in: SignIn,
-        dashboard: &Dashboard,
         origin: &Origin,
     ) -> Result<SignIn, TokenError> {
         let key = sha256(sign_in.refresh_token.expose_secret().as_bytes());
         let renewal = self.0.get_with(key, Arc::default);
         let renew = || async move {
             let tokens = oauth.refresh(&sign_in.refresh_token, origin).await?;
-            Ok::<_, TokenError>(sign_in.with(tokens, dashboard.clock.now()))
+            Ok::<_, TokenError>(sign_in.with(tokens, clock.now()))
         };
         renewal.get_or_try_init(renew).await.cloned()
-    }
-}
-
-/// The sign-in with an access token that can be used; whether it is another one than before.
-///
-/// # Errors
-/// [`TokenError`] when there is none to be had.
-pub(crate) async fn renewed(
-    dashboard: &Dashboard,
-    mut sign_in: SignIn,
-    origin: &Origin,
-) -> Result<(SignIn, bool), TokenError> {
-    let oauth = dashboard.oauth.as_ref().ok_or(TokenError::Ended)?;
-    let mut is_new = false;
-    for _ in 0..STEPS {
-        if sign_in.is_fresh(dashboard.clock.now()) {
-            return Ok((sign_in, is_new));
-        }
-        sign_in = dashboard
-            .renewals
-            .renew(oauth, sign_in, dashboard, origin)
-            .await?;
-        is_new = true;
-    }
-    match sign_in.is_fresh(dashboard.clock.now()) {
-        true => Ok((sign_in, is_new)),
-        false => Err(TokenError::Ended),
     }
 }

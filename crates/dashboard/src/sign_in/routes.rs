@@ -12,24 +12,16 @@ use web_kit::form;
 use web_kit::text::with_query;
 
 use super::journey::Journey;
-use super::{BROWSER, CALLBACK, LIFE, NAME, OAuth, Origin, SignIn, TokenError};
-use crate::Dashboard;
+use super::{BROWSER, LIFE, NAME, OAuth, Origin, SignIn, TokenError};
 use crate::form::step_up;
+use crate::paths::{CALLBACK, HOME, SIGN_IN};
+use crate::state::Dashboard;
 use crate::visitor::Visitor;
-
-/// Where somebody goes who came from nowhere in particular.
-pub(crate) const HOME: &str = "/";
-const SIGN_IN: &str = "/sign-in";
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint(SIGN_IN).get(begin))
         .service(endpoint(CALLBACK).get(arrive))
         .service(endpoint("/sign-out").get(step_up).post(sign_out));
-}
-
-/// Where somebody signs in and comes back to `path`.
-pub(crate) fn sign_in_path(path: &str) -> String {
-    with_query(SIGN_IN, &[("return_to", path)])
 }
 
 #[derive(Deserialize)]
@@ -102,7 +94,7 @@ async fn arrive(
         end(oauth, before, &visitor.origin).await;
     }
     let mut answer = found(journey.return_to.as_str());
-    keep(dashboard, &sign_in, &mut answer)?;
+    sign_in.keep(&dashboard.cookies, &dashboard.sealers.sign_ins, &mut answer)?;
     Ok(answer)
 }
 
@@ -141,19 +133,6 @@ async fn end(oauth: &OAuth, sign_in: &SignIn, origin: &Origin) -> bool {
         log::warn!("a sign-in was not revoked: {cause}");
     }
     revoked.is_ok()
-}
-
-/// Puts a sign-in into the browser.
-pub(crate) fn keep(
-    dashboard: &Dashboard,
-    sign_in: &SignIn,
-    answer: &mut HttpResponse,
-) -> Result<(), Problem> {
-    let sealed = sign_in
-        .seal(&dashboard.sealers.sign_ins)
-        .map_err(Problem::internal)?;
-    set_cookie(answer, &dashboard.cookies.lasting(NAME, sealed, LIFE));
-    Ok(())
 }
 
 fn oauth(dashboard: &Dashboard) -> Result<&OAuth, Problem> {

@@ -11,13 +11,13 @@ use web_kit::text::with_query;
 
 use super::page::{Day, Start};
 use super::timer::Timer;
-use crate::Dashboard;
 use crate::api::{Refused, Started, UserData};
 use crate::assets::TIMER;
 use crate::form::{Form, lines, step_up};
 use crate::frame::Frame;
 use crate::notices::Notices;
-use crate::sign_in::HOME;
+use crate::paths::HOME;
+use crate::state::Dashboard;
 use crate::text::{self, Clockface};
 use crate::visitor::{Known, Member, Visitor};
 

@@ -1,0 +1,45 @@
+//! How errors look.
+
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
+use askama::Template;
+use service_kit::Problem;
+use web_kit::html::{accepts_html, html};
+use web_kit::text::in_words;
+
+use crate::form::Typed;
+use crate::frame::Frame;
+use crate::state::Dashboard;
+use crate::visitor::remember;
+
+/// Paths of the service that mounts the dashboard, which programs call.
+const NOT_OURS: [&str; 5] = ["/api/", "/health", "/metrics", "/openapi.json", "/docs"];
+
+#[derive(Template)]
+#[template(path = "problem.html")]
+struct ProblemPage<'a> {
+    frame: Frame,
+    message: &'a str,
+    what_next: String,
+    typed: Vec<String>,
+}
+
+/// How an error looks to who came with a browser to one of our pages; programs are answered with JSON.
+#[must_use]
+pub fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpResponse> {
+    let path = request.path();
+    if NOT_OURS.iter().any(|start| path.starts_with(start)) || !accepts_html(request) {
+        return None;
+    }
+    let dashboard = request.app_data::<Data<Dashboard>>()?;
+    let (title, what_next) = in_words(problem, "today");
+    let page = ProblemPage {
+        frame: Frame::of_nobody(dashboard, title),
+        message: &problem.message,
+        what_next,
+        typed: Typed::of(request),
+    };
+    let mut answer = html(problem.status, &page, &dashboard.policy);
+    remember(request, dashboard, &mut answer);
+    Some(answer)
+}

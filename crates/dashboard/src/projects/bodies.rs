@@ -1,0 +1,34 @@
+use serde::Deserialize;
+
+pub(super) const PATH: &str = "/settings/projects";
+pub(super) const API: &str = "/api/projects";
+
+/// A project, in lists and alone.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct OwnProject {
+    pub(super) id: i64,
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) archived: bool,
+}
+
+/// `GET /api/projects`.
+#[derive(Deserialize)]
+pub(super) struct OwnProjects {
+    /// The oldest first.
+    pub(super) projects: Vec<OwnProject>,
+}
+
+/// `GET /api/projects/{id}`.
+#[derive(Deserialize)]
+pub(super) struct One {
+    pub(super) project: OwnProject,
+}
+
+/// A project as it is typed.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Typed {
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) description: String,
+}

@@ -1,7 +1,6 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use thiserror::Error;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -9,7 +8,10 @@ use crate::amqp::Amqp;
 use crate::handler::Handler;
 use crate::memory::Memory;
 use crate::message::Flow;
-use crate::{BatchOptions, BrokerUrl, ConsumeOptions, Delivery, Message, Outcome, Queue, Verdict};
+use crate::{
+    BatchOptions, BrokerError, BrokerUrl, ConsumeOptions, Delivery, Message, Outcome, Queue,
+    Verdict,
+};
 
 /// The connection to RabbitMQ, or the one inside this process. Cheap to clone.
 ///
@@ -46,11 +48,6 @@ impl BrokerState {
         }
     }
 }
-
-/// The broker did not answer a question.
-#[derive(Debug, Clone, Error)]
-#[error("the broker does not answer: {0}")]
-pub struct BrokerError(pub(crate) String);
 
 impl Broker {
     /// A broker inside this process.

@@ -19,8 +19,8 @@ mod relay;
 mod topology;
 mod url;
 
-pub use broker::{Broker, BrokerError, BrokerState, ConsumerHandle, Publisher};
-pub use message::{BatchOptions, ConsumeOptions, Delivery, Message, Outcome, Verdict};
+pub use broker::{Broker, BrokerState, ConsumerHandle, Publisher};
+pub use message::{BatchOptions, BrokerError, ConsumeOptions, Delivery, Message, Outcome, Verdict};
 pub use parked::{InHand, ParkedError, ParkedMessage, ParkedQueue};
 pub use relay::{Listened, Relay, RelayHandle, RelayOptions};
 pub use topology::Queue;

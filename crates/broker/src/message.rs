@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use event_types::{Event, Exchange};
+use thiserror::Error;
 use uuid::Uuid;
 
 /// A message to be published.
@@ -158,3 +159,8 @@ impl Default for ConsumeOptions {
         }
     }
 }
+
+/// The broker did not answer a question.
+#[derive(Debug, Clone, Error)]
+#[error("the broker does not answer: {0}")]
+pub struct BrokerError(pub(crate) String);

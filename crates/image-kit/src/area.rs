@@ -7,7 +7,7 @@
 
 use image::DynamicImage;
 
-use crate::{Decoded, Refused};
+use crate::picture::{Decoded, Refused};
 
 /// What a pixel consists of; one byte each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

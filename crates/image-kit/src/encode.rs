@@ -7,7 +7,7 @@ use image::DynamicImage;
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 
-use crate::{Format, Refused, broken};
+use crate::picture::{Format, Refused, broken};
 
 /// Of 100: artefacts cannot be seen at this size.
 const JPEG_QUALITY: u8 = 85;

@@ -6,7 +6,7 @@ use gif::{ColorOutput, DecodeOptions, MemoryLimit};
 use image::metadata::Orientation;
 
 use crate::area::{Channels, Shrinker};
-use crate::{Decoded, Format, Parts, Refused, Rules, broken, check_size};
+use crate::picture::{Decoded, Format, Parts, Refused, Rules, broken, check_size};
 
 const EXTENSION: u8 = 0x21;
 const GRAPHIC_CONTROL: u8 = 0xf9;

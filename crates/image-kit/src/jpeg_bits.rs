@@ -1,6 +1,6 @@
 //! The Huffman codes of a sequential JPEG (ITU-T T.81, annexes C and F).
 
-use crate::{Refused, broken};
+use crate::picture::{Refused, broken};
 
 /// Where each coefficient of a block stands, in the order of the file (figure A.6).
 const ZIGZAG: [u8; 64] = [

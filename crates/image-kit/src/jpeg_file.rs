@@ -7,7 +7,8 @@ use image::metadata::Orientation;
 use image::{ColorType, ImageDecoder, Limits};
 
 use crate::area::{Channels, Shrinker};
-use crate::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size, jpeg_strips};
+use crate::jpeg_strips;
+use crate::picture::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
 
 /// More scans than any encoder makes; each costs a walk over the whole picture.
 const MAX_SCANS: usize = 32;

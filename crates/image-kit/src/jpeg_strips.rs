@@ -5,7 +5,7 @@
 use crate::area::{Channels, Shrinker};
 use crate::jpeg_bits::{Bits, Coding, Table};
 use crate::jpeg_file::{EOI, SOS, entropy_coded, next_marker, segment};
-use crate::{Decoded, Refused, broken};
+use crate::picture::{Decoded, Refused, broken};
 
 /// The most bytes of memory that a picture takes here: Huffman tables and a strip.
 pub(crate) const MEMORY: u64 = 3 * 1024 * 1024;

@@ -17,86 +17,18 @@ mod gif_file;
 mod jpeg_bits;
 mod jpeg_file;
 mod jpeg_strips;
+mod picture;
 mod png_file;
 mod webp_file;
 
-use std::fmt;
-
 use image::DynamicImage;
-use image::metadata::Orientation;
-use thiserror::Error;
 
-/// The longest edge of a picture: JPEG and GIF have no longer ones, and the sums of the shrinker no room for them.
-const MAX_EDGE: u32 = 65_535;
-/// Bytes of colour profiles that are looked at: those that matter here have some hundred.
-const MAX_PROFILE: usize = 64 * 1024;
+pub use picture::{Exceeded, Format, Refused, Rules};
+
+use picture::{Decoded, Parts};
+
 /// What every picture takes besides its decoder: the sums and the pixels of the small picture, and its file.
 const SMALL_PICTURE: u64 = 10 * 1024 * 1024;
-
-/// What is accepted and what is made.
-#[derive(Debug, Clone, Copy)]
-pub struct Rules {
-    /// The most pixels of a picture.
-    pub max_pixels: u64,
-    /// The most bytes of memory that making a picture takes.
-    pub max_memory: u64,
-    /// The longest edge of what is made, in pixels; smaller pictures keep their size.
-    pub made_edge: u32,
-}
-
-/// The formats that are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// JPEG, baseline or progressive.
-    Jpeg,
-    /// PNG.
-    Png,
-    /// GIF.
-    Gif,
-    /// WebP, which is never made.
-    WebP,
-}
-
-/// Why a file is refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Refused {
-    /// More than the rules allow.
-    #[error("{0}")]
-    TooLarge(Exceeded),
-    /// No picture of a known format, a broken or an incomplete one.
-    #[error("the file is no complete JPEG, PNG, GIF or WebP picture")]
-    Unsupported,
-}
-
-/// Which limit a picture exceeds: what it has, and the most that is accepted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exceeded {
-    /// In millions of pixels, rounded up.
-    Megapixels(u64, u64),
-    /// The longest edge, in pixels.
-    Edge(u32, u32),
-    /// In MiB, rounded up.
-    Memory(u64, u64),
-}
-
-impl fmt::Display for Exceeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Megapixels(has, most) => write!(
-                f,
-                "the photo has {has} megapixels; at most {most} are accepted"
-            ),
-            Self::Edge(has, most) => write!(
-                f,
-                "the photo has an edge of {has} pixels; at most {most} are accepted"
-            ),
-            Self::Memory(has, most) => write!(
-                f,
-                "the photo takes {has} MiB of memory to decode; at most {most} are accepted"
-            ),
-        }
-    }
-}
 
 /// A file whose container was read and found good. Nothing of it has been decoded.
 #[derive(Debug)]
@@ -112,40 +44,6 @@ pub struct Picture {
     pub format: Format,
     /// The file: pixels, and nothing that the source said besides.
     pub bytes: Vec<u8>,
-}
-
-/// What of a file a decoder needs.
-#[derive(Debug)]
-struct Parts {
-    format: Format,
-    width: u32,
-    height: u32,
-    /// A file of the same format with the parts that pixels are made of.
-    slim: Vec<u8>,
-    /// How the picture wants to be turned.
-    orientation: Orientation,
-    /// The profile of its colours (ICC.1); empty for sRGB.
-    profile: Vec<u8>,
-    /// Whether a JPEG can be decoded in strips.
-    in_strips: bool,
-    /// Bytes that the decoder takes at its peak.
-    memory: u64,
-}
-
-/// A picture in memory, before its small file is written.
-struct Decoded(DynamicImage);
-
-impl Format {
-    /// Its media type.
-    #[must_use]
-    pub fn media_type(self) -> &'static str {
-        match self {
-            Self::Jpeg => "image/jpeg",
-            Self::Png => "image/png",
-            Self::Gif => "image/gif",
-            Self::WebP => "image/webp",
-        }
-    }
 }
 
 /// Reads a file's container: which format, how many pixels, and whether it is whole.
@@ -227,23 +125,6 @@ impl Opened {
     }
 }
 
-/// Checks a header's size, before anything is done for it.
-fn check_size(width: u32, height: u32, rules: Rules) -> Result<(), Refused> {
-    if width == 0 || height == 0 {
-        return Err(Refused::Unsupported);
-    }
-    let (edge, pixels) = (width.max(height), u64::from(width) * u64::from(height));
-    let exceeded = if pixels > rules.max_pixels {
-        let million = |pixels: u64| pixels.div_ceil(1_000_000);
-        Exceeded::Megapixels(million(pixels), million(rules.max_pixels))
-    } else if edge > MAX_EDGE {
-        Exceeded::Edge(edge, MAX_EDGE)
-    } else {
-        return Ok(());
-    };
-    Err(Refused::TooLarge(exceeded))
-}
-
 /// The size that fits into a square of `edge` with the same proportions; never larger than the source.
 fn made_size(width: u32, height: u32, edge: u32) -> (u32, u32) {
     let longest = width.max(height);
@@ -258,11 +139,6 @@ fn made_size(width: u32, height: u32, edge: u32) -> (u32, u32) {
             .max(1)
     };
     (scale(width), scale(height))
-}
-
-/// What a decoder says is of no use to callers: the file is broken.
-fn broken<E>(_: E) -> Refused {
-    Refused::Unsupported
 }
 
 #[cfg(test)]

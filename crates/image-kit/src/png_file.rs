@@ -6,7 +6,7 @@ use image::metadata::Orientation;
 use png::{BitDepth, ColorType, Decoder, Limits, Transformations};
 
 use crate::area::{Channels, Shrinker};
-use crate::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
+use crate::picture::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
 
 const SIGNATURE: usize = 8;
 /// Length, type and checksum.

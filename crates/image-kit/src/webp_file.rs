@@ -6,7 +6,7 @@ use image::metadata::Orientation;
 use image_webp::WebPDecoder;
 
 use crate::area::{Channels, Shrinker};
-use crate::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
+use crate::picture::{Decoded, Format, MAX_PROFILE, Parts, Refused, Rules, broken, check_size};
 
 /// Bytes for each pixel at the decoder's peak: planes and pixels; the same with the plane of opacity, or of a lossless
 /// picture; a canvas and a frame of it.

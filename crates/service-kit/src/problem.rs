@@ -7,8 +7,6 @@ use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, ResponseError};
 use serde_json::Value;
 
-use crate::server::Shared;
-
 /// An error as it goes to the caller. An internal cause goes to the log with the request's id, never into the body.
 ///
 /// Handlers return service errors that become problems; the server renders a problem in the shape of
@@ -152,9 +150,14 @@ impl Problem {
     }
 
     /// The answer to this request: a page where the area has one for it, else as [`Problem::render`].
-    pub(crate) fn render_for(&self, request: &HttpRequest, shared: &Shared) -> HttpResponse {
-        let plain = self.render(shared.render);
-        let page = shared.render_page.and_then(|page| page(self, request));
+    pub(crate) fn render_for(
+        &self,
+        request: &HttpRequest,
+        render: RenderProblem,
+        render_page: Option<RenderPage>,
+    ) -> HttpResponse {
+        let plain = self.render(render);
+        let page = render_page.and_then(|page| page(self, request));
         let Some(mut page) = page else {
             return plain;
         };

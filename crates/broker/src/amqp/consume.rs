@@ -15,7 +15,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
-use super::{Amqp, name};
+use super::Amqp;
+use super::declare::name;
 use crate::handler::Handler;
 use crate::message::Flow;
 use crate::pause::Pause;

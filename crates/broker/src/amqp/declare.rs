@@ -1,9 +1,8 @@
 use event_types::Exchange;
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
-use lapin::types::{AMQPValue, FieldTable, LongString};
+use lapin::types::{AMQPValue, FieldTable, LongString, ShortString};
 use lapin::{Channel, Connection, ErrorKind, ExchangeKind};
 
-use super::name;
 use super::unfit::unfit;
 use crate::topology::{DEAD_LETTER_EXCHANGE, PARKED_QUEUE, Queue};
 
@@ -185,4 +184,10 @@ fn quorum() -> FieldTable {
 
 fn text(value: impl Into<String>) -> AMQPValue {
     AMQPValue::LongString(LongString::from(value.into()))
+}
+
+/// The name of an exchange or queue with the configured prefix.
+pub(crate) fn name(prefix: &str, name: &str) -> Result<ShortString, String> {
+    ShortString::try_new(format!("{prefix}{name}"))
+        .map_err(|_| format!("the name {name} with its prefix is too long"))
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lapin::Channel;
 use lapin::options::QueueDeclareOptions;
-use lapin::types::{FieldTable, ShortString};
+use lapin::types::FieldTable;
 use lapin::uri::AMQPUri;
 use tokio::runtime::Handle;
 use tokio::sync::{Semaphore, watch};
@@ -23,6 +23,7 @@ use crate::handler::Handler;
 use crate::message::Flow;
 use crate::topology::PARKED_QUEUE;
 use crate::{BrokerError, Queue};
+pub(crate) use declare::name;
 use link::Link;
 pub(crate) use publish::PERSISTENT;
 
@@ -135,10 +136,4 @@ impl Amqp {
         self.publishing.close().await;
         self.consuming.close().await;
     }
-}
-
-/// The name of an exchange or queue with the configured prefix.
-pub(crate) fn name(prefix: &str, name: &str) -> Result<ShortString, String> {
-    ShortString::try_new(format!("{prefix}{name}"))
-        .map_err(|_| format!("the name {name} with its prefix is too long"))
 }

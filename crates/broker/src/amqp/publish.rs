@@ -11,7 +11,8 @@ use lapin::{BasicProperties, Channel, Confirmation, Connection, PublisherConfirm
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Amqp, name};
+use super::Amqp;
+use super::declare::name;
 use crate::topology::LISTENED;
 use crate::{Message, Outcome};
 

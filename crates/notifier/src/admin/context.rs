@@ -9,12 +9,21 @@ use service_kit::config::DatabaseConfig;
 use service_kit::{Clock, data_dir};
 use uuid::Uuid;
 
-use super::Caller;
 use crate::config::{Config, PREFIX};
 use crate::running::{MIGRATIONS, NAME};
 
 /// Connections of a command, which does one thing after the other.
 const CONNECTIONS: u32 = 2;
+
+/// Where the administration is called from.
+#[derive(Debug, Clone, Copy)]
+pub struct Caller<'a> {
+    /// How it is called there, such as `notifier admin`; for hints.
+    pub program: &'static str,
+    /// The other parts whose outboxes may have set events aside, by name. None when the notifier is on its
+    /// own: it knows no other part's database then, and needs a broker.
+    pub others: &'a [(&'static str, &'a DatabaseConfig)],
+}
 
 /// What a command works with.
 pub(super) struct Context {

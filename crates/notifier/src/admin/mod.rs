@@ -7,7 +7,8 @@ mod parked;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use service_kit::config::DatabaseConfig;
+
+pub use context::Caller;
 
 use crate::config::Config;
 use context::{Context, Failure};
@@ -29,16 +30,6 @@ enum AdminCommand {
     Parked(parked::ParkedCommand),
     /// Messages to chats, mails and calls of webhooks: what waits and what became of it
     Deliveries(deliveries::DeliveriesArgs),
-}
-
-/// Where the administration is called from.
-#[derive(Debug, Clone, Copy)]
-pub struct Caller<'a> {
-    /// How it is called there, such as `notifier admin`; for hints.
-    pub program: &'static str,
-    /// The other parts whose outboxes may have set events aside, by name. None when the notifier is on its
-    /// own: it knows no other part's database then, and needs a broker.
-    pub others: &'a [(&'static str, &'a DatabaseConfig)],
 }
 
 /// Runs one command of the administration. Exit code 1 says that it, or a part of it, could not be done,

@@ -117,7 +117,7 @@ fn in_area_shape<B: MessageBody + 'static>(
         Some(problem) => {
             log_cause(&problem, id);
             let (request, replaced) = response.into_parts();
-            let mut rendered = problem.render_for(&request, shared);
+            let mut rendered = problem.render_for(&request, shared.render, shared.render_page);
             // Without the headers of the CORS layer a page could not read why it was refused.
             for (name, value) in replaced.headers() {
                 if !rendered.headers().contains_key(name) {

@@ -51,3 +51,7 @@ pub(crate) fn in_file(path: &Path) -> impl FnOnce(rusqlite::Error) -> AdminError
     let path = path.to_owned();
     move |cause| AdminError::Sqlite(path, cause)
 }
+
+pub(super) fn print(text: &str) -> Result<(), AdminError> {
+    service_kit::cli::print(text).map_err(AdminError::Print)
+}

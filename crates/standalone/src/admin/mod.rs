@@ -11,13 +11,6 @@ mod move_to_postgres;
 mod parts;
 mod restore;
 
-use service_kit::cli;
-
 pub(crate) use backup::{BackupArgs, run as backup};
-pub(crate) use error::AdminError;
 pub(crate) use move_to_postgres::{MoveArgs, run as move_to_postgres};
 pub(crate) use restore::{RestoreArgs, run as restore};
-
-fn print(text: &str) -> Result<(), AdminError> {
-    cli::print(text).map_err(AdminError::Print)
-}

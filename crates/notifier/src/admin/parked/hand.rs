@@ -5,9 +5,10 @@ use broker::{InHand, ParkedMessage};
 use db_kit::{DbError, Pool, outbox};
 
 use super::super::context::Failure;
-use super::WINDOW;
 use super::entry::{Entry, Origin};
 
+/// Messages that are in hand at once. Their bodies are, too, and one that is no event may be large.
+const WINDOW: u16 = 100;
 /// Between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(2);
 

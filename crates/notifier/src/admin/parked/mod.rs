@@ -17,9 +17,6 @@ use entry::Entry;
 use source::Source;
 use wire::{Listed, Moved, Shown};
 
-/// Messages that are in hand at once. Their bodies are, too, and one that is no event may be large.
-const WINDOW: u16 = 100;
-
 #[derive(Debug, Subcommand)]
 pub(super) enum ParkedCommand {
     /// List what is parked, the first parked first

@@ -16,10 +16,9 @@ use service_kit::Clock;
 use service_kit::cli::output::{self, Column};
 
 use super::database::{self, queries};
-use super::error::{AdminError, at, in_file};
+use super::error::{AdminError, at, in_file, print};
 use super::files::{self, Database, FORMAT, Kept, MANIFEST, Manifest};
 use super::parts::{self, Part};
-use super::print;
 use crate::Config;
 use crate::occupied::{self, LOCK};
 

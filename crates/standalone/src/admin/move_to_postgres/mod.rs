@@ -18,9 +18,8 @@ use service_kit::cli::output::{self, Column};
 use service_kit::config::SecretText;
 
 use super::database;
-use super::error::AdminError;
+use super::error::{AdminError, print};
 use super::parts::{self, Part};
-use super::print;
 use crate::Config;
 use crate::occupied::Occupied;
 use target::{Moved, Target};

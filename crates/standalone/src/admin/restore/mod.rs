@@ -13,10 +13,9 @@ use clap::Args;
 use service_kit::Clock;
 
 use super::database::{self, queries};
-use super::error::{AdminError, at, in_file};
+use super::error::{AdminError, at, in_file, print};
 use super::files::{self, Database, Manifest};
 use super::parts;
-use super::print;
 use crate::occupied::{LOCK, Occupied, UNFINISHED};
 
 /// Makes a data folder of a backup

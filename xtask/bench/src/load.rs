@@ -1,7 +1,7 @@
 //! Open-loop load: request number i is due at its time whether or not the ones before it are
 //! answered, and its latency counts from then.
 
-use super::per_mille;
+use super::percentile::per_mille;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -142,4 +142,15 @@ fn gather(results: Vec<std::thread::Result<Vec<Answered>>>, time: Duration) -> R
     }
     outcome.latencies.sort_by(f64::total_cmp);
     Ok(outcome)
+}
+
+/// What each thread came to.
+pub(crate) fn join<T>(
+    threads: Vec<std::thread::ScopedJoinHandle<'_, Result<T>>>,
+) -> Result<Vec<T>> {
+    let results = threads.into_iter().map(|thread| match thread.join() {
+        Ok(result) => result,
+        Err(_) => fail("a thread of the bench failed"),
+    });
+    results.collect()
 }

@@ -2,7 +2,7 @@
 //! accounts there are.
 
 use super::goals::Backend;
-use super::per_mille;
+use super::percentile::per_mille;
 use super::scene::Scene;
 use serde_json::json;
 use std::time::Instant;

@@ -13,6 +13,7 @@ mod hostile_uploads;
 mod load;
 mod login_timing;
 mod outage;
+mod percentile;
 mod scene;
 mod table;
 mod wrk;
@@ -20,7 +21,7 @@ mod wrk;
 use clap::Parser;
 use goals::Work;
 use std::process::ExitCode;
-use xtask_kit::cmd::{self, Result, fail};
+use xtask_kit::cmd::{self, fail};
 
 /// Measure the release build
 #[derive(Parser)]
@@ -57,35 +58,4 @@ fn main() -> ExitCode {
         (None, Some(work)) => goals::goals(work, &bench.options),
         (None, None) => fail("which work?"),
     })
-}
-
-/// The value below or at which so many thousandths of the sorted values lie (nearest rank).
-fn per_mille(sorted: &[f64], thousandths: usize) -> f64 {
-    let index = (sorted.len() * thousandths)
-        .div_ceil(1000)
-        .saturating_sub(1);
-    sorted.get(index).copied().unwrap_or(f64::NAN)
-}
-
-/// What each thread came to.
-fn join<T>(threads: Vec<std::thread::ScopedJoinHandle<'_, Result<T>>>) -> Result<Vec<T>> {
-    let results = threads.into_iter().map(|thread| match thread.join() {
-        Ok(result) => result,
-        Err(_) => fail("a thread of the bench failed"),
-    });
-    results.collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::per_mille;
-
-    #[test]
-    fn a_percentile_is_a_value_that_was_measured() {
-        let values: Vec<f64> = (1..=200).map(f64::from).collect();
-        assert_eq!(per_mille(&values, 500), 100.0);
-        assert_eq!(per_mille(&values, 990), 198.0);
-        assert_eq!(per_mille(&values, 1000), 200.0);
-        assert!(per_mille(&[], 500).is_nan());
-    }
 }

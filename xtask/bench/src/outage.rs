@@ -2,8 +2,7 @@
 //! with what waits, and no notification may be lost.
 
 use super::crowd::Crowd;
-use super::join;
-use super::load::{self, Outcome};
+use super::load::{self, Outcome, join};
 use super::scene::Scene;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, nap};

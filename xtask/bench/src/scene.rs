@@ -290,7 +290,7 @@ impl Scene {
         };
         let made = std::thread::scope(|scope| {
             let threads: Vec<_> = (0..SIGNING_IN).map(|_| scope.spawn(work)).collect();
-            crate::join(threads)
+            crate::load::join(threads)
         })?;
         let mut made: Vec<_> = made.into_iter().flatten().collect();
         made.sort();

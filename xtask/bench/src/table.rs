@@ -1,6 +1,6 @@
 //! What was measured, beside its limit and its goal: as a table, and as JSON to compare with later.
 
-use super::per_mille;
+use super::percentile::per_mille;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;

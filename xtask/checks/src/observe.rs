@@ -8,15 +8,12 @@ mod files;
 mod live;
 mod names;
 
-use files::Files;
+use files::{FOLDER, Files};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use xtask_kit::cmd::{Result, fail, run};
 use xtask_kit::envs;
 use xtask_stand::servers;
-
-/// Where they stand, from the root.
-const FOLDER: &str = "deploy/observe";
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -101,11 +98,4 @@ fn program() -> Result<Option<PathBuf>> {
         servers::unpack("prometheus", &folder)?;
     }
     Ok(Some(program))
-}
-
-/// An expression in PromQL, and where it stands.
-#[derive(Debug, PartialEq, Eq)]
-struct Expression {
-    place: String,
-    text: String,
 }

@@ -1,11 +1,13 @@
 //! Events from worksession-service's outbox over RabbitMQ and the notifier to a chat that answers at once,
 //! beside a bare publisher and a bare consumer on the same broker, by turns.
 
-use super::{Options, memory, statements};
+use super::rounds::Options;
+use super::{memory, statements};
 use crate::crowd::Crowd;
+use crate::load;
+use crate::percentile::per_mille;
 use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample};
-use crate::{load, per_mille};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,17 +15,6 @@ use xtask_kit::cmd::{Result, fail, nap, output};
 use xtask_kit::system;
 use xtask_stand::chat::{Chat, DIGITS, MARK};
 use xtask_stand::servers::Postgres;
-
-#[derive(clap::Args)]
-pub(super) struct Hooks {
-    /// Projects, each with a hook of its own, that events tell of. A hook takes a message of at most twenty each interval:
-    /// fewer of them would limit what is measured
-    #[arg(long, default_value_t = 800)]
-    projects: usize,
-    /// Milliseconds between two messages to one hook; what comes meanwhile is joined into one
-    #[arg(long, default_value_t = 1_000)]
-    interval_ms: u32,
-}
 
 /// The per cent of a round's events whose rate counts, of ours and of the bare pair's. Before, the relay has not found them
 /// yet, for it is not woken by what others write; behind, there is no more work than hooks that wait for their turn.

@@ -2,10 +2,11 @@
 
 use super::limits::{self, Responder};
 use super::peers::{TokenPeer, TokenServer, all_active};
-use super::{Backend, Options, asked, both, rounds};
-use crate::load::{self, Outcome, Shot};
+use super::refreshing::{CONNECTIONS, RefreshWords, refreshed};
+use super::rounds::{Backend, Options, asked, both, rounds, told};
+use crate::load::{self, Shot};
 use crate::scene::{CLIENT, Scene, SignedIn};
-use crate::table::{Goal, Row, Sample};
+use crate::table::{Goal, Row};
 use crate::wrk::Request;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -16,8 +17,6 @@ use xtask_stand::http::Client;
 const PATH: &str = "/api/auth/validate";
 /// Live tokens that any memory has room for.
 const FEW: usize = 1_000;
-/// Connections over which tokens are refreshed.
-const CONNECTIONS: usize = 32;
 /// Refreshes of a round.
 const REFRESHES: usize = 6_000;
 /// Requests a second where a latency is told that no closed loop hides.
@@ -246,56 +245,4 @@ fn refresh_on(
     row.samples = rounds(&row.work, options, ours, limit)?;
     row.rss_mb = Some(system::resident_mb(process)?);
     Ok(row)
-}
-
-/// How a program is asked for new tokens.
-pub(super) struct RefreshWords {
-    pub(super) path: &'static str,
-    /// Each ended by `\r\n`.
-    pub(super) headers: String,
-    /// What is sent with a refresh token.
-    pub(super) body: fn(&str) -> String,
-}
-
-/// Every token once; its successor takes its place.
-pub(super) fn refreshed(
-    process: u32,
-    address: &str,
-    words: &RefreshWords,
-    tokens: &mut Vec<String>,
-) -> Result<Sample> {
-    let shots = tokens.iter().map(|token| Shot {
-        token: String::new(),
-        method: "POST",
-        path: words.path,
-        body: (words.body)(token),
-    });
-    let before = system::cpu_time(process)?;
-    let outcome = load::drain_with(&words.headers, address, shots.collect(), CONNECTIONS)?;
-    let used = system::cpu_time(process)? - before;
-    let mut sample = told(&outcome, 200)?;
-    sample.cpu_us = used.as_secs_f64() * 1e6 / f64::from(u32::try_from(tokens.len())?);
-    let successors = outcome.bodies.iter().map(|body| {
-        let pair: Value = serde_json::from_str(body)?;
-        match pair.pointer("/refresh_token").and_then(Value::as_str) {
-            Some(token) => Ok(token.to_owned()),
-            None => fail(format!("{}: no refresh token in an answer", words.path)),
-        }
-    });
-    *tokens = successors.collect::<Result<_>>()?;
-    Ok(sample)
-}
-
-/// The rate of a load all of which was answered well, and its latencies.
-pub(super) fn told(outcome: &Outcome, status: u16) -> Result<Sample> {
-    if outcome.with_status(status) != outcome.latencies.len() {
-        return fail(format!("not all are {status}: {:?}", outcome.statuses));
-    }
-    let count = f64::from(u32::try_from(outcome.latencies.len())?);
-    let (p50_ms, p99_ms, _) = outcome.summary();
-    Ok(Sample {
-        p50_ms,
-        p99_ms,
-        ..Sample::of(count / outcome.time.as_secs_f64(), f64::NAN)
-    })
 }

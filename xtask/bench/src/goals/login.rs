@@ -1,10 +1,11 @@
 //! A flood of sign-ins: it is to get all that the cores can hash, and whoever has a token already is
 //! not to notice.
 
-use super::{Backend, Options};
+use super::rounds::{Backend, Options};
+use crate::load::join;
+use crate::percentile::per_mille;
 use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample};
-use crate::{join, per_mille};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted};

@@ -1,7 +1,8 @@
 //! What the programs hold of the machine: at rest, and after they were busy.
 
-use super::peers::{Resident, TokenPeer};
-use super::{Backend, Options, startup};
+use super::peers::{REST, Resident, TokenPeer};
+use super::rounds::{Backend, Options};
+use super::startup;
 use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample, Unit};
 use crate::wrk::{self, Request};
@@ -13,8 +14,6 @@ use xtask_stand::fresh_folder;
 /// Megabytes (10^6 bytes) of 15 and of 32 MiB.
 const IDLE: f64 = 15.7;
 pub(super) const BUSY: f64 = 33.5;
-/// Until what a start needed is given back.
-pub(super) const REST: Duration = Duration::from_secs(5);
 const USERS: usize = 1_000;
 
 pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {

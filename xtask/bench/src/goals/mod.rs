@@ -8,53 +8,20 @@ mod login;
 mod memory;
 mod peers;
 mod queries;
+mod refreshing;
+mod rounds;
 mod startup;
 mod statements;
 mod worksession;
 
-use super::table::{self, Row, Sample};
+use super::table::{self, Row};
 use super::wrk;
 use clap::ValueEnum;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use xtask_kit::cmd::{Result, cargo, fail, run};
 use xtask_kit::system;
 
-#[derive(clap::Args)]
-pub(crate) struct Options {
-    /// Interleaved rounds of each
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
-    /// Seconds of a round
-    #[arg(long, default_value_t = 4)]
-    seconds: u64,
-    /// Live tokens of the crowd that validation is asked for at random
-    #[arg(long, default_value_t = 100_000)]
-    tokens: usize,
-    /// Events of a round
-    #[arg(long, default_value_t = 100_000)]
-    events: usize,
-    #[command(flatten)]
-    hooks: events::Hooks,
-    /// What PostgreSQL spent its time on, behind the work on it that is events, starts, submits or user/data
-    #[arg(long)]
-    statements: bool,
-    /// Sessions of the large database on PostgreSQL
-    #[arg(long, default_value_t = 10_000_000)]
-    sessions: u64,
-    /// Other people's programs beside ours in the same run, installed from the registries at pinned versions
-    #[arg(long)]
-    peers: bool,
-    /// Only rows whose name holds this
-    #[arg(long)]
-    only: Option<String>,
-    /// Write the figures into this file, for a later comparison
-    #[arg(long)]
-    json: Option<PathBuf>,
-    /// Say what each figure was in a file that --json wrote
-    #[arg(long)]
-    against: Option<PathBuf>,
-}
+pub(super) use rounds::{Backend, Options};
 
 /// A piece of work that has goals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -136,23 +103,6 @@ impl Work {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Backend {
-    Postgres,
-    Sqlite,
-}
-
-const BACKENDS: [Backend; 2] = [Backend::Postgres, Backend::Sqlite];
-
-impl Backend {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Postgres => "PostgreSQL",
-            Self::Sqlite => "SQLite",
-        }
-    }
-}
-
 /// Measures some work and prints one table of it.
 pub(super) fn goals(work: Work, options: &Options) -> Result {
     let is_meant = |each: &&Work| match work {
@@ -210,62 +160,4 @@ fn build(works: &[Work]) -> Result {
         yardsticks.args(["--example", example]);
     }
     run(&mut yardsticks)
-}
-
-/// A row for each database.
-fn both(
-    options: &Options,
-    name: &str,
-    measure: impl Fn(Backend, String) -> Result<Row>,
-) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for backend in BACKENDS {
-        let work = format!("{name}, {}", backend.name());
-        if options.wants(&work) {
-            rows.push(measure(backend, work)?);
-        }
-    }
-    Ok(rows)
-}
-
-impl Options {
-    /// Whether a row is asked for.
-    fn wants(&self, row: &str) -> bool {
-        self.only.as_ref().is_none_or(|only| row.contains(only))
-    }
-}
-
-/// Rounds of ours and of the limit by turns, each announced as it ends.
-fn rounds(
-    work: &str,
-    options: &Options,
-    mut ours: impl FnMut(Duration) -> Result<Sample>,
-    mut limit: impl FnMut(Duration) -> Result<f64>,
-) -> Result<Vec<Sample>> {
-    let time = Duration::from_secs(options.seconds);
-    let mut samples = Vec::new();
-    for round in 1..=options.rounds {
-        let mut sample = ours(time)?;
-        sample.limit = limit(time)?;
-        let beside = match sample.limit.is_nan() {
-            true => String::new(),
-            false => format!(" of {:.0}/s", sample.limit),
-        };
-        println!("{work}, round {round}: {:.0}/s{beside}", sample.ours);
-        samples.push(sample);
-    }
-    Ok(samples)
-}
-
-/// As fast as it is answered, with what the service's process used meanwhile.
-fn asked(program: u32, request: &wrk::Request<'_>, time: Duration) -> Result<Sample> {
-    let before = system::cpu_time(program)?;
-    let asked = wrk::ask(request, time)?;
-    let used = system::cpu_time(program)? - before;
-    Ok(Sample {
-        p50_ms: asked.p50_ms,
-        p99_ms: asked.p99_ms,
-        cpu_us: used.as_secs_f64() * 1e6 / asked.requests,
-        ..Sample::of(asked.rate, f64::NAN)
-    })
 }

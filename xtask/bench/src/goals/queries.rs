@@ -1,8 +1,7 @@
 //! What requests ask of the database: statements, as the services count them, and flushes, as PostgreSQL does.
 
-use super::identity::told;
+use super::rounds::{BACKENDS, Backend, Options, told};
 use super::worksession::{planned, starts};
-use super::{BACKENDS, Backend, Options};
 use crate::load;
 use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample, Unit};

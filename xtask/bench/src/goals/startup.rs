@@ -1,15 +1,14 @@
 //! From exec to ready with existing data.
 
-use super::Options;
-use super::peers::{Peer, TokenPeer};
+use super::peers::{Peer, TokenPeer, wait_ready};
+use super::rounds::Options;
 use crate::table::{Goal, Row, Sample, Unit};
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
-use xtask_kit::cmd::{Result, fail, nap};
+use std::time::Instant;
+use xtask_kit::cmd::Result;
 use xtask_kit::system::{self, LOCAL_HOOKS, PARTS, Program};
 use xtask_stand::fresh_folder;
-use xtask_stand::http::Client;
 use xtask_stand::servers::{PrivateRabbit, free_port};
 
 /// A program by its parts: the rows' names, what listens, and milliseconds to ready.
@@ -112,18 +111,4 @@ pub(super) fn serve(program: &str, data: &Path, rabbit: Option<&PrivateRabbit>) 
 
 fn listen(part: &str) -> String {
     format!("{}__LISTEN", part.to_uppercase())
-}
-
-/// Polls a path that answers 200 once all is ready, without a pause: the figure is the service's, not the poll's.
-pub(super) fn wait_ready(port: u16, path: &str, started: Instant) -> Result {
-    let mut client = Client::new(&format!("http://127.0.0.1:{port}"), "");
-    loop {
-        if matches!(client.send("GET", path, ""), Ok((200, _))) {
-            return Ok(());
-        }
-        if started.elapsed() > Duration::from_secs(30) {
-            return fail(format!("port {port} is not ready after 30 s"));
-        }
-        nap(Duration::from_micros(500))?;
-    }
 }

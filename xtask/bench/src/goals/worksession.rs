@@ -1,8 +1,8 @@
 //! From the plan to the points, and what a client shows of them.
 
-use super::identity::told;
 use super::limits::{self, Responder};
-use super::{Backend, Options, asked, both, rounds, statements};
+use super::rounds::{Backend, Options, asked, both, rounds, told};
+use super::statements;
 use crate::load::{self, Outcome, Shot};
 use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample};

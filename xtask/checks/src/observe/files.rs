@@ -1,16 +1,24 @@
 //! What stands in the files: the rules, their tests, the dashboard, and the page that says what to do.
 
-use super::{Expression, FOLDER};
 use serde_json::Value;
 use std::path::Path;
 use xtask_kit::cmd::{Context, Result};
 
+/// Where they stand, from the root.
+pub(super) const FOLDER: &str = "deploy/observe";
 const RULES: &str = "alerts.yml";
 const TESTS: &str = "alerts_test.yml";
 const DASHBOARD: &str = "grafana/dashboards/holdfast.json";
 const PAGE: &str = "docs/operations.md";
 /// The part of the page whose headings are alerts.
 const PART: &str = "## What each alert means and what to do";
+
+/// An expression in PromQL, and where it stands.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Expression {
+    pub(super) place: String,
+    pub(super) text: String,
+}
 
 /// The files, read.
 pub(super) struct Files {

@@ -1,6 +1,7 @@
 //! The expressions, run on a Prometheus.
 
-use super::{Expression, names};
+use super::files::Expression;
+use super::names;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write;

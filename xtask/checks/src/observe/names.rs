@@ -1,6 +1,6 @@
 //! The names of figures: in expressions, and where the sources register them.
 
-use super::Expression;
+use super::files::Expression;
 use std::collections::BTreeSet;
 use std::path::Path;
 use xtask_kit::cmd::Result;

@@ -4,7 +4,7 @@
 //! where a transaction id that comes again shows nothing again.
 
 use super::dice::Dice;
-use super::{HOOK_TOKEN, MARK, MARK_DIGITS};
+use super::marks::{HOOK_TOKEN, MARK, MARK_DIGITS};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};

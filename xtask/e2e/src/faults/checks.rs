@@ -1,8 +1,8 @@
 //! What must hold at the end, seen from outside and in the databases.
 
 use super::load::{Ledger, Load, Start};
+use super::marks::{GONE, MARK, MARK_DIGITS};
 use super::stand::{Part, Stand};
-use super::{GONE, MARK, MARK_DIGITS};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

@@ -3,15 +3,14 @@
 use super::dice::Dice;
 use super::line::{Line, Way};
 use super::load::Load;
+use super::marks::{GONE, HEALTHY};
 use super::stand::{Part, Stand};
-use super::{GONE, HEALTHY, chat, mail};
+use super::{chat, mail};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, nap};
-use xtask_stand::{
-    lock,
-    servers::{PrivateRabbit, Shutdown},
-};
+use xtask_stand::lock;
+use xtask_stand::servers::{PrivateRabbit, Shutdown};
 
 /// What only one fault at a time may break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

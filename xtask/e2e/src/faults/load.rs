@@ -4,8 +4,8 @@
 //! `Idempotency-Key`, until it is answered.
 
 use super::dice::Dice;
+use super::marks::{GONE, HOOK_TOKEN, MARK, MARK_DIGITS, MATRIX};
 use super::stand::{Part, Stand};
-use super::{GONE, HOOK_TOKEN, MARK, MARK_DIGITS, MATRIX};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;

@@ -12,6 +12,7 @@ mod kinds;
 mod line;
 mod load;
 pub(super) mod mail;
+mod marks;
 mod report;
 mod service;
 mod stand;
@@ -20,6 +21,7 @@ mod storm;
 use dice::Dice;
 use kinds::{Kind, Scene};
 use load::Load;
+use marks::{GONE, MATRIX};
 use stand::{Part, Stand};
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
@@ -29,17 +31,6 @@ use xtask_kit::cmd::{Result, fail, interrupted, nap};
 use xtask_kit::system;
 use xtask_stand::lock;
 
-/// What stands before a number in every planning note.
-const MARK: &str = "flt-";
-/// How many digits follow.
-const MARK_DIGITS: usize = 6;
-/// Projects whose chats only have bad days.
-const HEALTHY: usize = 5;
-/// The project whose hook goes away for good, again and again.
-const GONE: usize = HEALTHY;
-/// The project that is told through Matrix.
-const MATRIX: usize = 4;
-const HOOK_TOKEN: &str = "room-token";
 /// The load lasts at least so long, so that a minute can be worked and credited.
 const SHORTEST: Duration = Duration::from_secs(62);
 /// In a run of fewer faults one kill, and the digest that it makes a copy of, is more than its share.

@@ -1,8 +1,8 @@
 //! The table of a run.
 
-use super::HEALTHY;
 use super::kinds::Kind;
 use super::load::Start;
+use super::marks::HEALTHY;
 use super::storm::Fault;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

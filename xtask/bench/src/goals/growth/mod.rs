@@ -2,8 +2,8 @@
 
 mod fill;
 
-use super::{BACKENDS, Backend, Options};
-use crate::per_mille;
+use super::rounds::{BACKENDS, Backend, Options};
+use crate::percentile::per_mille;
 use crate::table::{Goal, Row, Sample, Unit};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -2,7 +2,7 @@
 
 use super::Peer;
 use super::tokens::{Paths, form};
-use crate::join;
+use crate::load::join;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -6,17 +6,20 @@ mod oidc_provider;
 pub(super) mod timetagger;
 mod tokens;
 
-use super::{memory, startup};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use xtask_kit::cmd::{Context, Result, nap};
+use xtask_kit::cmd::{Context, Result, fail, nap};
 use xtask_kit::envs;
 use xtask_kit::system::{self, Program};
+use xtask_stand::http::Client;
 use xtask_stand::servers::free_port;
 
 pub(super) use tokens::{Resident, TokenPeer, TokenServer, all_active};
+
+/// Until what a start needed is given back.
+pub(super) const REST: Duration = Duration::from_secs(5);
 
 /// A peer that answers over HTTP, and its data.
 pub(super) struct Peer {
@@ -42,7 +45,7 @@ impl Peer {
         let log = self.folder.path().join("log");
         let started = Instant::now();
         let program = Program::spawn(&mut (self.command)(port), &log)?;
-        startup::wait_ready(port, self.ready, started)
+        wait_ready(port, self.ready, started)
             .context(|| std::fs::read_to_string(&log).unwrap_or_default())?;
         Ok(Running {
             program,
@@ -70,7 +73,7 @@ impl Running {
 
     /// What is resident once what the start needed is given back.
     fn idle_mb(&mut self) -> Result<f64> {
-        nap(memory::REST)?;
+        nap(REST)?;
         self.resident_mb()
     }
 }
@@ -84,4 +87,18 @@ fn source(peer: &str) -> PathBuf {
 fn lines(file: &Path) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(file).context(|| file.display().to_string())?;
     Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// Polls a path that answers 200 once all is ready, without a pause: the figure is the service's, not the poll's.
+pub(super) fn wait_ready(port: u16, path: &str, started: Instant) -> Result {
+    let mut client = Client::new(&format!("http://127.0.0.1:{port}"), "");
+    loop {
+        if matches!(client.send("GET", path, ""), Ok((200, _))) {
+            return Ok(());
+        }
+        if started.elapsed() > Duration::from_secs(30) {
+            return fail(format!("port {port} is not ready after 30 s"));
+        }
+        nap(Duration::from_micros(500))?;
+    }
 }

@@ -1,8 +1,7 @@
 //! TimeTagger, which keeps the records of one person's time in SQLite.
 
 use super::{Peer, Running, source};
-use crate::goals::Options;
-use crate::goals::identity::told;
+use crate::goals::rounds::{Options, told};
 use crate::load::{self, Outcome, Shot};
 use crate::table::{Goal, Row, Sample};
 use serde_json::{Value, json};

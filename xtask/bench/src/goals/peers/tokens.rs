@@ -1,8 +1,8 @@
 //! Peers that give out tokens and say what a token is worth.
 
 use super::{Peer, Running, glewlwyd, lines, oidc_provider};
-use crate::goals::identity::{RefreshWords, refreshed};
-use crate::goals::{Options, asked};
+use crate::goals::refreshing::{RefreshWords, refreshed};
+use crate::goals::rounds::{Options, asked};
 use crate::scene::CLIENT;
 use crate::table::Sample;
 use crate::wrk::Request;

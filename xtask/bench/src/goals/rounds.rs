@@ -1,0 +1,145 @@
+//! How work is measured: on which database, in rounds by turns with what it stands beside.
+
+use crate::load::Outcome;
+use crate::table::{Row, Sample};
+use crate::wrk;
+use std::path::PathBuf;
+use std::time::Duration;
+use xtask_kit::cmd::{Result, fail};
+use xtask_kit::system;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Interleaved rounds of each
+    #[arg(long, default_value_t = 5)]
+    pub(super) rounds: usize,
+    /// Seconds of a round
+    #[arg(long, default_value_t = 4)]
+    pub(super) seconds: u64,
+    /// Live tokens of the crowd that validation is asked for at random
+    #[arg(long, default_value_t = 100_000)]
+    pub(super) tokens: usize,
+    /// Events of a round
+    #[arg(long, default_value_t = 100_000)]
+    pub(super) events: usize,
+    #[command(flatten)]
+    pub(super) hooks: Hooks,
+    /// What PostgreSQL spent its time on, behind the work on it that is events, starts, submits or user/data
+    #[arg(long)]
+    pub(super) statements: bool,
+    /// Sessions of the large database on PostgreSQL
+    #[arg(long, default_value_t = 10_000_000)]
+    pub(super) sessions: u64,
+    /// Other people's programs beside ours in the same run, installed from the registries at pinned versions
+    #[arg(long)]
+    pub(super) peers: bool,
+    /// Only rows whose name holds this
+    #[arg(long)]
+    pub(super) only: Option<String>,
+    /// Write the figures into this file, for a later comparison
+    #[arg(long)]
+    pub(super) json: Option<PathBuf>,
+    /// Say what each figure was in a file that --json wrote
+    #[arg(long)]
+    pub(super) against: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct Hooks {
+    /// Projects, each with a hook of its own, that events tell of. A hook takes a message of at most twenty each interval:
+    /// fewer of them would limit what is measured
+    #[arg(long, default_value_t = 800)]
+    pub(super) projects: usize,
+    /// Milliseconds between two messages to one hook; what comes meanwhile is joined into one
+    #[arg(long, default_value_t = 1_000)]
+    pub(super) interval_ms: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Backend {
+    Postgres,
+    Sqlite,
+}
+
+pub(super) const BACKENDS: [Backend; 2] = [Backend::Postgres, Backend::Sqlite];
+
+impl Backend {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Postgres => "PostgreSQL",
+            Self::Sqlite => "SQLite",
+        }
+    }
+}
+
+/// A row for each database.
+pub(super) fn both(
+    options: &Options,
+    name: &str,
+    measure: impl Fn(Backend, String) -> Result<Row>,
+) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for backend in BACKENDS {
+        let work = format!("{name}, {}", backend.name());
+        if options.wants(&work) {
+            rows.push(measure(backend, work)?);
+        }
+    }
+    Ok(rows)
+}
+
+impl Options {
+    /// Whether a row is asked for.
+    pub(super) fn wants(&self, row: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| row.contains(only))
+    }
+}
+
+/// Rounds of ours and of the limit by turns, each announced as it ends.
+pub(super) fn rounds(
+    work: &str,
+    options: &Options,
+    mut ours: impl FnMut(Duration) -> Result<Sample>,
+    mut limit: impl FnMut(Duration) -> Result<f64>,
+) -> Result<Vec<Sample>> {
+    let time = Duration::from_secs(options.seconds);
+    let mut samples = Vec::new();
+    for round in 1..=options.rounds {
+        let mut sample = ours(time)?;
+        sample.limit = limit(time)?;
+        let beside = match sample.limit.is_nan() {
+            true => String::new(),
+            false => format!(" of {:.0}/s", sample.limit),
+        };
+        println!("{work}, round {round}: {:.0}/s{beside}", sample.ours);
+        samples.push(sample);
+    }
+    Ok(samples)
+}
+
+/// As fast as it is answered, with what the service's process used meanwhile.
+pub(super) fn asked(program: u32, request: &wrk::Request<'_>, time: Duration) -> Result<Sample> {
+    let before = system::cpu_time(program)?;
+    let asked = wrk::ask(request, time)?;
+    let used = system::cpu_time(program)? - before;
+    Ok(Sample {
+        p50_ms: asked.p50_ms,
+        p99_ms: asked.p99_ms,
+        cpu_us: used.as_secs_f64() * 1e6 / asked.requests,
+        ..Sample::of(asked.rate, f64::NAN)
+    })
+}
+
+/// The rate of a load all of which was answered well, and its latencies.
+pub(super) fn told(outcome: &Outcome, status: u16) -> Result<Sample> {
+    if outcome.with_status(status) != outcome.latencies.len() {
+        return fail(format!("not all are {status}: {:?}", outcome.statuses));
+    }
+    let count = f64::from(u32::try_from(outcome.latencies.len())?);
+    let (p50_ms, p99_ms, _) = outcome.summary();
+    Ok(Sample {
+        p50_ms,
+        p99_ms,
+        ..Sample::of(count / outcome.time.as_secs_f64(), f64::NAN)
+    })
+}

@@ -1,0 +1,21 @@
+/// The value below or at which so many thousandths of the sorted values lie (nearest rank).
+pub(crate) fn per_mille(sorted: &[f64], thousandths: usize) -> f64 {
+    let index = (sorted.len() * thousandths)
+        .div_ceil(1000)
+        .saturating_sub(1);
+    sorted.get(index).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::per_mille;
+
+    #[test]
+    fn a_percentile_is_a_value_that_was_measured() {
+        let values: Vec<f64> = (1..=200).map(f64::from).collect();
+        assert_eq!(per_mille(&values, 500), 100.0);
+        assert_eq!(per_mille(&values, 990), 198.0);
+        assert_eq!(per_mille(&values, 1000), 200.0);
+        assert!(per_mille(&[], 500).is_nan());
+    }
+}

@@ -2,25 +2,21 @@
 //!
 //! A rule is a function from facts to complaints, so that its test can show it a bad case.
 
+mod circles;
 mod direction;
 mod features;
 mod migrations;
 mod proofs;
 mod quotes;
+mod source;
 mod text;
 
+use source::Source;
 use std::path::Path;
 use xtask_kit::cmd::{Result, fail};
 
 /// Directories that hold nothing we wrote.
 const SKIPPED: [&str; 4] = [".git", "target", "data", "node_modules"];
-
-/// A text file of the checkout: its path from the root, with `/`, and its lines.
-#[derive(Debug)]
-pub(crate) struct Source {
-    path: String,
-    text: String,
-}
 
 pub(crate) fn tidy(root: &Path) -> Result {
     let mut files = Vec::new();
@@ -32,6 +28,7 @@ pub(crate) fn tidy(root: &Path) -> Result {
     complaints.extend(migrations::check(&paths));
     complaints.extend(quotes::check(&files));
     complaints.extend(proofs::check(&files));
+    complaints.extend(circles::check(&files)?);
     for file in &files {
         complaints.extend(text::check(file));
     }

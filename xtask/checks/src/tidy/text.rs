@@ -1,6 +1,6 @@
 //! Rules about the text of one file.
 
-use super::Source;
+use super::source::Source;
 
 /// Longer files hide what is in them.
 const LONGEST_FILE: usize = 400;

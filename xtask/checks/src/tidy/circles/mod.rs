@@ -1,0 +1,67 @@
+//! No more than three files of a crate import each other in a circle.
+//!
+//! A file imports another one when it names what is written there: in a private `use`, or by a path in its code. A path is
+//! followed through modules and re-exports to the file in which the item is written. So a `mod.rs` that declares its
+//! children and passes their items on imports nothing. One whose own code calls them, to add their routes say, does: what
+//! the children need of it has to stand in another file. The call of a method names no file and is not seen, and tests may
+//! import what they like.
+
+mod graph;
+mod module;
+
+use std::collections::BTreeMap;
+use xtask_kit::cmd::Result;
+
+use super::source::Source;
+use graph::Graph;
+use module::Module;
+
+/// The most files of one circle.
+const MOST: usize = 3;
+/// A file of each larger circle that there may be for now, and why.
+const FOR_NOW: [(&str, &str); 1] = [(
+    "crates/notifier/src/providers/mod.rs",
+    "the providers are being rewritten",
+)];
+
+pub(super) fn check(files: &[Source]) -> Result<Vec<String>> {
+    check_but(files, &FOR_NOW)
+}
+
+fn check_but(files: &[Source], for_now: &[(&str, &str)]) -> Result<Vec<String>> {
+    let mut crates: BTreeMap<&str, Vec<Module>> = BTreeMap::new();
+    for file in files {
+        let Some((folder, path)) = file.path.split_once("/src/") else {
+            continue;
+        };
+        if let Some(place) = module::place(path) {
+            let module = Module::read(&file.path, place, &file.text)?;
+            crates.entry(folder).or_default().push(module);
+        }
+    }
+    let mut complaints = Vec::new();
+    let mut needed = Vec::new();
+    for modules in crates.into_values() {
+        let graph = Graph::of(modules);
+        for circle in graph.circles().iter().filter(|it| it.len() > MOST) {
+            let known = for_now.iter().find(|(path, _)| circle.contains(path));
+            match known {
+                Some((path, _)) => needed.push(*path),
+                None => complaints.push(format!(
+                    "{} files import each other, at most {MOST}; the shortest circle:{}",
+                    circle.len(),
+                    graph.shortest(circle)
+                )),
+            }
+        }
+    }
+    for (path, _) in for_now.iter().filter(|(path, _)| !needed.contains(path)) {
+        complaints.push(format!(
+            "{path} is in no large circle any more; take it out of FOR_NOW"
+        ));
+    }
+    Ok(complaints)
+}
+
+#[cfg(test)]
+mod tests;

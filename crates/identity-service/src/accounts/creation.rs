@@ -1,8 +1,8 @@
 use chrono::NaiveDateTime;
 use db_kit::{Db, DbError, is_unique_violation};
 
-use super::model::{AccountRow, EmailClaim, NewAccount, UNVERIFIED_CLAIM};
-use super::queries;
+use super::model::{AccountRow, NewAccount, UNVERIFIED_CLAIM};
+use super::queries::{self, EmailClaim};
 use super::rules::{Email, Username};
 use crate::error::Error;
 
@@ -33,11 +33,13 @@ pub(crate) fn create_account(
     })?;
     if let Some(email) = email {
         let claim = EmailClaim {
-            user_id: id,
-            expires_at: now + UNVERIFIED_CLAIM,
+            email_lower: email.lower(),
+            user_id: id.get(),
+            expires_at: Some(now + UNVERIFIED_CLAIM),
             confirmed: true,
+            now,
         };
-        if !queries::claim_email(db, &email.lower(), &claim, now)? {
+        if !queries::claim_email(db, &claim)? {
             return Err(Error::EmailTaken);
         }
     }

@@ -214,15 +214,6 @@ impl Plan {
 /// How long an unverified registration keeps its e-mail address from others.
 pub(crate) const UNVERIFIED_CLAIM: Duration = Duration::hours(24);
 
-/// That an address is an account's, until it is proved or the claim runs out.
-pub(crate) struct EmailClaim {
-    pub(crate) user_id: UserId,
-    pub(crate) expires_at: NaiveDateTime,
-    /// Whether who gave the address has shown, or chosen, the password: without that it never gets a link
-    /// to a new one.
-    pub(crate) confirmed: bool,
-}
-
 /// What sign-in needs to know of an account.
 #[derive(Queryable)]
 pub(crate) struct CredentialsRow {

@@ -1,12 +1,13 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
+use db_kit::statement::{Statement, arguments};
 use diesel::dsl::exists;
 use diesel::prelude::*;
-use diesel::upsert::excluded;
+use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 
-use super::model::{ACCOUNT, AccountRow, CredentialsRow, EmailClaim, NewAccount};
-use crate::schema::{email_claims, users};
+use super::model::{ACCOUNT, AccountRow, CredentialsRow, NewAccount};
+use crate::schema::users;
 
 pub(crate) fn username_exists(db: &mut Db, username_lower: &str) -> QueryResult<bool> {
     diesel::select(exists(
@@ -22,30 +23,30 @@ pub(crate) fn insert_account(db: &mut Db, account: &NewAccount<'_>) -> QueryResu
         .get_result(db)
 }
 
-/// Claims an e-mail address; false while somebody else's claim holds.
-pub(crate) fn claim_email(
-    db: &mut Db,
-    email_lower: &str,
-    claim: &EmailClaim,
-    now: NaiveDateTime,
-) -> QueryResult<bool> {
-    let claimed = on_backend!(db, c => {
-        let insert = diesel::insert_into(email_claims::table)
-            .values((
-                email_claims::email_lower.eq(email_lower),
-                email_claims::user_id.eq(claim.user_id),
-                email_claims::expires_at.eq(claim.expires_at),
-                email_claims::confirmed.eq(claim.confirmed),
-            ))
-            .on_conflict(email_claims::email_lower)
-            .do_update()
-            .set((
-                email_claims::user_id.eq(excluded(email_claims::user_id)),
-                email_claims::expires_at.eq(excluded(email_claims::expires_at)),
-                email_claims::confirmed.eq(excluded(email_claims::confirmed)),
-            ));
-        diesel::query_dsl::methods::FilterDsl::filter(insert, email_claims::expires_at.le(now)).execute(c)
-    })?;
+arguments! {
+    /// That an address is an account's.
+    pub(crate) struct EmailClaim {
+        email_lower: String as Text,
+        user_id: i64 as BigInt,
+        /// When it runs out unless it is proved before; none for one that is proved.
+        expires_at: Option<NaiveDateTime> as Nullable<Timestamp>,
+        /// Whether who gave the address has shown, or chosen, the password: without that it never gets a link to a new one.
+        confirmed: bool as Bool,
+        now: NaiveDateTime as Timestamp,
+    }
+}
+
+/// Claims an e-mail address; false while somebody else's claim holds, and for one that is proved, when somebody else had
+/// proved it before.
+pub(crate) fn claim_email(db: &mut Db, claim: &EmailClaim) -> QueryResult<bool> {
+    const CLAIM: &str = "INSERT INTO email_claims (email_lower, user_id, expires_at, confirmed) \
+        SELECT p_email_lower, p_user_id, p_expires_at, p_confirmed FROM a WHERE true \
+        ON CONFLICT (email_lower) DO UPDATE \
+        SET user_id = excluded.user_id, expires_at = excluded.expires_at, confirmed = excluded.confirmed \
+        WHERE CASE WHEN excluded.expires_at IS NULL \
+        THEN email_claims.user_id = excluded.user_id OR email_claims.expires_at IS NOT NULL \
+        ELSE email_claims.expires_at <= (SELECT p_now FROM a) END";
+    let claimed = Statement::<_, ()>::new(|| CLAIM, claim).execute(db)?;
     Ok(claimed == 1)
 }
 

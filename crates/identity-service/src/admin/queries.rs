@@ -140,14 +140,13 @@ pub(crate) fn names(db: &mut Db, ids: &HashSet<i64>) -> QueryResult<HashMap<i64,
     Ok(rows.into_iter().collect())
 }
 
-/// An account that nobody else changes until the transaction ends.
+/// An account that nobody else changes until the transaction ends. An UPDATE, because both databases lock with it.
 pub(super) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
-    let query = users::table.find(id).select(ACCOUNT);
-    match db {
-        Db::Pg(conn) => query.for_no_key_update().first(conn).optional(),
-        // The transaction has the write lock.
-        Db::Sqlite(conn) => query.first(conn).optional(),
-    }
+    diesel::update(users::table.find(id))
+        .set(users::is_active.eq(users::is_active))
+        .returning(ACCOUNT)
+        .get_result(db)
+        .optional()
 }
 
 /// Makes everybody wait who would change an account with all rights, until the transaction ends. In one order,

@@ -4,6 +4,7 @@ use event_types::MailText;
 use super::wire::{ChangeEmailRequest, VerifyEmailRequest};
 use super::{Proof, queries};
 use crate::accounts;
+use crate::accounts::queries::{EmailClaim, claim_email};
 use crate::accounts::rules::Email;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -84,11 +85,18 @@ pub(super) fn prove(
     confirmed: bool,
 ) -> Result<(), Error> {
     let email_lower = email.to_ascii_lowercase();
-    if !queries::claim_for_good(change.db, &email_lower, user_id, confirmed)? {
+    let now = change.now.naive_utc();
+    let claim = EmailClaim {
+        email_lower: email_lower.clone(),
+        user_id: user_id.get(),
+        expires_at: None,
+        confirmed,
+        now,
+    };
+    if !claim_email(change.db, &claim)? {
         return Err(Error::InvalidLink);
     }
     take_from_others(change, &email_lower, user_id)?;
-    let now = change.now.naive_utc();
     queries::remove_other_claims(change.db, user_id, &email_lower)?;
     queries::set_verified_email(change.db, user_id, email, now)?;
     links::withdraw(change, user_id, email)?;

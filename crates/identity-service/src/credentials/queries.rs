@@ -1,10 +1,9 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use diesel::upsert::excluded;
 
 use crate::schema::{email_claims, users};
 
@@ -97,35 +96,6 @@ pub(super) fn confirm(db: &mut Db, email_lower: &str, id: UserId) -> QueryResult
         .set(email_claims::confirmed.eq(true))
         .execute(db)
         .map(drop)
-}
-
-/// Claims an address for who has proved it; false when somebody else had proved it before.
-pub(super) fn claim_for_good(
-    db: &mut Db,
-    email_lower: &str,
-    id: UserId,
-    confirmed: bool,
-) -> QueryResult<bool> {
-    let forever = None::<NaiveDateTime>;
-    let claimed = on_backend!(db, c => {
-        let insert = diesel::insert_into(email_claims::table)
-            .values((
-                email_claims::email_lower.eq(email_lower),
-                email_claims::user_id.eq(id),
-                email_claims::expires_at.eq(forever),
-                email_claims::confirmed.eq(confirmed),
-            ))
-            .on_conflict(email_claims::email_lower)
-            .do_update()
-            .set((
-                email_claims::user_id.eq(excluded(email_claims::user_id)),
-                email_claims::expires_at.eq(forever),
-                email_claims::confirmed.eq(excluded(email_claims::confirmed)),
-            ));
-        let unproved = email_claims::user_id.eq(id).or(email_claims::expires_at.is_not_null());
-        diesel::query_dsl::methods::FilterDsl::filter(insert, unproved).execute(c)
-    })?;
-    Ok(claimed == 1)
 }
 
 /// Lets go of every other address of an account.

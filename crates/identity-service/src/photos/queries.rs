@@ -1,8 +1,9 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
+use db_kit::statement::{Statement, arguments};
 use diesel::prelude::*;
-use diesel::upsert::excluded;
+use diesel::sql_types::{BigInt, Binary, Text};
 
 use super::model::{NewPhoto, Owner, OwnerRow, PhotoRow};
 use crate::schema::{profile_photos, users};
@@ -42,10 +43,14 @@ pub(super) fn list_owners(
     names: &[String],
 ) -> QueryResult<Vec<OwnerRow>> {
     let ids: Vec<i64> = ids.iter().map(|id| id.get()).collect();
-    on_backend!(db, c => users::table
-        .filter(users::id.eq_any(&ids).or(users::username_lower.eq_any(names)))
+    users::table
+        .filter(
+            users::id
+                .eq_any(ids)
+                .or(users::username_lower.eq_any(names)),
+        )
         .select(OWNER)
-        .load(c))
+        .load(db)
 }
 
 pub(super) fn find_photo(db: &mut Db, id: UserId) -> QueryResult<Option<PhotoRow>> {
@@ -59,6 +64,14 @@ pub(super) fn find_photo(db: &mut Db, id: UserId) -> QueryResult<Option<PhotoRow
         ))
         .first(db)
         .optional()
+}
+
+arguments! {
+    struct File {
+        user_id: i64 as BigInt,
+        content_type: &'static str as Text,
+        bytes: Vec<u8> as Binary,
+    }
 }
 
 /// Gives an active account another photo; none when it is gone or deactivated. The first statement locks the account for
@@ -79,19 +92,15 @@ pub(crate) fn set(
         .get_result(db)
         .optional()?;
     if owner.is_some() {
-        on_backend!(db, c => diesel::insert_into(profile_photos::table)
-            .values((
-                profile_photos::user_id.eq(id),
-                profile_photos::content_type.eq(photo.content_type),
-                profile_photos::bytes.eq(&photo.bytes),
-            ))
-            .on_conflict(profile_photos::user_id)
-            .do_update()
-            .set((
-                profile_photos::content_type.eq(excluded(profile_photos::content_type)),
-                profile_photos::bytes.eq(excluded(profile_photos::bytes)),
-            ))
-            .execute(c))?;
+        const REPLACE: &str = "INSERT INTO profile_photos (user_id, content_type, bytes) \
+            SELECT p_user_id, p_content_type, p_bytes FROM a WHERE true \
+            ON CONFLICT (user_id) DO UPDATE SET content_type = excluded.content_type, bytes = excluded.bytes";
+        let file = File {
+            user_id: id.get(),
+            content_type: photo.content_type,
+            bytes: photo.bytes.clone(),
+        };
+        Statement::<_, ()>::new(|| REPLACE, &file).execute(db)?;
     }
     Ok(owner)
 }

@@ -5,7 +5,8 @@ use super::queries::{self, ProfileChanges};
 use super::rules::{check_bio, check_website};
 use super::wire::UpdateUserRequest;
 use crate::access::Access;
-use crate::accounts::model::{AccountRow, EmailClaim, UNVERIFIED_CLAIM};
+use crate::accounts::model::{AccountRow, UNVERIFIED_CLAIM};
+use crate::accounts::queries::EmailClaim;
 use crate::accounts::rules::Email;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -153,12 +154,14 @@ fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<Account
 fn claim(change: &mut Change<'_>, account: &AccountRow, email: &Email) -> Result<(), Error> {
     let now = change.now.naive_utc();
     let claim = EmailClaim {
-        user_id: account.id,
-        expires_at: now + UNVERIFIED_CLAIM,
+        email_lower: email.lower(),
+        user_id: account.id.get(),
+        expires_at: Some(now + UNVERIFIED_CLAIM),
         // Nobody was asked for a password.
         confirmed: false,
+        now,
     };
-    if !accounts::queries::claim_email(change.db, &email.lower(), &claim, now)? {
+    if !accounts::queries::claim_email(change.db, &claim)? {
         return Err(Error::EmailTaken);
     }
     links::send_verification(change, account.id, &account.username, email)?;

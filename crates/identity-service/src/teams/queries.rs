@@ -130,19 +130,15 @@ pub(crate) fn lock_team(
         .optional()
 }
 
-/// Makes every other change of this account that is locked for wait for the end of the transaction;
-/// its e-mail address and whether that is verified, or none when it cannot sign in. On SQLite the
-/// transaction itself is the lock.
+/// Makes every other change of this account that is locked for wait for the end of the transaction; its e-mail address
+/// and whether that is verified, or none when it cannot sign in. An UPDATE, because both databases lock with it.
 pub(crate) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<(String, bool)>> {
-    let account = users::table
-        .find(id)
-        .filter(users::is_active.eq(true))
-        .select((users::email, users::email_verified));
-    match db {
-        Db::Pg(conn) => account.for_no_key_update().get_result(conn),
-        Db::Sqlite(conn) => account.get_result(conn),
-    }
-    .optional()
+    let account = users::table.find(id).filter(users::is_active.eq(true));
+    diesel::update(account)
+        .set(users::is_active.eq(users::is_active))
+        .returning((users::email, users::email_verified))
+        .get_result(db)
+        .optional()
 }
 
 /// The account's e-mail address, if it is verified.

@@ -291,13 +291,13 @@ impl FreshKey {
         generation: i64,
         now: NaiveDateTime,
         signs_from: NaiveDateTime,
-    ) -> NewSigningKey<'_> {
+    ) -> NewSigningKey {
         NewSigningKey {
-            kid: &self.kid,
+            kid: self.kid.clone(),
             algorithm: self.algorithm.as_str(),
             generation,
-            private_key_sealed: &self.private_key_sealed,
-            public_jwk: &self.public_jwk,
+            private_key_sealed: self.private_key_sealed.clone(),
+            public_jwk: self.public_jwk.clone(),
             created_at: now,
             longest_ttl_seconds: self.ttl_seconds,
             signs_from,

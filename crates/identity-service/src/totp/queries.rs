@@ -1,10 +1,9 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
+use db_kit::Db;
 use db_kit::statement::{Statement, arguments};
-use db_kit::{Db, on_backend};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool};
-use diesel::upsert::excluded;
+use diesel::sql_types::{BigInt, Bool, Text, Timestamp};
 
 use crate::schema::{recovery_codes, totp_factors};
 
@@ -90,30 +89,32 @@ pub(super) fn find_unconfirmed(db: &mut Db, user_id: UserId) -> QueryResult<Opti
         .optional()
 }
 
+arguments! {
+    struct NewFactor {
+        user_id: i64 as BigInt,
+        sealed: String as Text,
+        now: NaiveDateTime as Timestamp,
+    }
+}
+
 /// Stores a secret in place of one that was never confirmed; false when there is a factor that counts.
 pub(super) fn set_up(
     db: &mut Db,
     user_id: UserId,
-    sealed: &str,
+    sealed: String,
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
-    let stored = on_backend!(db, c => {
-        let insert = diesel::insert_into(totp_factors::table)
-            .values((
-                totp_factors::user_id.eq(user_id),
-                totp_factors::secret_sealed.eq(sealed),
-                totp_factors::created_at.eq(now),
-            ))
-            .on_conflict(totp_factors::user_id)
-            .do_update()
-            .set((
-                totp_factors::secret_sealed.eq(excluded(totp_factors::secret_sealed)),
-                totp_factors::created_at.eq(excluded(totp_factors::created_at)),
-                no_failures(),
-            ));
-        diesel::query_dsl::methods::FilterDsl::filter(insert, totp_factors::confirmed_at.is_null())
-            .execute(c)
-    })?;
+    const SET_UP: &str = "INSERT INTO totp_factors (user_id, secret_sealed, created_at) \
+        SELECT p_user_id, p_sealed, p_now FROM a WHERE true \
+        ON CONFLICT (user_id) DO UPDATE SET secret_sealed = excluded.secret_sealed, created_at = excluded.created_at, \
+        failed_codes = 0, next_code_at_ms = 0 WHERE totp_factors.confirmed_at IS NULL";
+    let user_id = user_id.get();
+    let factor = NewFactor {
+        user_id,
+        sealed,
+        now,
+    };
+    let stored = Statement::<_, ()>::new(|| SET_UP, &factor).execute(db)?;
     Ok(stored == 1)
 }
 

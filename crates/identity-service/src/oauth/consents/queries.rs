@@ -1,8 +1,9 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::Db;
+use db_kit::statement::{Statement, arguments};
 use diesel::prelude::*;
-use diesel::upsert::excluded;
+use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use super::model::{ClientSessionRow, ConsentRow};
 use crate::access::Grant;
@@ -21,30 +22,24 @@ pub(super) fn find_scope(
         .optional()
 }
 
+arguments! {
+    /// What an account allows a client.
+    pub(super) struct Consent {
+        user_id: i64 as BigInt,
+        client_id: String as Text,
+        scope: String as Text,
+        now: NaiveDateTime as Timestamp,
+    }
+}
+
 /// Writes down what an account allows a client from now on.
-pub(super) fn put_consent(
-    db: &mut Db,
-    user_id: UserId,
-    client_id: &str,
-    scope: &str,
-    now: NaiveDateTime,
-) -> QueryResult<()> {
-    on_backend!(db, c => diesel::insert_into(oauth_consents::table)
-        .values((
-            oauth_consents::user_id.eq(user_id.get()),
-            oauth_consents::client_id.eq(client_id),
-            oauth_consents::scope.eq(scope),
-            oauth_consents::created_at.eq(now),
-            oauth_consents::updated_at.eq(now),
-        ))
-        .on_conflict((oauth_consents::user_id, oauth_consents::client_id))
-        .do_update()
-        .set((
-            oauth_consents::scope.eq(excluded(oauth_consents::scope)),
-            oauth_consents::updated_at.eq(excluded(oauth_consents::updated_at)),
-        ))
-        .execute(c))
-    .map(drop)
+pub(super) fn put_consent(db: &mut Db, consent: &Consent) -> QueryResult<()> {
+    const PUT: &str = "INSERT INTO oauth_consents (user_id, client_id, scope, created_at, updated_at) \
+        SELECT p_user_id, p_client_id, p_scope, p_now, p_now FROM a WHERE true \
+        ON CONFLICT (user_id, client_id) DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at";
+    Statement::<_, ()>::new(|| PUT, consent)
+        .execute(db)
+        .map(drop)
 }
 
 /// Removes what an account allowed a client; false when it was nothing.

@@ -5,27 +5,12 @@ use chrono::{NaiveDateTime, TimeDelta};
 use diesel::prelude::*;
 
 use crate::error::Error;
-use crate::schema::oauth_devices;
 
 /// How often a device may ask at first (RFC 8628 section 3.2), and how much less often after it asked too soon
 /// (section 3.5); seconds.
 pub(super) const INTERVAL_SECONDS: i64 = 5;
 /// What a network may take away from the time between two polls.
 const JITTER: TimeDelta = TimeDelta::milliseconds(500);
-
-/// A row of `oauth_devices` to be.
-#[derive(Insertable)]
-#[diesel(table_name = oauth_devices)]
-pub(super) struct NewDeviceRow<'a> {
-    pub(super) device_code_hash: &'a str,
-    pub(super) user_code: &'a str,
-    pub(super) client_id: &'a str,
-    pub(super) scope: String,
-    pub(super) status: &'static str,
-    pub(super) poll_seconds: i64,
-    pub(super) created_at: NaiveDateTime,
-    pub(super) expires_at: NaiveDateTime,
-}
 
 /// How far a device has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@ use chrono::TimeDelta;
 use secrecy::{ExposeSecret as _, SecretString};
 use service_kit::crypto::random_token;
 
-use super::model::{DeviceRow, INTERVAL_SECONDS, NewDeviceRow, Status};
-use super::queries::{self, Settlement};
+use super::model::{DeviceRow, INTERVAL_SECONDS, Status};
+use super::queries::{self, NewDevice, Settlement};
 use super::user_code::UserCode;
 use super::wire::DeviceAuthorizationResponse;
 use crate::accounts;
@@ -44,10 +44,10 @@ pub(super) async fn begin(
         let stored = app
             .pool
             .write_one(move |db| {
-                let device = NewDeviceRow {
-                    device_code_hash: &hash,
-                    user_code: code.as_str(),
-                    client_id: &client_id,
+                let device = NewDevice {
+                    device_code_hash: hash,
+                    user_code: code.as_str().to_owned(),
+                    client_id,
                     scope: scope.to_string(),
                     status: Status::Pending.as_str(),
                     poll_seconds: INTERVAL_SECONDS,

@@ -6,31 +6,24 @@
 //! What it is not: it has no public API (its listener serves probes and metrics), asks no other service
 //! anything, and decides nothing about sessions. A chat that hangs or is gone costs nobody but itself.
 
-use std::time::Duration;
-
 mod admin;
 mod chat;
 mod cli;
 mod config;
+mod delivery;
 mod intake;
 mod mail;
 mod metrics;
-mod outage;
 mod providers;
 mod reach;
 mod running;
-mod scheduler;
 mod schema;
 mod text;
-mod waits;
 mod watch;
 mod webhooks;
 
 /// The notifier's name in the events it makes.
 const SOURCE: &str = "notifier";
-
-/// How long what is settled, and the inbox, are remembered.
-const REMEMBER: Duration = Duration::from_secs(30 * 24 * 3_600);
 
 pub use admin::{AdminArgs, Caller, run_admin};
 pub use cli::run_cli;

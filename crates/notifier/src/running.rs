@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{Broker, ConsumerHandle, Relay, RelayHandle, RelayOptions};
+use broker::{Broker, Relay, RelayHandle, RelayOptions};
 use db_kit::{Migrations, Pool};
 use diesel_migrations::embed_migrations;
 use service_kit::guard::GuardedClient;
@@ -14,11 +14,11 @@ use service_kit::start::{self, StartError};
 use service_kit::{Clock, Problem};
 use tokio::sync::Notify;
 
-use crate::chat::{self, Addresses, Ledger, Sender};
+use crate::chat::{self, Addresses, Chats};
 use crate::config::Config;
-use crate::mail::{Mails, Post};
-use crate::metrics::{Figures, MailFigures, WebhookFigures};
-use crate::scheduler::Scheduler;
+use crate::delivery::{Deliveries, Ledger, Shared};
+use crate::mail::Post;
+use crate::metrics::Figures;
 use crate::watch::Watch;
 use crate::webhooks::{self, Webhooks};
 
@@ -44,10 +44,9 @@ pub struct Deps {
 #[derive(Debug)]
 pub struct Running {
     server: server::Running,
-    consumer: ConsumerHandle,
-    scheduler: Scheduler,
-    mails: Mails,
-    webhooks: Webhooks,
+    chats: Deliveries,
+    mails: Deliveries,
+    webhooks: Deliveries,
     relay: RelayHandle,
     _watch: Watch,
 }
@@ -72,13 +71,9 @@ impl Running {
 
     /// Takes nothing more in, finishes what is under way and stops; the rest waits in the database.
     pub async fn stop(self) {
-        let chat = async {
-            self.consumer.stop().await;
-            self.scheduler.stop().await;
-        };
         tokio::join!(
             self.server.stop(),
-            chat,
+            self.chats.stop(),
             self.webhooks.stop(),
             self.mails.stop()
         );
@@ -101,18 +96,18 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     let listener = start::listen(config.listen)?;
     let metrics = Metrics::new()?;
     metrics.watch_pool(&pool)?;
-    let figures = Figures::register(metrics.registry())?;
     let guard = GuardedClient::new(start::guard_options(&config.http))?;
     let keys = config.home().sealing_keys(&config.secrets)?;
     let targets = keys.sealer(Purpose::Webhooks)?;
     let caller = webhooks::Sender::new(guard.clone(), targets, deps.clock.clone());
     let addresses = Addresses::new(deps.clock.clone(), config.chat.interval());
-    let sender = Sender::new(guard, keys.sealer(Purpose::Chats)?, addresses);
-    let webhook_figures = WebhookFigures::register(metrics.registry())?;
-    let mail_figures = MailFigures::register(metrics.registry())?;
-    let clock = deps.clock.clone();
+    let poster = chat::Sender::new(guard, keys.sealer(Purpose::Chats)?, addresses);
     let mails = keys.sealer(Purpose::Mails)?;
-    let post = Post::new(&config, pool.clone(), clock, mails, mail_figures)?;
+    let post = Post::new(&config)?;
+    let registry = metrics.registry();
+    let chat_figures = Figures::chats(registry)?;
+    let mail_figures = Figures::mails(registry)?;
+    let webhook_figures = Figures::webhooks(registry)?;
     let watch = Watch::start(deps.broker.clone(), metrics.registry())?;
     let options = server_options(&config, &pool, &deps.broker, &metrics);
     let server = server::start_on(listener, options, |_| {})
@@ -126,22 +121,29 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay_options,
         metrics.registry(),
     );
-    let webhooks = webhooks::Ledger::new(
-        pool.clone(),
-        deps.clock.clone(),
-        webhook_figures,
-        relay.clone(),
-    );
-    let webhooks = Webhooks::start(&deps.broker, webhooks, caller);
-    let ledger = Ledger::new(pool, deps.clock, config.chat, figures, relay.clone());
+    let shared = Shared {
+        pool,
+        clock: deps.clock,
+        relay: relay.clone(),
+    };
+    let (broker, wake) = (&deps.broker, Arc::new(Notify::new()));
+    let ledger = Ledger::new(Webhooks::new(caller), webhook_figures, shared.clone());
+    let consumer = webhooks::consume(broker, ledger.clone(), Arc::clone(&wake));
+    let webhooks = Deliveries::start(ledger, wake, consumer);
     let wake = Arc::new(Notify::new());
-    let scheduler = chat::schedule(ledger.clone(), sender, Arc::clone(&wake));
-    let consumer = chat::consume(&deps.broker, ledger, wake);
-    let mails = post.start(&deps.broker).await;
+    let ledger = Ledger::new(
+        Chats::new(config.chat, poster),
+        chat_figures,
+        shared.clone(),
+    );
+    let consumer = chat::consume(broker, ledger.clone(), Arc::clone(&wake));
+    let chats = Deliveries::start(ledger, wake, consumer);
+    let mails = post
+        .start(&config, mails, broker, mail_figures, shared)
+        .await;
     Ok(Running {
         server,
-        consumer,
-        scheduler,
+        chats,
         mails,
         webhooks,
         relay,

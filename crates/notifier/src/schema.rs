@@ -2,61 +2,9 @@
 #![allow(unreachable_pub, reason = "code of diesel's table macro")]
 
 diesel::table! {
-    destinations (project_id) {
-        project_id -> BigInt,
-        revision -> BigInt,
-        state -> Text,
-        sealed -> Nullable<Text>,
-        reason -> Nullable<Text>,
-        failures -> BigInt,
-        free_at -> Timestamp,
-        due_at -> Nullable<Timestamp>,
-        lease_owner -> Nullable<Text>,
-        updated_at -> Timestamp,
-        sending -> Nullable<Text>,
-    }
-}
-
-diesel::table! {
-    deliveries (event_id) {
-        event_id -> Text,
-        session_id -> Text,
-        project_id -> BigInt,
-        revision -> BigInt,
-        request_id -> Nullable<Text>,
-        payload -> Nullable<Text>,
-        state -> Text,
-        attempts -> BigInt,
-        next_attempt_at -> Timestamp,
-        give_up_at -> Timestamp,
-        reason -> Nullable<Text>,
-        created_at -> Timestamp,
-        settled_at -> Nullable<Timestamp>,
-        kind -> Text,
-        batch_id -> Nullable<Text>,
-    }
-}
-
-diesel::table! {
-    mails (event_id) {
-        event_id -> Text,
-        template -> Text,
-        sealed -> Nullable<Text>,
-        request_id -> Nullable<Text>,
-        state -> Text,
-        attempts -> BigInt,
-        due_at -> Timestamp,
-        lease_owner -> Nullable<Text>,
-        give_up_at -> Timestamp,
-        reason -> Nullable<Text>,
-        created_at -> Timestamp,
-        settled_at -> Nullable<Timestamp>,
-    }
-}
-
-diesel::table! {
-    webhooks (webhook_id) {
-        webhook_id -> BigInt,
+    destinations (medium, id) {
+        medium -> Text,
+        id -> Text,
         revision -> BigInt,
         state -> Text,
         sealed -> Nullable<Text>,
@@ -70,20 +18,27 @@ diesel::table! {
 }
 
 diesel::table! {
-    webhook_calls (delivery_id) {
-        delivery_id -> Text,
-        webhook_id -> BigInt,
+    deliveries (id) {
+        id -> Text,
+        medium -> Text,
+        kind -> Text,
+        destination_id -> Text,
         revision -> BigInt,
-        user_id -> BigInt,
+        session_id -> Nullable<Text>,
+        user_id -> Nullable<BigInt>,
         request_id -> Nullable<Text>,
-        body -> Text,
+        payload -> Nullable<Text>,
         state -> Text,
         step -> BigInt,
         attempts -> BigInt,
         tries -> BigInt,
         next_attempt_at -> Timestamp,
         give_up_at -> Timestamp,
+        message_id -> Nullable<Text>,
         reason -> Nullable<Text>,
+        created_at -> Timestamp,
         settled_at -> Nullable<Timestamp>,
     }
 }
+
+diesel::allow_tables_to_appear_in_same_query!(deliveries, destinations);

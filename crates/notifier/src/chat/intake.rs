@@ -8,23 +8,24 @@ use event_types::{
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use super::arrivals::{Arrival, Notice, Word};
-use super::ledger::Ledger;
+use super::arrivals::{self, Arrival, Content, Notice};
 use super::model::Kind;
-use super::moves::NO_CHAT;
+use super::{Chats, NO_CHAT};
+use crate::delivery::{Ledger, Settings};
 use crate::intake::{data, decode, take_in};
 
 /// Why a plan is not told to a chat that is there.
 const NOT_ANNOUNCED: &str = "The project's chat is not told of plans";
 
 /// Starts to take events in; `wake` is told when there is something to post.
-pub(crate) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> ConsumerHandle {
+pub(crate) fn consume(broker: &Broker, ledger: Ledger<Chats>, wake: Arc<Notify>) -> ConsumerHandle {
     let options = BatchOptions::default();
     broker.consume_batches(Queue::NotifyChat, options, move |deliveries| {
         let (ledger, wake) = (ledger.clone(), Arc::clone(&wake));
         async move {
             let read = deliveries.iter().map(read).collect();
-            let commit = |arrivals| ledger.take_in(arrivals);
+            let commit =
+                |arrivals| ledger.write(|transitions| arrivals::take_in(transitions, arrivals));
             take_in(read, |arrival| arrival.id, commit, &wake).await
         }
     })
@@ -33,18 +34,18 @@ pub(crate) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> Con
 /// None for what is of no concern to anybody here.
 fn read(delivery: &Delivery) -> Result<Option<Arrival>, String> {
     let event = decode(delivery)?;
-    let word = match event.event_type.as_str() {
-        SessionStarted::TYPE => plan(&event)?.map(Word::Notice),
-        SessionSubmitted::TYPE => finished(&event)?.map(Word::Notice),
-        SessionAbandoned::TYPE => abandoned(&event)?.map(Word::Notice),
-        IntegrationConfigured::TYPE => Some(Word::Destination(destination(&event)?)),
-        ChatTestRequested::TYPE => Some(Word::Notice(test(&event)?)),
+    let content = match event.event_type.as_str() {
+        SessionStarted::TYPE => plan(&event)?.map(Content::Notice),
+        SessionSubmitted::TYPE => finished(&event)?.map(Content::Notice),
+        SessionAbandoned::TYPE => abandoned(&event)?.map(Content::Notice),
+        IntegrationConfigured::TYPE => Some(Content::Destination(destination(&event)?)),
+        ChatTestRequested::TYPE => Some(Content::Notice(test(&event)?)),
         other => return Err(format!("the notifier of this version knows no {other:?}")),
     };
-    Ok(word.map(|word| Arrival {
+    Ok(content.map(|content| Arrival {
         id: event.id,
         request_id: event.requestid,
-        word,
+        content,
     }))
 }
 
@@ -66,7 +67,7 @@ fn plan(event: &Event) -> Result<Option<Notice>, String> {
         project_id,
         revision: started.chat.map(|chat| chat.revision).unwrap_or_default(),
         skipped,
-        payload: event.data.as_str().into(),
+        payload: event.data.as_str().to_owned(),
     }))
 }
 
@@ -113,7 +114,7 @@ fn end(
         project_id,
         revision: chat.revision,
         skipped: None,
-        payload: event.data.as_str().into(),
+        payload: event.data.as_str().to_owned(),
     }))
 }
 
@@ -132,11 +133,11 @@ fn test(event: &Event) -> Result<Notice, String> {
         project_id: requested.project_id,
         revision: requested.revision,
         skipped: None,
-        payload: event.data.as_str().into(),
+        payload: event.data.as_str().to_owned(),
     })
 }
 
-fn destination(event: &Event) -> Result<IntegrationConfigured, String> {
+fn destination(event: &Event) -> Result<Settings, String> {
     let configured: IntegrationConfigured = data(event)?;
     if configured
         .sealed
@@ -145,7 +146,12 @@ fn destination(event: &Event) -> Result<IntegrationConfigured, String> {
     {
         return Err("the address is not sealed text".to_owned());
     }
-    Ok(configured)
+    Ok(Settings {
+        id: configured.project_id.to_string(),
+        revision: configured.revision,
+        sealed: configured.sealed,
+        paused: configured.paused,
+    })
 }
 
 #[cfg(test)]
@@ -203,9 +209,9 @@ mod tests {
         };
         let kind = |event_type: &str, data| {
             let read = read(&arrived(&event(event_type, data))).unwrap();
-            read.map(|arrival| match arrival.word {
-                Word::Notice(notice) => (notice.kind, notice.project_id, notice.revision),
-                Word::Destination(_) => panic!("no destination"),
+            read.map(|arrival| match arrival.content {
+                Content::Notice(notice) => (notice.kind, notice.project_id, notice.revision),
+                Content::Destination(_) => panic!("no destination"),
             })
         };
         let json = |what: &[&str]| serde_json::json!(what);

@@ -1,39 +1,116 @@
 //! Telling a team's chat of sessions.
 //!
-//! `intake` has events written down as rows, as `arrivals` says, and lets the broker forget them. `ledger` is the only place that moves rows from one state to the next, by the rules in `moves`, `takeover` and `told`, several hooks
-//! `together`, and tells of it in `words`; what one message tells of is said in `digest`;
-//! `work` is what the scheduler runs: it holds a hook, has `sender` post one message, of one row or a digest of
-//! several, and has the ledger write down what came of it. A hook is held by one process at a time, through a lease in its
-//! row, so that pacing and `Retry-After` hold for all replicas together; that projects may share an address is seen to by
-//! each process, in `addresses`.
+//! `intake` reads events, and `arrivals` stores them as deliveries; what waits for what is in `queries`. `digest` joins
+//! what is due into one message, `sender` posts it, and `feedback` tells what became of it. That projects may share an
+//! address is seen to by each process, in `addresses`.
 
 mod addresses;
 mod arrivals;
 mod digest;
+mod feedback;
 mod intake;
-mod ledger;
 mod model;
-mod moves;
 mod queries;
 mod sender;
-mod takeover;
-mod together;
-mod told;
-mod words;
-mod work;
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use db_kit::{Db, outbox};
+use diesel::QueryResult;
+use event_types::IntegrationDisabled;
 
 pub(crate) use addresses::Addresses;
 pub(crate) use intake::consume;
-pub(crate) use ledger::Ledger;
 pub(crate) use sender::Sender;
 
-use std::sync::Arc;
+use crate::SOURCE;
+use crate::config::ChatConfig;
+use crate::delivery::{
+    Answered, Attempt, DeliveryRow, DestinationRow, Medium, Outcome, Policy, Reasons, Report,
+    Stopping, message_wait, number,
+};
 
-use tokio::sync::Notify;
+/// How many notifications one message tells of at most. Twenty lines of the usual length fit into every
+/// chat's limit, and nobody reads more.
+const DIGEST: i64 = 20;
 
-use crate::scheduler::Scheduler;
+const NO_CHAT: &str = "The project has no chat";
 
-/// Starts to post what is due; `wake` is told when there is something.
-pub(crate) fn schedule(ledger: Ledger, sender: Sender, wake: Arc<Notify>) -> Scheduler {
-    Scheduler::spawn(work::Posting::new(ledger, sender), wake)
+/// Messages to chats; a destination is a project.
+#[derive(Clone)]
+pub(crate) struct Chats {
+    config: ChatConfig,
+    policy: Policy,
+    sender: Sender,
+}
+
+impl Chats {
+    pub(crate) fn new(config: ChatConfig, sender: Sender) -> Self {
+        let policy = Policy {
+            // A post takes ten seconds at most.
+            lease: Duration::from_secs(30),
+            interval: config.interval(),
+            retry_wait: |tries| Some(message_wait(tries)),
+            patience: None,
+            locked_for: None,
+            keeps_payload: false,
+            digest: DIGEST,
+            reasons: Reasons {
+                unknown: "The project's chat settings did not arrive",
+                resting: "The chat asked not to be called for longer than that",
+                disabled: "The project's chat is switched off",
+                removed: Some(NO_CHAT),
+            },
+        };
+        Self {
+            config,
+            policy,
+            sender,
+        }
+    }
+}
+
+impl Medium for Chats {
+    const NAME: &'static str = "chat";
+    const DELIVERIES: &'static str = "notifications";
+    const OPEN: &'static str = "deliveries WHERE medium = 'chat' AND settled_at IS NULL";
+
+    type Connection = ();
+
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    async fn send(&self, (): &mut (), attempt: &Attempt, _: &Stopping) -> Answered {
+        self.sender.send(attempt).await.into()
+    }
+
+    fn compose(&self, ready: Vec<DeliveryRow>) -> Vec<DeliveryRow> {
+        digest::compose(ready)
+    }
+
+    fn report(&self, db: &mut Db, rows: &[DeliveryRow], report: &Report<'_>) -> QueryResult<()> {
+        let Outcome::Ended(ending) = report.outcome else {
+            return Ok(());
+        };
+        let reason = report.reason.unwrap_or_default();
+        let events = feedback::events(rows, ending, reason, report.at)?;
+        outbox::insert_all(db, &events)
+    }
+
+    fn report_disabled(
+        &self,
+        db: &mut Db,
+        destination: &DestinationRow,
+        reason: &str,
+        at: DateTime<Utc>,
+    ) -> QueryResult<()> {
+        let event = IntegrationDisabled {
+            project_id: number(&destination.id),
+            revision: destination.revision,
+            reason: reason.to_owned(),
+        };
+        outbox::enqueue(db, SOURCE, at, None, &event)
+    }
 }

@@ -4,7 +4,8 @@ use service_kit::guard::{self, GuardError, GuardedClient};
 use service_kit::seal::Sealer;
 
 use super::addresses::Addresses;
-use super::model::{Answer, DeliveryRow, Job, Kind};
+use super::model::Kind;
+use crate::delivery::{Answer, Attempt, DeliveryRow};
 use crate::providers::{self, Call, Method, Notice, Sense};
 use crate::reach::forbidden;
 
@@ -25,35 +26,35 @@ impl Sender {
         }
     }
 
-    /// Posts a job's message; answers within about ten seconds.
-    pub(super) async fn send(&self, job: &Job) -> Answer {
-        let destination = match self.open(job) {
+    /// Posts a message; answers within about ten seconds.
+    pub(super) async fn send(&self, attempt: &Attempt) -> Answer {
+        let destination = match self.open(attempt) {
             Ok(destination) => destination,
             Err(reason) => {
                 log::error!(
                     "the chat address of project {} cannot be used: {reason}",
-                    job.project_id
+                    attempt.number()
                 );
                 return not_now(reason);
             }
         };
-        let read = job.deliveries.iter().map(read);
+        let read = attempt.deliveries.iter().map(read);
         let Ok(notices) = read.collect::<Result<Vec<Notice>, _>>() else {
             return Answer::Refused("The event cannot be read any more".to_owned());
         };
         let channel = notices.last().map(Notice::channel).unwrap_or_default();
-        let call = providers::call(&destination, channel, &job.batch_id, &notices);
+        let call = providers::call(&destination, channel, &attempt.message_id, &notices);
         let Some(call) = call else {
             return not_now("this version of the notifier does not know the chat".to_owned());
         };
-        if let Err(turn) = self.addresses.enter(&destination, job.project_id) {
+        if let Err(turn) = self.addresses.enter(&destination, attempt.number()) {
             return Answer::NotYet(turn);
         }
         let answered = self.make(&call).await;
         if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {
             log::warn!(
                 "the chat address of project {} is not called: {why}",
-                job.project_id
+                attempt.number()
             );
         }
         let answer = judge(&destination.provider, answered);
@@ -75,11 +76,11 @@ impl Sender {
         }
     }
 
-    fn open(&self, job: &Job) -> Result<ChatDestination, String> {
-        let context = IntegrationConfigured::seal_context(job.project_id, job.revision);
+    fn open(&self, attempt: &Attempt) -> Result<ChatDestination, String> {
+        let context = IntegrationConfigured::seal_context(attempt.number(), attempt.revision);
         let opened = self
             .sealer
-            .open(&context, &job.sealed)
+            .open(&context, attempt.sealed.as_deref().unwrap_or_default())
             .map_err(|error| error.to_string())?;
         // serde's message would quote what it stumbled over.
         serde_json::from_slice(opened.expose_secret())

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use service_kit::Clock;
 use tokio::sync::Notify;
 
-use crate::waits::partner_wait;
+use crate::delivery::destination_wait;
 
 /// What this process knows of the mail server: while it is away nobody knocks, then one mail does, and
 /// only when that one was heard come the others. Cheap to clone.
@@ -65,7 +65,7 @@ impl Gate {
         }
         state.round += 1;
         state.failures += 1;
-        state.closed_until = Some(now + partner_wait(state.failures));
+        state.closed_until = Some(now + destination_wait(state.failures));
         true
     }
 

@@ -1,4 +1,6 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
 use event_types::{Event, EventData, Mail, MailRequested, MailText};
@@ -7,8 +9,9 @@ use secrecy::ExposeSecret;
 use service_kit::seal::{SealError, Sealer};
 use tokio::sync::Notify;
 
-use super::ledger::Ledger;
+use super::Mails;
 use super::message::compose;
+use crate::delivery::{Ledger, Medium, NewDelivery};
 use crate::intake::{conclude, data, decode};
 
 /// Takes mails in, or sets them aside when nobody could ever send them.
@@ -16,17 +19,25 @@ use crate::intake::{conclude, data, decode};
 pub(crate) struct Intake {
     sealer: Sealer,
     from: Mailbox,
-    ledger: Ledger,
+    ledger: Ledger<Mails>,
     wake: Arc<Notify>,
+    give_up_after: Duration,
 }
 
 impl Intake {
-    pub(super) fn new(sealer: Sealer, from: Mailbox, ledger: Ledger, wake: Arc<Notify>) -> Self {
+    pub(super) fn new(
+        sealer: Sealer,
+        from: Mailbox,
+        ledger: Ledger<Mails>,
+        wake: Arc<Notify>,
+        give_up_after: Duration,
+    ) -> Self {
         Self {
             sealer,
             from,
             ledger,
             wake,
+            give_up_after,
         }
     }
 
@@ -47,8 +58,28 @@ impl Intake {
             Ok(read) => read,
             Err(reason) => return Verdict::Park(reason),
         };
-        let committed = self.ledger.take(event.id, event.requestid, requested).await;
-        conclude(event.id, committed, &self.wake)
+        let (id, give_up_after) = (event.id.to_string(), self.give_up_after);
+        let stored = self.ledger.write(move |transitions| {
+            let row = NewDelivery {
+                kind: requested.template,
+                request_id: event.requestid,
+                payload: Some(requested.sealed),
+                ..NewDelivery::new(
+                    Mails::NAME,
+                    id.clone(),
+                    id.clone(),
+                    transitions.at(),
+                    give_up_after,
+                )
+            };
+            let give_up_at = row.give_up_at;
+            // A copy changes nothing, though the mail may be over by now.
+            match transitions.insert(&[row])?.is_empty() {
+                true => Ok(()),
+                false => transitions.expect(&BTreeSet::from([id]), give_up_at),
+            }
+        });
+        conclude(event.id, stored.await, &self.wake)
     }
 
     /// Reads an event and sees whether a mail can be made of it. No reason says what is in the mail.

@@ -1,30 +1,24 @@
 //! Sending mail.
 //!
-//! `intake` writes each mail down as a row, sealed as it came, and lets the broker forget it; `ledger` is
-//! the only place that moves rows; `work` is what the scheduler runs: it holds a mail, has `sender` open
-//! it, set it (`letter`, `message`) and hand it to the mail server (`smtp`) or, where there is none, to a
-//! `folder`, and has the ledger write down what came of it. `gate` keeps all mails from knocking at a
-//! server that is away.
+//! `intake` stores each mail as a delivery, sealed as it came. `sender` opens it, sets it (`letter`, `message`) and hands it
+//! to the mail server (`smtp`) or, where there is none, to a `folder`. `gate` keeps all mails from knocking at a server that
+//! is away.
 
 mod folder;
 mod gate;
 mod intake;
-mod ledger;
 mod letter;
 mod message;
-mod model;
 mod queries;
 mod sender;
 mod smtp;
-mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{Broker, ConsumerHandle};
-use db_kit::Pool;
+use broker::Broker;
+use db_kit::DbError;
 use lettre::message::Mailbox;
-use service_kit::Clock;
 use service_kit::config::ConfigError;
 use service_kit::seal::Sealer;
 use tokio::sync::Notify;
@@ -33,15 +27,19 @@ pub(crate) use message::sender_address;
 pub(crate) use smtp::SmtpServer;
 
 use crate::config::{Config, PREFIX};
-use crate::metrics::MailFigures;
-use crate::scheduler::Scheduler;
+use crate::delivery::{
+    Answered, Attempt, Deliveries, Ledger, Medium, Policy, Reasons, Shared, Stopping, Transitions,
+    message_wait,
+};
+use crate::metrics::Figures;
 use folder::Folder;
 use gate::Gate;
 use intake::Intake;
-use ledger::{Ledger, Terms};
-use sender::{Outlet, Sender};
+use sender::{Connection, Outlet, Sender};
 use smtp::Smtp;
-use work::Mailing;
+
+/// The most connections to the mail server.
+const CONNECTIONS: usize = 4;
 
 /// How often the configured patience an attempt takes at the most: twice to offer the mail, once to hand
 /// it over.
@@ -50,34 +48,92 @@ const LONGEST: u32 = 3;
 /// What a lease leaves, beyond the longest attempt, for writing down what came of it.
 const SLACK: Duration = Duration::from_secs(60);
 
-/// Everything that mails need, before anything runs.
-pub(crate) struct Post {
-    pool: Pool,
-    clock: Clock,
-    sealer: Sealer,
-    figures: MailFigures,
-    from: Mailbox,
-    outlet: Outlet,
-    terms: Terms,
+/// Said of a mail that was given up before any try of its own.
+const NEVER_TRIED: &str = "The mail server could not be reached in time";
+
+/// Mails; each is a destination of its own.
+#[derive(Clone)]
+struct Mails {
+    policy: Policy,
+    sender: Sender,
+    gate: Gate,
 }
 
-/// Mails on their way.
-#[derive(Debug)]
-pub(crate) struct Mails {
-    consumer: ConsumerHandle,
-    scheduler: Scheduler,
+impl Mails {
+    fn new(config: &Config, sender: Sender, gate: Gate) -> Self {
+        let smtp = &config.smtp;
+        let policy = Policy {
+            lease: smtp.patience() * LONGEST + SLACK,
+            interval: Duration::ZERO,
+            retry_wait: |tries| Some(message_wait(tries)),
+            patience: None,
+            locked_for: Some(smtp.give_up_after()),
+            keeps_payload: false,
+            digest: 1,
+            reasons: Reasons {
+                unknown: NEVER_TRIED,
+                resting: NEVER_TRIED,
+                disabled: NEVER_TRIED,
+                removed: None,
+            },
+        };
+        Self {
+            policy,
+            sender,
+            gate,
+        }
+    }
+}
+
+impl Medium for Mails {
+    const NAME: &'static str = "mail";
+    const DELIVERIES: &'static str = "mails";
+    const OPEN: &'static str = "deliveries WHERE medium = 'mail' AND settled_at IS NULL";
+    const ONE_EACH: bool = true;
+
+    type Connection = Connection;
+
+    fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    fn at_once(&self) -> usize {
+        if self.gate.is_open() { CONNECTIONS } else { 1 }
+    }
+
+    fn closed_for(&self) -> Duration {
+        self.gate.closed_for()
+    }
+
+    fn keeps_connection(&self) -> bool {
+        self.gate.is_open()
+    }
+
+    async fn send(
+        &self,
+        connection: &mut Connection,
+        attempt: &Attempt,
+        stopping: &Stopping,
+    ) -> Answered {
+        let answer = self.sender.send(connection, &self.gate, attempt, stopping);
+        answer.await.into()
+    }
+
+    async fn close(&self, connection: Connection) {
+        connection.close().await;
+    }
+}
+
+/// Where mails go, before anything runs.
+pub(crate) struct Post {
+    from: Mailbox,
+    outlet: Outlet,
 }
 
 impl Post {
     /// # Errors
     /// [`ConfigError`] for a mail server or a sender that is none.
-    pub(crate) fn new(
-        config: &Config,
-        pool: Pool,
-        clock: Clock,
-        sealer: Sealer,
-        figures: MailFigures,
-    ) -> Result<Self, ConfigError> {
+    pub(crate) fn new(config: &Config) -> Result<Self, ConfigError> {
         let smtp = &config.smtp;
         let from = smtp.sender()?;
         let outlet = match smtp.server()? {
@@ -96,45 +152,45 @@ impl Post {
                 })?)
             }
         };
-        Ok(Self {
-            pool,
-            clock,
-            sealer,
-            figures,
-            from,
-            outlet,
-            terms: Terms {
-                give_up_after: smtp.give_up_after(),
-                lease: smtp.patience() * LONGEST + SLACK,
-            },
-        })
+        Ok(Self { from, outlet })
     }
 
     /// Starts to take mails in and to send them.
-    pub(crate) async fn start(self, broker: &Broker) -> Mails {
+    pub(crate) async fn start(
+        self,
+        config: &Config,
+        sealer: Sealer,
+        broker: &Broker,
+        figures: Figures,
+        shared: Shared,
+    ) -> Deliveries {
         let wake = Arc::new(Notify::new());
-        let ledger = Ledger::new(self.pool, self.clock.clone(), self.terms, self.figures);
-        match ledger.try_locked().await {
+        let gate = Gate::new(shared.clock.clone(), Arc::clone(&wake));
+        let sender = Sender::new(sealer.clone(), self.from.clone(), self.outlet);
+        let mails = Mails::new(config, sender, gate);
+        let ledger = Ledger::new(mails, figures, shared);
+        let give_up_after = config.smtp.give_up_after();
+        match try_locked(&ledger, give_up_after).await {
             Ok(0) => {}
             Ok(count) => log::info!("{count} mails that could not be opened are tried again"),
             Err(error) => log::warn!("mails wait for the database: {error}"),
         }
-        let gate = Gate::new(self.clock, Arc::clone(&wake));
-        let sender = Sender::new(self.sealer.clone(), self.from.clone(), self.outlet);
-        let mailing = Mailing::new(ledger.clone(), sender, gate);
-        let scheduler = Scheduler::spawn(mailing, Arc::clone(&wake));
-        let consumer = Intake::new(self.sealer, self.from, ledger, wake).consume(broker);
-        Mails {
-            consumer,
-            scheduler,
-        }
+        let intake = Intake::new(
+            sealer,
+            self.from,
+            ledger.clone(),
+            Arc::clone(&wake),
+            give_up_after,
+        );
+        Deliveries::start(ledger, wake, intake.consume(broker))
     }
 }
 
-impl Mails {
-    /// Takes nothing more in and finishes what is under way; the rest waits in the database.
-    pub(crate) async fn stop(self) {
-        self.consumer.stop().await;
-        self.scheduler.stop().await;
-    }
+/// Has mails that a former run could not open tried at once: the operator may have given the key.
+async fn try_locked(ledger: &Ledger<Mails>, give_up_after: Duration) -> Result<usize, DbError> {
+    let work = move |transitions: &mut Transitions<'_, Mails>| {
+        let now = transitions.at();
+        queries::try_locked(transitions.db, now, now + give_up_after)
+    };
+    ledger.write(work).await
 }

@@ -10,9 +10,8 @@ use tokio::time::{sleep, timeout};
 use super::folder::Folder;
 use super::gate::{Gate, Round};
 use super::message::{Composed, compose};
-use super::model::{Answer, MailRow};
 use super::smtp::{Failure, Server, Session, Smtp, Step, verdict};
-use crate::scheduler::Stopping;
+use crate::delivery::{Answer, Attempt, DeliveryRow, Stopping};
 
 /// How long a stopping process waits for the answer to a mail that it has handed over.
 const LAST_WORD: Duration = Duration::from_secs(8);
@@ -33,9 +32,9 @@ pub(super) enum Outlet {
     Folder(Folder),
 }
 
-/// The connection that a run of mails shares.
+/// What mails that follow each other share.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct Connection {
     session: Option<Session>,
     /// Whether a mail has gone over it.
     used: bool,
@@ -53,22 +52,25 @@ impl Sender {
     /// Sends a mail, within three times the configured patience.
     pub(super) async fn send(
         &self,
-        line: &mut Line,
+        connection: &mut Connection,
         gate: &Gate,
-        job: &MailRow,
+        attempt: &Attempt,
         stopping: &Stopping,
     ) -> Answer {
-        let mail = match self.open(job) {
+        let Some(row) = attempt.deliveries.first() else {
+            return Answer::Untried(None);
+        };
+        let mail = match self.open(row) {
             Ok(mail) => mail,
             Err(answer) => return answer,
         };
-        let composed = match compose(&mail, &self.0.from, &job.event_id, job.created_at.and_utc()) {
+        let composed = match compose(&mail, &self.0.from, &row.id, row.created_at.and_utc()) {
             Ok(composed) => composed,
             Err(unfit) => return Answer::Refused(format!("The mail cannot be sent: {unfit}")),
         };
         let round = gate.round();
         match &self.0.outlet {
-            Outlet::Folder(folder) => keep(folder, gate, round, job, composed).await,
+            Outlet::Folder(folder) => keep(folder, gate, round, row, composed).await,
             Outlet::Server(smtp) => {
                 let call = Call {
                     smtp,
@@ -76,14 +78,14 @@ impl Sender {
                     round,
                     stopping,
                 };
-                call.deliver(line, &composed).await
+                call.deliver(connection, &composed).await
             }
         }
     }
 
-    fn open(&self, job: &MailRow) -> Result<Mail, Answer> {
-        let context = MailRequested::seal_context(&job.template);
-        let sealed = job.sealed.as_deref().unwrap_or_default();
+    fn open(&self, row: &DeliveryRow) -> Result<Mail, Answer> {
+        let context = MailRequested::seal_context(&row.kind);
+        let sealed = row.payload.as_deref().unwrap_or_default();
         let lost = || Answer::Refused("The mail cannot be read any more".to_owned());
         let opened = self.0.sealer.open(&context, sealed).map_err(|error| {
             let SealError::UnknownKey(_) = error else {
@@ -92,15 +94,15 @@ impl Sender {
             log::error!(
                 "the mail {} waits: it is {error}; set NOTIFIER__SECRETS__ENCRYPTION_KEY to the senders' key, \
                  or add it to NOTIFIER__SECRETS__ENCRYPTION_KEYS_OLD",
-                job.event_id
+                row.id
             );
-            Answer::Locked(format!("The mail is {error}"))
+            Answer::Blocked(format!("The mail is {error}"))
         })?;
         serde_json::from_slice(opened.expose_secret()).map_err(|_| lost())
     }
 }
 
-impl Line {
+impl Connection {
     pub(super) async fn close(self) {
         if let Some(session) = self.session {
             session.close().await;
@@ -112,15 +114,15 @@ async fn keep(
     folder: &Folder,
     gate: &Gate,
     round: Round,
-    job: &MailRow,
+    row: &DeliveryRow,
     composed: Composed,
 ) -> Answer {
-    let at = job.created_at.format("%Y%m%dT%H%M%SZ");
-    let name = format!("{at}-{}-{}.eml", job.template, job.event_id);
+    let at = row.created_at.format("%Y%m%dT%H%M%SZ");
+    let name = format!("{at}-{}-{}.eml", row.kind, row.id);
     match folder.put(name.clone(), composed.bytes).await {
         Ok(()) => {
             gate.heard();
-            let id = job.request_id.as_deref().unwrap_or_default();
+            let id = row.request_id.as_deref().unwrap_or_default();
             log::info!(request_id:% = id; "no mail server is configured: wrote the mail {name}");
             Answer::Delivered
         }
@@ -142,19 +144,19 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn deliver(&self, line: &mut Line, mail: &Composed) -> Answer {
+    async fn deliver(&self, connection: &mut Connection, mail: &Composed) -> Answer {
         let offered = tokio::select! {
             biased;
             // Nothing of the mail has left yet.
             () = self.stopping.wait() => {
-                line.session = None;
+                connection.session = None;
                 return Answer::Untried(None);
             }
-            offered = timeout(self.smtp.patience_to_offer(), self.offer(line, mail)) => {
+            offered = timeout(self.smtp.patience_to_offer(), self.offer(connection, mail)) => {
                 offered.unwrap_or(Err((Step::Connect, Failure::Silent)))
             }
         };
-        let handed_over = match (offered, &mut line.session) {
+        let handed_over = match (offered, &mut connection.session) {
             (Ok(()), Some(session)) => tokio::select! {
                 handed_over = session.hand_over(mail) => handed_over,
                 () = self.last_word() => Err((Step::Content, Failure::Silent)),
@@ -162,30 +164,35 @@ impl Call<'_> {
             (Ok(()), None) => Err((Step::Connect, Failure::Silent)),
             (Err(failed), _) => Err(failed),
         };
-        line.used = true;
+        connection.used = true;
         match handed_over {
             Ok(()) => {
                 self.gate.heard();
                 Answer::Delivered
             }
-            Err((step, failure)) => self.conclude(line, step, &failure).await,
+            Err((step, failure)) => self.conclude(connection, step, &failure).await,
         }
     }
 
     /// Has the server wait for the mail's content, on the connection that is there or on a new one.
-    async fn offer(&self, line: &mut Line, mail: &Composed) -> Result<(), (Step, Failure)> {
-        if let Some(mut session) = line.session.take() {
+    async fn offer(
+        &self,
+        connection: &mut Connection,
+        mail: &Composed,
+    ) -> Result<(), (Step, Failure)> {
+        if let Some(mut session) = connection.session.take() {
             match session.offer(mail).await {
                 // It has taken as many as it wants on one connection, or waited too long for the next.
-                Err((Step::Sender, Failure::Code(421, _) | Failure::Broken(_))) if line.used => {}
+                Err((Step::Sender, Failure::Code(421, _) | Failure::Broken(_)))
+                    if connection.used => {}
                 offered => {
-                    line.session = Some(session);
+                    connection.session = Some(session);
                     return offered;
                 }
             }
         }
-        line.used = false;
-        let session = line.session.insert(self.smtp.open().await?);
+        connection.used = false;
+        let session = connection.session.insert(self.smtp.open().await?);
         session.offer(mail).await
     }
 
@@ -194,18 +201,18 @@ impl Call<'_> {
         sleep(LAST_WORD).await;
     }
 
-    async fn conclude(&self, line: &mut Line, step: Step, failure: &Failure) -> Answer {
+    async fn conclude(&self, connection: &mut Connection, step: Step, failure: &Failure) -> Answer {
         let verdict = verdict(step, failure);
         if verdict.server == Server::Fine {
             self.gate.heard();
-            if let Some(mut session) = line.session.take()
+            if let Some(mut session) = connection.session.take()
                 && session.reset().await
             {
-                line.session = Some(session);
+                connection.session = Some(session);
             }
             return verdict.answer;
         }
-        line.session = None;
+        connection.session = None;
         if self.gate.trouble(self.round) {
             let reason = match &verdict.answer {
                 Answer::Untried(Some(reason)) | Answer::Later { reason, .. } => reason.as_str(),

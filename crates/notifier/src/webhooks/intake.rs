@@ -1,26 +1,52 @@
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
+use auth_types::UserId;
 use broker::{Broker, ConsumeOptions, ConsumerHandle, Delivery, Queue, Verdict};
+use db_kit::{DbError, inbox};
+use diesel::QueryResult;
 use event_types::{Event, EventData, UserChanged, WebhookConfigured, WebhookDue, WebhookReplayed};
 use tokio::sync::Notify;
 
-use super::ledger::Ledger;
+use super::{Webhooks, queries};
+use crate::delivery::{DeliveryRow, Ending, Ledger, Medium, NewDelivery, Settings, Transitions};
 use crate::intake::{conclude, data, decode};
 
+/// The consumer's name in the inbox.
+const CONSUMER: &str = "notify.webhooks";
+
+/// After this a call is given up in any case: `Retry-After` can stretch its tries, and its webhook may never
+/// become known.
+const GIVE_UP_AFTER: Duration = Duration::from_secs(5 * 24 * 3_600);
+
+/// Calls about a user who is gone that are deleted in one transaction.
+const BATCH: i64 = 1_000;
+
 /// What an event asks of the notifier.
-enum Word {
+enum Content {
     /// Where a webhook goes.
-    Configured(WebhookConfigured),
+    Configured(Settings),
     /// A call to be made.
-    Due(Box<WebhookDue>),
+    Due(Box<Call>),
     /// A call to be made again.
     Replayed(WebhookReplayed),
     /// An account.
     User(UserChanged),
 }
 
+struct Call {
+    due: WebhookDue,
+    /// What is signed and sent, to the letter.
+    body: String,
+}
+
 /// Starts to take events in; `wake` is told after each commit.
-pub(super) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> ConsumerHandle {
+pub(crate) fn consume(
+    broker: &Broker,
+    ledger: Ledger<Webhooks>,
+    wake: Arc<Notify>,
+) -> ConsumerHandle {
     broker.consume(
         Queue::NotifyWebhooks,
         ConsumeOptions::default(),
@@ -31,45 +57,125 @@ pub(super) fn consume(broker: &Broker, ledger: Ledger, wake: Arc<Notify>) -> Con
     )
 }
 
-async fn take_in(ledger: &Ledger, wake: &Notify, delivery: Delivery) -> Verdict {
-    let (event, word) = match read(&delivery) {
+async fn take_in(ledger: &Ledger<Webhooks>, wake: &Notify, delivery: Delivery) -> Verdict {
+    let (event, content) = match read(&delivery) {
         Ok(read) => read,
         Err(reason) => return Verdict::Park(reason),
     };
-    let (id, request_id) = (event.id, event.requestid);
-    let committed = match word {
-        Word::Configured(configured) => ledger.configure(id, configured).await,
-        Word::Due(due) => match due.event.encode() {
-            Ok(body) => ledger.take(id, request_id, *due, body).await,
-            Err(error) => return Verdict::Park(error.to_string()),
-        },
-        Word::Replayed(replayed) => ledger.replay(id, request_id, replayed).await,
-        Word::User(user) if user.deleted => ledger.forget_user(user.user_id).await,
-        Word::User(_) => return Verdict::Ack,
+    let id = event.id;
+    let committed = match content {
+        Content::User(user) if user.deleted => forget_user(ledger, user.user_id).await,
+        Content::User(_) => return Verdict::Ack,
+        content => {
+            let stored = ledger.write(move |transitions| {
+                if !inbox::record(transitions.db, CONSUMER, id, transitions.at())? {
+                    return Ok(());
+                }
+                match content {
+                    Content::Configured(settings) => transitions.configure(&settings),
+                    Content::Due(call) => store(transitions, event.requestid, *call),
+                    Content::Replayed(call) => replay(transitions, event.requestid, &call),
+                    Content::User(_) => Ok(()),
+                }
+            });
+            stored.await
+        }
     };
     conclude(id, committed, wake)
 }
 
-fn read(delivery: &Delivery) -> Result<(Event, Word), String> {
-    let event = decode(delivery)?;
-    let word = match event.event_type.as_str() {
-        WebhookConfigured::TYPE => Word::Configured(configured(&event)?),
-        WebhookDue::TYPE => Word::Due(Box::new(data(&event)?)),
-        WebhookReplayed::TYPE => Word::Replayed(data(&event)?),
-        UserChanged::TYPE => Word::User(data(&event)?),
-        other => return Err(format!("the notifier of this version knows no {other:?}")),
+fn store(
+    transitions: &mut Transitions<'_, Webhooks>,
+    request_id: Option<String>,
+    call: Call,
+) -> QueryResult<()> {
+    let (id, webhook) = (
+        call.due.delivery_id.to_string(),
+        call.due.webhook_id.to_string(),
+    );
+    let row = NewDelivery {
+        kind: "call".to_owned(),
+        revision: call.due.revision,
+        user_id: Some(call.due.user_id.get()),
+        request_id,
+        payload: Some(call.body),
+        ..NewDelivery::new(Webhooks::NAME, id, webhook, transitions.at(), GIVE_UP_AFTER)
     };
-    Ok((event, word))
+    let webhook = BTreeSet::from([row.destination_id.clone()]);
+    let give_up_at = row.give_up_at;
+    transitions.insert(&[row])?;
+    transitions.expect(&webhook, give_up_at)
 }
 
-fn configured(event: &Event) -> Result<WebhookConfigured, String> {
+/// Has a settled call made again. One that is not kept any more is told to have failed.
+fn replay(
+    transitions: &mut Transitions<'_, Webhooks>,
+    request_id: Option<String>,
+    replayed: &WebhookReplayed,
+) -> QueryResult<()> {
+    let (id, webhook) = (
+        replayed.delivery_id.to_string(),
+        replayed.webhook_id.to_string(),
+    );
+    let (at, give_up_at) = (transitions.at(), transitions.at() + GIVE_UP_AFTER);
+    if queries::reopen(transitions.db, &webhook, &id, at, give_up_at)? {
+        return transitions.expect(&BTreeSet::from([webhook]), give_up_at);
+    }
+    if queries::exists(transitions.db, &id)? {
+        return Ok(());
+    }
+    let gone = NewDelivery::new(Webhooks::NAME, id, webhook, at, GIVE_UP_AFTER);
+    let last = DeliveryRow {
+        request_id,
+        // Nothing that is on its way counts any more.
+        step: i64::MAX,
+        ..gone.into()
+    };
+    transitions.report_ended(&[last], Ending::Failed, "The call is not kept any more")
+}
+
+/// Deletes the calls that tell of a user who is gone.
+async fn forget_user(ledger: &Ledger<Webhooks>, user: UserId) -> Result<(), DbError> {
+    loop {
+        let deleted = ledger
+            .write(move |transitions| queries::delete_calls_about(transitions.db, user, BATCH));
+        if deleted.await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn read(delivery: &Delivery) -> Result<(Event, Content), String> {
+    let event = decode(delivery)?;
+    let content = match event.event_type.as_str() {
+        WebhookConfigured::TYPE => Content::Configured(configured(&event)?),
+        WebhookDue::TYPE => Content::Due(Box::new(call(&event)?)),
+        WebhookReplayed::TYPE => Content::Replayed(data(&event)?),
+        UserChanged::TYPE => Content::User(data(&event)?),
+        other => return Err(format!("the notifier of this version knows no {other:?}")),
+    };
+    Ok((event, content))
+}
+
+fn call(event: &Event) -> Result<Call, String> {
+    let due: WebhookDue = data(event)?;
+    let body = due.event.encode().map_err(|error| error.to_string())?;
+    Ok(Call { due, body })
+}
+
+fn configured(event: &Event) -> Result<Settings, String> {
     let configured: WebhookConfigured = data(event)?;
     let sealed = configured.sealed.as_deref().unwrap_or_default();
     // Anything else would not fit into a row.
     if !sealed.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err("the target is not sealed text".to_owned());
     }
-    Ok(configured)
+    Ok(Settings {
+        id: configured.webhook_id.to_string(),
+        revision: configured.revision,
+        sealed: configured.sealed,
+        paused: configured.paused,
+    })
 }
 
 #[cfg(test)]

@@ -1,53 +1,115 @@
 //! Calling webhooks.
 //!
-//! Which webhook hears of what is the work-session service's affair. `intake` writes each call down as a row
-//! and lets the broker forget it; `ledger` is the only place that moves rows, by the rules in `moves`; `work`
-//! is what the scheduler runs: it holds a webhook, has `sender` sign (`signature`) and post, and has the
-//! ledger write down what came of it, which is told back after each try. A webhook is held by one process at
-//! a time, so that one that hangs keeps nobody waiting but itself, and `Retry-After` holds for all replicas.
+//! Which webhook hears of what is the work-session service's affair. `intake` stores each call as a delivery, `sender`
+//! signs it (`signature`) and posts it, and what became of it is told back after each try.
 
 mod intake;
-mod ledger;
-mod model;
-mod moves;
 mod queries;
 mod sender;
 mod signature;
-mod work;
 
-use std::sync::Arc;
+use std::time::Duration;
 
-use broker::{Broker, ConsumerHandle};
-use tokio::sync::Notify;
+use chrono::{DateTime, TimeDelta, Utc};
+use db_kit::{Db, outbox::enqueue};
+use diesel::QueryResult;
+use event_types::{WebhookAttempted, WebhookDisabled, WebhookOutcome};
 
-pub(crate) use ledger::Ledger;
+pub(crate) use intake::consume;
 pub(crate) use sender::Sender;
 
-use crate::scheduler::Scheduler;
+use crate::SOURCE;
+use crate::delivery::{
+    Answered, Attempt, DeliveryRow, DestinationRow, Ending, Medium, Outcome, Policy, Reasons,
+    Report, Stopping, call_wait, number,
+};
 
-/// Webhooks at work.
-#[derive(Debug)]
+const POLICY: Policy = Policy {
+    // A call takes ten seconds at most.
+    lease: Duration::from_secs(30),
+    interval: Duration::ZERO,
+    retry_wait: call_wait,
+    patience: Some(TimeDelta::days(5)),
+    locked_for: None,
+    keeps_payload: true,
+    digest: 1,
+    reasons: Reasons {
+        unknown: "The webhook's settings did not arrive",
+        resting: "The receiver asked not to be called for longer than that",
+        disabled: "The webhook is switched off",
+        removed: None,
+    },
+};
+
+/// Calls of webhooks; a destination is a webhook.
+#[derive(Clone)]
 pub(crate) struct Webhooks {
-    consumer: ConsumerHandle,
-    scheduler: Scheduler,
+    sender: Sender,
 }
 
 impl Webhooks {
-    /// Starts to take calls in and to make them.
-    pub(crate) fn start(broker: &Broker, ledger: Ledger, sender: Sender) -> Self {
-        let wake = Arc::new(Notify::new());
-        let calling = work::Calling::new(ledger.clone(), sender);
-        let scheduler = Scheduler::spawn(calling, Arc::clone(&wake));
-        let consumer = intake::consume(broker, ledger, wake);
-        Self {
-            consumer,
-            scheduler,
-        }
+    pub(crate) fn new(sender: Sender) -> Self {
+        Self { sender }
+    }
+}
+
+impl Medium for Webhooks {
+    const NAME: &'static str = "webhook";
+    const DELIVERIES: &'static str = "calls of webhooks";
+    const OPEN: &'static str = "deliveries WHERE medium = 'webhook' AND settled_at IS NULL";
+
+    type Connection = ();
+
+    fn policy(&self) -> &Policy {
+        &POLICY
     }
 
-    /// Takes nothing more in and finishes what is under way; the rest waits in the database.
-    pub(crate) async fn stop(self) {
-        self.consumer.stop().await;
-        self.scheduler.stop().await;
+    async fn send(&self, (): &mut (), attempt: &Attempt, _: &Stopping) -> Answered {
+        self.sender.send(attempt).await
+    }
+
+    fn report(&self, db: &mut Db, rows: &[DeliveryRow], report: &Report<'_>) -> QueryResult<()> {
+        for row in rows {
+            let event = attempted(row, report);
+            enqueue(db, SOURCE, report.at, row.request_id.clone(), &event)?;
+        }
+        Ok(())
+    }
+
+    fn report_disabled(
+        &self,
+        db: &mut Db,
+        destination: &DestinationRow,
+        reason: &str,
+        at: DateTime<Utc>,
+    ) -> QueryResult<()> {
+        let event = WebhookDisabled {
+            webhook_id: number(&destination.id),
+            revision: destination.revision,
+            reason: reason.to_owned(),
+        };
+        enqueue(db, SOURCE, at, None, &event)
+    }
+}
+
+fn attempted(row: &DeliveryRow, report: &Report<'_>) -> WebhookAttempted {
+    let (outcome, next_attempt_at) = match report.outcome {
+        Outcome::Ended(Ending::Delivered) => (WebhookOutcome::Delivered, None),
+        Outcome::Ended(Ending::Failed) => (WebhookOutcome::Failed, None),
+        Outcome::Ended(Ending::Skipped) => (WebhookOutcome::Skipped, None),
+        Outcome::Retried(at) => (WebhookOutcome::Pending, Some(at.and_utc())),
+    };
+    let took = report.reply.map(|reply| reply.took.as_millis());
+    WebhookAttempted {
+        webhook_id: number(&row.destination_id),
+        delivery_id: row.id.parse().unwrap_or_default(),
+        step: row.step,
+        outcome,
+        attempts: row.attempts,
+        status_code: report.reply.and_then(|reply| reply.status),
+        duration_ms: took.map(|took| i64::try_from(took).unwrap_or(i64::MAX)),
+        reason: report.reason.map(str::to_owned),
+        next_attempt_at,
+        at: report.at,
     }
 }

@@ -7,8 +7,8 @@ use service_kit::guard::{self, GuardError, GuardedClient};
 use service_kit::seal::Sealer;
 use tokio::time::Instant;
 
-use super::model::{Answer, Job, Reply};
 use super::signature::sign;
+use crate::delivery::{Answer, Answered, Attempt, Reply};
 use crate::reach::forbidden;
 
 /// Opens a webhook's target, signs and posts. Address and secrets are in clear nowhere but here.
@@ -29,15 +29,19 @@ impl Sender {
     }
 
     /// Makes a call; answers within about ten seconds.
-    pub(super) async fn send(&self, job: &Job) -> Answer {
-        let target = match self.open(job) {
+    pub(super) async fn send(&self, attempt: &Attempt) -> Answered {
+        let target = match self.open(attempt) {
             Ok(target) => target,
-            Err(reason) => return unsent(job, reason),
+            Err(reason) => return blocked(attempt, &reason),
         };
-        let (id, body) = (job.call.delivery_id.as_str(), &job.call.body);
+        let call = attempt.deliveries.first();
+        let body = call
+            .and_then(|call| call.payload.as_deref())
+            .unwrap_or_default();
+        let id = attempt.message_id.as_str();
         let now = self.clock.now();
         let Some(signature) = sign(&target.secrets, id, now, body) else {
-            return unsent(job, "there is no secret to sign with".to_owned());
+            return blocked(attempt, "there is no secret to sign with");
         };
         let timestamp = now.timestamp().to_string();
         let headers = [
@@ -48,20 +52,20 @@ impl Sender {
         ];
         let began = Instant::now();
         let answered = match self.guard.check_url(&target.url) {
-            Ok(url) => self.guard.post(&url, body.clone(), &headers).await,
+            Ok(url) => self.guard.post(&url, body.to_owned(), &headers).await,
             Err(error) => Err(error),
         };
         if let Some(why) = answered.as_ref().err().copied().and_then(forbidden) {
-            log::warn!("the webhook {} is not called: {why}", job.call.webhook_id);
+            log::warn!("the webhook {} is not called: {why}", attempt.number());
         }
         judge(answered, began.elapsed())
     }
 
-    fn open(&self, job: &Job) -> Result<WebhookTarget, String> {
-        let context = WebhookConfigured::seal_context(job.call.webhook_id, job.revision);
+    fn open(&self, attempt: &Attempt) -> Result<WebhookTarget, String> {
+        let context = WebhookConfigured::seal_context(attempt.number(), attempt.revision);
         let opened = self
             .sealer
-            .open(&context, &job.sealed)
+            .open(&context, attempt.sealed.as_deref().unwrap_or_default())
             .map_err(|error| error.to_string())?;
         // serde's message would quote what it stumbled over.
         serde_json::from_slice(opened.expose_secret()).map_err(|_| "it is not a target".to_owned())
@@ -69,22 +73,20 @@ impl Sender {
 }
 
 /// For what the operator can mend: a missing key, an older version.
-fn unsent(job: &Job, reason: String) -> Answer {
-    let webhook = job.call.webhook_id;
+fn blocked(attempt: &Attempt, reason: &str) -> Answered {
+    let webhook = attempt.number();
     log::error!("the target of the webhook {webhook} cannot be used: {reason}");
-    Answer::Unsent("The webhook's settings could not be read".to_owned())
+    Answer::Blocked("The webhook's settings could not be read".to_owned()).into()
 }
 
-fn judge(answered: Result<guard::Answer, GuardError>, took: Duration) -> Answer {
+fn judge(answered: Result<guard::Answer, GuardError>, took: Duration) -> Answered {
     let status = answered.as_ref().ok().map(|answer| answer.status);
-    let reply = Reply { status, took };
-    match answered {
-        Err(error @ GuardError::InvalidUrl) => Answer::Gone {
-            reply,
-            reason: format!("The address cannot be called: {error}"),
-        },
+    let reply = Some(Reply { status, took });
+    let answer = match answered {
+        Err(error @ GuardError::InvalidUrl) => {
+            Answer::Gone(format!("The address cannot be called: {error}"))
+        }
         Err(error) => Answer::Later {
-            reply,
             reason: match forbidden(error) {
                 Some(why) => format!("The address is not called: {why}"),
                 None => format!("The receiver gave no answer: {error}"),
@@ -95,17 +97,17 @@ fn judge(answered: Result<guard::Answer, GuardError>, took: Duration) -> Answer 
         Ok(answer) => {
             let reason = format!("The receiver answered {}", answer.status);
             match answer.status {
-                200..=299 => Answer::Delivered(reply),
-                410 => Answer::Gone { reply, reason },
+                200..=299 => Answer::Delivered,
+                410 => Answer::Gone(reason),
                 _ => Answer::Later {
-                    reply,
                     reason,
                     wait: answer.retry_after,
                     maybe_taken: false,
                 },
             }
         }
-    }
+    };
+    Answered { answer, reply }
 }
 
 #[cfg(test)]
@@ -114,7 +116,7 @@ mod tests {
 
     const TOOK: Duration = Duration::from_millis(3);
 
-    fn answered(status: u16) -> Answer {
+    fn answered(status: u16) -> Answered {
         let answer = guard::Answer {
             status,
             retry_after: Some(Duration::from_secs(7)),
@@ -127,15 +129,16 @@ mod tests {
     #[test]
     fn each_status_has_its_consequence() {
         for status in [200, 202, 204] {
-            let reply = Reply {
+            let reply = Some(Reply {
                 status: Some(status),
                 took: TOOK,
-            };
-            assert_eq!(answered(status), Answer::Delivered(reply));
+            });
+            let answer = Answer::Delivered;
+            assert_eq!(answered(status), Answered { answer, reply });
         }
-        assert!(matches!(answered(410), Answer::Gone { .. }));
+        assert!(matches!(answered(410).answer, Answer::Gone(_)));
         for status in [301, 400, 401, 404, 429, 500, 503] {
-            let answer = answered(status);
+            let answer = answered(status).answer;
             assert!(
                 matches!(
                     answer,
@@ -153,14 +156,14 @@ mod tests {
             (GuardError::Broken, true),
             (GuardError::Connect, false),
         ] {
-            let answer = judge(Err(error), TOOK);
+            let answer = judge(Err(error), TOOK).answer;
             assert!(
                 matches!(answer, Answer::Later { maybe_taken, .. } if maybe_taken == maybe),
                 "{error}"
             );
         }
-        let answer = judge(Err(GuardError::InvalidUrl), TOOK);
-        assert!(matches!(answer, Answer::Gone { .. }));
+        let answer = judge(Err(GuardError::InvalidUrl), TOOK).answer;
+        assert!(matches!(answer, Answer::Gone(_)));
         for (error, setting) in [
             (
                 GuardError::ForbiddenAddress,
@@ -168,7 +171,7 @@ mod tests {
             ),
             (GuardError::SchemeNotAllowed, "NOTIFIER__HTTP__ALLOW_PLAIN"),
         ] {
-            let answer = judge(Err(error), TOOK);
+            let answer = judge(Err(error), TOOK).answer;
             assert!(
                 matches!(&answer, Answer::Later { reason, maybe_taken: false, .. } if reason.contains(setting)),
                 "{answer:?}"

@@ -13,10 +13,10 @@ use uuid::Uuid;
 use crate::kit::{PATIENCE, Stage};
 
 diesel::table! {
-    deliveries (event_id) { event_id -> Text, }
+    deliveries (id) { id -> Text, }
 }
 diesel::table! {
-    destinations (project_id) { project_id -> BigInt, due_at -> Nullable<Timestamp>, }
+    destinations (id) { id -> Text, due_at -> Nullable<Timestamp>, }
 }
 
 fn submitted(started: &SessionStarted, announce: &[&str]) -> SessionSubmitted {
@@ -80,7 +80,7 @@ impl Stage {
     fn next_look(&self, project: i64) -> NaiveDateTime {
         let due = self.pool().read_blocking(|db| {
             let due = destinations::table
-                .find(project)
+                .find(project.to_string())
                 .select(destinations::due_at);
             Ok::<_, DbError>(due.first::<Option<NaiveDateTime>>(db)?)
         });
@@ -145,7 +145,7 @@ async fn a_digest_that_nobody_answered_for_is_sent_again_as_it_was() {
     let mut ids = stage.await_hook(&["a1", "a2", "a3"]).await;
     // As when it came first, out of turn.
     stage.execute(&format!(
-        "UPDATE deliveries SET next_attempt_at = '2020-01-01 00:00:00' WHERE event_id = '{}'",
+        "UPDATE deliveries SET next_attempt_at = '2020-01-01 00:00:00' WHERE id = '{}'",
         ids[2]
     ));
     stage.chat.script([ChatReply::Hang]);
@@ -179,8 +179,9 @@ async fn a_digest_that_a_dead_process_was_sending_is_sent_again_as_it_was() {
     // As kill -9 between the chat's answer and the row leaves it, once the lease is over.
     let (a1, a2) = (ids[0], ids[1]);
     stage.execute(&format!(
-        "UPDATE deliveries SET next_attempt_at = created_at, attempts = 0, batch_id = NULL; \
-         UPDATE destinations SET sending = '{a1}.2 {a1} {a2}', lease_owner = 'dead', due_at = updated_at, free_at = updated_at"
+        "UPDATE deliveries SET next_attempt_at = created_at; \
+         UPDATE deliveries SET state = 'sending' WHERE id IN ('{a1}', '{a2}'); \
+         UPDATE destinations SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at"
     ));
     let before = stage.chat.messages().len();
     stage.chat.usually(ChatReply::Status(200));

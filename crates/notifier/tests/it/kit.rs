@@ -20,7 +20,7 @@ use test_kit::{Api, ChatKind, FakeChat, TestBroker, TestDb, wait_until};
 use uuid::Uuid;
 
 diesel::table! {
-    destinations (project_id) { project_id -> BigInt, revision -> BigInt, state -> Text, }
+    destinations (medium, id) { medium -> Text, id -> Text, revision -> BigInt, state -> Text, }
 }
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -220,7 +220,7 @@ impl Stage {
         let (pool, wanted) = (self.pool(), "disabled");
         wait_until("the hook to be paused", PATIENCE, async || {
             let known = pool.read(move |db| {
-                let row = destinations::table.find(project_id);
+                let row = destinations::table.find(("chat", project_id.to_string()));
                 Ok::<_, DbError>(row.select(destinations::state).first::<String>(db)?)
             });
             (known.await.unwrap() == wanted).then_some(())
@@ -232,7 +232,7 @@ impl Stage {
         let pool = self.pool();
         wait_until("the hook to be taken in", PATIENCE, async || {
             let known = pool.read(move |db| {
-                let row = destinations::table.find(project_id);
+                let row = destinations::table.find(("chat", project_id.to_string()));
                 let revision = row.select(destinations::revision).first::<i64>(db);
                 Ok::<_, DbError>(revision.optional()?)
             });

@@ -16,27 +16,25 @@ use uuid::Uuid;
 use crate::kit::{KEY, PATIENCE, Stage};
 
 diesel::table! {
-    mails (event_id) {
-        event_id -> Text,
+    deliveries (id) {
+        id -> Text,
         state -> Text,
-        sealed -> Nullable<Text>,
+        payload -> Nullable<Text>,
         attempts -> BigInt,
-        due_at -> Timestamp,
-        lease_owner -> Nullable<Text>,
+        next_attempt_at -> Timestamp,
         reason -> Nullable<Text>,
     }
 }
 
 /// A mail's row.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = mails)]
+#[diesel(table_name = deliveries)]
 pub(crate) struct Row {
-    pub(crate) event_id: String,
+    pub(crate) id: String,
     pub(crate) state: String,
-    pub(crate) sealed: Option<String>,
+    pub(crate) payload: Option<String>,
     pub(crate) attempts: i64,
-    pub(crate) due_at: NaiveDateTime,
-    pub(crate) lease_owner: Option<String>,
+    pub(crate) next_attempt_at: NaiveDateTime,
     pub(crate) reason: Option<String>,
 }
 
@@ -90,8 +88,8 @@ impl Office {
         self.stage
             .pool()
             .read_blocking::<_, DbError>(|db| {
-                Ok(mails::table
-                    .order(mails::event_id)
+                Ok(deliveries::table
+                    .order(deliveries::id)
                     .select(Row::as_select())
                     .load(db)?)
             })
@@ -104,7 +102,7 @@ impl Office {
 
     fn find_row(&self, id: Uuid) -> Option<Row> {
         let id = id.to_string();
-        self.rows().into_iter().find(|row| row.event_id == id)
+        self.rows().into_iter().find(|row| row.id == id)
     }
 
     /// Waits until the mail's row is there and as wanted.
@@ -122,8 +120,8 @@ impl Office {
             let rows = self.rows();
             let mut tried = rows
                 .iter()
-                .filter(|row| row.reason.is_some() && row.lease_owner.is_none());
-            tried.any(|row| row.due_at >= now).then_some(())
+                .filter(|row| row.reason.is_some() && row.state != "sending");
+            tried.any(|row| row.next_attempt_at >= now).then_some(())
         })
         .await;
     }

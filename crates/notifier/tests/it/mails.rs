@@ -84,7 +84,7 @@ async fn each_kind_of_mail_arrives_with_both_parts_and_its_link() {
         assert_eq!(mail.header("From"), "Holdfast <no-reply@holdfast.example>");
         assert_eq!(mail.header("Reply-To"), "");
         let row = office.row_in(id, "delivered").await;
-        assert_eq!((row.attempts, row.sealed, row.reason), (1, None, None));
+        assert_eq!((row.attempts, row.payload, row.reason), (1, None, None));
     }
     office
         .figure_is("mails_total{outcome=\"delivered\"}", 6)
@@ -342,7 +342,7 @@ async fn neither_recipients_nor_links_are_in_the_log_or_in_the_table() {
     office.row_when(ids[2], |row| row.reason.is_some()).await;
     hand.advance(TimeDelta::hours(80));
     for row in office.all_settled(3).await {
-        assert_eq!(row.sealed, None);
+        assert_eq!(row.payload, None);
         assert!(!format!("{row:?}").contains("private"), "{row:?}");
     }
     for secret in ["private.example", "s3cret-t0ken"] {

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::kit::{PATIENCE, Stage};
 
 diesel::table! {
-    deliveries (event_id) {
-        event_id -> Text, state -> Text, attempts -> BigInt, payload -> Nullable<Text>,
+    deliveries (id) {
+        id -> Text, state -> Text, attempts -> BigInt, payload -> Nullable<Text>,
     }
 }
 
@@ -20,9 +20,7 @@ impl Stage {
     fn written(&self) -> Vec<Written> {
         let rows = self.pool().read_blocking(|db| {
             let columns = (deliveries::state, deliveries::attempts, deliveries::payload);
-            let rows = deliveries::table
-                .select(columns)
-                .order(deliveries::event_id);
+            let rows = deliveries::table.select(columns).order(deliveries::id);
             Ok::<_, DbError>(rows.load::<(String, i64, Option<String>)>(db)?)
         });
         let rows = rows.unwrap().into_iter();
@@ -59,8 +57,8 @@ async fn what_comes_while_a_chat_hangs_is_told_once() {
     let first = stage.begin(3, Some(1), "note-a1").await;
     stage.chat.next_message().await;
     let second = stage.begin(3, Some(1), "note-a2").await;
-    let (told, waits) = (("delivered", 1, false), ("pending", 0, true));
-    stage.written_are(&[told, waits, waits]).await;
+    let (told, sent) = (("delivered", 1, false), ("sending", 1, true));
+    stage.written_are(&[told, sent, ("pending", 0, true)]).await;
     for id in [first, second] {
         assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
     }
@@ -177,21 +175,4 @@ async fn two_processes_tell_each_plan_once_and_none_waits_for_the_other() {
         assert_eq!(told.sum::<usize>(), 1, "{note}");
     }
     other.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_end_that_missed_its_plan_is_let_go() {
-    let mut stage = Stage::set().await;
-    let plan = stage.warm().await;
-    stage.stop().await;
-    // As two processes leave it that took a session's plan and its end in at the same moment.
-    let end = Uuid::now_v7();
-    stage.execute(&format!(
-        "INSERT INTO deliveries (event_id, session_id, project_id, revision, payload, state, attempts, next_attempt_at, \
-         give_up_at, created_at, kind) SELECT '{end}', session_id, project_id, revision, 'none', 'pending', 0, \
-         '2999-01-01 00:00:00', '2999-01-02 00:00:00', created_at, 'finished' FROM deliveries WHERE event_id = '{plan}'"
-    ));
-    stage.start().await;
-    // Its words cannot be read, which is found out when it is to be told.
-    assert_eq!(stage.word_of(end).await.0, "notification.failed.v1");
 }

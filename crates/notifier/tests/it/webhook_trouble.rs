@@ -212,8 +212,8 @@ async fn calls_wait_in_the_database_for_the_next_start_and_those_of_a_dead_proce
     stage.stop().await;
     // As kill -9 between the receiver's answer and the row leaves it, once the lease is over.
     stage.execute(
-        "UPDATE webhook_calls SET state = 'sending', next_attempt_at = '2026-01-01 00:00:00'; \
-         UPDATE webhooks SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at",
+        "UPDATE deliveries SET state = 'sending', next_attempt_at = '2026-01-01 00:00:00'; \
+         UPDATE destinations SET lease_owner = 'dead', due_at = updated_at, free_at = updated_at",
     );
     stage.chat.usually(ChatReply::Status(200));
     stage.start().await;

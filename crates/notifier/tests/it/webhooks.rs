@@ -37,11 +37,11 @@ fn count(stage: &Stage, what: &str) -> i64 {
 }
 
 fn calls(stage: &Stage) -> i64 {
-    count(stage, "webhook_calls")
+    count(stage, "deliveries")
 }
 
 async fn until_webhook_is(stage: &Stage, id: i64, state: &str) {
-    let what = format!("webhooks WHERE webhook_id = {id} AND state = '{state}'");
+    let what = format!("destinations WHERE id = '{id}' AND state = '{state}'");
     wait_until("the webhook to be so", PATIENCE, async || {
         (count(stage, &what) == 1).then_some(())
     })
@@ -215,7 +215,7 @@ async fn a_paused_webhook_is_not_called_whatever_comes_first_until_it_is_kept() 
     stage.ends(late, WebhookOutcome::Skipped).await;
     // That it is paused comes before where it goes.
     stage.pause_webhook(6, 1).await;
-    until_webhook_is(&stage, 6, "off").await;
+    until_webhook_is(&stage, 6, "disabled").await;
     stage.webhook(6, 1, "a").await;
     let (late, _) = stage.due(6, 1).await;
     stage.ends(late, WebhookOutcome::Skipped).await;
@@ -238,8 +238,8 @@ async fn neither_address_nor_secret_lies_in_clear_or_is_told() {
     stage.webhook(5, 1, "T1/hidden-path").await;
     let (call, _) = stage.due(5, 1).await;
     stage.ends(call, WebhookOutcome::Pending).await;
-    let columns = "SELECT COALESCE(w.sealed, '') || c.body || COALESCE(c.reason, '') AS line \
-        FROM webhooks w JOIN webhook_calls c ON c.webhook_id = w.webhook_id";
+    let columns = "SELECT COALESCE(w.sealed, '') || c.payload || COALESCE(c.reason, '') AS line \
+        FROM destinations w JOIN deliveries c ON c.destination_id = w.id";
     let rows = stage
         .pool()
         .read_blocking::<Vec<Line>, DbError>(|db| Ok(diesel::sql_query(columns).load(db)?));

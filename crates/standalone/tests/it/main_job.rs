@@ -272,7 +272,7 @@ async fn until_delivered(system: &System, wanted: i64) {
     let pool = system.databases[2].pool(1);
     let limit = std::time::Duration::from_secs(30);
     wait_until("the record of what was delivered", limit, async || {
-        let sql = "SELECT count(*) AS number FROM deliveries WHERE state = 'delivered'";
+        let sql = "SELECT count(*) AS number FROM deliveries WHERE medium = 'chat' AND state = 'delivered'";
         let counted =
             pool.read::<Number, DbError, _>(move |db| Ok(diesel::sql_query(sql).get_result(db)?));
         (counted.await.unwrap().number == wanted).then_some(())
@@ -285,8 +285,8 @@ async fn until_retry(system: &System, attempts: i64) -> chrono::TimeDelta {
     let pool = system.databases[2].pool(1);
     let limit = std::time::Duration::from_secs(30);
     let due = wait_until("the retry to be written down", limit, async || {
-        let sql = "SELECT due_at AS at FROM destinations WHERE lease_owner IS NULL AND EXISTS \
-                   (SELECT 1 FROM deliveries WHERE state = 'pending' AND attempts = $1)";
+        let sql = "SELECT due_at AS at FROM destinations WHERE medium = 'chat' AND lease_owner IS NULL AND EXISTS \
+                   (SELECT 1 FROM deliveries WHERE medium = 'chat' AND state = 'pending' AND attempts = $1)";
         let asked = pool.read::<Option<Moment>, DbError, _>(move |db| {
             let query = diesel::sql_query(sql).bind::<BigInt, _>(attempts);
             Ok(query.get_result(db).optional()?)

@@ -284,12 +284,12 @@ async fn an_account_that_goes_takes_its_webhooks_and_what_they_told_along() {
         let left = [
             count(&system, 1, "webhooks"),
             count(&system, 1, "webhook_deliveries"),
-            count(&system, 2, "webhook_calls"),
+            count(&system, 2, "deliveries WHERE medium = 'webhook'"),
             // The notifier remembers for a while that there was one.
             count(
                 &system,
                 2,
-                "webhooks WHERE state <> 'removed' OR sealed IS NOT NULL",
+                "destinations WHERE medium = 'webhook' AND (state <> 'removed' OR sealed IS NOT NULL)",
             ),
         ];
         (left == [0; 4]).then_some(())

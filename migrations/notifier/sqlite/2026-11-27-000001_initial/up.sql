@@ -1,131 +1,70 @@
--- Where each team project's notifications go, and when its hook is next to be looked at. A hook is the unit that a
--- scheduler holds: one send at a time, whatever the number of processes.
+-- What deliveries go to, and when each is next to be looked at. A destination is leased as a whole: one attempt at a
+-- time, whatever the number of processes.
 CREATE TABLE destinations (
-    project_id BIGINT PRIMARY KEY,
+    medium TEXT NOT NULL CHECK (medium IN ('chat', 'mail', 'webhook')),
+    -- A project, a webhook, or a mail: mails need no order, and each is a destination of its own.
+    id TEXT NOT NULL,
     -- Counts up with each change; 0 until the first one is known.
     revision BIGINT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('unknown', 'active', 'removed', 'disabled')),
-    -- The address, sealed.
+    -- 'removed' stays for a while, so that no older event brings the destination back.
+    state TEXT NOT NULL CHECK (state IN ('unknown', 'active', 'disabled', 'removed')),
+    -- The address, and what signs for it, sealed.
     sealed TEXT,
-    reason TEXT,
-    -- Sends in a row that got no good answer.
+    -- Attempts in a row that got no good answer, and when the first of them ended.
     failures BIGINT NOT NULL,
-    -- No send before: pacing, and what the other side asked for.
+    failing_since TIMESTAMP,
+    -- No attempt before: pacing, and what the other side asked for.
     free_at TIMESTAMP NOT NULL,
-    -- When to look; the end of the lease while somebody holds it; null when nothing waits.
+    -- When to look; the end of the lease while somebody has it; null when nothing waits.
     due_at TIMESTAMP,
     lease_owner TEXT,
     updated_at TIMESTAMP NOT NULL,
-    -- The message that the hook's holder is sending: its id and those of what it tells of, with spaces between. Its
-    -- deliveries are written only when it is over; what a holder that died was sending is read from here.
-    sending TEXT
+    PRIMARY KEY (medium, id)
 );
-CREATE INDEX destinations_due ON destinations (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX destinations_due ON destinations (medium, due_at) WHERE due_at IS NOT NULL;
 
--- One row for each event that a chat is to be told of. Old ones are found by their ids, which grow with time.
+-- One row for each thing to be told to one destination. Old ones are found by their ids, which grow with time.
 CREATE TABLE deliveries (
-    event_id TEXT PRIMARY KEY,
-    session_id TEXT NOT NULL,
-    project_id BIGINT NOT NULL,
+    id TEXT PRIMARY KEY,
+    medium TEXT NOT NULL CHECK (medium IN ('chat', 'mail', 'webhook')),
+    -- A chat's 'plan', 'finished', 'abandoned' or 'test'; a mail's template; a webhook's 'call'. How a session ended is
+    -- told behind its plan.
+    kind TEXT NOT NULL,
+    destination_id TEXT NOT NULL,
     -- The destination's revision when the event happened: no older one is used.
     revision BIGINT NOT NULL,
+    -- The session that a chat is told of; of a test its own id.
+    session_id TEXT,
+    -- Whose doing a webhook hears of.
+    user_id BIGINT,
     request_id TEXT,
-    -- The event's data; dropped when the row is settled.
+    -- What is told: an event's data, a sealed mail, the body of a call to the letter. Dropped when the row is settled,
+    -- but for calls, which can be made again.
     payload TEXT,
-    state TEXT NOT NULL CHECK (state IN ('pending', 'sending', 'delivered', 'failed', 'skipped')),
-    attempts BIGINT NOT NULL,
-    next_attempt_at TIMESTAMP NOT NULL,
-    give_up_at TIMESTAMP NOT NULL,
-    reason TEXT,
-    created_at TIMESTAMP NOT NULL,
-    settled_at TIMESTAMP,
-    -- 'finished' and 'abandoned' tell how a session that was told of ended, and wait for its 'plan'. 'test' asks
-    -- whether the chat is connected; its session is itself.
-    kind TEXT NOT NULL DEFAULT 'plan' CHECK (kind IN ('plan', 'finished', 'abandoned', 'test')),
-    -- The message that tells of it and maybe of others, once it has to be sent again: every further try is the same
-    -- message. The id of its first event, and of a digest how many it has.
-    batch_id TEXT
-);
-CREATE INDEX deliveries_session ON deliveries (session_id);
--- So that a plan finds the end that came before it, and that there is none costs nothing.
-CREATE INDEX deliveries_ends ON deliveries (session_id) WHERE kind IN ('finished', 'abandoned') AND settled_at IS NULL;
--- Without the ids: what is due at the same moment is little enough to be sorted.
-CREATE INDEX deliveries_open ON deliveries (project_id, next_attempt_at) WHERE settled_at IS NULL;
--- What has run out is found without reading all that waits for a hook.
-CREATE INDEX deliveries_expiring ON deliveries (project_id, give_up_at) WHERE settled_at IS NULL;
-CREATE INDEX deliveries_batch ON deliveries (batch_id) WHERE batch_id IS NOT NULL AND settled_at IS NULL;
-
--- One row for each mail that was asked for. Whom it goes to and what it says stays sealed.
-CREATE TABLE mails (
-    event_id TEXT PRIMARY KEY,
-    template TEXT NOT NULL,
-    -- Dropped when the row is settled.
-    sealed TEXT,
-    request_id TEXT,
-    -- 'locked': sealed with a key that is not configured.
-    state TEXT NOT NULL CHECK (state IN ('pending', 'sending', 'locked', 'delivered', 'failed')),
-    attempts BIGINT NOT NULL,
-    -- When it is to be tried; the end of the lease while somebody holds it.
-    due_at TIMESTAMP NOT NULL,
-    lease_owner TEXT,
-    give_up_at TIMESTAMP NOT NULL,
-    reason TEXT,
-    created_at TIMESTAMP NOT NULL,
-    settled_at TIMESTAMP
-);
-CREATE INDEX mails_due ON mails (due_at, event_id) WHERE settled_at IS NULL;
-CREATE INDEX mails_settled ON mails (settled_at) WHERE settled_at IS NOT NULL;
-
--- Where each webhook's calls go, and when it is next to be looked at. A webhook is the unit that a scheduler holds:
--- one call at a time, whatever the number of processes.
-CREATE TABLE webhooks (
-    webhook_id BIGINT PRIMARY KEY,
-    -- Counts up with each change; 0 until the first one is known.
-    revision BIGINT NOT NULL,
-    -- 'removed' stays for a while, so that no older word brings the webhook back.
-    state TEXT NOT NULL CHECK (state IN ('unknown', 'active', 'off', 'removed')),
-    -- The address and what signs, sealed.
-    sealed TEXT,
-    -- Calls in a row that got no good answer, and when the first of them was made.
-    failures BIGINT NOT NULL,
-    failing_since TIMESTAMP,
-    -- No call before: what the other side asked for.
-    free_at TIMESTAMP NOT NULL,
-    -- When to look; the end of the lease while somebody holds it; null when nothing waits.
-    due_at TIMESTAMP,
-    lease_owner TEXT,
-    updated_at TIMESTAMP NOT NULL
-);
-CREATE INDEX webhooks_due ON webhooks (due_at) WHERE due_at IS NOT NULL;
-CREATE INDEX webhooks_removed ON webhooks (updated_at) WHERE state = 'removed';
-
--- One row for each call. It stays for 30 days after it was settled, so that it can be made again.
-CREATE TABLE webhook_calls (
-    delivery_id TEXT PRIMARY KEY,
-    webhook_id BIGINT NOT NULL,
-    -- The webhook's revision when the event happened: no older one is used.
-    revision BIGINT NOT NULL,
-    -- Whose doing it tells of.
-    user_id BIGINT NOT NULL,
-    request_id TEXT,
-    -- What is signed and sent, to the letter.
-    body TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('pending', 'sending', 'delivered', 'failed', 'skipped')),
-    -- Words told about it.
+    -- 'locked': a mail that is sealed with a key that is not configured.
+    state TEXT NOT NULL CHECK (state IN ('pending', 'sending', 'locked', 'delivered', 'failed', 'skipped')),
+    -- Reports of what became of it.
     step BIGINT NOT NULL,
     attempts BIGINT NOT NULL,
     -- Attempts since it was last asked for.
     tries BIGINT NOT NULL,
     next_attempt_at TIMESTAMP NOT NULL,
     give_up_at TIMESTAMP NOT NULL,
+    -- The message that told of it, and maybe of others: every further attempt is the same message. The id of its first
+    -- delivery, and of a digest how many it has.
+    message_id TEXT,
     reason TEXT,
+    created_at TIMESTAMP NOT NULL,
     settled_at TIMESTAMP
 );
-CREATE INDEX webhook_calls_of ON webhook_calls (webhook_id);
-CREATE INDEX webhook_calls_by_user ON webhook_calls (user_id);
-CREATE INDEX webhook_calls_open ON webhook_calls (webhook_id, next_attempt_at, delivery_id) WHERE settled_at IS NULL;
-CREATE INDEX webhook_calls_expiring ON webhook_calls (webhook_id, give_up_at, delivery_id) WHERE settled_at IS NULL;
-CREATE INDEX webhook_calls_settled ON webhook_calls (settled_at) WHERE settled_at IS NOT NULL;
+CREATE INDEX deliveries_session ON deliveries (session_id) WHERE session_id IS NOT NULL;
+-- Of webhooks alone, whose settled calls go with the user or the webhook.
+CREATE INDEX deliveries_user ON deliveries (user_id) WHERE user_id IS NOT NULL;
+CREATE INDEX deliveries_calls ON deliveries (destination_id) WHERE user_id IS NOT NULL;
+-- Without the ids: what is due at the same moment is little enough to be sorted.
+CREATE INDEX deliveries_open ON deliveries (medium, destination_id, next_attempt_at) WHERE settled_at IS NULL;
+-- What has run out is found without reading all that waits for a destination.
+CREATE INDEX deliveries_expiring ON deliveries (medium, destination_id, give_up_at) WHERE settled_at IS NULL;
 
 -- Events that wait for the broker, written in the transaction of the change they tell of.
 CREATE TABLE outbox (

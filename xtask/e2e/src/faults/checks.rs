@@ -101,16 +101,15 @@ fn waiting(stand: &Stand) -> Result<String> {
             "SELECT count(*) FROM outbox WHERE state = 'pending'",
         )?;
     }
-    let open = "WHERE state IN ('pending', 'sending')";
     ask(
         Part::Notifier,
         "notifications",
-        &format!("SELECT count(*) FROM deliveries {open}"),
+        "SELECT count(*) FROM deliveries WHERE medium = 'chat' AND settled_at IS NULL",
     )?;
     ask(
         Part::Notifier,
         "mails",
-        "SELECT count(*) FROM mails WHERE settled_at IS NULL",
+        "SELECT count(*) FROM deliveries WHERE medium = 'mail' AND settled_at IS NULL",
     )?;
     Ok(found.join(", "))
 }

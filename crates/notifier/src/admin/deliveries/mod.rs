@@ -1,6 +1,5 @@
 //! `deliveries …`: what waits to be told, when it is tried next, and what became of the rest.
 
-mod model;
 mod queries;
 mod wire;
 
@@ -10,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use db_kit::DbError;
 
 use super::context::{Context, Failure, short};
-use model::{Delivery, Medium};
+use queries::Delivery;
 use wire::{Entry, Listed};
 
 #[derive(Debug, Args)]
@@ -58,7 +57,7 @@ struct ListArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Wanted {
+enum Wanted {
     /// Not settled yet
     Waiting,
     Delivered,
@@ -69,10 +68,33 @@ pub(super) enum Wanted {
     All,
 }
 
+/// What a delivery goes through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Medium {
+    /// Messages to team chats
+    Chat,
+    /// Mails
+    Mail,
+    /// Calls of webhooks
+    Webhook,
+}
+
+impl Medium {
+    /// The column `medium`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Mail => "mail",
+            Self::Webhook => "webhook",
+        }
+    }
+}
+
 /// What is asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Filter {
+struct Filter {
     state: Wanted,
+    medium: Option<Medium>,
     project: Option<i64>,
     before: Option<String>,
     limit: i64,
@@ -94,18 +116,15 @@ pub(super) async fn run(context: &Context, args: DeliveriesArgs) -> Result<ExitC
 async fn list(context: &Context, args: ListArgs) -> Result<(), Failure> {
     let filter = Filter {
         state: args.state,
+        medium: args.only,
         project: args.project,
         before: args.before.map(|id| id.to_string()),
         // One more shows that there are more.
         limit: args.limit + 1,
     };
-    let only = match args.project {
-        Some(_) => Some(Medium::Chat),
-        None => args.only,
-    };
     let found = context
         .pool
-        .read::<_, DbError, _>(move |db| Ok(queries::list(db, only, &filter)?))
+        .read::<_, DbError, _>(move |db| Ok(queries::list(db, &filter)?))
         .await?;
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let listed = Listed::of(found, limit, context.clock.now());
@@ -141,12 +160,14 @@ async fn retry(context: &Context, id: &str) -> Result<(), Failure> {
         )));
     }
     let now = context.clock.now_naive();
-    let (medium, whole, receiver) = (delivery.medium, delivery.id.clone(), delivery.receiver);
+    let media = Medium::value_variants().iter().copied();
+    let medium = media
+        .clone()
+        .find(|medium| medium.name() == delivery.medium);
+    let medium = medium.unwrap_or(Medium::Chat);
     let moved = context
         .pool
-        .write_tx::<_, DbError, _>(move |db| {
-            Ok(queries::make_due(db, medium, &whole, receiver, now)?)
-        })
+        .write_tx::<_, DbError, _>(move |db| Ok(queries::make_due(db, &delivery, medium, now)?))
         .await?;
     if !moved {
         return Err(Failure(format!(

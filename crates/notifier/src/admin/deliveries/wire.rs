@@ -4,14 +4,14 @@ use service_kit::cli::output::{Column, minute, record, second, table};
 use uuid::Uuid;
 
 use super::super::context::short;
-use super::model::{Delivery, Medium};
+use super::queries::Delivery;
 use crate::text::line;
 
 /// A delivery, for people and programs.
 #[derive(Serialize)]
 pub(super) struct Entry {
     id: String,
-    medium: Medium,
+    medium: String,
     kind: String,
     /// A chat's project.
     project_id: Option<i64>,
@@ -34,12 +34,12 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn of(delivery: Delivery, now: DateTime<Utc>) -> Self {
         let open = delivery.settled_at.is_none();
-        let receiver = |medium| delivery.receiver.filter(|_| delivery.medium == medium);
+        let number = || delivery.destination_id.parse().ok();
         Self {
-            project_id: receiver(Medium::Chat),
-            webhook_id: receiver(Medium::Webhook),
+            project_id: (delivery.medium == "chat").then(number).flatten(),
+            webhook_id: (delivery.medium == "webhook").then(number).flatten(),
             created_at: created_at(&delivery.id),
-            next_attempt_at: open.then(|| delivery.due_at.and_utc()),
+            next_attempt_at: open.then(|| delivery.next_attempt_at.and_utc()),
             give_up_at: open.then(|| delivery.give_up_at.and_utc()),
             settled_at: delivery.settled_at.map(|at| at.and_utc()),
             id: delivery.id,

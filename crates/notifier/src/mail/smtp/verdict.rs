@@ -1,4 +1,4 @@
-use crate::mail::model::Answer;
+use crate::delivery::Answer;
 
 /// What was being asked of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +58,7 @@ pub(in crate::mail) fn verdict(step: Step, failure: &Failure) -> Verdict {
     let later = |maybe_taken, server| Verdict {
         answer: Answer::Later {
             reason: reason.clone(),
+            wait: None,
             maybe_taken,
         },
         server,
@@ -128,7 +129,7 @@ mod tests {
             Answer::Later { .. } => "later",
             Answer::Refused(_) => "never",
             Answer::Untried(_) => "untried",
-            Answer::Delivered | Answer::Locked(_) => "impossible",
+            _ => "impossible",
         };
         (answer, verdict.server)
     }

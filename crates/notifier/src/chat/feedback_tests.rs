@@ -4,20 +4,13 @@ use event_types::Event;
 use uuid::Uuid;
 
 use super::*;
+use crate::delivery::delivery_row;
 
 fn row(number: u128, kind: Kind) -> DeliveryRow {
     let id = Uuid::from_u128(number).to_string();
     DeliveryRow {
-        event_id: id.clone(),
-        session_id: id,
-        project_id: 3,
-        request_id: None,
-        payload: None,
-        attempts: 1,
-        give_up_at: DateTime::UNIX_EPOCH.naive_utc(),
-        reason: None,
-        kind: kind.name().to_owned(),
-        batch_id: None,
+        session_id: Some(id.clone()),
+        ..delivery_row(&id, kind.name())
     }
 }
 
@@ -42,12 +35,11 @@ fn an_event_tells_of_a_hundred_notices_at_most_and_each_test_has_its_own() {
         _ => Kind::Plan,
     };
     let rows: Vec<DeliveryRow> = (1..=253).map(|number| row(number, kind(number))).collect();
-    let rows: Vec<&DeliveryRow> = rows.iter().collect();
-    let words = words(&rows, Ending::Delivered, "", DateTime::UNIX_EPOCH).unwrap();
-    let (tests, notices): (Vec<_>, Vec<_>) = words
+    let events = events(&rows, Ending::Delivered, "", DateTime::UNIX_EPOCH).unwrap();
+    let (tests, notices): (Vec<_>, Vec<_>) = events
         .iter()
-        .partition(|word| word.routing_key == ChatTested::TYPE);
-    let told = |words: Vec<&NewOutboxRow>| words.into_iter().map(numbers).collect::<Vec<_>>();
+        .partition(|event| event.routing_key == ChatTested::TYPE);
+    let told = |events: Vec<&NewOutboxRow>| events.into_iter().map(numbers).collect::<Vec<_>>();
     assert_eq!(told(tests), [[7], [101], [253]]);
     let notices = told(notices);
     let lengths: Vec<usize> = notices.iter().map(Vec::len).collect();

@@ -3,9 +3,9 @@ use std::time::Duration;
 /// Waits between the attempts of one message, in seconds; the last one repeats until it is given up.
 const MESSAGE_WAITS: [u64; 8] = [2, 10, 30, 120, 300, 900, 1_800, 3_600];
 
-/// Waits before a hook or a mail server is tried again with any message; short, because who is back
+/// Waits before a destination or a mail server is tried again with any message; short, because who is back
 /// should hear everything soon.
-const PARTNER_WAITS: [u64; 6] = [2, 5, 10, 20, 30, 60];
+const DESTINATION_WAITS: [u64; 6] = [2, 5, 10, 20, 30, 60];
 
 /// Waits between the tries of one call of a webhook, as Standard Webhooks proposes: a little over three
 /// days together.
@@ -32,9 +32,9 @@ pub(crate) fn message_wait(attempts: i64) -> Duration {
     step(&MESSAGE_WAITS, attempts)
 }
 
-/// The wait after this many sends in a row to one hook, or one mail server, that got no good answer.
-pub(crate) fn partner_wait(failures: i64) -> Duration {
-    step(&PARTNER_WAITS, failures)
+/// The wait after this many sends in a row to one destination, or one mail server, that got no good answer.
+pub(crate) fn destination_wait(failures: i64) -> Duration {
+    step(&DESTINATION_WAITS, failures)
 }
 
 fn step(waits: &[u64], count: i64) -> Duration {
@@ -54,7 +54,7 @@ mod tests {
             .map(|n| message_wait(n).as_secs())
             .into();
         assert_eq!(seconds, [2, 2, 2, 10, 3_600, 3_600, 3_600]);
-        assert_eq!(partner_wait(i64::MAX).as_secs(), 60);
+        assert_eq!(destination_wait(i64::MAX).as_secs(), 60);
     }
 
     #[test]

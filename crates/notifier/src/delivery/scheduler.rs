@@ -1,4 +1,4 @@
-//! The loop that chat and mail share: take what is due under a lease, do it, write down what came of it.
+//! The loop: take what is due under a lease, do it, write down what came of it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 
-use crate::outage::{Outage, Unwritten};
+use super::outage::{Outage, Unwritten};
 
 /// How long the database is left alone when nothing says that there is work: another process may have
 /// left some.
@@ -27,9 +27,8 @@ const HELD: Duration = Duration::from_millis(100);
 /// How often what waits is counted.
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 
-/// How many old rows of a table are forgotten then at most: more than come in the meantime, and little enough to
-/// hold nothing up.
-pub(crate) const FORGOTTEN: i64 = 10_000;
+/// The most jobs taken in one transaction.
+const AT_A_TIME: usize = 32;
 
 /// The most tries to write down what the database would refuse for ever. After them the job is done again, once its lease is
 /// over, and counted as a possible duplicate.
@@ -71,15 +70,13 @@ pub(crate) trait Work: Clone + Send + Sync + 'static {
     type Job: Send + Sync + 'static;
     /// What came of a job.
     type Answer: Send + Sync;
-    /// What a run of jobs keeps from one to the next, such as a connection.
-    type Line: Default + Send;
+    /// What jobs that follow each other share.
+    type Connection: Default + Send;
 
     /// What the jobs are, for logs.
     const NAME: &'static str;
-    /// The most jobs taken in one transaction.
-    const AT_A_TIME: usize;
 
-    /// How many more runs may begin while `busy` are under way.
+    /// How many more jobs may begin while `busy` are under way.
     fn room(&self, busy: usize) -> usize;
 
     /// How long until something is due; none when nothing waits. Costs no write.
@@ -91,23 +88,23 @@ pub(crate) trait Work: Clone + Send + Sync + 'static {
     /// Does a job, within its lease. When the process stops it ends what it can leave.
     fn act(
         &self,
-        line: &mut Self::Line,
+        connection: &mut Self::Connection,
         job: &Self::Job,
         stopping: &Stopping,
     ) -> impl Future<Output = Self::Answer> + Send;
 
-    /// Writes down what came of a job and, with `keep`, gives the run's next one.
+    /// Writes down what came of a job.
     fn settle(
         &self,
         job: &Self::Job,
         answer: &Self::Answer,
-        keep: bool,
-    ) -> impl Future<Output = Result<Option<Self::Job>, DbError>> + Send;
+    ) -> impl Future<Output = Result<(), DbError>> + Send;
 
-    /// Ends a run.
-    fn hang_up(&self, line: Self::Line) -> impl Future<Output = ()> + Send {
-        async { drop(line) }
-    }
+    /// Whether the next job is to be done on the same connection.
+    fn keeps_connection(&self) -> bool;
+
+    /// Ends a connection.
+    fn close(&self, connection: Self::Connection) -> impl Future<Output = ()> + Send;
 
     /// Counts what waits, and forgets some of what is long over.
     fn keep_house(&self) -> impl Future<Output = Result<(), DbError>> + Send;
@@ -201,7 +198,7 @@ impl<W: Work> Worker<W> {
 
     /// Takes what is due and says how long to wait before the next look.
     async fn look(&self, room: usize, runs: &mut JoinSet<()>) -> Duration {
-        let limit = i64::try_from(room.min(W::AT_A_TIME)).unwrap_or(i64::MAX);
+        let limit = i64::try_from(room.min(AT_A_TIME)).unwrap_or(i64::MAX);
         let began = Instant::now();
         let looked = async {
             // The end of an outage is noticed by asking.
@@ -227,7 +224,7 @@ impl<W: Work> Worker<W> {
             // Locked by somebody else, or let go: the row says when it is due next, and is asked again soon.
             Ok(Ok(jobs)) if jobs.is_empty() => LOCKED,
             Ok(Ok(jobs)) => {
-                let some_left = jobs.len() >= room.min(W::AT_A_TIME);
+                let some_left = jobs.len() >= room.min(AT_A_TIME);
                 for job in jobs {
                     runs.spawn(self.clone().work_off(job));
                 }
@@ -241,20 +238,29 @@ impl<W: Work> Worker<W> {
         }
     }
 
-    /// Does one job after the other for as long as there are any for this run.
+    /// Does a job, and others after it for as long as they are to share its connection.
     async fn work_off(self, first: W::Job) {
-        let mut line = W::Line::default();
+        let mut connection = W::Connection::default();
         let mut next = Some(first);
         while let Some(job) = next {
-            let answer = self.work.act(&mut line, &job, &self.stopping).await;
-            next = self.write_down(&job, &answer).await;
+            let answer = self.work.act(&mut connection, &job, &self.stopping).await;
+            self.write_down(&job, &answer).await;
+            next = self.next().await;
         }
-        self.work.hang_up(line).await;
+        self.work.close(connection).await;
+    }
+
+    /// The next job on the same connection. What it would be may be what another one waits to write down.
+    async fn next(&self) -> Option<W::Job> {
+        if self.stopping.is_set() || self.outage.holds() || !self.work.keeps_connection() {
+            return None;
+        }
+        self.work.lease(1).await.ok()?.pop()
     }
 
     /// Tries for as long as the database is away: what came of a job is known here alone, and whoever took it over would do
     /// it again.
-    async fn write_down(&self, job: &W::Job, answer: &W::Answer) -> Option<W::Job> {
+    async fn write_down(&self, job: &W::Job, answer: &W::Answer) {
         let (mut pause, mut lasting) = (self.pace.write / 16, 0);
         let (mut waits, mut refused, mut stops, mut warned) = (None, None, None, None);
         loop {
@@ -264,18 +270,13 @@ impl<W: Work> Worker<W> {
                 let stops = *stops.get_or_insert(began);
                 let rest = self.pace.stop.saturating_sub(began - stops);
                 if rest.is_zero() {
-                    return None;
+                    return;
                 }
                 patience = patience.min(rest);
             }
-            // What would come next may be what another run waits to write down.
-            let keep = stops.is_none() && !self.outage.holds_others(waits.is_some());
-            let settling = self.work.settle(job, answer, keep);
+            let settling = self.work.settle(job, answer);
             let error = match timeout(patience, settling).await {
-                Ok(Ok(next)) => {
-                    self.outage.answered(self.pace);
-                    return next;
-                }
+                Ok(Ok(())) => return self.outage.answered(self.pace),
                 Ok(Err(error)) => error,
                 Err(_) => DbError::Unreachable("no answer in time".to_owned()),
             };
@@ -287,7 +288,7 @@ impl<W: Work> Worker<W> {
             if error.is_lasting() {
                 lasting += 1;
                 if lasting >= LASTING_TRIES {
-                    return None;
+                    return;
                 }
             } else {
                 waits.get_or_insert_with(|| Unwritten::new(&self.outage));
@@ -296,7 +297,7 @@ impl<W: Work> Worker<W> {
                 if !answers {
                     refused = None;
                 } else if refused.get_or_insert(began).elapsed() >= self.pace.refused {
-                    return None;
+                    return;
                 }
                 self.outage.failed(began);
             }

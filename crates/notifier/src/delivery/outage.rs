@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::scheduler::Pace;
+use super::scheduler::Pace;
 
 /// What is known of the database's being away.
 #[derive(Debug, Default)]
@@ -49,16 +49,11 @@ impl Outage {
 
     /// Whether nothing is to be taken now.
     pub(crate) fn holds(&self) -> bool {
-        self.holds_others(false)
-    }
-
-    /// The same for a run that may itself be among those who wait.
-    pub(crate) fn holds_others(&self, waits: bool) -> bool {
         let rests = self
             .times()
             .rest_until
             .is_some_and(|until| Instant::now() < until);
-        rests || self.unwritten.load(Ordering::SeqCst) > usize::from(waits)
+        rests || self.unwritten.load(Ordering::SeqCst) > 0
     }
 
     /// When to look, if it was to be at this time.

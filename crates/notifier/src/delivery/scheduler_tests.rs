@@ -60,10 +60,9 @@ fn fails(counter: &AtomicU32) -> bool {
 impl Work for Jobs {
     type Job = ();
     type Answer = ();
-    type Line = ();
+    type Connection = ();
 
     const NAME: &'static str = "tests";
-    const AT_A_TIME: usize = 1;
 
     fn room(&self, busy: usize) -> usize {
         2_usize.saturating_sub(busy)
@@ -86,10 +85,10 @@ impl Work for Jobs {
 
     async fn act(&self, (): &mut (), (): &(), _: &Stopping) {}
 
-    async fn settle(&self, (): &(), (): &(), _: bool) -> Result<Option<()>, DbError> {
+    async fn settle(&self, (): &(), (): &()) -> Result<(), DbError> {
         if !fails(&self.0.unwritten) {
             self.tell("written");
-            return Ok(None);
+            return Ok(());
         }
         self.tell("not written");
         match self.0.how {
@@ -102,6 +101,12 @@ impl Work for Jobs {
             }
         }
     }
+
+    fn keeps_connection(&self) -> bool {
+        false
+    }
+
+    async fn close(&self, (): ()) {}
 
     async fn keep_house(&self) -> Result<(), DbError> {
         Ok(())

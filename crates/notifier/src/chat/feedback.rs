@@ -6,23 +6,25 @@ use event_types::{
     SessionAbandoned, SessionStarted, SessionSubmitted,
 };
 
-use super::model::{DeliveryRow, Ending, Kind};
+use super::model::Kind;
 use crate::SOURCE;
+use crate::delivery::{DeliveryRow, Ending, number};
 
 /// The most notices that one event tells of.
 const NOTICES: usize = 100;
 
 /// The events that tell how deliveries of one project ended: one of all of them, and one of each test.
-pub(super) fn words(
-    rows: &[&DeliveryRow],
+pub(super) fn events(
+    rows: &[DeliveryRow],
     ending: Ending,
     reason: &str,
     at: DateTime<Utc>,
 ) -> QueryResult<Vec<NewOutboxRow>> {
-    let mut words = Vec::new();
+    let mut events = Vec::new();
     let mut notices = Vec::new();
     for row in rows {
-        let (Ok(event_id), Ok(session_id)) = (row.event_id.parse(), row.session_id.parse()) else {
+        let session_id = row.session_id.as_deref().unwrap_or_default();
+        let (Ok(event_id), Ok(session_id)) = (row.id.parse(), session_id.parse()) else {
             // Never: written by us as ids.
             continue;
         };
@@ -33,21 +35,21 @@ pub(super) fn words(
             Kind::Test => {
                 let tested = ChatTested {
                     test_id: session_id,
-                    project_id: row.project_id,
+                    project_id: number(&row.destination_id),
                     outcome: ending.name().to_owned(),
                     reason: Some(reason.to_owned()).filter(|reason| !reason.is_empty()),
                     at,
                 };
-                words.push(told(&[row], at, &tested)?);
+                events.push(event(&[row], at, &tested)?);
                 continue;
             }
         };
-        notices.push((*row, notice));
+        notices.push((row, notice));
     }
     for some in notices.chunks(NOTICES) {
-        words.extend(ended(some, ending, reason, at)?);
+        events.extend(ended(some, ending, reason, at)?);
     }
-    Ok(words)
+    Ok(events)
 }
 
 fn ended(
@@ -66,10 +68,14 @@ fn ended(
         about,
         session_id,
     } = first;
-    let (project_id, also, reason) = (Some(row.project_id), also.collect(), reason.to_owned());
+    let (project_id, also, reason) = (
+        Some(number(&row.destination_id)),
+        also.collect(),
+        reason.to_owned(),
+    );
     match ending {
         Ending::Delivered => {
-            let event = NotificationDelivered {
+            let ended = NotificationDelivered {
                 event_id,
                 about,
                 session_id,
@@ -77,10 +83,10 @@ fn ended(
                 at,
                 also,
             };
-            told(&rows, at, &event)
+            event(&rows, at, &ended)
         }
         Ending::Failed => {
-            let event = NotificationFailed {
+            let ended = NotificationFailed {
                 event_id,
                 about,
                 session_id,
@@ -89,10 +95,10 @@ fn ended(
                 also,
                 reason,
             };
-            told(&rows, at, &event)
+            event(&rows, at, &ended)
         }
         Ending::Skipped => {
-            let event = NotificationSkipped {
+            let ended = NotificationSkipped {
                 event_id,
                 about,
                 session_id,
@@ -101,25 +107,25 @@ fn ended(
                 also,
                 reason,
             };
-            told(&rows, at, &event)
+            event(&rows, at, &ended)
         }
     }
     .map(Some)
 }
 
 /// An event of several has no one request that led to it.
-fn told<T: EventData>(
+fn event<T: EventData>(
     rows: &[&DeliveryRow],
     at: DateTime<Utc>,
-    event: &T,
+    data: &T,
 ) -> QueryResult<NewOutboxRow> {
     let request_id = match rows {
         [row] => row.request_id.clone(),
         _ => None,
     };
-    NewOutboxRow::of(SOURCE, at, request_id, event)
+    NewOutboxRow::of(SOURCE, at, request_id, data)
 }
 
 #[cfg(test)]
-#[path = "words_tests.rs"]
+#[path = "feedback_tests.rs"]
 mod tests;

@@ -1,0 +1,49 @@
+//! How sessions ended: told behind their plans. The caller has locked the destinations, so that a plan and an end that
+//! come at the same moment see each other.
+
+use chrono::NaiveDateTime;
+use db_kit::Db;
+use diesel::dsl::{exists, not};
+use diesel::prelude::*;
+
+use super::model::Kind;
+use crate::schema::deliveries;
+
+/// Has ends wait until `at` for a plan that is not here.
+pub(super) fn hold_ends(db: &mut Db, ids: &[String], at: NaiveDateTime) -> QueryResult<()> {
+    let plans = diesel::alias!(deliveries as plans);
+    let plan = plans
+        .filter(
+            plans
+                .field(deliveries::session_id)
+                .eq(deliveries::session_id),
+        )
+        .filter(plans.field(deliveries::kind).eq(Kind::Plan.name()));
+    let early = deliveries::table
+        .filter(deliveries::id.eq_any(ids))
+        .filter(not(exists(plan)));
+    diesel::update(early)
+        .set(deliveries::next_attempt_at.eq(at))
+        .execute(db)
+        .map(drop)
+}
+
+/// Lets ends go that came before their plans.
+pub(super) fn release_ends(
+    db: &mut Db,
+    sessions: &[String],
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    let is_end = deliveries::kind
+        .eq(Kind::Finished.name())
+        .or(deliveries::kind.eq(Kind::Abandoned.name()));
+    let held = deliveries::table
+        .filter(deliveries::session_id.eq_any(sessions))
+        .filter(is_end)
+        .filter(deliveries::settled_at.is_null())
+        .filter(deliveries::attempts.eq(0));
+    diesel::update(held)
+        .set(deliveries::next_attempt_at.eq(now))
+        .execute(db)
+        .map(drop)
+}

@@ -1,0 +1,91 @@
+use std::future::Future;
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+use db_kit::Db;
+use diesel::QueryResult;
+
+use super::model::{Answered, Attempt, DeliveryRow, DestinationRow, Reply};
+use super::scheduler::Stopping;
+use super::state::{Ending, Policy};
+
+/// What differs between chats, mails and webhooks. Cheap to clone.
+pub(crate) trait Medium: Clone + Send + Sync + 'static {
+    /// The column `medium`.
+    const NAME: &'static str;
+    /// What the deliveries are, for logs.
+    const DELIVERIES: &'static str;
+    /// The table and the condition of those that are open.
+    const OPEN: &'static str;
+    /// Each delivery is a destination of its own.
+    const ONE_EACH: bool = false;
+
+    /// What attempts that follow each other share.
+    type Connection: Default + Send;
+
+    fn policy(&self) -> &Policy;
+
+    /// How many attempts may be made at once now.
+    fn at_once(&self) -> usize {
+        128
+    }
+
+    /// How long none may be made.
+    fn closed_for(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Whether the next attempt is to be made on the same connection.
+    fn keeps_connection(&self) -> bool {
+        false
+    }
+
+    /// Makes an attempt, within its lease. When the process stops it ends what it can leave.
+    fn send(
+        &self,
+        connection: &mut Self::Connection,
+        attempt: &Attempt,
+        stopping: &Stopping,
+    ) -> impl Future<Output = Answered> + Send;
+
+    fn close(&self, connection: Self::Connection) -> impl Future<Output = ()> + Send {
+        async { drop(connection) }
+    }
+
+    /// What goes into one message, of what is due at a destination.
+    fn compose(&self, ready: Vec<DeliveryRow>) -> Vec<DeliveryRow> {
+        ready.into_iter().take(1).collect()
+    }
+
+    /// Has whoever asked for deliveries told what became of them.
+    fn report(&self, _: &mut Db, _: &[DeliveryRow], _: &Report<'_>) -> QueryResult<()> {
+        Ok(())
+    }
+
+    /// Has the owner of a destination told that it was switched off.
+    fn report_disabled(
+        &self,
+        _: &mut Db,
+        _: &DestinationRow,
+        _reason: &str,
+        _: DateTime<Utc>,
+    ) -> QueryResult<()> {
+        Ok(())
+    }
+}
+
+/// What became of deliveries of one destination.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Report<'a> {
+    pub(crate) outcome: Outcome,
+    pub(crate) reason: Option<&'a str>,
+    pub(crate) reply: Option<Reply>,
+    pub(crate) at: DateTime<Utc>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Ended(Ending),
+    /// Tried again at that time.
+    Retried(NaiveDateTime),
+}

@@ -1,0 +1,211 @@
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+
+use super::state::{Answer, PENDING};
+use crate::schema::{deliveries, destinations};
+
+/// A destination as stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = destinations)]
+pub(crate) struct DestinationRow {
+    pub(crate) id: String,
+    pub(crate) revision: i64,
+    pub(crate) state: String,
+    pub(crate) sealed: Option<String>,
+    pub(crate) failures: i64,
+    pub(crate) failing_since: Option<NaiveDateTime>,
+    pub(crate) free_at: NaiveDateTime,
+    /// When to look; the end of the lease while somebody has it.
+    pub(crate) due_at: Option<NaiveDateTime>,
+    pub(crate) lease_owner: Option<String>,
+}
+
+/// States of a destination.
+pub(crate) const UNKNOWN: &str = "unknown";
+pub(crate) const ACTIVE: &str = "active";
+pub(crate) const DISABLED: &str = "disabled";
+pub(crate) const REMOVED: &str = "removed";
+
+impl DestinationRow {
+    pub(crate) fn is_active(&self) -> bool {
+        self.state == ACTIVE
+    }
+}
+
+/// What an event says of a destination.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) id: String,
+    pub(crate) revision: i64,
+    /// Where it is; none when it is paused or gone.
+    pub(crate) sealed: Option<String>,
+    pub(crate) paused: bool,
+}
+
+/// A delivery as stored.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = deliveries)]
+pub(crate) struct DeliveryRow {
+    pub(crate) id: String,
+    pub(crate) kind: String,
+    pub(crate) destination_id: String,
+    pub(crate) session_id: Option<String>,
+    pub(crate) request_id: Option<String>,
+    pub(crate) payload: Option<String>,
+    pub(crate) step: i64,
+    /// The one under way included, and so in `tries`.
+    pub(crate) attempts: i64,
+    pub(crate) tries: i64,
+    pub(crate) give_up_at: NaiveDateTime,
+    pub(crate) message_id: Option<String>,
+    pub(crate) reason: Option<String>,
+    pub(crate) created_at: NaiveDateTime,
+}
+
+/// A delivery to be stored.
+#[derive(Debug, Clone, Insertable)]
+#[diesel(table_name = deliveries)]
+pub(crate) struct NewDelivery {
+    pub(crate) id: String,
+    pub(crate) medium: &'static str,
+    pub(crate) kind: String,
+    pub(crate) destination_id: String,
+    pub(crate) revision: i64,
+    pub(crate) session_id: Option<String>,
+    pub(crate) user_id: Option<i64>,
+    pub(crate) request_id: Option<String>,
+    pub(crate) payload: Option<String>,
+    pub(crate) state: &'static str,
+    pub(crate) step: i64,
+    pub(crate) attempts: i64,
+    pub(crate) tries: i64,
+    pub(crate) next_attempt_at: NaiveDateTime,
+    pub(crate) give_up_at: NaiveDateTime,
+    pub(crate) reason: Option<String>,
+    pub(crate) created_at: NaiveDateTime,
+    pub(crate) settled_at: Option<NaiveDateTime>,
+}
+
+impl NewDelivery {
+    /// One that is due now.
+    pub(crate) fn new(
+        medium: &'static str,
+        id: String,
+        destination_id: String,
+        now: NaiveDateTime,
+        give_up_after: Duration,
+    ) -> Self {
+        Self {
+            id,
+            medium,
+            kind: String::new(),
+            destination_id,
+            revision: 0,
+            session_id: None,
+            user_id: None,
+            request_id: None,
+            payload: None,
+            state: PENDING,
+            step: 0,
+            attempts: 0,
+            tries: 0,
+            next_attempt_at: now,
+            give_up_at: now + give_up_after,
+            reason: None,
+            created_at: now,
+            settled_at: None,
+        }
+    }
+}
+
+impl From<NewDelivery> for DeliveryRow {
+    fn from(row: NewDelivery) -> Self {
+        Self {
+            id: row.id,
+            kind: row.kind,
+            destination_id: row.destination_id,
+            session_id: row.session_id,
+            request_id: row.request_id,
+            payload: row.payload,
+            step: row.step,
+            attempts: row.attempts,
+            tries: row.tries,
+            give_up_at: row.give_up_at,
+            message_id: None,
+            reason: row.reason,
+            created_at: row.created_at,
+        }
+    }
+}
+
+/// An attempt to be made, under a lease of the destination.
+#[derive(Debug, Clone)]
+pub(crate) struct Attempt {
+    pub(crate) destination_id: String,
+    /// The revision of the address.
+    pub(crate) revision: i64,
+    pub(crate) sealed: Option<String>,
+    /// The same for each attempt, and for no other message.
+    pub(crate) message_id: String,
+    /// What the message tells of, in this order; several in a digest.
+    pub(crate) deliveries: Vec<DeliveryRow>,
+    /// The end of the lease. Whoever has the destination later has another.
+    pub(crate) lease_ends: NaiveDateTime,
+}
+
+impl Attempt {
+    /// When the message is given up: all of it at once, so that it stays the same message to the last attempt.
+    pub(crate) fn give_up_at(&self) -> NaiveDateTime {
+        let give_ups = self.deliveries.iter().map(|row| row.give_up_at);
+        give_ups.max().unwrap_or_default()
+    }
+
+    /// The project or the webhook.
+    pub(crate) fn number(&self) -> i64 {
+        number(&self.destination_id)
+    }
+}
+
+/// The project or the webhook that a destination is of.
+pub(crate) fn number(destination_id: &str) -> i64 {
+    destination_id.parse().unwrap_or_default()
+}
+
+/// What the other side's answer to an attempt was like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reply {
+    /// None when there was no answer.
+    pub(crate) status: Option<u16>,
+    /// How long it took.
+    pub(crate) took: Duration,
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answered {
+    pub(crate) answer: Answer,
+    /// Where the medium reports it.
+    pub(crate) reply: Option<Reply>,
+}
+
+impl From<Answer> for Answered {
+    fn from(answer: Answer) -> Self {
+        Self {
+            answer,
+            reply: None,
+        }
+    }
+}
+
+/// A delivery of project 3.
+#[cfg(test)]
+pub(crate) fn delivery_row(id: &str, kind: &str) -> DeliveryRow {
+    let at = chrono::DateTime::UNIX_EPOCH.naive_utc();
+    let new = NewDelivery::new("chat", id.to_owned(), "3".to_owned(), at, Duration::ZERO);
+    DeliveryRow {
+        kind: kind.to_owned(),
+        ..new.into()
+    }
+}

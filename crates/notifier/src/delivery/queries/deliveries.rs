@@ -1,0 +1,325 @@
+use std::collections::{HashMap, HashSet};
+
+use chrono::NaiveDateTime;
+use db_kit::{Db, DbBackend};
+use diesel::dsl::{exists, max, min, not};
+use diesel::expression::BoxableExpression;
+use diesel::prelude::*;
+use diesel::sql_types::Bool;
+
+use crate::delivery::model::{DeliveryRow, DestinationRow, NewDelivery};
+use crate::delivery::state::{Ending, LOCKED, PENDING, SENDING};
+use crate::schema::deliveries;
+
+/// Stores deliveries and gives the ids of those that were not there before.
+pub(crate) fn insert(db: &mut Db, rows: &[NewDelivery]) -> QueryResult<HashSet<String>> {
+    let new: Vec<String> = match db {
+        Db::Pg(conn) => diesel::insert_into(deliveries::table)
+            .values(rows)
+            .on_conflict(deliveries::id)
+            .do_nothing()
+            .returning(deliveries::id)
+            .load(conn)?,
+        Db::Sqlite(conn) => {
+            let mut new = Vec::new();
+            for row in rows {
+                let inserted = diesel::insert_into(deliveries::table)
+                    .values(row)
+                    .on_conflict(deliveries::id)
+                    .do_nothing()
+                    .execute(conn)?;
+                new.extend((inserted == 1).then(|| row.id.clone()));
+            }
+            new
+        }
+    };
+    Ok(new.into_iter().collect())
+}
+
+/// Marks deliveries as being sent, in this message.
+pub(crate) fn start_attempt(db: &mut Db, ids: &[&str], message_id: &str) -> QueryResult<()> {
+    diesel::update(deliveries::table.filter(deliveries::id.eq_any(ids)))
+        .set((
+            deliveries::state.eq(SENDING),
+            deliveries::attempts.eq(deliveries::attempts + 1),
+            deliveries::tries.eq(deliveries::tries + 1),
+            deliveries::message_id.eq(message_id),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Puts back what was being sent under a lease that is over, to be sent again as it was; says how many those are.
+pub(crate) fn reopen_abandoned(db: &mut Db, medium: &str, id: &str) -> QueryResult<usize> {
+    let give_up_at: Option<NaiveDateTime> = open(medium, id)
+        .filter(deliveries::state.eq(SENDING))
+        .select(max(deliveries::give_up_at))
+        .first(db)?;
+    let Some(give_up_at) = give_up_at else {
+        return Ok(0);
+    };
+    diesel::update(open(medium, id).filter(deliveries::state.eq(SENDING)))
+        .set((
+            deliveries::state.eq(PENDING),
+            deliveries::give_up_at.eq(give_up_at),
+        ))
+        .execute(db)
+}
+
+/// Open deliveries whose time is over; not those that nobody could open.
+pub(crate) fn list_expired(
+    db: &mut Db,
+    medium: &str,
+    id: &str,
+    now: NaiveDateTime,
+    limit: i64,
+) -> QueryResult<Vec<DeliveryRow>> {
+    open(medium, id)
+        .filter(deliveries::give_up_at.le(now))
+        .filter(deliveries::state.ne(LOCKED))
+        .order((deliveries::give_up_at, deliveries::id))
+        .limit(limit)
+        .select(DeliveryRow::as_select())
+        .load(db)
+}
+
+/// Open deliveries that this revision of the destination, or an older one, was meant for.
+pub(crate) fn list_open(
+    db: &mut Db,
+    medium: &str,
+    destination: &DestinationRow,
+    limit: i64,
+) -> QueryResult<Vec<DeliveryRow>> {
+    open(medium, &destination.id)
+        .filter(deliveries::revision.le(destination.revision))
+        .order((deliveries::next_attempt_at, deliveries::id))
+        .limit(limit)
+        .select(DeliveryRow::as_select())
+        .load(db)
+}
+
+/// Open deliveries whose turn it is, in their order. They were meant for the destination's revision, or an older one.
+pub(crate) fn list_ready(
+    db: &mut Db,
+    medium: &str,
+    destination: &DestinationRow,
+    now: NaiveDateTime,
+    limit: i64,
+) -> QueryResult<Vec<DeliveryRow>> {
+    open(medium, &destination.id)
+        .filter(deliveries::revision.le(destination.revision))
+        .filter(deliveries::next_attempt_at.le(now))
+        .filter(
+            deliveries::give_up_at
+                .gt(now)
+                .or(deliveries::state.eq(LOCKED)),
+        )
+        .filter(follows_no_plan())
+        .order((deliveries::next_attempt_at, deliveries::id))
+        .limit(limit)
+        .select(DeliveryRow::as_select())
+        .load(db)
+}
+
+/// What a message that was sent before is composed of.
+pub(crate) fn list_message(
+    db: &mut Db,
+    medium: &str,
+    id: &str,
+    message_id: &str,
+) -> QueryResult<Vec<DeliveryRow>> {
+    open(medium, id)
+        .filter(deliveries::message_id.eq(message_id))
+        .order(deliveries::id)
+        .select(DeliveryRow::as_select())
+        .load(db)
+}
+
+/// When a delivery for the destination's revision is next to be tried, and when the first one is given up.
+pub(crate) fn next_moments(
+    db: &mut Db,
+    medium: &str,
+    destination: &DestinationRow,
+) -> QueryResult<(Option<NaiveDateTime>, Option<NaiveDateTime>)> {
+    let next_attempt = open(medium, &destination.id)
+        .filter(deliveries::revision.le(destination.revision))
+        .filter(follows_no_plan())
+        .select(min(deliveries::next_attempt_at))
+        .first(db)?;
+    let first_given_up = open(medium, &destination.id)
+        .select(min(deliveries::give_up_at))
+        .first(db)?;
+    Ok((next_attempt, first_given_up))
+}
+
+/// How deliveries go back among those that wait.
+pub(crate) struct Return<'a> {
+    pub(crate) state: &'static str,
+    pub(crate) at: NaiveDateTime,
+    pub(crate) give_up_at: NaiveDateTime,
+    pub(crate) reason: &'a str,
+}
+
+/// Has deliveries wait for their next attempt, as the same message, and gives the steps of those that had not ended.
+pub(crate) fn retry(
+    db: &mut Db,
+    ids: &[&str],
+    back: &Return<'_>,
+) -> QueryResult<HashMap<String, i64>> {
+    let rows: Vec<(String, i64)> = diesel::update(
+        deliveries::table
+            .filter(deliveries::id.eq_any(ids))
+            .filter(is_open()),
+    )
+    .set((
+        deliveries::state.eq(back.state),
+        deliveries::step.eq(deliveries::step + 1),
+        deliveries::next_attempt_at.eq(back.at),
+        deliveries::give_up_at.eq(back.give_up_at),
+        deliveries::reason.eq(Some(back.reason)),
+    ))
+    .returning((deliveries::id, deliveries::step))
+    .get_results(db)?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Takes a message apart: each delivery is one of its own from now on.
+pub(crate) fn split(
+    db: &mut Db,
+    ids: &[&str],
+    now: NaiveDateTime,
+    reason: &str,
+) -> QueryResult<()> {
+    diesel::update(
+        deliveries::table
+            .filter(deliveries::id.eq_any(ids))
+            .filter(is_open()),
+    )
+    .set((
+        deliveries::state.eq(PENDING),
+        deliveries::next_attempt_at.eq(now),
+        deliveries::reason.eq(Some(reason)),
+        deliveries::message_id.eq(deliveries::id.nullable()),
+    ))
+    .execute(db)
+    .map(drop)
+}
+
+/// Puts deliveries back as they were before an attempt that was none.
+pub(crate) fn put_back(
+    db: &mut Db,
+    ids: &[&str],
+    message_id: Option<&str>,
+    at: Option<NaiveDateTime>,
+    reason: Option<&str>,
+) -> QueryResult<()> {
+    diesel::update(
+        deliveries::table
+            .filter(deliveries::id.eq_any(ids))
+            .filter(is_open()),
+    )
+    .set((
+        deliveries::state.eq(PENDING),
+        deliveries::attempts.eq(deliveries::attempts - 1),
+        deliveries::tries.eq(deliveries::tries - 1),
+        deliveries::message_id.eq(message_id),
+        at.map(|at| deliveries::next_attempt_at.eq(at)),
+        reason.map(|reason| deliveries::reason.eq(Some(reason))),
+    ))
+    .execute(db)
+    .map(drop)
+}
+
+/// Ends deliveries and gives the steps of those that had not ended before. What people wrote is not kept longer than
+/// needed.
+pub(crate) fn end(
+    db: &mut Db,
+    ids: &[&str],
+    ending: Ending,
+    reason: Option<&str>,
+    keep_payload: bool,
+    now: NaiveDateTime,
+) -> QueryResult<HashMap<String, i64>> {
+    let rows: Vec<(String, i64)> = diesel::update(
+        deliveries::table
+            .filter(deliveries::id.eq_any(ids))
+            .filter(is_open()),
+    )
+    .set((
+        deliveries::state.eq(ending.name()),
+        deliveries::step.eq(deliveries::step + 1),
+        deliveries::reason.eq(reason),
+        deliveries::settled_at.eq(Some(now)),
+        (!keep_payload).then(|| deliveries::payload.eq(None::<String>)),
+    ))
+    .returning((deliveries::id, deliveries::step))
+    .get_results(db)?;
+    Ok(rows.into_iter().collect())
+}
+
+/// Deletes up to `limit` deliveries of a destination that is gone, and says how many.
+pub(crate) fn delete_calls(db: &mut Db, id: &str, limit: i64) -> QueryResult<usize> {
+    let some = deliveries::table
+        .filter(deliveries::destination_id.eq(id))
+        .filter(deliveries::user_id.is_not_null())
+        .limit(limit)
+        .select(deliveries::id);
+    let ids: Vec<String> = some.load(db)?;
+    diesel::delete(deliveries::table.filter(deliveries::id.eq_any(&ids))).execute(db)
+}
+
+/// Forgets deliveries that were settled before `until`, at most `most`, and says how many. None of them was made later than it
+/// was settled: they come first by their ids, which begin with when that was (UUIDv7, RFC 9562 section 5.7), and so no index is
+/// kept for this alone.
+pub(crate) fn forget_settled_before(
+    db: &mut Db,
+    until: NaiveDateTime,
+    most: i64,
+) -> QueryResult<usize> {
+    let milliseconds = until.and_utc().timestamp_millis();
+    let first_later = format!("{:08x}-{:04x}", milliseconds >> 16, milliseconds & 0xffff);
+    let oldest = deliveries::table
+        .filter(deliveries::id.lt(first_later))
+        .filter(deliveries::settled_at.lt(until))
+        .order(deliveries::id)
+        .limit(most)
+        .select(deliveries::id)
+        .load::<String>(db)?;
+    diesel::delete(deliveries::table.filter(deliveries::id.eq_any(&oldest))).execute(db)
+}
+
+#[diesel::dsl::auto_type]
+fn open<'a>(medium: &'a str, id: &'a str) -> _ {
+    deliveries::table
+        .filter(deliveries::medium.eq(medium))
+        .filter(deliveries::destination_id.eq(id))
+        .filter(deliveries::settled_at.is_null())
+}
+
+type Condition = Box<dyn BoxableExpression<deliveries::table, DbBackend, SqlType = Bool>>;
+
+/// Says the same as that `settled_at` is null. Of rows that are known by their ids PostgreSQL would, told so, read all
+/// that are open.
+fn is_open() -> Condition {
+    let waits = deliveries::state
+        .eq(PENDING)
+        .or(deliveries::state.eq(LOCKED));
+    Box::new(waits.or(deliveries::state.eq(SENDING)))
+}
+
+/// Not how a session ended whose plan waits.
+fn follows_no_plan() -> Condition {
+    let plans = diesel::alias!(deliveries as plans);
+    let plan = plans
+        .filter(
+            plans
+                .field(deliveries::session_id)
+                .eq(deliveries::session_id),
+        )
+        .filter(plans.field(deliveries::kind).eq("plan"))
+        .filter(plans.field(deliveries::settled_at).is_null());
+    let is_end = deliveries::kind
+        .eq("finished")
+        .or(deliveries::kind.eq("abandoned"));
+    Box::new(not(is_end.and(exists(plan))))
+}

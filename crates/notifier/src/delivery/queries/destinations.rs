@@ -1,0 +1,213 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDateTime;
+use db_kit::{Db, on_backend};
+use diesel::dsl::min;
+use diesel::prelude::*;
+use diesel::upsert::excluded;
+
+use crate::delivery::model::{ACTIVE, DISABLED, DestinationRow, REMOVED, Settings};
+use crate::schema::destinations;
+
+/// When the next destination is to be looked at.
+pub(crate) fn next_due(db: &mut Db, medium: &str) -> QueryResult<Option<NaiveDateTime>> {
+    destinations::table
+        .filter(destinations::medium.eq(medium))
+        .filter(destinations::due_at.is_not_null())
+        .select(min(destinations::due_at))
+        .first(db)
+}
+
+/// Destinations that are to be looked at and that nobody has leased, or whose lease is over. Locked until the
+/// transaction ends; those that another process is taking now are left to it.
+pub(crate) fn list_due(
+    db: &mut Db,
+    medium: &str,
+    now: NaiveDateTime,
+    limit: i64,
+) -> QueryResult<Vec<DestinationRow>> {
+    let due = destinations::table
+        .filter(destinations::medium.eq(medium))
+        .filter(destinations::due_at.is_not_null())
+        .filter(destinations::due_at.le(now))
+        .order((destinations::due_at, destinations::id))
+        .limit(limit);
+    match db {
+        Db::Pg(conn) => due
+            .select(DestinationRow::as_select())
+            .for_update()
+            .skip_locked()
+            .load(conn),
+        Db::Sqlite(conn) => due.select(DestinationRow::as_select()).load(conn),
+    }
+}
+
+/// These destinations, locked until the transaction ends, in the same order by all who wait for several: whoever adds a
+/// delivery meanwhile waits, so that it is not overlooked when it is decided when to look next.
+pub(crate) fn lock(
+    db: &mut Db,
+    medium: &str,
+    ids: &BTreeSet<String>,
+) -> QueryResult<Vec<DestinationRow>> {
+    let some = destinations::table
+        .filter(destinations::medium.eq(medium))
+        .filter(destinations::id.eq_any(ids))
+        .order(destinations::id);
+    match db {
+        Db::Pg(conn) => some
+            .select(DestinationRow::as_select())
+            .for_update()
+            .load(conn),
+        Db::Sqlite(conn) => some.select(DestinationRow::as_select()).load(conn),
+    }
+}
+
+/// Locks destinations and has them looked at as soon as they are free, at `give_up_at` at the latest; whoever has a lease
+/// looks again when it is over. Those that are missing begin in `state`.
+pub(crate) fn expect(
+    db: &mut Db,
+    medium: &'static str,
+    ids: &BTreeSet<String>,
+    state: &'static str,
+    now: NaiveDateTime,
+    give_up_at: NaiveDateTime,
+) -> QueryResult<()> {
+    let mut missing = ids.clone();
+    let mut sooner: BTreeMap<NaiveDateTime, Vec<String>> = BTreeMap::new();
+    for row in lock(db, medium, ids)? {
+        missing.remove(&row.id);
+        let at = row.free_at.max(now).min(give_up_at);
+        if row.lease_owner.is_none() && row.due_at.is_none_or(|due| due > at) {
+            sooner.entry(at).or_default().push(row.id);
+        }
+    }
+    for (at, ids) in sooner {
+        let some = destinations::table
+            .filter(destinations::medium.eq(medium))
+            .filter(destinations::id.eq_any(ids));
+        diesel::update(some)
+            .set(destinations::due_at.eq(Some(at)))
+            .execute(db)?;
+    }
+    for id in &missing {
+        insert(db, medium, id, state, now)?;
+    }
+    Ok(())
+}
+
+fn insert(db: &mut Db, medium: &str, id: &str, state: &str, now: NaiveDateTime) -> QueryResult<()> {
+    let row = (
+        destinations::medium.eq(medium),
+        destinations::id.eq(id),
+        destinations::revision.eq(0),
+        destinations::state.eq(state),
+        destinations::failures.eq(0),
+        destinations::free_at.eq(now),
+        destinations::due_at.eq(Some(now)),
+        destinations::updated_at.eq(now),
+    );
+    let upsert = diesel::insert_into(destinations::table)
+        .values(row)
+        .on_conflict((destinations::medium, destinations::id))
+        .do_update()
+        .set(destinations::due_at.eq(excluded(destinations::due_at)));
+    let idle = destinations::lease_owner.is_null();
+    on_backend!(db, conn => diesel::query_dsl::methods::FilterDsl::filter(upsert, idle).execute(conn)).map(drop)
+}
+
+/// Stores the settings of a destination if their revision is higher than the known one, or pauses the known one.
+pub(crate) fn configure(
+    db: &mut Db,
+    medium: &str,
+    settings: &Settings,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    let state = match &settings.sealed {
+        Some(_) => ACTIVE,
+        None if settings.paused => DISABLED,
+        None => REMOVED,
+    };
+    let row = (
+        destinations::medium.eq(medium),
+        destinations::id.eq(&settings.id),
+        destinations::revision.eq(settings.revision),
+        destinations::state.eq(state),
+        destinations::sealed.eq(settings.sealed.as_deref()),
+        destinations::failures.eq(0),
+        destinations::free_at.eq(now),
+        destinations::due_at.eq(Some(now)),
+        destinations::updated_at.eq(now),
+    );
+    let due_at = diesel::dsl::case_when(
+        destinations::lease_owner.is_null(),
+        excluded(destinations::due_at),
+    )
+    .otherwise(destinations::due_at);
+    let newer = destinations::revision
+        .lt(excluded(destinations::revision))
+        .or(destinations::revision
+            .eq(excluded(destinations::revision))
+            .and(excluded(destinations::state).eq(DISABLED)));
+    let upsert = diesel::insert_into(destinations::table)
+        .values(row)
+        .on_conflict((destinations::medium, destinations::id))
+        .do_update()
+        .set((
+            destinations::revision.eq(excluded(destinations::revision)),
+            destinations::state.eq(excluded(destinations::state)),
+            destinations::sealed.eq(excluded(destinations::sealed)),
+            destinations::failures.eq(excluded(destinations::failures)),
+            destinations::failing_since.eq(None::<NaiveDateTime>),
+            destinations::free_at.eq(excluded(destinations::free_at)),
+            destinations::due_at.eq(due_at),
+            destinations::updated_at.eq(excluded(destinations::updated_at)),
+        ));
+    on_backend!(db, conn => diesel::query_dsl::methods::FilterDsl::filter(upsert, newer).execute(conn)).map(drop)
+}
+
+/// Leases a destination to `owner`, or with none lets it go; it is looked at again at `due_at`.
+pub(crate) fn place(
+    db: &mut Db,
+    medium: &str,
+    row: &DestinationRow,
+    owner: Option<&str>,
+    due_at: Option<NaiveDateTime>,
+) -> QueryResult<()> {
+    diesel::update(destinations::table.find((medium, &row.id)))
+        .set((
+            destinations::lease_owner.eq(owner),
+            destinations::due_at.eq(due_at),
+            destinations::failures.eq(row.failures),
+            destinations::failing_since.eq(row.failing_since),
+            destinations::free_at.eq(row.free_at),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Switches a destination off.
+pub(crate) fn disable(db: &mut Db, medium: &str, id: &str, now: NaiveDateTime) -> QueryResult<()> {
+    diesel::update(destinations::table.find((medium, id)))
+        .set((
+            destinations::state.eq(DISABLED),
+            destinations::sealed.eq(None::<String>),
+            destinations::updated_at.eq(now),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Forgets destinations that have had nothing to do since `until` and are in this state.
+pub(crate) fn forget_before(
+    db: &mut Db,
+    medium: &str,
+    state: &str,
+    until: NaiveDateTime,
+) -> QueryResult<()> {
+    let old = destinations::table
+        .filter(destinations::medium.eq(medium))
+        .filter(destinations::state.eq(state))
+        .filter(destinations::updated_at.lt(until))
+        .filter(destinations::due_at.is_null());
+    diesel::delete(old).execute(db).map(drop)
+}

@@ -1,0 +1,4 @@
+//! All SQL that the media share.
+
+pub(crate) mod deliveries;
+pub(crate) mod destinations;

@@ -1,0 +1,360 @@
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+use db_kit::Db;
+use diesel::QueryResult;
+
+use super::medium::{Medium, Outcome, Report};
+use super::model::{
+    ACTIVE, Answered, Attempt, DISABLED, DeliveryRow, DestinationRow, NewDelivery, REMOVED, Reply,
+    Settings, UNKNOWN,
+};
+use super::queries::deliveries::{self, Return};
+use super::queries::destinations;
+use super::state::{Answer, Effect, Ending, Facts, LOCKED, Next, PENDING, transition};
+
+/// How many deliveries of a destination are ended or deleted in one transaction.
+const SLICE: i64 = 100;
+
+/// What a transaction did, for figures and wakes once it is committed.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) ended: Vec<(Ending, usize)>,
+    pub(crate) retries: u64,
+    pub(crate) possible_duplicates: usize,
+    pub(crate) disabled: u64,
+    /// Events wait in the outbox.
+    pub(crate) has_events: bool,
+}
+
+/// The transitions of deliveries and destinations, inside one transaction.
+pub(crate) struct Transitions<'a, M> {
+    pub(crate) db: &'a mut Db,
+    pub(crate) medium: &'a M,
+    pub(crate) tally: Tally,
+    pub(crate) now: DateTime<Utc>,
+}
+
+impl<M: Medium> Transitions<'_, M> {
+    pub(crate) fn at(&self) -> NaiveDateTime {
+        self.now.naive_utc()
+    }
+
+    /// Stores deliveries, each once, and gives the ids of the new ones; their destinations are to be expected.
+    pub(crate) fn insert(&mut self, rows: &[NewDelivery]) -> QueryResult<HashSet<String>> {
+        deliveries::insert(self.db, rows)
+    }
+
+    /// Locks destinations and has them looked at, at `give_up_at` at the latest. Whoever lets one go meanwhile sees what
+    /// was stored before.
+    pub(crate) fn expect(
+        &mut self,
+        ids: &BTreeSet<String>,
+        give_up_at: NaiveDateTime,
+    ) -> QueryResult<()> {
+        let (state, at) = (if M::ONE_EACH { ACTIVE } else { UNKNOWN }, self.at());
+        destinations::expect(self.db, M::NAME, ids, state, at, give_up_at)
+    }
+
+    pub(crate) fn configure(&mut self, settings: &Settings) -> QueryResult<()> {
+        destinations::configure(self.db, M::NAME, settings, self.now.naive_utc())
+    }
+
+    /// Leases up to `limit` destinations that are due, each for the message whose turn it is.
+    pub(crate) fn lease(&mut self, limit: i64, owner: &str) -> QueryResult<Vec<Attempt>> {
+        let mut attempts = Vec::new();
+        for destination in destinations::list_due(self.db, M::NAME, self.at(), limit)? {
+            if destination.lease_owner.is_some() {
+                // Its holder died, perhaps between the other side's answer and the row.
+                let abandoned = deliveries::reopen_abandoned(self.db, M::NAME, &destination.id)?;
+                self.tally.possible_duplicates += abandoned;
+            }
+            attempts.extend(self.proceed(destination, owner)?);
+        }
+        Ok(attempts)
+    }
+
+    /// Ends what needs no attempt, then leases the destination for the message whose turn it is, or lets it go.
+    fn proceed(
+        &mut self,
+        destination: DestinationRow,
+        owner: &str,
+    ) -> QueryResult<Option<Attempt>> {
+        let reasons = self.medium.policy().reasons;
+        let skipped = match (destination.state.as_str(), reasons.removed) {
+            (REMOVED, None) => return self.delete(&destination).map(|()| None),
+            (REMOVED, reason) => reason,
+            (DISABLED, _) => Some(reasons.disabled),
+            _ => None,
+        };
+        self.give_up(&destination)?;
+        if let Some(reason) = skipped {
+            self.skip(&destination, reason)?;
+        }
+        let message = self.next_message(&destination)?;
+        let Some((message_id, rows)) = message else {
+            return self.release(&destination).map(|()| None);
+        };
+        let lease_ends = self.at() + self.medium.policy().lease;
+        deliveries::start_attempt(self.db, &ids(&rows), &message_id)?;
+        destinations::place(
+            self.db,
+            M::NAME,
+            &destination,
+            Some(owner),
+            Some(lease_ends),
+        )?;
+        let started = |row: DeliveryRow| DeliveryRow {
+            attempts: row.attempts + 1,
+            tries: row.tries + 1,
+            ..row
+        };
+        Ok(Some(Attempt {
+            destination_id: destination.id,
+            revision: destination.revision,
+            sealed: destination.sealed,
+            message_id,
+            deliveries: rows.into_iter().map(started).collect(),
+            lease_ends,
+        }))
+    }
+
+    /// Deletes deliveries to a destination that is gone, some of them at a time.
+    fn delete(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+        let deleted = deliveries::delete_calls(self.db, &destination.id, SLICE)?;
+        let due = (i64::try_from(deleted) == Ok(SLICE)).then(|| self.at());
+        destinations::place(self.db, M::NAME, destination, None, due)
+    }
+
+    /// Ends what waits for a destination that is not there, some of it at a time.
+    fn skip(&mut self, destination: &DestinationRow, reason: &str) -> QueryResult<()> {
+        let rows = deliveries::list_open(self.db, M::NAME, destination, SLICE)?;
+        self.end(&rows, Ending::Skipped, Some(reason), None)
+    }
+
+    /// Ends what has run out; of what was never tried, says why.
+    fn give_up(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+        let at = self.at();
+        let reasons = self.medium.policy().reasons;
+        let rests = destination.is_active() && destination.free_at > at;
+        let untried = if rests {
+            reasons.resting
+        } else {
+            reasons.unknown
+        };
+        let mut expired: BTreeMap<String, Vec<DeliveryRow>> = BTreeMap::new();
+        for row in deliveries::list_expired(self.db, M::NAME, &destination.id, at, SLICE)? {
+            let reason = row.reason.clone().unwrap_or_else(|| untried.to_owned());
+            expired.entry(reason).or_default().push(row);
+        }
+        for (reason, rows) in expired {
+            self.end(&rows, Ending::Failed, Some(&reason), None)?;
+        }
+        Ok(())
+    }
+
+    /// The message whose turn it is: one that was sent before as it was then, else a new one of what is due.
+    fn next_message(
+        &mut self,
+        destination: &DestinationRow,
+    ) -> QueryResult<Option<(String, Vec<DeliveryRow>)>> {
+        let at = self.at();
+        if !destination.is_active() || destination.free_at > at {
+            return Ok(None);
+        }
+        let digest = self.medium.policy().digest;
+        let ready = deliveries::list_ready(self.db, M::NAME, destination, at, digest)?;
+        let Some(first) = ready.first() else {
+            return Ok(None);
+        };
+        if let Some(sent) = first.message_id.clone() {
+            let rows = deliveries::list_message(self.db, M::NAME, &destination.id, &sent)?;
+            return Ok(Some((sent, rows)));
+        }
+        let rows = self.medium.compose(ready);
+        let first = rows.first().map(|row| row.id.clone()).unwrap_or_default();
+        let message_id = match rows.len() {
+            // Another id than that of the first by itself, which is told so when the digest is refused.
+            several @ 2.. => format!("{first}.{several}"),
+            _ => first,
+        };
+        Ok(Some((message_id, rows)))
+    }
+
+    /// Lets a destination go until there is something to do for it again.
+    fn release(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+        let (attempt, given_up) = deliveries::next_moments(self.db, M::NAME, destination)?;
+        let attempt = attempt.map(|attempt| match destination.is_active() {
+            true => attempt.max(destination.free_at),
+            // More than a slice is to be skipped.
+            false => self.at(),
+        });
+        let due = attempt.into_iter().chain(given_up).min();
+        destinations::place(self.db, M::NAME, destination, None, due)
+    }
+
+    /// Writes down what came of an attempt and lets the destination go. Whoever has lost the lease can tell that the
+    /// message was delivered, and nothing else: what else comes of it whoever has it now says.
+    pub(crate) fn conclude(
+        &mut self,
+        attempt: &Attempt,
+        answered: &Answered,
+        owner: &str,
+    ) -> QueryResult<()> {
+        let id = BTreeSet::from([attempt.destination_id.clone()]);
+        let Some(mut destination) = destinations::lock(self.db, M::NAME, &id)?.pop() else {
+            return Ok(());
+        };
+        let is_ours = destination.lease_owner.as_deref() == Some(owner)
+            && destination.due_at == Some(attempt.lease_ends);
+        if !is_ours && answered.answer != Answer::Delivered {
+            return Ok(());
+        }
+        if let Answer::Later {
+            maybe_taken: true, ..
+        } = answered.answer
+        {
+            self.tally.possible_duplicates += attempt.deliveries.len();
+        }
+        let facts = self.facts(attempt, &destination);
+        let then = transition(self.medium.policy(), &facts, &answered.answer);
+        self.apply(attempt, then.delivery, answered.reply)?;
+        if !is_ours {
+            return Ok(());
+        }
+        self.affect(&mut destination, then.destination)?;
+        self.release(&destination)
+    }
+
+    fn facts(&self, attempt: &Attempt, destination: &DestinationRow) -> Facts {
+        let tries = attempt.deliveries.iter().map(|row| row.tries);
+        Facts {
+            now: self.at(),
+            tries: tries.max().unwrap_or_default(),
+            give_up_at: attempt.give_up_at(),
+            is_digest: attempt.deliveries.len() > 1,
+            is_current: destination.revision == attempt.revision && destination.is_active(),
+            failures: destination.failures,
+            failing_since: destination.failing_since,
+        }
+    }
+
+    fn apply(&mut self, attempt: &Attempt, next: Next, reply: Option<Reply>) -> QueryResult<()> {
+        let rows = &attempt.deliveries;
+        let (state, at, give_up_at, reason) = match next {
+            Next::End(ending, reason) => {
+                return self.end(rows, ending, reason.as_deref(), reply);
+            }
+            Next::Split(reason) => {
+                return deliveries::split(self.db, &ids(rows), self.now.naive_utc(), &reason);
+            }
+            Next::PutBack(at, reason) => {
+                let message = rows.first().and_then(|row| row.message_id.as_deref());
+                return deliveries::put_back(self.db, &ids(rows), message, at, reason.as_deref());
+            }
+            Next::Retry(at, reason) => (PENDING, at, attempt.give_up_at(), reason),
+            Next::Lock(at, give_up_at, reason) => (LOCKED, at, give_up_at, reason),
+        };
+        let back = Return {
+            state,
+            at,
+            give_up_at,
+            reason: &reason,
+        };
+        let steps = deliveries::retry(self.db, &ids(rows), &back)?;
+        self.tally.retries += 1;
+        self.report(rows, &steps, Outcome::Retried(at), Some(&reason), reply)
+    }
+
+    fn affect(&mut self, destination: &mut DestinationRow, effect: Effect) -> QueryResult<()> {
+        let mut free_at = self.at() + self.medium.policy().interval;
+        match effect {
+            Effect::None => {}
+            Effect::Heard => {
+                destination.failures = 0;
+                destination.failing_since = None;
+            }
+            Effect::Rest(until) => free_at = until,
+            Effect::Fail(until) => {
+                destination.failures += 1;
+                destination
+                    .failing_since
+                    .get_or_insert(self.now.naive_utc());
+                free_at = free_at.max(until);
+            }
+            Effect::Disable(reason) => self.disable(destination, &reason)?,
+        }
+        destination.free_at = destination.free_at.max(free_at);
+        Ok(())
+    }
+
+    /// Switches a destination off and has its owner told.
+    fn disable(&mut self, destination: &mut DestinationRow, reason: &str) -> QueryResult<()> {
+        destinations::disable(self.db, M::NAME, &destination.id, self.now.naive_utc())?;
+        DISABLED.clone_into(&mut destination.state);
+        destination.sealed = None;
+        self.tally.disabled += 1;
+        self.tally.has_events = true;
+        self.medium
+            .report_disabled(self.db, destination, reason, self.now)
+    }
+
+    /// Ends deliveries and reports it, unless they had ended before.
+    fn end(
+        &mut self,
+        rows: &[DeliveryRow],
+        ending: Ending,
+        reason: Option<&str>,
+        reply: Option<Reply>,
+    ) -> QueryResult<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let (keep, at) = (self.medium.policy().keeps_payload, self.at());
+        let steps = deliveries::end(self.db, &ids(rows), ending, reason, keep, at)?;
+        self.tally.ended.push((ending, steps.len()));
+        self.report(rows, &steps, Outcome::Ended(ending), reason, reply)
+    }
+
+    /// Reports deliveries that ended before they were stored.
+    pub(crate) fn report_ended(
+        &mut self,
+        rows: &[DeliveryRow],
+        ending: Ending,
+        reason: &str,
+    ) -> QueryResult<()> {
+        self.tally.ended.push((ending, rows.len()));
+        let steps = rows.iter().map(|row| (row.id.clone(), row.step)).collect();
+        self.report(rows, &steps, Outcome::Ended(ending), Some(reason), None)
+    }
+
+    fn report(
+        &mut self,
+        rows: &[DeliveryRow],
+        steps: &HashMap<String, i64>,
+        outcome: Outcome,
+        reason: Option<&str>,
+        reply: Option<Reply>,
+    ) -> QueryResult<()> {
+        self.tally.has_events = true;
+        let changed = rows.iter().filter_map(|row| {
+            let step = *steps.get(&row.id)?;
+            Some(DeliveryRow {
+                step,
+                ..row.clone()
+            })
+        });
+        let report = Report {
+            outcome,
+            reason,
+            reply,
+            at: self.now,
+        };
+        self.medium
+            .report(self.db, &changed.collect::<Vec<_>>(), &report)
+    }
+}
+
+fn ids(rows: &[DeliveryRow]) -> Vec<&str> {
+    rows.iter().map(|row| row.id.as_str()).collect()
+}

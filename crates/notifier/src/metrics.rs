@@ -8,114 +8,128 @@ pub(crate) struct Figures {
     outcomes: IntCounterVec,
     retries: IntCounter,
     possible_duplicates: IntCounter,
-    disabled: IntCounter,
+    /// None where no destination is ever switched off.
+    disabled: Option<IntCounter>,
     pub(crate) waiting: IntGauge,
 }
 
 impl Figures {
     pub(crate) fn chats(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let outcomes = from_zero(
-            "notifications_total",
-            "Notifications that were settled, by what became of them",
-            &["delivered", "failed", "skipped"],
-        )?;
-        let figures = Self {
-            outcomes,
-            retries: IntCounter::new(
+        Ok(Self {
+            outcomes: outcomes(
+                registry,
+                "notifications_total",
+                "Notifications that were settled, by what became of them",
+                &["delivered", "failed", "skipped"],
+            )?,
+            retries: counter(
+                registry,
                 "notification_retries_total",
                 "Sends that are tried again later",
             )?,
-            possible_duplicates: IntCounter::new(
+            possible_duplicates: counter(
+                registry,
                 "notification_possible_duplicates_total",
                 "Notifications of which nobody knows whether the chat took them: it did not answer in time, or the sender died",
             )?,
-            disabled: IntCounter::new(
+            disabled: Some(counter(
+                registry,
                 "integrations_disabled_total",
                 "Hooks switched off because they refuse us for good",
-            )?,
-            waiting: IntGauge::new(
+            )?),
+            waiting: gauge(
+                registry,
                 "notifications_waiting",
                 "Notifications that are not settled yet, counted up to 10,000",
             )?,
-        };
-        registry.register(Box::new(figures.retries.clone()))?;
-        registry.register(Box::new(figures.disabled.clone()))?;
-        figures.register(registry)
+        })
     }
 
     pub(crate) fn mails(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let outcomes = from_zero(
-            "mails_total",
-            "Mails that were settled, by what became of them",
-            &["delivered", "failed"],
-        )?;
-        let figures = Self {
-            outcomes,
-            retries: IntCounter::new("mail_retries_total", "Mails that are tried again later")?,
-            possible_duplicates: IntCounter::new(
+        Ok(Self {
+            outcomes: outcomes(
+                registry,
+                "mails_total",
+                "Mails that were settled, by what became of them",
+                &["delivered", "failed"],
+            )?,
+            retries: counter(
+                registry,
+                "mail_retries_total",
+                "Mails that are tried again later",
+            )?,
+            possible_duplicates: counter(
+                registry,
                 "mail_possible_duplicates_total",
                 "Mails of which nobody knows whether the server took them: it did not answer in time, or the sender died",
             )?,
-            disabled: IntCounter::new("mail_disabled_total", "Never: a mail has no settings")?,
-            waiting: IntGauge::new(
+            disabled: None,
+            waiting: gauge(
+                registry,
                 "mails_waiting",
                 "Mails that are not settled yet, counted up to 10,000",
             )?,
-        };
-        registry.register(Box::new(figures.retries.clone()))?;
-        figures.register(registry)
+        })
     }
 
     pub(crate) fn webhooks(registry: &Registry) -> Result<Self, prometheus::Error> {
-        let outcomes = from_zero(
+        let outcomes = outcomes(
+            registry,
             "webhook_calls_total",
             "Tries to call webhooks, by what became of them; pending is tried again",
             &["delivered", "pending", "failed", "skipped"],
         )?;
-        let figures = Self {
+        Ok(Self {
             retries: outcomes.with_label_values(&["pending"]),
             outcomes,
-            possible_duplicates: IntCounter::new(
+            possible_duplicates: counter(
+                registry,
                 "webhook_possible_duplicates_total",
                 "Calls of which nobody knows whether the receiver took them: it did not answer in time, or the sender died",
             )?,
-            disabled: IntCounter::new(
+            disabled: Some(counter(
+                registry,
                 "webhooks_disabled_total",
                 "Webhooks switched off because they refuse us for good or failed for days",
-            )?,
-            waiting: IntGauge::new(
+            )?),
+            waiting: gauge(
+                registry,
                 "webhook_calls_waiting",
                 "Calls of webhooks that are not settled yet, counted up to 10,000",
             )?,
-        };
-        registry.register(Box::new(figures.disabled.clone()))?;
-        figures.register(registry)
-    }
-
-    /// Registers what all media have.
-    fn register(self, registry: &Registry) -> Result<Self, prometheus::Error> {
-        registry.register(Box::new(self.outcomes.clone()))?;
-        registry.register(Box::new(self.possible_duplicates.clone()))?;
-        registry.register(Box::new(self.waiting.clone()))?;
-        Ok(self)
+        })
     }
 
     /// Counts what a transaction did.
     pub(crate) fn count(&self, tally: &Tally) {
         for &(ending, count) in &tally.ended {
-            let count = u64::try_from(count).unwrap_or_default();
             let outcome = self.outcomes.with_label_values(&[ending.name()]);
-            outcome.inc_by(count);
+            outcome.inc_by(u64::try_from(count).unwrap_or_default());
         }
         self.retries.inc_by(tally.retries);
         let possible = u64::try_from(tally.possible_duplicates).unwrap_or_default();
         self.possible_duplicates.inc_by(possible);
-        self.disabled.inc_by(tally.disabled);
+        if let Some(disabled) = &self.disabled {
+            disabled.inc_by(tally.disabled);
+        }
     }
 }
 
+fn counter(registry: &Registry, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
+    let counter = IntCounter::new(name, help)?;
+    registry.register(Box::new(counter.clone()))?;
+    Ok(counter)
+}
+
+fn gauge(registry: &Registry, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
+    let gauge = IntGauge::new(name, help)?;
+    registry.register(Box::new(gauge.clone()))?;
+    Ok(gauge)
+}
+
 /// A figure that begins at 0 for each outcome: a rise from nothing is none that Prometheus sees.
-fn from_zero(
+fn outcomes(
+    registry: &Registry,
     name: &str,
     help: &str,
     outcomes: &[&str],
@@ -124,5 +138,6 @@ fn from_zero(
     for outcome in outcomes {
         figure.with_label_values(&[outcome]);
     }
+    registry.register(Box::new(figure.clone()))?;
     Ok(figure)
 }

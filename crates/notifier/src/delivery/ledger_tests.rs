@@ -1,7 +1,5 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::collections::BTreeSet;
-
 use broker::{Broker, Relay, RelayOptions};
 use chrono::{DateTime, TimeDelta};
 use db_kit::Db;
@@ -101,9 +99,7 @@ impl Stage {
             })?;
             let (id, day) = (id.to_string(), Duration::from_secs(86_400));
             let row = NewDelivery::new("webhook", id, "1".to_owned(), transitions.at(), day);
-            let give_up_at = row.give_up_at;
-            transitions.insert(&[row])?;
-            transitions.expect(&BTreeSet::from(["1".to_owned()]), give_up_at)
+            transitions.store(row)
         };
         ledger.write(work).await.unwrap();
     }

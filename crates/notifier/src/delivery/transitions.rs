@@ -40,6 +40,16 @@ impl<M: Medium> Transitions<'_, M> {
         self.now.naive_utc()
     }
 
+    /// Stores a delivery, once, and has its destination looked at.
+    pub(crate) fn store(&mut self, row: NewDelivery) -> QueryResult<()> {
+        let (id, give_up_at) = (row.destination_id.clone(), row.give_up_at);
+        // A copy changes nothing, though the delivery may be over by now.
+        if self.insert(&[row])?.is_empty() {
+            return Ok(());
+        }
+        self.expect(&BTreeSet::from([id]), give_up_at)
+    }
+
     /// Stores deliveries, each once, and gives the ids of the new ones; their destinations are to be expected.
     pub(crate) fn insert(&mut self, rows: &[NewDelivery]) -> QueryResult<HashSet<String>> {
         deliveries::insert(self.db, rows)

@@ -1,4 +1,3 @@
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,24 +59,12 @@ impl Intake {
         };
         let (id, give_up_after) = (event.id.to_string(), self.give_up_after);
         let stored = self.ledger.write(move |transitions| {
-            let row = NewDelivery {
+            transitions.store(NewDelivery {
                 kind: requested.template,
                 request_id: event.requestid,
                 payload: Some(requested.sealed),
-                ..NewDelivery::new(
-                    Mails::NAME,
-                    id.clone(),
-                    id.clone(),
-                    transitions.at(),
-                    give_up_after,
-                )
-            };
-            let give_up_at = row.give_up_at;
-            // A copy changes nothing, though the mail may be over by now.
-            match transitions.insert(&[row])?.is_empty() {
-                true => Ok(()),
-                false => transitions.expect(&BTreeSet::from([id]), give_up_at),
-            }
+                ..NewDelivery::new(Mails::NAME, id.clone(), id, transitions.at(), give_up_after)
+            })
         });
         conclude(event.id, stored.await, &self.wake)
     }

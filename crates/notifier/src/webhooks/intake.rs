@@ -93,18 +93,14 @@ fn store(
         call.due.delivery_id.to_string(),
         call.due.webhook_id.to_string(),
     );
-    let row = NewDelivery {
+    transitions.store(NewDelivery {
         kind: "call".to_owned(),
         revision: call.due.revision,
         user_id: Some(call.due.user_id.get()),
         request_id,
         payload: Some(call.body),
         ..NewDelivery::new(Webhooks::NAME, id, webhook, transitions.at(), GIVE_UP_AFTER)
-    };
-    let webhook = BTreeSet::from([row.destination_id.clone()]);
-    let give_up_at = row.give_up_at;
-    transitions.insert(&[row])?;
-    transitions.expect(&webhook, give_up_at)
+    })
 }
 
 /// Has a settled call made again. One that is not kept any more is told to have failed.

@@ -2,7 +2,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{EventData, Exchange};
+use crate::{ChatProvider, EventData, Exchange};
 
 /// `integration.configured.v1`: where a project's notifications go from now on. Private; the address is sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,8 +29,8 @@ impl IntegrationConfigured {
 /// What `sealed` opens to, as JSON: where and how a project's notifications are posted.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatDestination {
-    /// Such as `slack`.
-    pub provider: String,
+    /// Which chat.
+    pub provider: ChatProvider,
     /// Where that is.
     #[serde(flatten)]
     pub address: ChatAddress,
@@ -178,8 +178,12 @@ mod tests {
             assert_eq!(format!("{:?}", read.address), shape);
             assert!(!format!("{read:?}").contains("secret"));
         }
-        let neither = r#"{"provider":"slack","room_id":"!a:b"}"#;
-        assert!(serde_json::from_str::<ChatDestination>(neither).is_err());
+        for unreadable in [
+            r#"{"provider":"slack","room_id":"!a:b"}"#,
+            r#"{"provider":"pager","webhook_url":"https://h.example/x"}"#,
+        ] {
+            assert!(serde_json::from_str::<ChatDestination>(unreadable).is_err());
+        }
     }
 
     #[test]

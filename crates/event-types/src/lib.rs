@@ -3,6 +3,7 @@
 //! Inside a version an event only ever gains optional fields; anything else is a new version with a
 //! new type. What it is not: nothing here sends or stores; see the crates `broker` and `db-kit`.
 
+mod chat_provider;
 mod envelope;
 mod identity;
 mod integration;
@@ -13,6 +14,7 @@ mod schemas;
 mod session;
 mod webhook;
 
+pub use chat_provider::{AddressKind, ChatProvider};
 pub use envelope::{Data, Event, EventData, EventError, Exchange, MAX_EVENT_BYTES};
 pub use identity::{MembershipChanged, SessionRevoked, TeamChanged, TeamRef, UserChanged};
 pub use integration::{

@@ -130,7 +130,7 @@ pub enum MailText {
         project: String,
         /// The team's name.
         team: String,
-        /// Such as `slack`.
+        /// The name of a [`ChatProvider`](crate::ChatProvider).
         provider: String,
         /// Why, a sentence without the address.
         reason: String,

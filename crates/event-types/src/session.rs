@@ -39,6 +39,7 @@ pub struct SessionProject {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ChatTarget {
     /// Such as `slack`.
+    // Not a `ChatProvider`: a reader who does not know a new chat still reads the session.
     pub provider: String,
     /// The channel's name for people.
     pub channel: String,

@@ -11,10 +11,11 @@ use actix_web::{
     http::{StatusCode, header},
     web::{self, Bytes, Data},
 };
+use event_types::ChatProvider;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::ChatKind;
+use crate::strict_chats;
 
 /// How long a test waits for a message before it fails.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -74,7 +75,7 @@ struct Shared {
 struct State {
     script: VecDeque<ChatReply>,
     usual: Option<ChatReply>,
-    kind: Option<ChatKind>,
+    kind: Option<ChatProvider>,
     /// The address was taken back.
     forgotten: bool,
     messages: Vec<ChatMessage>,
@@ -109,8 +110,8 @@ impl FakeChat {
     }
 
     /// Starts as one that answers what the real one would, unless told otherwise; its address is in
-    /// [`ChatKind::settings`].
-    pub async fn strict(kind: ChatKind) -> Self {
+    /// [`chat_settings`](crate::chat_settings).
+    pub async fn strict(kind: ChatProvider) -> Self {
         let chat = Self::start().await;
         chat.shared.state.lock().unwrap().kind = Some(kind);
         chat
@@ -249,7 +250,7 @@ impl Shared {
         let mut state = self.state.lock().unwrap();
         let told = state.script.pop_front().or(state.usual.clone());
         let real = || {
-            let (status, said) = state.kind?.answer(&message, !state.forgotten);
+            let (status, said) = strict_chats::answer(state.kind?, &message, !state.forgotten);
             Some(ChatReply::Said(status, said))
         };
         let reply = told.or_else(real).unwrap_or(ChatReply::Status(200));

@@ -39,14 +39,6 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    pub(super) const PROVIDERS: [(&'static str, &'static str); 6] = [
-        ("slack", "Slack"),
-        ("discord", "Discord"),
-        ("mattermost", "Mattermost"),
-        ("rocketchat", "Rocket.Chat"),
-        ("zulip", "Zulip"),
-        ("matrix", "Matrix"),
-    ];
     pub(super) const ANNOUNCED: [(&'static str, &'static str); 3] = [
         ("planned", "What somebody plans, at the start"),
         ("finished", "How it ended"),

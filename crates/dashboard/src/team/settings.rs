@@ -1,5 +1,6 @@
 use actix_web::HttpResponse;
 use askama::Template;
+use event_types::ChatProvider;
 use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::http::{Path, Query};

@@ -136,6 +136,7 @@ impl std::fmt::Debug for Addresses {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
+    use event_types::ChatProvider;
     use service_kit::ManualClock;
 
     use super::*;
@@ -144,7 +145,7 @@ mod tests {
 
     fn hook(name: &str) -> ChatDestination {
         ChatDestination {
-            provider: "slack".to_owned(),
+            provider: ChatProvider::Slack,
             address: ChatAddress::Hook {
                 webhook_url: format!("https://chat.example/{name}"),
             },
@@ -250,7 +251,7 @@ mod tests {
     fn a_room_is_an_address_of_each_who_posts_there() {
         let (addresses, _clock) = addresses();
         let room = |token: &str| ChatDestination {
-            provider: "matrix".to_owned(),
+            provider: ChatProvider::Matrix,
             address: ChatAddress::Room {
                 homeserver_url: "https://matrix.example".to_owned(),
                 room_id: "!a:matrix.example".to_owned(),

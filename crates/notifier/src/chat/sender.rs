@@ -6,7 +6,7 @@ use service_kit::seal::Sealer;
 use super::addresses::Addresses;
 use super::model::Kind;
 use crate::delivery::{Answer, Attempt, DeliveryRow};
-use crate::providers::{self, Call, Method, Notice, Sense};
+use crate::providers::{self, Call, Chat, Method, Notice, Sense};
 use crate::reach::forbidden;
 
 /// Opens a hook's address and posts to it. The address is in clear nowhere but here.
@@ -45,7 +45,7 @@ impl Sender {
         let channel = notices.last().map(Notice::channel).unwrap_or_default();
         let call = providers::call(&destination, channel, &attempt.message_id, &notices);
         let Some(call) = call else {
-            return not_now("this version of the notifier does not know the chat".to_owned());
+            return not_now("the chat is not reached by such an address".to_owned());
         };
         if let Err(turn) = self.addresses.enter(&destination, attempt.number()) {
             return Answer::NotYet(turn);
@@ -57,7 +57,7 @@ impl Sender {
                 attempt.number()
             );
         }
-        let answer = judge(&destination.provider, answered);
+        let answer = judge(providers::chat(destination.provider), answered);
         if let Answer::Later {
             wait: Some(wait), ..
         } = &answer
@@ -82,9 +82,9 @@ impl Sender {
             .sealer
             .open(&context, attempt.sealed.as_deref().unwrap_or_default())
             .map_err(|error| error.to_string())?;
-        // serde's message would quote what it stumbled over.
+        // serde's message would quote what it stumbled over. A later version may know it.
         serde_json::from_slice(opened.expose_secret())
-            .map_err(|_| "it is not a destination".to_owned())
+            .map_err(|_| "this version of the notifier does not know the chat".to_owned())
     }
 }
 
@@ -108,7 +108,7 @@ fn not_now(reason: String) -> Answer {
     }
 }
 
-fn judge(provider: &str, answered: Result<guard::Answer, GuardError>) -> Answer {
+fn judge(chat: &dyn Chat, answered: Result<guard::Answer, GuardError>) -> Answer {
     let answer = match answered {
         Ok(answer) => answer,
         Err(error @ GuardError::InvalidUrl) => {
@@ -119,7 +119,7 @@ fn judge(provider: &str, answered: Result<guard::Answer, GuardError>) -> Answer 
                 return not_now(format!("The chat address is not called: {why}"));
             }
             let unsure = matches!(error, GuardError::Timeout | GuardError::Broken);
-            let maybe_taken = unsure && !providers::shows_once(provider);
+            let maybe_taken = unsure && !chat.shows_once();
             return Answer::Later {
                 reason: format!("The chat gave no answer: {error}"),
                 wait: None,
@@ -127,14 +127,14 @@ fn judge(provider: &str, answered: Result<guard::Answer, GuardError>) -> Answer 
             };
         }
     };
-    let advice = providers::advice(provider, &answer);
+    let (sense, advice) = chat.judge(&answer);
     let reason = format!("The chat answered {}{advice}", answer.status);
-    match providers::sense(provider, &answer) {
+    match sense {
         Sense::Taken => Answer::Delivered,
         Sense::Gone => Answer::Gone(reason),
         Sense::Later => Answer::Later {
             reason,
-            wait: providers::asked_wait(provider, &answer),
+            wait: chat.asked_wait(&answer),
             maybe_taken: false,
         },
         Sense::Refused => Answer::Refused(reason),
@@ -145,7 +145,10 @@ fn judge(provider: &str, answered: Result<guard::Answer, GuardError>) -> Answer 
 mod tests {
     use std::time::Duration;
 
+    use event_types::ChatProvider::{Matrix, Slack};
+
     use super::*;
+    use crate::providers::chat;
 
     fn answered(status: u16) -> Answer {
         let answer = guard::Answer {
@@ -154,7 +157,7 @@ mod tests {
             body: Vec::new(),
             complete: true,
         };
-        judge("slack", Ok(answer))
+        judge(chat(Slack), Ok(answer))
     }
 
     #[test]
@@ -172,11 +175,11 @@ mod tests {
             (GuardError::Connect, false),
         ] {
             assert!(
-                matches!(judge("slack", Err(error)), Answer::Later { maybe_taken: maybe, .. } if maybe == maybe_taken)
+                matches!(judge(chat(Slack), Err(error)), Answer::Later { maybe_taken: maybe, .. } if maybe == maybe_taken)
             );
             // A room shows what comes again once.
             assert!(matches!(
-                judge("matrix", Err(error)),
+                judge(chat(Matrix), Err(error)),
                 Answer::Later {
                     maybe_taken: false,
                     ..
@@ -184,7 +187,7 @@ mod tests {
             ));
         }
         assert!(matches!(
-            judge("slack", Err(GuardError::InvalidUrl)),
+            judge(chat(Slack), Err(GuardError::InvalidUrl)),
             Answer::Gone(_)
         ));
         for (error, setting) in [
@@ -194,7 +197,7 @@ mod tests {
             ),
             (GuardError::SchemeNotAllowed, "NOTIFIER__HTTP__ALLOW_PLAIN"),
         ] {
-            let answer = judge("slack", Err(error));
+            let answer = judge(chat(Slack), Err(error));
             assert!(
                 matches!(&answer, Answer::Later { reason, maybe_taken: false, .. } if reason.contains(setting)),
                 "{answer:?}"

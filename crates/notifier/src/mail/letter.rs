@@ -1,6 +1,6 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
-use event_types::MailText;
+use event_types::{ChatProvider, MailText};
 use url::Url;
 
 use crate::text::{line, unlinked_line};
@@ -195,7 +195,7 @@ impl Letter {
                         .to_owned(),
                     facts: vec![
                         ("Project", format!("{project} ({})", name(team))),
-                        ("Chat", chat_name(provider)),
+                        ("Chat", chat_label(provider)),
                         ("Why", unlinked_line(reason, FACT_LIMIT)),
                         ("When", moment(*at)),
                         ("Switch on", format!("PUT /api/team-projects/{project_id}/chat")),
@@ -303,16 +303,9 @@ impl Action {
 }
 
 /// A chat as its makers write it.
-fn chat_name(provider: &str) -> String {
-    match provider {
-        "slack" => "Slack".to_owned(),
-        "discord" => "Discord".to_owned(),
-        "mattermost" => "Mattermost".to_owned(),
-        "matrix" => "Matrix".to_owned(),
-        "rocketchat" => "Rocket.Chat".to_owned(),
-        "zulip" => "Zulip".to_owned(),
-        other => name(other),
-    }
+fn chat_label(provider: &str) -> String {
+    let known = ChatProvider::named(provider);
+    known.map_or_else(|| name(provider), |chat| chat.label().to_owned())
 }
 
 /// When, from where and with what something was done.

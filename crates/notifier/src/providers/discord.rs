@@ -1,12 +1,19 @@
 //! Discord's webhooks: the headline as content, which notifications show, and the rest in an embed.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
+use service_kit::guard::Answer;
+use url::Url;
 
-use super::Notice;
+use super::answers::{self, NO_HOOK, Sense};
 use super::article::{Mood, article};
 use super::escape::{Markup, quote};
+#[cfg(test)]
+use super::tests::limits::{is_escaped, texts};
 use super::tongue::Tongue;
+use super::{Chat, Notice};
 
 /// Discord's limit for a description is 4,096 characters, for all of an embed 6,000.
 const NOTE_LIMIT: usize = 2_800;
@@ -15,13 +22,12 @@ const DIGEST: usize = 3_800;
 
 /// A backslash makes any sign plain.
 const MARKDOWN: Markup = Markup {
-    entities: false,
     backslash: "\\*_~`|[]<>",
     at_line_start: "#-+",
-    apart: "",
+    ..Markup::NONE
 };
 
-struct Discord;
+pub(super) struct Discord;
 
 impl Tongue for Discord {
     fn theirs(&self, text: &str, limit: usize) -> String {
@@ -38,11 +44,46 @@ impl Tongue for Discord {
     }
 }
 
-/// One in full, several in a digest.
-pub(super) fn write(notices: &[Notice]) -> Value {
-    match notices {
-        [one] => message(one),
-        several => digest(several),
+impl Chat for Discord {
+    fn write(&self, notices: &[Notice], _channel: &str) -> Value {
+        match notices {
+            [one] => message(one),
+            several => digest(several),
+        }
+    }
+
+    /// With `wait`: otherwise the answer comes before Discord knows whether it takes the message. An address that cannot be
+    /// read is left as it is: whoever calls it finds that out.
+    fn hook_url(&self, webhook_url: &str) -> String {
+        let Ok(mut url) = Url::parse(webhook_url) else {
+            return webhook_url.to_owned();
+        };
+        let pairs = url.query_pairs().into_owned();
+        let kept: Vec<(String, String)> = pairs.filter(|(name, _)| name != "wait").collect();
+        url.query_pairs_mut()
+            .clear()
+            .extend_pairs(kept)
+            .append_pair("wait", "true");
+        url.into()
+    }
+
+    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+        match answer.status {
+            404 => (Sense::Gone, NO_HOOK),
+            status => (answers::sense(status), ""),
+        }
+    }
+
+    fn asked_wait(&self, answer: &Answer) -> Option<Duration> {
+        answers::asked_wait(answer, "retry_after", 1.0)
+    }
+
+    #[cfg(test)]
+    fn is_harmless(&self, message: &Value) -> bool {
+        let plain = |text: String| text.replace("<t:1795003000:t>", "");
+        let mut texts = texts(message).into_iter().map(plain);
+        message["allowed_mentions"] == json!({"parse": []})
+            && texts.all(|text| is_escaped(&text, &['<', '[', ']']))
     }
 }
 

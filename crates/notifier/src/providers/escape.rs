@@ -14,6 +14,14 @@ pub(super) struct Markup {
 }
 
 impl Markup {
+    /// Nothing means anything.
+    pub(super) const NONE: Self = Self {
+        entities: false,
+        backslash: "",
+        at_line_start: "",
+        apart: "",
+    };
+
     /// User text with no markup that would format, link or call anybody, no control or direction-changing
     /// characters, and at most `limit` UTF-16 units of result, never cut inside an escape. Some chats count
     /// characters, some units: no text has fewer units than characters. Plain addresses stay what they are.
@@ -127,9 +135,7 @@ mod tests {
 
     const ENTITIES: Markup = Markup {
         entities: true,
-        backslash: "",
-        at_line_start: "",
-        apart: "",
+        ..Markup::NONE
     };
     const MARKDOWN: Markup = Markup {
         entities: false,

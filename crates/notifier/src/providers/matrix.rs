@@ -1,26 +1,27 @@
 //! Rooms of Matrix: `m.notice`, which programs never answer, as text and as HTML.
 
+use std::time::Duration;
+
 use event_types::ChatAddress;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::SecretString;
 use serde_json::{Value, json};
+use service_kit::guard::Answer;
 
+use super::answers::{self, Sense};
 use super::article::article;
 use super::escape::{Markup, quote};
 use super::tongue::Tongue;
-use super::{Call, Method, Notice};
+use super::{Call, Chat, Method, Notice};
 
 /// An event has 64 KiB for everything, and each text is in it twice.
 const NOTE_LIMIT: usize = 2_800;
 const NOTE_LINES: usize = 60;
 const DIGEST: usize = 6_000;
 
-const PLAIN: Markup = Markup {
-    entities: false,
-    backslash: "",
-    at_line_start: "",
-    apart: "",
-};
+const PLAIN: Markup = Markup::NONE;
+
+pub(super) struct Matrix;
 
 /// The body, for programs that show text.
 struct Text;
@@ -48,33 +49,72 @@ impl Tongue for Html {
     }
 }
 
-/// Puts the message where the room takes it; the server keeps only one for each transaction.
-pub(super) fn call(address: &ChatAddress, transaction: &str, notices: &[Notice]) -> Option<Call> {
-    let ChatAddress::Room {
-        homeserver_url,
-        room_id,
-        access_token,
-    } = address
-    else {
-        return None;
-    };
-    let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
-    let url = format!(
-        "{}/_matrix/client/v3/rooms/{}/send/m.room.message/{}",
-        homeserver_url.trim_end_matches('/'),
-        encode(room_id),
-        encode(transaction)
-    );
-    let body = match notices {
-        [one] => message(one),
-        several => digest(several),
-    };
-    Some(Call {
-        method: Method::Put,
-        url,
-        bearer: Some(SecretString::from(access_token.as_str())),
-        body,
-    })
+impl Chat for Matrix {
+    fn write(&self, notices: &[Notice], _channel: &str) -> Value {
+        match notices {
+            [one] => message(one),
+            several => digest(several),
+        }
+    }
+
+    /// Puts the message where the room takes it; the server keeps only one for each transaction.
+    fn call(&self, to: &ChatAddress, transaction: &str, body: Value) -> Option<Call> {
+        let ChatAddress::Room {
+            homeserver_url,
+            room_id,
+            access_token,
+        } = to
+        else {
+            return None;
+        };
+        let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
+        let url = format!(
+            "{}/_matrix/client/v3/rooms/{}/send/m.room.message/{}",
+            homeserver_url.trim_end_matches('/'),
+            encode(room_id),
+            encode(transaction)
+        );
+        Some(Call {
+            method: Method::Put,
+            url,
+            bearer: Some(SecretString::from(access_token.as_str())),
+            body,
+        })
+    }
+
+    fn shows_once(&self) -> bool {
+        true
+    }
+
+    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+        let code = answers::text(answer, "/errcode");
+        match answer.status {
+            401 => (Sense::Gone, ": the access token is not valid"),
+            403 if code == "M_FORBIDDEN" => {
+                (Sense::Gone, ": the token's user may not post to the room")
+            }
+            // The whole server is over a limit; nothing is said of the token or the room.
+            403 if code == "M_RESOURCE_LIMIT_EXCEEDED" => (Sense::Later, ""),
+            status => (answers::sense(status), ""),
+        }
+    }
+
+    fn asked_wait(&self, answer: &Answer) -> Option<Duration> {
+        answers::asked_wait(answer, "retry_after_ms", 0.001)
+    }
+
+    #[cfg(test)]
+    fn is_harmless(&self, message: &Value) -> bool {
+        let formatted = message["formatted_body"].as_str().unwrap_or_default();
+        let ours =
+            ["b", "blockquote", "ul", "li"].map(|tag| [format!("<{tag}>"), format!("</{tag}>")]);
+        let strip = |text: String, tag: &String| text.replace(tag, "");
+        let theirs = ours
+            .iter()
+            .flatten()
+            .fold(formatted.replace("<br>", ""), strip);
+        message["m.mentions"] == json!({}) && !theirs.contains(['<', '"'])
+    }
 }
 
 fn message(notice: &Notice) -> Value {

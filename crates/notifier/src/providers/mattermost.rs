@@ -1,11 +1,15 @@
 //! Mattermost's incoming hooks: Slack's shape, but Markdown in it.
 
 use serde_json::{Value, json};
+use service_kit::guard::Answer;
 
-use super::Notice;
+use super::answers::{self, NO_HOOK, Sense};
 use super::article::article;
 use super::escape::{Markup, quote};
+#[cfg(test)]
+use super::tests::limits::{is_escaped, texts};
 use super::tongue::Tongue;
+use super::{Chat, Notice};
 
 /// Mattermost's limit for a post is 16,383 characters; an attachment has room for more.
 const NOTE_LIMIT: usize = 6_000;
@@ -20,7 +24,7 @@ const MARKDOWN: Markup = Markup {
     apart: "",
 };
 
-struct Mattermost;
+pub(super) struct Mattermost;
 
 impl Tongue for Mattermost {
     fn theirs(&self, text: &str, limit: usize) -> String {
@@ -32,11 +36,32 @@ impl Tongue for Mattermost {
     }
 }
 
-/// One in full, several in a digest.
-pub(super) fn write(notices: &[Notice], channel: &str) -> Value {
-    match notices {
-        [one] => message(one, channel),
-        several => digest(several, channel),
+impl Chat for Mattermost {
+    fn write(&self, notices: &[Notice], channel: &str) -> Value {
+        match notices {
+            [one] => message(one, channel),
+            several => digest(several, channel),
+        }
+    }
+
+    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+        let id = answers::text(answer, "/id");
+        match answer.status {
+            // What it says of a hook that it does not know.
+            400 if id == "web.incoming_webhook.invalid.app_error" => (Sense::Gone, NO_HOOK),
+            403 | 404 if id.starts_with("web.incoming_webhook.channel") => {
+                let advice = ": the hook may not post to the project's channel";
+                (Sense::Gone, advice)
+            }
+            404 => (Sense::Gone, NO_HOOK),
+            status => (answers::sense(status), ""),
+        }
+    }
+
+    #[cfg(test)]
+    fn is_harmless(&self, message: &Value) -> bool {
+        let mut texts = texts(message).into_iter();
+        texts.all(|text| !text.contains('<') && is_escaped(&text, &['[', ']', '|']))
     }
 }
 

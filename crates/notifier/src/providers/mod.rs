@@ -8,21 +8,22 @@ mod escape;
 mod matrix;
 mod mattermost;
 mod plain;
+mod rocket_chat;
 mod slack;
 mod tongue;
+mod zulip;
 
-pub(crate) use answers::{Sense, advice, asked_wait, sense};
+pub(crate) use answers::Sense;
+
+use std::time::Duration;
 
 use event_types::{
-    ChatAddress, ChatDestination, ChatTestRequested, SessionAbandoned, SessionStarted,
-    SessionSubmitted,
+    ChatAddress, ChatDestination, ChatProvider, ChatTestRequested, SessionAbandoned,
+    SessionStarted, SessionSubmitted,
 };
 use secrecy::SecretString;
 use serde_json::Value;
-use url::Url;
-
-/// The one chat that is told of transactions.
-const MATRIX: &str = "matrix";
+use service_kit::guard::Answer;
 
 /// What a team is told.
 #[derive(Debug, Clone)]
@@ -67,14 +68,64 @@ impl Notice {
     }
 }
 
-/// Whether the chat shows a message once however often the call is made.
-pub(crate) fn shows_once(provider: &str) -> bool {
-    provider == MATRIX
+/// How a chat is called, what a message looks like in it and what its answers mean: all that there is to know of one here.
+pub(crate) trait Chat: Sync {
+    /// A message: of one notice in full, of several in a digest.
+    fn write(&self, notices: &[Notice], channel: &str) -> Value;
+
+    /// Where a hook is called.
+    fn hook_url(&self, webhook_url: &str) -> String {
+        webhook_url.to_owned()
+    }
+
+    /// The call that posts a message; `transaction` is the same whenever the same message is sent. None when the address is
+    /// not of this chat's kind.
+    fn call(&self, to: &ChatAddress, _transaction: &str, body: Value) -> Option<Call> {
+        let ChatAddress::Hook { webhook_url } = to else {
+            return None;
+        };
+        Some(Call {
+            method: Method::Post,
+            url: self.hook_url(webhook_url),
+            bearer: None,
+            body,
+        })
+    }
+
+    /// Whether it shows a message once however often the call is made.
+    fn shows_once(&self) -> bool {
+        false
+    }
+
+    /// What an answer says of the message and, where it tells more than its status, what the owner can do about it; that goes on
+    /// after the status.
+    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+        (answers::sense(answer.status), "")
+    }
+
+    /// How long it wants to be left alone.
+    fn asked_wait(&self, answer: &Answer) -> Option<Duration> {
+        answer.retry_after
+    }
+
+    /// Whether nothing that people typed means anything in this message.
+    #[cfg(test)]
+    fn is_harmless(&self, message: &Value) -> bool;
 }
 
-/// The call that tells a chat of these: of one in full, of several in a digest. `transaction` is the same
-/// whenever the same message is sent, so that a chat that can tell shows it once. None for no notice, and for a
-/// provider that this version does not know.
+/// What is known of a chat.
+pub(crate) fn chat(provider: ChatProvider) -> &'static dyn Chat {
+    match provider {
+        ChatProvider::Slack => &slack::Slack,
+        ChatProvider::Discord => &discord::Discord,
+        ChatProvider::Mattermost => &mattermost::Mattermost,
+        ChatProvider::RocketChat => &rocket_chat::RocketChat,
+        ChatProvider::Zulip => &zulip::Zulip,
+        ChatProvider::Matrix => &matrix::Matrix,
+    }
+}
+
+/// The call that tells a chat of these; none for no notice.
 pub(crate) fn call(
     destination: &ChatDestination,
     channel: &str,
@@ -84,49 +135,9 @@ pub(crate) fn call(
     if notices.is_empty() {
         return None;
     }
-    let webhook_url = match &destination.address {
-        ChatAddress::Hook { webhook_url } => webhook_url,
-        room if destination.provider == MATRIX => {
-            return matrix::call(room, transaction, notices);
-        }
-        ChatAddress::Room { .. } => return None,
-    };
-    let mut url = webhook_url.clone();
-    let body = match destination.provider.as_str() {
-        "slack" => slack::write(notices),
-        "discord" => {
-            // Otherwise the answer comes before Discord knows whether it takes the message.
-            url = with_query(&url, "wait", "true");
-            discord::write(notices)
-        }
-        "mattermost" => mattermost::write(notices, channel),
-        "rocketchat" => plain::ROCKET_CHAT.write(notices, channel),
-        "zulip" => plain::ZULIP.write(notices, channel),
-        _ => return None,
-    };
-    Some(Call {
-        method: Method::Post,
-        url,
-        bearer: None,
-        body,
-    })
-}
-
-/// An address that cannot be read is left as it is: whoever calls it finds that out.
-fn with_query(url: &str, name: &str, value: &str) -> String {
-    let Ok(mut url) = Url::parse(url) else {
-        return url.to_owned();
-    };
-    let kept: Vec<(String, String)> = url
-        .query_pairs()
-        .filter(|(other, _)| other != name)
-        .map(|(name, value)| (name.into_owned(), value.into_owned()))
-        .collect();
-    url.query_pairs_mut()
-        .clear()
-        .extend_pairs(kept)
-        .append_pair(name, value);
-    url.into()
+    let chat = chat(destination.provider);
+    let body = chat.write(notices, channel);
+    chat.call(&destination.address, transaction, body)
 }
 
 #[cfg(test)]

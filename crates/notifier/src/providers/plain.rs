@@ -1,9 +1,7 @@
-//! Chats that borrow Slack's hooks and show text alone: Rocket.Chat and Zulip.
+//! Chats that borrow Slack's hooks and show text alone.
 //!
-//! Both know `*bold*` and `> quotations` and no backslash, so what has a meaning is held apart from what gives
+//! They know `*bold*` and `> quotations` and no backslash, so what has a meaning is held apart from what gives
 //! it one.
-
-use serde_json::{Value, json};
 
 use super::Notice;
 use super::article::article;
@@ -12,46 +10,17 @@ use super::tongue::Tongue;
 
 /// A chat of this kind.
 pub(super) struct Plain {
-    markup: Markup,
-    note_limit: usize,
-    digest_limit: usize,
-    /// The project's channel is the topic, unless the hook's address names one.
-    topic: bool,
+    /// What is held apart from what follows.
+    pub(super) apart: &'static str,
+    pub(super) note_limit: usize,
+    pub(super) digest_limit: usize,
 }
 
-/// 5,000 characters a message. A hook may name no channel unless its owner allowed that, so none is named.
-pub(super) const ROCKET_CHAT: Plain = Plain {
-    markup: Markup {
-        entities: false,
-        backslash: "",
-        at_line_start: "",
-        apart: "<[]|\\#:`!",
-    },
-    note_limit: 2_800,
-    digest_limit: 4_500,
-    topic: false,
-};
-
-/// 10,000 characters a message.
-pub(super) const ZULIP: Plain = Plain {
-    markup: Markup {
-        entities: false,
-        backslash: "",
-        at_line_start: "",
-        apart: "<[]|\\#:`*_~$!",
-    },
-    note_limit: 5_000,
-    digest_limit: 9_000,
-    topic: true,
-};
-
 const NOTE_LINES: usize = 60;
-/// The longest topic of Zulip.
-const TOPIC: usize = 60;
 
 impl Tongue for Plain {
     fn theirs(&self, text: &str, limit: usize) -> String {
-        self.markup.line(text, limit)
+        self.markup().line(text, limit)
     }
 
     fn strong(&self, escaped: &str) -> String {
@@ -61,16 +30,18 @@ impl Tongue for Plain {
 
 impl Plain {
     /// One in full, several in a digest.
-    pub(super) fn write(&self, notices: &[Notice], channel: &str) -> Value {
-        let text = match notices {
+    pub(super) fn text(&self, notices: &[Notice]) -> String {
+        match notices {
             [one] => self.message(one),
             several => self.digest(several),
-        };
-        let channel: String = channel.trim().chars().take(TOPIC).collect();
-        if self.topic && !channel.is_empty() {
-            return json!({ "text": text, "channel": channel });
         }
-        json!({ "text": text })
+    }
+
+    fn markup(&self) -> Markup {
+        Markup {
+            apart: self.apart,
+            ..Markup::NONE
+        }
     }
 
     fn message(&self, notice: &Notice) -> String {
@@ -79,7 +50,7 @@ impl Plain {
         if article.note.is_empty() {
             return text;
         }
-        let note = self.markup.text(article.note, self.note_limit);
+        let note = self.markup().text(article.note, self.note_limit);
         format!("{text}\n{}", quote(&note, NOTE_LINES))
     }
 

@@ -3,10 +3,12 @@
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use super::Notice;
 use super::article::article;
 use super::escape::{Markup, quote, units};
+#[cfg(test)]
+use super::tests::limits::texts;
 use super::tongue::Tongue;
+use super::{Chat, Notice};
 
 /// Slack's limit for the text of a section is 3,000 characters, for a field 2,000.
 const NOTE_LIMIT: usize = 2_800;
@@ -20,12 +22,10 @@ const FALLBACK: usize = 2_800;
 /// `&`, `<` and `>` are the only characters with meaning that cannot be left alone, says Slack.
 const MRKDWN: Markup = Markup {
     entities: true,
-    backslash: "",
-    at_line_start: "",
-    apart: "",
+    ..Markup::NONE
 };
 
-struct Slack;
+pub(super) struct Slack;
 
 impl Tongue for Slack {
     fn theirs(&self, text: &str, limit: usize) -> String {
@@ -46,11 +46,18 @@ impl Tongue for Slack {
     }
 }
 
-/// One in full, several in a digest.
-pub(super) fn write(notices: &[Notice]) -> Value {
-    match notices {
-        [one] => message(one),
-        several => digest(several),
+impl Chat for Slack {
+    fn write(&self, notices: &[Notice], _channel: &str) -> Value {
+        match notices {
+            [one] => message(one),
+            several => digest(several),
+        }
+    }
+
+    #[cfg(test)]
+    fn is_harmless(&self, message: &Value) -> bool {
+        let mut texts = texts(message).into_iter();
+        texts.all(|text| !text.replace("<!date^", "").contains('<'))
     }
 }
 

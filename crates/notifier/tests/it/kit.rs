@@ -9,14 +9,14 @@ use db_kit::{DbError, Pool};
 use diesel::connection::SimpleConnection;
 use diesel::prelude::*;
 use event_types::{
-    ChatTarget, Event, EventData, IntegrationConfigured, SessionProject, SessionStarted,
-    SessionUser,
+    ChatProvider, ChatTarget, Event, EventData, IntegrationConfigured, SessionProject,
+    SessionStarted, SessionUser,
 };
 use notifier::{Config, Deps, MIGRATIONS, Running};
 use service_kit::Clock;
 use service_kit::config::SecretKey;
 use service_kit::seal::{Purpose, SealingKeys};
-use test_kit::{Api, ChatKind, FakeChat, TestBroker, TestDb, wait_until};
+use test_kit::{Api, FakeChat, TestBroker, TestDb, chat_settings, wait_until};
 use uuid::Uuid;
 
 diesel::table! {
@@ -47,14 +47,18 @@ impl Stage {
     }
 
     /// With a chat that takes only what the real one takes.
-    pub(crate) async fn set_with_strict(kind: ChatKind) -> Self {
+    pub(crate) async fn set_with_strict(kind: ChatProvider) -> Self {
         let mut stage = Self::set().await;
         stage.chat = FakeChat::strict(kind).await;
         let server = format!("http://{}", stage.chat.address());
-        let configured = sealed(3, 1, &kind.settings(&server));
-        stage.tell(&configured).await;
-        stage.taken_in(3, 1).await;
+        stage.connect(&chat_settings(kind, &server)).await;
         stage
+    }
+
+    /// Sets the chat of project 3.
+    pub(crate) async fn connect(&self, settings: &serde_json::Value) {
+        self.tell(&sealed(3, 1, settings)).await;
+        self.taken_in(3, 1).await;
     }
 
     pub(crate) async fn set_with(clock: Clock, change: impl FnOnce(&mut Config)) -> Self {

@@ -3,15 +3,19 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use test_kit::{ChatKind, ChatReply};
+use chrono::{DateTime, TimeDelta};
+use event_types::ChatProvider;
+use serde_json::json;
+use service_kit::Clock;
+use test_kit::{ChatReply, chat_wait, wait_until};
 
-use crate::kit::Stage;
+use crate::kit::{PATIENCE, Stage};
 
 const NOTE: &str = "Write the <parser> & tell @channel\n- [x](https://evil.example)";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_chat_takes_a_plan_and_a_test() {
-    for kind in ChatKind::ALL {
+    for kind in ChatProvider::ALL {
         let stage = Stage::set_with_strict(kind).await;
         let id = stage.begin(3, Some(1), NOTE).await;
         let (said, _) = stage.word_of(id).await;
@@ -30,9 +34,9 @@ async fn each_chat_takes_a_plan_and_a_test() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_chat_is_left_alone_as_long_as_it_asks_in_its_own_way() {
-    for kind in ChatKind::ALL {
+    for kind in ChatProvider::ALL {
         let stage = Stage::set_with_strict(kind).await;
-        let (body, header) = kind.too_many(2_900);
+        let (body, header) = chat_wait(kind, 2_900);
         stage.chat.script([match header {
             Some(wait) => ChatReply::RetryAfter(429, wait),
             None => ChatReply::Said(429, body),
@@ -58,7 +62,7 @@ async fn each_chat_is_left_alone_as_long_as_it_asks_in_its_own_way() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_chat_that_knows_the_address_no_more_is_switched_off() {
-    for kind in ChatKind::ALL {
+    for kind in ChatProvider::ALL {
         let stage = Stage::set_with_strict(kind).await;
         stage.chat.forget();
         let id = stage.begin(3, Some(1), NOTE).await;
@@ -81,7 +85,7 @@ async fn each_chat_that_knows_the_address_no_more_is_switched_off() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn matrix_can_tell_a_message_that_comes_again() {
-    let stage = Stage::set_with_strict(ChatKind::Matrix).await;
+    let stage = Stage::set_with_strict(ChatProvider::Matrix).await;
     // It takes the message, and the answer is lost.
     stage.chat.script([ChatReply::Hang]);
     let id = stage.begin(3, Some(1), "once").await;
@@ -102,4 +106,23 @@ async fn matrix_can_tell_a_message_that_comes_again() {
     let other = stage.begin(3, Some(1), "twice").await;
     stage.word_of(other).await;
     assert_ne!(stage.chat.messages()[2].path, messages[0].path);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chat_that_only_a_later_version_knows_is_not_called_and_waits_for_that_version() {
+    let (clock, hand) = Clock::manual(DateTime::from_timestamp(1_795_000_000, 0).unwrap());
+    let stage = Stage::set_with(clock, |_| {}).await;
+    let pager = json!({"provider": "pager", "webhook_url": stage.chat.hook("a")});
+    stage.connect(&pager).await;
+    let test = stage.test(1).await;
+    wait_until("the retry to be noted", PATIENCE, async || {
+        (stage.figure("notification_retries_total").await == 1).then_some(())
+    })
+    .await;
+    hand.advance(TimeDelta::seconds(60));
+    let told = stage.tested(test).await;
+    let unknown = "this version of the notifier does not know the chat";
+    assert_eq!(told.reason.as_deref(), Some(unknown));
+    assert!(stage.chat.messages().is_empty());
+    assert_eq!(stage.figure("integrations_disabled_total").await, 0);
 }

@@ -1,20 +1,9 @@
-use event_types::{ChatAddress, ChatDestination, ChatTarget};
+use event_types::{AddressKind, ChatAddress, ChatDestination, ChatProvider, ChatTarget};
 use service_kit::guard::{GuardError, GuardedClient};
 
 use super::wire::PutChatRequest;
 use crate::error::Error;
 
-/// The chats that the notifier can post to.
-const PROVIDERS: [&str; 6] = [
-    "slack",
-    "discord",
-    "mattermost",
-    MATRIX,
-    "rocketchat",
-    "zulip",
-];
-/// The one without a hook.
-const MATRIX: &str = "matrix";
 /// What a chat can be told of.
 const ANNOUNCED: [&str; 3] = [
     ChatTarget::PLANNED,
@@ -37,22 +26,19 @@ pub(super) struct Settings {
 pub(super) fn read(request: PutChatRequest, guard: &GuardedClient) -> Result<Settings, Error> {
     let given = request.provider.as_deref();
     let given = given.ok_or_else(|| Error::invalid("provider is required"))?;
-    let provider = PROVIDERS.into_iter().find(|known| *known == given);
-    let provider = provider.ok_or_else(|| one_of("provider must be one of", &PROVIDERS))?;
+    let provider = ChatProvider::named(given).ok_or_else(|| {
+        let names = ChatProvider::ALL.map(ChatProvider::name);
+        one_of("provider must be one of", &names)
+    })?;
     let announce = read_announce(request.announce.as_deref())?;
-    let address = if provider == MATRIX {
-        read_room(request, guard)?
-    } else {
-        ChatAddress::Hook {
+    let address = match provider.address_kind() {
+        AddressKind::Room => read_room(request, guard)?,
+        AddressKind::Hook => ChatAddress::Hook {
             webhook_url: read_url("webhook_url", request.webhook_url, guard)?,
-        }
-    };
-    let destination = ChatDestination {
-        provider: provider.to_owned(),
-        address,
+        },
     };
     Ok(Settings {
-        destination,
+        destination: ChatDestination { provider, address },
         announce,
     })
 }
@@ -147,10 +133,11 @@ mod tests {
     #[test]
     fn a_hook_over_https_is_taken_for_every_chat_that_has_hooks() {
         let address = "https://chat.example/services/T0/B0/x";
-        for provider in PROVIDERS.into_iter().filter(|known| *known != MATRIX) {
-            let read = read_json(json!({"provider": provider, "webhook_url": address}));
+        let hooked = |chat: &ChatProvider| chat.address_kind() == AddressKind::Hook;
+        for provider in ChatProvider::ALL.into_iter().filter(hooked) {
+            let read = read_json(json!({"provider": provider.name(), "webhook_url": address}));
             let Ok(read) = read else {
-                panic!("{provider} is refused");
+                panic!("{provider:?} is refused");
             };
             assert_eq!(read.destination.provider, provider);
             let webhook_url = address.to_owned();

@@ -95,7 +95,7 @@ pub(super) fn put(
     maker: &Maker,
     now: NaiveDateTime,
 ) -> QueryResult<i64> {
-    let provider = settings.map(|settings| settings.destination.provider.as_str());
+    let provider = settings.map(|settings| settings.destination.provider.name());
     let announce = settings.map(|settings| settings.announce.join(","));
     let row = (
         chat::team_project_id.eq(project),

@@ -1,7 +1,9 @@
 use auth_types::UserId;
 use chrono::{DateTime, Utc};
+use event_types::ChatProvider;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use super::model::{ChatRow, LastTest, OFF};
 use crate::makers::Maker;
@@ -9,8 +11,7 @@ use crate::makers::Maker;
 /// Where a team project's notifications go, and which. The address is write-only: no answer tells it.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct PutChatRequest {
-    /// `slack`, `discord`, `mattermost`, `matrix`, `rocketchat` or `zulip`.
-    #[schema(value_type = String)]
+    #[schema(schema_with = provider_schema, required)]
     pub(crate) provider: Option<String>,
     /// The incoming webhook's https address; for every provider but `matrix`.
     pub(crate) webhook_url: Option<String>,
@@ -22,6 +23,14 @@ pub(crate) struct PutChatRequest {
     pub(crate) access_token: Option<String>,
     /// What the chat is told of: any of `planned`, `finished` and `abandoned`; the first two unless said otherwise.
     pub(crate) announce: Option<Vec<String>>,
+}
+
+fn provider_schema() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .description(Some("Which chat."))
+        .enum_values(Some(ChatProvider::ALL.map(ChatProvider::name)))
+        .build()
 }
 
 /// The state of a project's chat.

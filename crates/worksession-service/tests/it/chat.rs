@@ -2,8 +2,8 @@ use broker::{Broker, Message, Outcome};
 use chrono::DateTime;
 use diesel::prelude::*;
 use event_types::{
-    ChatAddress, ChatDestination, Event, EventData, IntegrationConfigured, IntegrationDisabled,
-    NotificationDelivered, NotificationFailed,
+    ChatAddress, ChatDestination, ChatProvider, Event, EventData, IntegrationConfigured,
+    IntegrationDisabled, NotificationDelivered, NotificationFailed,
 };
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ async fn a_hook_leaves_sealed_for_its_place_and_revision_and_its_removal_without
         .unwrap();
     let to: ChatDestination = serde_json::from_str(plain.expose_secret()).unwrap();
     let webhook_url = HOOK.to_owned();
-    assert_eq!(to.provider, "slack");
+    assert_eq!(to.provider, ChatProvider::Slack);
     assert_eq!(to.address, ChatAddress::Hook { webhook_url });
     assert!(
         sealer
@@ -184,7 +184,7 @@ async fn a_room_leaves_sealed_too_and_what_it_is_told_of_travels_with_each_event
         room_id: "!room:matrix.example".to_owned(),
         access_token: "very-secret".to_owned(),
     };
-    assert_eq!((to.provider.as_str(), to.address), ("matrix", room));
+    assert_eq!((to.provider, to.address), (ChatProvider::Matrix, room));
     service.stop().await;
 }
 

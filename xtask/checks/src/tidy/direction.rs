@@ -15,7 +15,7 @@ const ALLOWED: [(&str, &str); 20] = [
     ("image-kit", ""),
     ("web-kit", "service-kit"),
     // It knows the services by their HTTP interfaces alone, so that it can be taken out.
-    ("dashboard", "service-kit web-kit"),
+    ("dashboard", "event-types service-kit web-kit"),
     // Another service is in none of these three: services meet over HTTP and events.
     (
         "identity-service",

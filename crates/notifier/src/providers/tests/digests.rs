@@ -1,24 +1,23 @@
 //! Many notices in one message.
 
+use test_kit::chat_digest;
+
+use super::limits::check;
 use super::*;
 
 #[test]
 fn a_digest_that_is_too_long_says_how_many_more_there_are() {
     let notices = vec![Words::ordinary().planned(); 500];
-    for provider in PROVIDERS {
+    for provider in ChatProvider::ALL {
         let message = body(provider, &notices);
-        let text = match provider {
-            "discord" => &message["embeds"][0]["description"],
-            "matrix" => &message["body"],
-            _ => &message["text"],
-        };
-        let lines: Vec<&str> = text.as_str().unwrap().lines().collect();
+        let text = chat_digest(provider, &message);
+        let lines: Vec<&str> = text.lines().collect();
         let shown = lines.iter().filter(|line| line.contains("ada")).count();
-        assert!((5..500).contains(&shown), "{provider} {shown}");
+        assert!((5..500).contains(&shown), "{provider:?} {shown}");
         let rest = format!("… and {} more", 500 - shown);
         assert!(
             lines.last().unwrap().ends_with(&rest),
-            "{provider} {lines:?}"
+            "{provider:?} {lines:?}"
         );
     }
 }
@@ -34,11 +33,11 @@ fn each_of_twenty_ordinary_notices_has_its_line_in_a_digest() {
         started.planning_note = format!("note{index:02} and what else there is to say of it");
         notices.push(Notice::Planned(started));
     }
-    for provider in PROVIDERS {
+    for provider in ChatProvider::ALL {
         let message = body(provider, &notices).to_string();
         for index in 0..20 {
             let note = format!("note{index:02}");
-            assert!(message.contains(&note), "{provider}: {note} in {message}");
+            assert!(message.contains(&note), "{provider:?}: {note} in {message}");
         }
     }
 }
@@ -46,7 +45,7 @@ fn each_of_twenty_ordinary_notices_has_its_line_in_a_digest() {
 /// Names as long as they may be, of what each chat has to escape.
 #[test]
 fn each_of_twenty_notices_has_its_line_in_a_digest_whatever_people_typed() {
-    for sign in ["a", "*", "<", "`", "\u{1F345}", "_"] {
+    for sign in ["a", "*", "<", "`", "\u{1F345}", "_", "\"", "\\", "漢"] {
         let words = Words {
             user: "u".repeat(50),
             project: sign.repeat(200),
@@ -61,20 +60,17 @@ fn each_of_twenty_notices_has_its_line_in_a_digest_whatever_people_typed() {
                 _ => words.abandoned(),
             })
             .collect();
-        for provider in PROVIDERS {
+        for provider in ChatProvider::ALL {
             let message = body(provider, &notices);
-            let text = match provider {
-                "discord" => &message["embeds"][0]["description"],
-                "matrix" => &message["body"],
-                "slack" => &message["blocks"],
-                _ => &message["text"],
-            };
-            let told = text.to_string().matches(" a focus session").count();
-            let told = told + text.to_string().matches(" part of a focus session").count();
-            let more = text.to_string().contains(" more");
+            check(provider, &message);
+            check(provider, &body(provider, &notices[..1]));
+            let text = chat_digest(provider, &message);
+            let told = text.matches(" a focus session").count();
+            let told = told + text.matches(" part of a focus session").count();
+            let more = text.contains(" more");
             assert!(
                 told >= 20 && !more,
-                "{provider} {sign:?}: {told} in {message}"
+                "{provider:?} {sign:?}: {told} in {message}"
             );
         }
     }

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use event_types::ChatProvider;
 use test_kit::wait_until;
 
 use super::browser::Browser;
@@ -107,6 +108,9 @@ async fn an_owner_makes_a_project_and_tells_its_chat() {
 
     let page = browser.get(&format!("{path}/settings")).await.expect(200);
     let page = page.says("No chat is told of this project yet.");
+    let page = ChatProvider::ALL
+        .iter()
+        .fold(page, |page, chat| page.says(chat.label()));
     let form = page.form(&format!("{path}/chat"));
     let page = browser
         .submit(&page, form.clone().set("webhook_url", "ftp://x"))

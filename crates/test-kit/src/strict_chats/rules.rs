@@ -228,10 +228,11 @@ fn only(call: &ChatMessage, fields: &[&str]) -> Result<(), ()> {
 }
 
 fn within(text: &Value, least: usize, most: usize) -> bool {
-    let length = text.as_str().map(|text| text.chars().count());
+    // Some chats count characters, some UTF-16 units, of which no text has fewer.
+    let length = text.as_str().map(|text| text.encode_utf16().count());
     length.is_some_and(|length| (least..=most).contains(&length))
 }
 
-fn list(value: &Value) -> Vec<Value> {
+pub(super) fn list(value: &Value) -> Vec<Value> {
     value.as_array().cloned().unwrap_or_default()
 }

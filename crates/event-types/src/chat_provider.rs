@@ -1,0 +1,74 @@
+use serde::{Deserialize, Serialize};
+
+/// What a chat is reached by; see [`ChatAddress`](crate::ChatAddress).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddressKind {
+    /// An incoming hook.
+    Hook,
+    /// A room, and the token of a user that posts there.
+    Room,
+}
+
+macro_rules! chat_providers {
+    ($($chat:ident $name:literal $label:literal $address:ident;)*) => {
+        /// A chat that a project's notifications can go to.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum ChatProvider {
+            $(#[doc = $label] #[serde(rename = $name)] $chat,)*
+        }
+
+        impl ChatProvider {
+            /// All of them, in the order of lists.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$chat),*];
+
+            /// Its name in requests, events and tables.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$chat => $name,)* }
+            }
+
+            /// As its makers write it.
+            #[must_use]
+            pub const fn label(self) -> &'static str {
+                match self { $(Self::$chat => $label,)* }
+            }
+
+            /// What it is reached by.
+            #[must_use]
+            pub const fn address_kind(self) -> AddressKind {
+                match self { $(Self::$chat => AddressKind::$address,)* }
+            }
+        }
+    };
+}
+
+chat_providers! {
+    Slack "slack" "Slack" Hook;
+    Discord "discord" "Discord" Hook;
+    Mattermost "mattermost" "Mattermost" Hook;
+    RocketChat "rocketchat" "Rocket.Chat" Hook;
+    Zulip "zulip" "Zulip" Hook;
+    Matrix "matrix" "Matrix" Room;
+}
+
+impl ChatProvider {
+    /// The one of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_is_described_for_those_who_set_one() {
+        let page = include_str!("../../../docs/chats.md");
+        for chat in ChatProvider::ALL {
+            let row = format!("\n| `{}` | `", chat.name());
+            assert!(page.contains(&row), "docs/chats.md has no row {row}");
+        }
+    }
+}

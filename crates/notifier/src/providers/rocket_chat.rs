@@ -1,0 +1,41 @@
+//! Rocket.Chat's incoming integrations: text of at most 5,000 characters.
+
+use serde_json::{Value, json};
+use service_kit::guard::Answer;
+
+use super::answers::{self, NO_HOOK, Sense};
+use super::plain::Plain;
+#[cfg(test)]
+use super::tests::limits::is_apart;
+use super::{Chat, Notice};
+
+const TEXT: Plain = Plain {
+    apart: "<[]|\\#:`!",
+    note_limit: 2_800,
+    digest_limit: 4_500,
+};
+
+pub(super) struct RocketChat;
+
+impl Chat for RocketChat {
+    /// A hook may name no channel unless its owner allowed that, so none is named.
+    fn write(&self, notices: &[Notice], _channel: &str) -> Value {
+        json!({ "text": TEXT.text(notices) })
+    }
+
+    fn judge(&self, answer: &Answer) -> (Sense, &'static str) {
+        match answer.status {
+            404 => (Sense::Gone, NO_HOOK),
+            // The hook's own channel: no message names another.
+            400 if answers::text(answer, "/error") == "invalid-channel" => {
+                (Sense::Gone, ": the hook's channel is gone")
+            }
+            status => (answers::sense(status), ""),
+        }
+    }
+
+    #[cfg(test)]
+    fn is_harmless(&self, message: &Value) -> bool {
+        is_apart(&message["text"], &['<', '[', ']', '#', '`'])
+    }
+}

@@ -1,0 +1,44 @@
+//! Zulip's Slack-compatible hook: text of at most 10,000 characters.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use service_kit::guard::Answer;
+
+use super::answers;
+use super::plain::Plain;
+#[cfg(test)]
+use super::tests::limits::is_apart;
+use super::{Chat, Notice};
+
+const TEXT: Plain = Plain {
+    apart: "<[]|\\#:`*_~$!",
+    note_limit: 5_000,
+    digest_limit: 9_000,
+};
+
+/// The longest topic.
+const TOPIC: usize = 60;
+
+pub(super) struct Zulip;
+
+impl Chat for Zulip {
+    /// The project's channel is the topic, unless the hook's address names one.
+    fn write(&self, notices: &[Notice], channel: &str) -> Value {
+        let text = TEXT.text(notices);
+        let topic: String = channel.trim().chars().take(TOPIC).collect();
+        if topic.is_empty() {
+            return json!({ "text": text });
+        }
+        json!({ "text": text, "channel": topic })
+    }
+
+    fn asked_wait(&self, answer: &Answer) -> Option<Duration> {
+        answers::asked_wait(answer, "retry-after", 1.0)
+    }
+
+    #[cfg(test)]
+    fn is_harmless(&self, message: &Value) -> bool {
+        is_apart(&message["text"], &['<', '[', ']', '#', '`', '$'])
+    }
+}

@@ -44,6 +44,7 @@ macro_rules! chat_providers {
 
 chat_providers! {
     Slack "slack" "Slack" Hook;
+    MsTeams "msteams" "Microsoft Teams" Hook;
     Discord "discord" "Discord" Hook;
     Mattermost "mattermost" "Mattermost" Hook;
     RocketChat "rocketchat" "Rocket.Chat" Hook;

@@ -7,6 +7,7 @@ mod discord;
 mod escape;
 mod matrix;
 mod mattermost;
+mod ms_teams;
 mod plain;
 mod rocket_chat;
 mod slack;
@@ -117,6 +118,7 @@ pub(crate) trait Chat: Sync {
 pub(crate) fn chat(provider: ChatProvider) -> &'static dyn Chat {
     match provider {
         ChatProvider::Slack => &slack::Slack,
+        ChatProvider::MsTeams => &ms_teams::MsTeams,
         ChatProvider::Discord => &discord::Discord,
         ChatProvider::Mattermost => &mattermost::Mattermost,
         ChatProvider::RocketChat => &rocket_chat::RocketChat,

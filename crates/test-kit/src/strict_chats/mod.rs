@@ -38,7 +38,10 @@ pub fn chat_answer(provider: ChatProvider, message: &Value) -> (u16, String) {
 pub fn chat_wait(provider: ChatProvider, wait: u64) -> (String, Option<String>) {
     let seconds = Duration::from_millis(wait).as_secs_f64();
     let said = match provider {
-        ChatProvider::Slack | ChatProvider::Mattermost | ChatProvider::RocketChat => {
+        ChatProvider::Slack
+        | ChatProvider::MsTeams
+        | ChatProvider::Mattermost
+        | ChatProvider::RocketChat => {
             return (String::new(), Some(wait.div_ceil(1_000).to_string()));
         }
         ChatProvider::Discord => {
@@ -60,6 +63,7 @@ pub fn chat_digest(provider: ChatProvider, message: &Value) -> String {
             let texts = blocks.iter().map(|block| block["text"]["text"].as_str());
             return texts.flatten().collect::<Vec<_>>().join("\n");
         }
+        ChatProvider::MsTeams => &message["attachments"][0]["content"]["body"][1]["text"],
         ChatProvider::Discord => &message["embeds"][0]["description"],
         ChatProvider::Mattermost | ChatProvider::RocketChat | ChatProvider::Zulip => {
             &message["text"]
@@ -74,6 +78,7 @@ pub(crate) fn answer(provider: ChatProvider, call: &ChatMessage, known: bool) ->
     let secret = |secret: &str| known && secret == SECRET;
     let said = match provider {
         ChatProvider::Slack => rules::slack(call, secret),
+        ChatProvider::MsTeams => rules::ms_teams(call, secret),
         ChatProvider::Discord => rules::discord(call, secret),
         ChatProvider::Mattermost => rules::mattermost(call, secret),
         ChatProvider::RocketChat => rules::rocket_chat(call, secret),
@@ -87,6 +92,10 @@ pub(crate) fn answer(provider: ChatProvider, call: &ChatMessage, known: bool) ->
 fn path(provider: ChatProvider) -> String {
     match provider {
         ChatProvider::Slack => format!("/services/T024/B19/{SECRET}"),
+        ChatProvider::MsTeams => format!(
+            "{}?api-version=1&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig={SECRET}",
+            rules::WORKFLOW
+        ),
         ChatProvider::Discord => format!("/api/webhooks/8812/{SECRET}"),
         ChatProvider::Mattermost => format!("/hooks/{SECRET}"),
         ChatProvider::RocketChat => format!("/hooks/65f1c0/{SECRET}"),
@@ -130,6 +139,10 @@ mod tests {
 
     fn good(kind: ChatProvider) -> Value {
         match kind {
+            ChatProvider::MsTeams => json!({"type": "message", "attachments": [{
+                "contentType": "application/vnd.microsoft.card.adaptive",
+                "content": {"type": "AdaptiveCard", "version": "1.4", "body": [{"type": "TextBlock", "text": "x"}]}
+            }]}),
             ChatProvider::Discord => json!({"content": "x", "allowed_mentions": {"parse": []}}),
             ChatProvider::Matrix => json!({
                 "msgtype": "m.notice", "body": "x", "format": "org.matrix.custom.html", "formatted_body": "x"

@@ -10,6 +10,10 @@ use crate::ChatMessage;
 /// The only room of a strict Matrix, as it stands in a path.
 pub(super) const ROOM: &str = "%21focus%3Amatrix%2Eexample";
 
+/// The path of the only workflow of a strict Teams.
+pub(super) const WORKFLOW: &str =
+    "/powerautomate/automations/direct/workflows/b950a561/triggers/manual/paths/invoke";
+
 pub(super) fn slack(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
     let no = |status, word: &'static str| move || (status, word.to_owned());
     let path: Vec<&str> = call.path.split('/').collect();
@@ -33,6 +37,53 @@ pub(super) fn slack(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result
         ensure(fits, no(400, "invalid_blocks"))?;
     }
     Ok((200, "ok".to_owned()))
+}
+
+/// A workflow answers before Teams has seen the card, so what Teams would refuse is refused here at once.
+pub(super) fn ms_teams(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {
+    let no = |status, code: &str| {
+        let said = json!({"error": {"code": code, "message": "No"}}).to_string();
+        move || (status, said)
+    };
+    ensure(call.path == WORKFLOW, no(404, "WorkflowNotFound"))?;
+    let mut pairs = call.query.split('&');
+    let given = pairs.find_map(|pair| pair.strip_prefix("sig="));
+    let signed = given.filter(|_| call.header("authorization").is_empty());
+    let given = signed.ok_or_else(|| no(401, "DirectApiAuthorizationRequired")())?;
+    ensure(secret(given), no(400, "WorkflowTriggerIsNotEnabled"))?;
+    ensure(posted_json(call), no(400, "TriggerInputSchemaMismatch"))?;
+    // Microsoft says "about 28 KB", and counts bots' messages as UTF-16.
+    let utf16 = String::from_utf8_lossy(&call.raw).encode_utf16().count() * 2;
+    ensure(
+        call.raw.len().max(utf16) <= 28_000,
+        no(413, "RequestEntityTooLarge"),
+    )?;
+    only(call, &["type", "attachments"]).map_err(|()| no(400, "BadRequest")())?;
+    let attachments = list(&call.body["attachments"]);
+    let card = |attachment: &Value| {
+        let (card, body) = (&attachment["content"], list(&attachment["content"]["body"]));
+        attachment["contentType"] == "application/vnd.microsoft.card.adaptive"
+            && card["type"] == "AdaptiveCard"
+            && card["version"] == "1.4"
+            && !body.is_empty()
+            && body.iter().all(is_element)
+    };
+    let fits = call.body["type"] == "message" && attachments.len() == 1;
+    ensure(fits && attachments.iter().all(card), no(400, "BadRequest"))?;
+    Ok((202, String::new()))
+}
+
+/// Whether an Adaptive Card can hold this: of its elements those that a chat has a use for.
+fn is_element(element: &Value) -> bool {
+    let fact =
+        |fact: &Value| within(&fact["title"], 1, 28_000) && within(&fact["value"], 1, 28_000);
+    let (facts, items) = (list(&element["facts"]), list(&element["items"]));
+    match element["type"].as_str() {
+        Some("TextBlock") => within(&element["text"], 1, 28_000),
+        Some("FactSet") => !facts.is_empty() && facts.iter().all(fact),
+        Some("Container") => !items.is_empty() && items.iter().all(is_element),
+        _ => false,
+    }
 }
 
 pub(super) fn discord(call: &ChatMessage, secret: impl Fn(&str) -> bool) -> Result<Said, Said> {

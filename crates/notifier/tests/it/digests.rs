@@ -19,7 +19,7 @@ diesel::table! {
     destinations (id) { id -> Text, due_at -> Nullable<Timestamp>, }
 }
 
-fn submitted(started: &SessionStarted, announce: &[&str]) -> SessionSubmitted {
+pub(crate) fn submitted(started: &SessionStarted, announce: &[&str]) -> SessionSubmitted {
     let mut chat = started.chat.clone().unwrap();
     chat.announce = announce.iter().map(|&what| what.to_owned()).collect();
     SessionSubmitted {

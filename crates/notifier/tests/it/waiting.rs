@@ -5,6 +5,7 @@ use diesel::prelude::*;
 use test_kit::{ChatReply, wait_until};
 use uuid::Uuid;
 
+use crate::digests::submitted;
 use crate::kit::{PATIENCE, Stage};
 
 diesel::table! {
@@ -173,6 +174,24 @@ async fn two_processes_tell_each_plan_once_and_none_waits_for_the_other() {
         let note = format!("note-{n:03}.");
         let told = messages.iter().map(|one| one.text().matches(&note).count());
         assert_eq!(told.sum::<usize>(), 1, "{note}");
+    }
+    other.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plan_and_its_end_that_come_to_two_processes_at_once_see_each_other() {
+    let stage = Stage::set().await;
+    stage.warm().await;
+    let other = stage.another().await;
+    for _ in 0..10 {
+        let plan = stage.started(3, Some(1), "note-a1");
+        let end = submitted(&plan, &["finished"]);
+        let (plans, ends) = ([(Uuid::now_v7(), plan)], [(Uuid::now_v7(), end)]);
+        tokio::join!(stage.publish_all(&ends), stage.publish_all(&plans));
+        // Sooner than an end waits for a plan that has not come.
+        for id in [plans[0].0, ends[0].0] {
+            assert_eq!(stage.word_of(id).await.0, "notification.delivered.v1");
+        }
     }
     other.stop().await;
 }

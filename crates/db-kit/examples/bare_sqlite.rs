@@ -10,7 +10,7 @@
 
 use std::time::{Duration, Instant};
 
-use db_kit::prepared;
+use db_kit::cached;
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Text};
@@ -50,31 +50,26 @@ fn main() {
 
 fn two_inserts(db: &mut SqliteConnection, n: i64) -> QueryResult<()> {
     let id = uuid::Uuid::now_v7().to_string();
-    prepared::<Integer>("INSERT INTO a VALUES (")
+    let a = diesel::sql_query("INSERT INTO a VALUES ($1, $2, $3, datetime('now'))")
         .bind::<Text, _>(&id)
-        .sql(", ")
         .bind::<BigInt, _>(n % 2_000)
-        .sql(", ")
-        .bind::<Text, _>("x".repeat(250))
-        .sql(", datetime('now'))")
-        .execute(db)?;
-    prepared::<Integer>("INSERT INTO b VALUES (")
+        .bind::<Text, _>("x".repeat(250));
+    cached::<(), _>(a).execute(db)?;
+    let b = diesel::sql_query("INSERT INTO b VALUES ($1, $2, datetime('now'))")
         .bind::<Text, _>(&id)
-        .sql(", ")
-        .bind::<Text, _>("x".repeat(900))
-        .sql(", datetime('now'))")
-        .execute(db)?;
+        .bind::<Text, _>("x".repeat(900));
+    cached::<(), _>(b).execute(db)?;
     Ok(())
 }
 
 fn eight_upserts(db: &mut SqliteConnection, n: i64) -> QueryResult<()> {
     for kind in 1..=8 {
-        prepared::<Integer>("INSERT INTO r VALUES (")
-            .bind::<Integer, _>(kind)
-            .sql(", ")
-            .bind::<BigInt, _>(n % 2_000)
-            .sql(", 0, 25) ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25")
-            .execute(db)?;
+        let upsert = diesel::sql_query(
+            "INSERT INTO r VALUES ($1, $2, 0, 25) \
+             ON CONFLICT (kind, user_id, at) DO UPDATE SET minutes = r.minutes + 25",
+        );
+        let upsert = upsert.bind::<Integer, _>(kind).bind::<BigInt, _>(n % 2_000);
+        cached::<(), _>(upsert).execute(db)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use diesel::sql_types::{Array, BigInt, Text, Timestamp};
 use uuid::Uuid;
 
 use crate::schema::inbox;
-use crate::{Db, on_backend, prepared};
+use crate::{Db, cached, on_backend};
 
 /// Records an event for a consumer; false when it was there before and must change nothing again.
 ///
@@ -44,15 +44,15 @@ pub fn record_all(
     match db {
         Db::Pg(conn) if event_ids.len() > 1 => {
             let ids: Vec<String> = event_ids.iter().map(Uuid::to_string).collect();
-            let inserted: Vec<String> =
-                prepared::<Text>("INSERT INTO inbox (consumer, event_id, received_at) SELECT ")
-                    .bind::<Text, _>(consumer)
-                    .sql(", event_id, ")
-                    .bind::<Timestamp, _>(now)
-                    .sql(" FROM unnest(")
-                    .bind::<Array<Text>, _>(ids)
-                    .sql(") AS event_id ON CONFLICT DO NOTHING RETURNING event_id")
-                    .load(conn)?;
+            let insert = diesel::sql_query(
+                "INSERT INTO inbox (consumer, event_id, received_at) SELECT $1, event_id, $2 \
+                 FROM unnest($3) AS event_id ON CONFLICT DO NOTHING RETURNING event_id",
+            );
+            let insert = insert
+                .bind::<Text, _>(consumer)
+                .bind::<Timestamp, _>(now)
+                .bind::<Array<Text>, _>(ids);
+            let inserted: Vec<String> = cached::<Text, _>(insert).load(conn)?;
             let ids = inserted.iter().map(|id| id.parse());
             Ok(ids.filter_map(Result::ok).collect())
         }
@@ -90,5 +90,5 @@ pub fn forget_before(db: &mut Db, until: NaiveDateTime, most: i64) -> QueryResul
     )
     .bind::<Timestamp, _>(until)
     .bind::<BigInt, _>(most);
-    oldest.execute(db)
+    cached::<(), _>(oldest).execute(db)
 }

@@ -9,11 +9,13 @@ use libsqlite3_sys as _;
 use pq_sys as _;
 
 mod batcher;
+mod cached;
 mod connection;
 mod count;
 mod error;
 mod gather;
 pub mod inbox;
+pub mod json;
 pub mod migrations;
 pub mod outbox;
 mod pool;
@@ -26,6 +28,7 @@ mod url;
 mod workers;
 mod writer;
 
+pub use cached::{Cached, cached};
 pub use connection::{Backend, Db};
 pub use count::{COUNTED, count_some};
 pub use error::{DbError, is_unique_violation};

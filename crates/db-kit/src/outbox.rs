@@ -6,13 +6,14 @@ mod leases;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, Bool, Text, Timestamp};
+use diesel::sql_types::{Array, Text, Timestamp};
 use event_types::{Event, EventData};
+use serde::Serialize;
 use uuid::{NoContext, Uuid};
 
 use crate::count::count_some;
 use crate::schema::outbox;
-use crate::{Db, prepared};
+use crate::{Db, cached};
 
 pub use aside::{
     UnroutableRow, count_unroutable, drop_unroutable, list_unroutable, retry_unroutable,
@@ -23,7 +24,7 @@ const PENDING: &str = "pending";
 const UNROUTABLE: &str = "unroutable";
 
 /// An event to be published.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct NewOutboxRow {
     /// The event's id.
     pub id: Uuid,
@@ -34,6 +35,7 @@ pub struct NewOutboxRow {
     /// The encoded event.
     pub body: String,
     /// When it happened.
+    #[serde(serialize_with = "crate::json::timestamp")]
     pub created_at: NaiveDateTime,
 }
 
@@ -143,22 +145,17 @@ pub fn insert_all(db: &mut Db, rows: &[NewOutboxRow]) -> QueryResult<()> {
             let keys: Vec<&str> = rows.iter().map(|row| row.routing_key).collect();
             let bodies: Vec<&str> = rows.iter().map(|row| row.body.as_str()).collect();
             let times: Vec<NaiveDateTime> = rows.iter().map(|row| row.created_at).collect();
-            prepared::<Bool>(
+            let insert = diesel::sql_query(
                 "INSERT INTO outbox (id, exchange, routing_key, body, created_at) \
-                 SELECT id, exchange, routing_key, body, at FROM unnest(",
-            )
-            .bind::<Array<Text>, _>(ids)
-            .sql(", ")
-            .bind::<Array<Text>, _>(exchanges)
-            .sql(", ")
-            .bind::<Array<Text>, _>(keys)
-            .sql(", ")
-            .bind::<Array<Text>, _>(bodies)
-            .sql(", ")
-            .bind::<Array<Timestamp>, _>(times)
-            .sql(") AS new (id, exchange, routing_key, body, at)")
-            .execute(conn)
-            .map(drop)
+                 SELECT * FROM unnest($1, $2, $3, $4, $5)",
+            );
+            let insert = insert
+                .bind::<Array<Text>, _>(ids)
+                .bind::<Array<Text>, _>(exchanges)
+                .bind::<Array<Text>, _>(keys)
+                .bind::<Array<Text>, _>(bodies)
+                .bind::<Array<Timestamp>, _>(times);
+            cached::<(), _>(insert).execute(conn).map(drop)
         }
         _ => rows.iter().try_for_each(|row| insert(db, row)),
     }
@@ -176,14 +173,15 @@ pub fn delete(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
         // Told so, PostgreSQL walks through the range once, and looks for each of its ids in a hash of these. Of a
         // condition that can be made a join, or of an array, it compares each with one after the other.
         Db::Pg(conn) => {
-            prepared::<Bool>("DELETE FROM outbox WHERE state = 'pending' AND id BETWEEN ")
+            let delete = diesel::sql_query(
+                "DELETE FROM outbox WHERE state = 'pending' AND id BETWEEN $1 AND $2 \
+                 AND (id IN (SELECT unnest($3))) IS TRUE",
+            );
+            let delete = delete
                 .bind::<Text, _>(first)
-                .sql(" AND ")
                 .bind::<Text, _>(last)
-                .sql(" AND (id IN (SELECT unnest(")
-                .bind::<Array<Text>, _>(ids)
-                .sql("))) IS TRUE")
-                .execute(conn)
+                .bind::<Array<Text>, _>(ids);
+            cached::<(), _>(delete).execute(conn)
         }
         Db::Sqlite(conn) => diesel::delete(pending(ids)).execute(conn),
     }
@@ -206,12 +204,10 @@ pub fn mark_unroutable(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
 pub fn stats(db: &mut Db) -> QueryResult<OutboxStats> {
     let pending = count_some(db, "outbox WHERE state = 'pending'")?;
     // Ids sort by time. The state is written out: of an argument SQLite does not see that the index of such rows serves.
-    let oldest = || {
-        prepared::<Timestamp>(
-            "SELECT created_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 1",
-        )
-    };
-    let oldest = oldest().get_result(db).optional()?;
+    let oldest = diesel::sql_query(
+        "SELECT created_at FROM outbox WHERE state = 'pending' ORDER BY id LIMIT 1",
+    );
+    let oldest = cached::<Timestamp, _>(oldest).get_result(db).optional()?;
     let unroutable = count_unroutable(db)?;
     Ok(OutboxStats {
         pending,

@@ -4,7 +4,7 @@ use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use super::{PENDING, UNROUTABLE};
 use crate::schema::outbox;
-use crate::{Db, prepared};
+use crate::{Db, cached};
 
 /// An event that was set aside.
 #[derive(Debug, Clone, Queryable)]
@@ -27,8 +27,8 @@ pub struct UnroutableRow {
 /// Any database error.
 pub fn count_unroutable(db: &mut Db) -> QueryResult<i64> {
     // Written out, as in [`super::stats`].
-    let count = || prepared::<BigInt>("SELECT count(*) FROM outbox WHERE state = 'unroutable'");
-    count().get_result(db)
+    let count = diesel::sql_query("SELECT count(*) FROM outbox WHERE state = 'unroutable'");
+    cached::<BigInt, _>(count).get_result(db)
 }
 
 /// Rows that were set aside, in the order of their ids, which is that of time; those behind `after`.
@@ -40,16 +40,14 @@ pub fn list_unroutable(
     after: Option<&str>,
     limit: i64,
 ) -> QueryResult<Vec<UnroutableRow>> {
-    let rows = || {
-        prepared::<(Text, Text, Text, Text, Timestamp)>(
-            "SELECT id, exchange, routing_key, body, created_at FROM outbox WHERE state = 'unroutable' AND id > ",
-        )
+    let rows = diesel::sql_query(
+        "SELECT id, exchange, routing_key, body, created_at FROM outbox \
+         WHERE state = 'unroutable' AND id > $1 ORDER BY id LIMIT $2",
+    );
+    let rows = rows
         .bind::<Text, _>(after.unwrap_or_default())
-        .sql(" ORDER BY id LIMIT ")
-        .bind::<BigInt, _>(limit)
-        .sql("")
-    };
-    rows().load(db)
+        .bind::<BigInt, _>(limit);
+    cached::<(Text, Text, Text, Text, Timestamp), _>(rows).load(db)
 }
 
 /// Has the relay try rows again that were set aside; gives how many there were.

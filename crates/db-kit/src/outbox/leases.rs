@@ -6,7 +6,7 @@ use diesel::sql_types::{BigInt, Text};
 
 use super::OutboxRow;
 use crate::schema::outbox_leases;
-use crate::{Db, prepared};
+use crate::{Db, cached};
 
 /// Leases up to `limit` rows that nobody holds, the oldest first, those behind the id `after`; call it in a write
 /// transaction. [`end_lease`] with the same `batch_id` ends it.
@@ -81,9 +81,10 @@ fn take_turn(db: &mut Db) -> QueryResult<()> {
     match db {
         Db::Pg(conn) => {
             // Of this table, not of this database: a schema may have one of its own.
-            prepared::<Text>("SELECT pg_advisory_xact_lock('outbox_leases'::regclass::oid::bigint)")
-                .execute(conn)
-                .map(drop)
+            let lock = diesel::sql_query(
+                "SELECT pg_advisory_xact_lock('outbox_leases'::regclass::oid::bigint)",
+            );
+            cached::<(), _>(lock).execute(conn).map(drop)
         }
         Db::Sqlite(_) => Ok(()),
     }
@@ -185,25 +186,26 @@ type Row = (String, String, String, String);
 impl Gap<'_> {
     /// The oldest rows that lie in it.
     fn rows(&self, db: &mut Db, limit: i64) -> QueryResult<Vec<Row>> {
-        const OLDEST: &str =
-            "SELECT id, exchange, routing_key, body FROM outbox WHERE state = 'pending' AND id > ";
-        let behind = prepared::<(Text, Text, Text, Text)>(OLDEST).bind::<Text, _>(self.after);
+        type Columns = (Text, Text, Text, Text);
         match self.before {
             Some(before) => {
-                let between = behind
-                    .sql(" AND id < ")
+                let oldest = diesel::sql_query(
+                    "SELECT id, exchange, routing_key, body FROM outbox \
+                     WHERE state = 'pending' AND id > $1 AND id < $2 ORDER BY id LIMIT $3",
+                );
+                let oldest = oldest
+                    .bind::<Text, _>(self.after)
                     .bind::<Text, _>(before)
-                    .sql(" ORDER BY id LIMIT ")
-                    .bind::<BigInt, _>(limit)
-                    .sql("");
-                between.load(db)
+                    .bind::<BigInt, _>(limit);
+                cached::<Columns, _>(oldest).load(db)
             }
             None => {
-                let behind = behind
-                    .sql(" ORDER BY id LIMIT ")
-                    .bind::<BigInt, _>(limit)
-                    .sql("");
-                behind.load(db)
+                let oldest = diesel::sql_query(
+                    "SELECT id, exchange, routing_key, body FROM outbox \
+                     WHERE state = 'pending' AND id > $1 ORDER BY id LIMIT $2",
+                );
+                let oldest = oldest.bind::<Text, _>(self.after).bind::<BigInt, _>(limit);
+                cached::<Columns, _>(oldest).load(db)
             }
         }
     }

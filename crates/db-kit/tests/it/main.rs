@@ -148,8 +148,8 @@ async fn sqlite_keeps_what_is_prepared_and_its_connections_share_nothing() {
         return;
     }
     let options = fresh.pool.read::<_, DbError, _>(|db| {
-        let options =
-            db_kit::prepared::<Text>("SELECT compile_options FROM pragma_compile_options");
+        let options = diesel::sql_query("SELECT compile_options FROM pragma_compile_options");
+        let options = db_kit::cached::<Text, _>(options);
         match db {
             Db::Sqlite(conn) => Ok(options.load::<String>(conn)?),
             Db::Pg(_) => Ok(Vec::new()),

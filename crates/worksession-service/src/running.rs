@@ -27,7 +27,6 @@ use crate::leaderboard::Boards;
 use crate::live::{Hub, Tail};
 use crate::rollups::{self, auditor};
 use crate::sealers::Sealers;
-use crate::sessions::submit::Submits;
 use crate::sessions::sweeper;
 use crate::state::AppState;
 use crate::{
@@ -189,7 +188,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         hand_limiter: limited.then(|| hourly(CALLS_BY_HAND_PER_HOUR)),
         user_data: pool.gather(user_data::read),
         starts: sessions::start::starts(&pool),
-        submits: Submits::new(&pool),
+        submits: sessions::submit::submits(&pool),
         boards,
         live: Arc::clone(&live),
         probe: Probe::default(),

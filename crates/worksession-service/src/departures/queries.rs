@@ -1,13 +1,14 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::{Db, cached, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 
 use super::Departure;
-use crate::schema::{departures, notifications, session_flags};
+use crate::schema::{
+    chat_integrations as chats, departures, notifications, session_flags, webhooks,
+};
 use crate::sessions::{self, queries::Lock};
-use db_kit::statement::{Statement, arguments};
 
 /// Notes that somebody is gone; the eraser looks at once. Told again, it looks again.
 pub(crate) fn note(db: &mut Db, gone: Departure, now: NaiveDateTime) -> QueryResult<()> {
@@ -67,29 +68,6 @@ pub(super) fn close(db: &mut Db, gone: Departure) -> QueryResult<usize> {
     diesel::delete(departures::table.find((gone.kind(), gone.id()))).execute(db)
 }
 
-arguments! {
-    struct SomeArguments {
-        user_id: i64 as BigInt,
-        limit: i64 as BigInt,
-    }
-}
-
-macro_rules! delete_some {
-    ($table:literal, $key:literal) => {
-        concat!(
-            "DELETE FROM ",
-            $table,
-            " WHERE user_id = (SELECT p_user_id FROM a) AND ",
-            $key,
-            " IN (SELECT ",
-            $key,
-            " FROM ",
-            $table,
-            " WHERE user_id = (SELECT p_user_id FROM a) LIMIT (SELECT p_limit FROM a))"
-        )
-    };
-}
-
 /// Keeps those away who write about many sessions, until the transaction ends. To be called before anything is locked
 /// that they lock too.
 pub(super) fn lock_deletion(db: &mut Db) -> QueryResult<()> {
@@ -98,15 +76,12 @@ pub(super) fn lock_deletion(db: &mut Db) -> QueryResult<()> {
 
 /// After [`lock_deletion`]: deletes up to `limit` of the user's sessions, with what is kept about them, and says how many.
 pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryResult<usize> {
-    const TEXT: &str = concat!(
-        delete_some!("sessions", "session_id"),
-        " RETURNING session_id"
+    let delete = diesel::sql_query(
+        "DELETE FROM sessions WHERE session_id IN (SELECT session_id FROM sessions WHERE user_id = $1 LIMIT $2) \
+         RETURNING session_id",
     );
-    let arguments = SomeArguments {
-        user_id: user.get(),
-        limit,
-    };
-    let ids: Vec<String> = Statement::<_, Text>::new(|| TEXT, &arguments).load(db)?;
+    let delete = delete.bind::<BigInt, _>(user).bind::<BigInt, _>(limit);
+    let ids: Vec<String> = cached::<Text, _>(delete).load(db)?;
     if !ids.is_empty() {
         // Whoever writes these holds the session's row or has locked its deletion, so that none can be added now.
         diesel::delete(session_flags::table.filter(session_flags::session_id.eq_any(&ids)))
@@ -119,22 +94,19 @@ pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryRes
 
 /// Every other table with a `user_id`, and the column that tells one user's rows apart. Webhooks are not
 /// among them: the notifier is told of each.
-const OWNED: [&str; 14] = [
-    delete_some!("user_month", "month"),
-    delete_some!("board", "start"),
-    delete_some!("user_totals", "user_id"),
-    delete_some!("user_day", "day"),
-    delete_some!("user_hour", "hour"),
-    delete_some!("user_category", "category"),
-    delete_some!("user_badges", "badge"),
-    delete_some!("user_settings", "user_id"),
-    delete_some!("projects", "id"),
-    delete_some!("user_sync", "user_id"),
-    delete_some!("webhook_deliveries", "delivery_id"),
-    delete_some!("hook_contacts", "hook"),
-    // Those of teams stay, paused.
-    "UPDATE webhooks SET created_by = NULL WHERE created_by = (SELECT p_user_id FROM a)",
-    "UPDATE chat_integrations SET created_by = NULL WHERE created_by = (SELECT p_user_id FROM a)",
+const OWNED: [&str; 12] = [
+    "DELETE FROM user_month WHERE user_id = $1 AND month IN (SELECT month FROM user_month WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM board WHERE user_id = $1 AND start IN (SELECT start FROM board WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM user_totals WHERE user_id = $1 AND user_id IN (SELECT user_id FROM user_totals WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM user_day WHERE user_id = $1 AND day IN (SELECT day FROM user_day WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM user_hour WHERE user_id = $1 AND hour IN (SELECT hour FROM user_hour WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM user_category WHERE user_id = $1 AND category IN (SELECT category FROM user_category WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM user_badges WHERE user_id = $1 AND badge IN (SELECT badge FROM user_badges WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM user_settings WHERE user_id = $1 AND user_id IN (SELECT user_id FROM user_settings WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM projects WHERE user_id = $1 AND id IN (SELECT id FROM projects WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM user_sync WHERE user_id = $1 AND user_id IN (SELECT user_id FROM user_sync WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM webhook_deliveries WHERE user_id = $1 AND delivery_id IN (SELECT delivery_id FROM webhook_deliveries WHERE user_id = $1 LIMIT $2)",
+    "DELETE FROM hook_contacts WHERE user_id = $1 AND hook IN (SELECT hook FROM hook_contacts WHERE user_id = $1 LIMIT $2)",
 ];
 
 /// Deletes up to `limit` rows of everything else that is the user's, and says how many. Only once there
@@ -146,34 +118,37 @@ pub(super) fn delete_owned(db: &mut Db, user: UserId, limit: i64) -> QueryResult
         if room <= 0 {
             break;
         }
-        let arguments = SomeArguments {
-            user_id: user.get(),
-            limit: room,
-        };
-        deleted += Statement::<_, ()>::new(text, &arguments).execute(db)?;
+        let delete = diesel::sql_query(text)
+            .bind::<BigInt, _>(user)
+            .bind::<BigInt, _>(room);
+        deleted += cached::<(), _>(delete).execute(db)?;
     }
+    // Those of teams stay, paused.
+    deleted += diesel::update(webhooks::table.filter(webhooks::created_by.eq(user.get())))
+        .set(webhooks::created_by.eq(None::<i64>))
+        .execute(db)?;
+    deleted += diesel::update(chats::table.filter(chats::created_by.eq(user.get())))
+        .set(chats::created_by.eq(None::<i64>))
+        .execute(db)?;
     Ok(deleted)
-}
-
-arguments! {
-    struct EventsArguments {
-        session: String as Text,
-        call: String as Text,
-        limit: i64 as BigInt,
-    }
 }
 
 /// Deletes up to `limit` events about the user's sessions, and calls of webhooks, that have not gone out, and says how many: those
 /// that no queue wanted would stay for good, and nobody is to be told of the others any more.
 pub(super) fn delete_events(db: &mut Db, user: UserId, limit: i64) -> QueryResult<usize> {
-    const TEXT: &str = "DELETE FROM outbox WHERE id IN (SELECT id FROM a JOIN outbox \
-        ON (routing_key LIKE 'session.%' AND body LIKE p_session) \
-        OR (routing_key = 'webhook.due.v1' AND body LIKE p_call) LIMIT (SELECT p_limit FROM a))";
-    let arguments = EventsArguments {
-        // As `SessionUser` and `WebhookDue` are written. No text of a user's reads so inside JSON: its quotes are escaped.
-        session: format!("%\"user\":{{\"id\":{user},%"),
-        call: format!("%\"user_id\":{user},%"),
-        limit,
-    };
-    Statement::<_, ()>::new(|| TEXT, &arguments).execute(db)
+    // As `SessionUser` and `WebhookDue` are written. No text of a user's reads so inside JSON: its quotes are escaped.
+    let (session, call) = (
+        format!("%\"user\":{{\"id\":{user},%"),
+        format!("%\"user_id\":{user},%"),
+    );
+    let delete = diesel::sql_query(
+        "DELETE FROM outbox WHERE id IN (SELECT id FROM outbox \
+         WHERE (routing_key LIKE 'session.%' AND body LIKE $1) \
+         OR (routing_key = 'webhook.due.v1' AND body LIKE $2) LIMIT $3)",
+    );
+    let delete = delete
+        .bind::<Text, _>(session)
+        .bind::<Text, _>(call)
+        .bind::<BigInt, _>(limit);
+    cached::<(), _>(delete).execute(db)
 }

@@ -1,12 +1,11 @@
 use auth_types::{TeamId, UserId};
 use chrono::{NaiveDateTime, TimeDelta};
-use db_kit::{Backend, Db};
+use db_kit::{Backend, Db, cached, json};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
 use crate::sessions::Status;
-use crate::sessions::record::{RecordRow, RecordSql, record_columns};
-use db_kit::statement::{Statement, arguments};
+use crate::sessions::record::{RecordRow, RecordSql};
 
 /// Changes that are told of at once, at most; there are more when a look gives this many.
 pub(super) const MOST_HEADS: usize = 10_001;
@@ -50,15 +49,6 @@ type NewsSql = (
     BigInt,
 );
 
-macro_rules! news_columns {
-    () => {
-        concat!(
-            record_columns!(),
-            ", user_id, username, team_id, team_name, submit_result, changed_at, seq"
-        )
-    };
-}
-
 /// When something changed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
@@ -67,65 +57,29 @@ pub(super) struct Span {
     pub(super) now: NaiveDateTime,
 }
 
-arguments! {
-    struct HeadsArguments {
-        after: NaiveDateTime as Timestamp,
-        until: NaiveDateTime as Timestamp,
-    }
-}
-
 /// Up to [`MOST_HEADS`] sessions that changed in that span, whosever they are.
 pub(super) fn heads(db: &mut Db, span: Span) -> QueryResult<Vec<Head>> {
-    const TEXT: &str = "SELECT session_id, seq, status FROM sessions \
-        WHERE changed_at > (SELECT p_after FROM a) AND changed_at <= (SELECT p_until FROM a) LIMIT 10001";
-    let arguments = HeadsArguments {
-        after: span.after,
-        until: span.now + AHEAD,
-    };
-    Statement::<_, (Text, BigInt, Text)>::new(|| TEXT, &arguments).load(db)
-}
-
-arguments! {
-    struct NewsArguments {
-        /// A JSON array.
-        ids: String as Text,
-    }
+    let heads = diesel::sql_query(
+        "SELECT session_id, seq, status FROM sessions WHERE changed_at > $1 AND changed_at <= $2 LIMIT 10001",
+    );
+    let heads = heads
+        .bind::<Timestamp, _>(span.after)
+        .bind::<Timestamp, _>(span.now + AHEAD);
+    cached::<(Text, BigInt, Text), _>(heads).load(db)
 }
 
 /// These sessions as they are now, each in a moment of its own.
 pub(super) fn news(db: &mut Db, ids: &[&str]) -> QueryResult<Vec<NewsRow>> {
-    macro_rules! text {
-        ($list:literal) => {
-            concat!(
-                "SELECT ",
-                news_columns!(),
-                " FROM sessions WHERE session_id IN (",
-                $list,
-                ")"
-            )
-        };
-    }
     let text = match db.backend() {
-        Backend::Postgres => text!("SELECT json_array_elements_text(CAST(p_ids AS json)) FROM a"),
-        Backend::Sqlite => text!("SELECT value FROM a, json_each(p_ids)"),
+        Backend::Postgres => include_str!("news.postgres.sql"),
+        Backend::Sqlite => include_str!("news.sqlite.sql"),
     };
     let mut rows = Vec::with_capacity(ids.len());
     for ids in ids.chunks(AT_ONCE) {
-        let arguments = NewsArguments { ids: list(ids)? };
-        let read: Vec<NewsRow> = Statement::<_, NewsSql>::new(text, &arguments).load(db)?;
-        rows.extend(read);
+        let news = diesel::sql_query(text).bind::<Text, _>(json::to_text(&ids)?);
+        rows.extend(cached::<NewsSql, _>(news).load::<NewsRow>(db)?);
     }
     Ok(rows)
-}
-
-arguments! {
-    struct MissedArguments {
-        user_id: i64 as BigInt,
-        /// A JSON array.
-        teams: String as Text,
-        after: NaiveDateTime as Timestamp,
-        until: NaiveDateTime as Timestamp,
-    }
 }
 
 /// What changed in that span of the user's own and on the projects of these teams, up to [`MOST_MISSED`]; none when so
@@ -136,42 +90,25 @@ pub(super) fn missed(
     teams: &[TeamId],
     span: Span,
 ) -> QueryResult<Option<Vec<NewsRow>>> {
-    const ALL: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM sessions WHERE changed_at > (SELECT p_after FROM a) \
-        AND changed_at <= (SELECT p_until FROM a) LIMIT 10001) AS changed";
-    macro_rules! text {
-        ($teams:literal) => {
-            concat!(
-                "SELECT ",
-                news_columns!(),
-                " FROM sessions WHERE changed_at > (SELECT p_after FROM a) AND changed_at <= (SELECT p_until FROM a) \
-                  AND (user_id = (SELECT p_user_id FROM a) OR team_id IN (",
-                $teams,
-                ")) LIMIT 201"
-            )
-        };
-    }
-    let text = match db.backend() {
-        Backend::Postgres => {
-            text!("SELECT CAST(json_array_elements_text(CAST(p_teams AS json)) AS BIGINT) FROM a")
-        }
-        Backend::Sqlite => text!("SELECT value FROM a, json_each(p_teams)"),
-    };
-    let arguments = MissedArguments {
-        user_id: user.get(),
-        teams: list(teams)?,
-        after: span.after,
-        until: span.now + AHEAD,
-    };
-    let all: i64 = Statement::<_, BigInt>::new(|| ALL, &arguments).get_result(db)?;
+    let until = span.now + AHEAD;
+    let all = diesel::sql_query(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM sessions WHERE changed_at > $1 AND changed_at <= $2 LIMIT 10001) AS changed",
+    );
+    let all = all
+        .bind::<Timestamp, _>(span.after)
+        .bind::<Timestamp, _>(until);
+    let all: i64 = cached::<BigInt, _>(all).get_result(db)?;
     if usize::try_from(all).is_ok_and(|all| all >= MOST_HEADS) {
         return Ok(None);
     }
-    Statement::<_, NewsSql>::new(text, &arguments)
-        .load(db)
-        .map(Some)
-}
-
-fn list<T: serde::Serialize>(values: &[T]) -> QueryResult<String> {
-    serde_json::to_string(values)
-        .map_err(|cause| diesel::result::Error::SerializationError(cause.into()))
+    let text = match db.backend() {
+        Backend::Postgres => include_str!("missed.postgres.sql"),
+        Backend::Sqlite => include_str!("missed.sqlite.sql"),
+    };
+    let missed = diesel::sql_query(text)
+        .bind::<Timestamp, _>(span.after)
+        .bind::<Timestamp, _>(until)
+        .bind::<BigInt, _>(user)
+        .bind::<Text, _>(json::to_text(&teams)?);
+    cached::<NewsSql, _>(missed).load(db).map(Some)
 }

@@ -39,15 +39,6 @@ pub(crate) type SettingsSql = (
     Bool,
 );
 
-/// The columns of [`SettingsRow`] for a statement that is a text.
-macro_rules! settings_columns {
-    () => {
-        "timezone, timezone_changed_at, daily_goal, default_duration, short_break_duration, \
-         long_break_duration, notification_sound, theme_preference, leaderboard_opt_in"
-    };
-}
-pub(crate) use settings_columns;
-
 impl Default for SettingsRow {
     fn default() -> Self {
         Self {

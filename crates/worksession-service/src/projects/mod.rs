@@ -13,7 +13,7 @@ mod wire;
 
 pub(crate) use ids::{ProjectId, TeamProjectId};
 pub(crate) use lookup::{ProjectKind, ProjectSnapshot, resolve_for_start};
-pub(crate) use model::{ProjectRow, ProjectSql, project_columns};
+pub(crate) use model::{ProjectRow, ProjectSql};
 pub(crate) use reference::ProjectRef;
 pub(crate) use routes::configure;
 pub(crate) use text::{ChannelName, Description, ProjectName};

@@ -18,14 +18,6 @@ pub(crate) struct ProjectRow {
 /// The SQL types of [`ProjectRow`].
 pub(crate) type ProjectSql = (BigInt, Text, Text, Nullable<Timestamp>, Timestamp);
 
-/// The columns of [`ProjectRow`] for a statement that is a text and calls the table `projects`.
-macro_rules! project_columns {
-    () => {
-        "projects.id, projects.name, projects.description, projects.archived_at, projects.created_at"
-    };
-}
-pub(crate) use project_columns;
-
 /// A personal project to be stored.
 #[derive(Debug, Insertable)]
 #[diesel(table_name = projects)]

@@ -11,8 +11,6 @@ mod wire;
 
 pub(crate) use auditor::Figures;
 pub(crate) use model::{Standing, StandingSql};
-pub(crate) use queries::{
-    days, days_of_user, points, standing, standing_columns, standing_tables, standings,
-};
+pub(crate) use queries::standings;
 pub(crate) use split::{Split, Sums};
 pub(crate) use wire::{PointsSummary, SessionStats, StreakSummary};

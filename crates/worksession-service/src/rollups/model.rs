@@ -1,15 +1,18 @@
 use chrono::{NaiveDate, NaiveDateTime};
+use db_kit::json;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Integer, Nullable, Text, Timestamp};
+use serde::Serialize;
 
 use crate::rules::streaks::{Mark, Streak};
 
 /// A user's totals and what of them falls into the day, week and month that were asked for; all zero
 /// for who never submitted.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Serialize)]
 pub(crate) struct Standing {
     /// Counts submits.
     pub(crate) version: i64,
+    #[serde(rename = "points_centi")]
     pub(crate) points: i64,
     pub(crate) sessions: i64,
     pub(crate) completed_sessions: i64,
@@ -17,6 +20,7 @@ pub(crate) struct Standing {
     pub(crate) streak_run: i32,
     pub(crate) streak_longest: i32,
     pub(crate) streak_last_day: Option<NaiveDate>,
+    #[serde(serialize_with = "json::timestamp")]
     pub(crate) streak_last_start: Option<NaiveDateTime>,
     pub(crate) streak_last_offset: Option<i32>,
     pub(crate) best_hour: i32,
@@ -76,6 +80,24 @@ impl Standing {
         self.streak_last_day = streak.last.map(|last| last.0);
         self.streak_last_start = streak.last.map(|last| last.1.at);
         self.streak_last_offset = streak.last.map(|last| last.1.offset);
+    }
+
+    /// Takes the hour for the best one if its minutes are the most now. Minutes only grow, so the new maximum is the old one or
+    /// what just grew. Ties go to the earlier hour.
+    pub(crate) fn raise_best_hour(&mut self, hour: i32, minutes: i64) {
+        let best = self.best_hour_minutes;
+        if minutes > best || (minutes == best && hour < self.best_hour) {
+            (self.best_hour, self.best_hour_minutes) = (hour, minutes);
+        }
+    }
+
+    /// The same for the category. Ties go to the first of the alphabet.
+    pub(crate) fn raise_favorite(&mut self, category: &str, minutes: i64) {
+        let most = self.favorite_category_minutes;
+        if minutes > most || (minutes == most && category < self.favorite_category.as_str()) {
+            category.clone_into(&mut self.favorite_category);
+            self.favorite_category_minutes = minutes;
+        }
     }
 
     /// Badge names in the order in which they were earned.

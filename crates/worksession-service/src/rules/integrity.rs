@@ -60,6 +60,11 @@ impl Sign {
         }
     }
 
+    /// Whether it keeps the session off the boards by itself.
+    pub(crate) fn is_suspect(&self) -> bool {
+        self.severity() == Severity::Suspect
+    }
+
     /// How much it weighs.
     pub(crate) fn severity(self) -> Severity {
         match self {

@@ -1,5 +1,5 @@
-//! The rules of a focus session as pure functions: time and credit, points, streaks, badges and
-//! locked fields. Nothing here reads a clock or a database, so each rule can be tested by table.
+//! The rules of a focus session as pure functions: time and credit, points, streaks, badges,
+//! locked fields, and what a submit comes to. Nothing here reads a clock or a database, so each rule can be tested by table.
 
 pub(crate) mod badges;
 pub(crate) mod integrity;
@@ -7,4 +7,5 @@ pub(crate) mod local_day;
 pub(crate) mod locked;
 pub(crate) mod points;
 pub(crate) mod streaks;
+pub(crate) mod submit;
 pub(crate) mod time;

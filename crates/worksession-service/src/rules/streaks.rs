@@ -167,6 +167,17 @@ pub(crate) fn recount(counted: &[Day], session: &Day) -> Advanced {
     Advanced { streak, at_session }
 }
 
+/// [`recount`] once `session` is as it is now; `counts` says whether it has enough minutes. `counted` may hold it as it was.
+pub(crate) fn recount_with(counted: &[Day], session: &Day, counts: bool) -> Advanced {
+    let mut counted = counted.to_vec();
+    if counts {
+        counted.retain(|other| other.date != session.date);
+        let at = counted.partition_point(|other| other.date < session.date);
+        counted.insert(at, *session);
+    }
+    recount(&counted, session)
+}
+
 impl Streak {
     fn run_before(&self, day: &Day) -> i32 {
         match self.last {

@@ -33,7 +33,7 @@ pub(super) fn started(row: &SessionRow, request_id: &RequestId) -> Result<NewOut
 }
 
 /// The outbox row that tells of a submit.
-pub(super) fn submitted(
+pub(crate) fn submitted(
     row: &SessionRow,
     result: &SubmitResponse,
     streak: i32,
@@ -60,7 +60,7 @@ pub(super) fn submitted(
 }
 
 /// The outbox row that tells that nobody submitted the session in time.
-pub(super) fn abandoned(row: &SessionRow, now: DateTime<Utc>) -> Result<NewOutboxRow, Error> {
+pub(crate) fn abandoned(row: &SessionRow, now: DateTime<Utc>) -> Result<NewOutboxRow, Error> {
     let data = SessionAbandoned {
         session_id: id(row)?,
         user: user(row),

@@ -4,17 +4,17 @@
 
 mod digest;
 pub(crate) mod edit;
-mod events;
+pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod history;
-mod model;
+pub(crate) mod model;
 pub(crate) mod queries;
 pub(crate) mod record;
 pub(crate) mod routes;
 pub(crate) mod start;
 pub(crate) mod submit;
 pub(crate) mod sweeper;
-mod wire;
+pub(crate) mod wire;
 
 pub(crate) use model::Status;
 pub(crate) use routes::configure;

@@ -1,5 +1,6 @@
 use auth_types::{TeamId, UserId};
 use chrono::NaiveDateTime;
+use db_kit::json;
 use diesel::backend::Backend;
 use diesel::deserialize::{self, FromSql};
 use diesel::prelude::*;
@@ -12,6 +13,7 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::rules::integrity::Sign;
+use crate::rules::locked::Plan;
 use crate::rules::time::{Completion, OPEN_AFTER_PLANNED_END};
 
 /// Where a session stands.
@@ -88,7 +90,7 @@ where
 }
 
 /// A session as stored; the fields are the columns in their order.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Serialize)]
 pub(crate) struct SessionRow {
     pub(crate) session_id: String,
     pub(crate) user_id: UserId,
@@ -104,11 +106,15 @@ pub(crate) struct SessionRow {
     /// [`event_types::ChatTarget`] as JSON.
     pub(crate) chat: Option<String>,
     pub(crate) status: Status,
+    #[serde(serialize_with = "json::timestamp")]
     pub(crate) started_at: NaiveDateTime,
+    #[serde(serialize_with = "json::timestamp")]
     pub(crate) expected_end_at: NaiveDateTime,
+    #[serde(serialize_with = "json::timestamp")]
     pub(crate) ended_at: Option<NaiveDateTime>,
     pub(crate) zone: String,
     pub(crate) start_digest: String,
+    #[serde(serialize_with = "json::timestamp")]
     pub(crate) submitted_at: Option<NaiveDateTime>,
     pub(crate) submit_digest: Option<String>,
     pub(crate) submit_result: Option<String>,
@@ -139,16 +145,6 @@ pub(crate) type SessionSql = (
     Nullable<Text>,
 );
 
-/// The columns of [`SessionRow`] for a statement that is a text.
-macro_rules! session_columns {
-    () => {
-        "session_id, user_id, username, client, category, planned_duration, planning_note, project_id, \
-         project_name, team_id, team_name, chat, status, started_at, expected_end_at, ended_at, zone, \
-         start_digest, submitted_at, submit_digest, submit_result"
-    };
-}
-pub(crate) use session_columns;
-
 impl SessionRow {
     /// Whether it can be submitted for credit at `now`, whether or not the sweeper was there yet.
     pub(crate) fn is_open(&self, now: NaiveDateTime) -> bool {
@@ -157,28 +153,40 @@ impl SessionRow {
     }
 }
 
+impl<'a> From<&'a SessionRow> for Plan<'a> {
+    fn from(session: &'a SessionRow) -> Self {
+        Self {
+            category: &session.category,
+            duration: session.planned_duration.into(),
+            project_id: &session.project_id,
+            planning_note: &session.planning_note,
+        }
+    }
+}
+
 /// What a sign of a manipulated client is stored as.
-#[derive(Debug, Insertable)]
+#[derive(Debug, Insertable, Serialize)]
 #[diesel(table_name = crate::schema::session_flags)]
-pub(crate) struct NewFlag<'a> {
-    session_id: &'a str,
-    user_id: i64,
+pub(crate) struct NewFlag {
+    session_id: String,
+    user_id: UserId,
     kind: &'static str,
     severity: &'static str,
     amount: i64,
+    #[serde(serialize_with = "json::timestamp")]
     created_at: NaiveDateTime,
 }
 
-impl<'a> NewFlag<'a> {
+impl NewFlag {
     /// The row of a sign.
     pub(crate) fn new(
-        session_id: &'a str,
-        user_id: i64,
+        session_id: &str,
+        user_id: UserId,
         sign: Sign,
         created_at: NaiveDateTime,
     ) -> Self {
         Self {
-            session_id,
+            session_id: session_id.to_owned(),
             user_id,
             kind: sign.kind(),
             severity: sign.severity().name(),

@@ -2,42 +2,19 @@ use std::collections::{BTreeSet, HashSet};
 
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Db, prepared};
+use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Text, Timestamp};
 
-use super::model::{NewFlag, SessionRow, SessionSql, session_columns};
+use super::model::{NewFlag, SessionRow, SessionSql};
 use crate::schema::{session_flags, sessions};
-use db_kit::statement::{Statement, arguments};
-
-arguments! {
-    struct FindArguments {
-        user_id: i64 as BigInt,
-        session_id: String as Text,
-    }
-}
 
 /// One session of the user's.
 pub(super) fn find(db: &mut Db, user: UserId, session_id: &str) -> QueryResult<Option<SessionRow>> {
-    const TEXT: &str = concat!(
-        "SELECT ",
-        session_columns!(),
-        " FROM a JOIN sessions ON session_id = p_session_id AND user_id = p_user_id"
-    );
-    let arguments = FindArguments {
-        user_id: user.get(),
-        session_id: session_id.to_owned(),
-    };
-    Statement::<_, SessionSql>::new(|| TEXT, &arguments)
-        .get_result(db)
-        .optional()
-}
-
-arguments! {
-    struct OverdueArguments {
-        open_after: NaiveDateTime as Timestamp,
-        limit: i32 as Integer,
-    }
+    let find = diesel::sql_query(include_str!("find.sql"))
+        .bind::<Text, _>(session_id)
+        .bind::<BigInt, _>(user);
+    cached::<SessionSql, _>(find).get_result(db).optional()
 }
 
 /// Up to `limit` open sessions whose planned end is not later than `open_after`, in one order of their users
@@ -47,42 +24,29 @@ pub(super) fn overdue(
     open_after: NaiveDateTime,
     limit: i32,
 ) -> QueryResult<Vec<(UserId, String)>> {
-    const TEXT: &str = "SELECT user_id, session_id FROM a JOIN sessions \
-        ON status IN ('running', 'awaiting_submit') AND expected_end_at <= p_open_after \
-        ORDER BY user_id, session_id LIMIT (SELECT p_limit FROM a)";
-    let arguments = OverdueArguments { open_after, limit };
-    Statement::<_, (BigInt, Text)>::new(|| TEXT, &arguments).load(db)
-}
-
-arguments! {
-    struct AbandonArguments {
-        session_id: String as Text,
-        seq: i64 as BigInt,
-        now: NaiveDateTime as Timestamp,
-    }
+    let overdue = diesel::sql_query(
+        "SELECT user_id, session_id FROM sessions \
+         WHERE status IN ('running', 'awaiting_submit') AND expected_end_at <= $1 \
+         ORDER BY user_id, session_id LIMIT $2",
+    );
+    let overdue = overdue
+        .bind::<Timestamp, _>(open_after)
+        .bind::<Integer, _>(limit);
+    cached::<(BigInt, Text), _>(overdue).load(db)
 }
 
 /// Gives an open session up, as its user's change number `seq`; none when a submit or another sweeper came first.
 pub(super) fn abandon(
     db: &mut Db,
-    session_id: String,
+    session_id: &str,
     seq: i64,
     now: NaiveDateTime,
 ) -> QueryResult<Option<SessionRow>> {
-    const TEXT: &str = concat!(
-        "UPDATE sessions SET status = 'abandoned', ended_at = COALESCE(ended_at, expected_end_at), \
-         seq = p_seq, changed_at = p_now FROM a \
-         WHERE session_id = p_session_id AND status IN ('running', 'awaiting_submit') RETURNING ",
-        session_columns!()
-    );
-    let arguments = AbandonArguments {
-        session_id,
-        seq,
-        now,
-    };
-    Statement::<_, SessionSql>::new(|| TEXT, &arguments)
-        .get_result(db)
-        .optional()
+    let abandon = diesel::sql_query(include_str!("abandon.sql"))
+        .bind::<BigInt, _>(seq)
+        .bind::<Timestamp, _>(now)
+        .bind::<Text, _>(session_id);
+    cached::<SessionSql, _>(abandon).get_result(db).optional()
 }
 
 /// Counts a submit that tried to change locked fields of an open session; none when it is not open now.
@@ -107,7 +71,7 @@ pub(super) fn count_mismatch(
 }
 
 /// Records a sign of a manipulated client.
-pub(super) fn insert_flag(db: &mut Db, flag: &NewFlag<'_>) -> QueryResult<()> {
+pub(super) fn insert_flag(db: &mut Db, flag: &NewFlag) -> QueryResult<()> {
     diesel::insert_into(session_flags::table)
         .values(flag)
         .execute(db)
@@ -148,5 +112,7 @@ pub(crate) fn lock_deletion(db: &mut Db, lock: Lock) -> QueryResult<()> {
         Lock::Shared => "SELECT pg_advisory_xact_lock_shared('sessions'::regclass::oid::bigint)",
         Lock::Exclusive => "SELECT pg_advisory_xact_lock('sessions'::regclass::oid::bigint)",
     };
-    prepared::<Text>(text).execute(conn).map(drop)
+    cached::<Text, _>(diesel::sql_query(text))
+        .execute(conn)
+        .map(drop)
 }

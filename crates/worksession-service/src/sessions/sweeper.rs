@@ -33,7 +33,7 @@ async fn sweep(state: &AppState) -> Result<(), Error> {
                 let (seen, mut given_up) = (overdue.len(), 0);
                 for (user, id) in overdue {
                     let seq = sync::bump(db, user)?;
-                    if let Some(row) = queries::abandon(db, id, seq, now.naive_utc())? {
+                    if let Some(row) = queries::abandon(db, &id, seq, now.naive_utc())? {
                         outbox::insert(db, &events::abandoned(&row, now)?)?;
                         given_up += 1;
                     }

@@ -10,5 +10,5 @@ pub(crate) mod routes;
 mod status;
 mod wire;
 
-pub(crate) use queries::{bump, free};
+pub(crate) use queries::bump;
 pub(crate) use routes::configure;

@@ -2,13 +2,12 @@ use std::collections::{BTreeSet, HashSet};
 
 use auth_types::{TeamId, UserId};
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::{Db, cached, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
 use super::model::{ACTIVE, DELETED, Listener, OFF, Owner, SwitchedOff, WebhookId, WebhookRow};
 use crate::schema::webhooks;
-use db_kit::statement::{Statement, arguments};
 
 type Columns = (
     webhooks::id,
@@ -52,35 +51,42 @@ const COLUMNS: Columns = (
     ),
 );
 
-arguments! {
-    /// A webhook to be stored.
-    pub(super) struct NewWebhook {
-        user_id: Option<i64> as Nullable<BigInt>,
-        team_id: Option<i64> as Nullable<BigInt>,
-        description: String as Text,
-        origin: String as Text,
-        events: String as Text,
-        now: NaiveDateTime as Timestamp,
-        created_by: Option<i64> as Nullable<BigInt>,
-        client_id: Option<String> as Nullable<Text>,
-        session_id: Option<String> as Nullable<Text>,
-    }
+/// A webhook to be stored.
+pub(super) struct NewWebhook {
+    pub(super) user_id: Option<i64>,
+    pub(super) team_id: Option<i64>,
+    pub(super) description: String,
+    pub(super) origin: String,
+    pub(super) events: String,
+    pub(super) now: NaiveDateTime,
+    pub(super) created_by: Option<i64>,
+    pub(super) client_id: Option<String>,
+    pub(super) session_id: Option<String>,
 }
 
 /// Stores a webhook at its owner's first free place; none when all are taken. Of several that look for a
 /// place at once one gets it, and the others meet the table's constraint.
 pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<WebhookId>> {
-    const TEXT: &str = "INSERT INTO webhooks (user_id, team_id, slot, description, origin, events, revision, status, \
-        created_at, updated_at, secret_changed_at, created_by, client_id, session_id) \
-        SELECT p_user_id, p_team_id, free.slot, p_description, p_origin, p_events, 1, 'active', p_now, p_now, p_now, \
-            p_created_by, p_client_id, p_session_id \
-        FROM a, (SELECT column1 AS slot FROM (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), \
+    let insert = diesel::sql_query(
+        "INSERT INTO webhooks (user_id, team_id, slot, description, origin, events, revision, status, \
+          created_at, updated_at, secret_changed_at, created_by, client_id, session_id) \
+         SELECT $1, $2, column1, $3, $4, $5, 1, 'active', $6, $6, $6, $7, $8, $9 \
+         FROM (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10), (11), (12), \
             (13), (14), (15), (16), (17), (18), (19), (20)) AS places \
-            WHERE column1 NOT IN (SELECT taken.slot FROM a, webhooks taken WHERE taken.slot IS NOT NULL \
-                AND (taken.user_id = p_user_id OR taken.team_id = p_team_id)) \
-            ORDER BY column1 LIMIT 1) AS free \
-        RETURNING id";
-    let ids: Vec<i64> = Statement::<_, BigInt>::new(|| TEXT, new).load(db)?;
+         WHERE column1 NOT IN (SELECT slot FROM webhooks WHERE slot IS NOT NULL AND (user_id = $1 OR team_id = $2)) \
+         ORDER BY column1 LIMIT 1 RETURNING id",
+    );
+    let insert = insert
+        .bind::<Nullable<BigInt>, _>(new.user_id)
+        .bind::<Nullable<BigInt>, _>(new.team_id)
+        .bind::<Text, _>(&new.description)
+        .bind::<Text, _>(&new.origin)
+        .bind::<Text, _>(&new.events)
+        .bind::<Timestamp, _>(new.now)
+        .bind::<Nullable<BigInt>, _>(new.created_by)
+        .bind::<Nullable<Text>, _>(&new.client_id)
+        .bind::<Nullable<Text>, _>(&new.session_id);
+    let ids: Vec<i64> = cached::<BigInt, _>(insert).load(db)?;
     Ok(ids.first().copied().and_then(WebhookId::new))
 }
 
@@ -217,13 +223,6 @@ pub(super) fn switch_off(
         .optional()
 }
 
-arguments! {
-    struct Subject {
-        user_id: i64 as BigInt,
-        team_id: Option<i64> as Nullable<BigInt>,
-    }
-}
-
 /// Who has a webhook.
 #[derive(Debug)]
 pub(super) struct Listening {
@@ -272,13 +271,12 @@ pub(super) fn listeners(
     user: UserId,
     team: Option<TeamId>,
 ) -> QueryResult<Vec<Listener>> {
-    const TEXT: &str = "SELECT id, revision, events FROM webhooks \
-        WHERE status = 'active' AND user_id = (SELECT p_user_id FROM a) \
-        UNION ALL SELECT id, revision, events FROM webhooks \
-        WHERE status = 'active' AND team_id = (SELECT p_team_id FROM a)";
-    let subject = Subject {
-        user_id: user.get(),
-        team_id: team.map(TeamId::get),
-    };
-    Statement::<_, (BigInt, BigInt, Text)>::new(|| TEXT, &subject).load(db)
+    let listeners = diesel::sql_query(
+        "SELECT id, revision, events FROM webhooks WHERE status = 'active' AND user_id = $1 \
+         UNION ALL SELECT id, revision, events FROM webhooks WHERE status = 'active' AND team_id = $2",
+    );
+    let listeners = listeners
+        .bind::<BigInt, _>(user)
+        .bind::<Nullable<BigInt>, _>(team);
+    cached::<(BigInt, BigInt, Text), _>(listeners).load(db)
 }

@@ -37,8 +37,6 @@ pub const TABLES: [&str; 20] = [
 pub struct Sent {
     pub sql: String,
     binds: Vec<String>,
-    /// How the tables are made that only the connection sees.
-    pub kept_in: Vec<String>,
 }
 
 impl Sent {
@@ -49,7 +47,6 @@ impl Sent {
         let sent = Self {
             sql: sql.to_owned(),
             binds: split(inside),
-            kept_in: Vec::new(),
         };
         (!sent.tables().is_empty()).then_some(sent)
     }
@@ -107,7 +104,7 @@ pub fn findings(pool: &Pool, sent: &Sent) -> Vec<Finding> {
     for plan in plans {
         // SQLite has nothing to say about a row that is only inserted.
         assert!(
-            !plan.is_empty() || sent.sql.starts_with("INSERT INTO"),
+            !plan.is_empty() || sent.sql.contains("INSERT INTO"),
             "{sent:?}"
         );
         for (at, line) in plan.iter().enumerate() {
@@ -164,14 +161,6 @@ fn too_much(sent: &Sent, line: &str, next: &str) -> Option<String> {
                 None => Some(table.to_owned()),
             }
         }
-        // Of a submit, which is many statements of the one thread that writes.
-        ["MATERIALIZE", name, ..]
-            if ["Settlements", "p_near_from"]
-                .iter()
-                .any(|of| sent.sql.contains(of)) =>
-        {
-            Some(format!("a table that is made for {name}"))
-        }
         _ => None,
     }
 }
@@ -188,41 +177,19 @@ struct SqliteLine {
     detail: String,
 }
 
-#[derive(QueryableByName)]
-struct Column {
-    #[diesel(sql_type = Text)]
-    name: String,
-    #[diesel(sql_type = Text)]
-    kind: String,
-}
-
 /// SQLite plans before it knows the values, PostgreSQL with them, and, after some calls, without.
 fn plans(db: &mut Db, sent: &Sent) -> QueryResult<Vec<Vec<String>>> {
     if let Db::Sqlite(conn) = db {
-        for table in &sent.kept_in {
-            conn.batch_execute(table)?;
-        }
         let explain = format!("EXPLAIN QUERY PLAN {}", sent.sql);
         let lines: Vec<SqliteLine> = diesel::sql_query(explain).load(conn)?;
         return Ok(vec![lines.into_iter().map(|line| line.detail).collect()]);
     }
-    let columns: Vec<Column> = diesel::sql_query(
-        "SELECT DISTINCT column_name::text AS name, data_type::text AS kind FROM information_schema.columns \
-         WHERE table_schema = 'public' ORDER BY 1, 2",
-    )
-    .load(db)?;
     let (mut types, mut values) = (Vec::new(), Vec::new());
-    for (at, bind) in sent.binds.iter().enumerate() {
+    for bind in &sent.binds {
         let (kind, value) = literal(bind);
-        let kind = kind.unwrap_or_else(|| {
-            let of_one = kind_of_none(sent, at + 1, &columns);
-            match (value.as_str(), of_one.as_str()) {
-                ("NULL", _) => of_one,
-                (_, "unknown") => "text[]".to_owned(),
-                _ => of_one + "[]",
-            }
-        });
-        types.push(kind);
+        // The statement says by the place of a null what it is.
+        let of_none = if value == "NULL" { "unknown" } else { "text[]" };
+        types.push(kind.unwrap_or_else(|| of_none.to_owned()));
         values.push(value);
     }
     let list = |items: &[String]| {
@@ -246,26 +213,6 @@ fn plans(db: &mut Db, sent: &Sent) -> QueryResult<Vec<Vec<String>>> {
     }
     db.batch_execute("DEALLOCATE looked_at")?;
     Ok(plans)
-}
-
-/// The type of the `n`th value where it is null: that of the column after which the argument is called.
-fn kind_of_none(sent: &Sent, n: usize, columns: &[Column]) -> String {
-    let argument = sent.sql.split_once(&format!("${n} AS "));
-    let Some((_, rest)) = argument else {
-        // Diesel's own queries say by the place of a value what it is.
-        return "unknown".to_owned();
-    };
-    let end = rest.find([',', ')', ' ']).unwrap();
-    let mut name = rest[..end].trim_start_matches("p_");
-    loop {
-        if let Some(column) = columns.iter().find(|column| column.name == name) {
-            return column.kind.clone();
-        }
-        match name.split_once('_') {
-            Some((_, shorter)) => name = shorter,
-            None => return "text".to_owned(),
-        }
-    }
 }
 
 /// The SQL type and the SQL spelling of a value; no type for null.

@@ -1,25 +1,10 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::Db;
+use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Integer, Nullable, Text, Timestamp};
 
-use crate::sessions::record::{RecordRow, RecordSql, record_columns};
-use db_kit::statement::{Statement, arguments};
-
-arguments! {
-    struct EditArguments {
-        user_id: i64 as BigInt,
-        session_id: String as Text,
-        note: Option<String> as Nullable<Text>,
-        /// Whether the rating changes: it may change to none.
-        rates: bool as Bool,
-        quality_rating: Option<i32> as Nullable<Integer>,
-        tags: Option<String> as Nullable<Text>,
-        seq: i64 as BigInt,
-        now: NaiveDateTime as Timestamp,
-    }
-}
+use crate::sessions::record::{RecordRow, RecordSql};
 
 /// What an edit writes; none stays as it is.
 #[derive(Debug)]
@@ -42,24 +27,14 @@ pub(super) fn update(
     session_id: String,
     changes: Changes,
 ) -> QueryResult<Option<RecordRow>> {
-    const TEXT: &str = concat!(
-        "UPDATE sessions SET note = COALESCE(p_note, note), tags = COALESCE(p_tags, tags), \
-          quality_rating = CASE WHEN p_rates THEN p_quality_rating ELSE quality_rating END, \
-          seq = p_seq, changed_at = p_now FROM a \
-         WHERE session_id = p_session_id AND user_id = p_user_id AND submitted_at IS NOT NULL RETURNING ",
-        record_columns!()
-    );
-    let arguments = EditArguments {
-        user_id: user.get(),
-        session_id,
-        note: changes.note,
-        rates: changes.quality_rating.is_some(),
-        quality_rating: changes.quality_rating.flatten(),
-        tags: changes.tags,
-        seq: changes.seq,
-        now: changes.now,
-    };
-    Statement::<_, RecordSql>::new(|| TEXT, &arguments)
-        .get_result(db)
-        .optional()
+    let edit = diesel::sql_query(include_str!("edit.sql"))
+        .bind::<Nullable<Text>, _>(changes.note)
+        .bind::<Nullable<Text>, _>(changes.tags)
+        .bind::<Bool, _>(changes.quality_rating.is_some())
+        .bind::<Nullable<Integer>, _>(changes.quality_rating.flatten())
+        .bind::<BigInt, _>(changes.seq)
+        .bind::<Timestamp, _>(changes.now)
+        .bind::<Text, _>(session_id)
+        .bind::<BigInt, _>(user);
+    cached::<RecordSql, _>(edit).get_result(db).optional()
 }

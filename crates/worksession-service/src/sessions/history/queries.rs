@@ -1,19 +1,11 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::{Backend, Db};
+use db_kit::{Backend, Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
 use crate::page::Position;
-use crate::sessions::record::{RecordRow, RecordSql, record_columns};
-use db_kit::statement::{Statement, arguments};
-
-arguments! {
-    struct FindArguments {
-        user_id: i64 as BigInt,
-        session_id: String as Text,
-    }
-}
+use crate::sessions::record::{RecordRow, RecordSql};
 
 /// One session of the user's.
 pub(in crate::sessions) fn find(
@@ -21,73 +13,25 @@ pub(in crate::sessions) fn find(
     user: UserId,
     session_id: &str,
 ) -> QueryResult<Option<RecordRow>> {
-    const TEXT: &str = concat!(
-        "SELECT ",
-        record_columns!(),
-        " FROM a JOIN sessions ON session_id = p_session_id AND user_id = p_user_id"
-    );
-    let arguments = FindArguments {
-        user_id: user.get(),
-        session_id: session_id.to_owned(),
-    };
-    Statement::<_, RecordSql>::new(|| TEXT, &arguments)
-        .get_result(db)
-        .optional()
+    let find = diesel::sql_query(include_str!("find.sql"))
+        .bind::<Text, _>(session_id)
+        .bind::<BigInt, _>(user);
+    cached::<RecordSql, _>(find).get_result(db).optional()
 }
 
-arguments! {
-    /// Which sessions to list.
-    pub(super) struct ListArguments {
-        user_id: i64 as BigInt,
-        /// Started then or later.
-        from: NaiveDateTime as Timestamp,
-        /// Started before then, or then and with an id before the next one.
-        until: NaiveDateTime as Timestamp,
-        until_id: String as Text,
-        /// `,name,name,`
-        statuses: Option<String> as Nullable<Text>,
-        project_id: Option<String> as Nullable<Text>,
-        category: Option<String> as Nullable<Text>,
-        tag: Option<String> as Nullable<Text>,
-        limit: i32 as Integer,
-    }
-}
-
-/// The user's sessions in the span, newest first. The bounds are values of their own, not columns of a join, and
-/// how many rows are looked at is written out: only so does PostgreSQL know that few are wanted, and reads them
-/// in order from the index instead of sorting them all. `$these` ends where a condition is to follow.
-macro_rules! newest {
-    ($these:literal) => {
-        concat!(
-            " FROM ",
-            $these,
-            " user_id = (SELECT p_user_id FROM a) \
-              AND started_at >= (SELECT p_from FROM a) AND started_at <= (SELECT p_until FROM a) \
-              AND (started_at < (SELECT p_until FROM a) OR session_id < (SELECT p_until_id FROM a)) \
-              ORDER BY started_at DESC, session_id DESC"
-        )
-    };
-}
-
-/// Of the first `$rows` of them, those that match.
-macro_rules! matching {
-    ($these:literal, $rows:literal, $has_tag:literal) => {
-        concat!(
-            "SELECT ",
-            record_columns!(),
-            " FROM (SELECT *",
-            newest!($these),
-            " LIMIT ",
-            $rows,
-            ") AS sessions \
-             WHERE ((SELECT p_statuses FROM a) IS NULL OR (SELECT p_statuses FROM a) LIKE '%,' || status || ',%') \
-             AND ((SELECT p_project_id FROM a) IS NULL OR project_id = (SELECT p_project_id FROM a)) \
-             AND ((SELECT p_category FROM a) IS NULL OR category = (SELECT p_category FROM a)) \
-             AND CASE WHEN (SELECT p_tag FROM a) IS NULL THEN true ELSE ",
-            $has_tag,
-            " END ORDER BY started_at DESC, session_id DESC LIMIT (SELECT p_limit FROM a)"
-        )
-    };
+/// Which sessions to list.
+pub(super) struct ListArguments {
+    pub(super) user_id: UserId,
+    /// Started then or later.
+    pub(super) from: NaiveDateTime,
+    /// Stands before this place.
+    pub(super) until: Position,
+    /// `,name,name,`
+    pub(super) statuses: Option<String>,
+    pub(super) project_id: Option<String>,
+    pub(super) category: Option<String>,
+    pub(super) tag: Option<String>,
+    pub(super) limit: i32,
 }
 
 /// Where to look for a page.
@@ -104,33 +48,33 @@ pub(super) enum Look {
 /// What matches among the sessions that are looked at, newest first.
 pub(super) fn list(db: &mut Db, look: Look, of: &ListArguments) -> QueryResult<Vec<RecordRow>> {
     let text = match (look, db.backend()) {
-        (Look::Plain, _) => matching!("sessions WHERE", 201, "true"),
-        // What is open has no tags yet.
-        (Look::Open, Backend::Postgres) => matching!(
-            "sessions WHERE status IN ('running', 'awaiting_submit') AND",
-            10000,
-            "false"
-        ),
-        // Told which index to take: without statistics SQLite looks for the few that are open in the whole history.
-        (Look::Open, Backend::Sqlite) => matching!(
-            "sessions INDEXED BY sessions_open WHERE status IN ('running', 'awaiting_submit') AND",
-            10000,
-            "false"
-        ),
-        (Look::Filtered, Backend::Postgres) => {
-            matching!(
-                "sessions WHERE",
-                10000,
-                "jsonb_exists(tags::jsonb, (SELECT p_tag FROM a))"
-            )
-        }
-        (Look::Filtered, Backend::Sqlite) => matching!(
-            "sessions WHERE",
-            10000,
-            "EXISTS (SELECT 1 FROM json_each(tags) WHERE value = (SELECT p_tag FROM a))"
-        ),
+        (Look::Plain, _) => return plain(db, of),
+        (Look::Open, Backend::Postgres) => include_str!("open.postgres.sql"),
+        (Look::Open, Backend::Sqlite) => include_str!("open.sqlite.sql"),
+        (Look::Filtered, Backend::Postgres) => include_str!("filtered.postgres.sql"),
+        (Look::Filtered, Backend::Sqlite) => include_str!("filtered.sqlite.sql"),
     };
-    Statement::<_, RecordSql>::new(text, of).load(db)
+    let matching = diesel::sql_query(text)
+        .bind::<BigInt, _>(of.user_id)
+        .bind::<Timestamp, _>(of.from)
+        .bind::<Timestamp, _>(of.until.started_at)
+        .bind::<Text, _>(&of.until.session_id)
+        .bind::<Nullable<Text>, _>(&of.statuses)
+        .bind::<Nullable<Text>, _>(&of.project_id)
+        .bind::<Nullable<Text>, _>(&of.category)
+        .bind::<Nullable<Text>, _>(&of.tag)
+        .bind::<Integer, _>(of.limit);
+    cached::<RecordSql, _>(matching).load(db)
+}
+
+fn plain(db: &mut Db, of: &ListArguments) -> QueryResult<Vec<RecordRow>> {
+    let newest = diesel::sql_query(include_str!("plain.sql"))
+        .bind::<BigInt, _>(of.user_id)
+        .bind::<Timestamp, _>(of.from)
+        .bind::<Timestamp, _>(of.until.started_at)
+        .bind::<Text, _>(&of.until.session_id)
+        .bind::<Integer, _>(of.limit);
+    cached::<RecordSql, _>(newest).load(db)
 }
 
 /// The last of the sessions that are looked at, when there are more behind it.
@@ -139,27 +83,31 @@ pub(super) fn last_looked_at(
     look: Look,
     of: &ListArguments,
 ) -> QueryResult<Option<Position>> {
-    macro_rules! last {
-        ($these:literal) => {
-            concat!(
-                "SELECT started_at, session_id",
-                newest!($these),
-                " LIMIT 2 OFFSET 9999"
-            )
-        };
-    }
     let text = match (look, db.backend()) {
         (Look::Plain, _) => return Ok(None),
-        (Look::Filtered, _) => last!("sessions WHERE"),
-        (Look::Open, Backend::Postgres) => {
-            last!("sessions WHERE status IN ('running', 'awaiting_submit') AND")
+        (Look::Filtered, _) => {
+            "SELECT started_at, session_id FROM sessions \
+             WHERE user_id = $1 AND started_at >= $2 AND started_at <= $3 AND (started_at < $3 OR session_id < $4) \
+             ORDER BY started_at DESC, session_id DESC LIMIT 2 OFFSET 9999"
         }
-        (Look::Open, Backend::Sqlite) => last!(
-            "sessions INDEXED BY sessions_open WHERE status IN ('running', 'awaiting_submit') AND"
-        ),
+        (Look::Open, Backend::Postgres) => {
+            "SELECT started_at, session_id FROM sessions WHERE status IN ('running', 'awaiting_submit') \
+             AND user_id = $1 AND started_at >= $2 AND started_at <= $3 AND (started_at < $3 OR session_id < $4) \
+             ORDER BY started_at DESC, session_id DESC LIMIT 2 OFFSET 9999"
+        }
+        (Look::Open, Backend::Sqlite) => {
+            "SELECT started_at, session_id FROM sessions INDEXED BY sessions_open \
+             WHERE status IN ('running', 'awaiting_submit') \
+             AND user_id = $1 AND started_at >= $2 AND started_at <= $3 AND (started_at < $3 OR session_id < $4) \
+             ORDER BY started_at DESC, session_id DESC LIMIT 2 OFFSET 9999"
+        }
     };
-    let rows: Vec<(NaiveDateTime, String)> =
-        Statement::<_, (Timestamp, Text)>::new(text, of).load(db)?;
+    let last = diesel::sql_query(text)
+        .bind::<BigInt, _>(of.user_id)
+        .bind::<Timestamp, _>(of.from)
+        .bind::<Timestamp, _>(of.until.started_at)
+        .bind::<Text, _>(&of.until.session_id);
+    let rows: Vec<(NaiveDateTime, String)> = cached::<(Timestamp, Text), _>(last).load(db)?;
     let more = rows.len() > 1;
     let last = rows.into_iter().next().filter(|_| more);
     Ok(last.map(|(started_at, session_id)| Position {

@@ -72,10 +72,9 @@ impl Filter {
             format!(",{},", names.collect::<Vec<_>>().join(","))
         };
         ListArguments {
-            user_id: user.get(),
+            user_id: user,
             from,
-            until: until.started_at,
-            until_id: until.session_id,
+            until,
             statuses: self.statuses.as_ref().map(names),
             project_id: self.project.map(|project| project.to_string()),
             category: self.category.clone(),

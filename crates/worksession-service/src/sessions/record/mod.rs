@@ -5,5 +5,5 @@ mod wire;
 
 #[cfg(test)]
 pub(crate) use model::{Flags, Tags};
-pub(crate) use model::{RecordRow, RecordSql, record_columns};
+pub(crate) use model::{RecordRow, RecordSql};
 pub(crate) use wire::SessionRecord;

@@ -8,7 +8,7 @@ use super::wire::Flag;
 use crate::rules::integrity;
 use crate::sessions::model::Status;
 
-/// A session as its user reads it; the fields are the columns of [`record_columns!`] in their order.
+/// A session as its user reads it; the fields are the columns of `history/find.sql` in their order.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct RecordRow {
     pub(crate) session_id: String,
@@ -62,19 +62,6 @@ pub(crate) type RecordSql = (
     Text,
     Text,
 );
-
-/// The columns of [`RecordRow`] for a statement that is a text and calls the table `sessions`; good in
-/// `RETURNING` too.
-macro_rules! record_columns {
-    () => {
-        "session_id, status, category, planned_duration, planning_note, project_id, project_name, started_at, \
-         expected_end_at, ended_at, start_time, end_time, submitted_at, credited_minutes, points_centi, note, \
-         quality_rating, tags, client, \
-         COALESCE((SELECT string_agg(f.kind || ':' || f.severity || ':' || f.amount || ':' || f.state, ',' ORDER BY f.id) FROM session_flags f \
-          WHERE f.session_id = sessions.session_id), '')"
-    };
-}
-pub(crate) use record_columns;
 
 /// The tags of a session, stored as a JSON array.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

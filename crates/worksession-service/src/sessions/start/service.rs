@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use db_kit::outbox::uuid_v7;
-use db_kit::{Db, DbError, Gather, Pool, is_unique_violation};
+use db_kit::{Db, DbError, Gather, Pool};
 use service_kit::http::RequestId;
 
-use super::queries::{self, NewSession, Opened, Repeated};
+use super::queries::{self, Attempt, Opened};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::projects::{self, ProjectRef, ProjectSnapshot};
@@ -15,13 +15,12 @@ use crate::sessions::events;
 use crate::sessions::model::{SessionRow, Status};
 use crate::sessions::wire::Plan;
 use crate::state::AppState;
+use crate::sync;
 
 /// The same plan within this is the same start: a double click, a retry without a key.
 const SAME_START: TimeDelta = TimeDelta::seconds(10);
 /// How long an `Idempotency-Key` is remembered.
 const KEY_LIFE: TimeDelta = TimeDelta::hours(24);
-/// Of starts of one user that race, one wins each round.
-const ROUNDS: usize = 64;
 
 /// A wish to start a timer.
 #[derive(Debug)]
@@ -55,13 +54,13 @@ pub(in crate::sessions) async fn start(
         order.plan.project.to_string(),
         &order.plan.note,
     ))?;
-    let wish = Wish {
+    let wish = Arc::new(Wish {
         caller,
         order,
         digest,
-    };
+    });
     let opened = match wish.project(state).await {
-        Ok(project) => wish.open(state, &project).await?,
+        Ok(project) => wish.open(state, project).await?,
         Err(Error::Db(error)) => return Err(Error::Db(error)),
         Err(refusal) => wish.earlier_or(state, refusal).await?,
     };
@@ -74,11 +73,14 @@ pub(in crate::sessions) async fn start(
 }
 
 /// Starts sessions for all who ask for it at the same time; none when another transaction holds what is the user's.
-pub(crate) type Starts = Gather<NewSession, Option<Opened>>;
+pub(crate) type Starts = Gather<Attempt, Option<Opened>>;
 
 /// How they are started.
 pub(crate) fn starts(pool: &Pool) -> Starts {
-    pool.gather_writes(|db, new| Ok(queries::open(db, new)?), |new| new.user_id)
+    pool.gather_writes(
+        |db, attempts| Ok(queries::start_many(db, attempts)?),
+        |attempt| attempt.session.user_id.get(),
+    )
 }
 
 /// A plan of somebody's.
@@ -100,61 +102,36 @@ impl Wish {
         state.pool.read(look).await
     }
 
-    async fn open(&self, state: &AppState, project: &ProjectSnapshot) -> Result<Opened, Error> {
-        let mut patient = false;
-        for _ in 0..ROUNDS {
-            let new = self.session(state.clock.now(), project, patient)?;
-            let opened = if patient {
-                let alone = move |db: &mut Db| queries::open(db, std::slice::from_ref(&new));
-                let opened = state.pool.write_one(move |db| Ok(alone(db)?)).await;
-                opened.map(|mut opened: Vec<_>| opened.pop().flatten())
-            } else {
-                state.starts.run(new).await
-            };
-            match opened {
-                Ok(Some(opened)) => return Ok(opened),
-                // Waited for alone, so that others do not wait with this one.
-                Ok(None) => patient = true,
-                Err(cause) if is_unique_violation(&cause, "sessions", &["user_id"]) => {}
-                Err(cause) => return Err(cause.into()),
-            }
+    async fn open(
+        self: &Arc<Self>,
+        state: &AppState,
+        project: ProjectSnapshot,
+    ) -> Result<Opened, Error> {
+        let attempt = self.attempt(state.clock.now(), &project)?;
+        if let Some(opened) = state.starts.run(attempt).await? {
+            return Ok(opened);
         }
-        Err(DbError::Busy.into())
+        // Somebody else holds what is the user's. It is waited for alone, so that others do not wait with this one.
+        let (wish, clock) = (Arc::clone(self), state.clock.clone());
+        let alone = move |db: &mut Db| {
+            sync::bump(db, wish.caller.id)?;
+            let attempt = wish.attempt(clock.now(), &project)?;
+            let opened = queries::start_many(db, &[attempt])?.pop().flatten();
+            opened.ok_or_else(|| DbError::Busy.into())
+        };
+        state.pool.write_tx(alone).await
     }
 
-    fn session(
-        &self,
-        now: DateTime<Utc>,
-        project: &ProjectSnapshot,
-        patient: bool,
-    ) -> Result<NewSession, Error> {
-        let row = self.planned(now, project)?;
-        let event = events::started(&row, &self.order.request_id)?;
-        Ok(NewSession {
-            session_id: row.session_id,
-            user_id: row.user_id.get(),
-            username: row.username,
-            client: row.client,
-            category: row.category,
-            planned_duration: row.planned_duration,
-            planning_note: row.planning_note,
-            project_id: row.project_id,
-            project_name: row.project_name,
-            team_id: row.team_id.map(auth_types::TeamId::get),
-            team_name: row.team_name,
-            chat: row.chat,
-            started_at: row.started_at,
-            expected_end_at: row.expected_end_at,
-            start_digest: row.start_digest,
+    fn attempt(&self, now: DateTime<Utc>, project: &ProjectSnapshot) -> Result<Attempt, Error> {
+        let session = self.planned(now, project)?;
+        let started_at = session.started_at;
+        Ok(Attempt {
+            event: events::started(&session, &self.order.request_id)?,
+            session,
             idempotency_key: self.order.idempotency_key.clone(),
-            repeated_after: row.started_at - SAME_START,
-            key_after: row.started_at - KEY_LIFE,
-            open_after: row.started_at - OPEN_AFTER_PLANNED_END,
-            event_id: event.id.to_string(),
-            event_exchange: event.exchange.to_owned(),
-            event_type: event.routing_key.to_owned(),
-            event_body: event.body,
-            patient,
+            repeated_after: started_at - SAME_START,
+            key_after: started_at - KEY_LIFE,
+            open_after: started_at - OPEN_AFTER_PLANNED_END,
         })
     }
 
@@ -191,16 +168,8 @@ impl Wish {
     /// What a start that is to be refused repeats, since that was let in: looked for only then, so that no other start
     /// pays for it.
     async fn earlier_or(&self, state: &AppState, refusal: Error) -> Result<Opened, Error> {
-        let now = state.clock.now_naive();
-        let repeated = Repeated {
-            user_id: self.caller.id.get(),
-            start_digest: self.digest.clone(),
-            idempotency_key: self.order.idempotency_key.clone(),
-            repeated_after: now - SAME_START,
-            key_after: now - KEY_LIFE,
-            open_after: now - OPEN_AFTER_PLANNED_END,
-        };
-        let look = move |db: &mut Db| queries::earlier(db, &repeated).map_err(DbError::from);
+        let attempt = self.attempt(state.clock.now(), &ProjectSnapshot::none())?;
+        let look = move |db: &mut Db| queries::earlier(db, &attempt).map_err(DbError::from);
         let row = state.pool.read(look).await?.ok_or(refusal)?;
         Ok(Opened { row, fresh: false })
     }

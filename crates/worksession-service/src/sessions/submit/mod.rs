@@ -1,12 +1,9 @@
 //! Submitting a session: found or refused, measured by the server's clock, credited once, and answered
 //! from what is stored when it is asked again.
 
-mod choose;
-mod late;
 mod queries;
+pub(crate) mod rows;
 mod service;
-mod settle;
-mod store;
 
 pub(super) use service::submit;
-pub(crate) use store::Submits;
+pub(crate) use service::{Submits, submits};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::Db;
+use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 
@@ -20,30 +20,15 @@ use crate::rules::streaks::{Day, Mark, Streak};
 use crate::schema::{
     board, user_badges, user_category, user_day, user_hour, user_month, user_totals,
 };
-use db_kit::statement::{Statement, arguments};
-
-arguments! {
-    struct UserArguments {
-        user_id: i64 as BigInt,
-    }
-}
-
-arguments! {
-    struct PageArguments {
-        offset: i64 as BigInt,
-        limit: i64 as BigInt,
-    }
-}
 
 /// The first user after `after` who has sessions or totals.
 pub(crate) fn next_user(db: &mut Db, after: Option<UserId>) -> QueryResult<Option<UserId>> {
-    const TEXT: &str = "SELECT MIN(user_id) FROM (\
-        SELECT MIN(user_id) AS user_id FROM sessions WHERE user_id > (SELECT p_user_id FROM a) UNION ALL \
-        SELECT MIN(user_id) FROM user_totals WHERE user_id > (SELECT p_user_id FROM a)) AS users";
-    let user_id = after.map_or(0, UserId::get);
-    let arguments = UserArguments { user_id };
-    let next: Option<i64> =
-        Statement::<_, Nullable<BigInt>>::new(|| TEXT, &arguments).get_result(db)?;
+    let next = diesel::sql_query(
+        "SELECT MIN(user_id) FROM (SELECT MIN(user_id) AS user_id FROM sessions WHERE user_id > $1 \
+         UNION ALL SELECT MIN(user_id) FROM user_totals WHERE user_id > $1) AS users",
+    );
+    let next = next.bind::<BigInt, _>(after.map_or(0, UserId::get));
+    let next: Option<i64> = cached::<Nullable<BigInt>, _>(next).get_result(db)?;
     Ok(next.and_then(UserId::new))
 }
 
@@ -54,10 +39,12 @@ pub(crate) fn count_users(db: &mut Db) -> QueryResult<i64> {
 
 /// Up to `limit` users with totals, in order, without the first `offset` of them.
 pub(crate) fn users_from(db: &mut Db, offset: i64, limit: i64) -> QueryResult<Vec<UserId>> {
-    const TEXT: &str = "SELECT user_id FROM user_totals ORDER BY user_id \
-        LIMIT (SELECT p_limit FROM a) OFFSET (SELECT p_offset FROM a)";
-    let arguments = PageArguments { offset, limit };
-    Statement::<_, BigInt>::new(|| TEXT, &arguments).load(db)
+    user_totals::table
+        .order(user_totals::user_id)
+        .select(user_totals::user_id)
+        .limit(limit)
+        .offset(offset)
+        .load(db)
 }
 
 /// Counts what was written to the user's totals; none when there are none.
@@ -89,13 +76,14 @@ struct WorkedRow {
 
 /// The user's submitted sessions in the order of their submits; a team that is gone is none.
 pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
-    const TEXT: &str = "SELECT session_id, username, started_at, utc_offset, local_day, category, project_id, \
+    let worked = diesel::sql_query(
+        "SELECT session_id, username, started_at, utc_offset, local_day, category, project_id, \
          CASE WHEN (SELECT deleted FROM teams g WHERE g.team_id = s.team_id) THEN NULL ELSE team_id END, \
          status, credited_minutes, points_centi, submitted_at, on_boards, \
          EXISTS (SELECT 1 FROM session_flags f WHERE f.session_id = s.session_id \
           AND (f.state = 'upheld' OR (f.severity = 'suspect' AND f.state <> 'cleared'))) \
-        FROM a JOIN sessions s ON user_id = (SELECT p_user_id FROM a) \
-        WHERE local_day IS NOT NULL ORDER BY submitted_at, session_id";
+         FROM sessions s WHERE user_id = $1 AND local_day IS NOT NULL ORDER BY submitted_at, session_id",
+    );
     type Columns = (
         Text,
         Text,
@@ -112,10 +100,8 @@ pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
         Bool,
         Bool,
     );
-    let arguments = UserArguments {
-        user_id: user.get(),
-    };
-    let rows: Vec<WorkedRow> = Statement::<_, Columns>::new(|| TEXT, &arguments).load(db)?;
+    let worked = worked.bind::<BigInt, _>(user);
+    let rows: Vec<WorkedRow> = cached::<Columns, _>(worked).load(db)?;
     let read = |row: WorkedRow| Worked {
         session_id: row.session_id,
         username: row.username,

@@ -1,6 +1,6 @@
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime};
-use db_kit::{Db, on_backend};
+use db_kit::{Db, cached, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Text};
 
@@ -9,7 +9,6 @@ use crate::rollups::rebuild::tally::{DayTotals, MonthTotals, Rollups};
 use crate::schema::{
     board, user_badges, user_category, user_day, user_hour, user_month, user_totals,
 };
-use db_kit::statement::{Statement, arguments};
 
 /// Rows of one INSERT, well below the parameters that a statement may have.
 const BATCH: usize = 500;
@@ -217,24 +216,14 @@ fn boards(user: UserId, rollups: &Rollups) -> Vec<BoardRow<'_>> {
     rows
 }
 
-arguments! {
-    struct OnBoardsArguments {
-        session_id: String as Text,
-        on_boards: bool as Bool,
-    }
-}
-
 /// Notes whether the session's credit stands on the boards.
 pub(in crate::rollups::rebuild) fn set_on_boards(
     db: &mut Db,
     session_id: &str,
     on_boards: bool,
 ) -> QueryResult<usize> {
-    const TEXT: &str =
-        "UPDATE sessions SET on_boards = p_on_boards FROM a WHERE session_id = p_session_id";
-    let arguments = OnBoardsArguments {
-        session_id: session_id.to_owned(),
-        on_boards,
-    };
-    Statement::<_, ()>::new(|| TEXT, &arguments).execute(db)
+    let set = diesel::sql_query("UPDATE sessions SET on_boards = $1 WHERE session_id = $2")
+        .bind::<Bool, _>(on_boards)
+        .bind::<Text, _>(session_id);
+    cached::<(), _>(set).execute(db)
 }

@@ -1,0 +1,399 @@
+//! What a submit comes to: refused, answered as before, or credited, with every row that it writes.
+
+use auth_types::TeamId;
+use chrono::{Datelike, NaiveDate, NaiveDateTime};
+
+use super::badges;
+use super::integrity::{self, Sign, Work, signs_in_times};
+use super::locked::{self, Given, Plan};
+use super::points::{Points, award};
+use super::streaks::{self, Advanced, DAY_COUNTS_FROM, Day, Mark};
+use super::time::{
+    self, Completion, Credit, LocalMoment, Measured, Periods, local_moment, month_of,
+    within_day_cap, zone,
+};
+use crate::error::Error;
+use crate::rollups::{PointsSummary, Split, Standing, StreakSummary, Sums};
+use crate::sessions::events;
+use crate::sessions::model::{NewFlag, SessionRow, Status};
+use crate::sessions::submit::rows::{
+    Attempt, BadgeRow, BoardRow, CategoryRow, DayRow, Facts, HourRow, Loaded, MonthRow, Outcome,
+    Rows, SubmittedSession, TotalsRow,
+};
+use crate::sessions::wire::{Submission, SubmitResponse};
+
+/// Decides an attempt on the session that was found for it.
+pub(crate) fn decide(attempt: &Attempt, loaded: Option<Loaded>) -> Outcome {
+    let Some(loaded) = loaded else {
+        return Outcome::Refused(match attempt.submission.session_id {
+            Some(_) => Error::SessionNotFound,
+            None => Error::NoOpenSession,
+        });
+    };
+    let differing = differences(&loaded.session, &attempt.submission);
+    let Some(facts) = &loaded.facts else {
+        return submitted_before(attempt, loaded.session, &differing);
+    };
+    if !differing.is_empty() {
+        return Outcome::Differs(Box::new(loaded.session), differing);
+    }
+    let case = Case::new(attempt, &loaded, facts);
+    let rows = match loaded.session.is_open(case.now) {
+        true => case.credited(),
+        false => case.too_late(),
+    };
+    match rows {
+        Ok(rows) => Outcome::Submitted(Box::new(rows)),
+        Err(cause) => Outcome::Refused(cause),
+    }
+}
+
+/// Whether only all counted days can tell the streak with this session.
+pub(crate) fn needs_counted_days(loaded: &Loaded) -> bool {
+    let Some(facts) = &loaded.facts else {
+        return false;
+    };
+    let moment = local_moment(loaded.session.started_at, zone(&loaded.session.zone));
+    let mark = mark(&loaded.session, &moment);
+    let day = Day::with(facts.around.day_before(moment.day), moment.day, mark, 1);
+    facts.standing.streak().advance(&day, mark, true).is_none()
+}
+
+/// Whether too much may be credited in 24 hours with this session.
+pub(crate) fn may_be_long_day(loaded: &Loaded) -> bool {
+    loaded.facts.as_ref().is_some_and(|facts| {
+        Sign::may_be_long_day(facts.around.minutes_near + loaded.session.planned_duration)
+    })
+}
+
+/// The locked fields that are not the plan's.
+fn differences(session: &SessionRow, submission: &Submission) -> Vec<&'static str> {
+    let project = submission.project.map(|project| project.to_string());
+    let given = Given {
+        category: submission.category.as_deref(),
+        duration: submission.duration,
+        project_id: project.as_deref(),
+        planning_note: None,
+    };
+    locked::differences(&Plan::from(session), &given)
+}
+
+fn submitted_before(attempt: &Attempt, session: SessionRow, differing: &[&str]) -> Outcome {
+    let same = differing.is_empty() && session.submit_digest.as_ref() == Some(&attempt.digest);
+    match session.submit_result {
+        Some(answer) if same => Outcome::Answered(answer),
+        _ => Outcome::Refused(Error::AlreadySubmitted),
+    }
+}
+
+fn mark(session: &SessionRow, moment: &LocalMoment) -> Mark {
+    Mark {
+        at: session.started_at,
+        offset: moment.offset,
+    }
+}
+
+/// An attempt on a session that was not submitted yet.
+struct Case<'a> {
+    attempt: &'a Attempt,
+    loaded: &'a Loaded,
+    session: &'a SessionRow,
+    facts: &'a Facts,
+    /// The session's start on the user's calendar.
+    moment: LocalMoment,
+    /// Those that hold now.
+    periods: Periods,
+    /// When the submit arrived.
+    now: NaiveDateTime,
+}
+
+/// What the session is credited.
+struct Earned {
+    completion: Completion,
+    /// Within the day's cap.
+    minutes: i32,
+    points: Points,
+    /// The streak with the session, and the run that multiplies its points.
+    advanced: Advanced,
+    /// The session's day with the session in it.
+    day: Day,
+    /// Whether the day counts for streaks now.
+    counts: bool,
+}
+
+impl<'a> Case<'a> {
+    fn new(attempt: &'a Attempt, loaded: &'a Loaded, facts: &'a Facts) -> Self {
+        let (session, now) = (&loaded.session, attempt.now.naive_utc());
+        Self {
+            attempt,
+            loaded,
+            session,
+            facts,
+            moment: local_moment(session.started_at, zone(&session.zone)),
+            periods: Periods::of(local_moment(now, zone(&loaded.zone)).day),
+            now,
+        }
+    }
+
+    fn credited(&self) -> Result<Rows, Error> {
+        let (earned, user_id) = (self.earned(), self.attempt.user);
+        let standing = self.standing(&earned);
+        let new_badges = self.new_badges(&earned, &standing);
+        let signs = self.signs(&earned);
+        let response = self.response(Some(&earned), &standing, new_badges);
+        let mut rows = self.rows(&response)?;
+        rows.session.local_day = Some(self.moment.day);
+        rows.session.utc_offset = Some(self.moment.offset);
+        let suspect = self.facts.around.suspect_flags > 0 || signs.iter().any(Sign::is_suspect);
+        rows.session.on_boards = earned.minutes > 0 && !suspect;
+        if rows.session.on_boards {
+            rows.boards = self.boards(&earned);
+        }
+        let (streak, now) = (earned.advanced.at_session, self.attempt.now);
+        let request_id = &self.attempt.request_id;
+        let event = events::submitted(self.session, &response, streak, now, request_id)?;
+        rows.events.push(event);
+        let (day, month) = self.day_and_month(&earned)?;
+        rows.days.push(day);
+        rows.months.push(month);
+        rows.totals.push(TotalsRow { user_id, standing });
+        rows.hours.push(HourRow {
+            user_id,
+            hour: self.moment.hour,
+            minutes: earned.minutes,
+        });
+        rows.categories.push(CategoryRow {
+            user_id,
+            category: self.session.category.clone(),
+            minutes: earned.minutes,
+        });
+        let badge = |badge| BadgeRow {
+            user_id,
+            badge,
+            earned_at: self.now,
+        };
+        rows.badges = response.new_badges.into_iter().map(badge).collect();
+        let id = &self.session.session_id;
+        let flag = |sign| NewFlag::new(id, user_id, sign, self.now);
+        rows.flags = signs.into_iter().map(flag).collect();
+        Ok(rows)
+    }
+
+    /// Of a session that is not open any more the note is kept, and nothing is credited. One that the sweeper has not
+    /// seen yet is given up here, and told of.
+    fn too_late(&self) -> Result<Rows, Error> {
+        let response = self.response(None, &self.facts.standing, Vec::new());
+        let mut rows = self.rows(&response)?;
+        rows.session.ended_at = self
+            .session
+            .ended_at
+            .unwrap_or(self.session.expected_end_at);
+        if self.session.status != Status::Abandoned {
+            let event = events::abandoned(self.session, self.attempt.now)?;
+            rows.events.push(event);
+        }
+        Ok(rows)
+    }
+
+    /// Measures the session by the server's clock and the calendar day it belongs to.
+    fn earned(&self) -> Earned {
+        let (session, submission) = (self.session, &self.attempt.submission);
+        let around = &self.facts.around;
+        let Credit {
+            completion,
+            minutes,
+        } = time::credit(&Measured {
+            planned: session.planned_duration,
+            started_at: session.started_at,
+            stopped_at: session.ended_at.unwrap_or(self.now),
+            client_start: submission.start_time,
+            client_end: submission.end_time,
+            previous_end: around.previous_end,
+            next_start: around.next_start,
+        });
+        let already = around.day_minutes.unwrap_or(0);
+        let minutes = within_day_cap(minutes, already);
+        let (date, mark) = (self.moment.day, mark(session, &self.moment));
+        let day = Day::with(around.day_before(date), date, mark, minutes);
+        let counts = already + minutes >= DAY_COUNTS_FROM;
+        let advanced = self.facts.standing.streak().advance(&day, mark, counts);
+        let advanced = advanced
+            .unwrap_or_else(|| streaks::recount_with(&self.loaded.counted_days, &day, counts));
+        Earned {
+            completion,
+            minutes,
+            points: award(completion, minutes, advanced.at_session),
+            advanced,
+            day,
+            counts,
+        }
+    }
+
+    /// The user's totals with this session.
+    fn standing(&self, earned: &Earned) -> Standing {
+        let (day, periods) = (self.moment.day, &self.periods);
+        let already = self.facts.around.day_minutes.unwrap_or(0);
+        let newly_counted = earned.counts && already < DAY_COUNTS_FROM;
+        let points = |holds: bool| if holds { earned.points.0 } else { 0 };
+        let mut standing = self.facts.standing.clone();
+        standing.version += 1;
+        standing.sessions += 1;
+        standing.completed_sessions += i64::from(earned.completion == Completion::Completed);
+        standing.minutes += i64::from(earned.minutes);
+        standing.points += earned.points.0;
+        standing.points_today += points(day == periods.today);
+        standing.points_week += points(periods.in_week(day));
+        standing.points_month += points(periods.in_month(day));
+        standing.days_week += i32::from(newly_counted && periods.in_week(day));
+        standing.days_month += i32::from(newly_counted && periods.in_month(day));
+        standing.set_streak(earned.advanced.streak);
+        if earned.minutes > 0 {
+            let minutes = |before: i64| before + i64::from(earned.minutes);
+            let (around, category) = (&self.facts.around, &self.session.category);
+            standing.raise_best_hour(self.moment.hour, minutes(around.hour_minutes));
+            standing.raise_favorite(category, minutes(around.category_minutes));
+        }
+        standing
+    }
+
+    fn new_badges(&self, earned: &Earned, standing: &Standing) -> Vec<String> {
+        let reached = badges::Facts {
+            completion: earned.completion,
+            hour: self.moment.hour,
+            completed_sessions: standing.completed_sessions,
+            minutes: standing.minutes,
+            longest_streak: standing.streak_longest,
+            days_in_week: self.facts.around.other_days_in_week + i32::from(earned.counts),
+        };
+        badges::earned(&reached)
+            .filter(|badge| !standing.badges().any(|held| held == *badge))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn signs(&self, earned: &Earned) -> Vec<Sign> {
+        let near = self.facts.around.minutes_near + earned.minutes;
+        let credited_in_24h = if Sign::may_be_long_day(near) {
+            let own = Work::new(self.session.started_at, earned.minutes);
+            integrity::busiest_day(&own, &self.loaded.work_near)
+        } else {
+            near
+        };
+        signs_in_times(
+            self.session.started_at,
+            self.now,
+            self.attempt.submission.start_time,
+            self.attempt.submission.end_time,
+            credited_in_24h,
+        )
+    }
+
+    /// The answer; of a session that came too late nothing was earned.
+    fn response(
+        &self,
+        earned: Option<&Earned>,
+        standing: &Standing,
+        new_badges: Vec<String>,
+    ) -> SubmitResponse {
+        SubmitResponse {
+            success: true,
+            session_id: self.session.session_id.clone(),
+            status: earned.map_or(Status::Abandoned, |earned| earned.completion.into()),
+            credited_minutes: earned.map_or(0, |earned| earned.minutes),
+            points_awarded: earned.map(|earned| earned.points).unwrap_or_default(),
+            points: PointsSummary::from(standing),
+            streaks: StreakSummary::new(standing, self.periods.today),
+            new_badges,
+        }
+    }
+
+    /// The session's own row, and none of the others.
+    fn rows(&self, response: &SubmitResponse) -> Result<Rows, Error> {
+        let submission = &self.attempt.submission;
+        let session = SubmittedSession {
+            session_id: self.session.session_id.clone(),
+            status: response.status,
+            ended_at: self.session.ended_at.unwrap_or(self.now),
+            local_day: None,
+            utc_offset: None,
+            submitted_at: self.now,
+            start_time: submission.start_time,
+            end_time: submission.end_time,
+            credited_minutes: response.credited_minutes,
+            points_centi: response.points_awarded.0,
+            note: submission.note.clone(),
+            quality_rating: submission.quality_rating,
+            tags: serde_json::to_string(&submission.tags).map_err(Error::internal)?,
+            submit_digest: self.attempt.digest.clone(),
+            submit_result: serde_json::to_string(response).map_err(Error::internal)?,
+            on_boards: false,
+        };
+        Ok(Rows::new(self.attempt.user, self.loaded.seq, session))
+    }
+
+    fn day_and_month(&self, earned: &Earned) -> Result<(DayRow, MonthRow), Error> {
+        let around = &self.facts.around;
+        let sums = Sums {
+            sessions: 1,
+            minutes: earned.minutes.into(),
+            points: earned.points,
+        };
+        let with = |text: &Option<String>, key: &str| {
+            let mut split = Split::read(text.as_deref())?;
+            split.add(key, sums);
+            split.to_text()
+        };
+        let (category, project) = (&self.session.category, &self.session.project_id);
+        let (hour, date) = (self.moment.hour.to_string(), self.moment.day);
+        let day = DayRow {
+            user_id: self.attempt.user,
+            day: date,
+            sessions: 1,
+            minutes: earned.minutes,
+            points_centi: earned.points.0,
+            first_start: earned.day.first.at,
+            first_offset: earned.day.first.offset,
+            last_start: earned.day.last.at,
+            last_offset: earned.day.last.offset,
+            by_hour: with(&around.by_hour, &hour)?,
+            by_category: with(&around.by_category, category)?,
+            by_project: with(&around.by_project, project)?,
+        };
+        let month = MonthRow {
+            user_id: self.attempt.user,
+            month: month_of(date),
+            by_day: with(&around.month_by_day, &date.day().to_string())?,
+            by_hour: with(&around.month_by_hour, &hour)?,
+            by_category: with(&around.month_by_category, category)?,
+            by_project: with(&around.month_by_project, project)?,
+        };
+        Ok((day, month))
+    }
+
+    /// What goes onto the boards of everybody and of the project's team, by the UTC day of the start.
+    fn boards(&self, earned: &Earned) -> Vec<BoardRow> {
+        let utc = Periods::of(self.session.started_at.date());
+        let periods = [
+            ("day", utc.today),
+            ("week", utc.week.0),
+            ("month", utc.month.0),
+            ("all", NaiveDate::default()),
+        ];
+        let team = self.session.team_id.map(TeamId::get);
+        let scopes = std::iter::once(0).chain(team);
+        let board = |scope| {
+            periods.map(|(period, start)| BoardRow {
+                scope,
+                period,
+                start,
+                user_id: self.attempt.user,
+                username: self.session.username.clone(),
+                points_centi: earned.points.0,
+                minutes: earned.minutes,
+                sessions: 1,
+                reached_at: self.now,
+            })
+        };
+        scopes.flat_map(board).collect()
+    }
+}

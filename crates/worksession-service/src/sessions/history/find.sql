@@ -1,0 +1,6 @@
+SELECT session_id, status, category, planned_duration, planning_note, project_id, project_name, started_at, expected_end_at,
+    ended_at, start_time, end_time, submitted_at, credited_minutes, points_centi, note, quality_rating, tags, client,
+    COALESCE((SELECT string_agg(f.kind || ':' || f.severity || ':' || f.amount || ':' || f.state, ',' ORDER BY f.id)
+        FROM session_flags f WHERE f.session_id = sessions.session_id), '')
+FROM sessions
+WHERE session_id = $1 AND user_id = $2

@@ -1,0 +1,77 @@
+-- Starts the sessions in $1, each of another user: ends the session that runs and queues the event. Gives the new session, or
+-- that of an earlier start which this one repeats. Left out is who is not to be had now: another transaction holds what is
+-- theirs, changed it since this statement began, or is about to count their first change.
+WITH new AS MATERIALIZED (
+    SELECT * FROM json_to_recordset($1::json) AS attempts (
+        session_id text, user_id bigint, username text, client text, category text, planned_duration integer,
+        planning_note text, project_id text, project_name text, team_id bigint, team_name text, chat text,
+        started_at timestamp, expected_end_at timestamp, start_digest text, idempotency_key text,
+        repeated_after timestamp, key_after timestamp, open_after timestamp, event json
+    )
+),
+earlier AS (
+    SELECT found.* FROM new CROSS JOIN LATERAL (
+        SELECT * FROM (
+            SELECT 1 AS rank, sessions.* FROM sessions
+            WHERE user_id = new.user_id AND idempotency_key = new.idempotency_key AND started_at > new.key_after
+              AND (start_digest <> new.start_digest
+                   OR (status IN ('running', 'awaiting_submit') AND expected_end_at > new.open_after))
+            UNION ALL
+            SELECT 2, sessions.* FROM sessions
+            WHERE user_id = new.user_id AND status = 'running' AND start_digest = new.start_digest
+              AND started_at > new.repeated_after
+        ) AS same
+        ORDER BY rank, started_at DESC LIMIT 1
+    ) AS found
+),
+seen AS MATERIALIZED (
+    SELECT user_id, seq FROM user_sync WHERE user_id = ANY (ARRAY(SELECT user_id FROM new))
+),
+-- The counter is the lock of all that is a user's; locked, it is read as it is now.
+free AS MATERIALIZED (
+    SELECT user_id, seq FROM user_sync WHERE user_id = ANY (ARRAY(SELECT user_id FROM new)) FOR UPDATE SKIP LOCKED
+),
+-- Two numbers, for the session that ends and the one that starts.
+bump AS (
+    UPDATE user_sync SET seq = seq + 2
+    WHERE user_id = ANY (ARRAY(
+        SELECT user_id FROM free JOIN seen USING (user_id, seq) WHERE user_id NOT IN (SELECT user_id FROM earlier)
+    ))
+    RETURNING user_id, seq
+),
+closed AS (
+    UPDATE sessions
+    SET status = 'awaiting_submit', ended_at = new.started_at, changed_at = new.started_at, seq = bump.seq - 1
+    FROM new JOIN bump USING (user_id)
+    WHERE sessions.user_id = new.user_id AND sessions.user_id = ANY (ARRAY(SELECT user_id FROM bump))
+      AND sessions.status = 'running'
+    RETURNING sessions.session_id
+),
+opened AS (
+    INSERT INTO sessions (
+        session_id, user_id, username, client, category, planned_duration, planning_note, project_id, project_name,
+        team_id, team_name, chat, status, started_at, expected_end_at, zone, start_digest, idempotency_key, changed_at, seq
+    )
+    SELECT session_id, user_id, username, client, category, planned_duration, planning_note, project_id, project_name,
+        team_id, team_name, chat, 'running', started_at, expected_end_at,
+        COALESCE((SELECT timezone FROM user_settings WHERE user_settings.user_id = new.user_id), 'UTC'),
+        start_digest, idempotency_key, started_at, bump.seq
+    FROM new JOIN bump USING (user_id)
+    -- Asks for them, so that the running session has left the unique index before the new one enters it.
+    WHERE (SELECT count(*) FROM closed) >= 0
+    RETURNING *
+),
+queued AS (
+    INSERT INTO outbox (id, exchange, routing_key, body, created_at)
+    SELECT event ->> 'id', event ->> 'exchange', event ->> 'routing_key', event ->> 'body', new.started_at
+    FROM new JOIN opened USING (session_id)
+)
+SELECT session_id, user_id, username, client, category, planned_duration, planning_note, project_id, project_name,
+    team_id, team_name, chat, status, started_at, expected_end_at, ended_at, zone, start_digest, submitted_at,
+    submit_digest, submit_result, false AS fresh
+FROM earlier
+UNION ALL
+SELECT session_id, user_id, username, client, category, planned_duration, planning_note, project_id, project_name,
+    team_id, team_name, chat, status, started_at, expected_end_at, ended_at, zone, start_digest, submitted_at,
+    submit_digest, submit_result, true
+FROM opened

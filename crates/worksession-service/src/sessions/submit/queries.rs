@@ -1,0 +1,225 @@
+use std::collections::{HashMap, HashSet};
+
+use auth_types::UserId;
+use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
+use db_kit::{Db, cached, json};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+use serde::Serialize;
+
+use super::rows::{Attempt, Facts, FactsSql, Rows};
+use crate::rules::integrity::Work;
+use crate::rules::streaks::{DAY_COUNTS_FROM, Day, Mark};
+use crate::rules::time::{
+    LONGEST_SESSION, OPEN_AFTER_PLANNED_END, Periods, iso_week, local_moment, month_of, zone,
+};
+use crate::schema::{sessions, user_day};
+use crate::sessions::model::{SessionRow, SessionSql};
+
+/// A session that is submitted, its user's zone, and the number of their last change.
+pub(super) type Found = (SessionRow, String, i64);
+
+/// Which session an attempt is about.
+#[derive(Serialize)]
+struct SessionArguments<'a> {
+    user_id: UserId,
+    session_id: Option<&'a str>,
+    submit_digest: &'a str,
+    /// Sessions whose planned end is later than this are open.
+    #[serde(serialize_with = "json::timestamp")]
+    open_after: NaiveDateTime,
+    /// The client's start.
+    #[serde(serialize_with = "json::timestamp")]
+    start_time: NaiveDateTime,
+    /// The locked fields that were sent.
+    category: Option<&'a str>,
+    duration: Option<i64>,
+    project_id: Option<String>,
+}
+
+impl<'a> SessionArguments<'a> {
+    fn new(attempt: &'a Attempt) -> Self {
+        let submission = &attempt.submission;
+        Self {
+            user_id: attempt.user,
+            session_id: submission.session_id.as_deref(),
+            submit_digest: &attempt.digest,
+            open_after: attempt.now.naive_utc() - OPEN_AFTER_PLANNED_END,
+            start_time: submission.start_time,
+            category: submission.category.as_deref(),
+            duration: submission.duration,
+            project_id: submission.project.map(|project| project.to_string()),
+        }
+    }
+}
+
+/// The sessions that the attempts of different users are about.
+pub(super) fn sessions(db: &mut Db, attempts: &[Attempt]) -> QueryResult<HashMap<UserId, Found>> {
+    let arguments: Vec<_> = attempts.iter().map(SessionArguments::new).collect();
+    let text = match db {
+        Db::Pg(_) => include_str!("sessions.postgres.sql"),
+        Db::Sqlite(_) => include_str!("sessions.sqlite.sql"),
+    };
+    let mut sessions = HashMap::new();
+    for arguments in json::arguments(db, &arguments)? {
+        let found = diesel::sql_query(text).bind::<Text, _>(arguments);
+        let found: Vec<Found> = cached::<(SessionSql, Text, BigInt), _>(found).load(db)?;
+        sessions.extend(found.into_iter().map(|found| (found.0.user_id, found)));
+    }
+    Ok(sessions)
+}
+
+/// Whose session, where it stands in time, and the periods that hold now.
+#[derive(Serialize)]
+struct FactsArguments<'a> {
+    user_id: UserId,
+    session_id: &'a str,
+    today: NaiveDate,
+    week_from: NaiveDate,
+    week_to: NaiveDate,
+    month_from: NaiveDate,
+    month_to: NaiveDate,
+    day: NaiveDate,
+    hour: i32,
+    category: &'a str,
+    own_month: NaiveDate,
+    own_week_from: NaiveDate,
+    own_week_to: NaiveDate,
+    #[serde(serialize_with = "json::timestamp")]
+    started_at: NaiveDateTime,
+    #[serde(serialize_with = "json::timestamp")]
+    near_from: NaiveDateTime,
+    #[serde(serialize_with = "json::timestamp")]
+    near_to: NaiveDateTime,
+}
+
+impl<'a> FactsArguments<'a> {
+    fn new((session, zone_now, _): &'a Found, now: NaiveDateTime) -> Self {
+        let periods = Periods::of(local_moment(now, zone(zone_now)).day);
+        let moment = local_moment(session.started_at, zone(&session.zone));
+        let own_week = iso_week(moment.day);
+        let (near_from, near_to) = near(session.started_at);
+        Self {
+            user_id: session.user_id,
+            session_id: &session.session_id,
+            today: periods.today,
+            week_from: periods.week.0,
+            week_to: periods.week.1,
+            month_from: periods.month.0,
+            month_to: periods.month.1,
+            day: moment.day,
+            hour: moment.hour,
+            category: &session.category,
+            own_month: month_of(moment.day),
+            own_week_from: own_week.0,
+            own_week_to: own_week.1,
+            started_at: session.started_at,
+            near_from,
+            near_to,
+        }
+    }
+}
+
+/// Between which starts a session can share 24 hours with one that started at `started_at`.
+fn near(started_at: NaiveDateTime) -> (NaiveDateTime, NaiveDateTime) {
+    let reach = TimeDelta::hours(24) + LONGEST_SESSION;
+    (started_at - reach, started_at + reach)
+}
+
+/// What the submits of sessions of different users are decided by; each comes with when it arrived.
+pub(super) fn facts(
+    db: &mut Db,
+    of: &[(&Found, NaiveDateTime)],
+) -> QueryResult<HashMap<UserId, Facts>> {
+    let arguments: Vec<_> = of
+        .iter()
+        .map(|(found, now)| FactsArguments::new(found, *now))
+        .collect();
+    let text = match db {
+        Db::Pg(_) => include_str!("facts.postgres.sql"),
+        Db::Sqlite(_) => include_str!("facts.sqlite.sql"),
+    };
+    let mut facts = HashMap::new();
+    for arguments in json::arguments(db, &arguments)? {
+        let found = diesel::sql_query(text).bind::<Text, _>(arguments);
+        let found: Vec<(UserId, Facts)> = cached::<(BigInt, FactsSql), _>(found).load(db)?;
+        facts.extend(found);
+    }
+    Ok(facts)
+}
+
+/// All counted days of the user in order; read only when a submit comes out of order.
+pub(super) fn counted_days(db: &mut Db, user: UserId) -> QueryResult<Vec<Day>> {
+    type Row = (NaiveDate, NaiveDateTime, i32, NaiveDateTime, i32);
+    let rows = user_day::table
+        .filter(
+            user_day::user_id
+                .eq(user)
+                .and(user_day::minutes.ge(DAY_COUNTS_FROM)),
+        )
+        .order(user_day::day)
+        .select((
+            user_day::day,
+            user_day::first_start,
+            user_day::first_offset,
+            user_day::last_start,
+            user_day::last_offset,
+        ))
+        .load::<Row>(db)?;
+    let day = |(date, first, first_offset, last, last_offset): Row| Day {
+        date,
+        first: Mark {
+            at: first,
+            offset: first_offset,
+        },
+        last: Mark {
+            at: last,
+            offset: last_offset,
+        },
+    };
+    Ok(rows.into_iter().map(day).collect())
+}
+
+/// The credited time of other sessions that may lie in 24 hours together with one that started at `started_at`.
+pub(super) fn work_near(
+    db: &mut Db,
+    user: UserId,
+    started_at: NaiveDateTime,
+) -> QueryResult<Vec<Work>> {
+    let (from, to) = near(started_at);
+    let rows = sessions::table
+        .filter(
+            sessions::user_id
+                .eq(user)
+                .and(sessions::started_at.gt(from))
+                .and(sessions::started_at.lt(to))
+                .and(sessions::credited_minutes.gt(0)),
+        )
+        .select((sessions::started_at, sessions::credited_minutes))
+        .load::<(NaiveDateTime, i32)>(db)?;
+    Ok(rows
+        .into_iter()
+        .map(|(started_at, minutes)| Work::new(started_at, minutes))
+        .collect())
+}
+
+/// Stores submits of different users, each once, and gives the sessions that were. On SQLite nothing can have changed since they
+/// were loaded, in the same write transaction.
+pub(super) fn store(db: &mut Db, rows: &[&Rows]) -> QueryResult<HashSet<String>> {
+    match db {
+        Db::Pg(conn) => {
+            let store = diesel::sql_query(include_str!("store.postgres.sql"))
+                .bind::<Text, _>(json::to_text(&rows)?);
+            let stored: Vec<String> = cached::<Text, _>(store).load(conn)?;
+            Ok(stored.into_iter().collect())
+        }
+        Db::Sqlite(_) => {
+            let store = include_str!("store.sqlite.sql");
+            let each = |row: &&Rows| {
+                json::execute_each(db, store, &json::to_text(row)?)?;
+                Ok(row.session.session_id.clone())
+            };
+            rows.iter().map(each).collect()
+        }
+    }
+}

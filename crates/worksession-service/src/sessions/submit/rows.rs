@@ -1,0 +1,281 @@
+//! What a submit is given, what is loaded for it, and the rows that it stores.
+
+use auth_types::UserId;
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use db_kit::json;
+use db_kit::outbox::NewOutboxRow;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
+use serde::Serialize;
+use service_kit::http::RequestId;
+
+use crate::error::Error;
+use crate::rollups::{Standing, StandingSql};
+use crate::rules::integrity::Work;
+use crate::rules::streaks::{Day, Mark};
+use crate::sessions::model::{NewFlag, SessionRow, Status};
+use crate::sessions::wire::Submission;
+
+/// One request to submit a session.
+#[derive(Debug, Clone)]
+pub(crate) struct Attempt {
+    pub(crate) user: UserId,
+    pub(crate) submission: Submission,
+    /// What makes another request the same submit.
+    pub(crate) digest: String,
+    /// When it arrived.
+    pub(crate) now: DateTime<Utc>,
+    pub(crate) request_id: RequestId,
+}
+
+/// What an attempt came to.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// These are the rows that hold it; the answer is among them.
+    Submitted(Box<Rows>),
+    /// The same submit came before; this was the answer.
+    Answered(String),
+    /// Locked fields differ from the plan of this session.
+    Differs(Box<SessionRow>, Vec<&'static str>),
+    Refused(Error),
+    /// Another transaction holds what is the user's, or has changed it: nothing was stored.
+    Busy,
+}
+
+/// The session that an attempt is about, and what it is decided by.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) session: SessionRow,
+    /// The user's time zone now, for the periods in the answer.
+    pub(crate) zone: String,
+    /// The number of the user's last change.
+    pub(crate) seq: i64,
+    /// None when the session was submitted before.
+    pub(crate) facts: Option<Facts>,
+    /// The user's counted days, in order; only for a session that comes out of order.
+    pub(crate) counted_days: Vec<Day>,
+    /// The credited time of other sessions around this one; only where it may be too much.
+    pub(crate) work_near: Vec<Work>,
+}
+
+/// The user's totals before this session, and its surroundings.
+#[derive(Debug, Queryable)]
+pub(crate) struct Facts {
+    pub(crate) standing: Standing,
+    pub(crate) around: Around,
+}
+
+/// The SQL types of [`Facts`].
+pub(super) type FactsSql = (StandingSql, AroundSql);
+
+/// The session's own day, hour, category, week and month, and its neighbours.
+#[derive(Debug, Queryable)]
+pub(crate) struct Around {
+    /// Credited in the local day before; none when nothing was submitted in it.
+    pub(crate) day_minutes: Option<i32>,
+    first_start: Option<NaiveDateTime>,
+    first_offset: Option<i32>,
+    last_start: Option<NaiveDateTime>,
+    last_offset: Option<i32>,
+    pub(crate) hour_minutes: i64,
+    pub(crate) category_minutes: i64,
+    /// Counted days of the ISO week without the session's own.
+    pub(crate) other_days_in_week: i32,
+    /// When the user's session before this one ended.
+    pub(crate) previous_end: Option<NaiveDateTime>,
+    /// When the user's session after this one started. One that ended before it started holds no time: the
+    /// clock was set back, or the clocks of two replicas differ.
+    pub(crate) next_start: Option<NaiveDateTime>,
+    /// Credited to other sessions that may lie in 24 hours together with this one.
+    pub(crate) minutes_near: i32,
+    /// Flags of the session that keep it off the boards.
+    pub(crate) suspect_flags: i64,
+    /// How the local day and month divide, as stored.
+    pub(crate) by_hour: Option<String>,
+    pub(crate) by_category: Option<String>,
+    pub(crate) by_project: Option<String>,
+    pub(crate) month_by_day: Option<String>,
+    pub(crate) month_by_hour: Option<String>,
+    pub(crate) month_by_category: Option<String>,
+    pub(crate) month_by_project: Option<String>,
+}
+
+type AroundSql = (
+    Nullable<Integer>,
+    Nullable<Timestamp>,
+    Nullable<Integer>,
+    Nullable<Timestamp>,
+    Nullable<Integer>,
+    BigInt,
+    BigInt,
+    Integer,
+    Nullable<Timestamp>,
+    Nullable<Timestamp>,
+    Integer,
+    BigInt,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
+    Nullable<Text>,
+);
+
+impl Around {
+    /// The session's day as it was, and what was credited in it.
+    pub(crate) fn day_before(&self, date: NaiveDate) -> Option<(Day, i32)> {
+        let mark = |at: Option<NaiveDateTime>, offset: Option<i32>| {
+            at.zip(offset).map(|(at, offset)| Mark { at, offset })
+        };
+        let first = mark(self.first_start, self.first_offset)?;
+        let last = mark(self.last_start, self.last_offset)?;
+        Some((Day { date, first, last }, self.day_minutes?))
+    }
+}
+
+/// All that a submit writes; the lists are as long as there is something to write. The names are the columns'.
+#[derive(Debug, Serialize)]
+pub(crate) struct Rows {
+    pub(crate) user_id: UserId,
+    /// The number of the user's last change when it was loaded: nothing is stored once there was another.
+    pub(crate) seen: i64,
+    pub(crate) session: SubmittedSession,
+    pub(crate) totals: Vec<TotalsRow>,
+    pub(crate) days: Vec<DayRow>,
+    pub(crate) months: Vec<MonthRow>,
+    pub(crate) hours: Vec<HourRow>,
+    pub(crate) categories: Vec<CategoryRow>,
+    pub(crate) boards: Vec<BoardRow>,
+    pub(crate) badges: Vec<BadgeRow>,
+    pub(crate) flags: Vec<NewFlag>,
+    pub(crate) events: Vec<NewOutboxRow>,
+}
+
+impl Rows {
+    /// Those of a submit that changes its session and nothing else.
+    pub(crate) fn new(user_id: UserId, seen: i64, session: SubmittedSession) -> Self {
+        Self {
+            user_id,
+            seen,
+            session,
+            totals: Vec::new(),
+            days: Vec::new(),
+            months: Vec::new(),
+            hours: Vec::new(),
+            categories: Vec::new(),
+            boards: Vec::new(),
+            badges: Vec::new(),
+            flags: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+}
+
+/// The columns of `sessions` that a submit sets.
+#[derive(Debug, Serialize)]
+pub(crate) struct SubmittedSession {
+    pub(crate) session_id: String,
+    pub(crate) status: Status,
+    #[serde(serialize_with = "json::timestamp")]
+    pub(crate) ended_at: NaiveDateTime,
+    /// None when nothing is credited because it came too late, as is the offset.
+    pub(crate) local_day: Option<NaiveDate>,
+    pub(crate) utc_offset: Option<i32>,
+    #[serde(serialize_with = "json::timestamp")]
+    pub(crate) submitted_at: NaiveDateTime,
+    #[serde(serialize_with = "json::timestamp")]
+    pub(crate) start_time: NaiveDateTime,
+    #[serde(serialize_with = "json::timestamp")]
+    pub(crate) end_time: NaiveDateTime,
+    pub(crate) credited_minutes: i32,
+    pub(crate) points_centi: i64,
+    pub(crate) note: String,
+    pub(crate) quality_rating: Option<i32>,
+    /// JSON array.
+    pub(crate) tags: String,
+    pub(crate) submit_digest: String,
+    /// The answer.
+    pub(crate) submit_result: String,
+    pub(crate) on_boards: bool,
+}
+
+/// The user's totals with this session.
+#[derive(Debug, Serialize)]
+pub(crate) struct TotalsRow {
+    pub(crate) user_id: UserId,
+    #[serde(flatten)]
+    pub(crate) standing: Standing,
+}
+
+/// What the session adds to its local day, and the first and last start and the divisions with it.
+#[derive(Debug, Serialize)]
+pub(crate) struct DayRow {
+    pub(crate) user_id: UserId,
+    pub(crate) day: NaiveDate,
+    pub(crate) sessions: i32,
+    pub(crate) minutes: i32,
+    pub(crate) points_centi: i64,
+    #[serde(serialize_with = "json::timestamp")]
+    pub(crate) first_start: NaiveDateTime,
+    pub(crate) first_offset: i32,
+    #[serde(serialize_with = "json::timestamp")]
+    pub(crate) last_start: NaiveDateTime,
+    pub(crate) last_offset: i32,
+    pub(crate) by_hour: String,
+    pub(crate) by_category: String,
+    pub(crate) by_project: String,
+}
+
+/// How the local month divides with the session.
+#[derive(Debug, Serialize)]
+pub(crate) struct MonthRow {
+    pub(crate) user_id: UserId,
+    /// The month's first day.
+    pub(crate) month: NaiveDate,
+    pub(crate) by_day: String,
+    pub(crate) by_hour: String,
+    pub(crate) by_category: String,
+    pub(crate) by_project: String,
+}
+
+/// What the session adds to its hour.
+#[derive(Debug, Serialize)]
+pub(crate) struct HourRow {
+    pub(crate) user_id: UserId,
+    pub(crate) hour: i32,
+    pub(crate) minutes: i32,
+}
+
+/// What the session adds to its category.
+#[derive(Debug, Serialize)]
+pub(crate) struct CategoryRow {
+    pub(crate) user_id: UserId,
+    pub(crate) category: String,
+    pub(crate) minutes: i32,
+}
+
+/// What the session adds to a board.
+#[derive(Debug, Serialize)]
+pub(crate) struct BoardRow {
+    /// The team's id, or 0 for the board of everybody.
+    pub(crate) scope: i64,
+    pub(crate) period: &'static str,
+    pub(crate) start: NaiveDate,
+    pub(crate) user_id: UserId,
+    pub(crate) username: String,
+    pub(crate) points_centi: i64,
+    pub(crate) minutes: i32,
+    pub(crate) sessions: i64,
+    #[serde(serialize_with = "json::timestamp")]
+    pub(crate) reached_at: NaiveDateTime,
+}
+
+/// A badge that the session earned.
+#[derive(Debug, Serialize)]
+pub(crate) struct BadgeRow {
+    pub(crate) user_id: UserId,
+    pub(crate) badge: String,
+    #[serde(serialize_with = "json::timestamp")]
+    pub(crate) earned_at: NaiveDateTime,
+}

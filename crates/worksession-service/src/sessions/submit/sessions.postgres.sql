@@ -1,0 +1,37 @@
+-- For each submit in $1, each of another user, the session that it is about, with the user's zone and their last change. One
+-- without a session's id is about the open session, or the one that the same submit closed before, that fits it and lies
+-- nearest to the client's start; the repeated one goes first, for the client's clock may be wrong.
+WITH attempts AS MATERIALIZED (
+    SELECT * FROM json_to_recordset($1::json) AS attempts (
+        user_id bigint, session_id text, submit_digest text, open_after timestamp, start_time timestamp,
+        category text, duration bigint, project_id text
+    )
+)
+SELECT s.session_id, s.user_id, s.username, s.client, s.category, s.planned_duration, s.planning_note, s.project_id,
+    s.project_name, s.team_id, s.team_name, s.chat, s.status, s.started_at, s.expected_end_at, s.ended_at, s.zone,
+    s.start_digest, s.submitted_at, s.submit_digest, s.submit_result,
+    COALESCE((SELECT timezone FROM user_settings WHERE user_id = a.user_id), 'UTC'),
+    COALESCE((SELECT seq FROM user_sync WHERE user_id = a.user_id), 0)
+FROM attempts a
+CROSS JOIN LATERAL (
+    SELECT COALESCE(a.session_id, (
+        SELECT session_id FROM (
+            SELECT session_id, started_at, false AS repeated,
+                (a.category IS NULL OR category = a.category)
+                AND (a.duration IS NULL OR planned_duration = a.duration)
+                AND (a.project_id IS NULL OR project_id = a.project_id) AS fits
+            FROM sessions
+            WHERE user_id = a.user_id AND status IN ('running', 'awaiting_submit') AND expected_end_at > a.open_after
+            UNION ALL
+            SELECT session_id, started_at, true, true FROM sessions
+            WHERE user_id = a.user_id AND submit_digest = a.submit_digest
+              AND (a.category IS NULL OR category = a.category)
+              AND (a.duration IS NULL OR planned_duration = a.duration)
+              AND (a.project_id IS NULL OR project_id = a.project_id)
+        ) AS meant
+        ORDER BY fits DESC, repeated DESC, abs(extract(epoch FROM started_at - a.start_time)) LIMIT 1
+    )) AS session_id OFFSET 0
+) AS chosen
+CROSS JOIN LATERAL (
+    SELECT * FROM sessions WHERE session_id = chosen.session_id AND user_id = a.user_id OFFSET 0
+) AS s

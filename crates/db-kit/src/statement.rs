@@ -14,34 +14,11 @@ use std::marker::PhantomData;
 use diesel::backend::Backend;
 use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sqlite::Sqlite;
 
 /// What a statement is called with; made by [`arguments!`](crate::arguments).
 pub trait Arguments<DB: Backend> {
     /// Writes the rows of `a`: `SELECT ? AS p_field, …`.
     fn bind<'b>(&'b self, out: AstPass<'_, 'b, DB>) -> QueryResult<()>;
-}
-
-/// Arguments for many statements of SQLite's: to be given once, as the row of a table that only one connection sees. Giving
-/// each statement the same half hundred costs more than what most of them do.
-pub trait Keep: Arguments<Sqlite> {
-    /// Makes the table, if it is not there.
-    const MAKE: &'static str;
-    /// Puts the row into it, in place of the one before.
-    const FILL: &'static str;
-    /// The row, as arguments.
-    const KEPT: Kept;
-}
-
-/// The row of a [`Keep`].
-#[derive(Debug, Clone, Copy)]
-pub struct Kept(pub &'static str);
-
-impl Arguments<Sqlite> for Kept {
-    fn bind<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
-        out.push_sql(self.0);
-        Ok(())
-    }
 }
 
 /// Declares a struct of arguments: `field: RustType as SqlType`. With `many Rows` before it also `Rows`, of which each is
@@ -55,16 +32,6 @@ macro_rules! arguments {
             $(#[$meta])* $visibility struct $name {
                 $($(#[$field_meta])* $field: $type as $sql,)+
             }
-        }
-
-        impl $crate::statement::Keep for $name {
-            const MAKE: &'static str = concat!(
-                "CREATE TEMP TABLE IF NOT EXISTS ", stringify!($rows), " (",
-                $("p_", stringify!($field), ", ",)+ "kept INTEGER PRIMARY KEY)"
-            );
-            const FILL: &'static str = concat!("REPLACE INTO ", stringify!($rows), " SELECT *, 1 FROM a");
-            const KEPT: $crate::statement::Kept =
-                $crate::statement::Kept(concat!("SELECT * FROM ", stringify!($rows)));
         }
 
         struct $rows<'a> {
@@ -153,8 +120,8 @@ pub trait Text {
     fn text(&self) -> &'static str;
 }
 
-/// `|| TEXT`: always the same text, with arguments of always the same type. One that reads what may change, or that is given
-/// to statements with different [`Kept`] rows, would find a statement that is not its own.
+/// `|| TEXT`: always the same text, with arguments of always the same type. One that reads what may change
+/// would find a statement that is not its own.
 impl<F: Fn() -> &'static str + 'static> Text for F {
     type Key = F;
     const HAS_KEY: bool = true;

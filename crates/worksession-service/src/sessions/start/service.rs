@@ -22,7 +22,7 @@ const SAME_START: TimeDelta = TimeDelta::seconds(10);
 /// How long an `Idempotency-Key` is remembered.
 const KEY_LIFE: TimeDelta = TimeDelta::hours(24);
 
-/// A wish to start a timer.
+/// A request to start a timer.
 #[derive(Debug)]
 pub(in crate::sessions) struct Order {
     pub(in crate::sessions) plan: Plan,
@@ -54,19 +54,19 @@ pub(in crate::sessions) async fn start(
         order.plan.project.to_string(),
         &order.plan.note,
     ))?;
-    let wish = Arc::new(Wish {
+    let start = Arc::new(Start {
         caller,
         order,
         digest,
     });
-    let opened = match wish.project(state).await {
-        Ok(project) => wish.open(state, project).await?,
+    let opened = match start.project(state).await {
+        Ok(project) => start.open(state, project).await?,
         Err(Error::Db(error)) => return Err(Error::Db(error)),
-        Err(refusal) => wish.earlier_or(state, refusal).await?,
+        Err(refusal) => start.earlier_or(state, refusal).await?,
     };
     if opened.fresh {
         state.wake();
-    } else if opened.row.start_digest != wish.digest {
+    } else if opened.row.start_digest != start.digest {
         return Err(Error::IdempotencyKeyReused);
     }
     Ok(opened)
@@ -83,14 +83,14 @@ pub(crate) fn starts(pool: &Pool) -> Starts {
     )
 }
 
-/// A plan of somebody's.
-struct Wish {
+/// Somebody's request, and what makes another one the same.
+struct Start {
     caller: Arc<CurrentUser>,
     order: Order,
     digest: String,
 }
 
-impl Wish {
+impl Start {
     /// What is worked on, if the user may start now.
     async fn project(&self, state: &AppState) -> Result<ProjectSnapshot, Error> {
         state.limit_starts(self.caller.id)?;
@@ -112,10 +112,10 @@ impl Wish {
             return Ok(opened);
         }
         // Somebody else holds what is the user's. It is waited for alone, so that others do not wait with this one.
-        let (wish, clock) = (Arc::clone(self), state.clock.clone());
+        let (start, clock) = (Arc::clone(self), state.clock.clone());
         let alone = move |db: &mut Db| {
-            sync::bump(db, wish.caller.id)?;
-            let attempt = wish.attempt(clock.now(), &project)?;
+            sync::bump(db, start.caller.id)?;
+            let attempt = start.attempt(clock.now(), &project)?;
             let opened = queries::start_many(db, &[attempt])?.pop().flatten();
             opened.ok_or_else(|| DbError::Busy.into())
         };

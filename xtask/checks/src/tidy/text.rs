@@ -29,6 +29,7 @@ pub(super) fn check(file: &Source) -> Vec<String> {
     complaints.extend(long_handlers(file));
     complaints.extend(unfinished(file));
     complaints.extend(machine_paths(file));
+    complaints.extend(values_out_of_order(file));
     complaints
 }
 
@@ -78,6 +79,25 @@ fn query_outside(file: &Source) -> Vec<String> {
         .filter(|(_, line)| QUERY_WORDS.iter().any(|word| code_of(line).contains(word)))
         .map(|(n, _)| format!("{}:{n}: a query belongs in queries.rs", file.path))
         .collect()
+}
+
+/// SQLite counts the values of a statement as they first appear, whatever number follows the `$`.
+fn values_out_of_order(file: &Source) -> Option<String> {
+    let mut next: u32 = 1;
+    let lines = file.text.lines().filter(|_| file.path.ends_with(".sql"));
+    for line in lines {
+        let code = line.split("--").next().unwrap_or_default();
+        for after in code.split('$').skip(1) {
+            let end = after.find(|c: char| !c.is_ascii_digit());
+            let digits = after.get(..end.unwrap_or(after.len()));
+            let number = digits.and_then(|digits| digits.parse().ok()).unwrap_or(0);
+            if number > next {
+                return Some(format!("{}: ${number} comes before ${next}", file.path));
+            }
+            next += u32::from(number == next);
+        }
+    }
+    None
 }
 
 /// Handlers are the `async fn`s of a `routes.rs`; rustfmt ends each with a brace in its column.
@@ -169,6 +189,18 @@ mod tests {
             path: path.into(),
             text: text.into(),
         })
+    }
+
+    #[test]
+    fn values_of_a_statement_first_appear_in_their_order() {
+        let path = "crates/a/src/x.sql";
+        let fits = "-- $2\nSELECT $1 ->> '$.a', $2, $1, $3";
+        assert_eq!(complaints(path, fits), [""; 0]);
+        let wrong = "UPDATE a SET b = $2 WHERE c = $1";
+        assert_eq!(
+            complaints(path, wrong),
+            [format!("{path}: $2 comes before $1")]
+        );
     }
 
     fn handler(lines: usize) -> String {

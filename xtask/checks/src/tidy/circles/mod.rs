@@ -18,17 +18,8 @@ use module::Module;
 
 /// The most files of one circle.
 const MOST: usize = 3;
-/// A file of each larger circle that there may be for now, and why.
-const FOR_NOW: [(&str, &str); 1] = [(
-    "crates/notifier/src/providers/mod.rs",
-    "the providers are being rewritten",
-)];
 
 pub(super) fn check(files: &[Source]) -> Result<Vec<String>> {
-    check_but(files, &FOR_NOW)
-}
-
-fn check_but(files: &[Source], for_now: &[(&str, &str)]) -> Result<Vec<String>> {
     let mut crates: BTreeMap<&str, Vec<Module>> = BTreeMap::new();
     for file in files {
         let Some((folder, path)) = file.path.split_once("/src/") else {
@@ -40,25 +31,15 @@ fn check_but(files: &[Source], for_now: &[(&str, &str)]) -> Result<Vec<String>> 
         }
     }
     let mut complaints = Vec::new();
-    let mut needed = Vec::new();
     for modules in crates.into_values() {
         let graph = Graph::of(modules);
         for circle in graph.circles().iter().filter(|it| it.len() > MOST) {
-            let known = for_now.iter().find(|(path, _)| circle.contains(path));
-            match known {
-                Some((path, _)) => needed.push(*path),
-                None => complaints.push(format!(
-                    "{} files import each other, at most {MOST}; the shortest circle:{}",
-                    circle.len(),
-                    graph.shortest(circle)
-                )),
-            }
+            complaints.push(format!(
+                "{} files import each other, at most {MOST}; the shortest circle:{}",
+                circle.len(),
+                graph.shortest(circle)
+            ));
         }
-    }
-    for (path, _) in for_now.iter().filter(|(path, _)| !needed.contains(path)) {
-        complaints.push(format!(
-            "{path} is in no large circle any more; take it out of FOR_NOW"
-        ));
     }
     Ok(complaints)
 }

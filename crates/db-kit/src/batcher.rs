@@ -67,11 +67,16 @@ impl<J: Send + 'static> Batcher<J> {
         state.running += 1;
         drop(state);
         let batches = Arc::clone(&self.batches);
-        self.workers.spawn(move || {
+        let spawned = self.workers.spawn(move || {
             while let Some(batch) = batches.next() {
                 (batches.run)(batch);
             }
-        })
+        });
+        if spawned.is_err() {
+            // The next job tries to start a thread again.
+            self.batches.state().running -= 1;
+        }
+        spawned
     }
 }
 

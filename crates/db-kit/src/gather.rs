@@ -31,7 +31,7 @@ pub struct Gather<K, V> {
     /// None where each asks by itself: SQLite's writer has those that wait share a commit anyway.
     batcher: Option<Batcher<Asked<K, V>>>,
     work: Work<K, V>,
-    /// Of writes.
+    /// Whose row a write locks; none for reads.
     owner: Option<fn(&K) -> i64>,
 }
 

@@ -41,8 +41,8 @@ pub fn timestamp<S: Serializer>(
     }
 }
 
-/// Runs each of the statements in `text`, which end with `;` at the end of a line, with the same JSON for its `$1`. SQLite
-/// knows no statement that writes several tables.
+/// Runs the statements in `text` one by one with the same JSON as `$1`: SQLite has no statement that writes several tables.
+/// Each ends with `;` at the end of a line.
 ///
 /// # Errors
 /// Any database error; what ran before stays.

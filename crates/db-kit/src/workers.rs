@@ -171,8 +171,13 @@ impl Workers {
             });
             match started {
                 Ok(_) => state.threads += 1,
-                // The other threads take the job; without any it misses its turn.
-                Err(error) => log::error!("no thread {:?} could be started: {error}", self.name),
+                Err(error) => {
+                    log::error!("no thread {:?} could be started: {error}", self.name);
+                    if state.threads == 0 {
+                        state.waiting.pop_back();
+                        return Err(Missed::Full);
+                    }
+                }
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What a worker knows of the database's being away, so that those come first afterwards who know what came of their jobs.
+//! What a worker knows of an outage of the database. Afterwards those who already know what came of their jobs go first.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::scheduler::Pace;
 
-/// What is known of the database's being away.
+/// What is known of an outage.
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
     times: Mutex<Times>,
@@ -19,7 +19,7 @@ pub(crate) struct Outage {
 struct Times {
     since: Option<Instant>,
     answered_at: Option<Instant>,
-    /// Until then nobody is taken anything over from.
+    /// Until then no expired lease is taken over.
     rest_until: Option<Instant>,
 }
 

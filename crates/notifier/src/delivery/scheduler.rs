@@ -15,7 +15,7 @@ use super::outage::{Outage, Unwritten};
 /// left some.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// How long after a look the next one is put off at most, so that hooks that come due in the meantime are taken together.
+/// How long after a look the next one is put off at most, so that destinations that come due in the meantime are taken together.
 const GATHER: Duration = Duration::from_millis(5);
 
 /// How long what was due and could not be taken is left alone.

@@ -54,7 +54,7 @@ pub(crate) enum Answer {
     Gone(String),
     /// The operator has something to mend first.
     Blocked(String),
-    /// There was no attempt: others come first at the address until then.
+    /// There was no attempt: at a shared address it is not this project's turn before then.
     NotYet(NaiveDateTime),
     /// There was no attempt: the server is away, or the process stops.
     Untried(Option<String>),

@@ -38,8 +38,7 @@ pub(super) fn text(answer: &Answer, pointer: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// How long the chat wants to be left alone: what the header says or a field of the body, in units of so many seconds; the
-/// longer of the two.
+/// How long the chat asks to be left alone: the longer of its header and of a field of its body, counted in `unit` seconds.
 pub(super) fn asked_wait(answer: &Answer, field: &str, unit: f64) -> Option<Duration> {
     let said = body(answer).get(field).and_then(Value::as_f64);
     let said = said.and_then(|said| Duration::try_from_secs_f64(said * unit).ok());

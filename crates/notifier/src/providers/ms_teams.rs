@@ -106,7 +106,7 @@ fn digest(notices: &[Notice]) -> Vec<Value> {
     vec![text_block(&headline), text_block(&lines.join("\n\n"))]
 }
 
-/// Each line a paragraph, as a single line end shows nothing; without what would make code of it.
+/// Each line becomes a paragraph, because a single line break is not shown; indentation is cut, because it would make code.
 fn note(typed: &str) -> String {
     let trimmed: Vec<&str> = typed.lines().map(str::trim).collect();
     let escaped = MARKDOWN.text(&trimmed.join("\n"), NOTE_LIMIT);

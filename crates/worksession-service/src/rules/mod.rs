@@ -1,5 +1,6 @@
 //! The rules of a focus session as pure functions: time and credit, points, streaks, badges,
-//! locked fields, and what a submit comes to. Nothing here reads a clock or a database, so each rule can be tested by table.
+//! locked fields, and in `submit` what they come to together. Nothing here reads a clock or a database, so each rule can be
+//! tested by table.
 
 pub(crate) mod badges;
 pub(crate) mod integrity;

@@ -205,7 +205,7 @@ pub(crate) fn split(
     .map(drop)
 }
 
-/// Puts deliveries back as they were before an attempt that was none.
+/// Makes deliveries pending again after an attempt that was none; also those that were locked.
 pub(crate) fn put_back(
     db: &mut Db,
     ids: &[&str],

@@ -35,8 +35,8 @@ pub(crate) struct Opened {
     pub(in crate::sessions) fresh: bool,
 }
 
-/// Starts sessions, on PostgreSQL of different users, unless earlier starts did, and ends those that run. None for a user who
-/// is not to be had now: do it again after [`crate::sync::bump`]. On SQLite inside of a write transaction.
+/// Starts sessions, on PostgreSQL of different users, unless earlier starts did, and ends those that run. None for a user
+/// whose row is locked: do it again after [`crate::sync::bump`]. On SQLite inside of a write transaction.
 pub(super) fn start_many(db: &mut Db, attempts: &[Attempt]) -> QueryResult<Vec<Option<Opened>>> {
     match db {
         Db::Pg(conn) => {

@@ -156,7 +156,7 @@ impl Start {
             started_at,
             expected_end_at: started_at + TimeDelta::minutes(plan.duration.into()),
             ended_at: None,
-            // The statement fills in the user's zone.
+            // The statement fills in the user's zone; on SQLite the answer to the start goes without it.
             zone: String::new(),
             start_digest: self.digest.clone(),
             submitted_at: None,

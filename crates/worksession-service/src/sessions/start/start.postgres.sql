@@ -1,6 +1,6 @@
--- Starts the sessions in $1, each of another user: ends the session that runs and queues the event. Gives the new session, or
--- that of an earlier start which this one repeats. Left out is who is not to be had now: another transaction holds what is
--- theirs, changed it since this statement began, or is about to count their first change.
+-- Starts the sessions in $1, one for each user: ends the running session and queues the event. Returns the new session, or
+-- the one of an earlier start that this one repeats (`earlier` says the same as earlier.sql; change both). Skips users whose
+-- row is locked, has changed since this statement began, or is being inserted by another transaction.
 WITH new AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS attempts (
         session_id text, user_id bigint, username text, client text, category text, planned_duration integer,

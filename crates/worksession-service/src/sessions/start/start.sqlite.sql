@@ -1,4 +1,4 @@
--- Starts the session in $1, unless an earlier start is repeated (earlier.sql): see start.postgres.sql.
+-- Starts the session in $1; the caller has looked for an earlier start (earlier.sql). See start.postgres.sql.
 INSERT INTO user_sync (user_id, seq) VALUES ($1 ->> 'user_id', 2)
 ON CONFLICT (user_id) DO UPDATE SET seq = seq + 2;
 

@@ -75,7 +75,7 @@ pub(in crate::sessions) async fn submit(
     }
 }
 
-/// Waits until nobody else holds what is the user's; by itself, so that others do not wait with this one.
+/// Waits for the user's lock outside of the batch, so that nobody else waits.
 async fn alone(state: &AppState, attempt: Attempt) -> Result<Outcome, Error> {
     let submit = move |db: &mut Db| {
         sync::bump(db, attempt.user)?;

@@ -117,7 +117,7 @@ impl Lookup<'_> {
         Some(place)
     }
 
-    /// The file in which it stands what a path from the root names.
+    /// The file that defines what a path from the root names.
     fn find(&self, root: &[String], steps: usize) -> Option<&str> {
         let ends = (0..=root.len()).rev();
         let mut splits = ends.filter_map(|end| root.split_at_checked(end));

@@ -8,7 +8,7 @@ use service_kit::Clock;
 use uuid::Uuid;
 
 use super::medium::Medium;
-use super::model::{ACTIVE, Answered, Attempt, REMOVED};
+use super::model::{Answered, Attempt};
 use super::queries::{deliveries, destinations};
 use super::scheduler::{Stopping, Work};
 use super::transitions::{Tally, Transitions};
@@ -134,11 +134,10 @@ impl<M: Medium> Work for Ledger<M> {
             .read::<_, DbError, _>(|db| Ok(count_some(db, M::OPEN)?));
         self.figures.waiting.set(open.await?);
         let until = self.shared.clock.now_naive() - REMEMBER;
-        let state = if M::ONE_EACH { ACTIVE } else { REMOVED };
         self.write(move |transitions| {
             let db = &mut *transitions.db;
             deliveries::forget_settled_before(db, until, FORGOTTEN)?;
-            destinations::forget_before(db, M::NAME, state, until)?;
+            destinations::forget_removed_before(db, M::NAME, until)?;
             inbox::forget_before(db, until, FORGOTTEN).map(drop)
         })
         .await

@@ -50,6 +50,15 @@ impl Medium for ByHand {
     }
 }
 
+fn settings(revision: i64, sealed: Option<&str>) -> Settings {
+    Settings {
+        id: "1".to_owned(),
+        revision,
+        sealed: sealed.map(str::to_owned),
+        paused: false,
+    }
+}
+
 /// A destination, and the processes that may have a lease of it.
 struct Stage {
     db: TestDb,
@@ -91,15 +100,13 @@ impl Stage {
     /// Has something told to destination 1.
     async fn tell(&self, ledger: &Ledger<ByHand>, id: Uuid) {
         let work = move |transitions: &mut Transitions<'_, ByHand>| {
-            transitions.configure(&Settings {
-                id: "1".to_owned(),
-                revision: 1,
-                sealed: Some("v2.k.x".to_owned()),
-                paused: false,
-            })?;
+            transitions.configure(&settings(1, Some("v2.k.x")))?;
             let (id, day) = (id.to_string(), Duration::from_secs(86_400));
             let row = NewDelivery::new("webhook", id, "1".to_owned(), transitions.at(), day);
-            transitions.store(row)
+            transitions.store(NewDelivery {
+                user_id: Some(7),
+                ..row
+            })
         };
         ledger.write(work).await.unwrap();
     }
@@ -182,4 +189,19 @@ async fn what_is_settled_is_forgotten_after_a_month_and_what_is_open_never() {
         assert_eq!(stage.count(), left);
     }
     assert_eq!(stage.figure("webhook_calls_waiting"), "1");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_kept_of_a_webhook_that_is_removed_while_it_is_called() {
+    let stage = Stage::set().await;
+    let ledger = stage.process();
+    stage.tell(&ledger, Uuid::now_v7()).await;
+    let held = ledger.lease(1).await.unwrap().remove(0);
+    let removed = ledger.write(|transitions| transitions.configure(&settings(2, None)));
+    removed.await.unwrap();
+    let delivered = Answered::from(Answer::Delivered);
+    ledger.settle(&held, &delivered).await.unwrap();
+    assert!(ledger.lease(1).await.unwrap().is_empty());
+    assert_eq!(stage.count(), 0);
+    assert_eq!(ledger.next_due().await.unwrap(), None);
 }

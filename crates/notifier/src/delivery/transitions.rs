@@ -66,6 +66,11 @@ impl<M: Medium> Transitions<'_, M> {
         destinations::expect(self.db, M::NAME, ids, state, at, give_up_at)
     }
 
+    /// Locks destinations: before their deliveries, as everybody does.
+    pub(crate) fn lock(&mut self, ids: &BTreeSet<String>) -> QueryResult<()> {
+        destinations::lock(self.db, M::NAME, ids).map(drop)
+    }
+
     pub(crate) fn configure(&mut self, settings: &Settings) -> QueryResult<()> {
         destinations::configure(self.db, M::NAME, settings, self.now.naive_utc())
     }
@@ -90,11 +95,13 @@ impl<M: Medium> Transitions<'_, M> {
         destination: DestinationRow,
         owner: &str,
     ) -> QueryResult<Option<Attempt>> {
+        if self.deletes_deliveries_to(&destination) {
+            return self.delete(&destination).map(|()| None);
+        }
         let reasons = self.medium.policy().reasons;
-        let skipped = match (destination.state.as_str(), reasons.removed) {
-            (REMOVED, None) => return self.delete(&destination).map(|()| None),
-            (REMOVED, reason) => reason,
-            (DISABLED, _) => Some(reasons.disabled),
+        let skipped = match destination.state.as_str() {
+            REMOVED => reasons.removed,
+            DISABLED => Some(reasons.disabled),
             _ => None,
         };
         self.give_up(&destination)?;
@@ -127,6 +134,11 @@ impl<M: Medium> Transitions<'_, M> {
             deliveries: rows.into_iter().map(started).collect(),
             lease_ends,
         }))
+    }
+
+    /// Whether nothing is kept of a destination that is removed, what is settled included.
+    fn deletes_deliveries_to(&self, destination: &DestinationRow) -> bool {
+        destination.state == REMOVED && self.medium.policy().reasons.removed.is_none()
     }
 
     /// Deletes deliveries to a destination that is gone, some of them at a time.
@@ -191,8 +203,12 @@ impl<M: Medium> Transitions<'_, M> {
         Ok(Some((message_id, rows)))
     }
 
-    /// Lets a destination go until there is something to do for it again.
+    /// Lets a destination go until there is something to do for it again. One that is for a single delivery goes with it.
     fn release(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+        if self.deletes_deliveries_to(destination) {
+            let due = Some(self.at());
+            return destinations::place(self.db, M::NAME, destination, None, due);
+        }
         let (attempt, given_up) = deliveries::next_moments(self.db, M::NAME, destination)?;
         let attempt = attempt.map(|attempt| match destination.is_active() {
             true => attempt.max(destination.free_at),
@@ -200,6 +216,9 @@ impl<M: Medium> Transitions<'_, M> {
             false => self.at(),
         });
         let due = attempt.into_iter().chain(given_up).min();
+        if M::ONE_EACH && due.is_none() {
+            return destinations::delete(self.db, M::NAME, &destination.id);
+        }
         destinations::place(self.db, M::NAME, destination, None, due)
     }
 

@@ -8,9 +8,11 @@ mod digests;
 pub(super) mod limits;
 mod words;
 
-use event_types::AddressKind;
+use event_types::{
+    AddressKind, ChatAddress, ChatTestRequested, SessionAbandoned, SessionStarted, SessionSubmitted,
+};
 use secrecy::ExposeSecret;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use words::Words;

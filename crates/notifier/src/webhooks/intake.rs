@@ -114,8 +114,10 @@ fn replay(
         replayed.webhook_id.to_string(),
     );
     let (at, give_up_at) = (transitions.at(), transitions.at() + GIVE_UP_AFTER);
+    let destination = BTreeSet::from([webhook.clone()]);
+    transitions.lock(&destination)?;
     if queries::reopen(transitions.db, &webhook, &id, at, give_up_at)? {
-        return transitions.expect(&BTreeSet::from([webhook]), give_up_at);
+        return transitions.expect(&destination, give_up_at);
     }
     if queries::exists(transitions.db, &id)? {
         return Ok(());

@@ -197,16 +197,22 @@ pub(crate) fn disable(db: &mut Db, medium: &str, id: &str, now: NaiveDateTime) -
         .map(drop)
 }
 
-/// Forgets destinations that have had nothing to do since `until` and are in this state.
-pub(crate) fn forget_before(
+/// Deletes a destination.
+pub(crate) fn delete(db: &mut Db, medium: &str, id: &str) -> QueryResult<()> {
+    diesel::delete(destinations::table.find((medium, id)))
+        .execute(db)
+        .map(drop)
+}
+
+/// Forgets destinations that were removed before `until` and have nothing to do.
+pub(crate) fn forget_removed_before(
     db: &mut Db,
     medium: &str,
-    state: &str,
     until: NaiveDateTime,
 ) -> QueryResult<()> {
     let old = destinations::table
         .filter(destinations::medium.eq(medium))
-        .filter(destinations::state.eq(state))
+        .filter(destinations::state.eq(REMOVED))
         .filter(destinations::updated_at.lt(until))
         .filter(destinations::due_at.is_null());
     diesel::delete(old).execute(db).map(drop)

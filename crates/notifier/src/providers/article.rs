@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use event_types::{SessionAbandoned, SessionProject, SessionStarted, SessionSubmitted};
 
 use super::Notice;
+use crate::text::is_shown;
 
 /// A part of a sentence.
 #[derive(Debug, Clone)]
@@ -99,7 +100,7 @@ fn planned(started: &SessionStarted) -> Article<'_> {
             ("Project", project),
             ("Until", vec![until]),
         ],
-        note: started.planning_note.trim(),
+        note: note(&started.planning_note),
     }
 }
 
@@ -181,4 +182,10 @@ fn project(project: &SessionProject) -> Sentence<'_> {
 
 fn ours(words: &str) -> Piece<'static> {
     Piece::Ours(words.to_owned())
+}
+
+/// What was noted; nothing if none of it can be seen, which a chat may refuse as an empty text.
+fn note(typed: &str) -> &str {
+    let is_seen = |character: char| is_shown(character) && !character.is_whitespace();
+    typed.find(is_seen).map_or("", |_| typed.trim())
 }

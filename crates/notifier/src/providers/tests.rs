@@ -59,7 +59,7 @@ fn each_chat_shows_what_people_did_and_what_they_typed_as_they_typed_it() {
 #[test]
 fn a_session_without_a_note_has_no_empty_quotation() {
     let mut words = Words::ordinary();
-    words.note = " \n ".to_owned();
+    words.note = " \n\u{202e} ".to_owned();
     let planned = [words.planned()];
     assert_eq!(
         body(ChatProvider::Slack, &planned)["blocks"]

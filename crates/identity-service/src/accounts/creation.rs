@@ -34,7 +34,7 @@ pub(crate) fn create_account(
     if let Some(email) = email {
         let claim = EmailClaim {
             email_lower: email.lower(),
-            user_id: id.get(),
+            user_id: id,
             expires_at: Some(now + UNVERIFIED_CLAIM),
             confirmed: true,
             now,

@@ -1,7 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::Db;
-use db_kit::statement::{Statement, arguments};
+use db_kit::{Db, cached};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
@@ -23,30 +22,35 @@ pub(crate) fn insert_account(db: &mut Db, account: &NewAccount<'_>) -> QueryResu
         .get_result(db)
 }
 
-arguments! {
-    /// That an address is an account's.
-    pub(crate) struct EmailClaim {
-        email_lower: String as Text,
-        user_id: i64 as BigInt,
-        /// When it runs out unless it is proved before; none for one that is proved.
-        expires_at: Option<NaiveDateTime> as Nullable<Timestamp>,
-        /// Whether who gave the address has shown, or chosen, the password: without that it never gets a link to a new one.
-        confirmed: bool as Bool,
-        now: NaiveDateTime as Timestamp,
-    }
+/// That an address is an account's.
+pub(crate) struct EmailClaim {
+    pub(crate) email_lower: String,
+    pub(crate) user_id: UserId,
+    /// When it runs out unless it is proved before; none for one that is proved.
+    pub(crate) expires_at: Option<NaiveDateTime>,
+    /// Whether who gave the address has shown, or chosen, the password: without that it never gets a link to a new one.
+    pub(crate) confirmed: bool,
+    pub(crate) now: NaiveDateTime,
 }
 
 /// Claims an e-mail address; false while somebody else's claim holds, and for one that is proved, when somebody else had
 /// proved it before.
 pub(crate) fn claim_email(db: &mut Db, claim: &EmailClaim) -> QueryResult<bool> {
-    const CLAIM: &str = "INSERT INTO email_claims (email_lower, user_id, expires_at, confirmed) \
-        SELECT p_email_lower, p_user_id, p_expires_at, p_confirmed FROM a WHERE true \
-        ON CONFLICT (email_lower) DO UPDATE \
-        SET user_id = excluded.user_id, expires_at = excluded.expires_at, confirmed = excluded.confirmed \
-        WHERE CASE WHEN excluded.expires_at IS NULL \
-        THEN email_claims.user_id = excluded.user_id OR email_claims.expires_at IS NOT NULL \
-        ELSE email_claims.expires_at <= (SELECT p_now FROM a) END";
-    let claimed = Statement::<_, ()>::new(|| CLAIM, claim).execute(db)?;
+    let insert = diesel::sql_query(
+        "INSERT INTO email_claims (email_lower, user_id, expires_at, confirmed) VALUES ($1, $2, $3, $4) \
+         ON CONFLICT (email_lower) DO UPDATE \
+         SET user_id = excluded.user_id, expires_at = excluded.expires_at, confirmed = excluded.confirmed \
+         WHERE CASE WHEN excluded.expires_at IS NULL \
+         THEN email_claims.user_id = excluded.user_id OR email_claims.expires_at IS NOT NULL \
+         ELSE email_claims.expires_at <= $5 END",
+    );
+    let insert = insert
+        .bind::<Text, _>(&claim.email_lower)
+        .bind::<BigInt, _>(claim.user_id)
+        .bind::<Nullable<Timestamp>, _>(claim.expires_at)
+        .bind::<Bool, _>(claim.confirmed)
+        .bind::<Timestamp, _>(claim.now);
+    let claimed = cached::<(), _>(insert).execute(db)?;
     Ok(claimed == 1)
 }
 

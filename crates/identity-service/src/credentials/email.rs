@@ -88,7 +88,7 @@ pub(super) fn prove(
     let now = change.now.naive_utc();
     let claim = EmailClaim {
         email_lower: email_lower.clone(),
-        user_id: user_id.get(),
+        user_id,
         expires_at: None,
         confirmed,
         now,

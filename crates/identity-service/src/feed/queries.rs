@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use db_kit::{Backend, Db, on_backend};
+use db_kit::{Backend, Db, cached, on_backend};
 use diesel::connection::SimpleConnection as _;
 use diesel::dsl::sql;
 use diesel::prelude::*;
@@ -8,9 +8,6 @@ use diesel::sql_types::{BigInt, Timestamp};
 
 use super::Subject;
 use crate::schema::changes;
-
-/// What PostgreSQL wakes the other processes with.
-const CHANNEL: &str = "holdfast_identity_changes";
 
 /// Rows of one reading; a burst beyond that makes the reader forget everything.
 pub(super) const MAX_ROWS: usize = 10_000;
@@ -38,7 +35,8 @@ pub(crate) fn record(db: &mut Db, subjects: &[Subject]) -> QueryResult<()> {
         return Ok(());
     }
     if let Db::Pg(conn) = db {
-        conn.batch_execute(&format!("NOTIFY {CHANNEL}"))?;
+        // Wakes the other processes; see [`listen`].
+        conn.batch_execute("NOTIFY holdfast_identity_changes")?;
     }
     rows.chunks(BATCH).try_for_each(|rows| {
         on_backend!(db, c => diesel::insert_into(changes::table).values(rows).execute(c)).map(drop)
@@ -58,17 +56,13 @@ pub(super) enum Position {
 
 /// Where a reading that begins now leaves off at the least.
 pub(super) fn position(db: &mut Db) -> QueryResult<Position> {
-    #[derive(QueryableByName)]
-    struct Oldest {
-        #[diesel(sql_type = BigInt)]
-        running: i64,
-    }
     match db {
-        Db::Pg(conn) => diesel::sql_query(
-            "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS running",
-        )
-        .get_result::<Oldest>(conn)
-        .map(|oldest| Position::Transaction(oldest.running)),
+        Db::Pg(conn) => {
+            let running =
+                diesel::sql_query("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint");
+            let oldest = cached::<BigInt, _>(running).get_result(conn)?;
+            Ok(Position::Transaction(oldest))
+        }
         Db::Sqlite(conn) => changes::table
             .select(diesel::dsl::max(changes::id))
             .first::<Option<i64>>(conn)
@@ -94,9 +88,10 @@ pub(super) fn since(db: &mut Db, position: Position) -> QueryResult<Vec<Row>> {
 /// for who looks at the server.
 pub(super) fn listen(db: &mut Db) -> QueryResult<()> {
     match db {
-        Db::Pg(conn) => conn.batch_execute(&format!(
-            "SET statement_timeout = '1s'; SET application_name = '{CHANNEL}'; LISTEN {CHANNEL}"
-        )),
+        Db::Pg(conn) => conn.batch_execute(
+            "SET statement_timeout = '1s'; SET application_name = 'holdfast_identity_changes'; \
+             LISTEN holdfast_identity_changes",
+        ),
         Db::Sqlite(conn) => conn.batch_execute("PRAGMA query_only = ON"),
     }
 }
@@ -113,14 +108,8 @@ pub(super) fn something_happened(db: &mut Db, version: &mut i64) -> QueryResult<
             Ok(any)
         }
         Db::Sqlite(conn) => {
-            #[derive(QueryableByName)]
-            struct Version {
-                #[diesel(sql_type = BigInt)]
-                data_version: i64,
-            }
-            let now = diesel::sql_query("PRAGMA data_version")
-                .get_result::<Version>(conn)?
-                .data_version;
+            let data_version = diesel::sql_query("PRAGMA data_version");
+            let now: i64 = cached::<BigInt, _>(data_version).get_result(conn)?;
             Ok(std::mem::replace(version, now) != now)
         }
     }

@@ -1,9 +1,9 @@
 use auth_types::UserId;
 use chrono::{NaiveDateTime, TimeDelta};
-use db_kit::Db;
+use db_kit::{Db, cached};
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{BigInt, Bool};
 
 use crate::access::Grant;
 use crate::schema::{
@@ -27,17 +27,11 @@ const GRANTS_KEPT: TimeDelta = TimeDelta::days(1);
 /// Whether no other replica removes rows now; none does until this transaction ends. Two that delete the same rows in
 /// different orders would deadlock.
 pub(super) fn is_ours(db: &mut Db) -> QueryResult<bool> {
-    #[derive(QueryableByName)]
-    struct Got {
-        #[diesel(sql_type = Bool)]
-        got: bool,
-    }
     match db {
-        Db::Pg(conn) => diesel::sql_query(format!(
-            "SELECT pg_try_advisory_xact_lock({LOCK_KEY}) AS got"
-        ))
-        .get_result::<Got>(conn)
-        .map(|row| row.got),
+        Db::Pg(conn) => {
+            let lock = diesel::sql_query("SELECT pg_try_advisory_xact_lock($1)");
+            cached::<Bool, _>(lock.bind::<BigInt, _>(LOCK_KEY)).get_result(conn)
+        }
         // The transaction has the write lock.
         Db::Sqlite(_) => Ok(true),
     }

@@ -1,7 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::Db;
-use db_kit::statement::{Statement, arguments};
+use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Text};
 
@@ -66,14 +65,6 @@ pub(super) fn find_photo(db: &mut Db, id: UserId) -> QueryResult<Option<PhotoRow
         .optional()
 }
 
-arguments! {
-    struct File {
-        user_id: i64 as BigInt,
-        content_type: &'static str as Text,
-        bytes: Vec<u8> as Binary,
-    }
-}
-
 /// Gives an active account another photo; none when it is gone or deactivated. The first statement locks the account for
 /// the rest of the transaction, so that of two uploads at once the later one also stores its file later.
 pub(crate) fn set(
@@ -92,15 +83,15 @@ pub(crate) fn set(
         .get_result(db)
         .optional()?;
     if owner.is_some() {
-        const REPLACE: &str = "INSERT INTO profile_photos (user_id, content_type, bytes) \
-            SELECT p_user_id, p_content_type, p_bytes FROM a WHERE true \
-            ON CONFLICT (user_id) DO UPDATE SET content_type = excluded.content_type, bytes = excluded.bytes";
-        let file = File {
-            user_id: id.get(),
-            content_type: photo.content_type,
-            bytes: photo.bytes.clone(),
-        };
-        Statement::<_, ()>::new(|| REPLACE, &file).execute(db)?;
+        let replace = diesel::sql_query(
+            "INSERT INTO profile_photos (user_id, content_type, bytes) VALUES ($1, $2, $3) \
+             ON CONFLICT (user_id) DO UPDATE SET content_type = excluded.content_type, bytes = excluded.bytes",
+        );
+        let replace = replace
+            .bind::<BigInt, _>(id)
+            .bind::<Text, _>(photo.content_type)
+            .bind::<Binary, _>(&photo.bytes);
+        cached::<(), _>(replace).execute(db)?;
     }
     Ok(owner)
 }

@@ -155,7 +155,7 @@ fn claim(change: &mut Change<'_>, account: &AccountRow, email: &Email) -> Result
     let now = change.now.naive_utc();
     let claim = EmailClaim {
         email_lower: email.lower(),
-        user_id: account.id.get(),
+        user_id: account.id,
         expires_at: Some(now + UNVERIFIED_CLAIM),
         // Nobody was asked for a password.
         confirmed: false,

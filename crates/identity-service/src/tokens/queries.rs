@@ -1,8 +1,6 @@
 use chrono::NaiveDateTime;
-use db_kit::Db;
-use db_kit::statement::{Statement, arguments};
+use db_kit::{Db, on_backend};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use super::algorithm::SigningAlgorithm;
 use crate::schema::signing_keys;
@@ -49,18 +47,18 @@ const SIGNING_KEY: SigningKeyColumns = (
 /// More keys than this of one algorithm are never alive at once.
 const MAX_KEYS: i64 = 1_000;
 
-arguments! {
-    /// A row of `signing_keys` to be.
-    pub(crate) struct NewSigningKey {
-        kid: String as Text,
-        algorithm: &'static str as Text,
-        generation: i64 as BigInt,
-        private_key_sealed: String as Text,
-        public_jwk: String as Text,
-        created_at: NaiveDateTime as Timestamp,
-        longest_ttl_seconds: i64 as BigInt,
-        signs_from: NaiveDateTime as Timestamp,
-    }
+/// A row of `signing_keys` to be.
+#[derive(Insertable)]
+#[diesel(table_name = signing_keys)]
+pub(crate) struct NewSigningKey {
+    pub(crate) kid: String,
+    pub(crate) algorithm: &'static str,
+    pub(crate) generation: i64,
+    pub(crate) private_key_sealed: String,
+    pub(crate) public_jwk: String,
+    pub(crate) created_at: NaiveDateTime,
+    pub(crate) longest_ttl_seconds: i64,
+    pub(crate) signs_from: NaiveDateTime,
 }
 
 impl SigningKeyRow {
@@ -85,12 +83,12 @@ pub(crate) fn list_keys(
 
 /// Adds a key; false when its algorithm has one of that generation already, made by another replica.
 pub(crate) fn insert_key(db: &mut Db, key: &NewSigningKey) -> QueryResult<bool> {
-    const INSERT: &str = "INSERT INTO signing_keys (kid, algorithm, generation, private_key_sealed, public_jwk, \
-        created_at, longest_ttl_seconds, signs_from) SELECT p_kid, p_algorithm, p_generation, p_private_key_sealed, \
-        p_public_jwk, p_created_at, p_longest_ttl_seconds, p_signs_from FROM a WHERE true \
-        ON CONFLICT (algorithm, generation) DO NOTHING";
-    let inserted = Statement::<_, ()>::new(|| INSERT, key).execute(db)?;
-    Ok(inserted == 1)
+    on_backend!(db, c => diesel::insert_into(signing_keys::table)
+        .values(key)
+        .on_conflict((signing_keys::algorithm, signing_keys::generation))
+        .do_nothing()
+        .execute(c))
+    .map(|inserted| inserted == 1)
 }
 
 /// Retires the keys before a generation from the moment on that this one signs.

@@ -49,7 +49,7 @@ pub(super) async fn take_turn(
     }
     let now = app.clock.now().timestamp_millis();
     let turn = queries::Turn {
-        user_id: user_id.get(),
+        user_id,
         confirmed,
         now,
     };

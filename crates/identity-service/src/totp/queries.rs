@@ -1,41 +1,41 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::Db;
-use db_kit::statement::{Statement, arguments};
+use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Text, Timestamp};
 
 use crate::schema::{recovery_codes, totp_factors};
 
-arguments! {
-    /// A code that is about to be looked at.
-    #[derive(Debug, Clone, Copy)]
-    pub(super) struct Turn {
-        user_id: i64 as BigInt,
-        /// Whether of a factor that counts, or of one that waits for its first code.
-        confirmed: bool as Bool,
-        /// Milliseconds since the epoch.
-        now: i64 as BigInt,
-    }
+/// A code that is about to be looked at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Turn {
+    pub(super) user_id: UserId,
+    /// Whether of a factor that counts, or of one that waits for its first code.
+    pub(super) confirmed: bool,
+    /// Milliseconds since the epoch.
+    pub(super) now: i64,
 }
 
 /// Counts a code as a wrong one, before it is looked at, and says how many there are in a row with it; none while the
 /// account waits, or has no such factor. The fifth brings a second to wait, each further one twice as much, up to a day.
 /// This one statement decides for every process.
 pub(super) fn take_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
-    const TAKE: &str = "UPDATE totp_factors SET failed_codes = failed_codes + 1, \
-        next_code_at_ms = CASE WHEN failed_codes < 4 THEN 0 WHEN failed_codes < 21 \
-        THEN p_now + 1000 * (1 << CAST(failed_codes - 4 AS INTEGER)) ELSE p_now + 86400000 END \
-        FROM a WHERE user_id = p_user_id AND (confirmed_at IS NOT NULL) = p_confirmed AND next_code_at_ms <= p_now \
-        RETURNING failed_codes";
-    Statement::<_, BigInt>::new(|| TAKE, turn)
-        .get_result(db)
-        .optional()
+    let take = diesel::sql_query(
+        "UPDATE totp_factors SET failed_codes = failed_codes + 1, \
+         next_code_at_ms = CASE WHEN failed_codes < 4 THEN 0 WHEN failed_codes < 21 \
+         THEN $1 + 1000 * (1 << CAST(failed_codes - 4 AS INTEGER)) ELSE $1 + 86400000 END \
+         WHERE user_id = $2 AND (confirmed_at IS NOT NULL) = $3 AND next_code_at_ms <= $1 RETURNING failed_codes",
+    );
+    let take = take
+        .bind::<BigInt, _>(turn.now)
+        .bind::<BigInt, _>(turn.user_id)
+        .bind::<Bool, _>(turn.confirmed);
+    cached::<BigInt, _>(take).get_result(db).optional()
 }
 
 /// When the next code of an account is looked at; none when it has no such factor.
 pub(super) fn find_next_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
-    let factor = totp_factors::table.find(turn.user_id);
+    let factor = totp_factors::table.find(turn.user_id.get());
     factor
         .filter(totp_factors::confirmed_at.is_not_null().eq(turn.confirmed))
         .select(totp_factors::next_code_at_ms)
@@ -89,32 +89,23 @@ pub(super) fn find_unconfirmed(db: &mut Db, user_id: UserId) -> QueryResult<Opti
         .optional()
 }
 
-arguments! {
-    struct NewFactor {
-        user_id: i64 as BigInt,
-        sealed: String as Text,
-        now: NaiveDateTime as Timestamp,
-    }
-}
-
 /// Stores a secret in place of one that was never confirmed; false when there is a factor that counts.
 pub(super) fn set_up(
     db: &mut Db,
     user_id: UserId,
-    sealed: String,
+    sealed: &str,
     now: NaiveDateTime,
 ) -> QueryResult<bool> {
-    const SET_UP: &str = "INSERT INTO totp_factors (user_id, secret_sealed, created_at) \
-        SELECT p_user_id, p_sealed, p_now FROM a WHERE true \
-        ON CONFLICT (user_id) DO UPDATE SET secret_sealed = excluded.secret_sealed, created_at = excluded.created_at, \
-        failed_codes = 0, next_code_at_ms = 0 WHERE totp_factors.confirmed_at IS NULL";
-    let user_id = user_id.get();
-    let factor = NewFactor {
-        user_id,
-        sealed,
-        now,
-    };
-    let stored = Statement::<_, ()>::new(|| SET_UP, &factor).execute(db)?;
+    let set_up = diesel::sql_query(
+        "INSERT INTO totp_factors (user_id, secret_sealed, created_at) VALUES ($1, $2, $3) ON CONFLICT (user_id) DO UPDATE \
+         SET secret_sealed = excluded.secret_sealed, created_at = excluded.created_at, failed_codes = 0, \
+         next_code_at_ms = 0 WHERE totp_factors.confirmed_at IS NULL",
+    );
+    let set_up = set_up
+        .bind::<BigInt, _>(user_id)
+        .bind::<Text, _>(sealed)
+        .bind::<Timestamp, _>(now);
+    let stored = cached::<(), _>(set_up).execute(db)?;
     Ok(stored == 1)
 }
 

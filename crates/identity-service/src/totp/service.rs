@@ -52,7 +52,7 @@ pub(crate) async fn set_up(
     proof
         .change(app, move |change, account| {
             let now = change.now.naive_utc();
-            if !queries::set_up(change.db, account.id, sealed, now)? {
+            if !queries::set_up(change.db, account.id, &sealed, now)? {
                 return Err(already_enabled());
             }
             change.audit(&Entry::on(Action::TotpSetUp, account.id).session(&session_id))

@@ -1,7 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
-use db_kit::Db;
-use db_kit::statement::{Statement, arguments};
+use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text, Timestamp};
 
@@ -22,24 +21,24 @@ pub(super) fn find_scope(
         .optional()
 }
 
-arguments! {
-    /// What an account allows a client.
-    pub(super) struct Consent {
-        user_id: i64 as BigInt,
-        client_id: String as Text,
-        scope: String as Text,
-        now: NaiveDateTime as Timestamp,
-    }
-}
-
 /// Writes down what an account allows a client from now on.
-pub(super) fn put_consent(db: &mut Db, consent: &Consent) -> QueryResult<()> {
-    const PUT: &str = "INSERT INTO oauth_consents (user_id, client_id, scope, created_at, updated_at) \
-        SELECT p_user_id, p_client_id, p_scope, p_now, p_now FROM a WHERE true \
-        ON CONFLICT (user_id, client_id) DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at";
-    Statement::<_, ()>::new(|| PUT, consent)
-        .execute(db)
-        .map(drop)
+pub(super) fn put_consent(
+    db: &mut Db,
+    user_id: UserId,
+    client_id: &str,
+    scope: &str,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    let put = diesel::sql_query(
+        "INSERT INTO oauth_consents (user_id, client_id, scope, created_at, updated_at) VALUES ($1, $2, $3, $4, $4) \
+         ON CONFLICT (user_id, client_id) DO UPDATE SET scope = excluded.scope, updated_at = excluded.updated_at",
+    );
+    let put = put
+        .bind::<BigInt, _>(user_id)
+        .bind::<Text, _>(client_id)
+        .bind::<Text, _>(scope)
+        .bind::<Timestamp, _>(now);
+    cached::<(), _>(put).execute(db).map(drop)
 }
 
 /// Removes what an account allowed a client; false when it was nothing.

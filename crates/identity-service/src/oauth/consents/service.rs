@@ -4,7 +4,7 @@ use auth_types::{ScopeSet, UserId};
 use serde_json::json;
 
 use super::model::{Application, read_scope};
-use super::queries::{self, Consent};
+use super::queries;
 use crate::accounts;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -76,13 +76,8 @@ pub(crate) fn allow(
     let before = queries::find_scope(change.db, user_id, client_id)?;
     let before = read_scope(before.as_deref().unwrap_or_default())?;
     let allowed = before.union(scope).to_string();
-    let consent = Consent {
-        user_id: user_id.get(),
-        client_id: client_id.to_owned(),
-        scope: allowed,
-        now: change.now.naive_utc(),
-    };
-    queries::put_consent(change.db, &consent)?;
+    let now = change.now.naive_utc();
+    queries::put_consent(change.db, user_id, client_id, &allowed, now)?;
     let details = json!({ "client_id": client_id, "scope": scope.to_string(), "by": by });
     change.audit(&Entry::on(Action::AccessAllowed, user_id).details(details))
 }

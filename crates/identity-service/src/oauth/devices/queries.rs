@@ -1,34 +1,32 @@
 use auth_types::{ScopeSet, UserId};
 use chrono::NaiveDateTime;
-use db_kit::Db;
-use db_kit::statement::{Statement, arguments};
+use db_kit::{Db, on_backend};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use super::model::{DeviceRow, Status, WaitingRow};
 use crate::schema::oauth_devices;
 
-arguments! {
-    /// A device to be.
-    pub(super) struct NewDevice {
-        device_code_hash: String as Text,
-        user_code: String as Text,
-        client_id: String as Text,
-        scope: String as Text,
-        status: &'static str as Text,
-        poll_seconds: i64 as BigInt,
-        created_at: NaiveDateTime as Timestamp,
-        expires_at: NaiveDateTime as Timestamp,
-    }
+/// A device to be.
+#[derive(Insertable)]
+#[diesel(table_name = oauth_devices)]
+pub(super) struct NewDevice {
+    pub(super) device_code_hash: String,
+    pub(super) user_code: String,
+    pub(super) client_id: String,
+    pub(super) scope: String,
+    pub(super) status: &'static str,
+    pub(super) poll_seconds: i64,
+    pub(super) created_at: NaiveDateTime,
+    pub(super) expires_at: NaiveDateTime,
 }
 
 /// Stores a device; false when its user code is taken.
 pub(super) fn insert_device(db: &mut Db, device: &NewDevice) -> QueryResult<bool> {
-    const INSERT: &str = "INSERT INTO oauth_devices (device_code_hash, user_code, client_id, scope, status, \
-        poll_seconds, created_at, expires_at) SELECT p_device_code_hash, p_user_code, p_client_id, p_scope, p_status, \
-        p_poll_seconds, p_created_at, p_expires_at FROM a WHERE true ON CONFLICT DO NOTHING";
-    let inserted = Statement::<_, ()>::new(|| INSERT, device).execute(db)?;
-    Ok(inserted == 1)
+    on_backend!(db, c => diesel::insert_into(oauth_devices::table)
+        .values(device)
+        .on_conflict_do_nothing()
+        .execute(c))
+    .map(|inserted| inserted == 1)
 }
 
 /// A device of this client.

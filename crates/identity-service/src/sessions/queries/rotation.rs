@@ -1,30 +1,34 @@
-use chrono::NaiveDateTime;
-use db_kit::Db;
-use db_kit::statement::{Statement, arguments};
-use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
+use std::collections::HashMap;
 
+use chrono::NaiveDateTime;
+use db_kit::{Db, cached, json};
+use diesel::dsl::SqlTypeOf;
+use diesel::prelude::*;
+use diesel::sql_types::{Nullable, Text, Timestamp};
+use serde::Serialize;
+
+use super::GrantColumns;
 use crate::access::GrantRow;
 use crate::accounts::model::{AccountColumns, AccountRow};
+use crate::schema::sessions;
 use crate::sessions::model::{Client, Holder, IDLE_LIFE};
 use crate::tokens::refresh::RefreshToken;
 
-arguments! {
-    many Rotations,
-    /// A refresh token that somebody presents, and what takes its place.
-    #[derive(Debug, Clone)]
-    pub(in crate::sessions) struct Rotation {
-        lineage: String as Text,
-        presented: String as Text,
-        successor: String as Text,
-        /// The OAuth client that presents it; none for one of the product's own.
-        client_id: Option<String> as Nullable<Text>,
-        address: Option<String> as Nullable<Text>,
-        user_agent: Option<String> as Nullable<Text>,
-        now: NaiveDateTime as Timestamp,
-        /// When the successor is good for nothing any more.
-        idle_until: NaiveDateTime as Timestamp,
-    }
+/// A refresh token that somebody presents, and what takes its place.
+#[derive(Debug, Clone, Serialize)]
+pub(in crate::sessions) struct Rotation {
+    lineage: String,
+    presented: String,
+    successor: String,
+    /// The OAuth client that presents it; none for one of the product's own.
+    client_id: Option<String>,
+    address: Option<String>,
+    user_agent: Option<String>,
+    #[serde(serialize_with = "json::timestamp")]
+    pub(in crate::sessions) now: NaiveDateTime,
+    /// When the successor is good for nothing any more.
+    #[serde(serialize_with = "json::timestamp")]
+    idle_until: NaiveDateTime,
 }
 
 /// A session whose token is rotated, and its account.
@@ -62,52 +66,15 @@ impl Rotation {
     }
 }
 
-/// Whether a session's refresh token is the presented one, in the hands it was given to, of an account that may sign in.
-macro_rules! good {
-    () => {
-        "refresh_lineage = p_lineage AND refresh_hash = p_presented AND revoked_at IS NULL AND expires_at > p_now \
-         AND refresh_expires_at > p_now AND CASE WHEN p_client_id IS NULL THEN kind NOT IN ('browser', 'client') \
-         ELSE kind = 'client' AND client_id = p_client_id END \
-         AND EXISTS (SELECT 1 FROM users WHERE users.id = sessions.user_id AND users.is_active)"
-    };
-}
-
-macro_rules! replace {
-    () => {
-        "UPDATE sessions SET refresh_hash = p_successor, refresh_previous_hash = p_presented, \
-         refresh_rotated_at = p_now, refresh_expires_at = p_idle_until, address = p_address, \
-         user_agent = p_user_agent FROM "
-    };
-}
-
-/// Of sessions that nobody else holds: who has one waits for nobody, and leaves it to the one who asks alone.
-const ROTATE_PG: &str = concat!(
-    ", held AS (SELECT a.*, sessions.id AS held_id FROM a JOIN sessions ON ",
-    good!(),
-    " AND refresh_lineage = ANY (ARRAY(SELECT p_lineage FROM a)) FOR UPDATE OF sessions SKIP LOCKED) ",
-    replace!(),
-    "held JOIN users ON true WHERE sessions.id = held_id AND sessions.id = ANY (ARRAY(SELECT held_id FROM held)) \
-     AND users.id = sessions.user_id AND refresh_hash = p_presented \
-     RETURNING nth, sessions.id, authenticated_at, kind, service, client_id, scope, sso_origin, users.id, username, email, \
-      email_verified, bio, website_url, is_active, role, premium_tier, premium_expires_at, users.created_at, \
-      updated_at, photo_version"
-);
-
-type RotatedSql = (
-    Text,
-    Timestamp,
+type RotatedSql = SqlTypeOf<(
+    sessions::refresh_lineage,
     (
-        Text,
-        Nullable<Text>,
-        Nullable<Text>,
-        Nullable<Text>,
-        Nullable<Text>,
+        sessions::id,
+        sessions::authenticated_at,
+        GrantColumns,
+        AccountColumns,
     ),
-    AccountSql,
-);
-
-/// The SQL types of [`AccountRow`].
-type AccountSql = diesel::dsl::SqlTypeOf<AccountColumns>;
+)>;
 
 /// Replaces presented refresh tokens by their successors where they are the ones that are good now, and tells whose they
 /// are. None for one that is not, for one whose session somebody else holds at this moment, and on SQLite.
@@ -115,26 +82,28 @@ pub(in crate::sessions) fn rotate_many(
     db: &mut Db,
     rotations: &[Rotation],
 ) -> QueryResult<Vec<Option<Rotated>>> {
-    let mut rotated: Vec<_> = rotations.iter().map(|_| None).collect();
-    let Db::Pg(conn) = db else {
-        return Ok(rotated);
-    };
-    let of = Rotations::of(rotations);
-    let rows: Vec<(i64, Rotated)> =
-        Statement::<_, (BigInt, RotatedSql)>::new(|| ROTATE_PG, &of).load(conn)?;
-    for (nth, row) in rows {
-        let at = usize::try_from(nth - 1).ok();
-        if let Some(rotated) = at.and_then(|at| rotated.get_mut(at)) {
-            *rotated = Some(row);
-        }
+    let mut rotated: HashMap<String, Rotated> = HashMap::new();
+    if let Db::Pg(conn) = db {
+        let rotate = diesel::sql_query(include_str!("rotate_many.postgres.sql"))
+            .bind::<Text, _>(json::to_text(&rotations)?);
+        rotated.extend(cached::<RotatedSql, _>(rotate).load::<(String, Rotated)>(conn)?);
     }
-    Ok(rotated)
+    let lineages = rotations.iter().map(|rotation| &rotation.lineage);
+    Ok(lineages.map(|lineage| rotated.remove(lineage)).collect())
 }
 
 /// Replaces the presented refresh token by its successor if it is the one that is good now; waits for whoever holds its
 /// session. This one statement decides every race: of any number of callers with the same token one gets true.
 pub(in crate::sessions) fn rotate(db: &mut Db, rotation: &Rotation) -> QueryResult<bool> {
-    const ROTATE: &str = concat!(replace!(), "a WHERE ", good!());
-    let rotated = Statement::<_, ()>::new(|| ROTATE, rotation).execute(db)?;
+    let rotate = diesel::sql_query(include_str!("rotate.sql"))
+        .bind::<Text, _>(&rotation.successor)
+        .bind::<Text, _>(&rotation.presented)
+        .bind::<Timestamp, _>(rotation.now)
+        .bind::<Timestamp, _>(rotation.idle_until)
+        .bind::<Nullable<Text>, _>(&rotation.address)
+        .bind::<Nullable<Text>, _>(&rotation.user_agent)
+        .bind::<Text, _>(&rotation.lineage)
+        .bind::<Nullable<Text>, _>(&rotation.client_id);
+    let rotated = cached::<(), _>(rotate).execute(db)?;
     Ok(rotated == 1)
 }

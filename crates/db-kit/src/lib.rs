@@ -11,7 +11,6 @@ use pq_sys as _;
 mod batcher;
 mod cached;
 mod connection;
-mod count;
 mod error;
 mod gather;
 pub mod inbox;
@@ -19,10 +18,8 @@ pub mod json;
 pub mod migrations;
 pub mod outbox;
 mod pool;
-mod prepared;
 mod round_trips;
 mod schema;
-pub mod statement;
 mod transaction;
 mod url;
 mod workers;
@@ -30,18 +27,19 @@ mod writer;
 
 pub use cached::{Cached, cached};
 pub use connection::{Backend, Db};
-pub use count::{COUNTED, count_some};
 pub use error::{DbError, is_unique_violation};
 pub use gather::Gather;
 pub use migrations::Migrations;
 pub use pool::{Pool, PoolOptions, PoolUsage};
-pub use prepared::prepared;
 pub use round_trips::counted;
 pub use url::{DatabaseUrl, InvalidDatabaseUrl};
 pub use workers::{Missed, Workers};
 
 /// The Diesel backend of [`Db`], for `Queryable` bounds and boxed queries.
 pub use connection::MultiBackend as DbBackend;
+
+/// The most rows that are counted for a figure: a backlog of any length costs the same to look at.
+pub const COUNTED: i64 = 10_000;
 
 /// Runs one query text against whichever backend the connection is of.
 ///

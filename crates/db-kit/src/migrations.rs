@@ -2,6 +2,8 @@
 
 use diesel::connection::{AnsiTransactionManager, SimpleConnection, TransactionManager};
 use diesel::migration::{Migration, MigrationSource};
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness};
 
 use crate::{Db, DbError, Pool};
@@ -26,13 +28,13 @@ pub fn run(pool: &Pool, migrations: Migrations) -> Result<Vec<String>, DbError> 
     pool.read_blocking(|db| match db {
         Db::Pg(conn) => {
             // A migration may take longer than a request; another replica may hold the lock as long.
-            conn.batch_execute(&format!(
-                "SET statement_timeout = 0; SELECT pg_advisory_lock({LOCK_KEY})"
-            ))?;
+            conn.batch_execute("SET statement_timeout = 0")?;
+            let lock = diesel::sql_query("SELECT pg_advisory_lock($1)");
+            lock.bind::<BigInt, _>(LOCK_KEY).execute(conn)?;
             let applied = apply(conn, migrations.postgres);
-            conn.batch_execute(&format!(
-                "SELECT pg_advisory_unlock({LOCK_KEY}); SET statement_timeout = '10s'"
-            ))?;
+            let unlock = diesel::sql_query("SELECT pg_advisory_unlock($1)");
+            unlock.bind::<BigInt, _>(LOCK_KEY).execute(conn)?;
+            conn.batch_execute("SET statement_timeout = '10s'")?;
             applied
         }
         Db::Sqlite(conn) => {

@@ -177,7 +177,6 @@ fn a_statement_kept_as_text_is_prepared_once_a_connection() {
                 _ => {}
             });
             for id in ["a", "b"] {
-                db_kit::count_some(db, "outbox")?;
                 let count =
                     diesel::sql_query("SELECT count(*) FROM outbox WHERE id = $1 OR id > $1");
                 let count = count.bind::<Text, _>(id);
@@ -187,5 +186,5 @@ fn a_statement_kept_as_text_is_prepared_once_a_connection() {
             Ok(())
         })
         .unwrap();
-    assert_eq!((counted.load(SeqCst), kept.load(SeqCst)), (4, 2));
+    assert_eq!((counted.load(SeqCst), kept.load(SeqCst)), (2, 1));
 }

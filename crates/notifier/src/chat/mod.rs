@@ -74,7 +74,6 @@ impl Chats {
 impl Medium for Chats {
     const NAME: &'static str = "chat";
     const DELIVERIES: &'static str = "notifications";
-    const OPEN: &'static str = "deliveries WHERE medium = 'chat' AND settled_at IS NULL";
 
     type Connection = ();
 

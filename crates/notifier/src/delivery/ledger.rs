@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use broker::RelayHandle;
-use db_kit::{DbError, Pool, count_some, inbox};
+use db_kit::{DbError, Pool, inbox};
 use diesel::QueryResult;
 use service_kit::Clock;
 use uuid::Uuid;
@@ -131,7 +131,7 @@ impl<M: Medium> Work for Ledger<M> {
         let open = self
             .shared
             .pool
-            .read::<_, DbError, _>(|db| Ok(count_some(db, M::OPEN)?));
+            .read::<_, DbError, _>(|db| Ok(deliveries::count_open(db, M::NAME)?));
         self.figures.waiting.set(open.await?);
         let until = self.shared.clock.now_naive() - REMEMBER;
         self.write(move |transitions| {

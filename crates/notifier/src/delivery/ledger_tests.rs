@@ -37,7 +37,6 @@ const POLICY: Policy = Policy {
 impl Medium for ByHand {
     const NAME: &'static str = "webhook";
     const DELIVERIES: &'static str = "tests";
-    const OPEN: &'static str = "deliveries WHERE settled_at IS NULL";
 
     type Connection = ();
 

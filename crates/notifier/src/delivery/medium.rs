@@ -15,8 +15,6 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
     const NAME: &'static str;
     /// What the deliveries are, for logs.
     const DELIVERIES: &'static str;
-    /// The table and the condition of those that are open.
-    const OPEN: &'static str;
     /// Each delivery is a destination of its own.
     const ONE_EACH: bool = false;
 

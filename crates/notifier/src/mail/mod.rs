@@ -88,7 +88,6 @@ impl Mails {
 impl Medium for Mails {
     const NAME: &'static str = "mail";
     const DELIVERIES: &'static str = "mails";
-    const OPEN: &'static str = "deliveries WHERE medium = 'mail' AND settled_at IS NULL";
     const ONE_EACH: bool = true;
 
     type Connection = Connection;

@@ -56,7 +56,6 @@ impl Webhooks {
 impl Medium for Webhooks {
     const NAME: &'static str = "webhook";
     const DELIVERIES: &'static str = "calls of webhooks";
-    const OPEN: &'static str = "deliveries WHERE medium = 'webhook' AND settled_at IS NULL";
 
     type Connection = ();
 

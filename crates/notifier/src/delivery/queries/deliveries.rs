@@ -1,11 +1,11 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::NaiveDateTime;
-use db_kit::{Db, DbBackend};
+use db_kit::{COUNTED, Db, DbBackend, cached};
 use diesel::dsl::{exists, max, min, not};
 use diesel::expression::BoxableExpression;
 use diesel::prelude::*;
-use diesel::sql_types::Bool;
+use diesel::sql_types::{BigInt, Bool, Text};
 
 use crate::delivery::model::{DeliveryRow, DestinationRow, NewDelivery};
 use crate::delivery::state::{Ending, LOCKED, PENDING, SENDING};
@@ -119,6 +119,15 @@ pub(crate) fn list_ready(
         .limit(limit)
         .select(DeliveryRow::as_select())
         .load(db)
+}
+
+/// How many deliveries are open, [`COUNTED`] at most.
+pub(crate) fn count_open(db: &mut Db, medium: &str) -> QueryResult<i64> {
+    let count = diesel::sql_query(
+        "SELECT count(*) FROM (SELECT 1 AS one FROM deliveries WHERE medium = $1 AND settled_at IS NULL LIMIT $2) AS counted",
+    );
+    let count = count.bind::<Text, _>(medium).bind::<BigInt, _>(COUNTED);
+    cached::<BigInt, _>(count).get_result(db)
 }
 
 /// What a message that was sent before is composed of.

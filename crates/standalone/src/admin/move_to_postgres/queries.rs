@@ -62,8 +62,8 @@ pub(super) struct Reference {
 
 /// Takes the database for one move, until the connection is closed; false when another has it.
 pub(super) fn take(db: &mut PgConnection) -> QueryResult<bool> {
-    let sql = format!("SELECT pg_try_advisory_lock({LOCK_KEY}) AS answer");
-    let taken: Answer = diesel::sql_query(sql).get_result(db)?;
+    let take = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS answer");
+    let taken: Answer = take.bind::<BigInt, _>(LOCK_KEY).get_result(db)?;
     Ok(taken.answer)
 }
 

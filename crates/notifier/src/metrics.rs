@@ -17,30 +17,30 @@ impl Figures {
     pub(crate) fn chats(registry: &Registry) -> Result<Self, prometheus::Error> {
         Ok(Self {
             outcomes: outcomes(
-                registry,
                 "notifications_total",
                 "Notifications that were settled, by what became of them",
                 &["delivered", "failed", "skipped"],
+                registry,
             )?,
             retries: counter(
-                registry,
                 "notification_retries_total",
                 "Sends that are tried again later",
+                registry,
             )?,
             possible_duplicates: counter(
-                registry,
                 "notification_possible_duplicates_total",
                 "Notifications of which nobody knows whether the chat took them: it did not answer in time, or the sender died",
+                registry,
             )?,
             disabled: Some(counter(
-                registry,
                 "integrations_disabled_total",
                 "Hooks switched off because they refuse us for good",
+                registry,
             )?),
             waiting: gauge(
-                registry,
                 "notifications_waiting",
                 "Notifications that are not settled yet, counted up to 10,000",
+                registry,
             )?,
         })
     }
@@ -48,54 +48,54 @@ impl Figures {
     pub(crate) fn mails(registry: &Registry) -> Result<Self, prometheus::Error> {
         Ok(Self {
             outcomes: outcomes(
-                registry,
                 "mails_total",
                 "Mails that were settled, by what became of them",
                 &["delivered", "failed"],
+                registry,
             )?,
             retries: counter(
-                registry,
                 "mail_retries_total",
                 "Mails that are tried again later",
+                registry,
             )?,
             possible_duplicates: counter(
-                registry,
                 "mail_possible_duplicates_total",
                 "Mails of which nobody knows whether the server took them: it did not answer in time, or the sender died",
+                registry,
             )?,
             disabled: None,
             waiting: gauge(
-                registry,
                 "mails_waiting",
                 "Mails that are not settled yet, counted up to 10,000",
+                registry,
             )?,
         })
     }
 
     pub(crate) fn webhooks(registry: &Registry) -> Result<Self, prometheus::Error> {
         let outcomes = outcomes(
-            registry,
             "webhook_calls_total",
             "Tries to call webhooks, by what became of them; pending is tried again",
             &["delivered", "pending", "failed", "skipped"],
+            registry,
         )?;
         Ok(Self {
             retries: outcomes.with_label_values(&["pending"]),
             outcomes,
             possible_duplicates: counter(
-                registry,
                 "webhook_possible_duplicates_total",
                 "Calls of which nobody knows whether the receiver took them: it did not answer in time, or the sender died",
+                registry,
             )?,
             disabled: Some(counter(
-                registry,
                 "webhooks_disabled_total",
                 "Webhooks switched off because they refuse us for good or failed for days",
+                registry,
             )?),
             waiting: gauge(
-                registry,
                 "webhook_calls_waiting",
                 "Calls of webhooks that are not settled yet, counted up to 10,000",
+                registry,
             )?,
         })
     }
@@ -115,13 +115,13 @@ impl Figures {
     }
 }
 
-fn counter(registry: &Registry, name: &str, help: &str) -> Result<IntCounter, prometheus::Error> {
+fn counter(name: &str, help: &str, registry: &Registry) -> Result<IntCounter, prometheus::Error> {
     let counter = IntCounter::new(name, help)?;
     registry.register(Box::new(counter.clone()))?;
     Ok(counter)
 }
 
-fn gauge(registry: &Registry, name: &str, help: &str) -> Result<IntGauge, prometheus::Error> {
+fn gauge(name: &str, help: &str, registry: &Registry) -> Result<IntGauge, prometheus::Error> {
     let gauge = IntGauge::new(name, help)?;
     registry.register(Box::new(gauge.clone()))?;
     Ok(gauge)
@@ -129,10 +129,10 @@ fn gauge(registry: &Registry, name: &str, help: &str) -> Result<IntGauge, promet
 
 /// A figure that begins at 0 for each outcome: a rise from nothing is none that Prometheus sees.
 fn outcomes(
-    registry: &Registry,
     name: &str,
     help: &str,
     outcomes: &[&str],
+    registry: &Registry,
 ) -> Result<IntCounterVec, prometheus::Error> {
     let figure = IntCounterVec::new(Opts::new(name, help), &["outcome"])?;
     for outcome in outcomes {

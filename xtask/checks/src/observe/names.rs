@@ -6,7 +6,7 @@ use std::path::Path;
 use xtask_kit::cmd::Result;
 
 /// What stands before the name of a figure where one is registered.
-const REGISTER: [&str; 9] = [
+const REGISTER: [&str; 10] = [
     "Opts::new(",
     "HistogramOpts::new(",
     "IntCounter::new(",
@@ -16,6 +16,7 @@ const REGISTER: [&str; 9] = [
     "counter(",
     "gauge(",
     "opts(",
+    "outcomes(",
 ];
 
 /// What the collector of a process's figures registers by itself.

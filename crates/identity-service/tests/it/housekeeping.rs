@@ -219,12 +219,14 @@ async fn replicas_that_keep_house_at_once_do_each_thing_once() {
     // This process has heard of what another may have made.
     let published = async || (rotation::jwks(&identity.api).await.len() == 2).then_some(());
     wait_until("both keys to be published", PATIENCE, published).await;
-    // The new key signs once everybody can have read it, and the private half of the old one goes.
+    // The new key signs once everybody can have read it; the private half of the old one goes within the hour.
     identity.hand.advance(Duration::minutes(6));
     let ada = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
     assert_ne!(rotation::kid(&ada.access), before);
+    identity.hand.advance(Duration::hours(1));
     let private = "SELECT count(*) AS n FROM signing_keys WHERE private_key_sealed <> ''";
     until_count(&identity, private, 1).await;
+    let ada = signed_in(&identity.refresh(&ada.refresh).await.expect(200).json());
     for replica in &replicas {
         let api = test_kit::Api::new(format!("http://{}", replica.addr()));
         api.get("/api/auth/validate")

@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::teams;
 use crate::teams::model::TeamRow;
 
-/// Takes back what somebody who is a member no longer has sent for the team, and what was sent to his
-/// proven address: else who was put out could let himself in again. The team is locked.
+/// Withdraws the invitations to the team that a former member sent, and those sent to their verified address: otherwise
+/// a removed member could rejoin. The team is locked.
 pub(crate) fn withdraw_of(
     change: &mut Change<'_>,
     team: &TeamRow,

@@ -26,7 +26,7 @@ pub(crate) async fn token_pair(
 }
 
 impl NewSession {
-    /// The answer to whoever opened this session.
+    /// The answer to the client that opened this session.
     pub(crate) async fn token_pair(
         &self,
         app: &App,

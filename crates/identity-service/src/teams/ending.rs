@@ -10,7 +10,7 @@ use crate::change::Change;
 use crate::error::Error;
 use crate::invitations;
 
-/// Ends a membership in a team that is locked, with what the member asked others and was asked himself.
+/// Ends a membership in a locked team, and withdraws the invitations that the member sent and received.
 pub(crate) fn end_membership(
     change: &mut Change<'_>,
     team: &TeamRow,

@@ -55,7 +55,7 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
         ready.into_iter().take(1).collect()
     }
 
-    /// Has whoever asked for deliveries told what became of them.
+    /// Reports the outcome of deliveries to the service that asked for them.
     fn report(&self, _: &mut Db, _: &[DeliveryRow], _: &Report<'_>) -> QueryResult<()> {
         Ok(())
     }

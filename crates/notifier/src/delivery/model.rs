@@ -151,7 +151,7 @@ pub(crate) struct Attempt {
     pub(crate) message_id: String,
     /// What the message tells of, in this order; several in a digest.
     pub(crate) deliveries: Vec<DeliveryRow>,
-    /// The end of the lease. Whoever has the destination later has another.
+    /// The end of the lease; a later holder of the destination has another.
     pub(crate) lease_ends: NaiveDateTime,
 }
 

@@ -10,7 +10,7 @@ use super::waits::{destination_wait, message_wait};
 
 /// Waits for its first or its next attempt.
 pub(crate) const PENDING: &str = "pending";
-/// An attempt is under way, or whoever made it has died.
+/// An attempt is under way, or the process that made it has died.
 pub(crate) const SENDING: &str = "sending";
 /// Does not open before the operator gives the key.
 pub(crate) const LOCKED: &str = "locked";
@@ -143,7 +143,7 @@ pub(crate) enum Effect {
     Disable(String),
 }
 
-/// Beyond this a date would overflow; whoever asks for more is given up long before.
+/// A longer wait would overflow a date, and the delivery expires long before.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 
 /// What follows from an answer.

@@ -55,8 +55,8 @@ impl<M: Medium> Transitions<'_, M> {
         deliveries::insert(self.db, rows)
     }
 
-    /// Locks destinations and has them looked at, at `give_up_at` at the latest. Whoever lets one go meanwhile sees what
-    /// was stored before.
+    /// Locks destinations and has them looked at, at `give_up_at` at the latest. A process that releases
+    /// one meanwhile sees what was stored before.
     pub(crate) fn expect(
         &mut self,
         ids: &BTreeSet<String>,
@@ -222,8 +222,8 @@ impl<M: Medium> Transitions<'_, M> {
         destinations::place(self.db, M::NAME, destination, None, due)
     }
 
-    /// Writes down what came of an attempt and lets the destination go. Whoever has lost the lease can tell that the
-    /// message was delivered, and nothing else: what else comes of it whoever has it now says.
+    /// Records the outcome of an attempt and releases the destination. A process that has lost the lease can record that
+    /// the message was delivered and nothing else; the rest is up to the present holder.
     pub(crate) fn conclude(
         &mut self,
         attempt: &Attempt,

@@ -53,7 +53,7 @@ impl Chat for Discord {
     }
 
     /// With `wait`: otherwise the answer comes before Discord knows whether it takes the message. An address that cannot be
-    /// read is left as it is: whoever calls it finds that out.
+    /// read is left as it is; the call fails on it.
     fn hook_url(&self, webhook_url: &str) -> String {
         let Ok(mut url) = Url::parse(webhook_url) else {
             return webhook_url.to_owned();

@@ -25,7 +25,7 @@ pub(super) struct Key {
 #[derive(Debug, Clone)]
 pub(crate) struct Boards {
     kept: Option<Cache<Key, Arc<Board>>>,
-    /// Whoever reads a board from the database: the others wait and take it from him.
+    /// Held while one request reads a board from the database; the others wait and share it.
     pub(super) reading: Arc<Mutex<()>>,
 }
 

@@ -373,13 +373,11 @@ impl Scene<'_> {
 /// Starts the broker as a supervisor does: what remains of the one before may keep the next from its name for a moment.
 fn start(rabbit: &mut PrivateRabbit) -> Result {
     for _ in 0..2 {
-        match rabbit.resume() {
-            Ok(()) => return Ok(()),
-            Err(_) => {
-                rabbit.kill();
-                nap(Duration::from_secs(1))?;
-            }
+        if rabbit.resume().is_ok() {
+            return Ok(());
         }
+        rabbit.kill();
+        nap(Duration::from_secs(1))?;
     }
     rabbit.resume()
 }
@@ -398,14 +396,5 @@ fn one<'a>(dice: &mut Dice, line: impl Fn(Part) -> Result<&'a Line>) -> Result<V
 }
 
 #[cfg(test)]
-mod tests {
-    use super::Kind;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn every_kind_has_a_name_of_its_own_and_breaks_something() {
-        let names: BTreeSet<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
-        assert_eq!(names.len(), Kind::ALL.len());
-        assert!(Kind::ALL.iter().all(|kind| !kind.breaks().is_empty()));
-    }
-}
+#[path = "kinds_tests.rs"]
+mod tests;

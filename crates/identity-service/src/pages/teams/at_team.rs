@@ -12,7 +12,7 @@ use crate::pages::form::Form;
 use crate::pages::visitor::{Member, Visitor};
 use crate::teams::access::{TeamAdmin, TeamMember, TeamOwner};
 
-/// Somebody at a page of a team that he is in. Who is not in it is told that there is no such team.
+/// A member on a page of their team. Anyone else is told that there is no such team.
 pub(super) struct AtTeam {
     pub(super) visitor: Visitor,
     pub(super) member: TeamMember,
@@ -24,7 +24,7 @@ pub(super) struct AdminAtTeam {
     pub(super) admin: TeamAdmin,
 }
 
-/// The owner of the team, at a page for him alone.
+/// The owner of the team, on a page for the owner alone.
 pub(super) struct OwnerAtTeam {
     pub(super) visitor: Visitor,
     pub(super) owner: TeamOwner,

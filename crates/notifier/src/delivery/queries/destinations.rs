@@ -42,8 +42,8 @@ pub(crate) fn list_due(
     }
 }
 
-/// These destinations, locked until the transaction ends, in the same order by all who wait for several: whoever adds a
-/// delivery meanwhile waits, so that it is not overlooked when it is decided when to look next.
+/// Locks these destinations until the transaction ends, in the order of their ids, so that two transactions cannot wait for
+/// each other. A transaction that adds a delivery meanwhile waits, so that the next look does not miss it.
 pub(crate) fn lock(
     db: &mut Db,
     medium: &str,
@@ -62,8 +62,8 @@ pub(crate) fn lock(
     }
 }
 
-/// Locks destinations and has them looked at as soon as they are free, at `give_up_at` at the latest; whoever has a lease
-/// looks again when it is over. Those that are missing begin in `state`.
+/// Locks destinations and has them looked at as soon as they are free, at `give_up_at` at the latest; the holder of a
+/// lease looks again when it is over. Those that are missing begin in `state`.
 pub(crate) fn expect(
     db: &mut Db,
     medium: &'static str,

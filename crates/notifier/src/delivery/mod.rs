@@ -1,10 +1,12 @@
 //! Deliveries, whatever the medium: a chat's message, a mail, a call of a webhook.
 //!
-//! `state` is their life as one state machine, `transitions` applies it to rows inside a transaction, and `ledger` opens
-//! the transactions. `scheduler` leases destinations that are due, has the [`Medium`] make the attempts, and has what came
-//! of them written down; `outage` knows of the database's being away. A destination is leased by one process at a time, so
-//! that one that hangs keeps nobody waiting but itself, and that pacing and `Retry-After` hold for all replicas together.
+//! `state` is their life as one state machine. Inside a transaction `lease` chooses what is to be sent and `transitions`
+//! applies what came of it to rows; `ledger` opens the transactions. `scheduler` has the [`Medium`] make the attempts and
+//! has their outcomes recorded; `outage` knows of an outage of the database. A destination is leased by one process at a
+//! time, so that one that hangs keeps nobody waiting but itself, and that pacing and `Retry-After` hold for all replicas
+//! together.
 
+mod lease;
 mod ledger;
 mod medium;
 mod model;

@@ -162,6 +162,11 @@ impl Attempt {
         give_ups.max().unwrap_or_default()
     }
 
+    /// Whether the message is of one delivery, whose id it has.
+    pub(crate) fn is_single(&self) -> bool {
+        matches!(self.deliveries.as_slice(), [row] if row.id == self.message_id)
+    }
+
     /// The project or the webhook.
     pub(crate) fn number(&self) -> i64 {
         number(&self.destination_id)

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use db_kit::Db;
@@ -12,9 +12,6 @@ use super::model::{
 use super::queries::deliveries::{self, Return};
 use super::queries::destinations;
 use super::state::{Answer, Effect, Ending, Facts, LOCKED, Next, PENDING, transition};
-
-/// How many deliveries of a destination are ended or deleted in one transaction.
-const SLICE: i64 = 100;
 
 /// What a transaction did, for figures and wakes once it is committed.
 #[derive(Debug, Default)]
@@ -75,139 +72,16 @@ impl<M: Medium> Transitions<'_, M> {
         destinations::configure(self.db, M::NAME, settings, self.now.naive_utc())
     }
 
-    /// Leases up to `limit` destinations that are due, each for the message whose turn it is.
-    pub(crate) fn lease(&mut self, limit: i64, owner: &str) -> QueryResult<Vec<Attempt>> {
-        let mut attempts = Vec::new();
-        for destination in destinations::list_due(self.db, M::NAME, self.at(), limit)? {
-            if destination.lease_owner.is_some() {
-                // Its holder died, perhaps between the other side's answer and the row.
-                let abandoned = deliveries::reopen_abandoned(self.db, M::NAME, &destination.id)?;
-                self.tally.possible_duplicates += abandoned;
-            }
-            attempts.extend(self.proceed(destination, owner)?);
-        }
-        Ok(attempts)
-    }
-
-    /// Ends what needs no attempt, then leases the destination for the message whose turn it is, or lets it go.
-    fn proceed(
-        &mut self,
-        destination: DestinationRow,
-        owner: &str,
-    ) -> QueryResult<Option<Attempt>> {
-        if self.deletes_deliveries_to(&destination) {
-            return self.delete(&destination).map(|()| None);
-        }
-        let reasons = self.medium.policy().reasons;
-        let skipped = match destination.state.as_str() {
-            REMOVED => reasons.removed,
-            DISABLED => Some(reasons.disabled),
-            _ => None,
-        };
-        self.give_up(&destination)?;
-        if let Some(reason) = skipped {
-            self.skip(&destination, reason)?;
-        }
-        let message = self.next_message(&destination)?;
-        let Some((message_id, rows)) = message else {
-            return self.release(&destination).map(|()| None);
-        };
-        let lease_ends = self.at() + self.medium.policy().lease;
-        deliveries::start_attempt(self.db, &ids(&rows), &message_id)?;
-        destinations::place(
-            self.db,
-            M::NAME,
-            &destination,
-            Some(owner),
-            Some(lease_ends),
-        )?;
-        let started = |row: DeliveryRow| DeliveryRow {
-            attempts: row.attempts + 1,
-            tries: row.tries + 1,
-            ..row
-        };
-        Ok(Some(Attempt {
-            destination_id: destination.id,
-            revision: destination.revision,
-            sealed: destination.sealed,
-            message_id,
-            deliveries: rows.into_iter().map(started).collect(),
-            lease_ends,
-        }))
-    }
-
     /// Whether nothing is kept of a destination that is removed, what is settled included.
-    fn deletes_deliveries_to(&self, destination: &DestinationRow) -> bool {
+    pub(super) fn deletes_deliveries_to(&self, destination: &DestinationRow) -> bool {
         destination.state == REMOVED && self.medium.policy().reasons.removed.is_none()
     }
 
-    /// Deletes deliveries to a destination that is gone, some of them at a time.
-    fn delete(&mut self, destination: &DestinationRow) -> QueryResult<()> {
-        let deleted = deliveries::delete_calls(self.db, &destination.id, SLICE)?;
-        let due = (i64::try_from(deleted) == Ok(SLICE)).then(|| self.at());
-        destinations::place(self.db, M::NAME, destination, None, due)
-    }
-
-    /// Ends what waits for a destination that is not there, some of it at a time.
-    fn skip(&mut self, destination: &DestinationRow, reason: &str) -> QueryResult<()> {
-        let rows = deliveries::list_open(self.db, M::NAME, destination, SLICE)?;
-        self.end(&rows, Ending::Skipped, Some(reason), None)
-    }
-
-    /// Ends what has run out; of what was never tried, says why.
-    fn give_up(&mut self, destination: &DestinationRow) -> QueryResult<()> {
-        let at = self.at();
-        let reasons = self.medium.policy().reasons;
-        let rests = destination.is_active() && destination.free_at > at;
-        let untried = if rests {
-            reasons.resting
-        } else {
-            reasons.unknown
-        };
-        let mut expired: BTreeMap<String, Vec<DeliveryRow>> = BTreeMap::new();
-        for row in deliveries::list_expired(self.db, M::NAME, &destination.id, at, SLICE)? {
-            let reason = row.reason.clone().unwrap_or_else(|| untried.to_owned());
-            expired.entry(reason).or_default().push(row);
-        }
-        for (reason, rows) in expired {
-            self.end(&rows, Ending::Failed, Some(&reason), None)?;
-        }
-        Ok(())
-    }
-
-    /// The message whose turn it is: one that was sent before as it was then, else a new one of what is due.
-    fn next_message(
-        &mut self,
-        destination: &DestinationRow,
-    ) -> QueryResult<Option<(String, Vec<DeliveryRow>)>> {
-        let at = self.at();
-        if !destination.is_active() || destination.free_at > at {
-            return Ok(None);
-        }
-        let digest = self.medium.policy().digest;
-        let ready = deliveries::list_ready(self.db, M::NAME, destination, at, digest)?;
-        let Some(first) = ready.first() else {
-            return Ok(None);
-        };
-        if let Some(sent) = first.message_id.clone() {
-            let rows = deliveries::list_message(self.db, M::NAME, &destination.id, &sent)?;
-            return Ok(Some((sent, rows)));
-        }
-        let rows = self.medium.compose(ready);
-        let first = rows.first().map(|row| row.id.clone()).unwrap_or_default();
-        let message_id = match rows.len() {
-            // Another id than that of the first by itself, which is told so when the digest is refused.
-            several @ 2.. => format!("{first}.{several}"),
-            _ => first,
-        };
-        Ok(Some((message_id, rows)))
-    }
-
     /// Lets a destination go until there is something to do for it again. One that is for a single delivery goes with it.
-    fn release(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+    pub(super) fn release(&mut self, destination: &DestinationRow) -> QueryResult<()> {
         if self.deletes_deliveries_to(destination) {
             let due = Some(self.at());
-            return destinations::place(self.db, M::NAME, destination, None, due);
+            return destinations::release(self.db, M::NAME, destination, due);
         }
         let (attempt, given_up) = deliveries::next_moments(self.db, M::NAME, destination)?;
         let attempt = attempt.map(|attempt| match destination.is_active() {
@@ -219,7 +93,7 @@ impl<M: Medium> Transitions<'_, M> {
         if M::ONE_EACH && due.is_none() {
             return destinations::delete(self.db, M::NAME, &destination.id);
         }
-        destinations::place(self.db, M::NAME, destination, None, due)
+        destinations::release(self.db, M::NAME, destination, due)
     }
 
     /// Records the outcome of an attempt and releases the destination. A process that has lost the lease can record that
@@ -329,7 +203,7 @@ impl<M: Medium> Transitions<'_, M> {
     }
 
     /// Ends deliveries and reports it, unless they had ended before.
-    fn end(
+    pub(super) fn end(
         &mut self,
         rows: &[DeliveryRow],
         ending: Ending,
@@ -384,6 +258,6 @@ impl<M: Medium> Transitions<'_, M> {
     }
 }
 
-fn ids(rows: &[DeliveryRow]) -> Vec<&str> {
+pub(super) fn ids(rows: &[DeliveryRow]) -> Vec<&str> {
     rows.iter().map(|row| row.id.as_str()).collect()
 }

@@ -36,6 +36,19 @@ pub(crate) fn insert(db: &mut Db, rows: &[NewDelivery]) -> QueryResult<HashSet<S
     Ok(new.into_iter().collect())
 }
 
+/// Marks deliveries as being sent, each as a message of its own.
+pub(crate) fn start_single(db: &mut Db, ids: &[&str]) -> QueryResult<()> {
+    diesel::update(deliveries::table.filter(deliveries::id.eq_any(ids)))
+        .set((
+            deliveries::state.eq(SENDING),
+            deliveries::attempts.eq(deliveries::attempts + 1),
+            deliveries::tries.eq(deliveries::tries + 1),
+            deliveries::message_id.eq(deliveries::id.nullable()),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
 /// Marks deliveries as being sent, in this message.
 pub(crate) fn start_attempt(db: &mut Db, ids: &[&str], message_id: &str) -> QueryResult<()> {
     diesel::update(deliveries::table.filter(deliveries::id.eq_any(ids)))
@@ -64,6 +77,25 @@ pub(crate) fn reopen_abandoned(db: &mut Db, medium: &str, id: &str) -> QueryResu
             deliveries::give_up_at.eq(give_up_at),
         ))
         .execute(db)
+}
+
+/// Which of these destinations have open deliveries that have run out.
+pub(crate) fn with_expired(
+    db: &mut Db,
+    medium: &str,
+    ids: &[&str],
+    now: NaiveDateTime,
+) -> QueryResult<HashSet<String>> {
+    let found: Vec<String> = deliveries::table
+        .filter(deliveries::medium.eq(medium))
+        .filter(deliveries::destination_id.eq_any(ids))
+        .filter(deliveries::settled_at.is_null())
+        .filter(deliveries::give_up_at.le(now))
+        .filter(deliveries::state.ne(LOCKED))
+        .select(deliveries::destination_id)
+        .distinct()
+        .load(db)?;
+    Ok(found.into_iter().collect())
 }
 
 /// Open deliveries whose time is over; not those that nobody could open.

@@ -165,17 +165,36 @@ pub(crate) fn configure(
     on_backend!(db, conn => diesel::query_dsl::methods::FilterDsl::filter(upsert, newer).execute(conn)).map(drop)
 }
 
-/// Leases a destination to `owner`, or with none lets it go; it is looked at again at `due_at`.
-pub(crate) fn place(
+/// Leases destinations that the transaction has locked to `owner`.
+pub(crate) fn lease(
+    db: &mut Db,
+    medium: &str,
+    ids: &[&str],
+    owner: &str,
+    ends: NaiveDateTime,
+) -> QueryResult<()> {
+    let some = destinations::table
+        .filter(destinations::medium.eq(medium))
+        .filter(destinations::id.eq_any(ids));
+    diesel::update(some)
+        .set((
+            destinations::lease_owner.eq(owner),
+            destinations::due_at.eq(Some(ends)),
+        ))
+        .execute(db)
+        .map(drop)
+}
+
+/// Releases a destination; it is looked at again at `due_at`.
+pub(crate) fn release(
     db: &mut Db,
     medium: &str,
     row: &DestinationRow,
-    owner: Option<&str>,
     due_at: Option<NaiveDateTime>,
 ) -> QueryResult<()> {
     diesel::update(destinations::table.find((medium, &row.id)))
         .set((
-            destinations::lease_owner.eq(owner),
+            destinations::lease_owner.eq(None::<String>),
             destinations::due_at.eq(due_at),
             destinations::failures.eq(row.failures),
             destinations::failing_since.eq(row.failing_since),

@@ -1,0 +1,161 @@
+//! Leasing destinations: which of them are due, what ends without an attempt, and the message whose turn it is.
+
+use std::collections::BTreeMap;
+
+use diesel::QueryResult;
+
+use super::medium::Medium;
+use super::model::{Attempt, DISABLED, DeliveryRow, DestinationRow, REMOVED};
+use super::queries::{deliveries, destinations};
+use super::state::Ending;
+use super::transitions::{Transitions, ids};
+
+/// How many deliveries of a destination are ended or deleted in one transaction.
+const SLICE: i64 = 100;
+
+impl<M: Medium> Transitions<'_, M> {
+    /// Leases up to `limit` destinations that are due, each for the message whose turn it is.
+    pub(crate) fn lease(&mut self, limit: i64, owner: &str) -> QueryResult<Vec<Attempt>> {
+        let due = destinations::list_due(self.db, M::NAME, self.at(), limit)?;
+        if due.is_empty() {
+            return Ok(Vec::new());
+        }
+        let due_ids: Vec<&str> = due.iter().map(|row| row.id.as_str()).collect();
+        let expired = deliveries::with_expired(self.db, M::NAME, &due_ids, self.at())?;
+        let mut attempts = Vec::new();
+        for destination in due {
+            if destination.lease_owner.is_some() {
+                // Its holder died, perhaps between the other side's answer and the row.
+                let abandoned = deliveries::reopen_abandoned(self.db, M::NAME, &destination.id)?;
+                self.tally.possible_duplicates += abandoned;
+            }
+            let has_expired = expired.contains(&destination.id);
+            attempts.extend(self.proceed(destination, has_expired)?);
+        }
+        self.start(&attempts, owner)?;
+        Ok(attempts)
+    }
+
+    /// Leases the destinations of these attempts and marks what they are of as being sent.
+    fn start(&mut self, attempts: &[Attempt], owner: &str) -> QueryResult<()> {
+        if attempts.is_empty() {
+            return Ok(());
+        }
+        let leased: Vec<&str> = attempts
+            .iter()
+            .map(|attempt| attempt.destination_id.as_str())
+            .collect();
+        let lease_ends = self.at() + self.medium.policy().lease;
+        destinations::lease(self.db, M::NAME, &leased, owner, lease_ends)?;
+        // Most messages are of one delivery and have its id.
+        let (single, others): (Vec<_>, Vec<_>) = attempts.iter().partition(|it| it.is_single());
+        let single: Vec<&str> = single.iter().flat_map(|it| ids(&it.deliveries)).collect();
+        deliveries::start_single(self.db, &single)?;
+        for attempt in others {
+            deliveries::start_attempt(self.db, &ids(&attempt.deliveries), &attempt.message_id)?;
+        }
+        Ok(())
+    }
+
+    /// Ends what needs no attempt, then gives the message whose turn it is, or releases the destination.
+    fn proceed(
+        &mut self,
+        destination: DestinationRow,
+        has_expired: bool,
+    ) -> QueryResult<Option<Attempt>> {
+        if self.deletes_deliveries_to(&destination) {
+            return self.delete(&destination).map(|()| None);
+        }
+        let reasons = self.medium.policy().reasons;
+        let skipped = match destination.state.as_str() {
+            REMOVED => reasons.removed,
+            DISABLED => Some(reasons.disabled),
+            _ => None,
+        };
+        if has_expired {
+            self.give_up(&destination)?;
+        }
+        if let Some(reason) = skipped {
+            self.skip(&destination, reason)?;
+        }
+        let message = self.next_message(&destination)?;
+        let Some((message_id, rows)) = message else {
+            return self.release(&destination).map(|()| None);
+        };
+        let started = |row: DeliveryRow| DeliveryRow {
+            attempts: row.attempts + 1,
+            tries: row.tries + 1,
+            ..row
+        };
+        Ok(Some(Attempt {
+            destination_id: destination.id,
+            revision: destination.revision,
+            sealed: destination.sealed,
+            message_id,
+            deliveries: rows.into_iter().map(started).collect(),
+            lease_ends: self.at() + self.medium.policy().lease,
+        }))
+    }
+
+    /// Deletes deliveries to a destination that is gone, some of them at a time.
+    fn delete(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+        let deleted = deliveries::delete_calls(self.db, &destination.id, SLICE)?;
+        let due = (i64::try_from(deleted) == Ok(SLICE)).then(|| self.at());
+        destinations::release(self.db, M::NAME, destination, due)
+    }
+
+    /// Ends what waits for a destination that is not there, some of it at a time.
+    fn skip(&mut self, destination: &DestinationRow, reason: &str) -> QueryResult<()> {
+        let rows = deliveries::list_open(self.db, M::NAME, destination, SLICE)?;
+        self.end(&rows, Ending::Skipped, Some(reason), None)
+    }
+
+    /// Ends what has run out; of what was never tried, says why.
+    fn give_up(&mut self, destination: &DestinationRow) -> QueryResult<()> {
+        let at = self.at();
+        let reasons = self.medium.policy().reasons;
+        let rests = destination.is_active() && destination.free_at > at;
+        let untried = if rests {
+            reasons.resting
+        } else {
+            reasons.unknown
+        };
+        let mut expired: BTreeMap<String, Vec<DeliveryRow>> = BTreeMap::new();
+        for row in deliveries::list_expired(self.db, M::NAME, &destination.id, at, SLICE)? {
+            let reason = row.reason.clone().unwrap_or_else(|| untried.to_owned());
+            expired.entry(reason).or_default().push(row);
+        }
+        for (reason, rows) in expired {
+            self.end(&rows, Ending::Failed, Some(&reason), None)?;
+        }
+        Ok(())
+    }
+
+    /// The message whose turn it is: one that was sent before as it was then, else a new one of what is due.
+    fn next_message(
+        &mut self,
+        destination: &DestinationRow,
+    ) -> QueryResult<Option<(String, Vec<DeliveryRow>)>> {
+        let at = self.at();
+        if !destination.is_active() || destination.free_at > at {
+            return Ok(None);
+        }
+        let digest = self.medium.policy().digest;
+        let ready = deliveries::list_ready(self.db, M::NAME, destination, at, digest)?;
+        let Some(first) = ready.first() else {
+            return Ok(None);
+        };
+        if let Some(sent) = first.message_id.clone() {
+            let rows = deliveries::list_message(self.db, M::NAME, &destination.id, &sent)?;
+            return Ok(Some((sent, rows)));
+        }
+        let rows = self.medium.compose(ready);
+        let first = rows.first().map(|row| row.id.clone()).unwrap_or_default();
+        let message_id = match rows.len() {
+            // Another id than that of the first by itself, which is told so when the digest is refused.
+            several @ 2.. => format!("{first}.{several}"),
+            _ => first,
+        };
+        Ok(Some((message_id, rows)))
+    }
+}

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 use crate::batcher::Batcher;
+use crate::connection::Managed;
+use crate::transaction::transaction;
 use crate::workers::{Missed, Pending, Ticket};
 use crate::{Backend, Db, DbError, Pool};
 
@@ -25,7 +27,8 @@ const SOON: Duration = Duration::from_secs(5);
 /// Gives what was asked for, in the order of the keys. More than one when several asked.
 type Work<K, V> = fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>;
 
-/// A kind of work that is done for all who ask for it at the same time; see [`Pool::gather`] and [`Pool::gather_writes`].
+/// A kind of work that is done for all who ask for it at the same time; see [`Pool::gather`], [`Pool::gather_writes`] and
+/// [`Pool::gather_transactions`].
 pub struct Gather<K, V> {
     pool: Pool,
     /// None where each asks by itself: SQLite's writer has those that wait share a commit anyway.
@@ -33,6 +36,15 @@ pub struct Gather<K, V> {
     work: Work<K, V>,
     /// Whose row a write locks; none for reads.
     owner: Option<fn(&K) -> i64>,
+}
+
+/// How a batch is done on PostgreSQL.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Batch {
+    /// By statements of which each commits on its own.
+    Statements,
+    /// In one transaction.
+    Transaction,
 }
 
 struct Asked<K, V> {
@@ -53,7 +65,7 @@ impl<K, V> std::fmt::Debug for Gather<K, V> {
 
 impl<K: Send + 'static, V: Send + 'static> Gather<K, V> {
     pub(crate) fn of_reads(pool: Pool, work: Work<K, V>) -> Self {
-        let batcher = batcher(pool.clone(), READS_AT_ONCE, work);
+        let batcher = batcher(pool.clone(), READS_AT_ONCE, Batch::Statements, work);
         Self {
             pool,
             batcher: Some(batcher),
@@ -62,9 +74,14 @@ impl<K: Send + 'static, V: Send + 'static> Gather<K, V> {
         }
     }
 
-    pub(crate) fn of_writes(pool: Pool, work: Work<K, V>, owner: fn(&K) -> i64) -> Self {
+    pub(crate) fn of_writes(
+        pool: Pool,
+        batch: Batch,
+        work: Work<K, V>,
+        owner: fn(&K) -> i64,
+    ) -> Self {
         let batcher = (pool.backend() == Backend::Postgres)
-            .then(|| batcher(pool.clone(), WRITES_AT_ONCE, work));
+            .then(|| batcher(pool.clone(), WRITES_AT_ONCE, batch, work));
         Self {
             pool,
             batcher,
@@ -104,10 +121,11 @@ impl<K: Send + 'static, V: Send + 'static> Gather<K, V> {
 fn batcher<K: Send + 'static, V: Send + 'static>(
     pool: Pool,
     at_once: usize,
+    batch: Batch,
     work: Work<K, V>,
 ) -> Batcher<Asked<K, V>> {
     Batcher::new("database gather", at_once, take, move |asked| {
-        run_batch(&pool, work, asked);
+        run_batch(&pool, batch, work, asked);
     })
 }
 
@@ -128,12 +146,16 @@ fn take<K, V>(waiting: &mut VecDeque<Asked<K, V>>) -> Vec<Asked<K, V>> {
     batch
 }
 
-fn run_batch<K, V>(pool: &Pool, work: Work<K, V>, asked: Vec<Asked<K, V>>) {
+fn run_batch<K, V>(pool: &Pool, batch: Batch, work: Work<K, V>, asked: Vec<Asked<K, V>>) {
     let connection = pool.checkout();
     // Not before there is a connection: until then the callers may give up.
     let (keys, answers) = begin(asked);
     let run = || match connection {
-        Ok(mut managed) => managed.counting(|db| all(db, &keys, work)),
+        Ok(mut managed) => {
+            let before = managed.statements();
+            let results = all(&mut managed, &keys, batch, work);
+            (results, managed.statements() - before)
+        }
         Err(error) => (each(&keys, &error), 0),
     };
     match catch_unwind(AssertUnwindSafe(run)) {
@@ -154,17 +176,28 @@ fn begin<K, V>(asked: Vec<Asked<K, V>>) -> (Vec<K>, Vec<oneshot::Sender<Answer<V
 }
 
 /// One result for each key.
-fn all<K, V>(db: &mut Db, keys: &[K], work: Work<K, V>) -> Vec<Result<V, DbError>> {
+fn all<K, V>(
+    managed: &mut Managed,
+    keys: &[K],
+    batch: Batch,
+    work: Work<K, V>,
+) -> Vec<Result<V, DbError>> {
     if keys.is_empty() {
         return Vec::new();
     }
     let begun = Instant::now();
-    match work(db, keys) {
+    let done = match batch {
+        Batch::Statements => work(&mut managed.db, keys),
+        Batch::Transaction => transaction(managed, |db| work(db, keys)),
+    };
+    match done {
         Ok(values) if values.len() == keys.len() => values.into_iter().map(Ok).collect(),
         // Whose fault it is nobody knows.
         Err(error) if keys.len() > 1 && may_be_of_one(&error, begun.elapsed()) => {
             let alone = keys.iter().map(std::slice::from_ref);
-            alone.flat_map(|key| all(db, key, work)).collect()
+            alone
+                .flat_map(|key| all(managed, key, batch, work))
+                .collect()
         }
         Ok(values) => {
             let reason = format!("{} of {} were done", values.len(), keys.len());

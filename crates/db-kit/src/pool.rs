@@ -6,7 +6,7 @@ use diesel::r2d2::{self, PooledConnection};
 use scheduled_thread_pool::ScheduledThreadPool;
 
 use crate::connection::{Managed, Manager};
-use crate::gather::Gather;
+use crate::gather::{Batch, Gather};
 use crate::transaction::transaction;
 use crate::workers::{Missed, Pending, Workers};
 use crate::writer::Writer;
@@ -174,7 +174,17 @@ impl Pool {
         write: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
         owner: fn(&K) -> i64,
     ) -> Gather<K, V> {
-        Gather::of_writes(self.clone(), write, owner)
+        Gather::of_writes(self.clone(), Batch::Statements, write, owner)
+    }
+
+    /// As [`Pool::gather_writes`], in one transaction for all.
+    #[must_use]
+    pub fn gather_transactions<K: Send + 'static, V: Send + 'static>(
+        &self,
+        write: fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>,
+        owner: fn(&K) -> i64,
+    ) -> Gather<K, V> {
+        Gather::of_writes(self.clone(), Batch::Transaction, write, owner)
     }
 
     /// Runs one writing statement by itself: on PostgreSQL without a transaction around it, in one round trip.

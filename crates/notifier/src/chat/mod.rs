@@ -16,7 +16,7 @@ mod sender;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use db_kit::{Db, outbox};
+use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 use event_types::IntegrationDisabled;
 
@@ -89,27 +89,25 @@ impl Medium for Chats {
         digest::compose(ready)
     }
 
-    fn report(&self, db: &mut Db, rows: &[DeliveryRow], report: &Report<'_>) -> QueryResult<()> {
+    fn report(&self, rows: &[DeliveryRow], report: &Report<'_>) -> QueryResult<Vec<NewOutboxRow>> {
         let Outcome::Ended(ending) = report.outcome else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let reason = report.reason.unwrap_or_default();
-        let events = feedback::events(rows, ending, reason, report.at)?;
-        outbox::insert_all(db, &events)
+        feedback::events(rows, ending, reason, report.at)
     }
 
     fn report_disabled(
         &self,
-        db: &mut Db,
         destination: &DestinationRow,
         reason: &str,
         at: DateTime<Utc>,
-    ) -> QueryResult<()> {
+    ) -> QueryResult<Option<NewOutboxRow>> {
         let event = IntegrationDisabled {
             project_id: number(&destination.id),
             revision: destination.revision,
             reason: reason.to_owned(),
         };
-        outbox::enqueue(db, SOURCE, at, None, &event)
+        NewOutboxRow::of(SOURCE, at, None, &event).map(Some)
     }
 }

@@ -80,7 +80,7 @@ impl<M: Medium> Transitions<'_, M> {
         }
         let message = self.next_message(&destination)?;
         let Some((message_id, rows)) = message else {
-            return self.release(&destination).map(|()| None);
+            return self.release(&[destination]).map(|()| None);
         };
         let started = |row: DeliveryRow| DeliveryRow {
             attempts: row.attempts + 1,
@@ -101,7 +101,7 @@ impl<M: Medium> Transitions<'_, M> {
     fn delete(&mut self, destination: &DestinationRow) -> QueryResult<()> {
         let deleted = deliveries::delete_calls(self.db, &destination.id, SLICE)?;
         let due = (i64::try_from(deleted) == Ok(SLICE)).then(|| self.at());
-        destinations::release(self.db, M::NAME, destination, due)
+        destinations::release_until(self.db, M::NAME, &destination.id, due)
     }
 
     /// Ends what waits for a destination that is not there, some of it at a time.

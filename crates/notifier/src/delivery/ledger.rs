@@ -1,8 +1,9 @@
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use broker::RelayHandle;
-use db_kit::{DbError, Pool, inbox};
+use db_kit::{Db, DbError, Gather, Pool, inbox};
 use diesel::QueryResult;
 use service_kit::Clock;
 use uuid::Uuid;
@@ -11,7 +12,7 @@ use super::medium::Medium;
 use super::model::{Answered, Attempt};
 use super::queries::{deliveries, destinations};
 use super::scheduler::{Stopping, Work};
-use super::transitions::{Tally, Transitions};
+use super::transitions::{Conclusion, Tally, Transitions};
 use crate::metrics::Figures;
 
 /// How long what is settled, and the inbox, are remembered.
@@ -35,16 +36,21 @@ pub(crate) struct Ledger<M> {
     medium: M,
     figures: Figures,
     shared: Shared,
+    conclusions: Arc<Gather<Conclusion<M>, Tally>>,
     /// Who leases destinations: this process, in this run.
     owner: Arc<str>,
 }
 
 impl<M: Medium> Ledger<M> {
     pub(crate) fn new(medium: M, figures: Figures, shared: Shared) -> Self {
+        let conclusions = shared
+            .pool
+            .gather_transactions(conclude_many, destination_hash);
         Self {
             medium,
             figures,
             shared,
+            conclusions: Arc::new(conclusions),
             owner: Uuid::now_v7().to_string().into(),
         }
     }
@@ -56,22 +62,43 @@ impl<M: Medium> Ledger<M> {
         T: Send + 'static,
     {
         let (medium, now) = (self.medium.clone(), self.shared.clock.now());
-        let transaction = self.shared.pool.write_tx::<_, DbError, _>(move |db| {
-            let mut transitions = Transitions {
-                db,
-                medium: &medium,
-                tally: Tally::default(),
-                now,
-            };
-            Ok((work(&mut transitions)?, transitions.tally))
-        });
+        let transaction = self
+            .shared
+            .pool
+            .write_tx::<_, DbError, _>(move |db| Ok(Transitions::run(db, &medium, now, work)?));
         let (done, tally) = transaction.await?;
-        self.figures.count(&tally);
+        self.committed(&tally);
+        Ok(done)
+    }
+
+    fn committed(&self, tally: &Tally) {
+        self.figures.count(tally);
         if tally.has_events {
             self.shared.relay.wake();
         }
-        Ok(done)
     }
+}
+
+/// One of several attempts at a destination is concluded at a time.
+fn destination_hash<M>(conclusion: &Conclusion<M>) -> i64 {
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    let id = &conclusion.attempt.destination_id;
+    hasher.hash_one(id).cast_signed()
+}
+
+/// Concludes attempts in one transaction. What it did is in the first tally.
+fn conclude_many<M: Medium>(
+    db: &mut Db,
+    conclusions: &[Conclusion<M>],
+) -> Result<Vec<Tally>, DbError> {
+    let Some(first) = conclusions.first() else {
+        return Ok(Vec::new());
+    };
+    let conclude = |all: &mut Transitions<'_, M>| all.conclude(conclusions);
+    let ((), tally) = Transitions::run(db, &first.medium, first.now, conclude)?;
+    let mut tallies = vec![tally];
+    tallies.resize_with(conclusions.len(), Tally::default);
+    Ok(tallies)
 }
 
 impl<M: Medium> Work for Ledger<M> {
@@ -113,10 +140,16 @@ impl<M: Medium> Work for Ledger<M> {
     }
 
     async fn settle(&self, attempt: &Attempt, answered: &Answered) -> Result<(), DbError> {
-        let owner = Arc::clone(&self.owner);
-        let (attempt, answered) = (attempt.clone(), answered.clone());
-        self.write(move |transitions| transitions.conclude(&attempt, &answered, &owner))
-            .await
+        let conclusion = Conclusion {
+            medium: self.medium.clone(),
+            now: self.shared.clock.now(),
+            attempt: attempt.clone(),
+            answered: answered.clone(),
+            owner: Arc::clone(&self.owner),
+        };
+        let tally = self.conclusions.run(conclusion).await?;
+        self.committed(&tally);
+        Ok(())
     }
 
     fn keeps_connection(&self) -> bool {

@@ -2,7 +2,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
-use db_kit::Db;
+use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 
 use super::model::{Answered, Attempt, DeliveryRow, DestinationRow, Reply};
@@ -55,20 +55,19 @@ pub(crate) trait Medium: Clone + Send + Sync + 'static {
         ready.into_iter().take(1).collect()
     }
 
-    /// Reports the outcome of deliveries to the service that asked for them.
-    fn report(&self, _: &mut Db, _: &[DeliveryRow], _: &Report<'_>) -> QueryResult<()> {
-        Ok(())
+    /// The events that report the outcome of deliveries to the service that asked for them.
+    fn report(&self, _: &[DeliveryRow], _: &Report<'_>) -> QueryResult<Vec<NewOutboxRow>> {
+        Ok(Vec::new())
     }
 
-    /// Has the owner of a destination told that it was switched off.
+    /// The event that reports to the owner of a destination that it was switched off.
     fn report_disabled(
         &self,
-        _: &mut Db,
         _: &DestinationRow,
         _reason: &str,
         _: DateTime<Utc>,
-    ) -> QueryResult<()> {
-        Ok(())
+    ) -> QueryResult<Option<NewOutboxRow>> {
+        Ok(None)
     }
 }
 

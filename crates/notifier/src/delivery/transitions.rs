@@ -1,7 +1,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 use db_kit::Db;
+use db_kit::outbox::{self, NewOutboxRow};
 use diesel::QueryResult;
 
 use super::medium::{Medium, Outcome, Report};
@@ -24,15 +26,57 @@ pub(crate) struct Tally {
     pub(crate) has_events: bool,
 }
 
+/// An attempt that is over.
+#[derive(Debug, Clone)]
+pub(crate) struct Conclusion<M> {
+    pub(crate) medium: M,
+    pub(crate) now: DateTime<Utc>,
+    pub(crate) attempt: Attempt,
+    pub(crate) answered: Answered,
+    /// The process that leased the destination.
+    pub(crate) owner: Arc<str>,
+}
+
 /// The transitions of deliveries and destinations, inside one transaction.
 pub(crate) struct Transitions<'a, M> {
     pub(crate) db: &'a mut Db,
     pub(crate) medium: &'a M,
     pub(crate) tally: Tally,
     pub(crate) now: DateTime<Utc>,
+    /// What is to be told of it.
+    pub(crate) events: Vec<NewOutboxRow>,
 }
 
 impl<M: Medium> Transitions<'_, M> {
+    /// Does `work`, in a transaction that the caller opened, and writes the events that tell of it.
+    pub(crate) fn run<T>(
+        db: &mut Db,
+        medium: &M,
+        now: DateTime<Utc>,
+        work: impl FnOnce(&mut Transitions<'_, M>) -> QueryResult<T>,
+    ) -> QueryResult<(T, Tally)> {
+        let mut transitions = Transitions {
+            db,
+            medium,
+            tally: Tally::default(),
+            now,
+            events: Vec::new(),
+        };
+        let done = work(&mut transitions)?;
+        let Transitions {
+            db, events, tally, ..
+        } = transitions;
+        outbox::insert_all(db, &events)?;
+        let has_events = !events.is_empty();
+        Ok((
+            done,
+            Tally {
+                has_events,
+                ..tally
+            },
+        ))
+    }
+
     pub(crate) fn at(&self) -> NaiveDateTime {
         self.now.naive_utc()
     }
@@ -77,56 +121,90 @@ impl<M: Medium> Transitions<'_, M> {
         destination.state == REMOVED && self.medium.policy().reasons.removed.is_none()
     }
 
-    /// Lets a destination go until there is something to do for it again. One that is for a single delivery goes with it.
-    pub(super) fn release(&mut self, destination: &DestinationRow) -> QueryResult<()> {
-        if self.deletes_deliveries_to(destination) {
-            let due = Some(self.at());
-            return destinations::release(self.db, M::NAME, destination, due);
+    /// Releases destinations until there is something to do for them again. One that is for a single delivery goes with it.
+    pub(super) fn release(&mut self, held: &[DestinationRow]) -> QueryResult<()> {
+        let (gone, others): (Vec<_>, Vec<_>) =
+            held.iter().partition(|it| self.deletes_deliveries_to(it));
+        for destination in gone {
+            destinations::release_until(
+                self.db,
+                M::NAME,
+                &destination.id,
+                Some(self.now.naive_utc()),
+            )?;
         }
-        let (attempt, given_up) = deliveries::next_moments(self.db, M::NAME, destination)?;
-        let attempt = attempt.map(|attempt| match destination.is_active() {
-            true => attempt.max(destination.free_at),
-            // More than a slice is to be skipped.
-            false => self.at(),
-        });
-        let due = attempt.into_iter().chain(given_up).min();
-        if M::ONE_EACH && due.is_none() {
-            return destinations::delete(self.db, M::NAME, &destination.id);
+        destinations::release(self.db, M::NAME, &others, self.now.naive_utc())?;
+        if M::ONE_EACH {
+            destinations::delete_idle(self.db, M::NAME, &others)?;
         }
-        destinations::release(self.db, M::NAME, destination, due)
+        Ok(())
     }
 
-    /// Records the outcome of an attempt and releases the destination. A process that has lost the lease can record that
-    /// the message was delivered and nothing else; the rest is up to the present holder.
-    pub(crate) fn conclude(
-        &mut self,
-        attempt: &Attempt,
-        answered: &Answered,
-        owner: &str,
-    ) -> QueryResult<()> {
-        let id = BTreeSet::from([attempt.destination_id.clone()]);
-        let Some(mut destination) = destinations::lock(self.db, M::NAME, &id)?.pop() else {
-            return Ok(());
-        };
-        let is_ours = destination.lease_owner.as_deref() == Some(owner)
-            && destination.due_at == Some(attempt.lease_ends);
-        if !is_ours && answered.answer != Answer::Delivered {
-            return Ok(());
+    /// Records the outcomes of attempts at different destinations and releases these. A process that has lost a lease can
+    /// record that the message was delivered and nothing else; the rest is up to the present holder.
+    pub(crate) fn conclude(&mut self, conclusions: &[Conclusion<M>]) -> QueryResult<()> {
+        let ids = conclusions
+            .iter()
+            .map(|over| over.attempt.destination_id.clone());
+        let locked = destinations::lock(self.db, M::NAME, &ids.collect())?;
+        let mut locked: HashMap<_, _> = locked
+            .into_iter()
+            .map(|row| (row.id.clone(), row))
+            .collect();
+        let (mut delivered, mut held) = (Vec::new(), Vec::new());
+        for over in conclusions {
+            let Conclusion {
+                attempt,
+                answered,
+                owner,
+                ..
+            } = over;
+            let Some(mut destination) = locked.remove(&attempt.destination_id) else {
+                continue;
+            };
+            let is_ours = destination.lease_owner.as_deref() == Some(&**owner)
+                && destination.due_at == Some(attempt.lease_ends);
+            if !is_ours && answered.answer != Answer::Delivered {
+                continue;
+            }
+            if let Answer::Later {
+                maybe_taken: true, ..
+            } = answered.answer
+            {
+                self.tally.possible_duplicates += attempt.deliveries.len();
+            }
+            let facts = self.facts(attempt, &destination);
+            let then = transition(self.medium.policy(), &facts, &answered.answer);
+            match then.delivery {
+                Next::End(Ending::Delivered, _) => delivered.push(over),
+                next => self.apply(attempt, next, answered.reply)?,
+            }
+            if is_ours {
+                self.affect(&mut destination, then.destination)?;
+                held.push(destination);
+            }
         }
-        if let Answer::Later {
-            maybe_taken: true, ..
-        } = answered.answer
-        {
-            self.tally.possible_duplicates += attempt.deliveries.len();
+        self.deliver(&delivered)?;
+        self.release(&held)
+    }
+
+    /// Ends what was delivered, and reports each message by itself.
+    fn deliver(&mut self, delivered: &[&Conclusion<M>]) -> QueryResult<()> {
+        let rows = delivered
+            .iter()
+            .flat_map(|over| ids(&over.attempt.deliveries));
+        let steps = self.store_end(&rows.collect::<Vec<_>>(), Ending::Delivered, None)?;
+        for over in delivered {
+            let outcome = Outcome::Ended(Ending::Delivered);
+            self.report(
+                &over.attempt.deliveries,
+                &steps,
+                outcome,
+                None,
+                over.answered.reply,
+            )?;
         }
-        let facts = self.facts(attempt, &destination);
-        let then = transition(self.medium.policy(), &facts, &answered.answer);
-        self.apply(attempt, then.delivery, answered.reply)?;
-        if !is_ours {
-            return Ok(());
-        }
-        self.affect(&mut destination, then.destination)?;
-        self.release(&destination)
+        Ok(())
     }
 
     fn facts(&self, attempt: &Attempt, destination: &DestinationRow) -> Facts {
@@ -197,9 +275,9 @@ impl<M: Medium> Transitions<'_, M> {
         DISABLED.clone_into(&mut destination.state);
         destination.sealed = None;
         self.tally.disabled += 1;
-        self.tally.has_events = true;
-        self.medium
-            .report_disabled(self.db, destination, reason, self.now)
+        let event = self.medium.report_disabled(destination, reason, self.now)?;
+        self.events.extend(event);
+        Ok(())
     }
 
     /// Ends deliveries and reports it, unless they had ended before.
@@ -210,13 +288,24 @@ impl<M: Medium> Transitions<'_, M> {
         reason: Option<&str>,
         reply: Option<Reply>,
     ) -> QueryResult<()> {
-        if rows.is_empty() {
-            return Ok(());
+        let steps = self.store_end(&ids(rows), ending, reason)?;
+        self.report(rows, &steps, Outcome::Ended(ending), reason, reply)
+    }
+
+    /// Ends deliveries and gives the steps of those that had not ended before.
+    fn store_end(
+        &mut self,
+        ids: &[&str],
+        ending: Ending,
+        reason: Option<&str>,
+    ) -> QueryResult<HashMap<String, i64>> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
         }
         let (keep, at) = (self.medium.policy().keeps_payload, self.at());
-        let steps = deliveries::end(self.db, &ids(rows), ending, reason, keep, at)?;
+        let steps = deliveries::end(self.db, ids, ending, reason, keep, at)?;
         self.tally.ended.push((ending, steps.len()));
-        self.report(rows, &steps, Outcome::Ended(ending), reason, reply)
+        Ok(steps)
     }
 
     /// Reports deliveries that ended before they were stored.
@@ -239,7 +328,6 @@ impl<M: Medium> Transitions<'_, M> {
         reason: Option<&str>,
         reply: Option<Reply>,
     ) -> QueryResult<()> {
-        self.tally.has_events = true;
         let changed = rows.iter().filter_map(|row| {
             let step = *steps.get(&row.id)?;
             Some(DeliveryRow {
@@ -253,8 +341,9 @@ impl<M: Medium> Transitions<'_, M> {
             reply,
             at: self.now,
         };
-        self.medium
-            .report(self.db, &changed.collect::<Vec<_>>(), &report)
+        let changed: Vec<_> = changed.collect();
+        self.events.extend(self.medium.report(&changed, &report)?);
+        Ok(())
     }
 }
 

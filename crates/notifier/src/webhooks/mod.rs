@@ -11,7 +11,7 @@ mod signature;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use db_kit::{Db, outbox::enqueue};
+use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 use event_types::{WebhookAttempted, WebhookDisabled, WebhookOutcome};
 
@@ -67,27 +67,26 @@ impl Medium for Webhooks {
         self.sender.send(attempt).await
     }
 
-    fn report(&self, db: &mut Db, rows: &[DeliveryRow], report: &Report<'_>) -> QueryResult<()> {
-        for row in rows {
-            let event = attempted(row, report);
-            enqueue(db, SOURCE, report.at, row.request_id.clone(), &event)?;
-        }
-        Ok(())
+    fn report(&self, rows: &[DeliveryRow], report: &Report<'_>) -> QueryResult<Vec<NewOutboxRow>> {
+        let event = |row: &DeliveryRow| {
+            let request_id = row.request_id.clone();
+            NewOutboxRow::of(SOURCE, report.at, request_id, &attempted(row, report))
+        };
+        rows.iter().map(event).collect()
     }
 
     fn report_disabled(
         &self,
-        db: &mut Db,
         destination: &DestinationRow,
         reason: &str,
         at: DateTime<Utc>,
-    ) -> QueryResult<()> {
+    ) -> QueryResult<Option<NewOutboxRow>> {
         let event = WebhookDisabled {
             webhook_id: number(&destination.id),
             revision: destination.revision,
             reason: reason.to_owned(),
         };
-        enqueue(db, SOURCE, at, None, &event)
+        NewOutboxRow::of(SOURCE, at, None, &event).map(Some)
     }
 }
 

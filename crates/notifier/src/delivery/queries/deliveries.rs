@@ -2,7 +2,7 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::NaiveDateTime;
 use db_kit::{COUNTED, Db, DbBackend, cached};
-use diesel::dsl::{exists, max, min, not};
+use diesel::dsl::{exists, max, not};
 use diesel::expression::BoxableExpression;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Text};
@@ -174,23 +174,6 @@ pub(crate) fn list_message(
         .order(deliveries::id)
         .select(DeliveryRow::as_select())
         .load(db)
-}
-
-/// When a delivery for the destination's revision is next to be tried, and when the first one is given up.
-pub(crate) fn next_moments(
-    db: &mut Db,
-    medium: &str,
-    destination: &DestinationRow,
-) -> QueryResult<(Option<NaiveDateTime>, Option<NaiveDateTime>)> {
-    let next_attempt = open(medium, &destination.id)
-        .filter(deliveries::revision.le(destination.revision))
-        .filter(follows_no_plan())
-        .select(min(deliveries::next_attempt_at))
-        .first(db)?;
-    let first_given_up = open(medium, &destination.id)
-        .select(min(deliveries::give_up_at))
-        .first(db)?;
-    Ok((next_attempt, first_given_up))
 }
 
 /// How deliveries go back among those that wait.

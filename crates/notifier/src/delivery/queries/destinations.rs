@@ -1,10 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDateTime;
-use db_kit::{Db, on_backend};
+use db_kit::{Db, cached, json, on_backend};
 use diesel::dsl::min;
 use diesel::prelude::*;
+use diesel::sql_types::Text;
 use diesel::upsert::excluded;
+use serde::Serialize;
 
 use crate::delivery::model::{ACTIVE, DISABLED, DestinationRow, REMOVED, Settings};
 use crate::schema::destinations;
@@ -186,22 +188,73 @@ pub(crate) fn lease(
 }
 
 /// Releases a destination; it is looked at again at `due_at`.
-pub(crate) fn release(
+pub(crate) fn release_until(
     db: &mut Db,
     medium: &str,
-    row: &DestinationRow,
+    id: &str,
     due_at: Option<NaiveDateTime>,
 ) -> QueryResult<()> {
-    diesel::update(destinations::table.find((medium, &row.id)))
+    diesel::update(destinations::table.find((medium, id)))
         .set((
             destinations::lease_owner.eq(None::<String>),
             destinations::due_at.eq(due_at),
-            destinations::failures.eq(row.failures),
-            destinations::failing_since.eq(row.failing_since),
-            destinations::free_at.eq(row.free_at),
         ))
         .execute(db)
         .map(drop)
+}
+
+/// A destination that is released, for `release.*.sql`.
+#[derive(Serialize)]
+struct Released<'a> {
+    medium: &'a str,
+    id: &'a str,
+    failures: i64,
+    #[serde(serialize_with = "json::timestamp")]
+    failing_since: Option<NaiveDateTime>,
+    #[serde(serialize_with = "json::timestamp")]
+    free_at: NaiveDateTime,
+    /// When to look if something waits, earlier than its next attempt: more than a slice is to be skipped.
+    #[serde(serialize_with = "json::timestamp")]
+    look_at: Option<NaiveDateTime>,
+}
+
+/// Releases destinations. Each is looked at again at the next attempt for its revision, or when a delivery is to be given up.
+pub(crate) fn release(
+    db: &mut Db,
+    medium: &str,
+    rows: &[&DestinationRow],
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let text = match db {
+        Db::Pg(_) => include_str!("release.postgres.sql"),
+        Db::Sqlite(_) => include_str!("release.sqlite.sql"),
+    };
+    let released = rows.iter().map(|row| Released {
+        medium,
+        id: &row.id,
+        failures: row.failures,
+        failing_since: row.failing_since,
+        free_at: row.free_at,
+        look_at: (!row.is_active()).then_some(now),
+    });
+    for rows in json::arguments(db, &released.collect::<Vec<_>>())? {
+        let release = diesel::sql_query(text).bind::<Text, _>(rows);
+        cached::<(), _>(release).execute(db)?;
+    }
+    Ok(())
+}
+
+/// Deletes those of these destinations that nothing waits for.
+pub(crate) fn delete_idle(db: &mut Db, medium: &str, rows: &[&DestinationRow]) -> QueryResult<()> {
+    let ids: Vec<_> = rows.iter().map(|row| row.id.as_str()).collect();
+    let idle = destinations::table
+        .filter(destinations::medium.eq(medium))
+        .filter(destinations::id.eq_any(ids))
+        .filter(destinations::due_at.is_null());
+    diesel::delete(idle).execute(db).map(drop)
 }
 
 /// Switches a destination off.
@@ -212,13 +265,6 @@ pub(crate) fn disable(db: &mut Db, medium: &str, id: &str, now: NaiveDateTime) -
             destinations::sealed.eq(None::<String>),
             destinations::updated_at.eq(now),
         ))
-        .execute(db)
-        .map(drop)
-}
-
-/// Deletes a destination.
-pub(crate) fn delete(db: &mut Db, medium: &str, id: &str) -> QueryResult<()> {
-    diesel::delete(destinations::table.find((medium, id)))
         .execute(db)
         .map(drop)
 }

@@ -1,11 +1,10 @@
 //! Rows as JSON, the one argument of statements that write many of them.
 
 use chrono::NaiveDateTime;
-use diesel::prelude::*;
-use diesel::sql_types::Text;
+use diesel::QueryResult;
 use serde::{Serialize, Serializer};
 
-use crate::{Db, cached};
+use crate::Db;
 
 /// The JSON text.
 ///
@@ -39,16 +38,4 @@ pub fn timestamp<S: Serializer>(
         Some(at) => serializer.collect_str(&at.format("%F %T%.f")),
         None => serializer.serialize_none(),
     }
-}
-
-/// Runs the statements in `text` one by one with the same JSON as `$1`: SQLite has no statement that writes several tables.
-/// Each ends with `;` at the end of a line.
-///
-/// # Errors
-/// Any database error; what ran before stays.
-pub fn execute_each(db: &mut Db, text: &'static str, json: &str) -> QueryResult<()> {
-    for statement in text.split_inclusive(";\n") {
-        cached::<(), _>(diesel::sql_query(statement).bind::<Text, _>(json)).execute(db)?;
-    }
-    Ok(())
 }

@@ -1,8 +1,8 @@
 use std::collections::HashMap;
 
 use chrono::NaiveDateTime;
-use db_kit::outbox::NewOutboxRow;
-use db_kit::{Db, cached, json};
+use db_kit::outbox::{self, NewOutboxRow};
+use db_kit::{Db, cached, execute_named, json};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 use serde::Serialize;
@@ -63,11 +63,12 @@ fn start_one(db: &mut Db, attempt: &Attempt) -> QueryResult<Option<Opened>> {
     if let Some(row) = earlier(db, attempt)? {
         return Ok(Some(Opened { row, fresh: false }));
     }
-    json::execute_each(
-        db,
-        include_str!("start.sqlite.sql"),
-        &json::to_text(attempt)?,
-    )?;
+    if let Db::Sqlite(conn) = db {
+        for statement in include_str!("start.sqlite.sql").split_inclusive(";\n") {
+            execute_named(conn, statement, std::slice::from_ref(attempt))?;
+        }
+    }
+    outbox::insert(db, &attempt.event)?;
     let row = attempt.session.clone();
     Ok(Some(Opened { row, fresh: true }))
 }

@@ -2,7 +2,7 @@ use std::collections::{HashMap, HashSet};
 
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
-use db_kit::{Db, cached, json};
+use db_kit::{Db, cached, execute_named, json, outbox};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use serde::Serialize;
@@ -15,6 +15,7 @@ use crate::rules::time::{
 };
 use crate::schema::{sessions, user_day};
 use crate::sessions::model::{SessionRow, SessionSql};
+use crate::sync;
 
 /// A session that is submitted, its user's zone, and the number of their last change.
 pub(super) type Found = (SessionRow, String, i64);
@@ -213,13 +214,25 @@ pub(super) fn store(db: &mut Db, rows: &[&Rows]) -> QueryResult<HashSet<String>>
             let stored: Vec<String> = cached::<Text, _>(store).load(conn)?;
             Ok(stored.into_iter().collect())
         }
-        Db::Sqlite(_) => {
-            let store = include_str!("store.sqlite.sql");
-            let each = |row: &&Rows| {
-                json::execute_each(db, store, &json::to_text(row)?)?;
-                Ok(row.session.session_id.clone())
-            };
-            rows.iter().map(each).collect()
-        }
+        Db::Sqlite(_) => rows.iter().map(|rows| store_one(db, rows)).collect(),
     }
+}
+
+fn store_one(db: &mut Db, rows: &Rows) -> QueryResult<String> {
+    sync::bump(db, rows.user_id)?;
+    let mut statements = include_str!("store.sqlite.sql").split_inclusive(";\n");
+    let mut next = || statements.next().unwrap_or_default();
+    if let Db::Sqlite(conn) = db {
+        execute_named(conn, next(), std::slice::from_ref(&rows.session))?;
+        execute_named(conn, next(), &rows.totals)?;
+        execute_named(conn, next(), &rows.days)?;
+        execute_named(conn, next(), &rows.months)?;
+        execute_named(conn, next(), &rows.hours)?;
+        execute_named(conn, next(), &rows.categories)?;
+        execute_named(conn, next(), &rows.boards)?;
+        execute_named(conn, next(), &rows.badges)?;
+        execute_named(conn, next(), &rows.flags)?;
+    }
+    outbox::insert_all(db, &rows.events)?;
+    Ok(rows.session.session_id.clone())
 }

@@ -1,0 +1,54 @@
+use diesel::prelude::*;
+use diesel::result::Error;
+use diesel::sql_types::{BigInt, Bool, Nullable, Text};
+use diesel::sqlite::{Sqlite, SqliteConnection};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::cached;
+
+/// Runs a statement on SQLite once for each row. A parameter `:name` has the value of the row's field of this name: a text, an
+/// integer, a bool or null. Bound values cost a third of what SQLite needs to find the same values in JSON.
+///
+/// # Errors
+/// A parameter that is no such field, and any database error; what ran before stays.
+pub fn execute_named(
+    conn: &mut SqliteConnection,
+    text: &'static str,
+    rows: &[impl Serialize],
+) -> QueryResult<()> {
+    let names = names(text);
+    for row in rows {
+        let fields = serde_json::to_value(row)
+            .map_err(|error| Error::SerializationError(Box::new(error)))?;
+        let mut statement = diesel::sql_query(text).into_boxed::<Sqlite>();
+        for name in &names {
+            statement = match fields.get(name) {
+                Some(Value::String(value)) => statement.bind::<Text, _>(value.clone()),
+                Some(Value::Number(value)) => statement.bind::<Nullable<BigInt>, _>(value.as_i64()),
+                Some(Value::Bool(value)) => statement.bind::<Bool, _>(*value),
+                Some(Value::Null) => statement.bind::<Nullable<Text>, _>(None::<String>),
+                _ => {
+                    let reason = format!("the row has no value for :{name}");
+                    return Err(Error::QueryBuilderError(reason.into()));
+                }
+            };
+        }
+        cached::<(), _>(statement).execute(conn)?;
+    }
+    Ok(())
+}
+
+/// The parameters in a statement, each once: SQLite numbers them as they appear.
+fn names(text: &'static str) -> Vec<&'static str> {
+    let lines = text.lines().filter(|line| !line.starts_with("--"));
+    let mut names = Vec::new();
+    for after in lines.flat_map(|line| line.split(':').skip(1)) {
+        let end = after.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let name = after.get(..end.unwrap_or(after.len())).unwrap_or_default();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use actix_web::http::StatusCode;
+use broker::Verdict;
 use db_kit::DbError;
 use serde::Serialize;
 use service_kit::{Problem, respond_with_problem};
@@ -224,6 +225,18 @@ impl From<&Error> for Problem {
 }
 
 respond_with_problem!(Error);
+
+/// What becomes of a message that was taken in or not; a failure that will pass is given to `log` first.
+pub(crate) fn verdict(outcome: Result<(), Error>, log: impl FnOnce(&Error)) -> Verdict {
+    match outcome {
+        Ok(()) => Verdict::Ack,
+        Err(cause) if cause.is_lasting() => Verdict::Park(cause.to_string()),
+        Err(cause) => {
+            log(&cause);
+            Verdict::Retry
+        }
+    }
+}
 
 /// The error body of the work-session area.
 #[derive(Debug, Serialize, ToSchema)]

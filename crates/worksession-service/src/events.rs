@@ -1,5 +1,6 @@
 use chrono::{DateTime, Utc};
-use db_kit::outbox::NewOutboxRow;
+use db_kit::Db;
+use db_kit::outbox::{self, NewOutboxRow};
 use diesel::QueryResult;
 use event_types::EventData;
 use service_kit::http::RequestId;
@@ -14,4 +15,14 @@ pub(crate) fn outbox_row<T: EventData>(
     data: &T,
 ) -> QueryResult<NewOutboxRow> {
     NewOutboxRow::of(SOURCE, now, request_id.map(ToString::to_string), data)
+}
+
+/// Writes an event to the outbox; in the transaction of the change it tells of.
+pub(crate) fn enqueue<T: EventData>(
+    db: &mut Db,
+    now: DateTime<Utc>,
+    request_id: Option<&RequestId>,
+    data: &T,
+) -> QueryResult<()> {
+    outbox::insert(db, &outbox_row(now, request_id, data)?)
 }

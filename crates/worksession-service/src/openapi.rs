@@ -9,8 +9,6 @@ use crate::{
     sync, team_activity, team_projects, user_data, webhooks,
 };
 
-pub(crate) use crate::error::ErrorBody;
-
 #[derive(OpenApi)]
 #[openapi(
     info(

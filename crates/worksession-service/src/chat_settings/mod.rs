@@ -4,10 +4,11 @@
 pub(crate) mod model;
 mod provider;
 pub(crate) mod queries;
+mod revisions;
 pub(crate) mod routes;
 mod service;
 mod wire;
 
 pub(crate) use model::target;
+pub(crate) use revisions::{switch_off, take_away};
 pub(crate) use routes::configure;
-pub(crate) use service::{switch_off, take_away};

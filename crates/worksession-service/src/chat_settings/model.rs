@@ -2,10 +2,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use event_types::ChatTarget;
 
-/// The destination is in use.
-pub(crate) const ACTIVE: &str = "active";
-/// There is none, or it refused us for good.
-pub(crate) const OFF: &str = "off";
+use crate::hooks::ACTIVE;
 
 /// A project's chat setting as stored. The address is not among it: only the notifier keeps that.
 #[derive(Debug, Clone, Queryable)]

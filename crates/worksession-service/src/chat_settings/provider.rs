@@ -1,8 +1,9 @@
 use event_types::{AddressKind, ChatAddress, ChatDestination, ChatProvider, ChatTarget};
-use service_kit::guard::{GuardError, GuardedClient};
+use service_kit::guard::GuardedClient;
 
 use super::wire::PutChatRequest;
 use crate::error::Error;
+use crate::hooks::read_address;
 
 /// What a chat can be told of.
 const ANNOUNCED: [&str; 3] = [
@@ -10,8 +11,8 @@ const ANNOUNCED: [&str; 3] = [
     ChatTarget::FINISHED,
     ChatTarget::ABANDONED,
 ];
-/// Longer than any hook or token of a known chat.
-const MAX_BYTES: usize = 2_048;
+/// Longer than any token of a known chat.
+const MAX_TOKEN_BYTES: usize = 2_048;
 /// The longest room that Matrix gives.
 const MAX_ROOM_BYTES: usize = 255;
 
@@ -34,7 +35,7 @@ pub(super) fn read(request: PutChatRequest, guard: &GuardedClient) -> Result<Set
     let address = match provider.address_kind() {
         AddressKind::Room => read_room(request, guard)?,
         AddressKind::Hook => ChatAddress::Hook {
-            webhook_url: read_url("webhook_url", request.webhook_url, guard)?,
+            webhook_url: read_address("webhook_url", request.webhook_url.as_deref(), guard)?.into(),
         },
     };
     Ok(Settings {
@@ -55,7 +56,8 @@ fn read_announce(given: Option<&[String]>) -> Result<Vec<String>, Error> {
 }
 
 fn read_room(request: PutChatRequest, guard: &GuardedClient) -> Result<ChatAddress, Error> {
-    let homeserver_url = read_url("homeserver_url", request.homeserver_url, guard)?;
+    let given = request.homeserver_url.as_deref();
+    let homeserver_url: String = read_address("homeserver_url", given, guard)?.into();
     if homeserver_url.contains(['?', '#']) {
         return Err(Error::invalid(
             "homeserver_url must not contain a query or a fragment",
@@ -73,7 +75,7 @@ fn read_room(request: PutChatRequest, guard: &GuardedClient) -> Result<ChatAddre
     let access_token = access_token.ok_or_else(|| Error::invalid("access_token is required"))?;
     // It travels in a header.
     let sendable = access_token.bytes().all(|byte| byte.is_ascii_graphic());
-    if access_token.is_empty() || access_token.len() > MAX_BYTES || !sendable {
+    if access_token.is_empty() || access_token.len() > MAX_TOKEN_BYTES || !sendable {
         return Err(Error::invalid("access_token is not a valid token"));
     }
     Ok(ChatAddress::Room {
@@ -81,26 +83,6 @@ fn read_room(request: PutChatRequest, guard: &GuardedClient) -> Result<ChatAddre
         room_id,
         access_token,
     })
-}
-
-fn read_url(field: &str, given: Option<String>, guard: &GuardedClient) -> Result<String, Error> {
-    let address = given.ok_or_else(|| Error::invalid(format!("{field} is required")))?;
-    if address.len() > MAX_BYTES {
-        return Err(Error::invalid(format!("{field} is too long")));
-    }
-    let url = guard.check_url(&address).map_err(|cause| {
-        Error::invalid(match cause {
-            GuardError::SchemeNotAllowed => format!("{field} must start with https://"),
-            _ => format!("{field} is not a valid address"),
-        })
-    })?;
-    // Sent as Basic authentication by some clients and dropped by others; no chat's hook has it.
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(Error::invalid(format!(
-            "{field} must not contain a user name or password"
-        )));
-    }
-    Ok(url.into())
 }
 
 fn one_of(sentence: &str, words: &[&str]) -> Error {
@@ -155,7 +137,7 @@ mod tests {
             access_token: "syt_x".to_owned(),
         };
         assert_eq!(read.destination.address, address);
-        let long = "x".repeat(MAX_BYTES + 1);
+        let long = "x".repeat(MAX_TOKEN_BYTES + 1);
         for (field, value) in [
             ("homeserver_url", Value::Null),
             ("homeserver_url", json!("http://matrix.example")),
@@ -198,22 +180,14 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_hook_is_refused() {
-        let long = format!("https://h.example/{}", "x".repeat(MAX_BYTES));
         let refused = [
             (None, Some("https://h.example/x")),
             (Some("slack"), None),
             (Some("Slack"), Some("https://h.example/x")),
             (Some("pager"), Some("https://h.example/x")),
             (Some("matrix"), Some("https://h.example/x")),
-            (Some("slack"), Some("")),
-            (Some("slack"), Some("h.example/x")),
             (Some("slack"), Some("http://h.example/x")),
-            (Some("discord"), Some("ftp://h.example/x")),
-            (Some("slack"), Some("file:///etc/passwd")),
-            (Some("slack"), Some("javascript:alert(1)")),
-            (Some("slack"), Some("https://")),
             (Some("slack"), Some("https://user:secret@h.example/x")),
-            (Some("slack"), Some(long.as_str())),
         ];
         for (provider, address) in refused {
             let read = read_json(json!({"provider": provider, "webhook_url": address}));

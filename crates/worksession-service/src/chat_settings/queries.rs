@@ -6,9 +6,9 @@ use diesel::upsert::excluded;
 use event_types::ChatTested;
 use uuid::Uuid;
 
-use super::model::{ACTIVE, ChatRow, LastTest, OFF, TEST_PENDING};
+use super::model::{ChatRow, LastTest, TEST_PENDING};
 use super::provider::Settings;
-use crate::makers::{Maker, PAUSED};
+use crate::hooks::{ACTIVE, Maker, OFF, PAUSED};
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations as chat, team_projects};
 

@@ -1,69 +1,20 @@
 use std::sync::Arc;
 
-use auth_types::TeamId;
-use chrono::{DateTime, Utc};
 use db_kit::{Db, outbox};
-use diesel::QueryResult;
-use event_types::{ChatTestRequested, IntegrationConfigured, MailText};
+use event_types::ChatTestRequested;
 use secrecy::ExposeSecret;
 use service_kit::http::{Json, RequestId};
 
 use super::provider::Settings;
 use super::wire::{ChatResponse, PutChatRequest};
-use super::{provider, queries};
+use super::{provider, queries, revisions};
 use crate::auth::CurrentUser;
-use crate::contacts::{self, Hook};
 use crate::error::Error;
 use crate::events;
-use crate::makers::{self, Changed, Maker};
+use crate::hooks::{self, Changed, Hook, Maker, contacts};
 use crate::projects::TeamProjectId;
 use crate::state::{AppState, State};
-use crate::team_projects::{self, get_as_manager, get_as_member};
-
-/// Takes away up to `limit` destinations of a team's projects, as a DELETE of each would, and says how
-/// many there were.
-pub(crate) fn take_away(
-    db: &mut Db,
-    team: TeamId,
-    now: DateTime<Utc>,
-    limit: i64,
-) -> QueryResult<usize> {
-    let projects = queries::of_team(db, team, limit)?;
-    for project in &projects {
-        let revision = queries::put(db, *project, None, &Maker::default(), now.naive_utc())?;
-        contacts::forget(db, Hook::Chat(*project))?;
-        tell(db, *project, revision, None, now, None)?;
-    }
-    Ok(projects.len())
-}
-
-/// Switches a destination off that refuses us for good, unless a newer one has taken its place, and has whoever
-/// set it told.
-pub(crate) fn switch_off(
-    db: &mut Db,
-    state: &AppState,
-    id: TeamProjectId,
-    revision: i64,
-    reason: String,
-    now: DateTime<Utc>,
-) -> Result<(), Error> {
-    let provider = queries::switch_off(db, id, revision, &reason, now.naive_utc())?;
-    let (Some(provider), Some(project)) = (provider, team_projects::queries::find(db, id)?) else {
-        return Ok(());
-    };
-    contacts::tell(db, &state.sealers, Hook::Chat(id), now, |username| {
-        MailText::ChatSwitchedOff {
-            username,
-            project_id: id.get(),
-            project: project.name,
-            team: project.team_name,
-            provider,
-            reason,
-            at: now,
-            link: state.page("/docs/"),
-        }
-    })
-}
+use crate::team_projects::{get_as_manager, get_as_member};
 
 pub(super) async fn get(
     state: &AppState,
@@ -87,7 +38,7 @@ pub(super) async fn put(
     let request = request.into_inner().map_err(Error::from);
     let settings = request.and_then(|request| provider::read(request, &state.guard));
     let change = configure(state, Arc::clone(&caller), id, Some(settings), request_id);
-    makers::commit(state, &caller, change).await
+    hooks::commit(state, &caller, change).await
 }
 
 /// Puts a paused chat into use as the caller's who keeps it; any other is left as it is.
@@ -109,20 +60,15 @@ pub(super) async fn adopt(
             .is_some()
             .then_some((Hook::Chat(id), Some(project.team_id)));
         if let Some((revision, sealed)) = adopted {
-            let context = |revision| IntegrationConfigured::seal_context(id.get(), revision);
-            let sealed = sealed.unwrap_or_default();
-            let plain = sealers.chats.open(&context(revision - 1), &sealed);
-            let plain = plain.map_err(Error::internal)?;
-            let sealed = sealers
-                .chats
-                .seal(&context(revision), plain.expose_secret());
-            let sealed = Some(sealed.map_err(Error::internal)?);
-            contacts::keep(db, &sealers, Hook::Chat(id), Some(project.team_id), &by)?;
-            tell(db, id, revision, sealed, now, Some(&request_id))?;
+            let hook = Hook::Chat(id);
+            let plain = hook.open(&sealers, revision - 1, sealed.as_deref())?;
+            let sealed = hook.seal(&sealers, revision, plain.expose_secret())?;
+            contacts::keep(db, &sealers, hook, Some(project.team_id), &by)?;
+            revisions::store(db, id, revision, Some(sealed), now, Some(&request_id))?;
         }
         Ok::<_, Error>((answer(db, id, project.chat_channel)?, changed))
     };
-    makers::commit(state, &caller, change).await
+    hooks::commit(state, &caller, change).await
 }
 
 pub(super) async fn delete(
@@ -161,7 +107,7 @@ pub(super) async fn test(
             requested_by: caller.username.clone(),
             channel: project.chat_channel.clone(),
         };
-        outbox::insert(db, &events::outbox_row(now, Some(&request_id), &event)?)?;
+        events::enqueue(db, now, Some(&request_id), &event)?;
         answer(db, id, project.chat_channel)
     };
     let waiting = state.pool.write_tx(ask).await?;
@@ -191,9 +137,7 @@ fn configure(
         let revision = queries::put(db, id, settings.as_ref(), &maker, now.naive_utc())?;
         let seal = |settings: &Settings| {
             let plain = serde_json::to_vec(&settings.destination).map_err(Error::internal)?;
-            let context = IntegrationConfigured::seal_context(id.get(), revision);
-            let sealed = sealers.chats.seal(&context, &plain);
-            sealed.map_err(Error::internal)
+            Hook::Chat(id).seal(&sealers, revision, &plain)
         };
         let sealed = settings.as_ref().map(seal).transpose()?;
         match sealed {
@@ -202,7 +146,7 @@ fn configure(
             }
             None => contacts::forget(db, Hook::Chat(id))?,
         }
-        tell(db, id, revision, sealed, now, Some(&request_id))?;
+        revisions::store(db, id, revision, sealed, now, Some(&request_id))?;
         let changed = (Hook::Chat(id), Some(project.team_id));
         Ok((answer(db, id, project.chat_channel)?, Some(changed)))
     }
@@ -220,23 +164,4 @@ fn answer(db: &mut Db, id: TeamProjectId, channel: String) -> Result<ChatRespons
     let (row, test) = (queries::find(db, id)?, queries::find_test(db, id)?);
     let maker = queries::find_maker(db, id)?.unwrap_or_default();
     Ok(ChatResponse::new(channel, row, test, maker))
-}
-
-/// Keeps the address, and tells the notifier of a destination, or that there is none any more.
-fn tell(
-    db: &mut Db,
-    project: TeamProjectId,
-    revision: i64,
-    sealed: Option<String>,
-    now: DateTime<Utc>,
-    request_id: Option<&RequestId>,
-) -> QueryResult<()> {
-    queries::keep_sealed(db, project, sealed.as_deref())?;
-    let event = IntegrationConfigured {
-        project_id: project.get(),
-        revision,
-        sealed,
-        paused: false,
-    };
-    outbox::insert(db, &events::outbox_row(now, request_id, &event)?)
 }

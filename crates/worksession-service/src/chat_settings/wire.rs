@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use super::model::{ChatRow, LastTest, OFF};
-use crate::makers::Maker;
+use super::model::{ChatRow, LastTest};
+use crate::hooks::{Maker, OFF};
 
 /// Where a team project's notifications go, and which. The address is write-only: no answer tells it.
 #[derive(Deserialize, ToSchema)]

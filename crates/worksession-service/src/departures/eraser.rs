@@ -10,7 +10,7 @@ use crate::chore::Chore;
 use crate::error::Error;
 use crate::state::{AppState, State};
 use crate::webhooks::{self, Owner};
-use crate::{chat_settings, leaderboard, sync, team_projects};
+use crate::{chat_settings, rollups, sync, team_projects};
 
 /// Rows that are deleted in one transaction, give or take those that hang on them.
 const BATCH: i64 = 1_000;
@@ -107,7 +107,7 @@ fn take_away(db: &mut Db, gone: Departure, now: DateTime<Utc>) -> Result<Step, E
         }
         Departure::Team(team) => {
             team_projects::queries::archive_all(db, team, now.naive_utc())?;
-            leaderboard::drop_boards_of(db, team)?;
+            rollups::drop_boards_of(db, team)?;
             let chats = chat_settings::take_away(db, team, now, BATCH)?;
             let webhooks = webhooks::take_away(db, Owner::Team(team), now, BATCH)?;
             count(chats) + count(webhooks)

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::queries::{self, Notification};
 use super::word::Word;
-use crate::error::Error;
+use crate::error::{Error, verdict};
 use crate::state::{AppState, State};
 use crate::{chat_settings, webhooks};
 
@@ -56,14 +56,9 @@ async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
 }
 
 async fn alone(state: &State, id: Uuid, word: Word) -> Verdict {
-    match take_in(state, vec![(id, word)]).await {
-        Ok(()) => Verdict::Ack,
-        Err(cause) if cause.is_lasting() => Verdict::Park(cause.to_string()),
-        Err(cause) => {
-            log::warn!("feedback {id} is tried again: {cause}");
-            Verdict::Retry
-        }
-    }
+    verdict(take_in(state, vec![(id, word)]).await, |cause| {
+        log::warn!("feedback {id} is tried again: {cause}");
+    })
 }
 
 async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use event_types::{Event, EventData, MembershipChanged, SessionRevoked, TeamChanged, UserChanged};
 use uuid::Uuid;
 
-use crate::makers::LostAccess;
+use crate::hooks::LostAccess;
 
 /// What the identity area has to say.
 #[derive(Debug, PartialEq, Eq)]

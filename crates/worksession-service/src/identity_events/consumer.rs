@@ -12,9 +12,9 @@ use super::change::Change;
 use super::queries;
 use crate::departures::{self, Departure};
 use crate::error::Error;
-use crate::makers::{self, LostAccess, Recipients};
+use crate::hooks::{self, LostAccess, Recipients, contacts};
 use crate::state::{AppState, State};
-use crate::{contacts, team_projects};
+use crate::team_projects;
 
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "worksession.identity";
@@ -48,46 +48,46 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
     if let Change::User(_) | Change::Member { manages: true, .. } = change {
         return Verdict::Ack;
     }
-    match judge(state, &change).await {
-        Ok(Belief::True) => {}
-        Ok(Belief::Old) => return Verdict::Ack,
-        Ok(Belief::Forged) => {
-            return Verdict::Park(format!(
+    let considered = consider(state, eraser, id, change).await;
+    considered.unwrap_or_else(|cause| {
+        log::warn!("the identity area's event {id} is tried again: {cause}");
+        Verdict::Retry
+    })
+}
+
+/// Takes in what the identity service bears out; an error is one that will pass.
+async fn consider(
+    state: &State,
+    eraser: &Notify,
+    id: Uuid,
+    change: Change,
+) -> Result<Verdict, String> {
+    match judge(state, &change).await? {
+        Belief::True => {}
+        Belief::Old => return Ok(Verdict::Ack),
+        Belief::Forged => {
+            return Ok(Verdict::Park(format!(
                 "forged: {change:?}, and the identity service says that it is still there"
-            ));
-        }
-        Err(cause) => {
-            log::warn!("the identity area's event {id} is tried again: {cause}");
-            return Verdict::Retry;
+            )));
         }
     }
     let lost = change.lost_access();
     let recipients = match &lost {
-        None => Ok(Recipients::new()),
-        Some(lost) => makers::recipients(state, lost).await,
-    };
-    let recipients = match recipients {
-        Ok(recipients) => recipients,
-        Err(cause) => {
-            log::warn!("the identity area's event {id} is tried again: {cause}");
-            return Verdict::Retry;
-        }
+        None => Recipients::new(),
+        Some(lost) => hooks::recipients(state, lost).await?,
     };
     // Most sign-outs pause no hook: do not fill the inbox with them.
     if recipients.is_empty() && matches!(change, Change::LostAccess(_)) {
-        return Verdict::Ack;
+        return Ok(Verdict::Ack);
     }
     match take_in(state, id, change, lost, recipients).await {
         Ok(()) => {
             state.relay.wake();
             eraser.notify_one();
-            Verdict::Ack
+            Ok(Verdict::Ack)
         }
-        Err(cause) if cause.is_lasting() => Verdict::Park(cause.to_string()),
-        Err(cause) => {
-            log::warn!("the identity area's event {id} is tried again: {cause}");
-            Verdict::Retry
-        }
+        Err(cause) if cause.is_lasting() => Ok(Verdict::Park(cause.to_string())),
+        Err(cause) => Err(cause.to_string()),
     }
 }
 
@@ -127,7 +127,7 @@ async fn take_in(
     let change = move |db: &mut Db| {
         if inbox::record(db, CONSUMER, id, now.naive_utc())? {
             if let Some(lost) = lost {
-                makers::pause(db, &shared, &lost, &recipients, now)?;
+                hooks::pause(db, &shared, &lost, &recipients, now)?;
             }
             apply(db, &change, now.naive_utc())?;
         }

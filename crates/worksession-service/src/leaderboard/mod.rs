@@ -10,6 +10,4 @@ mod service;
 mod wire;
 
 pub(crate) use kept::Boards;
-pub(crate) use queries::drop_boards_of;
 pub(crate) use routes::configure;
-pub(crate) use service::prune;

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use db_kit::{Db, DbError};
+use db_kit::DbError;
 use tokio::time::timeout;
 
 use super::board::Board;
@@ -16,32 +16,6 @@ use crate::state::AppState;
 
 /// How long a request waits for those who read boards before it; as long as for a connection.
 const WAIT: Duration = Duration::from_secs(2);
-
-/// Boards that are dropped in one transaction.
-const PRUNED: i64 = 100;
-
-/// Drops the boards of periods that nobody can ask for any more.
-///
-/// # Errors
-/// When the database does not do it.
-pub(crate) async fn prune(state: &AppState) -> Result<(), Error> {
-    let today = state.clock.now().date_naive();
-    loop {
-        // Looked for by a reader: it takes a while, and SQLite has one writer.
-        let look = move |db: &mut Db| Ok::<_, Error>(queries::old_boards(db, today, PRUNED)?);
-        let old = state.pool.read(look).await?;
-        if old.is_empty() {
-            return Ok(());
-        }
-        let drop_them = move |db: &mut Db| {
-            for (scope, period, start) in &old {
-                queries::drop_board(db, *scope, period, *start)?;
-            }
-            Ok::<_, Error>(())
-        };
-        state.pool.write_tx(drop_them).await?;
-    }
-}
 
 /// Whose board: 0 for everybody's, else the team of the caller's with that slug.
 ///

@@ -4,11 +4,10 @@ use auth_types::UserId;
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use prometheus::{IntCounter, Registry};
 
-use super::rebuild;
+use super::{boards, rebuild};
 use crate::chore::Chore;
 use crate::config::AuditConfig;
 use crate::error::Error;
-use crate::leaderboard;
 use crate::state::{AppState, State};
 
 /// Differences that are logged of one user.
@@ -72,7 +71,7 @@ fn night(now: DateTime<Utc>, config: AuditConfig) -> NaiveDate {
 }
 
 async fn audit(state: &AppState, figures: &Figures, night: NaiveDate) -> Result<(), Error> {
-    if let Err(cause) = leaderboard::prune(state).await {
+    if let Err(cause) = boards::prune(state).await {
         log::warn!("old boards could not be dropped: {cause}");
     }
     let users = sample(state, night).await?;

@@ -3,6 +3,7 @@
 //! `sessions`.
 
 pub(crate) mod auditor;
+mod boards;
 mod model;
 mod queries;
 pub(crate) mod rebuild;
@@ -11,6 +12,6 @@ mod wire;
 
 pub(crate) use auditor::Figures;
 pub(crate) use model::{Standing, StandingSql};
-pub(crate) use queries::standings;
+pub(crate) use queries::{drop_boards_of, standings};
 pub(crate) use split::{Split, Sums};
 pub(crate) use wire::{PointsSummary, SessionStats, StreakSummary};

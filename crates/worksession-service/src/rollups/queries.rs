@@ -1,12 +1,13 @@
-use auth_types::UserId;
+use auth_types::{TeamId, UserId};
 use chrono::NaiveDate;
 use db_kit::{Db, cached, json};
 use diesel::prelude::*;
-use diesel::sql_types::Text;
+use diesel::sql_types::{BigInt, Date, Text};
 use serde::Serialize;
 
 use super::model::{Standing, StandingSql};
 use crate::rules::time::Periods;
+use crate::schema::board;
 
 /// Whose standing, in which periods.
 #[derive(Serialize)]
@@ -46,4 +47,41 @@ pub(crate) fn standings(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<Ve
         standings.extend(cached::<StandingSql, _>(found).load::<Standing>(db)?);
     }
     Ok(standings)
+}
+
+/// Up to `limit` boards of days, weeks and months that began before these dates: scope, period and first day.
+pub(super) fn old_boards(
+    db: &mut Db,
+    [day, week, month]: [NaiveDate; 3],
+    limit: i64,
+) -> QueryResult<Vec<(i64, String, NaiveDate)>> {
+    let old = diesel::sql_query(
+        "SELECT DISTINCT scope, period, start FROM board WHERE (period = 'day' AND start < $1) \
+         OR (period = 'week' AND start < $2) OR (period = 'month' AND start < $3) LIMIT $4",
+    );
+    let old = old
+        .bind::<Date, _>(day)
+        .bind::<Date, _>(week)
+        .bind::<Date, _>(month)
+        .bind::<BigInt, _>(limit);
+    cached::<(BigInt, Text, Date), _>(old).load(db)
+}
+
+/// Drops a board.
+pub(super) fn drop_board(
+    db: &mut Db,
+    scope: i64,
+    period: &str,
+    start: NaiveDate,
+) -> QueryResult<usize> {
+    let rows = board::scope
+        .eq(scope)
+        .and(board::period.eq(period))
+        .and(board::start.eq(start));
+    diesel::delete(board::table.filter(rows)).execute(db)
+}
+
+/// Drops the boards of a team that is gone.
+pub(crate) fn drop_boards_of(db: &mut Db, team: TeamId) -> QueryResult<usize> {
+    diesel::delete(board::table.filter(board::scope.eq(team.get()))).execute(db)
 }

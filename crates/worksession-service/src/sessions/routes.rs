@@ -9,8 +9,7 @@ use super::submit;
 use super::wire::{PreSessionResponse, StartRequest, StartResponse, SubmitRequest, SubmitResponse};
 use super::{edit, export, history, model, queries};
 use crate::auth::{Caller, SessionsRead, SessionsWrite};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::{AppState, State};
 
 /// Visible characters of an `Idempotency-Key`.

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-use super::{deliveries, queries, service};
+use super::{deliveries, queries, revisions};
 use crate::chore::Chore;
 use crate::error::Error;
 use crate::state::{AppState, State};
@@ -36,7 +36,7 @@ async fn look(state: &AppState) -> Result<(), Error> {
         let cleared = state.pool.write_tx::<_, Error, _>(move |db| {
             let mut cleared = deliveries::queries::delete_before(db, until, BATCH)?;
             if let Some(id) = queries::find_deleted(db)? {
-                cleared += service::clear(db, id, BATCH)?;
+                cleared += revisions::clear(db, id, BATCH)?;
             }
             Ok(cleared)
         });

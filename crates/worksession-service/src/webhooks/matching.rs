@@ -13,9 +13,9 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::deliveries::{self, NewCall};
-use super::model::{EVENTS, Listener};
+use super::model::EVENTS;
 use super::queries;
-use crate::error::Error;
+use crate::error::{Error, verdict};
 use crate::sessions;
 use crate::state::{AppState, State};
 
@@ -96,7 +96,9 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
         Ok(listening) => listening,
         Err(cause) => {
             log::warn!("webhooks hear of {} events later: {cause}", read.len());
-            return read.into_iter().map(|read| unheard(read.err())).collect();
+            let unheard =
+                |read: Result<_, String>| read.err().map_or(Verdict::Retry, Verdict::Park);
+            return read.into_iter().map(unheard).collect();
         }
     };
     let verdicts = read.into_iter().map(|read| async {
@@ -112,21 +114,12 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
         .await
 }
 
-fn unheard(unreadable: Option<String>) -> Verdict {
-    unreadable.map_or(Verdict::Retry, Verdict::Park)
-}
-
 async fn tell(state: &AppState, event: Event, about: About) -> Verdict {
     let id = event.id;
-    match take_in(state, event, about).await {
-        Ok(()) => Verdict::Ack,
-        // A call that would be too long, say: it holds up no other event.
-        Err(cause) if cause.is_lasting() => Verdict::Park(cause.to_string()),
-        Err(cause) => {
-            log::warn!("webhooks hear of the event {id} later: {cause}");
-            Verdict::Retry
-        }
-    }
+    // A call that would be too long, say, is parked: it holds up no other event.
+    verdict(take_in(state, event, about).await, |cause| {
+        log::warn!("webhooks hear of the event {id} later: {cause}");
+    })
 }
 
 fn read(event: Event) -> Result<(Event, About), String> {
@@ -138,7 +131,6 @@ fn read(event: Event) -> Result<(Event, About), String> {
 }
 
 async fn take_in(state: &AppState, event: Event, about: About) -> Result<(), Error> {
-    let (user, team) = (about.user.id, about.project.team_id);
     let now = state.clock.now();
     state
         .pool
@@ -147,8 +139,7 @@ async fn take_in(state: &AppState, event: Event, about: About) -> Result<(), Err
             // Of a session that is gone, with its user, nobody hears any more.
             let held = sessions::queries::hold(db, &BTreeSet::from([session.as_str()]))?;
             if inbox::record(db, CONSUMER, event.id, now.naive_utc())? && !held.is_empty() {
-                let listeners = listeners(db, user, team, &event.event_type)?;
-                call(db, &listeners, &event, &about, now)?;
+                call(db, &event, &about, now)?;
             }
             Ok::<_, Error>(())
         })
@@ -157,25 +148,13 @@ async fn take_in(state: &AppState, event: Event, about: About) -> Result<(), Err
     Ok(())
 }
 
-fn listeners(
-    db: &mut Db,
-    user: UserId,
-    team: Option<TeamId>,
-    event_type: &str,
-) -> Result<Vec<Listener>, Error> {
-    let mut listeners = queries::listeners(db, user, team)?;
-    listeners.retain(|listener| listener.wants(event_type));
-    Ok(listeners)
-}
-
-fn call(
-    db: &mut Db,
-    listeners: &[Listener],
-    event: &Event,
-    about: &About,
-    now: DateTime<Utc>,
-) -> Result<(), Error> {
+/// Asks for a call of each webhook that wants to hear of the event.
+fn call(db: &mut Db, event: &Event, about: &About, now: DateTime<Utc>) -> Result<(), Error> {
+    let listeners = queries::listeners(db, about.user.id, about.project.team_id)?;
     for listener in listeners {
+        if !listener.wants(&event.event_type) {
+            continue;
+        }
         let call = NewCall {
             webhook: listener.id,
             revision: listener.revision,

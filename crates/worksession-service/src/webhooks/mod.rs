@@ -11,12 +11,13 @@ pub(crate) mod keeper;
 mod matching;
 pub(crate) mod model;
 pub(crate) mod queries;
+mod revisions;
 pub(crate) mod routes;
 mod service;
 mod target;
 mod wire;
 
 pub(crate) use matching::{listened, spawn};
-pub(crate) use model::{Owner, WebhookId};
+pub(crate) use model::Owner;
+pub(crate) use revisions::{switch_off, take_away};
 pub(crate) use routes::configure;
-pub(crate) use service::{switch_off, take_away};

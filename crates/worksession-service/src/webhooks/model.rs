@@ -3,21 +3,12 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use event_types::{EventData, SessionAbandoned, SessionStarted, SessionSubmitted};
 
-use crate::makers::Maker;
-
-auth_types::id_type! {
-    /// A webhook.
-    pub(crate) struct WebhookId;
-}
+use crate::hooks::{ACTIVE, Maker, WebhookId};
 
 /// The most that an owner has: the places of the table's `slot`.
 pub(crate) const MOST: usize = 20;
 
-/// It is called.
-pub(super) const ACTIVE: &str = "active";
-/// It was switched off: the receiver refused us for good, or failed for days.
-pub(crate) const OFF: &str = "off";
-/// It is gone, and what it left will be soon.
+/// The status of a webhook that is gone, and what it left will be soon.
 pub(super) const DELETED: &str = "deleted";
 
 /// What a webhook may be told of.
@@ -63,13 +54,6 @@ pub(crate) struct WebhookRow {
     pub(super) updated_at: NaiveDateTime,
     pub(super) secret_changed_at: NaiveDateTime,
     pub(super) maker: Maker,
-}
-
-/// What the mail about a webhook that was switched off says of it.
-#[derive(Debug, Queryable)]
-pub(super) struct SwitchedOff {
-    pub(super) description: String,
-    pub(super) origin: String,
 }
 
 impl WebhookRow {

@@ -6,7 +6,8 @@ use db_kit::{Db, cached, on_backend};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
-use super::model::{ACTIVE, DELETED, Listener, OFF, Owner, SwitchedOff, WebhookId, WebhookRow};
+use super::model::{DELETED, Listener, Owner, WebhookRow};
+use crate::hooks::{ACTIVE, Maker, OFF, WebhookId};
 use crate::schema::webhooks;
 
 type Columns = (
@@ -53,15 +54,12 @@ const COLUMNS: Columns = (
 
 /// A webhook to be stored.
 pub(super) struct NewWebhook {
-    pub(super) user_id: Option<i64>,
-    pub(super) team_id: Option<i64>,
+    pub(super) owner: Owner,
     pub(super) description: String,
     pub(super) origin: String,
     pub(super) events: String,
     pub(super) now: NaiveDateTime,
-    pub(super) created_by: Option<i64>,
-    pub(super) client_id: Option<String>,
-    pub(super) session_id: Option<String>,
+    pub(super) maker: Maker,
 }
 
 /// Stores a webhook at its owner's first free place; none when all are taken. Of several that look for a
@@ -76,16 +74,17 @@ pub(super) fn insert(db: &mut Db, new: &NewWebhook) -> QueryResult<Option<Webhoo
          WHERE column1 NOT IN (SELECT slot FROM webhooks WHERE slot IS NOT NULL AND (user_id = $1 OR team_id = $2)) \
          ORDER BY column1 LIMIT 1 RETURNING id",
     );
+    let (user, team) = new.owner.columns();
     let insert = insert
-        .bind::<Nullable<BigInt>, _>(new.user_id)
-        .bind::<Nullable<BigInt>, _>(new.team_id)
+        .bind::<Nullable<BigInt>, _>(user)
+        .bind::<Nullable<BigInt>, _>(team)
         .bind::<Text, _>(&new.description)
         .bind::<Text, _>(&new.origin)
         .bind::<Text, _>(&new.events)
         .bind::<Timestamp, _>(new.now)
-        .bind::<Nullable<BigInt>, _>(new.created_by)
-        .bind::<Nullable<Text>, _>(&new.client_id)
-        .bind::<Nullable<Text>, _>(&new.session_id);
+        .bind::<Nullable<BigInt>, _>(new.maker.created_by)
+        .bind::<Nullable<Text>, _>(&new.maker.client_id)
+        .bind::<Nullable<Text>, _>(&new.maker.session_id);
     let ids: Vec<i64> = cached::<BigInt, _>(insert).load(db)?;
     Ok(ids.first().copied().and_then(WebhookId::new))
 }
@@ -200,14 +199,14 @@ pub(super) fn delete(db: &mut Db, id: WebhookId) -> QueryResult<usize> {
     diesel::delete(webhooks::table.filter(webhooks::id.eq(id))).execute(db)
 }
 
-/// Switches a webhook off, unless it has changed since, and says what it was.
+/// Switches a webhook off, unless it has changed since, and gives its description and its origin.
 pub(super) fn switch_off(
     db: &mut Db,
     id: WebhookId,
     revision: i64,
     reason: &str,
     now: NaiveDateTime,
-) -> QueryResult<Option<SwitchedOff>> {
+) -> QueryResult<Option<(String, String)>> {
     let meant = webhooks::table
         .filter(webhooks::id.eq(id))
         .filter(webhooks::revision.eq(revision))

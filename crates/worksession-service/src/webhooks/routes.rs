@@ -1,7 +1,6 @@
 use actix_web::{HttpResponse, web};
 use service_kit::http::{Json, Path, RequestId, endpoint};
 
-use super::model::WebhookId;
 use super::wire::{
     CreateWebhookRequest, UpdateWebhookRequest, WebhookResponse, WebhookSecretResponse,
     WebhooksResponse, read_id,
@@ -9,6 +8,7 @@ use super::wire::{
 use super::{deliveries, service};
 use crate::auth::{AdoptHooks, Caller, SessionsRead, WebhooksWrite};
 use crate::error::{Error, ErrorBody};
+use crate::hooks::WebhookId;
 use crate::state::State;
 
 pub(crate) fn configure(config: &mut web::ServiceConfig) {

@@ -1,52 +1,22 @@
 use std::sync::Arc;
 
-use auth_types::{TeamId, TeamRole, UserId};
+use auth_types::{TeamId, TeamRole};
 use chrono::{DateTime, Utc};
-use db_kit::{Db, is_unique_violation, outbox};
-use event_types::{MailText, WebhookConfigured, WebhookDisabled, WebhookTarget};
+use db_kit::{Db, is_unique_violation};
+use event_types::WebhookTarget;
 use service_kit::http::{Json, RequestId};
 
-use super::model::{ACTIVE, EVENTS, MOST, OFF, Owner, WebhookId, WebhookRow};
+use super::model::{EVENTS, MOST, Owner, WebhookRow};
 use super::queries::{self, NewWebhook};
 use super::wire::{
     CreateWebhookRequest, UpdateWebhookRequest, WebhookResponse, WebhookSecretResponse,
     WebhooksResponse, read_description, read_events,
 };
-use super::{deliveries, target};
+use super::{revisions, target};
 use crate::auth::{CurrentUser, Scope, Teams};
-use crate::contacts::{self, Hook};
 use crate::error::Error;
-use crate::events;
-use crate::makers::{self, Maker, PAUSED};
-use crate::sealers::Sealers;
+use crate::hooks::{self, ACTIVE, Hook, Maker, OFF, PAUSED, WebhookId, contacts, read_address};
 use crate::state::{AppState, State};
-
-/// Switches a webhook off whose receiver is gone, unless it has changed since, and has whoever set it told.
-pub(crate) fn switch_off(
-    db: &mut Db,
-    state: &AppState,
-    off: WebhookDisabled,
-    now: DateTime<Utc>,
-) -> Result<(), Error> {
-    let Some(id) = WebhookId::new(off.webhook_id) else {
-        return Ok(());
-    };
-    let switched = queries::switch_off(db, id, off.revision, &off.reason, now.naive_utc())?;
-    let Some(webhook) = switched else {
-        return Ok(());
-    };
-    contacts::tell(db, &state.sealers, Hook::Webhook(id), now, |username| {
-        MailText::WebhookSwitchedOff {
-            username,
-            webhook_id: off.webhook_id,
-            description: webhook.description,
-            origin: webhook.origin,
-            reason: off.reason,
-            at: now,
-            link: state.page("/docs/"),
-        }
-    })
-}
 
 pub(super) async fn list(
     state: &AppState,
@@ -85,16 +55,10 @@ pub(super) async fn create(
         Error::WebhookNotFound => Error::TeamNotFound,
         other => other,
     })?;
-    let address = request
-        .url
-        .ok_or_else(|| Error::invalid("url is required"))?;
-    let url = target::read_url(&address, &state.guard)?;
+    let url = read_address("url", request.url.as_deref(), &state.guard)?;
     let now = state.clock.now();
-    let (user_id, team_id) = owner.columns();
-    let maker = Maker::of(&caller);
     let new = Arc::new(NewWebhook {
-        user_id,
-        team_id,
+        owner,
         description: read_description(request.description.as_deref().unwrap_or_default())?,
         origin: target::origin(&url),
         events: match &request.events {
@@ -102,9 +66,7 @@ pub(super) async fn create(
             None => EVENTS.join(" "),
         },
         now: now.naive_utc(),
-        created_by: maker.created_by.map(UserId::get),
-        client_id: maker.client_id,
-        session_id: maker.session_id,
+        maker: Maker::of(&caller),
     });
     let secret = target::new_secret();
     let goes_to = Arc::new(WebhookTarget {
@@ -128,11 +90,11 @@ async fn insert(
     for _ in 0..=MOST {
         let (by, new, goes_to) = (Arc::clone(caller), Arc::clone(new), Arc::clone(goes_to));
         let (sealers, request_id) = (state.sealers.clone(), request_id.clone());
-        let stored = makers::commit(state, caller, move |db| {
+        let stored = hooks::commit(state, caller, move |db| {
             let id = queries::insert(db, &new)?.ok_or(Error::TooManyWebhooks)?;
             let mut row = queries::find(db, id)?.ok_or(Error::WebhookNotFound)?;
-            row.sealed = Some(target::seal(&sealers, id.get(), row.revision, &goes_to)?);
-            keep(db, &row, now, Some(&request_id))?;
+            row.sealed = Some(target::seal(&sealers, id, row.revision, &goes_to)?);
+            revisions::store(db, &row, now, Some(&request_id))?;
             contacts::keep(db, &sealers, Hook::Webhook(id), row.team_id, &by)?;
             let changed = (Hook::Webhook(id), row.team_id);
             Ok((row, Some(changed)))
@@ -167,21 +129,15 @@ pub(super) async fn update(
     request: Json<UpdateWebhookRequest>,
     request_id: RequestId,
 ) -> Result<WebhookResponse, Error> {
-    let (sealers, guard, now) = (
-        state.sealers.clone(),
-        state.guard.clone(),
-        state.clock.now(),
-    );
-    let by = Arc::clone(&caller);
-    let change = move |db: &mut Db| {
+    let (guard, by) = (state.guard.clone(), Arc::clone(&caller));
+    let edit = move |row: &mut WebhookRow, goes_to: &mut WebhookTarget, _| {
         // The right comes before the body.
-        let mut row = managed(queries::lock(db, id)?, &by)?;
         let request = request.into_inner()?;
-        let mut goes_to = target::open(&sealers, &row)?;
         if let Some(address) = &request.url {
-            let url = target::read_url(address, &guard)?;
+            let url = read_address("url", Some(address), &guard)?;
             row.origin = target::origin(&url);
             goes_to.url = url.into();
+            row.maker = Maker::of(&by);
         }
         if let Some(events) = &request.events {
             row.events = read_events(events)?;
@@ -189,19 +145,13 @@ pub(super) async fn update(
         if let Some(description) = &request.description {
             row.description = read_description(description)?;
         }
-        let changed = (Hook::Webhook(id), row.team_id);
-        if request.url.is_some() {
-            row.maker = Maker::of(&by);
-        }
         // A paused one stays so, whatever else is changed: where its calls go is up to what made it.
         if request.url.is_some() || row.status == OFF {
-            put_into_use(&mut row);
+            put_into_use(row);
         }
-        store(db, &sealers, &mut row, goes_to, (&by, now), &request_id)?;
-        Ok((row, Some(changed)))
+        Ok(true)
     };
-    let row = makers::commit(state, &caller, change).await?;
-    Ok(row.into())
+    Ok(revise(state, &caller, id, request_id, edit).await?.into())
 }
 
 /// Puts a paused webhook into use as the caller's who keeps it; any other is left as it is.
@@ -211,44 +161,16 @@ pub(super) async fn adopt(
     id: WebhookId,
     request_id: RequestId,
 ) -> Result<WebhookResponse, Error> {
-    let (sealers, now) = (state.sealers.clone(), state.clock.now());
-    let by = Arc::clone(&caller);
-    let change = move |db: &mut Db| {
-        let mut row = managed(queries::lock(db, id)?, &by)?;
-        if row.status != PAUSED {
-            return Ok((row, None));
+    let maker = Maker::of(&caller);
+    let edit = move |row: &mut WebhookRow, _: &mut _, _| {
+        let is_paused = row.status == PAUSED;
+        if is_paused {
+            row.maker = maker;
+            put_into_use(row);
         }
-        let goes_to = target::open(&sealers, &row)?;
-        row.maker = Maker::of(&by);
-        put_into_use(&mut row);
-        store(db, &sealers, &mut row, goes_to, (&by, now), &request_id)?;
-        let changed = (Hook::Webhook(id), row.team_id);
-        Ok((row, Some(changed)))
+        Ok(is_paused)
     };
-    let row = makers::commit(state, &caller, change).await?;
-    Ok(row.into())
-}
-
-fn put_into_use(row: &mut WebhookRow) {
-    ACTIVE.clone_into(&mut row.status);
-    row.reason = None;
-}
-
-/// Stores the caller's change of a webhook as its next revision; the caller is told when it is switched off.
-fn store(
-    db: &mut Db,
-    sealers: &Sealers,
-    row: &mut WebhookRow,
-    mut goes_to: WebhookTarget,
-    (caller, now): (&CurrentUser, DateTime<Utc>),
-    request_id: &RequestId,
-) -> Result<(), Error> {
-    target::drop_expired(&mut goes_to, now);
-    row.revision += 1;
-    row.sealed = Some(target::seal(sealers, row.id.get(), row.revision, &goes_to)?);
-    row.updated_at = now.naive_utc();
-    keep(db, row, now, Some(request_id))?;
-    contacts::keep(db, sealers, Hook::Webhook(row.id), row.team_id, caller)
+    Ok(revise(state, &caller, id, request_id, edit).await?.into())
 }
 
 pub(super) async fn rotate_secret(
@@ -257,20 +179,51 @@ pub(super) async fn rotate_secret(
     id: WebhookId,
     request_id: RequestId,
 ) -> Result<WebhookSecretResponse, Error> {
-    let (sealers, now) = (state.sealers.clone(), state.clock.now());
     let secret = target::new_secret();
-    let (new, by) = (secret.clone(), Arc::clone(&caller));
+    let new = secret.clone();
+    let edit = move |row: &mut WebhookRow, goes_to: &mut WebhookTarget, now: DateTime<Utc>| {
+        target::rotate(goes_to, new, now);
+        row.secret_changed_at = now.naive_utc();
+        Ok(true)
+    };
+    let row = revise(state, &caller, id, request_id, edit).await?;
+    Ok(WebhookSecretResponse::new(row, secret.secret))
+}
+
+/// Stores the next revision of a webhook that the caller manages as `edit` makes it, unless that says that it stays as it is.
+/// The caller is told when it is switched off.
+async fn revise(
+    state: &State,
+    caller: &Arc<CurrentUser>,
+    id: WebhookId,
+    request_id: RequestId,
+    edit: impl FnOnce(&mut WebhookRow, &mut WebhookTarget, DateTime<Utc>) -> Result<bool, Error>
+    + Send
+    + 'static,
+) -> Result<WebhookRow, Error> {
+    let (sealers, now) = (state.sealers.clone(), state.clock.now());
+    let by = Arc::clone(caller);
     let change = move |db: &mut Db| {
         let mut row = managed(queries::lock(db, id)?, &by)?;
         let mut goes_to = target::open(&sealers, &row)?;
-        target::rotate(&mut goes_to, new, now);
-        row.secret_changed_at = now.naive_utc();
-        store(db, &sealers, &mut row, goes_to, (&by, now), &request_id)?;
+        if !edit(&mut row, &mut goes_to, now)? {
+            return Ok((row, None));
+        }
+        target::drop_expired(&mut goes_to, now);
+        row.revision += 1;
+        row.sealed = Some(target::seal(&sealers, id, row.revision, &goes_to)?);
+        row.updated_at = now.naive_utc();
+        revisions::store(db, &row, now, Some(&request_id))?;
+        contacts::keep(db, &sealers, Hook::Webhook(id), row.team_id, &by)?;
         let changed = (Hook::Webhook(id), row.team_id);
         Ok((row, Some(changed)))
     };
-    let row = makers::commit(state, &caller, change).await?;
-    Ok(WebhookSecretResponse::new(row, secret.secret))
+    hooks::commit(state, caller, change).await
+}
+
+fn put_into_use(row: &mut WebhookRow) {
+    ACTIVE.clone_into(&mut row.status);
+    row.reason = None;
 }
 
 pub(super) async fn delete(
@@ -282,41 +235,11 @@ pub(super) async fn delete(
     let now = state.clock.now();
     let change = move |db: &mut Db| {
         let row = managed(queries::lock(db, id)?, &caller)?;
-        Ok::<_, Error>(mark_deleted(db, &row, now, Some(&request_id))?)
+        Ok::<_, Error>(revisions::mark_deleted(db, &row, now, Some(&request_id))?)
     };
     state.pool.write_tx(change).await?;
     state.relay.wake();
     Ok(())
-}
-
-/// Takes away up to `limit` rows of an owner's webhooks and their logs, and says how many there were.
-pub(crate) fn take_away(
-    db: &mut Db,
-    owner: Owner,
-    now: DateTime<Utc>,
-    limit: i64,
-) -> diesel::QueryResult<usize> {
-    let mut taken = 0;
-    for row in queries::of_owner(db, owner, limit)? {
-        if row.sealed.is_some() {
-            mark_deleted(db, &row, now, None)?;
-        }
-        let room = limit - i64::try_from(taken).unwrap_or(i64::MAX);
-        if room <= 0 {
-            break;
-        }
-        taken += clear(db, row.id, room)?;
-    }
-    Ok(taken)
-}
-
-/// Deletes up to `limit` rows of a deleted webhook's log, and with the last of them the webhook.
-pub(super) fn clear(db: &mut Db, id: WebhookId, limit: i64) -> diesel::QueryResult<usize> {
-    let cleared = deliveries::queries::delete_of(db, id, limit)?;
-    if i64::try_from(cleared).is_ok_and(|cleared| cleared < limit) {
-        return Ok(cleared + queries::delete(db, id)?);
-    }
-    Ok(cleared)
 }
 
 /// The webhook, for those who may manage it: its user, or an owner or admin of its team. For a client of theirs there are
@@ -341,40 +264,4 @@ fn allow(owner: Owner, caller: &CurrentUser) -> Result<(), Error> {
         Owner::Team(_) => Err(Error::WebhookForbidden),
         Owner::User(_) => Err(Error::WebhookNotFound),
     }
-}
-
-fn mark_deleted(
-    db: &mut Db,
-    row: &WebhookRow,
-    now: DateTime<Utc>,
-    request_id: Option<&RequestId>,
-) -> diesel::QueryResult<()> {
-    let revision = row.revision + 1;
-    queries::mark_deleted(db, row.id, revision, now.naive_utc())?;
-    contacts::forget(db, Hook::Webhook(row.id))?;
-    let event = WebhookConfigured {
-        webhook_id: row.id.get(),
-        revision,
-        sealed: None,
-        paused: false,
-    };
-    outbox::insert(db, &events::outbox_row(now, request_id, &event)?)
-}
-
-/// Keeps a webhook's new revision and tells the notifier of it.
-fn keep(
-    db: &mut Db,
-    row: &WebhookRow,
-    now: DateTime<Utc>,
-    request_id: Option<&RequestId>,
-) -> diesel::QueryResult<()> {
-    queries::update(db, row)?;
-    let paused = row.status == PAUSED;
-    let event = WebhookConfigured {
-        webhook_id: row.id.get(),
-        revision: row.revision,
-        sealed: row.sealed.clone().filter(|_| !paused),
-        paused,
-    };
-    outbox::insert(db, &events::outbox_row(now, request_id, &event)?)
 }

@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 use service_kit::names::is_readable;
 use utoipa::ToSchema;
 
-use super::model::{ACTIVE, EVENTS, WebhookId, WebhookRow};
+use super::model::{EVENTS, WebhookRow};
 use crate::error::Error;
+use crate::hooks::{ACTIVE, WebhookId};
 use crate::projects::text::READABLE;
 
 /// Characters of a description.

@@ -3,9 +3,8 @@
 //! is not judged again.
 
 mod queries;
-mod service;
+mod recompute;
 mod tally;
 
 pub(crate) use queries::{count_users, next_user, users_from};
-pub(crate) use service::{look, rebuild};
-pub(crate) use tally::oldest_kept;
+pub(crate) use recompute::{look, rebuild};

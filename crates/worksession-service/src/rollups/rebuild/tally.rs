@@ -1,7 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{Datelike, Days, NaiveDate, NaiveDateTime};
+use chrono::{Datelike, NaiveDate, NaiveDateTime};
 
+use crate::rollups::boards::oldest_kept;
 use crate::rollups::split::{Split, Sums};
 use crate::rules::badges;
 use crate::rules::points::Points;
@@ -96,18 +97,6 @@ pub(super) struct Rollups {
     pub(super) categories: BTreeMap<String, i64>,
     pub(super) badges: BTreeMap<String, NaiveDateTime>,
     pub(super) boards: BTreeMap<BoardKey, Standing>,
-}
-
-/// The first days of the oldest periods whose boards are kept on `today`; older ones are pruned, since nobody can ask
-/// for them.
-pub(crate) fn oldest_kept(period: &str, today: NaiveDate) -> NaiveDate {
-    let days = match period {
-        "day" => 7,
-        "week" => 28,
-        "month" => 93,
-        _ => return NaiveDate::default(),
-    };
-    today.checked_sub_days(Days::new(days)).unwrap_or(today)
 }
 
 /// The rollups of these sessions, which are in the order of their submits; boards of periods kept on `today` (UTC).

@@ -6,8 +6,7 @@ use service_kit::http::Query;
 use super::service;
 use super::wire::{ExportQuery, ExportedSessions};
 use crate::auth::{Account, Caller};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
 /// Gives all of the caller's sessions as a file, oldest first. Not for OAuth clients of others and not for tokens that

@@ -5,8 +5,7 @@ use service_kit::http::{Path, Query};
 use super::service;
 use super::wire::{ListQuery, SessionResponse, SessionsResponse};
 use crate::auth::{Caller, SessionsRead};
-use crate::error::Error;
-use crate::openapi::ErrorBody;
+use crate::error::{Error, ErrorBody};
 use crate::sessions::model;
 use crate::state::State;
 

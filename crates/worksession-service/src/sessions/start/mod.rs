@@ -4,5 +4,6 @@
 mod queries;
 mod service;
 
+pub(crate) use queries::Starts;
+pub(crate) use service::starts;
 pub(super) use service::{Order, start};
-pub(crate) use service::{Starts, starts};

@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use chrono::NaiveDateTime;
 use db_kit::outbox::{self, NewOutboxRow};
-use db_kit::{Db, cached, execute_named, json};
+use db_kit::{Db, Gather, cached, execute_named, json};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 use serde::Serialize;
@@ -34,6 +34,9 @@ pub(crate) struct Opened {
     /// False when an earlier request had opened it.
     pub(in crate::sessions) fresh: bool,
 }
+
+/// Starts sessions for all who ask for it at the same time; none when another transaction holds what is the user's.
+pub(crate) type Starts = Gather<Attempt, Option<Opened>>;
 
 /// Starts sessions, on PostgreSQL of different users, unless earlier starts did, and ends those that run. None for a user
 /// whose row is locked: do it again after [`crate::sync::bump`]. On SQLite inside of a write transaction.

@@ -2,10 +2,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use db_kit::outbox::uuid_v7;
-use db_kit::{Db, DbError, Gather, Pool};
+use db_kit::{Db, DbError, Pool};
 use service_kit::http::RequestId;
 
-use super::queries::{self, Attempt, Opened};
+use super::queries::{self, Attempt, Opened, Starts};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::projects::{self, ProjectRef, ProjectSnapshot};
@@ -72,10 +72,7 @@ pub(in crate::sessions) async fn start(
     Ok(opened)
 }
 
-/// Starts sessions for all who ask for it at the same time; none when another transaction holds what is the user's.
-pub(crate) type Starts = Gather<Attempt, Option<Opened>>;
-
-/// How they are started.
+/// How sessions are started.
 pub(crate) fn starts(pool: &Pool) -> Starts {
     pool.gather_writes(
         |db, attempts| Ok(queries::start_many(db, attempts)?),

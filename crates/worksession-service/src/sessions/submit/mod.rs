@@ -5,5 +5,6 @@ mod queries;
 pub(crate) mod rows;
 mod service;
 
+pub(crate) use rows::Submits;
 pub(super) use service::submit;
-pub(crate) use service::{Submits, submits};
+pub(crate) use service::submits;

@@ -2,6 +2,7 @@
 
 use auth_types::UserId;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use db_kit::Gather;
 use db_kit::json;
 use db_kit::outbox::NewOutboxRow;
 use diesel::prelude::*;
@@ -41,6 +42,9 @@ pub(crate) enum Outcome {
     /// Another transaction holds what is the user's, or has changed it: nothing was stored.
     Busy,
 }
+
+/// Submits for all who ask for it at the same time.
+pub(crate) type Submits = Gather<Attempt, Outcome>;
 
 /// The session that an attempt is about, and what it is decided by.
 #[derive(Debug)]

@@ -1,11 +1,11 @@
 use auth_types::UserId;
 use chrono::{DateTime, Utc};
-use db_kit::{Db, DbError, Gather, Pool};
+use db_kit::{Db, DbError, Pool};
 use diesel::QueryResult;
 use service_kit::http::RequestId;
 
 use super::queries;
-use super::rows::{Attempt, Loaded, Outcome};
+use super::rows::{Attempt, Loaded, Outcome, Submits};
 use crate::error::Error;
 use crate::rules::integrity::Sign;
 use crate::rules::submit::{decide, may_be_long_day, needs_counted_days};
@@ -16,10 +16,7 @@ use crate::sessions::wire::Submission;
 use crate::state::AppState;
 use crate::sync;
 
-/// Submits for all who ask for it at the same time.
-pub(crate) type Submits = Gather<Attempt, Outcome>;
-
-/// How they are done.
+/// How submits are done.
 pub(crate) fn submits(pool: &Pool) -> Submits {
     pool.gather_writes(
         |db, attempts| Ok(submit_many(db, attempts)?),

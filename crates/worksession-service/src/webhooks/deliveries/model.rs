@@ -4,8 +4,8 @@ use diesel::prelude::*;
 use event_types::Event;
 use uuid::Uuid;
 
+use crate::hooks::WebhookId;
 use crate::schema::webhook_deliveries;
-use crate::webhooks::model::WebhookId;
 
 /// It is not settled yet.
 pub(super) const PENDING: &str = "pending";

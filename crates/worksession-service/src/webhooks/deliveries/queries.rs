@@ -4,8 +4,8 @@ use diesel::prelude::*;
 use event_types::{WebhookAttempted, WebhookOutcome};
 
 use super::model::{DeliveryRow, NewDelivery, PENDING};
+use crate::hooks::WebhookId;
 use crate::schema::webhook_deliveries as log;
-use crate::webhooks::model::WebhookId;
 
 type Columns = (
     log::delivery_id,

@@ -7,8 +7,8 @@ use super::service;
 use super::wire::{DeliveriesResponse, DeliveryResponse, LogQuery};
 use crate::auth::{Caller, SessionsRead, WebhooksWrite};
 use crate::error::{Error, ErrorBody};
+use crate::hooks::WebhookId;
 use crate::state::State;
-use crate::webhooks::model::WebhookId;
 use crate::webhooks::wire::read_id;
 
 pub(in crate::webhooks) fn configure(config: &mut web::ServiceConfig) {

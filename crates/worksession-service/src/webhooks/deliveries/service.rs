@@ -14,8 +14,9 @@ use super::wire::{DeliveriesResponse, DeliveryResponse, LogQuery};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
+use crate::hooks::WebhookId;
 use crate::state::AppState;
-use crate::webhooks::model::{WebhookId, WebhookRow};
+use crate::webhooks::model::WebhookRow;
 use crate::webhooks::queries as webhooks;
 use crate::webhooks::service::managed;
 
@@ -117,7 +118,7 @@ pub(super) async fn replay(
             webhook_id: id.get(),
             delivery_id: delivery,
         };
-        outbox::insert(db, &events::outbox_row(now, Some(&request_id), &event)?)?;
+        events::enqueue(db, now, Some(&request_id), &event)?;
         Ok(row)
     };
     wait_for(state, change).await

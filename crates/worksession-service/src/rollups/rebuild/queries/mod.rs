@@ -10,10 +10,9 @@ use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 
 pub(super) use write::{replace, set_on_boards};
 
-use super::tally::{
-    BoardKey, DayTotals, MonthTotals, Rollups, Standing, Totals, Worked, oldest_kept,
-};
+use super::tally::{BoardKey, DayTotals, MonthTotals, Rollups, Standing, Totals, Worked};
 use crate::error::Error;
+use crate::rollups::boards::oldest_kept;
 use crate::rollups::split::{Split, Sums};
 use crate::rules::points::Points;
 use crate::rules::streaks::{Day, Mark, Streak};

@@ -1,13 +1,20 @@
+//! Whom to tell by mail that a hook was switched off: who configured it last, if that person's address was proven then.
+//! Name and address are kept sealed, and only until the mail is asked for, the hook changes hands or goes, the person manages
+//! the team no more, or the account is gone.
+
+mod queries;
+
 use auth_types::TeamId;
 use auth_types::wire::Contact;
 use chrono::{DateTime, Utc};
-use db_kit::{Db, outbox};
+use db_kit::Db;
 use event_types::{Mail, MailRequested, MailText};
 use secrecy::ExposeSecret;
 use service_kit::seal::Sealer;
 
-use super::model::{ContactRow, Hook, seal_context};
-use super::queries;
+pub(crate) use queries::{forget, forget_manager};
+
+use super::Hook;
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
@@ -27,23 +34,17 @@ pub(crate) fn keep(
         return Ok(());
     }
     let Some(email) = caller.proven_email() else {
-        return Ok(queries::forget(db, hook)?);
+        return Ok(forget(db, hook)?);
     };
     let contact = Contact {
         username: caller.username.clone(),
         email: email.to_owned(),
     };
     let plain = serde_json::to_vec(&contact).map_err(Error::internal)?;
-    let (hook, user_id) = (hook.to_string(), caller.id.get());
-    let context = seal_context(&hook, user_id);
+    let context = seal_context(hook, caller.id.get());
     let sealed = sealers.contacts.seal(&context, &plain);
-    let row = ContactRow {
-        hook,
-        user_id,
-        team_id: team.map(TeamId::get),
-        sealed: sealed.map_err(Error::internal)?,
-    };
-    Ok(queries::put(db, &row)?)
+    let sealed = sealed.map_err(Error::internal)?;
+    Ok(queries::put(db, hook, caller.id, team, &sealed)?)
 }
 
 /// Asks for the mail that tells whoever configured a hook; in the transaction that switches it off. `text` is
@@ -81,19 +82,21 @@ pub(crate) fn mail(
         template: template.to_owned(),
         sealed: sealed.map_err(Error::internal)?,
     };
-    Ok(outbox::insert(
-        db,
-        &events::outbox_row(now, None, &request)?,
-    )?)
+    Ok(events::enqueue(db, now, None, &request)?)
 }
 
 /// That the hook is off counts, whether or not somebody can be told.
 fn open(sealer: &Sealer, hook: Hook, user: i64, sealed: &str) -> Option<Contact> {
-    let context = seal_context(&hook.to_string(), user);
+    let context = seal_context(hook, user);
     let opened = sealer.open(&context, sealed);
     let opened = opened.map_err(|cause| {
         log::error!("nobody is told that {hook} was switched off: the contact is {cause}");
     });
     // serde's message would quote what it stumbled over.
     serde_json::from_slice(opened.ok()?.expose_secret()).ok()
+}
+
+/// What a sealed contact is bound to, so that one person's cannot be passed off as another's.
+fn seal_context(hook: Hook, user: i64) -> String {
+    format!("contact/{hook}/{user}")
 }

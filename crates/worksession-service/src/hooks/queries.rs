@@ -4,13 +4,22 @@ use db_kit::{Db, DbBackend};
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Nullable};
 
-use super::model::{ACTIVE, LostAccess, PAUSED, Paused};
-use crate::contacts::Hook;
+use super::{ACTIVE, Hook, LostAccess, PAUSED, WebhookId};
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations as chats, team_projects, webhooks};
-use crate::webhooks::WebhookId;
 
 type Condition<T> = Box<dyn BoxableExpression<T, DbBackend, SqlType = Nullable<Bool>>>;
+
+/// A hook that was paused.
+#[derive(Debug)]
+pub(super) struct Paused {
+    pub(super) hook: Hook,
+    pub(super) revision: i64,
+    /// None for one of the user's own.
+    pub(super) team: Option<TeamId>,
+    /// What people call it.
+    pub(super) name: String,
+}
 
 /// Which of the user's webhooks lost what made them.
 fn lost_webhooks(lost: &LostAccess) -> Condition<webhooks::table> {

@@ -1,0 +1,74 @@
+//! The revisions of a chat: each is another address, or none any more, and the notifier is told of it.
+
+use auth_types::TeamId;
+use chrono::{DateTime, Utc};
+use db_kit::Db;
+use diesel::QueryResult;
+use event_types::MailText;
+use service_kit::http::RequestId;
+
+use super::queries;
+use crate::error::Error;
+use crate::hooks::{Hook, Maker, Target, contacts};
+use crate::projects::TeamProjectId;
+use crate::state::AppState;
+use crate::team_projects;
+
+/// Keeps the address of a destination's newest revision, and tells the notifier of it, or that there is none any more.
+pub(super) fn store(
+    db: &mut Db,
+    project: TeamProjectId,
+    revision: i64,
+    sealed: Option<String>,
+    now: DateTime<Utc>,
+    request_id: Option<&RequestId>,
+) -> QueryResult<()> {
+    queries::keep_sealed(db, project, sealed.as_deref())?;
+    let target = sealed.map_or(Target::Gone, Target::Sealed);
+    Hook::Chat(project).publish(db, revision, target, now, request_id)
+}
+
+/// Takes away up to `limit` destinations of a team's projects, as a DELETE of each would, and says how
+/// many there were.
+pub(crate) fn take_away(
+    db: &mut Db,
+    team: TeamId,
+    now: DateTime<Utc>,
+    limit: i64,
+) -> QueryResult<usize> {
+    let projects = queries::of_team(db, team, limit)?;
+    for project in &projects {
+        let revision = queries::put(db, *project, None, &Maker::default(), now.naive_utc())?;
+        contacts::forget(db, Hook::Chat(*project))?;
+        store(db, *project, revision, None, now, None)?;
+    }
+    Ok(projects.len())
+}
+
+/// Switches a destination off that refuses us for good, unless a newer one has taken its place, and has whoever
+/// set it told.
+pub(crate) fn switch_off(
+    db: &mut Db,
+    state: &AppState,
+    id: TeamProjectId,
+    revision: i64,
+    reason: String,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let provider = queries::switch_off(db, id, revision, &reason, now.naive_utc())?;
+    let (Some(provider), Some(project)) = (provider, team_projects::queries::find(db, id)?) else {
+        return Ok(());
+    };
+    contacts::tell(db, &state.sealers, Hook::Chat(id), now, |username| {
+        MailText::ChatSwitchedOff {
+            username,
+            project_id: id.get(),
+            project: project.name,
+            team: project.team_name,
+            provider,
+            reason,
+            at: now,
+            link: state.page("/docs/"),
+        }
+    })
+}

@@ -1,0 +1,61 @@
+use service_kit::guard::{GuardError, GuardedClient};
+use url::Url;
+
+use crate::error::Error;
+
+/// Longer than any address that a service gives out.
+const MAX_BYTES: usize = 2_048;
+
+/// Reads the address in a field of a body. Whether it may be called is judged when it is called.
+pub(crate) fn read_address(
+    field: &str,
+    given: Option<&str>,
+    guard: &GuardedClient,
+) -> Result<Url, Error> {
+    let refuse = |rule: &str| Error::invalid(format!("{field} {rule}"));
+    let address = given.ok_or_else(|| refuse("is required"))?;
+    if address.len() > MAX_BYTES {
+        return Err(refuse("is too long"));
+    }
+    let url = guard.check_url(address).map_err(|cause| match cause {
+        GuardError::SchemeNotAllowed => refuse("must start with https://"),
+        _ => refuse("is not a valid address"),
+    })?;
+    // Sent as Basic authentication by some clients and dropped by others; no service's hook has it.
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(refuse("must not contain a user name or password"));
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use service_kit::guard::GuardOptions;
+
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_an_address_is_refused() {
+        let guard = GuardedClient::new(GuardOptions::default()).expect("a client");
+        let read = |address| read_address("url", address, &guard);
+        assert!(read(Some("https://h.example/x")).is_ok());
+        let long = format!("https://h.example/{}", "x".repeat(MAX_BYTES));
+        for address in [
+            None,
+            Some(""),
+            Some("h.example/x"),
+            Some("http://h.example/x"),
+            Some("ftp://h.example/x"),
+            Some("file:///etc/passwd"),
+            Some("javascript:alert(1)"),
+            Some("https://"),
+            Some("https://user:secret@h.example/x"),
+            Some(&long),
+        ] {
+            assert!(
+                matches!(read(address), Err(Error::Invalid(_))),
+                "{address:?}"
+            );
+        }
+    }
+}

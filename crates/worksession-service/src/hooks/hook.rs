@@ -1,0 +1,137 @@
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use db_kit::Db;
+use diesel::QueryResult;
+use event_types::{IntegrationConfigured, WebhookConfigured};
+use secrecy::SecretSlice;
+use service_kit::http::RequestId;
+use service_kit::seal::Sealer;
+
+use crate::error::Error;
+use crate::events;
+use crate::projects::TeamProjectId;
+use crate::sealers::Sealers;
+
+/// The status of a hook in use.
+pub(crate) const ACTIVE: &str = "active";
+/// The status of one whose maker lost access.
+pub(crate) const PAUSED: &str = "paused";
+/// The status of one that is not called: there is no address, or it refused us for good.
+pub(crate) const OFF: &str = "off";
+
+auth_types::id_type! {
+    /// A webhook.
+    pub(crate) struct WebhookId;
+}
+
+/// Which hook.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hook {
+    /// The chat of a team project.
+    Chat(TeamProjectId),
+    /// A webhook.
+    Webhook(WebhookId),
+}
+
+/// Where a revision of a hook calls.
+pub(crate) enum Target {
+    /// There, sealed for that revision.
+    Sealed(String),
+    /// Nowhere until somebody adopts it.
+    Paused,
+    /// Nowhere: it is gone.
+    Gone,
+}
+
+impl Hook {
+    /// What those are told who may not change it.
+    pub(crate) fn forbidden(self) -> Error {
+        match self {
+            Self::Chat(_) => Error::TeamProjectChangeForbidden,
+            Self::Webhook(_) => Error::WebhookForbidden,
+        }
+    }
+
+    /// Seals where its revision calls.
+    pub(crate) fn seal(
+        self,
+        sealers: &Sealers,
+        revision: i64,
+        plain: &[u8],
+    ) -> Result<String, Error> {
+        let (sealer, context) = self.sealer(sealers, revision);
+        sealer.seal(&context, plain).map_err(Error::internal)
+    }
+
+    /// Opens what was sealed for its revision.
+    pub(crate) fn open(
+        self,
+        sealers: &Sealers,
+        revision: i64,
+        sealed: Option<&str>,
+    ) -> Result<SecretSlice<u8>, Error> {
+        let (sealer, context) = self.sealer(sealers, revision);
+        let plain = sealer.open(&context, sealed.unwrap_or_default());
+        plain.map_err(Error::internal)
+    }
+
+    /// Tells the notifier of its revision; in the transaction that makes it.
+    pub(crate) fn publish(
+        self,
+        db: &mut Db,
+        revision: i64,
+        target: Target,
+        now: DateTime<Utc>,
+        request_id: Option<&RequestId>,
+    ) -> QueryResult<()> {
+        let (sealed, paused) = match target {
+            Target::Sealed(sealed) => (Some(sealed), false),
+            Target::Paused => (None, true),
+            Target::Gone => (None, false),
+        };
+        match self {
+            Self::Chat(project) => {
+                let event = IntegrationConfigured {
+                    project_id: project.get(),
+                    revision,
+                    sealed,
+                    paused,
+                };
+                events::enqueue(db, now, request_id, &event)
+            }
+            Self::Webhook(webhook) => {
+                let event = WebhookConfigured {
+                    webhook_id: webhook.get(),
+                    revision,
+                    sealed,
+                    paused,
+                };
+                events::enqueue(db, now, request_id, &event)
+            }
+        }
+    }
+
+    fn sealer(self, sealers: &Sealers, revision: i64) -> (&Sealer, String) {
+        match self {
+            Self::Chat(project) => {
+                let context = IntegrationConfigured::seal_context(project.get(), revision);
+                (&sealers.chats, context)
+            }
+            Self::Webhook(webhook) => {
+                let context = WebhookConfigured::seal_context(webhook.get(), revision);
+                (&sealers.webhooks, context)
+            }
+        }
+    }
+}
+
+/// The column `hook` of the contacts.
+impl fmt::Display for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chat(project) => write!(f, "chat/{project}"),
+            Self::Webhook(webhook) => write!(f, "webhook/{webhook}"),
+        }
+    }
+}

@@ -1,0 +1,88 @@
+use std::collections::BTreeMap;
+
+use auth_types::TeamId;
+use auth_types::wire::{Contact, ExistenceQuestion};
+use chrono::{DateTime, Utc};
+use db_kit::Db;
+use event_types::MailText;
+
+use super::queries::{self, Paused};
+use super::{LostAccess, Target, contacts};
+use crate::error::Error;
+use crate::state::AppState;
+
+/// The most hooks that a mail names.
+const NAMED: usize = 10;
+
+/// Whom to tell: of the user's own hooks (none) the user, of a team's its owner.
+pub(crate) type Recipients = BTreeMap<Option<TeamId>, Option<Contact>>;
+
+/// Whom to tell of the hooks that are to be paused; empty when there are none.
+///
+/// # Errors
+/// Why the identity service does not say, for the log; it is to be asked again.
+pub(crate) async fn recipients(state: &AppState, lost: &LostAccess) -> Result<Recipients, String> {
+    let by = lost.clone();
+    let owners = state
+        .pool
+        .read::<_, Error, _>(move |db| Ok(queries::owners(db, &by)?));
+    let mut recipients = Recipients::new();
+    for team_id in owners.await.map_err(|cause| cause.to_string())? {
+        let question = ExistenceQuestion {
+            user_id: team_id.is_none().then_some(lost.user()),
+            team_id,
+            session_id: None,
+        };
+        let contact = state
+            .identity
+            .contact(&state.sealers.questions, &question)
+            .await?;
+        recipients.insert(team_id, contact);
+    }
+    Ok(recipients)
+}
+
+/// Pauses the hooks that lost what made them: the notifier calls them no more, and their owners get a mail.
+pub(crate) fn pause(
+    db: &mut Db,
+    state: &AppState,
+    lost: &LostAccess,
+    recipients: &Recipients,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let mut mails: BTreeMap<&str, (&Contact, Vec<String>)> = BTreeMap::new();
+    for paused in pause_and_publish(db, lost, now)? {
+        if let Some(Some(contact)) = recipients.get(&paused.team) {
+            let mail = mails.entry(&contact.email);
+            mail.or_insert((contact, Vec::new())).1.push(paused.name);
+        }
+    }
+    for (contact, mut hooks) in mails.into_values() {
+        let more = hooks.len().saturating_sub(NAMED);
+        hooks.truncate(NAMED);
+        let text = MailText::HooksPaused {
+            username: contact.username.clone(),
+            reason: lost.reason().to_owned(),
+            hooks,
+            more,
+            at: now,
+            link: state.page("/settings/webhooks"),
+        };
+        contacts::mail(db, &state.sealers, now, contact.email.clone(), text)?;
+    }
+    Ok(())
+}
+
+/// Pauses, and publishes it for the notifier. In whatever order the notifier hears of the pause and of the target with the
+/// same revision, it calls nobody until there is a newer one.
+pub(super) fn pause_and_publish(
+    db: &mut Db,
+    lost: &LostAccess,
+    now: DateTime<Utc>,
+) -> Result<Vec<Paused>, Error> {
+    let paused = queries::pause(db, lost, now.naive_utc())?;
+    for Paused { hook, revision, .. } in &paused {
+        hook.publish(db, *revision, Target::Paused, now, None)?;
+    }
+    Ok(paused)
+}

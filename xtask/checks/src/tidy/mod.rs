@@ -8,6 +8,7 @@ mod features;
 mod migrations;
 mod proofs;
 mod quotes;
+mod services;
 mod source;
 mod text;
 
@@ -28,7 +29,9 @@ pub(crate) fn tidy(root: &Path) -> Result {
     complaints.extend(migrations::check(&paths));
     complaints.extend(quotes::check(&files));
     complaints.extend(proofs::check(&files));
-    complaints.extend(circles::check(&files)?);
+    let graphs = circles::graphs(&files)?;
+    complaints.extend(circles::check(&graphs));
+    complaints.extend(services::check(&graphs));
     for file in &files {
         complaints.extend(text::check(file));
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use super::module::{Module, Path};
 
 /// The files that each file imports, with the path by which it does.
-pub(super) struct Graph(BTreeMap<String, BTreeMap<String, String>>);
+pub(in crate::tidy) struct Graph(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Graph {
     pub(super) fn of(mut modules: Vec<Module>) -> Self {
@@ -19,6 +19,14 @@ impl Graph {
         let lookup = Lookup(modules.iter().map(|it| (it.place.as_slice(), it)).collect());
         let imports = |it: &Module| (it.file.clone(), lookup.imports(it));
         Self(modules.iter().map(imports).collect())
+    }
+
+    /// Each import: the file, the one that it imports, and the path by which it does.
+    pub(in crate::tidy) fn imports(&self) -> impl Iterator<Item = (&str, &str, &str)> {
+        self.0.iter().flat_map(|(from, imports)| {
+            let imports = imports.iter();
+            imports.map(move |(to, path)| (from.as_str(), to.as_str(), path.as_str()))
+        })
     }
 
     /// Groups of files that each reach all others of their group.

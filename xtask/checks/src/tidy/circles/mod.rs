@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 use xtask_kit::cmd::Result;
 
 use super::source::Source;
-use graph::Graph;
+pub(super) use graph::Graph;
 use module::Module;
 
 /// The most files of one circle.
 const MOST: usize = 3;
 
-pub(super) fn check(files: &[Source]) -> Result<Vec<String>> {
+/// Who imports whom, a graph for each crate.
+pub(super) fn graphs(files: &[Source]) -> Result<Vec<Graph>> {
     let mut crates: BTreeMap<&str, Vec<Module>> = BTreeMap::new();
     for file in files {
         let Some((folder, path)) = file.path.split_once("/src/") else {
@@ -30,9 +31,12 @@ pub(super) fn check(files: &[Source]) -> Result<Vec<String>> {
             crates.entry(folder).or_default().push(module);
         }
     }
+    Ok(crates.into_values().map(Graph::of).collect())
+}
+
+pub(super) fn check(graphs: &[Graph]) -> Vec<String> {
     let mut complaints = Vec::new();
-    for modules in crates.into_values() {
-        let graph = Graph::of(modules);
+    for graph in graphs {
         for circle in graph.circles().iter().filter(|it| it.len() > MOST) {
             complaints.push(format!(
                 "{} files import each other, at most {MOST}; the shortest circle:{}",
@@ -41,7 +45,7 @@ pub(super) fn check(files: &[Source]) -> Result<Vec<String>> {
             ));
         }
     }
-    Ok(complaints)
+    complaints
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ fn complaints(files: &[(&str, &str)]) -> Vec<String> {
         text: (*text).to_owned(),
     };
     let files: Vec<Source> = files.iter().map(source).collect();
-    check(&files).expect("Rust")
+    check(&graphs(&files).expect("Rust"))
 }
 
 const FOUR: [(&str, &str); 5] = [

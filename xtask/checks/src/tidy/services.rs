@@ -1,0 +1,80 @@
+//! No feature of a service imports the `service.rs` of another feature: what two of them need stands below both.
+//!
+//! The features are the folders of `src`. Those through which requests and commands come in, and the files that put the
+//! service together, stand above all features.
+
+use super::circles::Graph;
+
+/// What stands above the features, in `src`.
+const ABOVE: [&str; 7] = [
+    "app.rs",
+    "cli",
+    "lib.rs",
+    "main.rs",
+    "pages",
+    "running.rs",
+    "start.rs",
+];
+
+pub(super) fn check(graphs: &[Graph]) -> Vec<String> {
+    let imports = graphs.iter().flat_map(Graph::imports);
+    let across = imports.filter(|(from, to, _)| {
+        let (from, to) = (feature(from), feature(to));
+        from != to && from.is_some_and(|from| !ABOVE.contains(&from))
+    });
+    let of_services = across.filter(|(_, to, _)| to.ends_with("/service.rs"));
+    let tell =
+        |(from, to, path)| format!("{from} imports {path} of {to}, another feature's service");
+    of_services.map(tell).collect()
+}
+
+/// The first part of a path below `src`.
+fn feature(file: &str) -> Option<&str> {
+    file.split_once("/src/")?.1.split('/').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::circles;
+    use super::super::source::Source;
+    use super::*;
+
+    fn complaints(path: &str, text: &str) -> Vec<String> {
+        let files = [
+            (
+                "lib.rs",
+                "mod carts; mod orders; mod pages; mod running; mod state;",
+            ),
+            (
+                "carts/mod.rs",
+                "mod service; pub(crate) use service::empty;",
+            ),
+            ("carts/service.rs", "pub(crate) fn empty() {}"),
+            ("orders/mod.rs", "mod deep; mod routes;"),
+            (path, text),
+        ];
+        let files = files.map(|(path, text)| Source {
+            path: format!("crates/shop/src/{path}"),
+            text: text.to_owned(),
+        });
+        check(&circles::graphs(&files).expect("Rust"))
+    }
+
+    #[test]
+    fn a_service_is_not_imported_by_another_feature_by_whatever_path() {
+        for text in [
+            "use crate::carts::service; fn f() { service::empty() }",
+            "use crate::carts; fn f() { carts::empty() }",
+            "fn f() { crate::carts::service::empty() }",
+        ] {
+            for path in ["orders/routes.rs", "orders/deep.rs", "state.rs"] {
+                assert_eq!(complaints(path, text).len(), 1, "{path}: {text}");
+            }
+            for path in ["running.rs", "pages/mod.rs", "carts/routes.rs"] {
+                assert!(complaints(path, text).is_empty(), "{path}: {text}");
+            }
+        }
+        let test = "#[cfg(test)] mod tests { use crate::carts::empty; }";
+        assert!(complaints("orders/routes.rs", test).is_empty());
+    }
+}

@@ -10,6 +10,7 @@ mod auth;
 mod chat_settings;
 mod chore;
 mod cli;
+mod columns;
 mod config;
 mod departures;
 mod error;

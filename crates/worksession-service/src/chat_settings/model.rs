@@ -5,7 +5,8 @@ use event_types::ChatTarget;
 use crate::hooks::ACTIVE;
 
 /// A project's chat setting as stored. The address is not among it: only the notifier keeps that.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = crate::schema::chat_integrations)]
 pub(crate) struct ChatRow {
     /// None after a DELETE.
     pub(crate) provider: Option<String>,

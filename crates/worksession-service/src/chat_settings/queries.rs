@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::model::{ChatRow, LastTest, TEST_PENDING};
 use super::provider::Settings;
+use crate::columns::columns;
 use crate::hooks::{ACTIVE, Maker, OFF, PAUSED};
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations as chat, team_projects};
@@ -16,13 +17,7 @@ use crate::schema::{chat_integrations as chat, team_projects};
 pub(super) fn find(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<ChatRow>> {
     chat::table
         .filter(chat::team_project_id.eq(project))
-        .select((
-            chat::provider,
-            chat::revision,
-            chat::status,
-            chat::reason,
-            chat::announce,
-        ))
+        .select(columns::<ChatRow>())
         .first(db)
         .optional()
 }

@@ -1,12 +1,13 @@
 use chrono::NaiveDateTime;
 use chrono_tz::Tz;
 use diesel::prelude::*;
-use diesel::sql_types::{Bool, Integer, Nullable, Text, Timestamp};
 
+use crate::columns::SqlOf;
 use crate::schema::user_settings;
 
 /// A user's settings as stored; [`SettingsRow::default`] for who never changed any.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = user_settings)]
 pub(crate) struct SettingsRow {
     /// An IANA name.
     pub(crate) timezone: String,
@@ -27,17 +28,7 @@ pub(crate) struct SettingsRow {
 }
 
 /// The SQL types of [`SettingsRow`].
-pub(crate) type SettingsSql = (
-    Text,
-    Nullable<Timestamp>,
-    Integer,
-    Integer,
-    Integer,
-    Integer,
-    Text,
-    Text,
-    Bool,
-);
+pub(crate) type SettingsSql = SqlOf<SettingsRow>;
 
 impl Default for SettingsRow {
     fn default() -> Self {

@@ -4,37 +4,14 @@ use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 
 use super::model::{SettingsChanges, SettingsRow};
+use crate::columns::columns;
 use crate::schema::user_settings as settings;
-
-type Columns = (
-    settings::timezone,
-    settings::timezone_changed_at,
-    settings::daily_goal,
-    settings::default_duration,
-    settings::short_break_duration,
-    settings::long_break_duration,
-    settings::notification_sound,
-    settings::theme_preference,
-    settings::leaderboard_opt_in,
-);
-
-const COLUMNS: Columns = (
-    settings::timezone,
-    settings::timezone_changed_at,
-    settings::daily_goal,
-    settings::default_duration,
-    settings::short_break_duration,
-    settings::long_break_duration,
-    settings::notification_sound,
-    settings::theme_preference,
-    settings::leaderboard_opt_in,
-);
 
 /// The user's settings; the defaults for who never changed any.
 pub(crate) fn get_or_default(db: &mut Db, user: UserId) -> QueryResult<SettingsRow> {
     let row = settings::table
         .filter(settings::user_id.eq(user))
-        .select(COLUMNS)
+        .select(columns::<SettingsRow>())
         .first(db)
         .optional()?;
     Ok(row.unwrap_or_default())
@@ -44,7 +21,7 @@ pub(crate) fn get_or_default(db: &mut Db, user: UserId) -> QueryResult<SettingsR
 pub(crate) fn list(db: &mut Db, users: &[UserId]) -> QueryResult<Vec<(UserId, SettingsRow)>> {
     on_backend!(db, conn => settings::table
         .filter(settings::user_id.eq_any(users))
-        .select((settings::user_id, COLUMNS))
+        .select((settings::user_id, columns::<SettingsRow>()))
         .load(conn))
 }
 
@@ -69,7 +46,7 @@ pub(super) fn lock(db: &mut Db, user: UserId, now: NaiveDateTime) -> QueryResult
         .on_conflict(settings::user_id)
         .do_update()
         .set(settings::user_id.eq(user))
-        .returning(COLUMNS)
+        .returning(columns::<SettingsRow>())
         .get_result(conn))
 }
 
@@ -80,6 +57,6 @@ pub(super) fn update(
 ) -> QueryResult<SettingsRow> {
     diesel::update(settings::table.filter(settings::user_id.eq(user)))
         .set(changes)
-        .returning(COLUMNS)
+        .returning(columns::<SettingsRow>())
         .get_result(db)
 }

@@ -1,12 +1,13 @@
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
 use super::ProjectId;
+use crate::columns::SqlOf;
 use crate::schema::projects;
 
 /// A personal project as stored.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = projects)]
 pub(crate) struct ProjectRow {
     pub(crate) id: ProjectId,
     pub(crate) name: String,
@@ -16,7 +17,7 @@ pub(crate) struct ProjectRow {
 }
 
 /// The SQL types of [`ProjectRow`].
-pub(crate) type ProjectSql = (BigInt, Text, Text, Nullable<Timestamp>, Timestamp);
+pub(crate) type ProjectSql = SqlOf<ProjectRow>;
 
 /// A personal project to be stored.
 #[derive(Debug, Insertable)]

@@ -5,30 +5,15 @@ use diesel::prelude::*;
 
 use super::ProjectId;
 use super::model::{NewProject, ProjectChanges, ProjectRow};
+use crate::columns::columns;
 use crate::schema::projects;
-
-type Columns = (
-    projects::id,
-    projects::name,
-    projects::description,
-    projects::archived_at,
-    projects::created_at,
-);
-
-const COLUMNS: Columns = (
-    projects::id,
-    projects::name,
-    projects::description,
-    projects::archived_at,
-    projects::created_at,
-);
 
 /// The user's projects, oldest first; archived ones only when asked for.
 pub(crate) fn list(db: &mut Db, user: UserId, archived: bool) -> QueryResult<Vec<ProjectRow>> {
     let owned = projects::table
         .filter(projects::user_id.eq(user))
         .order(projects::id)
-        .select(COLUMNS);
+        .select(columns::<ProjectRow>());
     if archived {
         owned.load(db)
     } else {
@@ -40,7 +25,7 @@ pub(crate) fn list(db: &mut Db, user: UserId, archived: bool) -> QueryResult<Vec
 pub(crate) fn find(db: &mut Db, user: UserId, id: ProjectId) -> QueryResult<Option<ProjectRow>> {
     projects::table
         .filter(projects::id.eq(id).and(projects::user_id.eq(user)))
-        .select(COLUMNS)
+        .select(columns::<ProjectRow>())
         .first(db)
         .optional()
 }
@@ -54,7 +39,7 @@ pub(super) fn count(db: &mut Db, user: UserId) -> QueryResult<i64> {
 pub(super) fn insert(db: &mut Db, new: &NewProject) -> QueryResult<ProjectRow> {
     diesel::insert_into(projects::table)
         .values(new)
-        .returning(COLUMNS)
+        .returning(columns::<ProjectRow>())
         .get_result(db)
 }
 
@@ -66,7 +51,7 @@ pub(super) fn update(
 ) -> QueryResult<Option<ProjectRow>> {
     diesel::update(projects::table.filter(projects::id.eq(id).and(projects::user_id.eq(user))))
         .set(changes)
-        .returning(COLUMNS)
+        .returning(columns::<ProjectRow>())
         .get_result(db)
         .optional()
 }

@@ -2,7 +2,7 @@ use auth_types::{TeamId, UserId};
 use chrono::NaiveDateTime;
 use db_kit::json;
 use diesel::backend::Backend;
-use diesel::deserialize::{self, FromSql};
+use diesel::deserialize::{self, FromSql, FromSqlRow};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::rules::locked::Plan;
 use crate::rules::time::{Completion, OPEN_AFTER_PLANNED_END};
 
 /// Where a session stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, FromSqlRow, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Status {
     /// The timer runs.
@@ -75,17 +75,6 @@ where
     fn from_sql(value: DB::RawValue<'_>) -> deserialize::Result<Self> {
         let name = <String as FromSql<Text, DB>>::from_sql(value)?;
         Self::named(&name).ok_or_else(|| format!("unknown session status {name:?}").into())
-    }
-}
-
-impl<DB: Backend> Queryable<Text, DB> for Status
-where
-    Self: FromSql<Text, DB>,
-{
-    type Row = Self;
-
-    fn build(row: Self) -> deserialize::Result<Self> {
-        Ok(row)
     }
 }
 

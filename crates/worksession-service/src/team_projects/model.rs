@@ -6,7 +6,8 @@ use crate::projects::TeamProjectId;
 use crate::schema::team_projects;
 
 /// A team project as stored.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = team_projects)]
 pub(crate) struct TeamProjectRow {
     pub(crate) id: TeamProjectId,
     pub(crate) team_id: TeamId,

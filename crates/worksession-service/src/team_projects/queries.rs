@@ -5,32 +5,9 @@ use diesel::prelude::*;
 
 use super::model::{NewTeamProject, TeamProjectChanges, TeamProjectRow};
 use crate::chat_settings::model::ChatRow;
+use crate::columns::columns;
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations, team_projects};
-
-type Columns = (
-    team_projects::id,
-    team_projects::team_id,
-    team_projects::team_name,
-    team_projects::name,
-    team_projects::description,
-    team_projects::chat_channel,
-    team_projects::is_public,
-    team_projects::archived_at,
-    team_projects::created_at,
-);
-
-const COLUMNS: Columns = (
-    team_projects::id,
-    team_projects::team_id,
-    team_projects::team_name,
-    team_projects::name,
-    team_projects::description,
-    team_projects::chat_channel,
-    team_projects::is_public,
-    team_projects::archived_at,
-    team_projects::created_at,
-);
 
 /// The projects of these teams, oldest first; archived ones only when asked for.
 pub(crate) fn list(
@@ -42,7 +19,7 @@ pub(crate) fn list(
     let theirs = team_projects::table
         .filter(team_projects::team_id.eq_any(teams))
         .order(team_projects::id)
-        .select(COLUMNS);
+        .select(columns::<TeamProjectRow>());
     if archived {
         theirs.load(db)
     } else {
@@ -54,7 +31,7 @@ pub(crate) fn list(
 pub(crate) fn find(db: &mut Db, id: TeamProjectId) -> QueryResult<Option<TeamProjectRow>> {
     team_projects::table
         .filter(team_projects::id.eq(id))
-        .select(COLUMNS)
+        .select(columns::<TeamProjectRow>())
         .first(db)
         .optional()
 }
@@ -67,17 +44,7 @@ pub(crate) fn find_with_chat(
     team_projects::table
         .left_join(chat_integrations::table)
         .filter(team_projects::id.eq(id))
-        .select((
-            COLUMNS,
-            (
-                chat_integrations::provider,
-                chat_integrations::revision,
-                chat_integrations::status,
-                chat_integrations::reason,
-                chat_integrations::announce,
-            )
-                .nullable(),
-        ))
+        .select((columns::<TeamProjectRow>(), columns::<ChatRow>().nullable()))
         .first(db)
         .optional()
 }
@@ -96,7 +63,7 @@ pub(super) fn count_and_hold(db: &mut Db, team: TeamId) -> QueryResult<i64> {
 pub(super) fn insert(db: &mut Db, new: &NewTeamProject) -> QueryResult<TeamProjectRow> {
     diesel::insert_into(team_projects::table)
         .values(new)
-        .returning(COLUMNS)
+        .returning(columns::<TeamProjectRow>())
         .get_result(db)
 }
 
@@ -107,7 +74,7 @@ pub(super) fn update(
 ) -> QueryResult<TeamProjectRow> {
     diesel::update(team_projects::table.filter(team_projects::id.eq(id)))
         .set(changes)
-        .returning(COLUMNS)
+        .returning(columns::<TeamProjectRow>())
         .get_result(db)
 }
 

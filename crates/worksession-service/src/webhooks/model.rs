@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use event_types::{EventData, SessionAbandoned, SessionStarted, SessionSubmitted};
 
 use crate::hooks::{ACTIVE, Maker, WebhookId};
+use crate::schema::webhooks;
 
 /// The most that an owner has: the places of the table's `slot`.
 pub(crate) const MOST: usize = 20;
@@ -38,7 +39,8 @@ impl Owner {
 }
 
 /// A webhook as stored.
-#[derive(Clone, Queryable)]
+#[derive(Clone, Queryable, Selectable)]
+#[diesel(table_name = webhooks)]
 pub(crate) struct WebhookRow {
     pub(super) id: WebhookId,
     pub(super) user_id: Option<UserId>,
@@ -53,6 +55,7 @@ pub(crate) struct WebhookRow {
     pub(super) created_at: NaiveDateTime,
     pub(super) updated_at: NaiveDateTime,
     pub(super) secret_changed_at: NaiveDateTime,
+    #[diesel(select_expression = (webhooks::created_by, webhooks::client_id, webhooks::session_id))]
     pub(super) maker: Maker,
 }
 

@@ -7,50 +7,9 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 
 use super::model::{DELETED, Listener, Owner, WebhookRow};
+use crate::columns::columns;
 use crate::hooks::{ACTIVE, Maker, OFF, WebhookId};
 use crate::schema::webhooks;
-
-type Columns = (
-    webhooks::id,
-    webhooks::user_id,
-    webhooks::team_id,
-    webhooks::description,
-    webhooks::origin,
-    webhooks::sealed,
-    webhooks::events,
-    webhooks::revision,
-    webhooks::status,
-    webhooks::reason,
-    webhooks::created_at,
-    webhooks::updated_at,
-    webhooks::secret_changed_at,
-    (
-        webhooks::created_by,
-        webhooks::client_id,
-        webhooks::session_id,
-    ),
-);
-
-const COLUMNS: Columns = (
-    webhooks::id,
-    webhooks::user_id,
-    webhooks::team_id,
-    webhooks::description,
-    webhooks::origin,
-    webhooks::sealed,
-    webhooks::events,
-    webhooks::revision,
-    webhooks::status,
-    webhooks::reason,
-    webhooks::created_at,
-    webhooks::updated_at,
-    webhooks::secret_changed_at,
-    (
-        webhooks::created_by,
-        webhooks::client_id,
-        webhooks::session_id,
-    ),
-);
 
 /// A webhook to be stored.
 pub(super) struct NewWebhook {
@@ -94,7 +53,7 @@ pub(super) fn find(db: &mut Db, id: WebhookId) -> QueryResult<Option<WebhookRow>
     webhooks::table
         .filter(webhooks::id.eq(id))
         .filter(webhooks::status.ne(DELETED))
-        .select(COLUMNS)
+        .select(columns::<WebhookRow>())
         .first(db)
         .optional()
 }
@@ -104,7 +63,7 @@ pub(super) fn lock(db: &mut Db, id: WebhookId) -> QueryResult<Option<WebhookRow>
     let one = webhooks::table
         .filter(webhooks::id.eq(id))
         .filter(webhooks::status.ne(DELETED))
-        .select(COLUMNS);
+        .select(columns::<WebhookRow>());
     match db {
         Db::Pg(conn) => one.for_update().first(conn).optional(),
         Db::Sqlite(conn) => one.first(conn).optional(),
@@ -117,7 +76,7 @@ pub(super) fn list(db: &mut Db, user: UserId, teams: &[TeamId]) -> QueryResult<V
         webhooks::table
             .filter(webhooks::status.ne(DELETED))
             .order(webhooks::id)
-            .select(COLUMNS)
+            .select(columns::<WebhookRow>())
     };
     let mut rows: Vec<WebhookRow> = live().filter(webhooks::user_id.eq(user.get())).load(db)?;
     if !teams.is_empty() {
@@ -174,7 +133,7 @@ pub(super) fn of_owner(db: &mut Db, owner: Owner, limit: i64) -> QueryResult<Vec
     let some = webhooks::table
         .order(webhooks::id)
         .limit(limit)
-        .select(COLUMNS);
+        .select(columns::<WebhookRow>());
     match (user, team) {
         (Some(user), _) => some.filter(webhooks::user_id.eq(user)).load(db),
         (None, team) => some.filter(webhooks::team_id.eq(team)).load(db),

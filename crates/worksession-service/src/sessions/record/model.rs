@@ -1,6 +1,6 @@
 use chrono::NaiveDateTime;
 use diesel::backend::Backend;
-use diesel::deserialize::{self, FromSql};
+use diesel::deserialize::{self, FromSql, FromSqlRow};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
@@ -64,11 +64,11 @@ pub(crate) type RecordSql = (
 );
 
 /// The tags of a session, stored as a JSON array.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, FromSqlRow)]
 pub(crate) struct Tags(pub(crate) Vec<String>);
 
 /// The flags of a session in the order in which they were raised, read as `kind:severity:amount:state,…`.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, FromSqlRow)]
 pub(crate) struct Flags(pub(crate) Vec<Flag>);
 
 impl<DB: Backend> FromSql<Text, DB> for Tags
@@ -102,20 +102,3 @@ where
         flags.collect::<deserialize::Result<_>>().map(Self)
     }
 }
-
-macro_rules! queryable_text {
-    ($($name:ident),*) => {
-        $(impl<DB: Backend> Queryable<Text, DB> for $name
-        where
-            Self: FromSql<Text, DB>,
-        {
-            type Row = Self;
-
-            fn build(row: Self) -> deserialize::Result<Self> {
-                Ok(row)
-            }
-        })*
-    };
-}
-
-queryable_text!(Tags, Flags);

@@ -40,7 +40,8 @@ pub(super) struct NewDelivery {
 }
 
 /// A call as stored.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = webhook_deliveries)]
 pub(super) struct DeliveryRow {
     pub(super) delivery_id: String,
     pub(super) event_id: String,

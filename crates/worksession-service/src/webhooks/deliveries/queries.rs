@@ -4,38 +4,9 @@ use diesel::prelude::*;
 use event_types::{WebhookAttempted, WebhookOutcome};
 
 use super::model::{DeliveryRow, NewDelivery, PENDING};
+use crate::columns::columns;
 use crate::hooks::WebhookId;
 use crate::schema::webhook_deliveries as log;
-
-type Columns = (
-    log::delivery_id,
-    log::event_id,
-    log::event_type,
-    log::session_id,
-    log::state,
-    log::attempts,
-    log::status_code,
-    log::duration_ms,
-    log::reason,
-    log::created_at,
-    log::last_attempt_at,
-    log::next_attempt_at,
-);
-
-const COLUMNS: Columns = (
-    log::delivery_id,
-    log::event_id,
-    log::event_type,
-    log::session_id,
-    log::state,
-    log::attempts,
-    log::status_code,
-    log::duration_ms,
-    log::reason,
-    log::created_at,
-    log::last_attempt_at,
-    log::next_attempt_at,
-);
 
 pub(super) fn insert(db: &mut Db, new: &NewDelivery) -> QueryResult<()> {
     diesel::insert_into(log::table)
@@ -55,7 +26,7 @@ pub(super) fn list(
         .filter(log::webhook_id.eq(webhook.get()))
         .order(log::delivery_id.desc())
         .limit(limit)
-        .select(COLUMNS);
+        .select(columns::<DeliveryRow>());
     match before {
         Some(before) => page.filter(log::delivery_id.lt(before)).load(db),
         None => page.load(db),
@@ -71,7 +42,7 @@ pub(super) fn find(
     log::table
         .filter(log::webhook_id.eq(webhook.get()))
         .filter(log::delivery_id.eq(delivery))
-        .select(COLUMNS)
+        .select(columns::<DeliveryRow>())
         .first(db)
         .optional()
 }
@@ -88,7 +59,7 @@ pub(super) fn reopen(
         .filter(log::state.ne(PENDING));
     diesel::update(settled)
         .set((log::state.eq(PENDING), log::reason.eq(None::<String>)))
-        .returning(COLUMNS)
+        .returning(columns::<DeliveryRow>())
         .get_result(db)
         .optional()
 }

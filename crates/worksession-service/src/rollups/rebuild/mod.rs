@@ -4,6 +4,7 @@
 
 mod queries;
 mod recompute;
+mod rows;
 mod tally;
 
 pub(crate) use queries::{count_users, next_user, users_from};

@@ -3,7 +3,8 @@ use chrono::NaiveDate;
 use db_kit::Db;
 
 use super::queries;
-use super::tally::{Rollups, tally};
+use super::rows::Rows;
+use super::tally::tally;
 use crate::error::Error;
 use crate::sync;
 
@@ -20,7 +21,7 @@ pub(crate) fn look(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<St
         let sessions = queries::worked(db, user)?;
         let stored = queries::stored(db, user, today)?;
         if queries::version(db, user)? == version {
-            let mut found = differences(&stored, &tally(&sessions, today));
+            let mut found = differences(&stored, &tally(&sessions, today).try_into()?);
             let wrong = sessions
                 .iter()
                 .filter(|session| session.on_boards != session.belongs_on_boards);
@@ -53,9 +54,9 @@ pub(crate) fn rebuild(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec
         return Ok(found);
     }
     let sessions = queries::worked(db, user)?;
-    let rollups = tally(&sessions, today);
+    let rows = tally(&sessions, today).try_into()?;
     let version = queries::version(db, user)?.unwrap_or(0) + 1;
-    queries::replace(db, user, version, &rollups)?;
+    queries::replace(db, user, version, rows)?;
     for session in &sessions {
         if session.on_boards != session.belongs_on_boards {
             queries::set_on_boards(db, &session.session_id, session.belongs_on_boards)?;
@@ -64,7 +65,7 @@ pub(crate) fn rebuild(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec
     Ok(found)
 }
 
-fn differences(stored: &Rollups, told: &Rollups) -> Vec<String> {
+fn differences(stored: &Rows, told: &Rows) -> Vec<String> {
     let mut found = Vec::new();
     if stored.totals != told.totals {
         found.push(format!(

@@ -10,7 +10,7 @@ use crate::rules::streaks::{DAY_COUNTS_FROM, Day, Mark, Streak, recount};
 use crate::rules::time::{Completion, Periods, iso_week, month_of};
 
 /// A submitted session, as far as rollups are about it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, diesel::Queryable)]
 pub(super) struct Worked {
     pub(super) session_id: String,
     pub(super) username: String,

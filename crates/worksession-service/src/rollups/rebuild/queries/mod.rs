@@ -1,7 +1,5 @@
 mod write;
 
-use std::collections::BTreeMap;
-
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime};
 use db_kit::{Db, cached};
@@ -10,12 +8,10 @@ use diesel::sql_types::{BigInt, Bool, Date, Integer, Nullable, Text, Timestamp};
 
 pub(super) use write::{replace, set_on_boards};
 
-use super::tally::{BoardKey, DayTotals, MonthTotals, Rollups, Standing, Totals, Worked};
-use crate::error::Error;
+use super::rows::{BoardRow, DayRow, MonthRow, Rows, TotalsRow};
+use super::tally::Worked;
+use crate::columns::columns;
 use crate::rollups::boards::oldest_kept;
-use crate::rollups::split::{Split, Sums};
-use crate::rules::points::Points;
-use crate::rules::streaks::{Day, Mark, Streak};
 use crate::schema::{
     board, user_badges, user_category, user_day, user_hour, user_month, user_totals,
 };
@@ -55,31 +51,13 @@ pub(super) fn version(db: &mut Db, user: UserId) -> QueryResult<Option<i64>> {
         .optional()
 }
 
-#[derive(Queryable)]
-struct WorkedRow {
-    session_id: String,
-    username: String,
-    started_at: NaiveDateTime,
-    offset: i32,
-    day: NaiveDate,
-    category: String,
-    project_id: String,
-    team_id: Option<i64>,
-    status: String,
-    minutes: i32,
-    points: i64,
-    submitted_at: NaiveDateTime,
-    on_boards: bool,
-    suspect: bool,
-}
-
 /// The user's submitted sessions in the order of their submits; a team that is gone is none.
 pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
     let worked = diesel::sql_query(
         "SELECT session_id, username, started_at, utc_offset, local_day, category, project_id, \
          CASE WHEN (SELECT deleted FROM teams g WHERE g.team_id = s.team_id) THEN NULL ELSE team_id END, \
-         status, credited_minutes, points_centi, submitted_at, on_boards, \
-         EXISTS (SELECT 1 FROM session_flags f WHERE f.session_id = s.session_id \
+         status = 'completed', credited_minutes, points_centi, submitted_at, on_boards, \
+         credited_minutes > 0 AND NOT EXISTS (SELECT 1 FROM session_flags f WHERE f.session_id = s.session_id \
           AND (f.state = 'upheld' OR (f.severity = 'suspect' AND f.state <> 'cleared'))) \
          FROM sessions s WHERE user_id = $1 AND local_day IS NOT NULL ORDER BY submitted_at, session_id",
     );
@@ -92,234 +70,59 @@ pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
         Text,
         Text,
         Nullable<BigInt>,
-        Text,
+        Bool,
         Integer,
         BigInt,
         Timestamp,
         Bool,
         Bool,
     );
-    let worked = worked.bind::<BigInt, _>(user);
-    let rows: Vec<WorkedRow> = cached::<Columns, _>(worked).load(db)?;
-    let read = |row: WorkedRow| Worked {
-        session_id: row.session_id,
-        username: row.username,
-        started_at: row.started_at,
-        offset: row.offset,
-        day: row.day,
-        category: row.category,
-        project_id: row.project_id,
-        team_id: row.team_id,
-        completed: row.status == "completed",
-        minutes: row.minutes,
-        points: row.points,
-        submitted_at: row.submitted_at,
-        on_boards: row.on_boards,
-        belongs_on_boards: row.minutes > 0 && !row.suspect,
-    };
-    Ok(rows.into_iter().map(read).collect())
+    cached::<Columns, _>(worked.bind::<BigInt, _>(user)).load(db)
 }
 
 /// The user's rollups as they lie there, boards of periods that are kept on `today` only.
-pub(super) fn stored(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Rollups, Error> {
-    Ok(Rollups {
-        totals: totals(db, user)?,
-        days: days(db, user)?,
-        months: months(db, user)?,
-        hours: pairs(
-            user_hour::table
-                .filter(user_hour::user_id.eq(user))
-                .select((user_hour::hour, user_hour::minutes))
-                .load(db)?,
-        ),
-        categories: pairs(
-            user_category::table
-                .filter(user_category::user_id.eq(user))
-                .select((user_category::category, user_category::minutes))
-                .load(db)?,
-        ),
-        badges: pairs(
-            user_badges::table
-                .filter(user_badges::user_id.eq(user))
-                .select((user_badges::badge, user_badges::earned_at))
-                .load(db)?,
-        ),
-        boards: boards(db, user, today)?,
-    })
-}
-
-fn pairs<K: Ord, V>(rows: Vec<(K, V)>) -> BTreeMap<K, V> {
-    rows.into_iter().collect()
-}
-
-fn totals(db: &mut Db, user: UserId) -> QueryResult<Totals> {
-    #[derive(Queryable)]
-    struct Row {
-        points: i64,
-        sessions: i64,
-        completed: i64,
-        minutes: i64,
-        run: i32,
-        longest: i32,
-        last_day: Option<NaiveDate>,
-        last_start: Option<NaiveDateTime>,
-        last_offset: Option<i32>,
-        best: (i32, i64),
-        favorite: (String, i64),
-    }
-    let row: Option<Row> = user_totals::table
+pub(super) fn stored(db: &mut Db, user: UserId, today: NaiveDate) -> QueryResult<Rows> {
+    let totals = user_totals::table
         .filter(user_totals::user_id.eq(user))
-        .select((
-            user_totals::points_centi,
-            user_totals::sessions,
-            user_totals::completed_sessions,
-            user_totals::minutes,
-            user_totals::streak_run,
-            user_totals::streak_longest,
-            user_totals::streak_last_day,
-            user_totals::streak_last_start,
-            user_totals::streak_last_offset,
-            (user_totals::best_hour, user_totals::best_hour_minutes),
-            (
-                user_totals::favorite_category,
-                user_totals::favorite_category_minutes,
-            ),
-        ))
+        .select(columns::<TotalsRow>())
         .first(db)
         .optional()?;
-    Ok(row.map_or_else(Totals::default, |row| Totals {
-        sums: Sums {
-            sessions: row.sessions,
-            minutes: row.minutes,
-            points: Points(row.points),
-        },
-        completed: row.completed,
-        streak: Streak {
-            run: row.run,
-            longest: row.longest,
-            last: row.last_day.zip(
-                row.last_start
-                    .zip(row.last_offset)
-                    .map(|(at, offset)| Mark { at, offset }),
-            ),
-        },
-        best_hour: row.best.0,
-        best_hour_minutes: row.best.1,
-        favorite_category: row.favorite.0,
-        favorite_category_minutes: row.favorite.1,
-    }))
-}
-
-fn days(db: &mut Db, user: UserId) -> Result<BTreeMap<NaiveDate, DayTotals>, Error> {
-    #[derive(Queryable)]
-    struct Row {
-        day: NaiveDate,
-        sessions: i32,
-        minutes: i32,
-        points: i64,
-        first: (NaiveDateTime, i32),
-        last: (NaiveDateTime, i32),
-        splits: (String, String, String),
-    }
-    let rows: Vec<Row> = user_day::table
+    let days: Vec<DayRow> = user_day::table
         .filter(user_day::user_id.eq(user))
-        .select((
-            user_day::day,
-            user_day::sessions,
-            user_day::minutes,
-            user_day::points_centi,
-            (user_day::first_start, user_day::first_offset),
-            (user_day::last_start, user_day::last_offset),
-            (
-                user_day::by_hour,
-                user_day::by_category,
-                user_day::by_project,
-            ),
-        ))
+        .select(columns::<DayRow>())
         .load(db)?;
-    let mark = |(at, offset)| Mark { at, offset };
-    let read = |row: Row| {
-        let totals = DayTotals {
-            sums: Sums {
-                sessions: row.sessions.into(),
-                minutes: row.minutes.into(),
-                points: Points(row.points),
-            },
-            day: Day {
-                date: row.day,
-                first: mark(row.first),
-                last: mark(row.last),
-            },
-            by_hour: Split::read(Some(&row.splits.0))?,
-            by_category: Split::read(Some(&row.splits.1))?,
-            by_project: Split::read(Some(&row.splits.2))?,
-        };
-        Ok((row.day, totals))
-    };
-    rows.into_iter().map(read).collect()
-}
-
-fn months(db: &mut Db, user: UserId) -> Result<BTreeMap<NaiveDate, MonthTotals>, Error> {
-    type Row = (NaiveDate, String, String, String, String);
-    let rows: Vec<Row> = user_month::table
+    let months: Vec<MonthRow> = user_month::table
         .filter(user_month::user_id.eq(user))
-        .select((
-            user_month::month,
-            user_month::by_day,
-            user_month::by_hour,
-            user_month::by_category,
-            user_month::by_project,
-        ))
+        .select(columns::<MonthRow>())
         .load(db)?;
-    let read = |(month, by_day, by_hour, by_category, by_project): Row| {
-        let totals = MonthTotals {
-            by_day: Split::read(Some(&by_day))?,
-            by_hour: Split::read(Some(&by_hour))?,
-            by_category: Split::read(Some(&by_category))?,
-            by_project: Split::read(Some(&by_project))?,
-        };
-        Ok((month, totals))
-    };
-    rows.into_iter().map(read).collect()
-}
-
-fn boards(
-    db: &mut Db,
-    user: UserId,
-    today: NaiveDate,
-) -> QueryResult<BTreeMap<BoardKey, Standing>> {
-    #[derive(Queryable)]
-    struct Row {
-        key: BoardKey,
-        username: String,
-        points: i64,
-        minutes: i64,
-        sessions: i64,
-        reached_at: NaiveDateTime,
-    }
-    let rows: Vec<Row> = board::table
+    let hours: Vec<(i32, i64)> = user_hour::table
+        .filter(user_hour::user_id.eq(user))
+        .select((user_hour::hour, user_hour::minutes))
+        .load(db)?;
+    let categories: Vec<(String, i64)> = user_category::table
+        .filter(user_category::user_id.eq(user))
+        .select((user_category::category, user_category::minutes))
+        .load(db)?;
+    let badges: Vec<(String, NaiveDateTime)> = user_badges::table
+        .filter(user_badges::user_id.eq(user))
+        .select((user_badges::badge, user_badges::earned_at))
+        .load(db)?;
+    let boards: Vec<BoardRow> = board::table
         .filter(board::user_id.eq(user))
-        .select((
-            (board::scope, board::period, board::start),
-            board::username,
-            board::points_centi,
-            board::minutes,
-            board::sessions,
-            board::reached_at,
-        ))
+        .select(columns::<BoardRow>())
         .load(db)?;
-    let read = |row: Row| {
-        let standing = Standing {
-            username: row.username,
-            sums: Sums {
-                sessions: row.sessions,
-                minutes: row.minutes,
-                points: Points(row.points),
-            },
-            reached_at: row.reached_at,
-        };
-        (row.key, standing)
-    };
-    let kept = |(key, _): &(BoardKey, Standing)| key.2 >= oldest_kept(&key.1, today);
-    Ok(rows.into_iter().map(read).filter(kept).collect())
+    let kept = |row: &BoardRow| row.start >= oldest_kept(&row.period, today);
+    Ok(Rows {
+        totals: totals.unwrap_or_default(),
+        days: days.into_iter().map(|row| (row.day, row)).collect(),
+        months: months.into_iter().map(|row| (row.month, row)).collect(),
+        hours: hours.into_iter().collect(),
+        categories: categories.into_iter().collect(),
+        badges: badges.into_iter().collect(),
+        boards: boards
+            .into_iter()
+            .filter(kept)
+            .map(BoardRow::keyed)
+            .collect(),
+    })
 }

@@ -1,0 +1,170 @@
+//! The rollups of a user as rows: how they are compared, and written.
+
+use std::collections::BTreeMap;
+
+use chrono::{NaiveDate, NaiveDateTime};
+use diesel::prelude::*;
+
+use super::tally::{BoardKey, DayTotals, MonthTotals, Rollups, Standing, Totals};
+use crate::error::Error;
+use crate::schema::{board, user_day, user_month, user_totals};
+
+/// All rows of a user, without the user's id and the version of the totals.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) totals: TotalsRow,
+    pub(super) days: BTreeMap<NaiveDate, DayRow>,
+    pub(super) months: BTreeMap<NaiveDate, MonthRow>,
+    pub(super) hours: BTreeMap<i32, i64>,
+    pub(super) categories: BTreeMap<String, i64>,
+    pub(super) badges: BTreeMap<String, NaiveDateTime>,
+    pub(super) boards: BTreeMap<BoardKey, BoardRow>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq, Queryable, Selectable, Insertable)]
+#[diesel(table_name = user_totals)]
+pub(super) struct TotalsRow {
+    points_centi: i64,
+    sessions: i64,
+    completed_sessions: i64,
+    minutes: i64,
+    streak_run: i32,
+    streak_longest: i32,
+    streak_last_day: Option<NaiveDate>,
+    streak_last_start: Option<NaiveDateTime>,
+    streak_last_offset: Option<i32>,
+    best_hour: i32,
+    best_hour_minutes: i64,
+    favorite_category: String,
+    favorite_category_minutes: i64,
+}
+
+#[derive(Debug, PartialEq, Eq, Queryable, Selectable, Insertable)]
+#[diesel(table_name = user_day)]
+pub(super) struct DayRow {
+    pub(super) day: NaiveDate,
+    sessions: i32,
+    minutes: i32,
+    points_centi: i64,
+    first_start: NaiveDateTime,
+    first_offset: i32,
+    last_start: NaiveDateTime,
+    last_offset: i32,
+    by_hour: String,
+    by_category: String,
+    by_project: String,
+}
+
+#[derive(Debug, PartialEq, Eq, Queryable, Selectable, Insertable)]
+#[diesel(table_name = user_month)]
+pub(super) struct MonthRow {
+    pub(super) month: NaiveDate,
+    by_day: String,
+    by_hour: String,
+    by_category: String,
+    by_project: String,
+}
+
+#[derive(Debug, PartialEq, Eq, Queryable, Selectable, Insertable)]
+#[diesel(table_name = board)]
+pub(super) struct BoardRow {
+    scope: i64,
+    pub(super) period: String,
+    pub(super) start: NaiveDate,
+    username: String,
+    points_centi: i64,
+    minutes: i64,
+    sessions: i64,
+    reached_at: NaiveDateTime,
+}
+
+impl BoardRow {
+    /// The row behind its place.
+    pub(super) fn keyed(self) -> (BoardKey, Self) {
+        ((self.scope, self.period.clone(), self.start), self)
+    }
+}
+
+impl TryFrom<Rollups> for Rows {
+    type Error = Error;
+
+    fn try_from(rollups: Rollups) -> Result<Self, Error> {
+        let days = rollups.days.into_iter();
+        let months = rollups.months.into_iter();
+        let boards = rollups.boards.into_iter();
+        Ok(Self {
+            totals: rollups.totals.into(),
+            days: days
+                .map(|(day, totals)| Ok((day, day_row(day, &totals)?)))
+                .collect::<Result<_, Error>>()?,
+            months: months
+                .map(|(month, totals)| Ok((month, month_row(month, &totals)?)))
+                .collect::<Result<_, Error>>()?,
+            hours: rollups.hours,
+            categories: rollups.categories,
+            badges: rollups.badges,
+            boards: boards.map(board_row).map(BoardRow::keyed).collect(),
+        })
+    }
+}
+
+impl From<Totals> for TotalsRow {
+    fn from(totals: Totals) -> Self {
+        let last = totals.streak.last;
+        Self {
+            points_centi: totals.sums.points.0,
+            sessions: totals.sums.sessions,
+            completed_sessions: totals.completed,
+            minutes: totals.sums.minutes,
+            streak_run: totals.streak.run,
+            streak_longest: totals.streak.longest,
+            streak_last_day: last.map(|last| last.0),
+            streak_last_start: last.map(|last| last.1.at),
+            streak_last_offset: last.map(|last| last.1.offset),
+            best_hour: totals.best_hour,
+            best_hour_minutes: totals.best_hour_minutes,
+            favorite_category: totals.favorite_category,
+            favorite_category_minutes: totals.favorite_category_minutes,
+        }
+    }
+}
+
+fn day_row(day: NaiveDate, totals: &DayTotals) -> Result<DayRow, Error> {
+    let number = |value: i64| i32::try_from(value).map_err(Error::internal);
+    Ok(DayRow {
+        day,
+        sessions: number(totals.sums.sessions)?,
+        minutes: number(totals.sums.minutes)?,
+        points_centi: totals.sums.points.0,
+        first_start: totals.day.first.at,
+        first_offset: totals.day.first.offset,
+        last_start: totals.day.last.at,
+        last_offset: totals.day.last.offset,
+        by_hour: totals.by_hour.to_text()?,
+        by_category: totals.by_category.to_text()?,
+        by_project: totals.by_project.to_text()?,
+    })
+}
+
+fn month_row(month: NaiveDate, totals: &MonthTotals) -> Result<MonthRow, Error> {
+    Ok(MonthRow {
+        month,
+        by_day: totals.by_day.to_text()?,
+        by_hour: totals.by_hour.to_text()?,
+        by_category: totals.by_category.to_text()?,
+        by_project: totals.by_project.to_text()?,
+    })
+}
+
+fn board_row(((scope, period, start), standing): (BoardKey, Standing)) -> BoardRow {
+    BoardRow {
+        scope,
+        period,
+        start,
+        username: standing.username,
+        points_centi: standing.sums.points.0,
+        minutes: standing.sums.minutes,
+        sessions: standing.sums.sessions,
+        reached_at: standing.reached_at,
+    }
+}

@@ -17,23 +17,26 @@ pub(crate) struct Chore {
 impl Chore {
     /// Does the work now, and then each `every`. When it fails, `failure` is logged with the cause, and the next
     /// time comes as usual.
-    pub(crate) fn spawn<W, D>(every: Duration, failure: &'static str, work: W) -> Self
+    pub(crate) fn spawn<S, W, D>(every: Duration, failure: &'static str, state: S, work: W) -> Self
     where
-        W: FnMut() -> D + Send + 'static,
+        S: Clone + Send + Sync + 'static,
+        W: FnMut(S) -> D + Send + 'static,
         D: Future<Output = Result<(), Error>> + Send,
     {
-        Self::spawn_woken(every, Arc::default(), failure, work)
+        Self::spawn_woken(every, Arc::default(), failure, state, work)
     }
 
     /// As [`Chore::spawn`], and whenever `wake` says so.
-    pub(crate) fn spawn_woken<W, D>(
+    pub(crate) fn spawn_woken<S, W, D>(
         every: Duration,
         wake: Arc<Notify>,
         failure: &'static str,
+        state: S,
         mut work: W,
     ) -> Self
     where
-        W: FnMut() -> D + Send + 'static,
+        S: Clone + Send + Sync + 'static,
+        W: FnMut(S) -> D + Send + 'static,
         D: Future<Output = Result<(), Error>> + Send,
     {
         let task = tokio::spawn(async move {
@@ -44,7 +47,7 @@ impl Chore {
                     _ = ticks.tick() => {}
                     () = wake.notified() => {}
                 }
-                if let Err(cause) = work().await {
+                if let Err(cause) = work(state.clone()).await {
                     log::warn!("{failure}: {cause}");
                 }
             }
@@ -70,7 +73,7 @@ mod tests {
     fn counting(every: Duration, wake: &Arc<Notify>) -> (Chore, Arc<AtomicUsize>, Arc<Notify>) {
         let (count, done) = (Arc::<AtomicUsize>::default(), Arc::<Notify>::default());
         let (counter, bell) = (Arc::clone(&count), Arc::clone(&done));
-        let chore = Chore::spawn_woken(every, Arc::clone(wake), "not done", move || {
+        let chore = Chore::spawn_woken(every, Arc::clone(wake), "not done", (), move |()| {
             counter.fetch_add(1, Ordering::SeqCst);
             bell.notify_one();
             async { Err(Error::invalid("never")) }

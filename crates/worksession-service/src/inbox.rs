@@ -7,7 +7,7 @@ use db_kit::inbox;
 
 use crate::chore::Chore;
 use crate::error::Error;
-use crate::state::{AppState, State};
+use crate::state::State;
 
 /// The broker's longest memory and an operator's who has parked events taken in again.
 const REMEMBERED: TimeDelta = TimeDelta::days(30);
@@ -17,13 +17,10 @@ const BATCH: i64 = 1_000;
 /// Forgets what is long over; now, and then each `every`.
 pub(crate) fn spawn(state: State, every: Duration) -> Chore {
     let failure = "events taken in long ago could not be forgotten";
-    Chore::spawn(every, failure, move || {
-        let state = state.clone();
-        async move { look(&state).await }
-    })
+    Chore::spawn(every, failure, state, look)
 }
 
-async fn look(state: &AppState) -> Result<(), Error> {
+async fn look(state: State) -> Result<(), Error> {
     let until = state.clock.now_naive() - REMEMBERED;
     let read = |db: &mut _| Ok(inbox::oldest(db)?);
     let oldest = state.pool.read::<_, Error, _>(read).await?;

@@ -94,6 +94,9 @@ impl Modify for Refusals {
         let protected =
             operations(openapi).filter(|(_, _, operation)| operation.security.is_some());
         for (_, _, operation) in protected {
+            if !operation.responses.responses.contains_key("401") {
+                may_answer(operation, "401", "Authentication required", "ErrorBody");
+            }
             may_answer(operation, "403", "Insufficient scope", "ErrorBody");
             may_answer(operation, "503", AWAY, "ErrorBody");
             may_answer(operation, "503", "Database unavailable", "ErrorBody");

@@ -25,6 +25,14 @@ pub(crate) fn page_size(limit: Option<i64>) -> Result<i32, Error> {
         .ok_or_else(|| Error::invalid(format!("limit must be 1 to {LONGEST_PAGE}")))
 }
 
+/// Cuts what was read, up to one more than a page has, to the page, and says whether there is more behind it.
+pub(crate) fn cut<T>(rows: &mut Vec<T>, limit: i32) -> bool {
+    let page = usize::try_from(limit).unwrap_or_default();
+    let more = rows.len() > page;
+    rows.truncate(page);
+    more
+}
+
 /// A place between sessions, which are ordered by their start and then by their id. As a text it is the
 /// cursor that clients hand back; nothing in it is secret, and it opens nothing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

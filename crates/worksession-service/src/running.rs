@@ -228,12 +228,9 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
 
 /// Sees at the start, and again each `every`, whether the identity service believes for whom sign-ins are passed on.
 fn trust_check(state: Data<AppState>, every: Duration) -> Chore {
-    Chore::spawn(every, "identity service", move || {
-        let state = state.clone();
-        async move {
-            state.identity.check_trust().await;
-            Ok(())
-        }
+    Chore::spawn(every, "identity service", state, async |state| {
+        state.identity.check_trust().await;
+        Ok(())
     })
 }
 

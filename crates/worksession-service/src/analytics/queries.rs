@@ -15,55 +15,36 @@ pub(super) fn months(
     months: Span,
     group: Group,
 ) -> QueryResult<Vec<(NaiveDate, String)>> {
-    let text = match group {
-        Group::Day | Group::Week => {
-            "SELECT month, by_day FROM user_month WHERE user_id = $1 AND month BETWEEN $2 AND $3 ORDER BY month"
-        }
-        Group::Hour => {
-            "SELECT month, by_hour FROM user_month WHERE user_id = $1 AND month BETWEEN $2 AND $3 ORDER BY month"
-        }
-        Group::Category => {
-            "SELECT month, by_category FROM user_month WHERE user_id = $1 AND month BETWEEN $2 AND $3 ORDER BY month"
-        }
-        Group::Project => {
-            "SELECT month, by_project FROM user_month WHERE user_id = $1 AND month BETWEEN $2 AND $3 ORDER BY month"
-        }
-    };
-    let months = diesel::sql_query(text)
-        .bind::<BigInt, _>(user)
-        .bind::<Date, _>(months.first)
-        .bind::<Date, _>(months.last);
+    let months = diesel::sql_query(
+        "SELECT month, CASE $1 WHEN 'hour' THEN by_hour WHEN 'category' THEN by_category WHEN 'project' THEN by_project \
+          ELSE by_day END \
+         FROM user_month WHERE user_id = $2 AND month BETWEEN $3 AND $4 ORDER BY month",
+    )
+    .bind::<Text, _>(group.name())
+    .bind::<BigInt, _>(user)
+    .bind::<Date, _>(months.first)
+    .bind::<Date, _>(months.last);
     cached::<(Date, Text), _>(months).load(db)
 }
 
-/// How the user's days in these two spans divide by the group.
+/// How the user's days in these two spans divide by the hour, the category or the project.
 pub(super) fn days(
     db: &mut Db,
     user: UserId,
     [early, late]: [Span; 2],
     group: Group,
 ) -> QueryResult<Vec<String>> {
-    let text = match group {
-        Group::Hour => {
-            "SELECT by_hour FROM user_day WHERE user_id = $1 AND day BETWEEN $2 AND $3 \
-             UNION ALL SELECT by_hour FROM user_day WHERE user_id = $1 AND day BETWEEN $4 AND $5"
-        }
-        Group::Category => {
-            "SELECT by_category FROM user_day WHERE user_id = $1 AND day BETWEEN $2 AND $3 \
-             UNION ALL SELECT by_category FROM user_day WHERE user_id = $1 AND day BETWEEN $4 AND $5"
-        }
-        Group::Project => {
-            "SELECT by_project FROM user_day WHERE user_id = $1 AND day BETWEEN $2 AND $3 \
-             UNION ALL SELECT by_project FROM user_day WHERE user_id = $1 AND day BETWEEN $4 AND $5"
-        }
-        // Months tell their days themselves.
-        Group::Day | Group::Week => return Ok(Vec::new()),
-    };
-    let days = diesel::sql_query(text)
-        .bind::<BigInt, _>(user)
-        .bind::<Date, _>(early.first)
-        .bind::<Date, _>(early.last)
-        .bind::<Date, _>(late.first)
-        .bind::<Date, _>(late.last);
+    let days = diesel::sql_query(
+        "SELECT CASE $1 WHEN 'hour' THEN by_hour WHEN 'category' THEN by_category ELSE by_project END \
+         FROM user_day WHERE user_id = $2 AND day BETWEEN $3 AND $4 \
+         UNION ALL SELECT CASE $1 WHEN 'hour' THEN by_hour WHEN 'category' THEN by_category ELSE by_project END \
+         FROM user_day WHERE user_id = $2 AND day BETWEEN $5 AND $6",
+    )
+    .bind::<Text, _>(group.name())
+    .bind::<BigInt, _>(user)
+    .bind::<Date, _>(early.first)
+    .bind::<Date, _>(early.last)
+    .bind::<Date, _>(late.first)
+    .bind::<Date, _>(late.last);
     cached::<Text, _>(days).load(db)
 }

@@ -21,8 +21,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     responses(
         (status = 200, description = "The range divided", body = TrackingResponse),
         (status = 400, description = "No such range or group", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
-        (status = 403, description = "Insufficient scope", body = ErrorBody),
     )
 )]
 pub(crate) async fn get(

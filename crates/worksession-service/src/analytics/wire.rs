@@ -41,15 +41,27 @@ impl Group {
     /// # Errors
     /// 400 for any other text.
     pub(super) fn read(text: Option<&str>) -> Result<Self, Error> {
-        match text {
-            None | Some("day") => Ok(Self::Day),
-            Some("week") => Ok(Self::Week),
-            Some("hour") => Ok(Self::Hour),
-            Some("category") => Ok(Self::Category),
-            Some("project") => Ok(Self::Project),
-            Some(_) => Err(Error::invalid(
-                "group must be one of day, week, hour, category, project",
-            )),
+        let groups = [
+            Self::Day,
+            Self::Week,
+            Self::Hour,
+            Self::Category,
+            Self::Project,
+        ];
+        let name = text.unwrap_or("day");
+        let named = groups.into_iter().find(|group| group.name() == name);
+        named.ok_or_else(|| {
+            Error::invalid("group must be one of day, week, hour, category, project")
+        })
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Hour => "hour",
+            Self::Category => "category",
+            Self::Project => "project",
         }
     }
 }

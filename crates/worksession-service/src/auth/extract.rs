@@ -19,7 +19,7 @@ use crate::state::AppState;
 type ExtractFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>>>>;
 
 /// The signed-in user, holding the scope `S`. A missing and a bad token are both 401 "Authentication
-/// required", a token without the scope 403.
+/// required", unless the scope says otherwise, a token without the scope 403.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller<S> {
     user: Arc<CurrentUser>,
@@ -47,7 +47,7 @@ impl<S: Scope> FromRequest for Caller<S> {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
         Box::pin(async move {
-            let user = authenticate(&request).await.map_err(refused)?;
+            let user = authenticate(&request).await.map_err(S::refused)?;
             if !S::is_held_by(&user) {
                 return Err(Error::InsufficientScope);
             }
@@ -60,13 +60,6 @@ impl<S: Scope> FromRequest for Caller<S> {
     }
 }
 
-fn refused(refusal: Refusal) -> Error {
-    match refusal {
-        Refusal::NoToken | Refusal::BadToken => Error::AuthenticationRequired,
-        Refusal::Unavailable => Error::AuthenticationUnavailable,
-    }
-}
-
 /// See [`SlowBodyCheck`](service_kit::http::SlowBodyCheck). A caller whose rights have changed is to send the request again.
 pub(crate) fn check_again(request: HttpRequest) -> LocalBoxFuture<'static, Result<(), Problem>> {
     Box::pin(async move {
@@ -76,50 +69,9 @@ pub(crate) fn check_again(request: HttpRequest) -> LocalBoxFuture<'static, Resul
         match authenticate(&request).await {
             Ok(now) if now == before => Ok(()),
             Ok(_) => Err(Problem::too_slow()),
-            Err(refusal) => Err((&refused(refusal)).into()),
+            Err(refusal) => Err((&SessionsRead::refused(refusal)).into()),
         }
     })
-}
-
-/// The signed-in user of `GET /api/user/data`, which the contract gives a pair of its own: no token is
-/// 403 "Token required", a bad one 401 "Invalid or expired token".
-#[derive(Debug, Clone)]
-pub(crate) struct UserDataCaller(Arc<CurrentUser>);
-
-impl Deref for UserDataCaller {
-    type Target = CurrentUser;
-
-    fn deref(&self) -> &CurrentUser {
-        &self.0
-    }
-}
-
-impl From<UserDataCaller> for Arc<CurrentUser> {
-    fn from(caller: UserDataCaller) -> Self {
-        caller.0
-    }
-}
-
-impl FromRequest for UserDataCaller {
-    type Error = Error;
-    type Future = ExtractFuture<Self>;
-
-    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        Box::pin(async move {
-            let user = authenticate(&request)
-                .await
-                .map_err(|refusal| match refusal {
-                    Refusal::NoToken => Error::TokenRequired,
-                    Refusal::BadToken => Error::InvalidToken,
-                    Refusal::Unavailable => Error::AuthenticationUnavailable,
-                })?;
-            if !SessionsRead::is_held_by(&user) {
-                return Err(Error::InsufficientScope);
-            }
-            Ok(Self(user))
-        })
-    }
 }
 
 async fn authenticate(request: &HttpRequest) -> Result<Arc<CurrentUser>, Refusal> {

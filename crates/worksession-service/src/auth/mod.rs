@@ -1,5 +1,5 @@
 //! Who is asking. The identity service is asked for every request; authorization is an argument type
-//! of the handler: [`Caller`]`<Scope>`, or [`UserDataCaller`] for the one endpoint with errors of its own.
+//! of the handler: [`Caller`]`<Scope>`.
 //!
 //! The token is judged before the body: `Json` never refuses by itself and is asked for its value
 //! (`into_inner`) after that; a query is taken as `Result<Query<T>, Problem>` for the same reason.
@@ -14,12 +14,12 @@ mod scope;
 mod sign_in;
 
 pub(crate) use current_user::CurrentUser;
-pub(crate) use extract::{Caller, UserDataCaller, check_again};
+pub(crate) use extract::{Caller, check_again};
 pub(crate) use identity::IdentityClient;
 pub use identity::IdentityClientError;
 pub(crate) use scope::{
     Account, AdoptHooks, ChatsWrite, IntegrationsWrite, Scope, SessionsRead, SessionsWrite,
-    TeamActivity, Teams, TeamsWrite, WebhooksWrite,
+    TeamActivity, Teams, TeamsWrite, UserData, WebhooksWrite,
 };
 pub(crate) use sign_in::{SignInAnswer, SignInOrigin};
 

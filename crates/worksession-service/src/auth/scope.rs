@@ -1,9 +1,18 @@
-use super::CurrentUser;
+use super::{CurrentUser, Refusal};
+use crate::error::Error;
 
 /// What an endpoint asks of a token, as a type that it names in its handler's arguments.
 pub(crate) trait Scope: 'static {
     /// Whether the user's token has it.
     fn is_held_by(user: &CurrentUser) -> bool;
+
+    /// What a caller is told of whom nothing is known.
+    fn refused(refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::NoToken | Refusal::BadToken => Error::AuthenticationRequired,
+            Refusal::Unavailable => Error::AuthenticationUnavailable,
+        }
+    }
 }
 
 /// All of one's data: for a sign-in at the product itself, and for its own clients with the scope `account`.
@@ -45,42 +54,40 @@ scopes! {
     IntegrationsWrite = "integrations:write";
 }
 
-/// What others of a team do: their sessions and notes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TeamActivity;
-
-impl Scope for TeamActivity {
+/// Two scopes at once.
+impl<A: Scope, B: Scope> Scope for (A, B) {
     fn is_held_by(user: &CurrentUser) -> bool {
-        SessionsRead::is_held_by(user) && Teams::is_held_by(user)
+        A::is_held_by(user) && B::is_held_by(user)
     }
 }
+
+/// What others of a team do: their sessions and notes.
+pub(crate) type TeamActivity = (SessionsRead, Teams);
 
 /// Webhooks. They tell of sessions, so that whoever sets one must be allowed to read sessions too.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WebhooksWrite;
-
-impl Scope for WebhooksWrite {
-    fn is_held_by(user: &CurrentUser) -> bool {
-        IntegrationsWrite::is_held_by(user) && SessionsRead::is_held_by(user)
-    }
-}
+pub(crate) type WebhooksWrite = (IntegrationsWrite, SessionsRead);
 
 /// Chats of team projects. They tell what others of the team do.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ChatsWrite;
-
-impl Scope for ChatsWrite {
-    fn is_held_by(user: &CurrentUser) -> bool {
-        IntegrationsWrite::is_held_by(user) && TeamActivity::is_held_by(user)
-    }
-}
+pub(crate) type ChatsWrite = (IntegrationsWrite, TeamActivity);
 
 /// Adopting a hook that is paused: for a sign-in at the product itself, and for its own clients that may change hooks.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct AdoptHooks;
+pub(crate) type AdoptHooks = (Account, IntegrationsWrite);
 
-impl Scope for AdoptHooks {
+/// `GET /api/user/data`, which the contract gives a pair of errors of its own: no token is 403 "Token required", a bad
+/// one 401 "Invalid or expired token".
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UserData;
+
+impl Scope for UserData {
     fn is_held_by(user: &CurrentUser) -> bool {
-        Account::is_held_by(user) && IntegrationsWrite::is_held_by(user)
+        SessionsRead::is_held_by(user)
+    }
+
+    fn refused(refusal: Refusal) -> Error {
+        match refusal {
+            Refusal::NoToken => Error::TokenRequired,
+            Refusal::BadToken => Error::InvalidToken,
+            Refusal::Unavailable => Error::AuthenticationUnavailable,
+        }
     }
 }

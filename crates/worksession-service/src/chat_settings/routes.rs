@@ -27,7 +27,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The state; never the address", body = ChatResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )
@@ -49,7 +48,6 @@ pub(crate) async fn get(
     responses(
         (status = 200, description = "The state; never the address", body = ChatResponse),
         (status = 400, description = "The body does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )
@@ -72,7 +70,6 @@ pub(crate) async fn put(
     security(("bearer" = ["integrations:write"])),
     responses(
         (status = 204, description = "There is none now"),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )
@@ -93,7 +90,6 @@ pub(crate) async fn delete(
     security(("bearer" = ["integrations:write"])),
     responses(
         (status = 202, description = "It will be posted; `last_test` tells what became of it", body = ChatResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
         (status = 409, description = "No chat is configured", body = ErrorBody),
@@ -116,7 +112,6 @@ pub(crate) async fn test(
     security(("bearer" = ["account", "integrations:write"])),
     responses(
         (status = 200, description = "The state; never the address", body = ChatResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project, Insufficient scope", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )

@@ -30,13 +30,10 @@ enum Step {
 
 /// Takes away what belonged to accounts and teams that are gone; now, whenever `wake` says so, and each `every`.
 pub(crate) fn spawn(state: State, wake: Arc<Notify>, every: Duration) -> Chore {
-    Chore::spawn_woken(every, wake, "who is gone could not be read", move || {
-        let state = state.clone();
-        async move { look(&state).await }
-    })
+    Chore::spawn_woken(every, wake, "who is gone could not be read", state, look)
 }
 
-async fn look(state: &AppState) -> Result<(), Error> {
+async fn look(state: State) -> Result<(), Error> {
     let now = state.clock.now_naive();
     let due = state
         .pool
@@ -44,7 +41,7 @@ async fn look(state: &AppState) -> Result<(), Error> {
         .await?;
     for gone in due {
         // One that cannot be done now is due again; the others need not wait for it.
-        if let Err(cause) = erase(state, gone).await {
+        if let Err(cause) = erase(&state, gone).await {
             log::warn!("what belonged to {gone:?} could not be taken away: {cause}");
         }
     }

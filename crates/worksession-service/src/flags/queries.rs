@@ -40,15 +40,14 @@ pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<FlagRow>> {
 
 /// One flag.
 pub(super) fn find(db: &mut Db, id: i64) -> QueryResult<Option<FlagRow>> {
-    let find = diesel::sql_query(
-        "SELECT f.id, f.session_id, f.user_id, s.username, f.kind, f.severity, f.amount, f.state, f.decision, \
-          f.decided_at, f.created_at, s.credited_minutes \
-         FROM session_flags f JOIN sessions s ON s.session_id = f.session_id \
-         WHERE f.id = $1",
-    );
-    cached::<Columns, _>(find.bind::<BigInt, _>(id))
-        .get_result(db)
-        .optional()
+    let filter = Filter {
+        state: None,
+        suspect: false,
+        user: None,
+        before: id.checked_add(1),
+        limit: 1,
+    };
+    Ok(list(db, &filter)?.pop().filter(|flag| flag.id == id))
 }
 
 /// Notes a decision, and the change of the session with it.

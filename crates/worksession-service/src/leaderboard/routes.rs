@@ -19,7 +19,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     responses(
         (status = 200, description = "A page of the board", body = LeaderboardResponse),
         (status = 400, description = "No such period, limit or cursor", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to access this team's leaderboard", body = ErrorBody),
     )
 )]

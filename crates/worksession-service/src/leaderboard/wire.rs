@@ -4,12 +4,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::board::BoardRow;
 use crate::error::Error;
+use crate::page::page_size;
 use crate::rules::points::Points;
-
-/// Entries on a page when none are asked for.
-const USUAL_ENTRIES: usize = 50;
-/// And at most.
-const MOST_ENTRIES: usize = 200;
 
 /// Which board, and which part of it.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -49,13 +45,8 @@ impl LeaderboardQuery {
     /// # Errors
     /// 400 outside 1 to 200.
     pub(super) fn limit(&self) -> Result<usize, Error> {
-        let Some(text) = self.limit.as_deref() else {
-            return Ok(USUAL_ENTRIES);
-        };
-        let limit = text.parse().ok();
-        limit
-            .filter(|limit| (1..=MOST_ENTRIES).contains(limit))
-            .ok_or_else(|| Error::invalid("limit must be 1 to 200"))
+        let limit = self.limit.as_deref().map(|text| text.parse().unwrap_or(0));
+        usize::try_from(page_size(limit)?).map_err(Error::internal)
     }
 }
 

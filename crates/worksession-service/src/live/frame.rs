@@ -1,6 +1,5 @@
 use actix_web::web::Bytes;
 use chrono::{DateTime, NaiveDateTime};
-use serde::Serialize;
 
 /// The first lines of a stream: how long to wait before coming back, in milliseconds.
 pub(super) const RETRY: &str = "retry: 2000\n\n";
@@ -21,11 +20,6 @@ pub(super) fn heartbeat(position: Option<NaiveDateTime>) -> Bytes {
         Some(position) => format!(": heartbeat\nid: {}\n\n", id(position)).into(),
         None => Bytes::from_static(b": heartbeat\n\n"),
     }
-}
-
-/// `value` as JSON; what is told here is plain data, which always can be written.
-pub(super) fn data<T: Serialize>(value: &T) -> String {
-    serde_json::to_string(value).unwrap_or_default()
 }
 
 /// What a client knows, as it says itself.

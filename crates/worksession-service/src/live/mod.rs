@@ -6,7 +6,6 @@
 //! its user may see now: token and memberships are asked for again every few seconds. Everything is told at least
 //! once; who was away too long, or reads too slowly, is told so, and asks `GET /api/sync/status`.
 
-mod body;
 mod change;
 mod config;
 mod frame;

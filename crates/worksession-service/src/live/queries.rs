@@ -101,14 +101,11 @@ pub(super) fn missed(
     if usize::try_from(all).is_ok_and(|all| all >= MOST_HEADS) {
         return Ok(None);
     }
-    let text = match db.backend() {
-        Backend::Postgres => include_str!("missed.postgres.sql"),
-        Backend::Sqlite => include_str!("missed.sqlite.sql"),
-    };
-    let missed = diesel::sql_query(text)
+    let teams: String = teams.iter().map(|team| format!(",{team}")).collect();
+    let missed = diesel::sql_query(include_str!("missed.sql"))
         .bind::<Timestamp, _>(span.after)
         .bind::<Timestamp, _>(until)
         .bind::<BigInt, _>(user)
-        .bind::<Text, _>(json::to_text(&teams)?);
+        .bind::<Text, _>(teams + ",");
     cached::<NewsSql, _>(missed).load(db).map(Some)
 }

@@ -36,8 +36,6 @@ struct LiveEvent {
     params(("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that arrived, to be told what was missed since")),
     responses(
         (status = 200, description = "Events until the stream ends; docs/live.md says more", content_type = "text/event-stream", body = LiveEvent),
-        (status = 401, description = "Authentication required", body = ErrorBody),
-        (status = 403, description = "Insufficient scope", body = ErrorBody),
         (status = 406, description = "The client does not accept text/event-stream", body = ErrorBody),
         (status = 429, description = "Too many event streams of this user are open; see Retry-After", body = ErrorBody),
         (status = 503, description = "Authentication service unavailable, or Too many event streams are open", body = ErrorBody),
@@ -66,7 +64,7 @@ pub(crate) async fn get(
         user: caller.into(),
         request_id,
     };
-    Ok(answer.body(stream::open(state, asked).await?))
+    Ok(answer.streaming(stream::open(state, asked).await?))
 }
 
 /// The token that the caller was known by.

@@ -1,21 +1,22 @@
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use actix_web::web::Bytes;
 use auth_types::UserId;
 use chrono::{NaiveDateTime, TimeDelta};
 use db_kit::DbError;
+use futures_util::stream::{StreamExt as _, poll_fn};
+use serde_json::json;
 use service_kit::http::RequestId;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::OVERLAP;
-use super::body::Frames;
 use super::change::{Batch, Change};
 use super::frame::{self, LastEvent};
 use super::queries::{self, MOST_MISSED, Span};
 use super::standing::{Recheck, Standing};
-use super::wire::{Because, Hello};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::state::State;
@@ -33,15 +34,18 @@ pub(super) struct Asked {
     pub(super) last: LastEvent,
 }
 
-/// Opens a stream.
+/// Opens a stream: what its task sends, for as long as it sends. Dropped when the client is gone, which the task sees.
 ///
 /// # Errors
 /// 429 and 503 when there is no place for another one, 503 when the database is not read.
-pub(super) async fn open(state: State, asked: Asked) -> Result<Frames, Error> {
+pub(super) async fn open(
+    state: State,
+    asked: Asked,
+) -> Result<impl futures_util::Stream<Item = Result<Bytes, Infallible>>, Error> {
     let place = state.live.open(asked.user.id)?;
     let joined = state.live.join().await;
     let (batches, position) = joined.ok_or(DbError::Busy)?;
-    let (frames, body) = mpsc::channel(FRAMES);
+    let (frames, mut body) = mpsc::channel(FRAMES);
     let (changes, standing) = watch::channel(Standing::of(&asked.user));
     let recheck = Recheck {
         state: state.clone(),
@@ -62,7 +66,7 @@ pub(super) async fn open(state: State, asked: Asked) -> Result<Frames, Error> {
         stream.run(batches, position, recheck.run(changes)).await;
         drop(place);
     });
-    Ok(Frames(body))
+    Ok(poll_fn(move |cx| body.poll_recv(cx)).map(Ok))
 }
 
 /// Why a stream ends.
@@ -103,7 +107,7 @@ impl Stream {
             end = self.tell_all(batches, position) => end,
         };
         if let End::Told(reason) = end {
-            let last = frame::end(&frame::data(&Because { reason }));
+            let last = frame::end(&json!({ "reason": reason }).to_string());
             // Who does not take it now sees the stream end all the same.
             drop(frames.try_send(last));
         }
@@ -132,7 +136,7 @@ impl Stream {
             }
             LastEvent::At(_) | LastEvent::Unreadable => self.reset("unknown", position).await?,
         }
-        let hello = frame::data(&Hello { server_time: now });
+        let hello = json!({ "server_time": now }).to_string();
         self.send(frame::event("hello", position, &hello)).await
     }
 
@@ -252,7 +256,7 @@ impl Stream {
     }
 
     async fn reset(&mut self, reason: &'static str, position: NaiveDateTime) -> Result<(), End> {
-        let data = frame::data(&Because { reason });
+        let data = json!({ "reason": reason }).to_string();
         self.send(frame::event("reset", position, &data)).await
     }
 

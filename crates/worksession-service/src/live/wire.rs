@@ -6,12 +6,6 @@ use serde_json::{Number, Value};
 use crate::sessions::Status;
 use crate::sessions::record::SessionRecord;
 
-/// The first event of a stream: from now on everything is told.
-#[derive(Debug, Serialize)]
-pub(super) struct Hello {
-    pub(super) server_time: DateTime<Utc>,
-}
-
 /// `timer`: one of the user's own sessions changed.
 #[derive(Debug, Serialize)]
 pub(super) struct Timer {
@@ -60,10 +54,4 @@ pub(super) struct TeamProject {
     pub(super) name: String,
     pub(super) team_id: TeamId,
     pub(super) team_name: String,
-}
-
-/// Why something is told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(super) struct Because {
-    pub(super) reason: &'static str,
 }

@@ -18,8 +18,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     responses(
         (status = 200, description = "The preferences as they are now", body = PreferencesResponse),
         (status = 400, description = "The body does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
-        (status = 403, description = "Insufficient scope", body = ErrorBody),
         (status = 409, description = "The time zone changed less than a day ago; see Retry-After", body = ErrorBody),
     )
 )]
@@ -28,6 +26,6 @@ pub(crate) async fn put(
     caller: Caller<SessionsWrite>,
     request: Json<PutPreferencesRequest>,
 ) -> Result<web::Json<PreferencesResponse>, Error> {
-    let row = service::update(&state, caller.id, request.into_inner()?.try_into()?).await?;
+    let row = service::update(&state, caller.id, request.into_inner()?).await?;
     Ok(web::Json(row.into()))
 }

@@ -1,10 +1,11 @@
 use auth_types::UserId;
 use chrono::{NaiveDateTime, TimeDelta};
 use chrono_tz::Tz;
+use db_kit::Db;
 
-use super::model::{SettingsChanges, SettingsRow};
+use super::model::SettingsRow;
 use super::queries;
-use super::wire::Changes;
+use super::wire::PutPreferencesRequest;
 use crate::error::Error;
 use crate::state::AppState;
 use crate::sync;
@@ -15,33 +16,21 @@ const TIMEZONE_STANDS: TimeDelta = TimeDelta::days(1);
 pub(super) async fn update(
     state: &AppState,
     user: UserId,
-    changes: Changes,
+    request: PutPreferencesRequest,
 ) -> Result<SettingsRow, Error> {
     let now = state.clock.now_naive();
-    state
-        .pool
-        .write_tx(move |db| {
-            let seq = sync::bump(db, user)?;
-            let current = queries::lock(db, user, now)?;
-            let zone = changes.timezone.map_or(Ok(ZoneChange::default()), |zone| {
-                change_zone(&current, zone, now)
-            })?;
-            let changes = SettingsChanges {
-                timezone: zone.timezone,
-                timezone_changed_at: zone.changed_at,
-                daily_goal: changes.daily_goal,
-                default_duration: changes.default_duration,
-                short_break_duration: changes.short_break_duration,
-                long_break_duration: changes.long_break_duration,
-                notification_sound: changes.notification_sound,
-                theme_preference: changes.theme_preference,
-                leaderboard_opt_in: changes.leaderboard_opt_in,
-                updated_at: now,
-                seq,
-            };
-            Ok(queries::update(db, user, &changes)?)
-        })
-        .await
+    let mut changes = request.changes(now)?;
+    let change = move |db: &mut Db| {
+        changes.seq = sync::bump(db, user)?;
+        let current = queries::lock(db, user, now)?;
+        if let Some(wished) = changes.timezone.take() {
+            let zone = change_zone(&current, &wished, now)?;
+            changes.timezone = zone.timezone;
+            changes.timezone_changed_at = zone.changed_at;
+        }
+        Ok(queries::update(db, user, &changes)?)
+    };
+    state.pool.write_tx(change).await
 }
 
 /// What to store of a wished zone.
@@ -52,11 +41,15 @@ struct ZoneChange {
 }
 
 /// Once a day; the same zone again is no change, and the first change from the default does not count.
-fn change_zone(current: &SettingsRow, wished: Tz, now: NaiveDateTime) -> Result<ZoneChange, Error> {
-    if current.timezone == wished.name() {
+fn change_zone(
+    current: &SettingsRow,
+    wished: &str,
+    now: NaiveDateTime,
+) -> Result<ZoneChange, Error> {
+    if current.timezone == wished {
         return Ok(ZoneChange::default());
     }
-    let timezone = Some(wished.name().to_owned());
+    let timezone = Some(wished.to_owned());
     let Some(changed_at) = current.timezone_changed_at else {
         let first = current.timezone == Tz::UTC.name();
         return Ok(ZoneChange {
@@ -88,16 +81,16 @@ mod tests {
         let mut row = SettingsRow::default();
         steps
             .iter()
-            .map(
-                |(hours, zone)| match change_zone(&row, *zone, start + TimeDelta::hours(*hours)) {
+            .map(|(hours, zone)| {
+                match change_zone(&row, zone.name(), start + TimeDelta::hours(*hours)) {
                     Ok(change) => {
                         row.timezone = change.timezone.unwrap_or_else(|| row.timezone.clone());
                         row.timezone_changed_at = change.changed_at.or(row.timezone_changed_at);
                         true
                     }
                     Err(_) => false,
-                },
-            )
+                }
+            })
             .collect()
     }
 
@@ -139,7 +132,7 @@ mod tests {
         };
         let refused = change_zone(
             &row,
-            Tz::UTC,
+            "UTC",
             start + TimeDelta::days(1) - TimeDelta::milliseconds(1_500),
         );
         assert!(
@@ -149,6 +142,6 @@ mod tests {
             ),
             "{refused:?}"
         );
-        assert!(change_zone(&row, Tz::UTC, start + TimeDelta::days(1)).is_ok());
+        assert!(change_zone(&row, "UTC", start + TimeDelta::days(1)).is_ok());
     }
 }

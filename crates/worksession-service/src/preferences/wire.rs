@@ -1,11 +1,12 @@
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
+use chrono::NaiveDateTime;
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::model::SettingsRow;
+use super::model::{SettingsChanges, SettingsRow};
 use crate::error::Error;
 
 /// Changes to the user's preferences; absent fields stay as they are.
@@ -35,40 +36,22 @@ pub(crate) struct PutPreferencesRequest {
     leaderboard_opt_in: Option<bool>,
 }
 
-/// The same, checked.
-#[derive(Debug)]
-pub(crate) struct Changes {
-    pub(crate) daily_goal: Option<i32>,
-    pub(crate) default_duration: Option<i32>,
-    pub(crate) short_break_duration: Option<i32>,
-    pub(crate) long_break_duration: Option<i32>,
-    pub(crate) notification_sound: Option<String>,
-    pub(crate) theme_preference: Option<String>,
-    pub(crate) timezone: Option<Tz>,
-    pub(crate) leaderboard_opt_in: Option<bool>,
-}
-
-impl TryFrom<PutPreferencesRequest> for Changes {
-    type Error = Error;
-
-    fn try_from(request: PutPreferencesRequest) -> Result<Self, Error> {
-        Ok(Self {
-            daily_goal: number("daily_goal", request.daily_goal, 1..=24)?,
-            default_duration: number("default_duration", request.default_duration, 1..=480)?,
-            short_break_duration: number(
-                "short_break_duration",
-                request.short_break_duration,
-                1..=60,
-            )?,
-            long_break_duration: number(
-                "long_break_duration",
-                request.long_break_duration,
-                1..=60,
-            )?,
-            notification_sound: short_name("notification_sound", request.notification_sound)?,
-            theme_preference: short_name("theme_preference", request.theme_preference)?,
-            timezone: request.timezone.as_deref().map(timezone).transpose()?,
-            leaderboard_opt_in: request.leaderboard_opt_in,
+impl PutPreferencesRequest {
+    /// What it changes, once it fits the limits; the zone's and the change's own times come with the change.
+    pub(super) fn changes(self, updated_at: NaiveDateTime) -> Result<SettingsChanges, Error> {
+        let (short, long) = (self.short_break_duration, self.long_break_duration);
+        Ok(SettingsChanges {
+            daily_goal: number("daily_goal", self.daily_goal, 1..=24)?,
+            default_duration: number("default_duration", self.default_duration, 1..=480)?,
+            short_break_duration: number("short_break_duration", short, 1..=60)?,
+            long_break_duration: number("long_break_duration", long, 1..=60)?,
+            notification_sound: short_name("notification_sound", self.notification_sound)?,
+            theme_preference: short_name("theme_preference", self.theme_preference)?,
+            timezone: self.timezone.map(timezone).transpose()?,
+            timezone_changed_at: None,
+            leaderboard_opt_in: self.leaderboard_opt_in,
+            updated_at,
+            seq: 0,
         })
     }
 }
@@ -173,9 +156,10 @@ fn short_name(field: &str, value: Option<String>) -> Result<Option<String>, Erro
     }
 }
 
-fn timezone(name: &str) -> Result<Tz, Error> {
-    name.parse()
-        .map_err(|_| refuse("timezone", "be an IANA time zone name"))
+fn timezone(name: String) -> Result<String, Error> {
+    let zone: Result<Tz, _> = name.parse();
+    zone.map_err(|_| refuse("timezone", "be an IANA time zone name"))?;
+    Ok(name)
 }
 
 fn refuse(field: &str, rule: &str) -> Error {
@@ -188,10 +172,11 @@ mod tests {
 
     use super::*;
 
-    fn read(body: serde_json::Value) -> Result<Changes, String> {
+    fn read(body: serde_json::Value) -> Result<SettingsChanges, String> {
         let request = serde_json::from_value::<PutPreferencesRequest>(body)
             .map_err(|error| error.to_string())?;
-        Changes::try_from(request).map_err(|error| error.to_string())
+        let changes = request.changes(NaiveDateTime::default());
+        changes.map_err(|error| error.to_string())
     }
 
     #[test]

@@ -16,7 +16,6 @@ pub(crate) use lookup::{ProjectKind, ProjectSnapshot, resolve_for_start};
 pub(crate) use model::{ProjectRow, ProjectSql};
 pub(crate) use reference::ProjectRef;
 pub(crate) use routes::configure;
-pub(crate) use text::{ChannelName, Description, ProjectName};
 pub(crate) use wire::{ListQuery, Project};
 
 /// Projects of a user or of a team, archived ones included: their lists come whole, and must end.

@@ -28,9 +28,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     get, path = "/api/projects", tag = "projects", params(ListQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The projects, oldest first", body = ProjectsResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
-        (status = 403, description = "Insufficient scope", body = ErrorBody),
-        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
     )
 )]
 pub(crate) async fn list(
@@ -52,8 +49,6 @@ pub(crate) async fn list(
     responses(
         (status = 201, description = "Made", body = ProjectResponse),
         (status = 400, description = "The body does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
-        (status = 403, description = "Insufficient scope", body = ErrorBody),
         (status = 409, description = "There are too many projects already", body = ErrorBody),
     )
 )]
@@ -72,7 +67,6 @@ pub(crate) async fn create(
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The project", body = ProjectResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 404, description = "Project not found", body = ErrorBody),
     )
 )]
@@ -92,7 +86,6 @@ pub(crate) async fn detail(
     responses(
         (status = 200, description = "The project as it is now", body = ProjectResponse),
         (status = 400, description = "The body does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 404, description = "Project not found", body = ErrorBody),
     )
 )]
@@ -112,7 +105,6 @@ pub(crate) async fn update(
     security(("bearer" = ["sessions:write"])),
     responses(
         (status = 204, description = "Archived"),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 404, description = "Project not found", body = ErrorBody),
     )
 )]
@@ -130,7 +122,6 @@ pub(crate) async fn archive(
     get, path = "/api/all-projects", tag = "projects", params(ListQuery), security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "Personal projects, then those of the caller's teams", body = AllProjectsResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
     )
 )]
 pub(crate) async fn list_all(

@@ -2,9 +2,8 @@ use auth_types::UserId;
 use db_kit::Db;
 
 use super::model::{NewProject, ProjectChanges, ProjectRow};
-use super::text::{Description, ProjectName};
 use super::wire::{AllProjectsResponse, AnyProject, CreateProjectRequest, UpdateProjectRequest};
-use super::{MOST_PROJECTS, ProjectId, ProjectKind, ProjectRef, queries};
+use super::{MOST_PROJECTS, ProjectId, ProjectKind, ProjectRef, queries, text};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::state::AppState;
@@ -40,8 +39,8 @@ pub(super) async fn create(
     let now = state.clock.now_naive();
     let mut new = NewProject {
         user_id: user.get(),
-        name: ProjectName::required(request.name.as_deref())?.into(),
-        description: Description::parse(request.description.as_deref().unwrap_or_default())?.into(),
+        name: text::required_name(request.name.as_deref())?,
+        description: text::description(request.description.as_deref().unwrap_or_default())?,
         created_at: now,
         updated_at: now,
         seq: 0,
@@ -63,19 +62,10 @@ pub(super) async fn update(
     id: ProjectId,
     request: UpdateProjectRequest,
 ) -> Result<ProjectRow, Error> {
+    let description = request.description.as_deref();
     let mut changes = ProjectChanges {
-        name: request
-            .name
-            .as_deref()
-            .map(ProjectName::parse)
-            .transpose()?
-            .map(String::from),
-        description: request
-            .description
-            .as_deref()
-            .map(Description::parse)
-            .transpose()?
-            .map(String::from),
+        name: request.name.as_deref().map(text::name).transpose()?,
+        description: description.map(text::description).transpose()?,
         updated_at: state.clock.now_naive(),
         seq: 0,
     };

@@ -51,11 +51,11 @@ pub(crate) fn spawn(state: State, figures: Figures, every: Duration) -> Chore {
     let config = state.config.audit;
     let mut last = night(state.clock.now(), config);
     let failure = "the night's look at the rollups did not end";
-    Chore::spawn(every, failure, move || {
+    Chore::spawn(every, failure, state, move |state| {
         let now = night(state.clock.now(), config);
         let begun = now > last;
         last = last.max(now);
-        let (state, figures) = (state.clone(), figures.clone());
+        let figures = figures.clone();
         async move {
             if begun {
                 audit(&state, &figures, now).await?;

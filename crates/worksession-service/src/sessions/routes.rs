@@ -40,13 +40,11 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
         (status = 201, description = "Started", body = StartResponse),
         (status = 200, description = "Started before, by the same request", body = StartResponse),
         (status = 400, description = "The body does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
         (status = 404, description = "Team project not found, or Project not found", body = ErrorBody),
         (status = 409, description = "Project is archived", body = ErrorBody),
         (status = 422, description = "Idempotency-Key was used with another request", body = ErrorBody),
         (status = 429, description = "Too many starts; see Retry-After", body = ErrorBody),
-        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
     )
 )]
 pub(crate) async fn start_client_a(
@@ -56,15 +54,7 @@ pub(crate) async fn start_client_a(
     request_id: RequestId,
     body: Json<StartRequest>,
 ) -> Result<HttpResponse, Error> {
-    start(
-        &state,
-        caller,
-        "client_a",
-        request.headers(),
-        request_id,
-        body,
-    )
-    .await
+    start(&state, caller, "client_a", &request, request_id, body).await
 }
 
 /// Starts the timer of desktop client B; the same as client A's.
@@ -85,15 +75,7 @@ pub(crate) async fn start_client_b(
     request_id: RequestId,
     body: Json<StartRequest>,
 ) -> Result<HttpResponse, Error> {
-    start(
-        &state,
-        caller,
-        "client_b",
-        request.headers(),
-        request_id,
-        body,
-    )
-    .await
+    start(&state, caller, "client_b", &request, request_id, body).await
 }
 
 /// Starts a timer from anywhere else; the same as client A's.
@@ -114,15 +96,7 @@ pub(crate) async fn start_session(
     request_id: RequestId,
     body: Json<StartRequest>,
 ) -> Result<HttpResponse, Error> {
-    start(
-        &state,
-        caller,
-        "session",
-        request.headers(),
-        request_id,
-        body,
-    )
-    .await
+    start(&state, caller, "session", &request, request_id, body).await
 }
 
 /// Shows the planned data of one of the caller's sessions, and where it stands.
@@ -131,7 +105,6 @@ pub(crate) async fn start_session(
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The plan", body = PreSessionResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 404, description = "Session not found", body = ErrorBody),
     )
 )]
@@ -158,11 +131,9 @@ pub(crate) async fn get_presession(
     responses(
         (status = 200, description = "Submitted, now or before with the same values", body = SubmitResponse),
         (status = 400, description = "The body does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 404, description = "Session not found, or Project not found", body = ErrorBody),
         (status = 409, description = "No open session matches, or Session already submitted", body = ErrorBody),
         (status = 422, description = "Locked fields differ from the plan", body = ErrorBody),
-        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
     )
 )]
 pub(crate) async fn submit(
@@ -183,7 +154,7 @@ async fn start(
     state: &AppState,
     caller: Caller<SessionsWrite>,
     client: &'static str,
-    headers: &HeaderMap,
+    request: &HttpRequest,
     request_id: RequestId,
     body: Json<StartRequest>,
 ) -> Result<HttpResponse, Error> {
@@ -191,7 +162,7 @@ async fn start(
     let order = Order {
         plan,
         client,
-        idempotency_key: idempotency_key(headers)?,
+        idempotency_key: idempotency_key(request.headers())?,
         request_id,
     };
     let opened = start::start(state, caller.into(), order).await?;

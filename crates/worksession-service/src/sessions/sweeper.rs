@@ -7,7 +7,7 @@ use super::{events, queries};
 use crate::chore::Chore;
 use crate::error::Error;
 use crate::rules::time::OPEN_AFTER_PLANNED_END;
-use crate::state::{AppState, State};
+use crate::state::State;
 use crate::sync;
 
 /// Sessions that are given up in one transaction.
@@ -16,13 +16,10 @@ const BATCH: i32 = 100;
 /// Gives up sessions that nobody submitted within twelve hours of their planned end; now, and then each `every`.
 pub(crate) fn spawn(state: State, every: Duration) -> Chore {
     let failure = "sessions that nobody submitted could not be given up";
-    Chore::spawn(every, failure, move || {
-        let state = state.clone();
-        async move { sweep(&state).await }
-    })
+    Chore::spawn(every, failure, state, sweep)
 }
 
-async fn sweep(state: &AppState) -> Result<(), Error> {
+async fn sweep(state: State) -> Result<(), Error> {
     loop {
         let now = state.clock.now();
         let until: NaiveDateTime = now.naive_utc() - OPEN_AFTER_PLANNED_END;

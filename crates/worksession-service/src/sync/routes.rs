@@ -19,9 +19,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     responses(
         (status = 200, description = "The changes", body = SyncStatus),
         (status = 400, description = "since is not a cursor", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
-        (status = 403, description = "Insufficient scope", body = ErrorBody),
-        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
     )
 )]
 pub(crate) async fn get(

@@ -2,7 +2,7 @@ use auth_types::UserId;
 
 use super::cursor::Cursor;
 use super::queries::{self, CHANGES, NewsRow};
-use super::wire::{Change, SyncStatus};
+use super::wire::{Change, ChangeData, ChangeKind, SyncStatus};
 use crate::error::Error;
 use crate::projects::ProjectRef;
 use crate::state::AppState;
@@ -43,16 +43,30 @@ pub(super) async fn status(
 /// None where there was nothing to tell but the counter.
 fn change(row: NewsRow) -> Option<Change> {
     let at = row.changed_at?.and_utc();
-    let session = row.session.map(|session| Change::session(at, session));
-    let project = || {
-        row.project.map(|project| {
+    let (kind, id, data) = match row {
+        NewsRow {
+            session: Some(session),
+            ..
+        } => {
+            let id = session.session_id.clone();
+            let data = ChangeData::Session(Box::new(session.into()));
+            (ChangeKind::Session, id, data)
+        }
+        NewsRow {
+            project: Some(project),
+            ..
+        } => {
             let id = ProjectRef::Personal(project.id).to_string();
-            Change::project(at, id, project)
-        })
+            (ChangeKind::Project, id, ChangeData::Project(project.into()))
+        }
+        NewsRow {
+            settings: Some(settings),
+            ..
+        } => {
+            let data = ChangeData::Preferences(settings.into());
+            (ChangeKind::Preferences, "preferences".to_owned(), data)
+        }
+        _ => return None,
     };
-    let preferences = || {
-        row.settings
-            .map(|settings| Change::preferences(at, settings))
-    };
-    session.or_else(project).or_else(preferences)
+    Some(Change { kind, id, at, data })
 }

@@ -2,9 +2,9 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::preferences::{CurrentPreferences, SettingsRow};
-use crate::projects::{Project, ProjectRow};
-use crate::sessions::record::{RecordRow, SessionRecord};
+use crate::preferences::CurrentPreferences;
+use crate::projects::Project;
+use crate::sessions::record::SessionRecord;
 
 /// Where to go on.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -35,12 +35,12 @@ pub(crate) struct SyncStatus {
 pub(crate) struct Change {
     /// `session`, `project` or `preferences`.
     #[serde(rename = "type")]
-    kind: ChangeKind,
+    pub(super) kind: ChangeKind,
     /// The session's id, `personal_N`, or `preferences`.
-    id: String,
+    pub(super) id: String,
     /// When it changed.
-    at: DateTime<Utc>,
-    data: ChangeData,
+    pub(super) at: DateTime<Utc>,
+    pub(super) data: ChangeData,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
@@ -61,33 +61,4 @@ pub(crate) enum ChangeData {
     Project(Project),
     /// As `PUT /api/user/preferences` answers.
     Preferences(CurrentPreferences),
-}
-
-impl Change {
-    pub(super) fn session(at: DateTime<Utc>, row: RecordRow) -> Self {
-        Self {
-            kind: ChangeKind::Session,
-            id: row.session_id.clone(),
-            at,
-            data: ChangeData::Session(Box::new(row.into())),
-        }
-    }
-
-    pub(super) fn project(at: DateTime<Utc>, id: String, row: ProjectRow) -> Self {
-        Self {
-            kind: ChangeKind::Project,
-            id,
-            at,
-            data: ChangeData::Project(row.into()),
-        }
-    }
-
-    pub(super) fn preferences(at: DateTime<Utc>, row: SettingsRow) -> Self {
-        Self {
-            kind: ChangeKind::Preferences,
-            id: "preferences".to_owned(),
-            at,
-            data: ChangeData::Preferences(row.into()),
-        }
-    }
 }

@@ -19,9 +19,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     responses(
         (status = 200, description = "The team at a glance", body = TeamActivityResponse),
         (status = 400, description = "A parameter does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to access this team's activity", body = ErrorBody),
-        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
     )
 )]
 pub(crate) async fn show(

@@ -7,13 +7,11 @@ use super::queries;
 use super::wire::{TeamActivityQuery, TeamActivityResponse};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::rules::time::parse_instant;
+use crate::rules::time::{LONGEST_SESSION, parse_instant};
 use crate::state::AppState;
 
 /// How far back sums are made.
 const FURTHEST: TimeDelta = TimeDelta::days(31);
-/// No session runs longer.
-const LONGEST_SESSION: TimeDelta = TimeDelta::minutes(480);
 
 /// What the team does now and did from then on, for its members.
 ///

@@ -30,9 +30,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The projects, oldest first", body = TeamProjectsResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
-        (status = 403, description = "Insufficient scope", body = ErrorBody),
-        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
     )
 )]
 pub(crate) async fn list(
@@ -52,7 +49,6 @@ pub(crate) async fn list(
     responses(
         (status = 201, description = "Made", body = TeamProjectDetail),
         (status = 400, description = "The body does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 409, description = "There are too many projects already", body = ErrorBody),
     )
@@ -74,7 +70,6 @@ pub(crate) async fn create(
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The project", body = TeamProjectDetail),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )
@@ -96,7 +91,6 @@ pub(crate) async fn detail(
     responses(
         (status = 200, description = "The project as it is now", body = TeamProjectDetail),
         (status = 400, description = "The body does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )
@@ -118,7 +112,6 @@ pub(crate) async fn update(
     security(("bearer" = ["teams:write"])),
     responses(
         (status = 204, description = "Archived"),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )

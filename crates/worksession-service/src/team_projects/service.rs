@@ -12,7 +12,7 @@ use super::wire::{
 };
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::projects::{ChannelName, Description, MOST_PROJECTS, ProjectName, TeamProjectId};
+use crate::projects::{MOST_PROJECTS, TeamProjectId, text};
 use crate::state::AppState;
 
 pub(super) async fn list(
@@ -68,16 +68,16 @@ pub(super) async fn create(
         .membership(team_id)
         .filter(|_| caller.manages(team_id));
     let team_name = team.ok_or(Error::TeamProjectChangeForbidden)?.name.clone();
-    let name = ProjectName::required(request.name.as_deref())?;
-    let description = Description::parse(request.description.as_deref().unwrap_or_default())?;
-    let chat_channel = ChannelName::parse(request.chat_channel.as_deref().unwrap_or_default())?;
+    let name = text::required_name(request.name.as_deref())?;
+    let description = text::description(request.description.as_deref().unwrap_or_default())?;
+    let chat_channel = text::channel(request.chat_channel.as_deref().unwrap_or_default())?;
     let now = state.clock.now_naive();
     let new = NewTeamProject {
         team_id: team_id.get(),
         team_name: team_name.clone(),
-        name: name.into(),
-        description: description.into(),
-        chat_channel: chat_channel.into(),
+        name,
+        description,
+        chat_channel,
         is_public: request.is_public.unwrap_or_default(),
         created_at: now,
         updated_at: now,
@@ -105,26 +105,13 @@ pub(super) async fn update(
         // The right comes before the body.
         let row = get_as_manager(db, id, &caller)?;
         let request = request.into_inner()?;
+        let description = request.description.as_deref();
+        let chat_channel = request.chat_channel.as_deref();
         let changes = TeamProjectChanges {
             team_name: team_name(&row, &caller),
-            name: request
-                .name
-                .as_deref()
-                .map(ProjectName::parse)
-                .transpose()?
-                .map(String::from),
-            description: request
-                .description
-                .as_deref()
-                .map(Description::parse)
-                .transpose()?
-                .map(String::from),
-            chat_channel: request
-                .chat_channel
-                .as_deref()
-                .map(ChannelName::parse)
-                .transpose()?
-                .map(String::from),
+            name: request.name.as_deref().map(text::name).transpose()?,
+            description: description.map(text::description).transpose()?,
+            chat_channel: chat_channel.map(text::channel).transpose()?,
             is_public: request.is_public,
             updated_at,
         };

@@ -2,7 +2,7 @@ use actix_web::web;
 use service_kit::http::endpoint;
 
 use super::wire::UserData;
-use crate::auth::UserDataCaller;
+use crate::auth::{self, Caller};
 use crate::error::{Error, ErrorBody};
 use crate::state::State;
 
@@ -17,12 +17,11 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
         (status = 200, description = "The data", body = UserData),
         (status = 401, description = "Invalid or expired token", body = ErrorBody),
         (status = 403, description = "Token required", body = ErrorBody),
-        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
     )
 )]
 pub(crate) async fn get(
     state: State,
-    caller: UserDataCaller,
+    caller: Caller<auth::UserData>,
 ) -> Result<web::Json<UserData>, Error> {
     let asked = (caller.id, state.clock.now_naive());
     let found = state.user_data.run(asked).await?;

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 use super::{deliveries, queries, revisions};
 use crate::chore::Chore;
 use crate::error::Error;
-use crate::state::{AppState, State};
+use crate::state::State;
 
 /// How long a call stands in the log.
 const KEPT: TimeDelta = TimeDelta::days(30);
@@ -14,17 +14,11 @@ const BATCH: i64 = 1_000;
 
 /// Deletes calls that are long over, and what deleted webhooks left; now, and then each `every`.
 pub(crate) fn spawn(state: State, every: Duration) -> Chore {
-    Chore::spawn(
-        every,
-        "the log of webhooks could not be cleared",
-        move || {
-            let state = state.clone();
-            async move { look(&state).await }
-        },
-    )
+    let failure = "the log of webhooks could not be cleared";
+    Chore::spawn(every, failure, state, look)
 }
 
-async fn look(state: &AppState) -> Result<(), Error> {
+async fn look(state: State) -> Result<(), Error> {
     let until = state.clock.now_naive() - KEPT;
     let there_is_some = state.pool.read::<_, Error, _>(move |db| {
         Ok(deliveries::queries::any_before(db, until)? || queries::find_deleted(db)?.is_some())

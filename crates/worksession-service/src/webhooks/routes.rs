@@ -30,7 +30,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     get, path = "/api/webhooks", tag = "webhooks", security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The webhooks, the caller's own first, oldest first", body = WebhooksResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
     )
 )]
 pub(crate) async fn list(
@@ -48,7 +47,6 @@ pub(crate) async fn list(
     responses(
         (status = 201, description = "Made; the secret is told this once", body = WebhookSecretResponse),
         (status = 400, description = "The body does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Team not found", body = ErrorBody),
         (status = 409, description = "There are 20 webhooks already", body = ErrorBody),
@@ -70,7 +68,6 @@ pub(crate) async fn create(
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The webhook; neither address nor secret", body = WebhookResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
@@ -91,7 +88,6 @@ pub(crate) async fn get(
     responses(
         (status = 200, description = "The webhook as it is now", body = WebhookResponse),
         (status = 400, description = "The body does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
@@ -114,7 +110,6 @@ pub(crate) async fn update(
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 204, description = "Deleted"),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
@@ -135,7 +130,6 @@ pub(crate) async fn delete(
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 200, description = "The new secret is told this once", body = WebhookSecretResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
@@ -156,7 +150,6 @@ pub(crate) async fn rotate_secret(
     security(("bearer" = ["account", "integrations:write"])),
     responses(
         (status = 200, description = "The webhook as it is now", body = WebhookResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks, Insufficient scope", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )

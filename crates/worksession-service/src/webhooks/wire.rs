@@ -1,13 +1,12 @@
 use auth_types::{TeamId, UserId};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use service_kit::names::is_readable;
 use utoipa::ToSchema;
 
 use super::model::{EVENTS, WebhookRow};
 use crate::error::Error;
 use crate::hooks::{ACTIVE, WebhookId};
-use crate::projects::text::READABLE;
+use crate::projects::text::line;
 
 /// Characters of a description.
 const DESCRIPTION_CHARS: usize = 200;
@@ -150,16 +149,7 @@ pub(super) fn read_events(events: &[String]) -> Result<String, Error> {
 
 /// Reads `description`.
 pub(super) fn read_description(text: &str) -> Result<String, Error> {
-    let text = text.trim();
-    if text.chars().count() > DESCRIPTION_CHARS {
-        return Err(Error::invalid(
-            "description must have at most 200 characters",
-        ));
-    }
-    if !is_readable(text) {
-        return Err(Error::invalid(format!("description must {READABLE}")));
-    }
-    Ok(text.to_owned())
+    line("description", text, DESCRIPTION_CHARS)
 }
 
 /// Reads the id in a path; what is malformed names no webhook.

@@ -1,7 +1,7 @@
 use auth_types::UserId;
 use db_kit::Db;
 
-use super::queries::{self, Changes};
+use super::queries;
 use super::wire::Edit;
 use crate::error::Error;
 use crate::rules::locked::{self, Plan};
@@ -37,15 +37,8 @@ pub(super) async fn edit(
         if edit.changes_nothing() {
             return Ok(row);
         }
-        let tags = edit.tags.map(|tags| serde_json::to_string(&tags));
-        let changes = Changes {
-            note: edit.note,
-            quality_rating: edit.quality_rating,
-            tags: tags.transpose().map_err(Error::internal)?,
-            seq: sync::bump(db, user)?,
-            now,
-        };
-        queries::update(db, user, id, changes)?.ok_or(Error::SessionNotFound)
+        let seq = sync::bump(db, user)?;
+        queries::update(db, user, id, edit, seq, now)?.ok_or(Error::SessionNotFound)
     };
     let edited = state.pool.write_tx(change).await?;
     state.live.wake();

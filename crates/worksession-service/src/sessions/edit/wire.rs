@@ -45,18 +45,14 @@ pub(crate) struct EditedProject {
     id: Option<String>,
 }
 
-/// Changes that fit their limits.
+/// Changes that fit their limits, and what was sent of the plan; none stays as it is.
 #[derive(Debug)]
 pub(crate) struct Edit {
     pub(super) note: Option<String>,
+    /// Some of none takes it away.
     pub(super) quality_rating: Option<Option<i32>>,
-    pub(super) tags: Option<Vec<String>>,
-    locked: Locked,
-}
-
-/// What was sent of the plan.
-#[derive(Debug)]
-struct Locked {
+    /// JSON.
+    pub(super) tags: Option<String>,
     category: Option<String>,
     duration: Option<i64>,
     project_id: Option<String>,
@@ -74,16 +70,11 @@ impl TryFrom<EditRequest> for Edit {
         Ok(Self {
             note: request.note.map(note).transpose()?,
             quality_rating: request.quality_rating,
-            tags: request
-                .tags
-                .map(|given| tags(given.unwrap_or_default()))
-                .transpose()?,
-            locked: Locked {
-                category: request.category.map(|category| category.trim().to_owned()),
-                duration: request.duration,
-                project_id: project_id.map(one_spelling),
-                planning_note: request.planning_note,
-            },
+            tags: request.tags.map(json_of_tags).transpose()?,
+            category: request.category.map(|category| category.trim().to_owned()),
+            duration: request.duration,
+            project_id: project_id.map(one_spelling),
+            planning_note: request.planning_note,
         })
     }
 }
@@ -95,12 +86,17 @@ impl Edit {
 
     pub(super) fn locked(&self) -> Given<'_> {
         Given {
-            category: self.locked.category.as_deref(),
-            duration: self.locked.duration,
-            project_id: self.locked.project_id.as_deref(),
-            planning_note: self.locked.planning_note.as_deref(),
+            category: self.category.as_deref(),
+            duration: self.duration,
+            project_id: self.project_id.as_deref(),
+            planning_note: self.planning_note.as_deref(),
         }
     }
+}
+
+fn json_of_tags(given: Option<Vec<String>>) -> Result<String, Error> {
+    let tags = tags(given.unwrap_or_default())?;
+    serde_json::to_string(&tags).map_err(Error::internal)
 }
 
 /// Nothing has four spellings; what names no project differs from every plan.

@@ -22,9 +22,6 @@ use crate::state::State;
             (ExportedSessions = "application/json"), (String = "text/csv"), (String = "text/calendar"),
         )),
         (status = 400, description = "A parameter does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
-        (status = 403, description = "Insufficient scope", body = ErrorBody),
-        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
     )
 )]
 pub(crate) async fn export(

@@ -15,9 +15,6 @@ use crate::state::State;
     responses(
         (status = 200, description = "A page of them", body = SessionsResponse),
         (status = 400, description = "A parameter does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
-        (status = 403, description = "Insufficient scope", body = ErrorBody),
-        (status = 503, description = "Authentication service unavailable", body = ErrorBody),
     )
 )]
 pub(crate) async fn list(
@@ -35,8 +32,6 @@ pub(crate) async fn list(
     security(("bearer" = ["sessions:read"])),
     responses(
         (status = 200, description = "The session", body = SessionResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
-        (status = 403, description = "Insufficient scope", body = ErrorBody),
         (status = 404, description = "Session not found", body = ErrorBody),
     )
 )]

@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use super::queries::{self, ListArguments, Look};
 use super::wire::{Filter, SessionsResponse};
 use crate::error::Error;
-use crate::page::Position;
+use crate::page::{Position, cut};
 use crate::sessions::model::{self, Status};
 use crate::sessions::record::RecordRow;
 use crate::state::AppState;
@@ -21,9 +21,7 @@ pub(super) async fn list(
         let look = filter.look();
         let arguments = filter.arguments(user, from, Position::at(until));
         let mut rows = queries::list(db, look, &arguments)?;
-        let page = usize::try_from(filter.limit).unwrap_or_default();
-        let next = if rows.len() > page {
-            rows.truncate(page);
+        let next = if cut(&mut rows, filter.limit) {
             rows.last().map(position)
         } else {
             queries::last_looked_at(db, look, &arguments)?

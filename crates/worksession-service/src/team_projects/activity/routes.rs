@@ -17,7 +17,6 @@ use crate::team_projects::read_id;
     responses(
         (status = 200, description = "A page of them, newest first", body = ActivityResponse),
         (status = 400, description = "A parameter does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )

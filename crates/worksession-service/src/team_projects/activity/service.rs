@@ -8,7 +8,7 @@ use super::queries;
 use super::wire::{ActivityQuery, ActivityResponse};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::page::{Position, page_size};
+use crate::page::{Position, cut, page_size};
 use crate::projects::TeamProjectId;
 use crate::state::AppState;
 use crate::team_projects::get_as_member;
@@ -28,9 +28,7 @@ pub(super) async fn list(
         let cursor = query.cursor.filter(|cursor| !cursor.is_empty());
         let until = cursor.map_or_else(|| Ok(Position::last()), |cursor| cursor.parse())?;
         let mut rows = queries::newest(db, id, until, limit + 1)?;
-        let page = usize::try_from(limit).unwrap_or_default();
-        let more = rows.len() > page;
-        rows.truncate(page);
+        let more = cut(&mut rows, limit);
         let last = rows.last().filter(|_| more).map(|row| Position {
             started_at: row.started_at,
             session_id: row.session_id.clone(),

@@ -20,12 +20,12 @@ pub(super) fn list(
     db: &mut Db,
     webhook: WebhookId,
     before: Option<&str>,
-    limit: i64,
+    limit: i32,
 ) -> QueryResult<Vec<DeliveryRow>> {
     let page = log::table
         .filter(log::webhook_id.eq(webhook.get()))
         .order(log::delivery_id.desc())
-        .limit(limit)
+        .limit(limit.into())
         .select(columns::<DeliveryRow>());
     match before {
         Some(before) => page.filter(log::delivery_id.lt(before)).load(db),

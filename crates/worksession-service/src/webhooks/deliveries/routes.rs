@@ -25,7 +25,6 @@ pub(in crate::webhooks) fn configure(config: &mut web::ServiceConfig) {
     responses(
         (status = 200, description = "The calls, the newest first", body = DeliveriesResponse),
         (status = 400, description = "The query does not fit", body = ErrorBody),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )
@@ -47,7 +46,6 @@ pub(crate) async fn list(
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 202, description = "It will be made", body = DeliveryResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found, Delivery not found", body = ErrorBody),
         (status = 409, description = "Delivery is still under way, Webhook is switched off", body = ErrorBody),
@@ -72,7 +70,6 @@ pub(crate) async fn replay(
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 202, description = "It will be called", body = DeliveryResponse),
-        (status = 401, description = "Authentication required", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
         (status = 409, description = "Webhook is switched off", body = ErrorBody),

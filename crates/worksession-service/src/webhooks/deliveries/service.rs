@@ -15,15 +15,11 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
 use crate::hooks::WebhookId;
+use crate::page::{cut, page_size};
 use crate::state::AppState;
 use crate::webhooks::model::WebhookRow;
 use crate::webhooks::queries as webhooks;
 use crate::webhooks::service::managed;
-
-/// Calls on a page, unless the reader says otherwise.
-const PAGE: i64 = 50;
-/// The most on a page.
-const LONGEST_PAGE: i64 = 200;
 
 /// Writes a call into the log and asks the notifier for it; in the transaction of what it tells of.
 pub(in crate::webhooks) fn ask(
@@ -66,34 +62,25 @@ pub(super) async fn list(
     let look = move |db: &mut Db| {
         // The right comes before the query.
         managed(webhooks::find(db, id)?, &caller)?;
-        let (limit, before) = page(query?.0)?;
+        let query = query?.0;
+        let limit = page_size(query.limit)?;
+        let before = query.cursor.map(|cursor| {
+            let id = cursor.parse::<Uuid>();
+            id.map_err(|_| Error::invalid("cursor is not valid"))
+        });
+        let before = before.transpose()?.map(|id| id.to_string());
         // One more tells whether there is a next page.
         let rows = queries::list(db, id, before.as_deref(), limit + 1)?;
         Ok::<_, Error>((rows, limit))
     };
     let (mut rows, limit) = state.pool.read(look).await?;
-    let length = usize::try_from(limit).unwrap_or(usize::MAX);
-    let more = rows.len() > length;
-    rows.truncate(length);
+    let more = cut(&mut rows, limit);
     let last = rows.last().map(|row| row.delivery_id.clone());
     Ok(DeliveriesResponse {
         success: true,
         next_cursor: last.filter(|_| more),
         deliveries: rows.into_iter().map(Into::into).collect(),
     })
-}
-
-/// How many calls, and the id before which they are.
-fn page(query: LogQuery) -> Result<(i64, Option<String>), Error> {
-    let limit = query.limit.unwrap_or(PAGE);
-    if !(1..=LONGEST_PAGE).contains(&limit) {
-        return Err(Error::invalid("limit must be 1 to 200"));
-    }
-    let before = query.cursor.map(|cursor| {
-        let id = cursor.parse::<Uuid>();
-        id.map_err(|_| Error::invalid("cursor is not valid"))
-    });
-    Ok((limit, before.transpose()?.map(|id| id.to_string())))
 }
 
 pub(super) async fn replay(

@@ -1,9 +1,9 @@
--- What changed after $1, until $2, of user $3 and on the projects of the teams in $4.
+-- What changed after $1, until $2, of user $3 and on the projects of the teams in $4 (`,1,2,`).
 SELECT session_id, status, category, planned_duration, planning_note, project_id, project_name, started_at, expected_end_at,
     ended_at, start_time, end_time, submitted_at, credited_minutes, points_centi, note, quality_rating, tags, client,
     COALESCE((SELECT string_agg(f.kind || ':' || f.severity || ':' || f.amount || ':' || f.state, ',' ORDER BY f.id)
         FROM session_flags f WHERE f.session_id = sessions.session_id), ''),
     user_id, username, team_id, team_name, submit_result, changed_at, seq
 FROM sessions
-WHERE changed_at > $1 AND changed_at <= $2 AND (user_id = $3 OR team_id IN (SELECT CAST(json_array_elements_text($4::json) AS bigint)))
+WHERE changed_at > $1 AND changed_at <= $2 AND (user_id = $3 OR $4 LIKE '%,' || team_id || ',%')
 LIMIT 201

@@ -1,7 +1,6 @@
 //! No feature of a service imports the `service.rs` of another feature: what two of them need stands below both.
 //!
-//! The features are the folders of `src`. Those through which requests and commands come in, and the files that put the
-//! service together, stand above all features.
+//! Features are the folders of `src`, but for those of commands and pages: these, and what starts the service, are above.
 
 use super::circles::Graph;
 

@@ -15,6 +15,12 @@ pub(crate) struct Chore {
 }
 
 impl Chore {
+    /// Does work that goes on until it is stopped.
+    pub(crate) fn of(work: impl Future<Output = ()> + Send + 'static) -> Self {
+        let task = tokio::spawn(work);
+        Self { task }
+    }
+
     /// Does the work now, and then each `every`. When it fails, `failure` is logged with the cause, and the next
     /// time comes as usual.
     pub(crate) fn spawn<S, W, D>(every: Duration, failure: &'static str, state: S, work: W) -> Self
@@ -39,7 +45,7 @@ impl Chore {
         W: FnMut(S) -> D + Send + 'static,
         D: Future<Output = Result<(), Error>> + Send,
     {
-        let task = tokio::spawn(async move {
+        Self::of(async move {
             let mut ticks = tokio::time::interval(every);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
@@ -51,8 +57,7 @@ impl Chore {
                     log::warn!("{failure}: {cause}");
                 }
             }
-        });
-        Self { task }
+        })
     }
 
     /// Ends it; a transaction under way completes on its own thread, and the next start goes on from there.

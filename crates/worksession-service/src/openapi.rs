@@ -91,6 +91,11 @@ impl Modify for Refusals {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         const AWAY: &str = "Authentication service unavailable";
         refuses_misfits(openapi, "ErrorBody");
+        for (_, _, operation) in operations(openapi) {
+            if operation.request_body.is_some() {
+                may_answer(operation, "400", "The body does not fit", "ErrorBody");
+            }
+        }
         let protected =
             operations(openapi).filter(|(_, _, operation)| operation.security.is_some());
         for (_, _, operation) in protected {

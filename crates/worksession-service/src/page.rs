@@ -49,12 +49,17 @@ impl Position {
         Self::at(day.and_time(NaiveTime::MIN))
     }
 
-    /// The place before every session that started at `started_at`.
-    pub(crate) fn at(started_at: NaiveDateTime) -> Self {
+    /// The place of a session.
+    pub(crate) fn of(started_at: NaiveDateTime, session_id: &str) -> Self {
         Self {
             started_at,
-            session_id: String::new(),
+            session_id: session_id.to_owned(),
         }
+    }
+
+    /// The place before every session that started at `started_at`.
+    pub(crate) fn at(started_at: NaiveDateTime) -> Self {
+        Self::of(started_at, "")
     }
 }
 

@@ -24,7 +24,7 @@ use crate::config::{Config, default_identity_url};
 use crate::departures::eraser;
 use crate::health::Probe;
 use crate::leaderboard::Boards;
-use crate::live::{Hub, Tail};
+use crate::live::Hub;
 use crate::rollups::{self, auditor};
 use crate::sealers::Sealers;
 use crate::sessions::sweeper;
@@ -85,7 +85,7 @@ pub struct Running {
     webhooks: ConsumerHandle,
     chores: [Chore; 6],
     live: Arc<Hub>,
-    tail: Tail,
+    tail: Chore,
     relay: RelayHandle,
 }
 
@@ -201,7 +201,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     };
     let server = server::start_on(listener, options, mount)
         .map_err(|cause| start::StartError::Listen(listen, cause))?;
-    let tail = Tail::spawn(state.clone());
+    let tail = live::spawn(state.clone());
     let somebody_gone = Arc::new(Notify::new());
     let chores = [
         sweeper::spawn(state.clone(), sweep_every),

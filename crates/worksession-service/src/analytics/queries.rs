@@ -4,7 +4,7 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Date, Text};
 
-use super::range::Span;
+use super::range::Range;
 use super::wire::Group;
 
 /// How the user's months between these first days divide, in order (see [`crate::rollups::Split`]): by day for days and
@@ -12,7 +12,7 @@ use super::wire::Group;
 pub(super) fn months(
     db: &mut Db,
     user: UserId,
-    months: Span,
+    months: Range,
     group: Group,
 ) -> QueryResult<Vec<(NaiveDate, String)>> {
     let months = diesel::sql_query(
@@ -22,16 +22,16 @@ pub(super) fn months(
     )
     .bind::<Text, _>(group.name())
     .bind::<BigInt, _>(user)
-    .bind::<Date, _>(months.first)
-    .bind::<Date, _>(months.last);
+    .bind::<Date, _>(months.from)
+    .bind::<Date, _>(months.to);
     cached::<(Date, Text), _>(months).load(db)
 }
 
-/// How the user's days in these two spans divide by the hour, the category or the project.
+/// How the user's days in these two ranges divide by the hour, the category or the project.
 pub(super) fn days(
     db: &mut Db,
     user: UserId,
-    [early, late]: [Span; 2],
+    [early, late]: [Range; 2],
     group: Group,
 ) -> QueryResult<Vec<String>> {
     let days = diesel::sql_query(
@@ -42,9 +42,9 @@ pub(super) fn days(
     )
     .bind::<Text, _>(group.name())
     .bind::<BigInt, _>(user)
-    .bind::<Date, _>(early.first)
-    .bind::<Date, _>(early.last)
-    .bind::<Date, _>(late.first)
-    .bind::<Date, _>(late.last);
+    .bind::<Date, _>(early.from)
+    .bind::<Date, _>(early.to)
+    .bind::<Date, _>(late.from)
+    .bind::<Date, _>(late.to);
     cached::<Text, _>(days).load(db)
 }

@@ -8,31 +8,24 @@ const MOST_DAYS: i64 = 366;
 /// The range when none is asked for, today included.
 const USUAL_DAYS: u64 = 30;
 
-/// Local dates, both ends included.
+/// Local dates, both ends included; none when the last comes before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) from: NaiveDate,
     pub(super) to: NaiveDate,
 }
 
-/// Dates, both ends included; none when the last comes before the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) first: NaiveDate,
-    pub(super) last: NaiveDate,
-}
-
 impl Range {
     /// The months that any of its dates lie in, by their first days.
-    pub(super) fn months(self) -> Span {
-        Span {
-            first: month_of(self.from),
-            last: month_of(self.to),
+    pub(super) fn months(self) -> Range {
+        Range {
+            from: month_of(self.from),
+            to: month_of(self.to),
         }
     }
 
     /// The months that lie in it whole, and the dates before and after them.
-    pub(super) fn whole_months(self) -> (Span, [Span; 2]) {
+    pub(super) fn whole_months(self) -> (Range, [Range; 2]) {
         let next = |month: NaiveDate| month + Months::new(1);
         let first = month_of(self.from);
         let first = if first == self.from {
@@ -43,27 +36,23 @@ impl Range {
         // The first day of the month after the last whole one.
         let end = month_of(self.to + Days::new(1));
         if first >= end {
-            let nothing = Span {
-                first: end,
-                last: end - Days::new(1),
+            let nothing = Range {
+                from: end,
+                to: end - Days::new(1),
             };
-            let all = Span {
-                first: self.from,
-                last: self.to,
-            };
-            return (nothing, [all, nothing]);
+            return (nothing, [self, nothing]);
         }
-        let months = Span {
-            first,
-            last: end - Months::new(1),
+        let months = Range {
+            from: first,
+            to: end - Months::new(1),
         };
-        let before = Span {
-            first: self.from,
-            last: first - Days::new(1),
+        let before = Range {
+            from: self.from,
+            to: first - Days::new(1),
         };
-        let after = Span {
-            first: end,
-            last: self.to,
+        let after = Range {
+            from: end,
+            to: self.to,
         };
         (months, [before, after])
     }
@@ -151,13 +140,13 @@ mod tests {
                 };
                 let (months, edges) = range.whole_months();
                 let mut days = Vec::new();
-                let mut month = months.first;
-                while month <= months.last {
+                let mut month = months.from;
+                while month <= months.to {
                     days.extend(month.iter_days().take_while(|day| month_of(*day) == month));
                     month = month + Months::new(1);
                 }
                 for edge in edges {
-                    days.extend(edge.first.iter_days().take_while(|day| *day <= edge.last));
+                    days.extend(edge.from.iter_days().take_while(|day| *day <= edge.to));
                 }
                 days.sort_unstable();
                 assert_eq!(days, range.days().collect::<Vec<_>>());

@@ -43,7 +43,7 @@ pub(crate) async fn get(
             group,
             timezone: settings.timezone,
             buckets,
-            totals: totals.into(),
+            totals,
         })
     });
     Ok(web::Json(read.await?))

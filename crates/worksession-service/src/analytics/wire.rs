@@ -4,7 +4,6 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::error::Error;
 use crate::rollups::Sums;
-use crate::rules::points::Points;
 
 /// What to look at.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -66,41 +65,19 @@ impl Group {
     }
 }
 
-/// What submitted sessions came to.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Worked {
-    sessions: i64,
-    /// Credited minutes.
-    minutes: i64,
-    points: Points,
-}
-
-impl From<Sums> for Worked {
-    fn from(sums: Sums) -> Self {
-        Self {
-            sessions: sums.sessions,
-            minutes: sums.minutes,
-            points: sums.points,
-        }
-    }
-}
-
 /// A part of the range.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Bucket {
     /// `2026-11-21`, `2026-W47`, `0` to `23`, the category, or `team_N`, `personal_N`, `none`.
     key: String,
     #[serde(flatten)]
-    worked: Worked,
+    worked: Sums,
 }
 
 impl Bucket {
     /// A bucket.
     pub(super) fn new(key: String, sums: Sums) -> Self {
-        Self {
-            key,
-            worked: sums.into(),
-        }
+        Self { key, worked: sums }
     }
 }
 
@@ -117,5 +94,5 @@ pub(crate) struct TrackingResponse {
     /// day 200 are told apart, and what comes after them counts as `other`.
     pub(super) buckets: Vec<Bucket>,
     /// All of the range.
-    pub(super) totals: Worked,
+    pub(super) totals: Sums,
 }

@@ -1,7 +1,5 @@
-use std::future::Future;
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
@@ -15,8 +13,6 @@ use service_kit::http::RequestId;
 use super::{CurrentUser, Refusal, Scope, SessionsRead};
 use crate::error::Error;
 use crate::state::AppState;
-
-type ExtractFuture<T> = Pin<Box<dyn Future<Output = Result<T, Error>>>>;
 
 /// The signed-in user, holding the scope `S`. A missing and a bad token are both 401 "Authentication
 /// required", unless the scope says otherwise, a token without the scope 403.
@@ -42,7 +38,7 @@ impl<S> From<Caller<S>> for Arc<CurrentUser> {
 
 impl<S: Scope> FromRequest for Caller<S> {
     type Error = Error;
-    type Future = ExtractFuture<Self>;
+    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();

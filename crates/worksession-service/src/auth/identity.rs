@@ -147,7 +147,7 @@ impl IdentityClient {
     }
 
     /// Whether the identity service believes for whom we ask; none when it does not answer within `patience`.
-    pub(super) async fn sign_of_life(&self, patience: Duration) -> Option<bool> {
+    pub(crate) async fn sign_of_life(&self, patience: Duration) -> Option<bool> {
         self.look(&self.live, patience).await
     }
 
@@ -180,11 +180,6 @@ impl IdentityClient {
             _ => {}
         }
         Some(is_believed)
-    }
-
-    /// The same, within the patience of any question.
-    pub(crate) async fn is_live(&self) -> Option<bool> {
-        self.sign_of_life(PATIENCE).await
     }
 
     async fn ask(&self, token: &str, request_id: &RequestId) -> Result<Arc<CurrentUser>, Refusal> {

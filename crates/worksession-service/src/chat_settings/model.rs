@@ -2,11 +2,12 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use event_types::ChatTarget;
 
-use crate::hooks::ACTIVE;
+use crate::hooks::{ACTIVE, Maker};
+use crate::schema::chat_integrations;
 
 /// A project's chat setting as stored. The address is not among it: only the notifier keeps that.
-#[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = crate::schema::chat_integrations)]
+#[derive(Debug, Clone, Default, Queryable, Selectable)]
+#[diesel(table_name = chat_integrations)]
 pub(crate) struct ChatRow {
     /// None after a DELETE.
     pub(crate) provider: Option<String>,
@@ -16,6 +17,17 @@ pub(crate) struct ChatRow {
     pub(crate) reason: Option<String>,
     /// What it is told of, with commas between.
     pub(crate) announce: String,
+    /// Nobody after a DELETE.
+    #[diesel(select_expression = (
+        chat_integrations::created_by,
+        chat_integrations::client_id,
+        chat_integrations::session_id,
+    ))]
+    pub(crate) maker: Maker,
+    /// `pending`, `delivered`, `failed` or `skipped`; none when this chat was never tested, as its time.
+    pub(super) test_outcome: Option<String>,
+    pub(super) test_reason: Option<String>,
+    pub(super) test_at: Option<NaiveDateTime>,
 }
 
 impl ChatRow {
@@ -40,12 +52,3 @@ pub(crate) fn target(chat: ChatRow, channel: String) -> Option<ChatTarget> {
 
 /// Nobody has heard of a test yet.
 pub(super) const TEST_PENDING: &str = "pending";
-
-/// The last test of a project's chat as stored.
-#[derive(Debug, Clone, Queryable)]
-pub(crate) struct LastTest {
-    /// `pending`, `delivered`, `failed` or `skipped`.
-    pub(super) outcome: String,
-    pub(super) reason: Option<String>,
-    pub(super) at: NaiveDateTime,
-}

@@ -6,7 +6,7 @@ use diesel::upsert::excluded;
 use event_types::ChatTested;
 use uuid::Uuid;
 
-use super::model::{ChatRow, LastTest, TEST_PENDING};
+use super::model::{ChatRow, TEST_PENDING};
 use super::provider::Settings;
 use crate::columns::columns;
 use crate::hooks::{ACTIVE, Maker, OFF, PAUSED};
@@ -22,25 +22,14 @@ pub(super) fn find(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<Ch
         .optional()
 }
 
-/// Who made the destination that there is, and holds the project until the transaction ends: of two changes the second sees
-/// what the first has made.
-pub(super) fn hold_maker(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<Maker>> {
+/// Holds the project until the transaction ends: of two changes of its setting the second sees what the first has made.
+pub(super) fn hold(db: &mut Db, project: TeamProjectId) -> QueryResult<()> {
     let held = team_projects::table.find(project);
     if let Db::Pg(conn) = db {
         let held = held.select(team_projects::id).for_no_key_update();
         held.first::<TeamProjectId>(conn)?;
     }
-    find_maker(db, project)
-}
-
-/// Who made the destination that there is.
-pub(super) fn find_maker(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<Maker>> {
-    chat::table
-        .filter(chat::team_project_id.eq(project))
-        .filter(chat::provider.is_not_null())
-        .select((chat::created_by, chat::client_id, chat::session_id))
-        .first(db)
-        .optional()
+    Ok(())
 }
 
 /// Keeps the sealed address of a destination's newest revision.
@@ -166,20 +155,6 @@ pub(super) fn switch_off(
         .get_result(db)
         .optional()?;
     Ok(provider.flatten())
-}
-
-/// The last test of a project's chat.
-pub(super) fn find_test(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<LastTest>> {
-    chat::table
-        .filter(chat::team_project_id.eq(project))
-        .filter(chat::test_outcome.is_not_null())
-        .select((
-            chat::test_outcome.assume_not_null(),
-            chat::test_reason,
-            chat::test_at.assume_not_null(),
-        ))
-        .first(db)
-        .optional()
 }
 
 /// Notes that the chat in use is being tested, and gives its revision; none without one.

@@ -47,7 +47,6 @@ pub(crate) async fn get(
     request_body = PutChatRequest, security(("bearer" = ["integrations:write", "sessions:read", "teams"])),
     responses(
         (status = 200, description = "The state; never the address", body = ChatResponse),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )

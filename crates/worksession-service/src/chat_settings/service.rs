@@ -5,13 +5,14 @@ use event_types::ChatTestRequested;
 use secrecy::ExposeSecret;
 use service_kit::http::{Json, RequestId};
 
+use super::model::ChatRow;
 use super::provider::Settings;
 use super::wire::{ChatResponse, PutChatRequest};
 use super::{provider, queries, revisions};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
-use crate::hooks::{self, Changed, Hook, Maker, contacts};
+use crate::hooks::{self, Changed, Hook, Maker, OFF, contacts};
 use crate::projects::TeamProjectId;
 use crate::state::{AppState, State};
 use crate::team_projects::{get_as_manager, get_as_member};
@@ -56,17 +57,15 @@ pub(super) async fn adopt(
     let change = move |db: &mut Db| {
         let project = get_as_manager(db, id, &by)?;
         let adopted = queries::adopt(db, id, &Maker::of(&by), now.naive_utc())?;
-        let changed = adopted
-            .is_some()
-            .then_some((Hook::Chat(id), Some(project.team_id)));
-        if let Some((revision, sealed)) = adopted {
-            let hook = Hook::Chat(id);
-            let plain = hook.open(&sealers, revision - 1, sealed.as_deref())?;
-            let sealed = hook.seal(&sealers, revision, plain.expose_secret())?;
-            contacts::keep(db, &sealers, hook, Some(project.team_id), &by)?;
-            revisions::store(db, id, revision, Some(sealed), now, Some(&request_id))?;
-        }
-        Ok::<_, Error>((answer(db, id, project.chat_channel)?, changed))
+        let Some((revision, sealed)) = adopted else {
+            return Ok((answer(db, id, project.chat_channel)?, None));
+        };
+        let (hook, team) = (Hook::Chat(id), Some(project.team_id));
+        let plain = hook.open(&sealers, revision - 1, sealed.as_deref())?;
+        let sealed = hook.seal(&sealers, revision, plain.expose_secret())?;
+        contacts::keep(db, &sealers, hook, team, &by)?;
+        revisions::store(db, id, revision, Some(sealed), now, Some(&request_id))?;
+        Ok((answer(db, id, project.chat_channel)?, Some((hook, team))))
     };
     hooks::commit(state, &caller, change).await
 }
@@ -154,14 +153,19 @@ fn configure(
 
 /// Of those who manage the project, a client may change the chat that there is only if it made it.
 fn allow_change(db: &mut Db, id: TeamProjectId, caller: &CurrentUser) -> Result<(), Error> {
-    match queries::hold_maker(db, id)? {
-        Some(maker) if !maker.is_open_to(caller) => Err(Error::TeamProjectChangeForbidden),
+    queries::hold(db, id)?;
+    let there = queries::find(db, id)?.filter(|row| row.provider.is_some());
+    match there {
+        Some(row) if !row.maker.is_open_to(caller) => Err(Error::TeamProjectChangeForbidden),
         _ => Ok(()),
     }
 }
 
 fn answer(db: &mut Db, id: TeamProjectId, channel: String) -> Result<ChatResponse, Error> {
-    let (row, test) = (queries::find(db, id)?, queries::find_test(db, id)?);
-    let maker = queries::find_maker(db, id)?.unwrap_or_default();
-    Ok(ChatResponse::new(channel, row, test, maker))
+    let never_set = || ChatRow {
+        status: OFF.to_owned(),
+        ..ChatRow::default()
+    };
+    let row = queries::find(db, id)?.unwrap_or_else(never_set);
+    Ok(ChatResponse::new(channel, row))
 }

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
-use super::model::{ChatRow, LastTest};
-use crate::hooks::{Maker, OFF};
+use super::model::ChatRow;
 
 /// Where a team project's notifications go, and which. The address is write-only: no answer tells it.
 #[derive(Deserialize, ToSchema)]
@@ -73,32 +72,25 @@ pub(crate) struct ChatResponse {
 }
 
 impl ChatResponse {
-    pub(super) fn new(
-        channel: String,
-        row: Option<ChatRow>,
-        test: Option<LastTest>,
-        maker: Maker,
-    ) -> Self {
-        let announce = row.as_ref().map(ChatRow::announced).unwrap_or_default();
-        let (provider, status, reason) = match row {
-            Some(row) => (row.provider, row.status, row.reason),
-            None => (None, OFF.to_owned(), None),
-        };
+    pub(super) fn new(channel: String, row: ChatRow) -> Self {
         Self {
             success: true,
             chat: Chat {
-                provider,
+                announce: row.announced(),
+                provider: row.provider,
                 channel,
-                status,
-                reason,
-                created_by: maker.created_by,
-                client_id: maker.client_id,
-                announce,
-                last_test: test.map(|test| ChatTest {
-                    outcome: test.outcome,
-                    reason: test.reason,
-                    at: test.at.and_utc(),
-                }),
+                status: row.status,
+                reason: row.reason,
+                created_by: row.maker.created_by,
+                client_id: row.maker.client_id,
+                last_test: row
+                    .test_outcome
+                    .zip(row.test_at)
+                    .map(|(outcome, at)| ChatTest {
+                        outcome,
+                        reason: row.test_reason,
+                        at: at.and_utc(),
+                    }),
             },
         }
     }

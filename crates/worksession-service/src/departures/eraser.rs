@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use super::{Departure, queries};
 use crate::chore::Chore;
 use crate::error::Error;
+use crate::sessions::queries::{Lock, lock_deletion};
 use crate::state::{AppState, State};
 use crate::webhooks::{self, Owner};
 use crate::{chat_settings, rollups, sync, team_projects};
@@ -86,7 +87,8 @@ fn take_away(db: &mut Db, gone: Departure, now: DateTime<Utc>) -> Result<Step, E
     let taken = match gone {
         Departure::User(user) => {
             let mut room = BATCH;
-            queries::lock_deletion(db)?;
+            // Keeps those away who write about many sessions; before anything is locked that they lock too.
+            lock_deletion(db, Lock::Exclusive)?;
             // Before the sessions' rows: the order in which every change of a user's locks.
             sync::bump(db, user)?;
             for delete in [

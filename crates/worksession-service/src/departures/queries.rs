@@ -8,7 +8,6 @@ use super::Departure;
 use crate::schema::{
     chat_integrations as chats, departures, notifications, session_flags, webhooks,
 };
-use crate::sessions::{self, queries::Lock};
 
 /// Notes that somebody is gone; the eraser looks at once. Told again, it looks again.
 pub(crate) fn note(db: &mut Db, gone: Departure, now: NaiveDateTime) -> QueryResult<()> {
@@ -68,13 +67,7 @@ pub(super) fn close(db: &mut Db, gone: Departure) -> QueryResult<usize> {
     diesel::delete(departures::table.find((gone.kind(), gone.id()))).execute(db)
 }
 
-/// Keeps those away who write about many sessions, until the transaction ends. To be called before anything is locked
-/// that they lock too.
-pub(super) fn lock_deletion(db: &mut Db) -> QueryResult<()> {
-    sessions::queries::lock_deletion(db, Lock::Exclusive)
-}
-
-/// After [`lock_deletion`]: deletes up to `limit` of the user's sessions, with what is kept about them, and says how many.
+/// After [`lock_deletion`](crate::sessions::queries::lock_deletion): deletes up to `limit` of the user's sessions, with what is kept about them, and says how many.
 pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryResult<usize> {
     let delete = diesel::sql_query(
         "DELETE FROM sessions WHERE session_id IN (SELECT session_id FROM sessions WHERE user_id = $1 LIMIT $2) \

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::queries::{self, Notification};
 use super::word::Word;
 use crate::error::{Error, verdict};
+use crate::sessions::queries::{Lock, lock_deletion};
 use crate::state::{AppState, State};
 use crate::{chat_settings, webhooks};
 
@@ -68,7 +69,9 @@ async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
         |(_, word): &(_, Word)| matches!(word, Word::Disabled { .. } | Word::WebhookDisabled(_));
     let switch_off = words.iter().any(switches_off);
     let change = move |db: &mut Db| {
-        queries::hold_sessions(db)?;
+        // What is recorded about a session is there when it is, and goes with it. Before anything else is locked, because
+        // whoever deletes sessions locks the same rows behind them.
+        lock_deletion(db, Lock::Shared)?;
         let ids = words.iter().map(|(id, _)| *id);
         let mut new = inbox::record_all(db, CONSUMER, ids, now.naive_utc())?;
         let mut settled = BTreeMap::new();

@@ -7,7 +7,7 @@ use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamp};
 use diesel::upsert::excluded;
 
 use crate::schema::notifications;
-use crate::sessions::{self, queries::Lock};
+use crate::sessions;
 
 /// What became of a notification.
 #[derive(Debug, Clone, Insertable)]
@@ -22,14 +22,8 @@ pub(super) struct Notification {
     pub(super) settled_at: NaiveDateTime,
 }
 
-/// Until the transaction ends no session is deleted: what is recorded about one is there when it is, and goes with it.
-/// To be called before anything else is locked, because whoever deletes sessions locks the same rows behind them.
-pub(super) fn hold_sessions(db: &mut Db) -> QueryResult<()> {
-    sessions::queries::lock_deletion(db, Lock::Shared)
-}
-
 /// Records what became of notifications, in the order of their events; the latest word holds. Not those about
-/// sessions that are gone: after [`hold_sessions`].
+/// sessions that are gone: after the deletion of sessions was locked.
 pub(super) fn record_all(
     db: &mut Db,
     notifications: BTreeMap<String, Notification>,

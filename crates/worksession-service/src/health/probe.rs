@@ -16,8 +16,7 @@ const SHARED_FOR: Duration = Duration::from_millis(250);
 /// Events that wait longer than this are behind.
 const BACKLOG: TimeDelta = TimeDelta::seconds(60);
 
-/// Asks the database, the identity service and the broker how they are.
-/// What is found now, or was a moment ago.
+/// Asks the database, the identity service and the broker how they are; what is found now, or was a moment ago.
 pub(super) async fn look(state: &AppState) -> Arc<Findings> {
     let mut last = state.probe.last.lock().await;
     if let Some((when, findings)) = last
@@ -33,8 +32,11 @@ pub(super) async fn look(state: &AppState) -> Arc<Findings> {
 }
 
 async fn find(state: &AppState) -> Findings {
-    let (backlog, identity, chat) =
-        tokio::join!(backlog(state), state.identity.is_live(), chat(state));
+    let (backlog, identity, chat) = tokio::join!(
+        backlog(state),
+        state.identity.sign_of_life(PATIENCE),
+        chat(state)
+    );
     let mut issues = Vec::new();
     if backlog.is_none() {
         issues.push("Database connection failed");

@@ -29,15 +29,10 @@ impl LeaderboardQuery {
     /// # Errors
     /// 400 for any other text.
     pub(super) fn period(&self) -> Result<Period, Error> {
-        match self.period.as_deref() {
-            Some("day") => Ok(Period::Day),
-            None | Some("week") => Ok(Period::Week),
-            Some("month") => Ok(Period::Month),
-            Some("all") => Ok(Period::All),
-            Some(_) => Err(Error::invalid(
-                "period must be one of day, week, month, all",
-            )),
-        }
+        let name = self.period.as_deref().unwrap_or("week");
+        let periods = [Period::Day, Period::Week, Period::Month, Period::All];
+        let named = periods.into_iter().find(|period| period.name() == name);
+        named.ok_or_else(|| Error::invalid("period must be one of day, week, month, all"))
     }
 
     /// The entries asked for.

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 use serde::Deserialize;
 use service_kit::config::ConfigError;
 
@@ -34,24 +32,6 @@ impl Default for LiveConfig {
 }
 
 impl LiveConfig {
-    /// Between two signs of life.
-    #[must_use]
-    pub fn heartbeat(self) -> Duration {
-        Duration::from_secs(self.heartbeat_seconds)
-    }
-
-    /// Between two questions about a token.
-    #[must_use]
-    pub fn recheck(self) -> Duration {
-        Duration::from_secs(self.recheck_seconds)
-    }
-
-    /// For what is sent to be taken in.
-    #[must_use]
-    pub fn unread(self) -> Duration {
-        Duration::from_secs(self.unread_seconds)
-    }
-
     /// One line that names the key.
     pub(crate) fn check(self) -> Result<(), ConfigError> {
         for (key, value, most) in [

@@ -1,7 +1,7 @@
 //! Live events: `GET /api/events` tells a client at once of its user's sessions and points, and of the sessions on the
 //! projects of the user's teams.
 //!
-//! The truth is the database, not the broker: while streams are open, one task a process ([`Tail`]) reads what changed
+//! The truth is the database, not the broker: while streams are open, one task a process ([`tail`]) reads what changed
 //! lately, whichever process changed it, and hands it to all of them through the [`Hub`]. Each stream passes on what
 //! its user may see now: token and memberships are asked for again every few seconds. Everything is told at least
 //! once; who was away too long, or reads too slowly, is told so, and asks `GET /api/sync/status`.
@@ -20,7 +20,7 @@ mod wire;
 pub use config::LiveConfig;
 pub(crate) use hub::Hub;
 pub(crate) use routes::configure;
-pub(crate) use tail::Tail;
+pub(crate) use tail::spawn;
 
 use chrono::TimeDelta;
 

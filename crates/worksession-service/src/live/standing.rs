@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use auth_types::TeamId;
 use service_kit::http::RequestId;
@@ -44,7 +45,7 @@ pub(super) struct Recheck {
 impl Recheck {
     /// Tells `standing` what the answers change, and ends with the reason for which the stream is to end.
     pub(super) async fn run(mut self, standing: watch::Sender<Standing>) -> &'static str {
-        let every = self.state.live.config().recheck();
+        let every = Duration::from_secs(self.state.live.config().recheck_seconds);
         let mut vouched = Instant::now();
         let mut questions = interval_at(vouched + every, every);
         questions.set_missed_tick_behavior(MissedTickBehavior::Delay);

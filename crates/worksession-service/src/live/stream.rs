@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::web::Bytes;
 use auth_types::UserId;
@@ -175,8 +176,8 @@ impl Stream {
 
     /// Passes on what is handed out until there is a reason to end.
     async fn pass_on(&mut self, mut batches: broadcast::Receiver<Arc<Batch>>) -> End {
-        let config = self.state.live.config();
-        let mut heartbeats = interval(config.heartbeat());
+        let every = self.state.live.config().heartbeat_seconds;
+        let mut heartbeats = interval(Duration::from_secs(every));
         heartbeats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         heartbeats.reset();
         loop {
@@ -261,7 +262,7 @@ impl Stream {
     }
 
     async fn send(&mut self, frame: Bytes) -> Result<(), End> {
-        let unread = self.state.live.config().unread();
+        let unread = Duration::from_secs(self.state.live.config().unread_seconds);
         match timeout(unread, self.frames.send(frame)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) | Err(_) => Err(End::Silent),

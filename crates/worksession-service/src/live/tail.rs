@@ -2,11 +2,11 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use tokio::task::JoinHandle;
 
 use super::OVERLAP;
 use super::change::{Batch, Change};
 use super::queries::{self, Head, MOST_HEADS, NewsRow, Span};
+use crate::chore::Chore;
 use crate::error::Error;
 use crate::sessions::Status;
 use crate::state::{AppState, State};
@@ -16,30 +16,14 @@ const EVERY: Duration = Duration::from_millis(250);
 /// How long each look is followed by none, so that many changes at once are read together.
 const REST: Duration = Duration::from_millis(20);
 
-/// The task that reads what changed and hands it to the streams.
-#[derive(Debug)]
-pub(crate) struct Tail {
-    task: JoinHandle<()>,
-}
-
-impl Tail {
-    /// Reads while a stream is open.
-    pub(crate) fn spawn(state: State) -> Self {
-        let task = tokio::spawn(async move {
-            let mut streams = state.live.streams();
-            while streams.wait_for(|open| *open > 0).await.is_ok() {
-                follow(&state).await;
-            }
-        });
-        Self { task }
-    }
-
-    /// Ends it.
-    pub(crate) async fn stop(self) {
-        self.task.abort();
-        // Ends with the cancellation that was just asked for.
-        drop(self.task.await);
-    }
+/// Reads what changed and hands it to the streams, while one is open.
+pub(crate) fn spawn(state: State) -> Chore {
+    Chore::of(async move {
+        let mut streams = state.live.streams();
+        while streams.wait_for(|open| *open > 0).await.is_ok() {
+            follow(&state).await;
+        }
+    })
 }
 
 /// Follows the changes until no stream is open.

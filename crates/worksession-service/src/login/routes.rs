@@ -18,7 +18,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     post, path = "/api/login", tag = "login", request_body = LoginRequest,
     responses(
         (status = 200, description = "A new session; the identity service's own answer", body = TokenPair),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 401, description = "Invalid credentials, or TOTP code required when everything else is right", body = ErrorBody),
         (status = 413, description = "The body is too large", body = ErrorBody),
         (status = 429, description = "Too many requests; see Retry-After", body = ErrorBody),

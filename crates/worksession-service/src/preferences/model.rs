@@ -6,7 +6,7 @@ use crate::columns::SqlOf;
 use crate::schema::user_settings;
 
 /// A user's settings as stored; [`SettingsRow::default`] for who never changed any.
-#[derive(Debug, Clone, Queryable, Selectable)]
+#[derive(Debug, Clone, Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_settings)]
 pub(crate) struct SettingsRow {
     /// An IANA name.

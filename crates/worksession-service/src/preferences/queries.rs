@@ -27,17 +27,9 @@ pub(crate) fn list(db: &mut Db, users: &[UserId]) -> QueryResult<Vec<(UserId, Se
 
 /// The user's settings, made with the defaults if missing and locked for the rest of the transaction.
 pub(super) fn lock(db: &mut Db, user: UserId, now: NaiveDateTime) -> QueryResult<SettingsRow> {
-    let new = SettingsRow::default();
     let row = (
         settings::user_id.eq(user),
-        settings::timezone.eq(new.timezone),
-        settings::daily_goal.eq(new.daily_goal),
-        settings::default_duration.eq(new.default_duration),
-        settings::short_break_duration.eq(new.short_break_duration),
-        settings::long_break_duration.eq(new.long_break_duration),
-        settings::notification_sound.eq(new.notification_sound),
-        settings::theme_preference.eq(new.theme_preference),
-        settings::leaderboard_opt_in.eq(new.leaderboard_opt_in),
+        SettingsRow::default(),
         settings::updated_at.eq(now),
     );
     // An update that changes nothing locks the row on both databases, and reads it in one statement.

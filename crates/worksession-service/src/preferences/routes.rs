@@ -17,7 +17,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     security(("bearer" = ["sessions:write"])),
     responses(
         (status = 200, description = "The preferences as they are now", body = PreferencesResponse),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 409, description = "The time zone changed less than a day ago; see Retry-After", body = ErrorBody),
     )
 )]

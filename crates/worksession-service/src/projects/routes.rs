@@ -48,7 +48,6 @@ pub(crate) async fn list(
     security(("bearer" = ["sessions:write"])),
     responses(
         (status = 201, description = "Made", body = ProjectResponse),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 409, description = "There are too many projects already", body = ErrorBody),
     )
 )]
@@ -85,7 +84,6 @@ pub(crate) async fn detail(
     request_body = UpdateProjectRequest, security(("bearer" = ["sessions:write"])),
     responses(
         (status = 200, description = "The project as it is now", body = ProjectResponse),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 404, description = "Project not found", body = ErrorBody),
     )
 )]

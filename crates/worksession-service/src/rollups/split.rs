@@ -1,5 +1,8 @@
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+use utoipa::ToSchema;
+
 use crate::error::Error;
 use crate::rules::points::Points;
 
@@ -8,12 +11,12 @@ const MOST_PARTS: usize = 200;
 /// Where what comes after them is counted.
 const OTHERS: &str = "other";
 
-/// What sessions came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What submitted sessions came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = Worked)]
 pub(crate) struct Sums {
-    /// Submitted ones.
     pub(crate) sessions: i64,
-    /// Credited.
+    /// Credited minutes.
     pub(crate) minutes: i64,
     pub(crate) points: Points,
 }

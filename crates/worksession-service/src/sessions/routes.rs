@@ -39,7 +39,6 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     responses(
         (status = 201, description = "Started", body = StartResponse),
         (status = 200, description = "Started before, by the same request", body = StartResponse),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 403, description = "Not authorized to access this team project", body = ErrorBody),
         (status = 404, description = "Team project not found, or Project not found", body = ErrorBody),
         (status = 409, description = "Project is archived", body = ErrorBody),
@@ -130,7 +129,6 @@ pub(crate) async fn get_presession(
     security(("bearer" = ["sessions:write"])),
     responses(
         (status = 200, description = "Submitted, now or before with the same values", body = SubmitResponse),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 404, description = "Session not found, or Project not found", body = ErrorBody),
         (status = 409, description = "No open session matches, or Session already submitted", body = ErrorBody),
         (status = 422, description = "Locked fields differ from the plan", body = ErrorBody),

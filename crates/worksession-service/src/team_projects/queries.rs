@@ -80,45 +80,32 @@ pub(super) fn update(
 
 /// Archives the project; one that is archived already keeps its time.
 pub(super) fn archive(db: &mut Db, id: TeamProjectId, now: NaiveDateTime) -> QueryResult<usize> {
-    diesel::update(
-        team_projects::table.filter(
-            team_projects::id
-                .eq(id)
-                .and(team_projects::archived_at.is_null()),
-        ),
-    )
-    .set((
-        team_projects::archived_at.eq(now),
-        team_projects::updated_at.eq(now),
-    ))
-    .execute(db)
+    diesel::update(team_projects::table.find(id))
+        .filter(team_projects::archived_at.is_null())
+        .set((
+            team_projects::archived_at.eq(now),
+            team_projects::updated_at.eq(now),
+        ))
+        .execute(db)
 }
 
 /// Archives all projects of a team.
 pub(crate) fn archive_all(db: &mut Db, team: TeamId, now: NaiveDateTime) -> QueryResult<usize> {
-    diesel::update(
-        team_projects::table.filter(
-            team_projects::team_id
-                .eq(team)
-                .and(team_projects::archived_at.is_null()),
-        ),
-    )
-    .set((
-        team_projects::archived_at.eq(now),
-        team_projects::updated_at.eq(now),
-    ))
-    .execute(db)
+    diesel::update(team_projects::table)
+        .filter(team_projects::team_id.eq(team))
+        .filter(team_projects::archived_at.is_null())
+        .set((
+            team_projects::archived_at.eq(now),
+            team_projects::updated_at.eq(now),
+        ))
+        .execute(db)
 }
 
 /// Gives the team's projects its new name.
 pub(crate) fn rename_team(db: &mut Db, team: TeamId, name: &str) -> QueryResult<usize> {
-    diesel::update(
-        team_projects::table.filter(
-            team_projects::team_id
-                .eq(team)
-                .and(team_projects::team_name.ne(name)),
-        ),
-    )
-    .set(team_projects::team_name.eq(name))
-    .execute(db)
+    diesel::update(team_projects::table)
+        .filter(team_projects::team_id.eq(team))
+        .filter(team_projects::team_name.ne(name))
+        .set(team_projects::team_name.eq(name))
+        .execute(db)
 }

@@ -48,7 +48,6 @@ pub(crate) async fn list(
     security(("bearer" = ["teams:write"])),
     responses(
         (status = 201, description = "Made", body = TeamProjectDetail),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 409, description = "There are too many projects already", body = ErrorBody),
     )
@@ -90,7 +89,6 @@ pub(crate) async fn detail(
     request_body = UpdateTeamProjectRequest, security(("bearer" = ["teams:write"])),
     responses(
         (status = 200, description = "The project as it is now", body = TeamProjectDetail),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 403, description = "Not authorized to change this team project", body = ErrorBody),
         (status = 404, description = "Team project not found", body = ErrorBody),
     )

@@ -36,6 +36,12 @@ struct About {
     project: SessionProject,
 }
 
+impl About {
+    fn whose(&self) -> (UserId, Option<TeamId>) {
+        (self.user.id, self.project.team_id)
+    }
+}
+
 /// An event of which nothing else is wanted.
 #[derive(Deserialize)]
 struct Telling {
@@ -57,10 +63,9 @@ pub(crate) fn listened(db: &mut Db, rows: &[OutboxRow]) -> Result<HashSet<String
         return Ok(HashSet::new());
     }
     let read = told.iter().filter_map(|(_, about)| about.as_ref().ok());
-    let users: Vec<UserId> = read.clone().map(|about| about.user.id).collect();
-    let teams: Vec<TeamId> = read.filter_map(|about| about.project.team_id).collect();
-    let listening = queries::listening(db, &users, &teams)?;
-    let hears = |about: About| listening.to(about.user.id, about.project.team_id);
+    let whose: Vec<_> = read.map(About::whose).collect();
+    let listening = queries::listening(db, &whose)?;
+    let hears = |about: About| listening.to(about.whose());
     let heard = told
         .into_iter()
         .filter_map(|(id, about)| about.map_or(true, hears).then(|| id.clone()));
@@ -85,12 +90,11 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
         .iter()
         .map(|delivery| read(delivery.event()?))
         .collect();
-    let about = read.iter().flatten().map(|(_, about)| about);
-    let users: Vec<UserId> = about.clone().map(|about| about.user.id).collect();
-    let teams: Vec<TeamId> = about.filter_map(|about| about.project.team_id).collect();
+    let about = read.iter().flatten();
+    let whose: Vec<_> = about.map(|(_, about)| about.whose()).collect();
     let listening = state
         .pool
-        .read(move |db| Ok::<_, Error>(queries::listening(db, &users, &teams)?))
+        .read(move |db| Ok::<_, Error>(queries::listening(db, &whose)?))
         .await;
     let listening = match listening {
         Ok(listening) => listening,
@@ -104,7 +108,7 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
     let verdicts = read.into_iter().map(|read| async {
         match read {
             Err(reason) => Verdict::Park(reason),
-            Ok((_, about)) if !listening.to(about.user.id, about.project.team_id) => Verdict::Ack,
+            Ok((_, about)) if !listening.to(about.whose()) => Verdict::Ack,
             Ok((event, about)) => tell(state, event, about).await,
         }
     });
@@ -150,7 +154,7 @@ async fn take_in(state: &AppState, event: Event, about: About) -> Result<(), Err
 
 /// Asks for a call of each webhook that wants to hear of the event.
 fn call(db: &mut Db, event: &Event, about: &About, now: DateTime<Utc>) -> Result<(), Error> {
-    let listeners = queries::listeners(db, about.user.id, about.project.team_id)?;
+    let listeners = queries::listeners(db, about.whose())?;
     for listener in listeners {
         if !listener.wants(&event.event_type) {
             continue;

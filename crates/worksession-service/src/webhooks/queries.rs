@@ -190,18 +190,18 @@ pub(super) struct Listening {
 
 impl Listening {
     /// Whether a webhook hears of a user's session on a project of that team.
-    pub(super) fn to(&self, user: UserId, team: Option<TeamId>) -> bool {
+    pub(super) fn to(&self, (user, team): (UserId, Option<TeamId>)) -> bool {
         self.users.contains(&user.get())
             || team.is_some_and(|team| self.teams.contains(&team.get()))
     }
 }
 
-/// Those of these users and teams that have a webhook.
-pub(super) fn listening(db: &mut Db, users: &[UserId], teams: &[TeamId]) -> QueryResult<Listening> {
-    let users: BTreeSet<i64> = users.iter().map(|user| user.get()).collect();
-    let teams: BTreeSet<i64> = teams.iter().map(|team| team.get()).collect();
-    let (users, teams): (Vec<i64>, Vec<i64>) =
-        (users.into_iter().collect(), teams.into_iter().collect());
+/// Those of these users and of the teams of their sessions that have a webhook.
+pub(super) fn listening(db: &mut Db, whose: &[(UserId, Option<TeamId>)]) -> QueryResult<Listening> {
+    let users: BTreeSet<UserId> = whose.iter().map(|(user, _)| *user).collect();
+    let teams: BTreeSet<TeamId> = whose.iter().filter_map(|(_, team)| *team).collect();
+    let users: Vec<i64> = users.into_iter().map(UserId::get).collect();
+    let teams: Vec<i64> = teams.into_iter().map(TeamId::get).collect();
     let of_users: Vec<Option<i64>> = on_backend!(db, conn => webhooks::table
         .filter(webhooks::status.eq(ACTIVE))
         .filter(webhooks::user_id.eq_any(&users))
@@ -226,8 +226,7 @@ pub(super) fn listening(db: &mut Db, users: &[UserId], teams: &[TeamId]) -> Quer
 /// The webhooks that hear of a user's session on a project of that team.
 pub(super) fn listeners(
     db: &mut Db,
-    user: UserId,
-    team: Option<TeamId>,
+    (user, team): (UserId, Option<TeamId>),
 ) -> QueryResult<Vec<Listener>> {
     let listeners = diesel::sql_query(
         "SELECT id, revision, events FROM webhooks WHERE status = 'active' AND user_id = $1 \

@@ -46,7 +46,6 @@ pub(crate) async fn list(
     security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 201, description = "Made; the secret is told this once", body = WebhookSecretResponse),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Team not found", body = ErrorBody),
         (status = 409, description = "There are 20 webhooks already", body = ErrorBody),
@@ -87,7 +86,6 @@ pub(crate) async fn get(
     request_body = UpdateWebhookRequest, security(("bearer" = ["integrations:write", "sessions:read"])),
     responses(
         (status = 200, description = "The webhook as it is now", body = WebhookResponse),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 403, description = "Not authorized to manage this team's webhooks", body = ErrorBody),
         (status = 404, description = "Webhook not found", body = ErrorBody),
     )

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use auth_types::{TeamId, TeamRole};
+use auth_types::TeamId;
 use chrono::{DateTime, Utc};
 use db_kit::{Db, is_unique_violation};
 use event_types::WebhookTarget;
@@ -23,14 +23,9 @@ pub(super) async fn list(
     caller: &CurrentUser,
 ) -> Result<WebhooksResponse, Error> {
     let sees_teams = Teams::is_held_by(caller);
-    let managed =
-        |team: &&auth_types::wire::TeamMembership| sees_teams && team.role >= TeamRole::Admin;
-    let teams: Vec<TeamId> = caller
-        .teams
-        .iter()
-        .filter(managed)
-        .map(|team| team.id)
-        .collect();
+    let teams = caller.teams.iter().map(|team| team.id);
+    let managed = teams.filter(|team| sees_teams && caller.manages(*team));
+    let teams: Vec<TeamId> = managed.collect();
     let user = caller.id;
     let rows = state
         .pool

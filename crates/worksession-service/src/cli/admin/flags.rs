@@ -1,7 +1,7 @@
 use std::process::ExitCode;
 
 use auth_types::UserId;
-use clap::{Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 use service_kit::cli::output::{Column, minute, table};
 
@@ -32,21 +32,18 @@ pub(super) enum FlagsCommand {
         before: Option<i64>,
     },
     /// There is an innocent explanation: the session counts on the boards
-    Clear {
-        /// The flag
-        id: i64,
-        /// Why, for whoever looks at it later
-        #[arg(long)]
-        reason: String,
-    },
+    Clear(Decision),
     /// It was as it looks: the session stays off the boards
-    Uphold {
-        /// The flag
-        id: i64,
-        /// Why, for whoever looks at it later
-        #[arg(long)]
-        reason: String,
-    },
+    Uphold(Decision),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Decision {
+    /// The flag
+    id: i64,
+    /// Why, for whoever looks at it later
+    #[arg(long)]
+    reason: String,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -101,21 +98,16 @@ pub(super) async fn run(context: &Context, command: FlagsCommand) -> Result<Exit
             let next_before = flags.last().filter(|_| more).map(|last| last.id);
             context.show(&Listed { flags, next_before }, listed)?;
         }
-        FlagsCommand::Clear { id, reason } => {
-            decide(context, id, FlagState::Cleared, reason).await?;
-        }
-        FlagsCommand::Uphold { id, reason } => {
-            decide(context, id, FlagState::Upheld, reason).await?;
-        }
+        FlagsCommand::Clear(made) => decide(context, FlagState::Cleared, made).await?,
+        FlagsCommand::Uphold(made) => decide(context, FlagState::Upheld, made).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 async fn decide(
     context: &Context,
-    id: i64,
     state: FlagState,
-    reason: String,
+    Decision { id, reason }: Decision,
 ) -> Result<(), Failure> {
     if reason.trim().is_empty() || reason.chars().count() > REASON_CHARS {
         return Err(Failure(format!(

@@ -16,7 +16,6 @@ use crate::state::State;
     request_body = EditRequest, security(("bearer" = ["sessions:write"])),
     responses(
         (status = 200, description = "The session as it is now", body = SessionResponse),
-        (status = 400, description = "The body does not fit", body = ErrorBody),
         (status = 404, description = "Session not found", body = ErrorBody),
         (status = 409, description = "Session is not submitted yet", body = ErrorBody),
         (status = 422, description = "Locked fields differ from the plan", body = ErrorBody),

@@ -68,10 +68,9 @@ impl Export {
         } else {
             Vec::new()
         };
-        let last = rows.last().map(|row| Position {
-            started_at: row.started_at,
-            session_id: row.session_id.clone(),
-        });
+        let last = rows
+            .last()
+            .map(|row| Position::of(row.started_at, &row.session_id));
         let more = last.filter(|_| rows.len() == PAGE);
         piece.extend(self.format.sessions(rows, first)?);
         match more {

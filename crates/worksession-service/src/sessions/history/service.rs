@@ -22,7 +22,8 @@ pub(super) async fn list(
         let arguments = filter.arguments(user, from, Position::at(until));
         let mut rows = queries::list(db, look, &arguments)?;
         let next = if cut(&mut rows, filter.limit) {
-            rows.last().map(position)
+            rows.last()
+                .map(|row| Position::of(row.started_at, &row.session_id))
         } else {
             queries::last_looked_at(db, look, &arguments)?
         };
@@ -38,13 +39,6 @@ pub(super) async fn get(state: &AppState, user: UserId, id: &str) -> Result<Reco
         .pool
         .read::<_, Error, _>(move |db| Ok(queries::find(db, user, &id)?));
     read.await?.ok_or(Error::SessionNotFound)
-}
-
-fn position(row: &RecordRow) -> Position {
-    Position {
-        started_at: row.started_at,
-        session_id: row.session_id.clone(),
-    }
 }
 
 impl Filter {

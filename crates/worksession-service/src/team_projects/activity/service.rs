@@ -29,10 +29,10 @@ pub(super) async fn list(
         let until = cursor.map_or_else(|| Ok(Position::last()), |cursor| cursor.parse())?;
         let mut rows = queries::newest(db, id, until, limit + 1)?;
         let more = cut(&mut rows, limit);
-        let last = rows.last().filter(|_| more).map(|row| Position {
-            started_at: row.started_at,
-            session_id: row.session_id.clone(),
-        });
+        let last = rows
+            .last()
+            .filter(|_| more)
+            .map(|row| Position::of(row.started_at, &row.session_id));
         Ok(ActivityResponse::new(rows, last.as_ref()))
     };
     state.pool.read(read).await

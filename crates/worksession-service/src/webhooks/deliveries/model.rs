@@ -5,7 +5,6 @@ use event_types::Event;
 use uuid::Uuid;
 
 use crate::hooks::WebhookId;
-use crate::schema::webhook_deliveries;
 
 /// It is not settled yet.
 pub(super) const PENDING: &str = "pending";
@@ -23,25 +22,9 @@ pub(in crate::webhooks) struct NewCall {
     pub(in crate::webhooks) event: Event,
 }
 
-/// A call to be stored.
-#[derive(Debug, Insertable)]
-#[diesel(table_name = webhook_deliveries)]
-pub(super) struct NewDelivery {
-    pub(super) delivery_id: String,
-    pub(super) webhook_id: i64,
-    pub(super) user_id: i64,
-    pub(super) event_id: String,
-    pub(super) event_type: String,
-    pub(super) session_id: Option<String>,
-    pub(super) state: &'static str,
-    pub(super) step: i64,
-    pub(super) attempts: i64,
-    pub(super) created_at: NaiveDateTime,
-}
-
 /// A call as stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
-#[diesel(table_name = webhook_deliveries)]
+#[diesel(table_name = crate::schema::webhook_deliveries)]
 pub(super) struct DeliveryRow {
     pub(super) delivery_id: String,
     pub(super) event_id: String,

@@ -2,15 +2,34 @@ use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::prelude::*;
 use event_types::{WebhookAttempted, WebhookOutcome};
+use uuid::Uuid;
 
-use super::model::{DeliveryRow, NewDelivery, PENDING};
+use super::model::{DeliveryRow, NewCall, PENDING};
 use crate::columns::columns;
 use crate::hooks::WebhookId;
 use crate::schema::webhook_deliveries as log;
 
-pub(super) fn insert(db: &mut Db, new: &NewDelivery) -> QueryResult<()> {
+/// Writes down a call that waits to be made.
+pub(super) fn insert(
+    db: &mut Db,
+    delivery_id: Uuid,
+    call: &NewCall,
+    now: NaiveDateTime,
+) -> QueryResult<()> {
+    let row = (
+        log::delivery_id.eq(delivery_id.to_string()),
+        log::webhook_id.eq(call.webhook.get()),
+        log::user_id.eq(call.user.get()),
+        log::event_id.eq(call.event.id.to_string()),
+        log::event_type.eq(&call.event.event_type),
+        log::session_id.eq(call.session.map(|session| session.to_string())),
+        log::state.eq(PENDING),
+        log::step.eq(0),
+        log::attempts.eq(0),
+        log::created_at.eq(now),
+    );
     diesel::insert_into(log::table)
-        .values(new)
+        .values(row)
         .execute(db)
         .map(drop)
 }

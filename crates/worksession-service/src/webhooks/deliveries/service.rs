@@ -8,7 +8,7 @@ use service_kit::Problem;
 use service_kit::http::{Query, RequestId};
 use uuid::Uuid;
 
-use super::model::{DeliveryRow, NewCall, NewDelivery, PENDING};
+use super::model::{DeliveryRow, NewCall};
 use super::queries;
 use super::wire::{DeliveriesResponse, DeliveryResponse, LogQuery};
 use crate::auth::CurrentUser;
@@ -28,19 +28,7 @@ pub(in crate::webhooks) fn ask(
     now: DateTime<Utc>,
 ) -> diesel::QueryResult<Uuid> {
     let delivery_id = uuid_v7(now);
-    let new = NewDelivery {
-        delivery_id: delivery_id.to_string(),
-        webhook_id: call.webhook.get(),
-        user_id: call.user.get(),
-        event_id: call.event.id.to_string(),
-        event_type: call.event.event_type.clone(),
-        session_id: call.session.map(|session| session.to_string()),
-        state: PENDING,
-        step: 0,
-        attempts: 0,
-        created_at: now.naive_utc(),
-    };
-    queries::insert(db, &new)?;
+    queries::insert(db, delivery_id, &call, now.naive_utc())?;
     let request_id = call.event.requestid.clone();
     let due = WebhookDue {
         webhook_id: call.webhook.get(),

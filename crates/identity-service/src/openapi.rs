@@ -1,7 +1,9 @@
 //! The description of the area, generated from the handlers.
 
 use service_kit::openapi::{may_answer, operations, refuses_misfits};
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::{
@@ -91,7 +93,7 @@ use crate::{
         oauth::consents::routes::list_applications,
         oauth::consents::routes::revoke_application,
     ),
-    modifiers(&Bearer, &Refusals)
+    modifiers(&Bearer, &CommonAnswers, &Refusals)
 )]
 struct Description;
 
@@ -117,6 +119,69 @@ impl Modify for Bearer {
                 SecurityScheme::Http(Http::new(HttpAuthScheme::Basic)),
             );
     }
+}
+
+/// What all operations of a kind answer alike. A handler describes a status itself where its reason is another one.
+struct CommonAnswers;
+
+impl Modify for CommonAnswers {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        for (_, path, operation) in operations(openapi) {
+            let takes_json = takes_json(operation);
+            let is_administration = operation
+                .tags
+                .iter()
+                .flatten()
+                .any(|tag| tag == "administration");
+            for (applies, status, reason) in [
+                (takes_json, "400", "`validation_failed`"),
+                (
+                    takes_token(operation),
+                    "401",
+                    "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`",
+                ),
+                (
+                    is_administration,
+                    "403",
+                    "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago",
+                ),
+                (
+                    path.starts_with("/api/teams/{slug}"),
+                    "404",
+                    "`team_not_found`, also when the caller is not in it",
+                ),
+                (takes_json, "413", "`payload_too_large`"),
+                (
+                    !METADATA.contains(&path),
+                    "503",
+                    "`unavailable`; see `Retry-After`",
+                ),
+            ] {
+                if applies && !operation.responses.responses.contains_key(status) {
+                    may_answer(operation, status, reason, "IdentityError");
+                }
+            }
+        }
+    }
+}
+
+/// What is answered without the database.
+const METADATA: [&str; 2] = [
+    "/.well-known/openid-configuration",
+    "/.well-known/oauth-authorization-server",
+];
+
+fn takes_json(operation: &Operation) -> bool {
+    let body = operation.request_body.as_ref();
+    body.is_some_and(
+        |body| matches!(body, RefOr::T(it) if it.content.contains_key("application/json")),
+    )
+}
+
+/// Whether it answers nobody without an access token.
+fn takes_token(operation: &Operation) -> bool {
+    let bearer = SecurityRequirement::new::<_, [&str; 0], &str>("bearer", []);
+    operation.security.as_deref() == Some(&[bearer])
 }
 
 /// Where a token may be used decides the table of endpoints, before any handler.

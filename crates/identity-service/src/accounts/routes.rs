@@ -31,9 +31,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     responses(
         (status = 201, description = "The account was made", body = TokenPair),
         (status = 400, description = "`validation_failed`, `password_too_long`, `weak_password`, `username_taken` or `email_taken`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn register(
@@ -51,8 +49,6 @@ async fn register(
     get, path = "/api/auth/me", tag = "accounts", security(("bearer" = [])),
     responses(
         (status = 200, description = "The account", body = UserResponse),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn me(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
@@ -69,7 +65,6 @@ async fn me(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> 
     responses(
         (status = 200, description = "The account", body = UserResponse),
         (status = 404, description = "`user_not_found`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn get_user(
@@ -88,7 +83,6 @@ async fn get_user(
     get, path = "/api/status", tag = "status",
     responses(
         (status = 200, description = "It works", body = StatusResponse),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn status(app: Data<App>) -> Result<HttpResponse, Error> {

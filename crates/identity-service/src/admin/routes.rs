@@ -44,9 +44,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     responses(
         (status = 200, description = "A page of accounts", body = AdminUserList),
         (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn search_users(
@@ -76,10 +73,7 @@ async fn search_users(
     get, path = "/api/admin/users/{user_id}", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(
         (status = 200, description = "The account", body = AdminUserResponse),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
         (status = 404, description = "`user_not_found`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn get_admin_user(app: Data<App>, _: SuperAdmin, id: PathId) -> Result<HttpResponse, Error> {
@@ -94,10 +88,6 @@ async fn get_admin_user(app: Data<App>, _: SuperAdmin, id: PathId) -> Result<Htt
     responses(
         (status = 201, description = "The account, and its password if none was given", body = PasswordResponse),
         (status = 400, description = "`validation_failed`, `password_too_long`, `weak_password`, `username_taken` or `email_taken`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn create_user(
@@ -125,12 +115,8 @@ async fn create_user(
     request_body = UpdateUserRequest, security(("bearer" = [])),
     responses(
         (status = 200, description = "The account as it is now", body = AdminUserResponse),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or about to lose his own rights", body = IdentityError),
         (status = 404, description = "`user_not_found`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn update_user(
@@ -161,11 +147,8 @@ async fn update_user(
     responses(
         (status = 200, description = "The account, and its password if none was given", body = PasswordResponse),
         (status = 400, description = "`validation_failed`, `password_too_long` or `weak_password`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or his own account", body = IdentityError),
         (status = 404, description = "`user_not_found`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn reset_password(
@@ -188,10 +171,7 @@ async fn reset_password(
     post, path = "/api/admin/users/{user_id}/revoke-sessions", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(
         (status = 200, description = "No token of the account is good any more", body = RevokedResponse),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
         (status = 404, description = "`user_not_found`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn revoke_sessions(

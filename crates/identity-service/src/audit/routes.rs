@@ -21,9 +21,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     responses(
         (status = 200, description = "A page of the log", body = AuditList),
         (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn list_audit(

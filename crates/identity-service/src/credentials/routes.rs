@@ -27,9 +27,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         (status = 204, description = "The password was replaced"),
         (status = 400, description = "`validation_failed`, `password_too_long` or `weak_password`", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn change_password(
@@ -48,10 +46,7 @@ async fn change_password(
     post, path = "/api/auth/password/forgot", tag = "credentials", request_body = ForgotRequest,
     responses(
         (status = 202, description = "Heard", body = ForgotResponse),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`, by address; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn forgot_password(
@@ -73,9 +68,7 @@ async fn forgot_password(
     responses(
         (status = 204, description = "The password was replaced"),
         (status = 400, description = "`invalid_token`, `validation_failed`, `password_too_long` or `weak_password`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn reset_password(
@@ -93,9 +86,7 @@ async fn reset_password(
     responses(
         (status = 204, description = "The address is the account's"),
         (status = 400, description = "`invalid_token` or `validation_failed`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn verify_email(
@@ -114,9 +105,7 @@ async fn verify_email(
         (status = 204, description = "A link was mailed to the address"),
         (status = 400, description = "`validation_failed` or `email_taken`", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn change_email(

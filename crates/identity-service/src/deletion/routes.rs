@@ -17,14 +17,11 @@ use crate::origin::Origin;
     params(("user_id" = i64, Path)), request_body = DeleteAccountRequest,
     responses(
         (status = 204, description = "The account is gone"),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
         (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`; `invalid_credentials`, or `totp_required` when only the code is missing", body = IdentityError),
         (status = 403, description = "`forbidden`: not the caller's own", body = IdentityError),
         (status = 404, description = "`user_not_found`: no id at all", body = IdentityError),
         (status = 409, description = "`last_owner`: he owns a team that has other members", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 pub(crate) async fn delete_account(

@@ -16,10 +16,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     post, path = "/api/auth/existence", tag = "services", request_body = ExistenceRequest,
     responses(
         (status = 200, description = "What there is", body = ExistenceAnswer),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
         (status = 403, description = "`forbidden`: not sealed by a part of this product", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn existence(

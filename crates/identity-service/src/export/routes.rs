@@ -20,9 +20,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     get, path = "/api/auth/export", tag = "accounts", security(("bearer" = [])),
     responses(
         (status = 200, description = "The document, with `Content-Disposition: attachment`", body = ExportResponse),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn export(

@@ -34,13 +34,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     params(("slug" = String, Path)), request_body = InviteRequest,
     responses(
         (status = 200, description = "The mail is on its way; the same whether or not the address has an account", body = InviteResponse),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`", body = IdentityError),
-        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`: 20 at once, then 20 an hour; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn invite(
@@ -63,10 +58,7 @@ async fn invite(
     responses(
         (status = 200, description = "The invitations", body = InvitationsResponse),
         (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`", body = IdentityError),
-        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn list_of_team(
@@ -85,11 +77,9 @@ async fn list_of_team(
     params(("slug" = String, Path), ("id" = String, Path, format = Uuid)),
     responses(
         (status = 204, description = "Nobody can join by it any more"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`", body = IdentityError),
         (status = 404, description = "`team_not_found`, also when the caller is not in it, or `invitation_not_found`", body = IdentityError),
         (status = 410, description = "`invitation_gone`: it was used, withdrawn or declined before, or has expired", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn revoke(
@@ -111,10 +101,8 @@ async fn revoke(
     responses(
         (status = 200, description = "The caller is in the team", body = AcceptResponse),
         (status = 400, description = "`validation_failed`: the caller is in as many teams as an account may be", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 404, description = "`invitation_not_found`", body = IdentityError),
         (status = 410, description = "`invitation_gone`: it was used, withdrawn or declined, or has expired", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn accept(
@@ -135,10 +123,8 @@ async fn accept(
     params(("token" = String, Path, description = "The invitation's id, or the token in the mail's link")),
     responses(
         (status = 204, description = "Nobody can join by it any more"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 404, description = "`invitation_not_found`", body = IdentityError),
         (status = 410, description = "`invitation_gone`: it was used, withdrawn or declined before, or has expired", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn decline(
@@ -158,8 +144,6 @@ async fn decline(
     responses(
         (status = 200, description = "The invitations, never with their tokens", body = InvitationsResponse),
         (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn list_own(

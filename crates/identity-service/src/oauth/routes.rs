@@ -75,7 +75,6 @@ fn published(app: &App) -> HttpResponse {
         (status = 400, description = "`invalid_request`", body = IdentityError),
         (status = 401, description = "`invalid_client`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn introspect(
@@ -104,7 +103,6 @@ async fn introspect(
         (status = 400, description = "`invalid_request`, or `invalid_grant` for a token of somebody else", body = IdentityError),
         (status = 401, description = "`invalid_client`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn revoke(
@@ -125,7 +123,6 @@ async fn revoke(
         (status = 200, description = "Claims by the token's scopes", body = UserinfoResponse),
         (status = 401, description = "`authentication_required` or `invalid_token`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn get_userinfo(
@@ -145,7 +142,6 @@ async fn get_userinfo(
         (status = 200, description = "Claims by the token's scopes", body = UserinfoResponse),
         (status = 401, description = "`authentication_required` or `invalid_token`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn post_userinfo(

@@ -42,13 +42,11 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     responses(
         (status = 200, description = "The new photo", body = ProfilePhotoMeta),
         (status = 400, description = "`validation_failed`: empty, or a form that cannot be read", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`: not the caller's own id", body = IdentityError),
         (status = 404, description = "`user_not_found`: no id", body = IdentityError),
         (status = 413, description = "`photo_too_large`: bytes, pixels, or memory to decode; the text names the limit", body = IdentityError),
         (status = 415, description = "`unsupported_image`: no complete JPEG, PNG, GIF or WebP", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn put_photo(
@@ -70,10 +68,8 @@ async fn put_photo(
     delete, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(
         (status = 204, description = "There is no photo any more"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`: not the caller's own id", body = IdentityError),
         (status = 404, description = "`user_not_found`: no id", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn delete_photo(
@@ -93,9 +89,7 @@ async fn delete_photo(
     params(("user_id" = String, Path, description = "Digits: the id. Anything else: the username, without regard to case")), security(("bearer" = [])),
     responses(
         (status = 200, description = "With or without a photo", body = ProfilePhotoMeta),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 404, description = "`user_not_found`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn get_meta(
@@ -113,9 +107,6 @@ async fn get_meta(
     responses(
         (status = 200, description = "Those that exist", body = PhotosResponse),
         (status = 400, description = "`validation_failed`: more than 200 ids and names together, or no list of ids and names", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn list_meta(
@@ -134,9 +125,7 @@ async fn list_meta(
     responses(
         (status = 200, description = "The photo", content((Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"))),
         (status = 304, description = "The caller has it, by `If-None-Match`"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 404, description = "`user_not_found` or `photo_not_found`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn get_file(
@@ -159,7 +148,6 @@ async fn get_file(
     responses(
         (status = 200, description = "With or without a photo", body = ProfilePhotoMeta),
         (status = 404, description = "`user_not_found`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn get_public_meta(app: Data<App>, user: Path<(String,)>) -> Result<HttpResponse, Error> {
@@ -175,7 +163,6 @@ async fn get_public_meta(app: Data<App>, user: Path<(String,)>) -> Result<HttpRe
         (status = 200, description = "The photo", content((Vec<u8> = "image/jpeg"), (Vec<u8> = "image/png"), (Vec<u8> = "image/gif"))),
         (status = 304, description = "The caller has it, by `If-None-Match`"),
         (status = 404, description = "`user_not_found` or `photo_not_found`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn get_public_file(

@@ -19,12 +19,10 @@ use crate::photos::routes::own_id;
     responses(
         (status = 200, description = "The account as it is now", body = UserResponse),
         (status = 400, description = "`validation_failed`, `email_not_updatable`, `email_taken` or `photo_unreachable`; nothing was changed", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`: not the caller's own id; `insufficient_scope`, also for an `email` of an OAuth client or a handed-over sign-in", body = IdentityError),
         (status = 404, description = "`user_not_found`: no id", body = IdentityError),
         (status = 413, description = "`payload_too_large`, or `photo_too_large` for a `data:` image", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 pub(crate) async fn update_user(

@@ -36,11 +36,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     post, path = "/api/auth/login", tag = "sessions", request_body = LoginRequest,
     responses(
         (status = 200, description = "A new session", body = TokenPair),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, or `totp_required` when everything is right but `totp_code` is missing", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn sign_in(
@@ -57,10 +54,6 @@ async fn sign_in(
     post, path = "/api/auth/logout", tag = "sessions", security(("bearer" = [])), request_body = Option<LogoutRequest>,
     responses(
         (status = 200, description = "The session is over", body = LogoutResponse),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn logout(
@@ -83,8 +76,6 @@ async fn logout(
     responses(
         (status = 302, description = "The sessions are over; `Location` is `redirect_uri` in normal form"),
         (status = 400, description = "`redirect_not_allowed`: the sessions are over all the same", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn global_logout(
@@ -114,8 +105,6 @@ async fn global_logout(
     responses(
         (status = 200, description = "A page of them", body = SessionsResponse),
         (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn list_sessions(
@@ -131,8 +120,6 @@ async fn list_sessions(
     delete, path = "/api/auth/sessions", tag = "sessions", security(("bearer" = [])),
     responses(
         (status = 204, description = "They are over"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn end_others(
@@ -150,9 +137,7 @@ async fn end_others(
     params(("session_id" = String, Path, description = "As the list of sessions has it")),
     responses(
         (status = 204, description = "It is over"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 404, description = "`not_found`: unknown, somebody else's, or over", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn end_session(
@@ -172,11 +157,8 @@ async fn end_session(
     post, path = "/api/auth/refresh", tag = "sessions", request_body = RefreshRequest,
     responses(
         (status = 200, description = "The session goes on", body = TokenPair),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
         (status = 401, description = "`invalid_refresh_token` or `refresh_token_reused`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn rotate(
@@ -194,7 +176,6 @@ async fn rotate(
     responses(
         (status = 200, description = "The token is good", body = ValidateResponse),
         (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`, with `valid: false`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn validate(app: Data<App>, req: HttpRequest) -> actix_web::Result<HttpResponse> {

@@ -32,7 +32,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         (status = 401, description = "`authentication_required`, where Accept names application/json and not text/html, or a bad bearer", body = IdentityError),
         (status = 403, description = "`insufficient_scope`: the bearer token is an OAuth client's, or was handed over itself", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn authorize(app: Data<App>, req: HttpRequest, origin: Origin) -> HttpResponse {
@@ -89,10 +88,8 @@ async fn caller(req: &HttpRequest) -> Result<Option<CurrentUser>, Error> {
     post, path = "/api/auth/sso/token", tag = "sso", security(("bearer" = [])),
     responses(
         (status = 200, description = "A new session; one that was handed over stays marked so", body = TokenPair),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`: the token is an OAuth client's", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn token(app: Data<App>, caller: CurrentUser, origin: Origin) -> Result<HttpResponse, Error> {
@@ -105,7 +102,6 @@ async fn token(app: Data<App>, caller: CurrentUser, origin: Origin) -> Result<Ht
     responses(
         (status = 200, description = "The token is good, and the account's whom the other parameters name; handed over to the origin that they name", body = CallbackResponse),
         (status = 401, description = "`invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn callback(

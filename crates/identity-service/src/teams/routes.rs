@@ -41,8 +41,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     get, path = "/api/teams", tag = "teams", security(("bearer" = [])),
     responses(
         (status = 200, description = "The teams: those that the caller owns first, then oldest first", body = TeamsResponse),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn list_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
@@ -55,8 +53,6 @@ async fn list_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse,
     get, path = "/api/user/teams", tag = "teams", security(("bearer" = [])),
     responses(
         (status = 200, description = "The teams: those that the caller owns first, then oldest first", body = TeamsResponse),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn list_own_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
@@ -68,11 +64,7 @@ async fn list_own_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpRespo
     post, path = "/api/teams", tag = "teams", security(("bearer" = [])), request_body = CreateTeamRequest,
     responses(
         (status = 201, description = "The team was made", body = TeamResponse),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 409, description = "`slug_taken`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn create_team(
@@ -90,9 +82,6 @@ async fn create_team(
     get, path = "/api/teams/{slug}", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     responses(
         (status = 200, description = "The team", body = TeamDetailResponse),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn get_team(app: Data<App>, member: TeamMember) -> Result<HttpResponse, Error> {
@@ -105,13 +94,8 @@ async fn get_team(app: Data<App>, member: TeamMember) -> Result<HttpResponse, Er
     request_body = ChangeTeamRequest,
     responses(
         (status = 200, description = "The team as it is now", body = TeamResponse),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`", body = IdentityError),
-        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
         (status = 409, description = "`slug_taken`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn change_team(
@@ -129,10 +113,7 @@ async fn change_team(
     delete, path = "/api/teams/{slug}", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     responses(
         (status = 204, description = "The team is gone"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`", body = IdentityError),
-        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn delete_team(
@@ -149,10 +130,7 @@ async fn delete_team(
     post, path = "/api/teams/{slug}/leave", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     responses(
         (status = 204, description = "No longer a member"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
         (status = 409, description = "`last_owner`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn leave(app: Data<App>, origin: Origin, member: TeamMember) -> Result<HttpResponse, Error> {
@@ -166,9 +144,6 @@ async fn leave(app: Data<App>, origin: Origin, member: TeamMember) -> Result<Htt
     responses(
         (status = 200, description = "The members", body = MembersResponse),
         (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 404, description = "`team_not_found`, also when the caller is not in it", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn list_members(
@@ -188,13 +163,9 @@ async fn list_members(
     request_body = AddMemberRequest,
     responses(
         (status = 201, description = "The account is a member", body = MemberResponse),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`, or `invitation_required`: nobody is added here without being asked", body = IdentityError),
         (status = 404, description = "`team_not_found` or `user_not_found`", body = IdentityError),
         (status = 409, description = "`already_member`, or `member_left`: they left and have to be invited", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn add_member(
@@ -213,13 +184,9 @@ async fn add_member(
     params(("slug" = String, Path), ("username" = String, Path)), request_body = ChangeRoleRequest,
     responses(
         (status = 200, description = "The member as it is now", body = MemberResponse),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`", body = IdentityError),
         (status = 404, description = "`team_not_found` or `member_not_found`", body = IdentityError),
         (status = 409, description = "`last_owner`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn change_role(
@@ -241,11 +208,9 @@ async fn change_role(
     params(("slug" = String, Path), ("username" = String, Path)),
     responses(
         (status = 204, description = "No longer a member"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`", body = IdentityError),
         (status = 404, description = "`team_not_found` or `member_not_found`", body = IdentityError),
         (status = 409, description = "`last_owner`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn remove_member(

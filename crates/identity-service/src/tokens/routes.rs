@@ -1,7 +1,6 @@
 use actix_web::HttpResponse;
 use actix_web::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL};
 use actix_web::web::{Data, ServiceConfig};
-use auth_types::wire::IdentityError;
 use serde::Serialize;
 use serde_json::Value;
 use service_kit::http::endpoint;
@@ -31,7 +30,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     get, path = "/.well-known/jwks.json", tag = "tokens",
     responses(
         (status = 200, description = "The keys; may be kept for 5 minutes", body = JwksResponse),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn jwks(app: Data<App>) -> Result<HttpResponse, Error> {

@@ -25,8 +25,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     get, path = "/api/auth/totp", tag = "second factor", security(("bearer" = [])),
     responses(
         (status = 200, description = "The state", body = TotpStatus),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn get_totp(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
@@ -40,9 +38,7 @@ async fn get_totp(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, E
         (status = 200, description = "The secret, shown this once", body = TotpSetup),
         (status = 400, description = "`validation_failed`, also when the second factor is on already", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn set_up_totp(
@@ -62,9 +58,7 @@ async fn set_up_totp(
         (status = 200, description = "It is on; recovery codes, shown this once", body = RecoveryCodes),
         (status = 400, description = "`validation_failed`, also when there is nothing to confirm", body = IdentityError),
         (status = 401, description = "`invalid_credentials` for a wrong code; `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn confirm_totp(
@@ -84,9 +78,7 @@ async fn confirm_totp(
         (status = 204, description = "It is off"),
         (status = 400, description = "`validation_failed`, also when it was not on", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn disable_totp(
@@ -106,9 +98,7 @@ async fn disable_totp(
         (status = 200, description = "The codes, shown this once", body = RecoveryCodes),
         (status = 400, description = "`validation_failed`, also when the second factor is not on", body = IdentityError),
         (status = 401, description = "`invalid_credentials`, `totp_required`, `authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn renew_recovery_codes(

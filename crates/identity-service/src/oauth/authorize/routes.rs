@@ -57,7 +57,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         (status = 401, description = "`authentication_required` where the request names JSON and no pages; `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`: a token that is not of a sign-in", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn authorize(

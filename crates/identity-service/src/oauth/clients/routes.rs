@@ -33,9 +33,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     get, path = "/api/admin/oauth-clients", tag = "administration", security(("bearer" = [])),
     responses(
         (status = 200, description = "The clients", body = OAuthClientList),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn list_clients(app: Data<App>, _: SuperAdmin) -> Result<HttpResponse, Error> {
@@ -50,11 +47,6 @@ async fn list_clients(app: Data<App>, _: SuperAdmin) -> Result<HttpResponse, Err
     post, path = "/api/admin/oauth-clients", tag = "administration", request_body = CreateOAuthClientRequest, security(("bearer" = [])),
     responses(
         (status = 201, description = "The client, with its secret unless it is public", body = OAuthClientSecretResponse),
-        (status = 400, description = "`validation_failed`", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
-        (status = 413, description = "`payload_too_large`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn create_client(
@@ -73,10 +65,7 @@ async fn create_client(
     get, path = "/api/admin/oauth-clients/{client_id}", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
     responses(
         (status = 200, description = "The client", body = OAuthClientResponse),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, or signed in more than 12 hours ago", body = IdentityError),
         (status = 404, description = "`not_found`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn get_client(
@@ -94,10 +83,8 @@ async fn get_client(
     delete, path = "/api/admin/oauth-clients/{client_id}", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
     responses(
         (status = 204, description = "It is gone"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or a client of the configuration file", body = IdentityError),
         (status = 404, description = "`not_found`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn delete_client(
@@ -118,10 +105,8 @@ async fn delete_client(
     responses(
         (status = 200, description = "The client with its new secret", body = OAuthClientSecretResponse),
         (status = 400, description = "`validation_failed`: a public client", body = IdentityError),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or a client of the configuration file", body = IdentityError),
         (status = 404, description = "`not_found`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn rotate_secret(

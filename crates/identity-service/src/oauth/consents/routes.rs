@@ -20,9 +20,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     get, path = "/api/auth/applications", tag = "oauth", security(("bearer" = [])),
     responses(
         (status = 200, description = "At most 200 that were allowed, and those that have a session", body = ApplicationsResponse),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn list_applications(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> {
@@ -42,10 +40,8 @@ async fn list_applications(app: Data<App>, caller: CurrentUser) -> Result<HttpRe
     params(("client_id" = String, Path, description = "As the list of applications has it")),
     responses(
         (status = 204, description = "It has no access any more"),
-        (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`", body = IdentityError),
         (status = 403, description = "`insufficient_scope`", body = IdentityError),
         (status = 404, description = "`not_found`: it has no access", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn revoke_application(

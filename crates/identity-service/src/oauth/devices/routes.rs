@@ -25,7 +25,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         (status = 401, description = "`invalid_client`", body = IdentityError),
         (status = 413, description = "`payload_too_large`", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
-        (status = 503, description = "`unavailable`; see `Retry-After`", body = IdentityError),
     )
 )]
 async fn begin(

@@ -6,7 +6,8 @@ use actix_web::HttpRequest;
 use actix_web::web::Data;
 use broker::RelayHandle;
 use chrono::{Duration, NaiveDateTime};
-use db_kit::Pool;
+use db_kit::{Db, Pool};
+use diesel::QueryResult;
 use service_kit::Clock;
 use service_kit::config::{CommaList, SecretKey};
 use service_kit::crypto::hmac_sha256;
@@ -145,6 +146,22 @@ impl App {
             pool,
             clock,
         })
+    }
+
+    /// Runs queries without a transaction around them.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&mut Db) -> QueryResult<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.pool.read(move |db| Ok(query(db)?)).await
+    }
+
+    /// Runs one writing statement by itself.
+    pub(crate) async fn write_one<T: Send + 'static>(
+        &self,
+        statement: impl FnOnce(&mut Db) -> QueryResult<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.pool.write_one(move |db| Ok(statement(db)?)).await
     }
 
     /// The keys of an algorithm.

@@ -142,8 +142,7 @@ pub(crate) async fn standing(
         None => {
             let sid = token.session_id.clone();
             let found = app
-                .pool
-                .read(move |db| Ok::<_, Error>(sessions::queries::find_session_account(db, &sid)?))
+                .read(move |db| sessions::queries::find_session_account(db, &sid))
                 .await?;
             let (session, account) = found.ok_or(Error::TokenRevoked)?;
             let account = Arc::new(account);
@@ -167,11 +166,7 @@ pub(crate) async fn standing(
 /// Whether the caller has a second factor, or administration takes none here.
 pub(crate) async fn has_factor_of_admin(app: &App, caller: &CurrentUser) -> Result<bool, Error> {
     let id = caller.account.id;
-    Ok(!app.require_admin_totp
-        || app
-            .pool
-            .read(move |db| Ok::<_, Error>(totp::is_on(db, id)?))
-            .await?)
+    Ok(!app.require_admin_totp || app.read(move |db| totp::is_on(db, id)).await?)
 }
 
 async fn super_admin(req: &HttpRequest) -> Result<SuperAdmin, Error> {

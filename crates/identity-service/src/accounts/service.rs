@@ -47,8 +47,7 @@ pub(crate) async fn open(
     // Answers a taken name without a hash; who decides is the unique constraint below.
     let wanted = username.lower();
     if app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::username_exists(db, &wanted)?))
+        .read(move |db| queries::username_exists(db, &wanted))
         .await?
     {
         return Err(Error::UsernameTaken);
@@ -78,8 +77,7 @@ pub(crate) async fn get_user(
     viewer: Option<&CurrentUser>,
 ) -> Result<User, Error> {
     let account = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_account(db, id)?))
+        .read(move |db| queries::find_account(db, id))
         .await?
         .ok_or(Error::UserNotFound)?;
     let privileged = match viewer {
@@ -115,10 +113,7 @@ pub(crate) async fn count_users(app: &App) -> Result<i64, Error> {
     {
         return Ok(count);
     }
-    let count = app
-        .pool
-        .read(|db| Ok::<_, Error>(queries::count_active(db)?))
-        .await?;
+    let count = app.read(queries::count_active).await?;
     *counted = Some((now, count));
     Ok(count)
 }

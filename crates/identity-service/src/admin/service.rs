@@ -70,8 +70,7 @@ pub(crate) async fn create(
 ) -> Result<WithPassword, Error> {
     let wanted = new.username.lower();
     let taken = app
-        .pool
-        .read(move |db| Ok::<_, Error>(accounts::queries::username_exists(db, &wanted)?))
+        .read(move |db| accounts::queries::username_exists(db, &wanted))
         .await?;
     if taken {
         return Err(Error::UsernameTaken);

@@ -54,8 +54,7 @@ impl Proof {
         app.limits
             .check_login(origin.address, &username, app.clock.now())?;
         let stored = app
-            .pool
-            .read(move |db| Ok::<_, Error>(queries::find_hash(db, user_id)?))
+            .read(move |db| queries::find_hash(db, user_id))
             .await?
             .ok_or(Error::TokenRevoked)?;
         let mut proof = Self {

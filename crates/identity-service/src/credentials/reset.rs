@@ -59,10 +59,7 @@ pub(crate) async fn forgot(
 
 async fn mail_link(app: &App, who: Who, origin: &Origin) -> Result<(), Error> {
     let now = app.clock.now_naive();
-    let found = app
-        .pool
-        .read(move |db| Ok::<_, Error>(find_recipient(db, &who, now)?))
-        .await?;
+    let found = app.read(move |db| find_recipient(db, &who, now)).await?;
     let user_id = found.as_ref().map(|(account, _)| account.id);
     let recipient = found
         .filter(|(account, reachable)| *reachable && app.limits.may_mail_reset(account.id))
@@ -122,10 +119,7 @@ pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> 
     app.limits.check_link(origin.address)?;
     let password = Password::parse_new(&request.new_password)?;
     let (token, now) = (request.token.clone(), app.clock.now_naive());
-    let holder = app
-        .pool
-        .read(move |db| Ok::<_, Error>(find_holder(db, &token, now)?))
-        .await?;
+    let holder = app.read(move |db| find_holder(db, &token, now)).await?;
     let words = holder.map_or_else(Vec::new, |account| {
         own_words(&account.username, Some(&account.email))
     });

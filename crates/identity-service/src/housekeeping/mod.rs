@@ -170,9 +170,9 @@ impl Keeper {
     async fn end_expired(&self) -> Result<(), Error> {
         loop {
             let now = self.app.clock.now_naive();
-            let list = move |db: &mut Db| Ok::<_, Error>(queries::list_expired(db, now)?);
+            let expired = self.app.read(move |db| queries::list_expired(db, now));
             let mut by_user: BTreeMap<UserId, Vec<String>> = BTreeMap::new();
-            for (sid, user_id) in self.app.pool.read(list).await? {
+            for (sid, user_id) in expired.await? {
                 by_user.entry(user_id).or_default().push(sid);
             }
             let mut ended = 0;
@@ -193,8 +193,7 @@ impl Keeper {
             let now = self.app.clock.now_naive();
             let over = self
                 .app
-                .pool
-                .read(move |db| Ok::<_, Error>(queries::list_over_sessions(db, now, ttl)?))
+                .read(move |db| queries::list_over_sessions(db, now, ttl))
                 .await?;
             let removed = self
                 .batch("session", move |db| queries::delete_sessions(db, &over))

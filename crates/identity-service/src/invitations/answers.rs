@@ -64,8 +64,7 @@ pub(crate) async fn find_joined(
         return Ok(None);
     };
     let user_id = caller.account.id;
-    app.pool
-        .read(move |db| Ok(queries::find_joined(db, &hash, user_id)?))
+    app.read(move |db| queries::find_joined(db, &hash, user_id))
         .await
 }
 

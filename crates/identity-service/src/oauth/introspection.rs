@@ -129,13 +129,12 @@ async fn of_refresh_token(
     };
     let (lineage, now) = (presented.lineage(), app.clock.now_naive());
     let found = app
-        .pool
         .read(move |db| {
             let Some(row) = sessions::queries::find_lineage(db, &lineage)? else {
                 return Ok(None);
             };
             let account = accounts::queries::find_account(db, row.user_id)?;
-            Ok::<_, Error>(account.map(|account| (row, account)))
+            Ok(account.map(|account| (row, account)))
         })
         .await?;
     let is_told = |(row, account): &(sessions::model::RefreshRow, AccountRow)| {

@@ -78,8 +78,7 @@ async fn by_refresh_token(app: &App, token: &str) -> Result<Option<Held>, Error>
     };
     let lineage = token.lineage();
     let row = app
-        .pool
-        .read(move |db| Ok::<_, Error>(sessions::queries::find_lineage(db, &lineage)?))
+        .read(move |db| sessions::queries::find_lineage(db, &lineage))
         .await?;
     // The cookie of the hosted pages is no token of anybody's.
     let row = row.filter(|row| row.grant.kind != Grant::BROWSER);

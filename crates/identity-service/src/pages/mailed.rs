@@ -166,16 +166,15 @@ async fn find_holder(
 ) -> Result<Option<(AccountRow, String)>, Error> {
     app.limits.check_link(origin.address)?;
     let now = app.clock.now_naive();
-    app.pool
-        .read(move |db| {
-            let Some((user_id, email)) = links::find_holder(db, purpose, &token, now)? else {
-                return Ok::<_, Error>(None);
-            };
-            let account = accounts::queries::find_account(db, user_id)?;
-            let account = account.filter(|account| account.is_active);
-            Ok(account.map(|account| (account, email)))
-        })
-        .await
+    app.read(move |db| {
+        let Some((user_id, email)) = links::find_holder(db, purpose, &token, now)? else {
+            return Ok(None);
+        };
+        let account = accounts::queries::find_account(db, user_id)?;
+        let account = account.filter(|account| account.is_active);
+        Ok(account.map(|account| (account, email)))
+    })
+    .await
 }
 
 fn show_forgot(

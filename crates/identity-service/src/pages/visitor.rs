@@ -251,8 +251,7 @@ async fn signed_in(app: &App, cookie: &str) -> Result<Option<CurrentUser>, Error
         return Ok(None);
     };
     let found = app
-        .pool
-        .read(move |db| Ok::<_, Error>(sessions::queries::find_by_cookie(db, &token)?))
+        .read(move |db| sessions::queries::find_by_cookie(db, &token))
         .await?;
     let now = app.clock.now_naive();
     let good = found.filter(|(_, session, account)| {

@@ -77,8 +77,7 @@ pub(super) async fn get_meta(
 }
 
 async fn get_owner(app: &App, owner: Owner, eyes: Eyes) -> Result<OwnerRow, Error> {
-    app.pool
-        .read(move |db| Ok::<_, Error>(queries::find_owner(db, &owner)?))
+    app.read(move |db| queries::find_owner(db, &owner))
         .await?
         .filter(|owner| eyes.see(owner))
         .ok_or(Error::UserNotFound)
@@ -104,8 +103,7 @@ pub(super) async fn list_meta(
         .chain(names.iter().cloned().map(Owner::Name))
         .collect();
     let rows = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::list_owners(db, &ids, &names)?))
+        .read(move |db| queries::list_owners(db, &ids, &names))
         .await?;
     let rows: Vec<OwnerRow> = rows.into_iter().filter(|row| eyes.see(row)).collect();
     let by_id = rows.iter().map(|row| (Owner::Id(row.id), row));
@@ -151,10 +149,7 @@ pub(super) async fn get_file(
             content: None,
         });
     }
-    let row = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_photo(db, id)?))
-        .await?;
+    let row = app.read(move |db| queries::find_photo(db, id)).await?;
     // Another version by now, perhaps, or none: what is sent is said of itself.
     let row = row.ok_or(Error::PhotoNotFound)?;
     Ok(PhotoFile {

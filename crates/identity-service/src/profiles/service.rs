@@ -66,8 +66,7 @@ async fn prepare(app: &App, id: UserId, request: UpdateUserRequest) -> Result<Up
     }
     // Not as it is remembered: the address of a photo that was just changed elsewhere is the current one.
     let account = app
-        .pool
-        .read(move |db| Ok::<_, Error>(accounts::queries::find_account(db, id)?))
+        .read(move |db| accounts::queries::find_account(db, id))
         .await?
         .ok_or(Error::TokenRevoked)?;
     if let Some(email) = &request.email {

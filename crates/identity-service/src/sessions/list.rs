@@ -17,8 +17,7 @@ pub(crate) async fn list_sessions(
     let page = bounds(page.limit, page.offset, PAGE)?;
     let (user_id, now) = (caller.account.id, app.clock.now_naive());
     let (rows, total) = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::list_live(db, user_id, page, now)?))
+        .read(move |db| queries::list_live(db, user_id, page, now))
         .await?;
     let current = &caller.token.session_id;
     let sessions = rows.into_iter().map(|row| row.into_wire(current)).collect();

@@ -60,8 +60,7 @@ pub(crate) async fn show_password(
         .check_login(origin.address, &username, app.clock.now())?;
     let name = username.clone();
     let found = app
-        .pool
-        .read(move |db| Ok::<_, Error>(accounts::queries::find_credentials(db, &name)?))
+        .read(move |db| accounts::queries::find_credentials(db, &name))
         .await?;
     // An inactive account's own hash is not looked at: whether the password was right must not show.
     let stored = found

@@ -89,8 +89,7 @@ async fn rotate_alone(
         .ok_or(Error::InvalidRefreshToken)?;
     let now = rotation.now;
     let rotated = app
-        .pool
-        .write_one(move |db| Ok::<_, Error>(queries::rotate(db, &rotation)?))
+        .write_one(move |db| queries::rotate(db, &rotation))
         .await?;
     if !rotated {
         not_rotated(app, presented, successor, now, origin).await?;
@@ -107,8 +106,7 @@ pub(crate) async fn find_grant(
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
     let lineage = presented.lineage();
     let row = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_lineage(db, &lineage)?))
+        .read(move |db| queries::find_lineage(db, &lineage))
         .await?;
     row.map(|row| row.grant)
         .filter(|grant| holder.has(grant))
@@ -126,8 +124,7 @@ async fn not_rotated(
 ) -> Result<(), Error> {
     let lineage = presented.lineage();
     let row = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_lineage(db, &lineage)?))
+        .read(move |db| queries::find_lineage(db, &lineage))
         .await?;
     let row = row.ok_or(Error::InvalidRefreshToken)?;
     match row.judge(&presented, successor, now) {

@@ -65,8 +65,7 @@ pub(crate) async fn take_up(
         .check_login(origin.address, &carried.username, app.clock.now())?;
     let name = carried.username.clone();
     let found = app
-        .pool
-        .read(move |db| Ok::<_, Error>(accounts::queries::find_credentials(db, &name)?))
+        .read(move |db| accounts::queries::find_credentials(db, &name))
         .await?;
     let same = found.filter(|row| {
         row.id == carried.user_id && row.is_active && digest(&row.password_hash) == carried.hash

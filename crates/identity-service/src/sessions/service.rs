@@ -19,8 +19,7 @@ async fn memberships(app: &App, user_id: UserId) -> Result<Arc<[TeamMembership]>
         return Ok(known);
     }
     let rows = app
-        .pool
-        .read(move |db| Ok::<_, Error>(teams::queries::list_memberships(db, user_id)?))
+        .read(move |db| teams::queries::list_memberships(db, user_id))
         .await?;
     let teams: Arc<[TeamMembership]> = rows
         .into_iter()

@@ -81,11 +81,9 @@ pub(super) async fn exchange(
     let grant = match &caller.token.access {
         Access::Sso { site } => {
             let sid = caller.token.session_id.clone();
-            let find = move |db: &mut db_kit::Db| {
-                Ok::<_, Error>(sessions::queries::find_service(db, &sid)?)
-            };
+            let find = app.read(move |db| sessions::queries::find_service(db, &sid));
             Grant::Sso {
-                service: app.pool.read(find).await?,
+                service: find.await?,
                 site: site.clone(),
             }
         }

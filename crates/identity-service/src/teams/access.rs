@@ -102,8 +102,7 @@ impl TeamMember {
         let slug = Slug::lookup(slug).ok_or(Error::TeamNotFound)?;
         let user_id = caller.account.id;
         let found = app
-            .pool
-            .read(move |db| Ok::<_, Error>(queries::find_team_of(db, &slug.lower(), user_id)?))
+            .read(move |db| queries::find_team_of(db, &slug.lower(), user_id))
             .await?;
         let (team, stored) = found.ok_or(Error::TeamNotFound)?;
         let role = effective_role(team.owner_id, user_id, &stored)?;

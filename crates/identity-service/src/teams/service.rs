@@ -20,10 +20,7 @@ const MAX_DESCRIPTION_CHARS: usize = 2_000;
 
 pub(crate) async fn list_teams(app: &App, caller: &CurrentUser) -> Result<Vec<Team>, Error> {
     let user_id = caller.account.id;
-    let rows = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::list_teams(db, user_id)?))
-        .await?;
+    let rows = app.read(move |db| queries::list_teams(db, user_id)).await?;
     Ok(rows
         .into_iter()
         .map(|(row, size)| row.into_wire(size))
@@ -69,10 +66,7 @@ pub(crate) async fn create_team(
 
 pub(crate) async fn get_team(app: &App, member: TeamMember) -> Result<TeamDetailResponse, Error> {
     let id = member.team.id;
-    let size = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::count_members(db, id)?))
-        .await?;
+    let size = app.read(move |db| queries::count_members(db, id)).await?;
     Ok(TeamDetailResponse {
         team: member.team.into_wire(size),
         my_role: member.role,

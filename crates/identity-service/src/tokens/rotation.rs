@@ -121,9 +121,7 @@ pub(crate) async fn rotate_when_older(
 }
 
 async fn list_of(app: &App, algorithm: SigningAlgorithm) -> Result<Vec<SigningKeyRow>, Error> {
-    app.pool
-        .read(move |db| Ok::<_, Error>(queries::list_keys(db, algorithm)?))
-        .await
+    app.read(move |db| queries::list_keys(db, algorithm)).await
 }
 
 async fn rotate_one(
@@ -256,10 +254,7 @@ pub(crate) async fn reseal(app: &App) -> Result<usize, Error> {
             };
             let sealed = row.private_key_sealed;
             resealed += app
-                .pool
-                .write_one(move |db| {
-                    Ok::<_, Error>(queries::replace_sealed(db, &row.kid, &sealed, &fresh)?)
-                })
+                .write_one(move |db| queries::replace_sealed(db, &row.kid, &sealed, &fresh))
                 .await?;
         }
     }

@@ -54,9 +54,8 @@ pub(super) async fn take_turn(
         now,
     };
     let taken = app
-        .pool
         .write_one(move |db| {
-            Ok::<_, Error>(match queries::take_turn(db, &turn)? {
+            Ok(match queries::take_turn(db, &turn)? {
                 Some(failures) => Ok(Attempt { failures }),
                 None => Err(queries::find_next_turn(db, &turn)?),
             })
@@ -103,7 +102,6 @@ impl Attempt {
 
 /// The code was right, although what it was shown for did not come about.
 pub(crate) async fn forget_failures(app: &App, user_id: UserId) -> Result<(), Error> {
-    app.pool
-        .write_one(move |db| Ok::<_, Error>(queries::forget_failures(db, user_id)?))
+    app.write_one(move |db| queries::forget_failures(db, user_id))
         .await
 }

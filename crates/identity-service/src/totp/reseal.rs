@@ -18,10 +18,7 @@ pub(crate) struct Resealed {
 pub(crate) async fn reseal(app: &App) -> Result<Resealed, Error> {
     let (mut resealed, mut after) = (Resealed::default(), 0);
     loop {
-        let page = app
-            .pool
-            .read(move |db| Ok::<_, Error>(queries::list_sealed(db, after)?))
-            .await?;
+        let page = app.read(move |db| queries::list_sealed(db, after)).await?;
         let Some((last, _)) = page.last() else {
             return Ok(resealed);
         };

@@ -19,14 +19,13 @@ use crate::origin::Origin;
 
 pub(crate) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus, Error> {
     let user_id = caller.account.id;
-    app.pool
-        .read(move |db| {
-            Ok(TotpStatus {
-                enabled: queries::is_on(db, user_id)?,
-                recovery_codes_left: queries::count_codes(db, user_id)?,
-            })
+    app.read(move |db| {
+        Ok(TotpStatus {
+            enabled: queries::is_on(db, user_id)?,
+            recovery_codes_left: queries::count_codes(db, user_id)?,
         })
-        .await
+    })
+    .await
 }
 
 /// Makes a secret, in place of one that was never confirmed.
@@ -37,10 +36,7 @@ pub(crate) async fn set_up(
     origin: &Origin,
 ) -> Result<TotpSetup, Error> {
     let user_id = caller.account.id;
-    let enabled = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::is_on(db, user_id)?))
-        .await?;
+    let enabled = app.read(move |db| queries::is_on(db, user_id)).await?;
     if enabled {
         return Err(already_enabled());
     }
@@ -73,8 +69,7 @@ pub(crate) async fn confirm(
 ) -> Result<RecoveryCodes, Error> {
     let user_id = caller.account.id;
     let sealed = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_unconfirmed(db, user_id)?))
+        .read(move |db| queries::find_unconfirmed(db, user_id))
         .await?
         .ok_or_else(nothing_to_confirm)?;
     guessing::take_turn(app, user_id, false).await?;

@@ -6,7 +6,6 @@ use crate::accounts::model::AccountRow;
 use crate::accounts::rules::name_to_look_up;
 use crate::admin::queries;
 use crate::cli::context::{Context, Failure};
-use crate::error::Error;
 
 /// The account that is meant. One whose name is all digits is meant by its id; where both a name and an
 /// id fit, nothing is guessed.
@@ -26,7 +25,6 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
     let lookup = name.clone();
     let (by_id, by_name) = context
         .app
-        .pool
         .read(move |db| {
             let by_id = match id {
                 Some(id) => accounts::queries::find_account(db, id)?,
@@ -36,7 +34,7 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
                 Some(name) => queries::find_by_name(db, name)?,
                 None => None,
             };
-            Ok::<_, Error>((by_id, by_name))
+            Ok((by_id, by_name))
         })
         .await?;
     match (id, by_id, by_name) {

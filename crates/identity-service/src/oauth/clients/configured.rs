@@ -22,8 +22,7 @@ pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(
     if clients.iter().any(is_rsa) {
         app.keys(SigningAlgorithm::Rs256).signing_key().await?;
     }
-    let list = |db: &mut db_kit::Db| Ok::<_, Error>(queries::list_configured(db)?);
-    for id in app.pool.read(list).await? {
+    for id in app.read(queries::list_configured).await? {
         if clients.iter().all(|client| client.id != id) {
             ending::end_consents(app, &id, &origin).await?;
         }

@@ -63,10 +63,7 @@ pub(crate) async fn end_sessions(app: &App, id: &str, origin: &Origin) -> Result
 
 /// Ends what is left of clients whose deletion was interrupted; how many sessions.
 pub(crate) async fn end_orphaned_sessions(app: &App) -> Result<usize, Error> {
-    let gone = app
-        .pool
-        .read(|db| Ok::<_, Error>(queries::list_gone(db)?))
-        .await?;
+    let gone = app.read(queries::list_gone).await?;
     let mut ended = 0;
     for id in gone {
         ended += end_sessions(app, &id, &Origin::local(Via::System)).await?;

@@ -27,10 +27,7 @@ pub(crate) struct WithSecret {
 /// The client of this id.
 pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClient>, Error> {
     let id = id.to_owned();
-    let row = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find(db, &id)?))
-        .await?;
+    let row = app.read(move |db| queries::find(db, &id)).await?;
     row.map(OAuthClient::try_from).transpose()
 }
 
@@ -46,10 +43,7 @@ pub(crate) async fn get(app: &App, id: &str) -> Result<OAuthClient, Error> {
 
 /// All clients, oldest first.
 pub(crate) async fn list(app: &App) -> Result<Vec<OAuthClient>, Error> {
-    let rows = app
-        .pool
-        .read(|db| Ok::<_, Error>(queries::list(db, MAX_CLIENTS.into())?))
-        .await?;
+    let rows = app.read(|db| queries::list(db, MAX_CLIENTS.into())).await?;
     rows.into_iter().map(OAuthClient::try_from).collect()
 }
 

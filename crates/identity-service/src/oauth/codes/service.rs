@@ -74,8 +74,7 @@ pub(crate) async fn redeem(
     let hash = links::hash(&SecretString::from(code));
     let (key, client_id) = (hash.clone(), client.id.clone());
     let row = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_code(db, &key, &client_id)?))
+        .read(move |db| queries::find_code(db, &key, &client_id))
         .await?
         .ok_or_else(not_good)?;
     // First of all, for a used code too: who cannot show these has only seen the code, and must not end with it what

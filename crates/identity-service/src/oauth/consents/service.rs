@@ -39,8 +39,7 @@ pub(crate) async fn find_allowed(
 ) -> Result<Option<ScopeSet>, Error> {
     let client_id = client_id.to_owned();
     let allowed = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_scope(db, user_id, &client_id)?))
+        .read(move |db| queries::find_scope(db, user_id, &client_id))
         .await?;
     allowed.as_deref().map(read_scope).transpose()
 }
@@ -100,11 +99,10 @@ pub(crate) async fn list_applications(
 ) -> Result<Vec<Application>, Error> {
     let now = app.clock.now_naive();
     let (consents, sessions) = app
-        .pool
         .read(move |db| {
             let consents = queries::list_consents(db, user_id, MOST)?;
             let sessions = queries::list_client_sessions(db, user_id, MOST_SESSIONS, now)?;
-            Ok::<_, Error>((consents, sessions))
+            Ok((consents, sessions))
         })
         .await?;
     let mut applications = BTreeMap::new();

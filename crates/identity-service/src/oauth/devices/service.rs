@@ -42,7 +42,6 @@ pub(super) async fn begin(
         let (hash, code) = (links::hash(&device_code), user_code.clone());
         let (client_id, now) = (client.id.clone(), app.clock.now_naive());
         let stored = app
-            .pool
             .write_one(move |db| {
                 let device = NewDevice {
                     device_code_hash: hash,
@@ -54,7 +53,7 @@ pub(super) async fn begin(
                     created_at: now,
                     expires_at: now + DEVICE_LIFE,
                 };
-                Ok::<_, Error>(queries::insert_device(db, &device)?)
+                queries::insert_device(db, &device)
             })
             .await?;
         if stored {
@@ -91,8 +90,7 @@ pub(super) async fn find_waiting(
         .check_user_code(user.account.id, origin.address)?;
     let (code, now) = (code.clone(), app.clock.now_naive());
     let row = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_waiting(db, code.as_str(), now)?))
+        .read(move |db| queries::find_waiting(db, code.as_str(), now))
         .await?;
     let Some(row) = row else {
         return Ok(None);
@@ -158,8 +156,7 @@ pub(crate) async fn redeem(
     let hash = links::hash(&SecretString::from(device_code));
     let (key, client_id) = (hash.clone(), client.id.clone());
     let row = app
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::find_device(db, &key, &client_id)?))
+        .read(move |db| queries::find_device(db, &key, &client_id))
         .await?
         .ok_or_else(unknown)?;
     let status: Status = row.status.parse()?;
@@ -191,8 +188,7 @@ async fn wait(app: &App, hash: String, row: &DeviceRow) -> Result<OAuthError, OA
     let is_hasty = row.is_hasty(now);
     let longer = if is_hasty { INTERVAL_SECONDS } else { 0 };
     let poll_seconds = row.poll_seconds.saturating_add(longer);
-    app.pool
-        .write_one(move |db| Ok::<_, Error>(queries::note_poll(db, &hash, poll_seconds, now)?))
+    app.write_one(move |db| queries::note_poll(db, &hash, poll_seconds, now))
         .await?;
     Ok(match is_hasty {
         true => OAuthError::SlowDown,

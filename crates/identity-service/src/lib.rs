@@ -12,6 +12,7 @@ mod audit;
 mod auth;
 mod change;
 mod cli;
+mod columns;
 mod config;
 mod cookies;
 mod credentials;

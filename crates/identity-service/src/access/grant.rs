@@ -2,9 +2,10 @@
 
 use auth_types::{Scope, ScopeSet};
 use chrono::Duration;
-use diesel::Queryable;
+use diesel::{Queryable, Selectable};
 
 use crate::error::Error;
+use crate::schema::sessions;
 
 /// A session is over after this long, however often it is refreshed.
 pub(crate) const ABSOLUTE_LIFE: Duration = Duration::days(365);
@@ -117,12 +118,14 @@ impl Grant {
 }
 
 /// The columns of a session that say what it was opened for, without its client's.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = sessions)]
 pub(crate) struct GrantRow {
     pub(crate) kind: String,
     pub(crate) service: Option<String>,
     pub(crate) client_id: Option<String>,
     pub(crate) scope: Option<String>,
+    #[diesel(column_name = sso_origin)]
     pub(crate) site: Option<String>,
 }
 

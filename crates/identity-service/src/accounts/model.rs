@@ -8,41 +8,9 @@ use crate::error::Error;
 use crate::photos;
 use crate::schema::users;
 
-/// The columns of [`AccountRow`], in its order; the password hash is read only where one is checked.
-pub(crate) const ACCOUNT: AccountColumns = (
-    users::id,
-    users::username,
-    users::email,
-    users::email_verified,
-    users::bio,
-    users::website_url,
-    users::is_active,
-    users::role,
-    users::premium_tier,
-    users::premium_expires_at,
-    users::created_at,
-    users::updated_at,
-    users::photo_version,
-);
-
-pub(crate) type AccountColumns = (
-    users::id,
-    users::username,
-    users::email,
-    users::email_verified,
-    users::bio,
-    users::website_url,
-    users::is_active,
-    users::role,
-    users::premium_tier,
-    users::premium_expires_at,
-    users::created_at,
-    users::updated_at,
-    users::photo_version,
-);
-
-/// An account without its secrets.
-#[derive(Debug, Clone, Queryable)]
+/// An account without its secrets: the password hash is read only where one is checked.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users)]
 pub(crate) struct AccountRow {
     pub(crate) id: UserId,
     pub(crate) username: String,
@@ -215,7 +183,8 @@ impl Plan {
 pub(crate) const UNVERIFIED_CLAIM: Duration = Duration::hours(24);
 
 /// What sign-in needs to know of an account.
-#[derive(Queryable)]
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = users)]
 pub(crate) struct CredentialsRow {
     pub(crate) id: UserId,
     pub(crate) password_hash: String,

@@ -5,7 +5,8 @@ use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamp};
 
-use super::model::{ACCOUNT, AccountRow, CredentialsRow, NewAccount};
+use super::model::{AccountRow, CredentialsRow, NewAccount};
+use crate::columns::columns;
 use crate::schema::users;
 
 pub(crate) fn username_exists(db: &mut Db, username_lower: &str) -> QueryResult<bool> {
@@ -55,7 +56,11 @@ pub(crate) fn claim_email(db: &mut Db, claim: &EmailClaim) -> QueryResult<bool> 
 }
 
 pub(crate) fn find_account(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
-    users::table.find(id).select(ACCOUNT).first(db).optional()
+    users::table
+        .find(id)
+        .select(columns::<AccountRow>())
+        .first(db)
+        .optional()
 }
 
 pub(crate) fn find_active_by_name(
@@ -65,7 +70,7 @@ pub(crate) fn find_active_by_name(
     users::table
         .filter(users::username_lower.eq(username_lower))
         .filter(users::is_active.eq(true))
-        .select(ACCOUNT)
+        .select(columns::<AccountRow>())
         .first(db)
         .optional()
 }
@@ -76,7 +81,7 @@ pub(crate) fn find_credentials(
 ) -> QueryResult<Option<CredentialsRow>> {
     users::table
         .filter(users::username_lower.eq(username_lower))
-        .select((users::id, users::password_hash, users::is_active))
+        .select(columns::<CredentialsRow>())
         .first(db)
         .optional()
 }

@@ -8,7 +8,8 @@ use diesel::prelude::*;
 use diesel::sql_types::Text;
 
 use super::model::{AccountChanges, Search, SignIns};
-use crate::accounts::model::{ACCOUNT, AccountRow};
+use crate::accounts::model::AccountRow;
+use crate::columns::columns;
 use crate::schema::{sessions, totp_factors, users};
 
 diesel::define_sql_function! {
@@ -22,7 +23,7 @@ pub(super) fn search(
     now: NaiveDateTime,
 ) -> QueryResult<Vec<AccountRow>> {
     let mut query = users::table
-        .select(ACCOUNT)
+        .select(columns::<AccountRow>())
         .order(users::id)
         .limit(i64::from(search.limit) + 1)
         .into_boxed::<DbBackend>();
@@ -126,7 +127,7 @@ pub(super) fn sign_ins(
 pub(crate) fn find_by_name(db: &mut Db, username_lower: &str) -> QueryResult<Option<AccountRow>> {
     users::table
         .filter(users::username_lower.eq(username_lower))
-        .select(ACCOUNT)
+        .select(columns::<AccountRow>())
         .first(db)
         .optional()
 }
@@ -144,7 +145,7 @@ pub(crate) fn names(db: &mut Db, ids: &HashSet<i64>) -> QueryResult<HashMap<i64,
 pub(super) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
     diesel::update(users::table.find(id))
         .set(users::is_active.eq(users::is_active))
-        .returning(ACCOUNT)
+        .returning(columns::<AccountRow>())
         .get_result(db)
         .optional()
 }

@@ -38,7 +38,8 @@ pub(super) struct NewAuditRow {
 }
 
 /// An entry as it is stored.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = audit_log)]
 pub(crate) struct AuditRow {
     pub(crate) id: i64,
     pub(crate) at: NaiveDateTime,

@@ -6,6 +6,7 @@ use diesel::prelude::*;
 
 use super::model::{AuditRow, Filter, NewAuditRow};
 use super::{Action, Entry};
+use crate::columns::columns;
 use crate::origin::Origin;
 use crate::schema::audit_log;
 
@@ -39,17 +40,7 @@ pub(crate) fn record(
 /// Entries, newest first, with one more than asked for when there are more.
 pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<AuditRow>> {
     let mut query = audit_log::table
-        .select((
-            audit_log::id,
-            audit_log::at,
-            audit_log::action,
-            audit_log::user_id,
-            audit_log::actor_id,
-            audit_log::via,
-            audit_log::session_id,
-            audit_log::address,
-            audit_log::details,
-        ))
+        .select(columns::<AuditRow>())
         .order(audit_log::id.desc())
         .limit(i64::from(filter.limit) + 1)
         .into_boxed::<DbBackend>();

@@ -1,22 +1,21 @@
-use auth_types::{TeamId, UserId};
+use auth_types::UserId;
 use chrono::NaiveDateTime;
 use db_kit::Db;
-use diesel::dsl::exists;
 use diesel::prelude::*;
 
+use super::wire::ExportedTeam;
+use crate::columns::columns;
 use crate::schema::{
-    audit_log, invitations, profile_photos, sessions, team_departures, team_members, teams,
-    totp_factors, users,
+    audit_log, invitations, sessions, team_departures, team_members, teams, users,
 };
 use crate::teams::queries::find_proven_address;
 
-/// A team's id, slug and name.
-pub(super) type TeamNames = (TeamId, String, String);
-
-#[derive(Queryable)]
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = sessions)]
 pub(super) struct SessionRow {
     pub(super) id: String,
     pub(super) created_at: NaiveDateTime,
+    #[diesel(column_name = refresh_rotated_at)]
     pub(super) last_used_at: NaiveDateTime,
     pub(super) expires_at: NaiveDateTime,
     pub(super) revoked_at: Option<NaiveDateTime>,
@@ -28,21 +27,27 @@ pub(super) struct SessionRow {
     pub(super) scope: Option<String>,
 }
 
-#[derive(Queryable)]
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = team_members)]
 pub(super) struct MembershipRow {
-    pub(super) team: TeamNames,
+    #[diesel(embed)]
+    pub(super) team: ExportedTeam,
+    #[diesel(select_expression = teams::owner_id)]
     pub(super) owner_id: UserId,
     pub(super) role: String,
     pub(super) joined_at: NaiveDateTime,
 }
 
-#[derive(Queryable)]
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = invitations)]
 pub(super) struct InvitationRow {
     pub(super) id: String,
-    pub(super) team: TeamNames,
+    #[diesel(embed)]
+    pub(super) team: ExportedTeam,
     pub(super) email: String,
     pub(super) role: String,
     pub(super) status: String,
+    #[diesel(select_expression = users::username.nullable())]
     pub(super) invited_by: Option<String>,
     pub(super) created_at: NaiveDateTime,
     pub(super) expires_at: NaiveDateTime,
@@ -56,7 +61,8 @@ pub(super) enum Side {
     Sent,
 }
 
-#[derive(Queryable)]
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = audit_log)]
 pub(super) struct EntryRow {
     pub(super) at: NaiveDateTime,
     pub(super) action: String,
@@ -76,19 +82,7 @@ pub(super) fn list_sessions(
         .filter(sessions::user_id.eq(user_id))
         .order((sessions::created_at.desc(), sessions::id))
         .limit(limit)
-        .select((
-            sessions::id,
-            sessions::created_at,
-            sessions::refresh_rotated_at,
-            sessions::expires_at,
-            sessions::revoked_at,
-            sessions::address,
-            sessions::user_agent,
-            sessions::kind,
-            sessions::service,
-            sessions::client_id,
-            sessions::scope,
-        ))
+        .select(columns::<SessionRow>())
         .load(db)
 }
 
@@ -102,12 +96,7 @@ pub(super) fn list_memberships(
         .filter(team_members::user_id.eq(user_id))
         .order(teams::id)
         .limit(limit)
-        .select((
-            (teams::id, teams::slug, teams::name),
-            teams::owner_id,
-            team_members::role,
-            team_members::joined_at,
-        ))
+        .select(columns::<MembershipRow>())
         .load(db)
 }
 
@@ -116,16 +105,13 @@ pub(super) fn list_departures(
     db: &mut Db,
     user_id: UserId,
     limit: i64,
-) -> QueryResult<Vec<(TeamNames, NaiveDateTime)>> {
+) -> QueryResult<Vec<(ExportedTeam, NaiveDateTime)>> {
     team_departures::table
         .inner_join(teams::table)
         .filter(team_departures::user_id.eq(user_id))
         .order(teams::id)
         .limit(limit)
-        .select((
-            (teams::id, teams::slug, teams::name),
-            team_departures::left_at,
-        ))
+        .select((columns::<ExportedTeam>(), team_departures::left_at))
         .load(db)
 }
 
@@ -141,17 +127,7 @@ pub(super) fn list_invitations(
         .left_join(users::table)
         .order((invitations::created_at.desc(), invitations::id))
         .limit(limit)
-        .select((
-            invitations::id,
-            (teams::id, teams::slug, teams::name),
-            invitations::email,
-            invitations::role,
-            invitations::status,
-            users::username.nullable(),
-            invitations::created_at,
-            invitations::expires_at,
-            invitations::settled_at,
-        ));
+        .select(columns::<InvitationRow>());
     match side {
         Side::Sent => rows.filter(invitations::invited_by.eq(user_id)).load(db),
         Side::Received => {
@@ -171,30 +147,6 @@ pub(super) fn list_entries(db: &mut Db, user_id: UserId, limit: i64) -> QueryRes
         .filter(audit_log::user_id.eq(user_id.get()))
         .order(audit_log::id.desc())
         .limit(limit)
-        .select((
-            audit_log::at,
-            audit_log::action,
-            audit_log::session_id,
-            audit_log::actor_id,
-            audit_log::address,
-            audit_log::via,
-            audit_log::details,
-        ))
+        .select(columns::<EntryRow>())
         .load(db)
-}
-
-/// The type and the bytes of an account's photo.
-pub(super) fn find_photo(db: &mut Db, user_id: UserId) -> QueryResult<Option<(String, Vec<u8>)>> {
-    profile_photos::table
-        .find(user_id)
-        .select((profile_photos::content_type, profile_photos::bytes))
-        .first(db)
-        .optional()
-}
-
-pub(super) fn has_second_factor(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
-    let confirmed = totp_factors::table
-        .find(user_id)
-        .filter(totp_factors::confirmed_at.is_not_null());
-    diesel::select(exists(confirmed)).get_result(db)
 }

@@ -5,10 +5,10 @@ use db_kit::Db;
 use diesel::QueryResult;
 use serde_json::Value;
 
-use super::queries::{self, EntryRow, InvitationRow, MembershipRow, SessionRow, Side, TeamNames};
+use super::queries::{self, EntryRow, InvitationRow, MembershipRow, SessionRow, Side};
 use super::wire::{
     ExportResponse, ExportedApplication, ExportedDeparture, ExportedEntry, ExportedInvitation,
-    ExportedMembership, ExportedSession, ExportedTeam,
+    ExportedMembership, ExportedSession,
 };
 use crate::accounts;
 use crate::accounts::model::Viewer;
@@ -19,7 +19,10 @@ use crate::error::Error;
 use crate::oauth::consents;
 use crate::oauth::consents::ConsentRow;
 use crate::origin::Origin;
+use crate::photos;
+use crate::photos::model::PhotoRow;
 use crate::teams::model::effective_role;
+use crate::totp;
 
 /// The longest list but the audit log's.
 const MOST: usize = 1_000;
@@ -49,8 +52,8 @@ pub(crate) async fn export(
                 exported_at: now,
                 account: account.to_user(Viewer::SelfOrSuperadmin, now.naive_utc(), &base_url)?,
                 premium: account.premium(|tier| plans.bandwidth_mb(tier), now.naive_utc())?,
-                totp_enabled: queries::has_second_factor(db, user_id)?,
-                profile_photo: queries::find_photo(db, user_id)?.map(data_url),
+                totp_enabled: totp::is_on(db, user_id)?,
+                profile_photo: photos::queries::find_photo(db, user_id)?.map(data_url),
                 sessions: cut
                     .list("sessions", MOST, |most| {
                         queries::list_sessions(db, user_id, most)
@@ -67,8 +70,8 @@ pub(crate) async fn export(
                     .list("teams_left", MOST, |most| {
                         queries::list_departures(db, user_id, most)
                     })?
-                    .map(|(names, left_at)| ExportedDeparture {
-                        team: team(names),
+                    .map(|(team, left_at)| ExportedDeparture {
+                        team,
                         left_at: left_at.and_utc(),
                     })
                     .collect(),
@@ -128,8 +131,9 @@ fn invitations(
     Ok(rows.map(invitation).collect())
 }
 
-fn data_url((content_type, bytes): (String, Vec<u8>)) -> String {
-    format!("data:{content_type};base64,{}", STANDARD.encode(bytes))
+fn data_url(photo: PhotoRow) -> String {
+    let bytes = STANDARD.encode(photo.bytes);
+    format!("data:{};base64,{bytes}", photo.content_type)
 }
 
 fn session(row: SessionRow) -> ExportedSession {
@@ -158,14 +162,10 @@ fn application(row: ConsentRow) -> ExportedApplication {
     }
 }
 
-fn team((id, slug, name): TeamNames) -> ExportedTeam {
-    ExportedTeam { id, slug, name }
-}
-
 fn membership(row: MembershipRow, user_id: UserId) -> Result<ExportedMembership, Error> {
     Ok(ExportedMembership {
         role: effective_role(row.owner_id, user_id, &row.role)?,
-        team: team(row.team),
+        team: row.team,
         joined_at: row.joined_at.and_utc(),
     })
 }
@@ -173,7 +173,7 @@ fn membership(row: MembershipRow, user_id: UserId) -> Result<ExportedMembership,
 fn invitation(row: InvitationRow) -> ExportedInvitation {
     ExportedInvitation {
         id: row.id,
-        team: team(row.team),
+        team: row.team,
         email: row.email,
         role: row.role,
         status: row.status,

@@ -1,9 +1,12 @@
 use auth_types::wire::{Premium, User};
 use auth_types::{TeamId, TeamRole, UserId};
 use chrono::{DateTime, Utc};
+use diesel::{Queryable, Selectable};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
+
+use crate::schema::teams;
 
 /// What is kept about an account. Hashes of passwords and tokens, and the secret of a second factor, are
 /// not in it: they say nothing about a person.
@@ -80,7 +83,8 @@ pub(crate) struct ExportedDeparture {
 }
 
 /// A team by its names.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, Queryable, Selectable)]
+#[diesel(table_name = teams)]
 pub(crate) struct ExportedTeam {
     pub(crate) id: TeamId,
     pub(crate) slug: String,

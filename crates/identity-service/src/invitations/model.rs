@@ -54,7 +54,8 @@ pub(super) struct NewInvitation<'a> {
 }
 
 /// What answering an invitation needs to know of it.
-#[derive(Queryable)]
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = invitations)]
 pub(super) struct Asked {
     pub(super) id: String,
     pub(super) team_id: TeamId,
@@ -70,14 +71,17 @@ impl Asked {
 }
 
 /// An invitation with its team and who asks, if that account is still there.
-#[derive(Queryable)]
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = invitations)]
 pub(super) struct InvitationRow {
     id: String,
-    team: (TeamId, String, String),
+    #[diesel(embed)]
+    team: InvitedTo,
     email: String,
     role: String,
     status: String,
-    invited_by: Option<(UserId, String)>,
+    #[diesel(embed)]
+    invited_by: Option<Inviter>,
     created_at: NaiveDateTime,
     expires_at: NaiveDateTime,
 }
@@ -89,16 +93,13 @@ impl InvitationRow {
             "pending" if self.expires_at <= now => Status::Expired,
             stored => Status::stored(stored)?,
         };
-        let (id, slug, name) = self.team;
         Ok(Invitation {
             id: self.id,
-            team: InvitedTo { id, slug, name },
+            team: self.team,
             email: Some(self.email),
             role: stored_role(&self.role)?,
             status,
-            invited_by: self
-                .invited_by
-                .map(|(user_id, username)| Inviter { user_id, username }),
+            invited_by: self.invited_by,
             created_at: self.created_at.and_utc(),
             expires_at: self.expires_at.and_utc(),
         })

@@ -6,6 +6,7 @@ use diesel::prelude::*;
 
 use super::model::{Asked, InvitationRow, NewInvitation, Reference};
 use super::wire::Status;
+use crate::columns::columns;
 use crate::schema::{invitations, team_members, teams, users};
 
 /// Invitations with their teams and who asks.
@@ -89,14 +90,7 @@ pub(super) fn withdraw(
 }
 
 pub(super) fn find_asked(db: &mut Db, reference: &Reference) -> QueryResult<Option<Asked>> {
-    let columns = (
-        invitations::id,
-        invitations::team_id,
-        invitations::email_lower,
-        invitations::role,
-        invitations::invited_by,
-    );
-    let all = invitations::table.select(columns);
+    let all = invitations::table.select(columns::<Asked>());
     match reference {
         Reference::Id(id) => all.filter(invitations::id.eq(id)).first(db),
         Reference::Token(hash) => all.filter(invitations::token_hash.eq(hash)).first(db),
@@ -201,15 +195,6 @@ fn load(
         .order((invitations::created_at.desc(), invitations::id.desc()))
         .limit(limit)
         .offset(offset)
-        .select((
-            invitations::id,
-            (teams::id, teams::slug, teams::name),
-            invitations::email,
-            invitations::role,
-            invitations::status,
-            (users::id, users::username).nullable(),
-            invitations::created_at,
-            invitations::expires_at,
-        ))
+        .select(columns::<InvitationRow>())
         .load(db)
 }

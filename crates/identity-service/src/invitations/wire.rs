@@ -1,9 +1,11 @@
 use auth_types::{TeamId, TeamRole, UserId};
 use chrono::{DateTime, Utc};
+use diesel::{Queryable, Selectable};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::error::Error;
+use crate::schema::{teams, users};
 use crate::teams::wire::{PageQuery, Team};
 
 /// Somebody who is asked into a team.
@@ -28,7 +30,8 @@ pub(crate) struct Invitation {
 }
 
 /// The team of an invitation.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, Queryable, Selectable)]
+#[diesel(table_name = teams)]
 pub(crate) struct InvitedTo {
     pub(crate) id: TeamId,
     pub(crate) slug: String,
@@ -36,8 +39,10 @@ pub(crate) struct InvitedTo {
 }
 
 /// Who asks.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, Queryable, Selectable)]
+#[diesel(table_name = users)]
 pub(crate) struct Inviter {
+    #[diesel(column_name = id)]
     pub(crate) user_id: UserId,
     pub(crate) username: String,
 }

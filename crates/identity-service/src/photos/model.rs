@@ -6,6 +6,7 @@ use service_kit::crypto::sha256;
 
 use super::wire::ProfilePhotoMeta;
 use crate::accounts::rules::name_to_look_up;
+use crate::schema::{profile_photos, users};
 
 /// Bytes of a photo's hash that its version consists of.
 const VERSION_BYTES: usize = 12;
@@ -62,7 +63,8 @@ impl Owner {
 }
 
 /// An account, as far as its photo goes.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users)]
 pub(crate) struct OwnerRow {
     pub(super) id: UserId,
     pub(super) username: String,
@@ -83,9 +85,11 @@ impl OwnerRow {
 }
 
 /// A stored photo.
-#[derive(Queryable)]
-pub(super) struct PhotoRow {
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = profile_photos)]
+pub(crate) struct PhotoRow {
+    #[diesel(select_expression = users::photo_version)]
     pub(super) version: Option<String>,
-    pub(super) content_type: String,
-    pub(super) bytes: Vec<u8>,
+    pub(crate) content_type: String,
+    pub(crate) bytes: Vec<u8>,
 }

@@ -5,31 +5,18 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Text};
 
 use super::model::{NewPhoto, Owner, OwnerRow, PhotoRow};
+use crate::columns::columns;
 use crate::schema::{profile_photos, users};
-
-/// The columns of [`OwnerRow`], in its order.
-const OWNER: OwnerColumns = (
-    users::id,
-    users::username,
-    users::username_lower,
-    users::is_active,
-    users::photo_version,
-);
-
-type OwnerColumns = (
-    users::id,
-    users::username,
-    users::username_lower,
-    users::is_active,
-    users::photo_version,
-);
 
 pub(super) fn find_owner(db: &mut Db, owner: &Owner) -> QueryResult<Option<OwnerRow>> {
     match owner {
-        Owner::Id(id) => users::table.find(*id).select(OWNER).first(db),
+        Owner::Id(id) => users::table
+            .find(*id)
+            .select(columns::<OwnerRow>())
+            .first(db),
         Owner::Name(name) => users::table
             .filter(users::username_lower.eq(name))
-            .select(OWNER)
+            .select(columns::<OwnerRow>())
             .first(db),
     }
     .optional()
@@ -48,19 +35,15 @@ pub(super) fn list_owners(
                 .eq_any(ids)
                 .or(users::username_lower.eq_any(names)),
         )
-        .select(OWNER)
+        .select(columns::<OwnerRow>())
         .load(db)
 }
 
-pub(super) fn find_photo(db: &mut Db, id: UserId) -> QueryResult<Option<PhotoRow>> {
+pub(crate) fn find_photo(db: &mut Db, id: UserId) -> QueryResult<Option<PhotoRow>> {
     profile_photos::table
         .inner_join(users::table)
         .filter(profile_photos::user_id.eq(id))
-        .select((
-            users::photo_version,
-            profile_photos::content_type,
-            profile_photos::bytes,
-        ))
+        .select(columns::<PhotoRow>())
         .first(db)
         .optional()
 }
@@ -79,7 +62,7 @@ pub(crate) fn set(
             users::photo_version.eq(&photo.version),
             users::updated_at.eq(now),
         ))
-        .returning(OWNER)
+        .returning(columns::<OwnerRow>())
         .get_result(db)
         .optional()?;
     if owner.is_some() {

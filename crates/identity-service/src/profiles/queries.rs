@@ -3,7 +3,8 @@ use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::prelude::*;
 
-use crate::accounts::model::{ACCOUNT, AccountRow};
+use crate::accounts::model::AccountRow;
+use crate::columns::columns;
 use crate::schema::users;
 
 /// What changes in a row of `users`; `None` leaves a column alone.
@@ -23,7 +24,7 @@ pub(super) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<Accoun
     let active = users::table.find(id).filter(users::is_active.eq(true));
     diesel::update(active)
         .set(users::updated_at.eq(users::updated_at))
-        .returning(ACCOUNT)
+        .returning(columns::<AccountRow>())
         .get_result(db)
         .optional()
 }

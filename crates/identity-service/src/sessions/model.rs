@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::access::{Grant, GrantRow};
 use crate::origin::Origin;
-use crate::schema::sessions;
+use crate::schema::{oauth_clients, sessions};
 use crate::tokens::refresh::RefreshToken;
 
 /// A session that is not refreshed for this long is over.
@@ -149,7 +149,8 @@ pub(crate) struct NewSessionRow<'a> {
 }
 
 /// What validation needs to know of a session.
-#[derive(Debug, Clone, Copy, Queryable)]
+#[derive(Debug, Clone, Copy, Queryable, Selectable)]
+#[diesel(table_name = sessions)]
 pub(crate) struct SessionState {
     /// When the person last proved who they are, however often it was refreshed or handed over since.
     pub(crate) authenticated_at: NaiveDateTime,
@@ -171,22 +172,27 @@ impl SessionState {
 }
 
 /// A sign-in as its owner sees it.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = sessions)]
 pub(crate) struct SessionRow {
     pub(super) id: String,
     pub(super) created_at: NaiveDateTime,
+    #[diesel(column_name = refresh_rotated_at)]
     pub(super) last_used_at: NaiveDateTime,
     pub(super) expires_at: NaiveDateTime,
     pub(super) refresh_expires_at: NaiveDateTime,
     pub(super) address: Option<String>,
     pub(super) user_agent: Option<String>,
+    #[diesel(embed)]
     pub(super) grant: GrantRow,
     /// None for a client that is gone.
+    #[diesel(select_expression = oauth_clients::name.nullable())]
     pub(super) client_name: Option<String>,
 }
 
 /// What refreshing needs to know of a session.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = sessions)]
 pub(crate) struct RefreshRow {
     pub(crate) id: String,
     pub(crate) user_id: UserId,
@@ -196,6 +202,7 @@ pub(crate) struct RefreshRow {
     refresh_previous_hash: Option<String>,
     refresh_rotated_at: NaiveDateTime,
     refresh_expires_at: NaiveDateTime,
+    #[diesel(embed)]
     pub(crate) grant: GrantRow,
 }
 

@@ -10,27 +10,9 @@ use crate::error::Error;
 use crate::photos;
 use crate::schema::{team_members, teams, users};
 
-/// The columns of [`TeamRow`], in its order.
-pub(crate) const TEAM: TeamColumns = (
-    teams::id,
-    teams::name,
-    teams::slug,
-    teams::description,
-    teams::owner_id,
-    teams::created_at,
-);
-
-pub(crate) type TeamColumns = (
-    teams::id,
-    teams::name,
-    teams::slug,
-    teams::description,
-    teams::owner_id,
-    teams::created_at,
-);
-
 /// A team.
-#[derive(Debug, Clone, PartialEq, Eq, Queryable)]
+#[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
+#[diesel(table_name = teams)]
 pub(crate) struct TeamRow {
     pub(crate) id: TeamId,
     pub(crate) name: String,
@@ -99,13 +81,16 @@ impl TeamRow {
 }
 
 /// A team of an account, with what is stored of the account's role there.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = teams)]
 pub(crate) struct MembershipRow {
     id: TeamId,
     slug: String,
     name: String,
     owner_id: UserId,
+    #[diesel(select_expression = team_members::user_id)]
     user_id: UserId,
+    #[diesel(select_expression = team_members::role)]
     role: String,
 }
 
@@ -121,30 +106,16 @@ impl MembershipRow {
     }
 }
 
-/// The columns of [`MemberRow`], in its order.
-pub(crate) const MEMBER: MemberColumns = (
-    team_members::user_id,
-    users::username,
-    team_members::role,
-    team_members::joined_at,
-    users::photo_version,
-);
-
-pub(crate) type MemberColumns = (
-    team_members::user_id,
-    users::username,
-    team_members::role,
-    team_members::joined_at,
-    users::photo_version,
-);
-
 /// Somebody in a team.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = team_members)]
 pub(crate) struct MemberRow {
     pub(crate) user_id: UserId,
+    #[diesel(select_expression = users::username)]
     username: String,
     role: String,
     joined_at: NaiveDateTime,
+    #[diesel(select_expression = users::photo_version)]
     photo_version: Option<String>,
 }
 

@@ -4,7 +4,8 @@ use db_kit::Db;
 use diesel::dsl::{count_star, exists};
 use diesel::prelude::*;
 
-use super::model::{MEMBER, MemberRow, MembershipRow, TEAM, TeamRow};
+use super::model::{MemberRow, MembershipRow, TeamRow};
+use crate::columns::columns;
 use crate::config::TeamsConfig;
 use crate::schema::{team_departures, team_members, teams, users};
 
@@ -32,7 +33,11 @@ pub(crate) fn insert_team(db: &mut Db, team: &NewTeam<'_>) -> QueryResult<TeamId
 }
 
 pub(crate) fn find_team(db: &mut Db, id: TeamId) -> QueryResult<Option<TeamRow>> {
-    teams::table.find(id).select(TEAM).first(db).optional()
+    teams::table
+        .find(id)
+        .select(columns::<TeamRow>())
+        .first(db)
+        .optional()
 }
 
 /// What is stored of an account's role in a team, and whose team it is.
@@ -60,7 +65,7 @@ pub(crate) fn find_team_of(
         .inner_join(teams::table)
         .filter(teams::slug_lower.eq(slug_lower))
         .filter(team_members::user_id.eq(user_id))
-        .select((TEAM, team_members::role))
+        .select((columns::<TeamRow>(), team_members::role))
         .first(db)
         .optional()
 }
@@ -72,7 +77,7 @@ pub(crate) fn list_teams(db: &mut Db, user_id: UserId) -> QueryResult<Vec<(TeamR
         .filter(team_members::user_id.eq(user_id))
         .order((teams::owner_id.ne(user_id), teams::id))
         .limit(MAX_TEAMS)
-        .select(TEAM)
+        .select(columns::<TeamRow>())
         .load(db)?;
     let own = diesel::alias!(team_members as own);
     let own = own
@@ -100,14 +105,7 @@ pub(crate) fn list_memberships(db: &mut Db, user_id: UserId) -> QueryResult<Vec<
         .filter(team_members::user_id.eq(user_id))
         .order((teams::owner_id.ne(user_id), teams::id))
         .limit(MAX_TEAMS)
-        .select((
-            teams::id,
-            teams::slug,
-            teams::name,
-            teams::owner_id,
-            team_members::user_id,
-            team_members::role,
-        ))
+        .select(columns::<MembershipRow>())
         .load(db)
 }
 
@@ -125,7 +123,7 @@ pub(crate) fn lock_team(
 ) -> QueryResult<Option<TeamRow>> {
     diesel::update(teams::table.find(id))
         .set(teams::updated_at.eq(now))
-        .returning(TEAM)
+        .returning(columns::<TeamRow>())
         .get_result(db)
         .optional()
 }
@@ -279,7 +277,7 @@ pub(crate) fn find_member(
         .inner_join(users::table)
         .filter(team_members::team_id.eq(team_id))
         .filter(users::username_lower.eq(username_lower))
-        .select(MEMBER)
+        .select(columns::<MemberRow>())
         .first(db)
         .optional()
 }
@@ -297,7 +295,7 @@ pub(crate) fn list_members(
         .order((team_members::joined_at, team_members::user_id))
         .limit(limit)
         .offset(offset)
-        .select(MEMBER)
+        .select(columns::<MemberRow>())
         .load(db)
 }
 

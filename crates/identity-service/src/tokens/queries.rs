@@ -3,10 +3,12 @@ use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 
 use super::algorithm::SigningAlgorithm;
+use crate::columns::columns;
 use crate::schema::signing_keys;
 
 /// A key that signs tokens, as stored.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = signing_keys)]
 pub(crate) struct SigningKeyRow {
     pub(crate) kid: String,
     pub(crate) algorithm: String,
@@ -19,30 +21,6 @@ pub(crate) struct SigningKeyRow {
     pub(crate) longest_ttl_seconds: i64,
     pub(crate) signs_from: NaiveDateTime,
 }
-
-type SigningKeyColumns = (
-    signing_keys::kid,
-    signing_keys::algorithm,
-    signing_keys::generation,
-    signing_keys::private_key_sealed,
-    signing_keys::public_jwk,
-    signing_keys::created_at,
-    signing_keys::retired_at,
-    signing_keys::longest_ttl_seconds,
-    signing_keys::signs_from,
-);
-
-const SIGNING_KEY: SigningKeyColumns = (
-    signing_keys::kid,
-    signing_keys::algorithm,
-    signing_keys::generation,
-    signing_keys::private_key_sealed,
-    signing_keys::public_jwk,
-    signing_keys::created_at,
-    signing_keys::retired_at,
-    signing_keys::longest_ttl_seconds,
-    signing_keys::signs_from,
-);
 
 /// More keys than this of one algorithm are never alive at once.
 const MAX_KEYS: i64 = 1_000;
@@ -77,7 +55,7 @@ pub(crate) fn list_keys(
         .filter(signing_keys::algorithm.eq(algorithm.as_str()))
         .order(signing_keys::generation.desc())
         .limit(MAX_KEYS)
-        .select(SIGNING_KEY)
+        .select(columns::<SigningKeyRow>())
         .load(db)
 }
 

@@ -23,7 +23,8 @@ pub(super) struct NewCodeRow<'a> {
 }
 
 /// A code, used or not.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = oauth_codes)]
 pub(super) struct CodeRow {
     pub(super) user_id: UserId,
     pub(super) authorized_by: String,

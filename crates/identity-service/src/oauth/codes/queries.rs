@@ -4,6 +4,7 @@ use db_kit::Db;
 use diesel::prelude::*;
 
 use super::model::{CodeRow, NewCodeRow};
+use crate::columns::columns;
 use crate::schema::oauth_codes;
 
 pub(super) fn insert_code(db: &mut Db, code: &NewCodeRow<'_>) -> QueryResult<()> {
@@ -18,18 +19,7 @@ pub(super) fn find_code(db: &mut Db, hash: &str, client_id: &str) -> QueryResult
     oauth_codes::table
         .find(hash)
         .filter(oauth_codes::client_id.eq(client_id))
-        .select((
-            oauth_codes::user_id,
-            oauth_codes::authorized_by,
-            oauth_codes::redirect_uri,
-            oauth_codes::scope,
-            oauth_codes::nonce,
-            oauth_codes::challenge,
-            oauth_codes::challenge_method,
-            oauth_codes::auth_time,
-            oauth_codes::expires_at,
-            oauth_codes::used_at,
-        ))
+        .select(columns::<CodeRow>())
         .first(db)
         .optional()
 }

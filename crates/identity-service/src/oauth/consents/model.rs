@@ -3,11 +3,14 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 
 use crate::error::Error;
+use crate::schema::{oauth_clients, oauth_consents, sessions};
 
 /// What an account has allowed a client.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = oauth_consents)]
 pub(crate) struct ConsentRow {
     pub(crate) client_id: String,
+    #[diesel(select_expression = oauth_clients::name)]
     pub(crate) client_name: String,
     pub(crate) scope: String,
     pub(crate) created_at: NaiveDateTime,
@@ -15,12 +18,15 @@ pub(crate) struct ConsentRow {
 }
 
 /// A session that a client has of an account. The client may be gone.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = sessions)]
 pub(super) struct ClientSessionRow {
     pub(super) client_id: Option<String>,
+    #[diesel(select_expression = oauth_clients::name.nullable())]
     pub(super) client_name: Option<String>,
     pub(super) scope: Option<String>,
     pub(super) created_at: NaiveDateTime,
+    #[diesel(column_name = refresh_rotated_at)]
     pub(super) last_used_at: NaiveDateTime,
 }
 

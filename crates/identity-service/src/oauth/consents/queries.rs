@@ -6,6 +6,7 @@ use diesel::sql_types::{BigInt, Text, Timestamp};
 
 use super::model::{ClientSessionRow, ConsentRow};
 use crate::access::Grant;
+use crate::columns::columns;
 use crate::schema::{oauth_clients, oauth_consents, sessions};
 
 /// What an account has allowed a client.
@@ -71,13 +72,7 @@ pub(crate) fn list_consents(
         .filter(oauth_consents::user_id.eq(user_id))
         .order((oauth_clients::name, oauth_clients::id))
         .limit(limit)
-        .select((
-            oauth_clients::id,
-            oauth_clients::name,
-            oauth_consents::scope,
-            oauth_consents::created_at,
-            oauth_consents::updated_at,
-        ))
+        .select(columns::<ConsentRow>())
         .load(db)
 }
 
@@ -98,13 +93,7 @@ pub(super) fn list_client_sessions(
         .filter(sessions::refresh_expires_at.gt(now))
         .order((sessions::refresh_rotated_at.desc(), sessions::id))
         .limit(limit)
-        .select((
-            sessions::client_id,
-            oauth_clients::name.nullable(),
-            sessions::scope,
-            sessions::created_at,
-            sessions::refresh_rotated_at,
-        ))
+        .select(columns::<ClientSessionRow>())
         .load(db)
 }
 

@@ -5,6 +5,7 @@ use chrono::{NaiveDateTime, TimeDelta};
 use diesel::prelude::*;
 
 use crate::error::Error;
+use crate::schema::oauth_devices;
 
 /// How often a device may ask at first (RFC 8628 section 3.2), and how much less often after it asked too soon
 /// (section 3.5); seconds.
@@ -45,7 +46,8 @@ impl FromStr for Status {
 }
 
 /// A device as it asks for its tokens.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = oauth_devices)]
 pub(super) struct DeviceRow {
     pub(super) scope: String,
     pub(super) status: String,
@@ -66,7 +68,8 @@ impl DeviceRow {
 }
 
 /// A device that waits for somebody to enter its code.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = oauth_devices)]
 pub(super) struct WaitingRow {
     pub(super) client_id: String,
     pub(super) scope: String,

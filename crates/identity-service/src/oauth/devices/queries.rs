@@ -4,6 +4,7 @@ use db_kit::{Db, on_backend};
 use diesel::prelude::*;
 
 use super::model::{DeviceRow, Status, WaitingRow};
+use crate::columns::columns;
 use crate::schema::oauth_devices;
 
 /// A device to be.
@@ -38,16 +39,7 @@ pub(super) fn find_device(
     oauth_devices::table
         .find(hash)
         .filter(oauth_devices::client_id.eq(client_id))
-        .select((
-            oauth_devices::scope,
-            oauth_devices::status,
-            oauth_devices::user_id,
-            oauth_devices::authorized_by,
-            oauth_devices::auth_time,
-            oauth_devices::poll_seconds,
-            oauth_devices::polled_at,
-            oauth_devices::expires_at,
-        ))
+        .select(columns::<DeviceRow>())
         .first(db)
         .optional()
 }
@@ -78,7 +70,7 @@ pub(super) fn find_waiting(
         .filter(oauth_devices::user_code.eq(user_code))
         .filter(oauth_devices::status.eq(Status::Pending.as_str()))
         .filter(oauth_devices::expires_at.gt(now))
-        .select((oauth_devices::client_id, oauth_devices::scope))
+        .select(columns::<WaitingRow>())
         .first(db)
         .optional()
 }

@@ -14,27 +14,11 @@ pub(super) use rotation::{Rotated, Rotation, rotate};
 
 use super::model::{NewSession, NewSessionRow, RefreshRow, SessionRow, SessionState};
 use crate::access::Grant;
-use crate::accounts::model::{ACCOUNT, AccountRow};
+use crate::accounts::model::AccountRow;
+use crate::columns::columns;
 use crate::origin::Standing;
 use crate::schema::{oauth_clients, sessions, users};
 use crate::tokens::refresh::RefreshToken;
-
-type GrantColumns = (
-    sessions::kind,
-    sessions::service,
-    sessions::client_id,
-    sessions::scope,
-    sessions::sso_origin,
-);
-
-/// The columns of [`crate::access::GrantRow`], in its order.
-const GRANT: GrantColumns = (
-    sessions::kind,
-    sessions::service,
-    sessions::client_id,
-    sessions::scope,
-    sessions::sso_origin,
-);
 
 pub(crate) fn insert_session(db: &mut Db, row: &NewSessionRow<'_>) -> QueryResult<()> {
     diesel::insert_into(sessions::table)
@@ -51,14 +35,7 @@ pub(crate) fn find_session_account(
     sessions::table
         .inner_join(users::table)
         .filter(sessions::id.eq(session_id))
-        .select((
-            (
-                sessions::authenticated_at,
-                sessions::expires_at,
-                sessions::revoked_at,
-            ),
-            ACCOUNT,
-        ))
+        .select((columns::<SessionState>(), columns::<AccountRow>()))
         .first(db)
         .optional()
 }
@@ -75,57 +52,27 @@ pub(crate) fn find_by_cookie(
         .filter(sessions::kind.eq(Grant::BROWSER))
         .select((
             sessions::id,
-            (
-                sessions::authenticated_at,
-                sessions::expires_at,
-                sessions::revoked_at,
-            ),
-            ACCOUNT,
+            columns::<SessionState>(),
+            columns::<AccountRow>(),
         ))
         .first(db)
         .optional()
 }
 
-type RefreshColumns = (
-    sessions::id,
-    sessions::user_id,
-    sessions::expires_at,
-    sessions::revoked_at,
-    sessions::refresh_hash,
-    sessions::refresh_previous_hash,
-    sessions::refresh_rotated_at,
-    sessions::refresh_expires_at,
-    GrantColumns,
-);
-
-/// The columns of [`RefreshRow`], in its order.
-const REFRESH: RefreshColumns = (
-    sessions::id,
-    sessions::user_id,
-    sessions::expires_at,
-    sessions::revoked_at,
-    sessions::refresh_hash,
-    sessions::refresh_previous_hash,
-    sessions::refresh_rotated_at,
-    sessions::refresh_expires_at,
-    GRANT,
-);
-
 pub(crate) fn find_lineage(db: &mut Db, lineage: &str) -> QueryResult<Option<RefreshRow>> {
     sessions::table
         .filter(sessions::refresh_lineage.eq(lineage))
-        .select(REFRESH)
+        .select(columns::<RefreshRow>())
         .first(db)
         .optional()
 }
 
 /// Whose session that is, and what is told of it: nothing that a rotation changes.
 pub(super) fn find_lineage_account(db: &mut Db, lineage: &str) -> QueryResult<Option<Rotated>> {
-    let told = (sessions::id, sessions::authenticated_at, GRANT, ACCOUNT);
     sessions::table
         .inner_join(users::table)
         .filter(sessions::refresh_lineage.eq(lineage))
-        .select(told)
+        .select(columns::<Rotated>())
         .first(db)
         .optional()
 }
@@ -350,17 +297,7 @@ pub(crate) fn list_live(
         .order((sessions::created_at.desc(), sessions::id))
         .limit(limit)
         .offset(offset)
-        .select((
-            sessions::id,
-            sessions::created_at,
-            sessions::refresh_rotated_at,
-            sessions::expires_at,
-            sessions::refresh_expires_at,
-            sessions::address,
-            sessions::user_agent,
-            GRANT,
-            oauth_clients::name.nullable(),
-        ))
+        .select(columns::<SessionRow>())
         .load(db)?;
     Ok((page, live().count().get_result(db)?))
 }

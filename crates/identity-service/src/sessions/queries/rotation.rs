@@ -7,9 +7,9 @@ use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text, Timestamp};
 use serde::Serialize;
 
-use super::GrantColumns;
 use crate::access::GrantRow;
-use crate::accounts::model::{AccountColumns, AccountRow};
+use crate::accounts::model::AccountRow;
+use crate::columns::Columns;
 use crate::schema::sessions;
 use crate::sessions::model::{Client, Holder, IDLE_LIFE};
 use crate::tokens::refresh::RefreshToken;
@@ -32,11 +32,15 @@ pub(in crate::sessions) struct Rotation {
 }
 
 /// A session whose token is rotated, and its account.
-#[derive(Debug, Queryable)]
+#[derive(Debug, Queryable, Selectable)]
+#[diesel(table_name = sessions)]
 pub(in crate::sessions) struct Rotated {
+    #[diesel(column_name = id)]
     pub(in crate::sessions) session_id: String,
     pub(in crate::sessions) authenticated_at: NaiveDateTime,
+    #[diesel(embed)]
     pub(in crate::sessions) grant: GrantRow,
+    #[diesel(embed)]
     pub(in crate::sessions) account: AccountRow,
 }
 
@@ -66,15 +70,7 @@ impl Rotation {
     }
 }
 
-type RotatedSql = SqlTypeOf<(
-    sessions::refresh_lineage,
-    (
-        sessions::id,
-        sessions::authenticated_at,
-        GrantColumns,
-        AccountColumns,
-    ),
-)>;
+type RotatedSql = SqlTypeOf<(sessions::refresh_lineage, Columns<Rotated>)>;
 
 /// Replaces presented refresh tokens by their successors where they are the ones that are good now, and tells whose they
 /// are. None for one that is not, for one whose session somebody else holds at this moment, and on SQLite.

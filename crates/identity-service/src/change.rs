@@ -116,7 +116,7 @@ impl Change<'_> {
         reason: Option<&str>,
     ) -> Result<(), Error> {
         let entry = |sid: &String| {
-            let entry = Entry::on(Action::SignedOut, user_id).session(sid);
+            let entry = Entry::on(Action::SIGNED_OUT, user_id).session(sid);
             match reason {
                 Some(reason) => entry.details(json!({ "reason": reason })),
                 None => entry,

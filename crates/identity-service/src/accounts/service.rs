@@ -64,7 +64,7 @@ pub(crate) async fn open(
         }
         sessions::end_replaced(change)?;
         sessions::queries::insert_session(change.db, &session.row(account.id))?;
-        change.audit(&Entry::on(Action::Registered, account.id).session(&session.id))?;
+        change.audit(&Entry::on(Action::REGISTERED, account.id).session(&session.id))?;
         Ok((account, session))
     })
     .await

@@ -24,7 +24,7 @@ pub(crate) async fn reseal(app: &App, origin: &Origin) -> Result<Resealed, Error
     let totp::Resealed { done, unopened } = totp::reseal(app).await?;
     if signing_keys + done > 0 {
         let details = json!({ "signing_keys": signing_keys, "second_factors": done });
-        let entry = Entry::new(Action::KeysResealed).details(details);
+        let entry = Entry::new(Action::KEYS_RESEALED).details(details);
         app.change(origin, move |change| change.audit(&entry))
             .await?;
     }

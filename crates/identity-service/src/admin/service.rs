@@ -95,7 +95,7 @@ pub(crate) async fn create(
                 links::send_verification(change, account.id, &account.username, email)?;
             }
             let details = json!({ "role": role });
-            change.audit(&Entry::on(Action::UserCreated, account.id).details(details))?;
+            change.audit(&Entry::on(Action::USER_CREATED, account.id).details(details))?;
             profile(change.db, account.id, now)
         })
         .await?;
@@ -192,7 +192,7 @@ pub(crate) async fn reset_password(
                 accounts::queries::find_account(change.db, id)?.ok_or(Error::UserNotFound)?;
             // Whoever had the old password may have asked for another address with it, too.
             links::withdraw(change, id, &account.email)?;
-            change.audit(&Entry::on(Action::UserPasswordReset, id))?;
+            change.audit(&Entry::on(Action::USER_PASSWORD_RESET, id))?;
             tell_owner(change, &account, "password")?;
             let ended = sessions::end_all_for(change, id, "password_reset")?;
             Ok((profile(change.db, id, change.now.naive_utc())?, ended))
@@ -225,7 +225,7 @@ pub(crate) async fn remove_totp(app: &App, id: UserId, origin: &Origin) -> Resul
         let account = queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
         let changed = totp::remove(change.db, id)?;
         if changed {
-            change.audit(&Entry::on(Action::TotpDisabled, id))?;
+            change.audit(&Entry::on(Action::TOTP_DISABLED, id))?;
             tell_owner(change, &account, "second factor switched off")?;
         }
         Ok(Updated {
@@ -277,14 +277,14 @@ fn profiles(db: &mut Db, rows: Vec<AccountRow>, now: NaiveDateTime) -> Result<Ve
 
 fn role_entry(id: UserId, old: AccountRole, new: AccountRole) -> Entry {
     let action = match new {
-        AccountRole::Superadmin => Action::UserPromoted,
-        AccountRole::User => Action::UserDemoted,
+        AccountRole::Superadmin => Action::USER_PROMOTED,
+        AccountRole::User => Action::USER_DEMOTED,
     };
     Entry::on(action, id).details(json!({ "old": old, "new": new }))
 }
 
 fn plan_entry(id: UserId, old: Plan, new: Plan) -> Entry {
-    Entry::on(Action::UserPlanChanged, id).details(json!({ "old": told(old), "new": told(new) }))
+    Entry::on(Action::USER_PLAN_CHANGED, id).details(json!({ "old": told(old), "new": told(new) }))
 }
 
 fn told(plan: Plan) -> Value {
@@ -297,9 +297,9 @@ fn told(plan: Plan) -> Value {
 fn standing_entry(id: UserId, is_active: bool) -> Entry {
     Entry::on(
         if is_active {
-            Action::UserActivated
+            Action::USER_ACTIVATED
         } else {
-            Action::UserDeactivated
+            Action::USER_DEACTIVATED
         },
         id,
     )

@@ -9,129 +9,74 @@ pub(crate) mod wire;
 use auth_types::UserId;
 use serde_json::Value;
 
-/// What can be recorded.
+/// What can be recorded, by its name in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    Registered,
-    SignedIn,
-    SignInFailed,
-    SignedOut,
-    Exported,
-    Deleted,
-    RefreshTokenReused,
-    TeamCreated,
-    TeamChanged,
-    TeamDeleted,
-    TeamHandedOver,
-    MemberAdded,
-    MemberRemoved,
-    MemberRoleChanged,
-    InvitationSent,
-    InvitationAccepted,
-    InvitationDeclined,
-    InvitationRevoked,
-    UserCreated,
-    UserPromoted,
-    UserDemoted,
-    UserPlanChanged,
-    UserDeactivated,
-    UserActivated,
-    UserPasswordReset,
-    KeysRotated,
-    KeyRemoved,
-    KeysResealed,
-    EmailSet,
-    /// The right password without the code that the account asks for.
-    TotpMissing,
-    /// A wrong password, or code, of somebody who is signed in.
-    PasswordRefused,
-    PasswordChanged,
-    PasswordResetRequested,
-    PasswordReset,
-    PasswordResetRefused,
-    EmailChangeRequested,
-    EmailVerified,
-    EmailChanged,
-    /// Somebody else has proved the address that this account only claimed.
-    EmailLost,
-    TotpSetUp,
-    /// A wrong code when a second factor was to be confirmed.
-    TotpRefused,
-    TotpEnabled,
-    TotpDisabled,
-    RecoveryCodesRenewed,
-    RecoveryCodeUsed,
-    ClientCreated,
-    ClientChanged,
-    ClientSecretRotated,
-    ClientDeleted,
-    /// Somebody allowed a client what it asked for.
-    AccessAllowed,
-    AccessDenied,
-    /// A client used what somebody allowed it, and has a session from then on.
-    AccessGranted,
-    AccessRevoked,
-    CodeReplayed,
-}
+pub(crate) struct Action(&'static str);
 
 impl Action {
+    pub(crate) const REGISTERED: Self = Self("account.registered");
+    pub(crate) const SIGNED_IN: Self = Self("session.opened");
+    pub(crate) const SIGN_IN_FAILED: Self = Self("session.refused");
+    pub(crate) const SIGNED_OUT: Self = Self("session.revoked");
+    pub(crate) const EXPORTED: Self = Self("account.exported");
+    pub(crate) const DELETED: Self = Self("account.deleted");
+    pub(crate) const REFRESH_TOKEN_REUSED: Self = Self("session.revoked_by_reuse");
+    pub(crate) const TEAM_CREATED: Self = Self("team.created");
+    pub(crate) const TEAM_CHANGED: Self = Self("team.changed");
+    pub(crate) const TEAM_DELETED: Self = Self("team.deleted");
+    pub(crate) const TEAM_HANDED_OVER: Self = Self("team.handed_over");
+    pub(crate) const MEMBER_ADDED: Self = Self("team.member_added");
+    pub(crate) const MEMBER_REMOVED: Self = Self("team.member_removed");
+    pub(crate) const MEMBER_ROLE_CHANGED: Self = Self("team.role_changed");
+    pub(crate) const INVITATION_SENT: Self = Self("invitation.sent");
+    pub(crate) const INVITATION_ACCEPTED: Self = Self("invitation.accepted");
+    pub(crate) const INVITATION_DECLINED: Self = Self("invitation.declined");
+    pub(crate) const INVITATION_REVOKED: Self = Self("invitation.revoked");
+    pub(crate) const USER_CREATED: Self = Self("user.created");
+    pub(crate) const USER_PROMOTED: Self = Self("user.promoted");
+    pub(crate) const USER_DEMOTED: Self = Self("user.demoted");
+    pub(crate) const USER_PLAN_CHANGED: Self = Self("user.plan_changed");
+    pub(crate) const USER_DEACTIVATED: Self = Self("user.deactivated");
+    pub(crate) const USER_ACTIVATED: Self = Self("user.activated");
+    pub(crate) const USER_PASSWORD_RESET: Self = Self("user.password_reset");
+    pub(crate) const KEYS_ROTATED: Self = Self("keys.rotated");
+    pub(crate) const KEY_REMOVED: Self = Self("keys.removed");
+    pub(crate) const KEYS_RESEALED: Self = Self("keys.resealed");
+    pub(crate) const EMAIL_SET: Self = Self("account.email_set");
+    /// The right password without the code that the account asks for.
+    pub(crate) const TOTP_MISSING: Self = Self("session.totp_required");
+    /// A wrong password, or code, of somebody who is signed in.
+    pub(crate) const PASSWORD_REFUSED: Self = Self("password.refused");
+    pub(crate) const PASSWORD_CHANGED: Self = Self("password.changed");
+    pub(crate) const PASSWORD_RESET_REQUESTED: Self = Self("password.reset_requested");
+    pub(crate) const PASSWORD_RESET: Self = Self("password.reset");
+    pub(crate) const PASSWORD_RESET_REFUSED: Self = Self("password.reset_refused");
+    pub(crate) const EMAIL_CHANGE_REQUESTED: Self = Self("email.change_requested");
+    pub(crate) const EMAIL_VERIFIED: Self = Self("email.verified");
+    pub(crate) const EMAIL_CHANGED: Self = Self("email.changed");
+    /// Somebody else has proved the address that this account only claimed.
+    pub(crate) const EMAIL_LOST: Self = Self("email.lost");
+    pub(crate) const TOTP_SET_UP: Self = Self("totp.set_up");
+    /// A wrong code when a second factor was to be confirmed.
+    pub(crate) const TOTP_REFUSED: Self = Self("totp.refused");
+    pub(crate) const TOTP_ENABLED: Self = Self("totp.enabled");
+    pub(crate) const TOTP_DISABLED: Self = Self("totp.disabled");
+    pub(crate) const RECOVERY_CODES_RENEWED: Self = Self("totp.recovery_codes_renewed");
+    pub(crate) const RECOVERY_CODE_USED: Self = Self("totp.recovery_code_used");
+    pub(crate) const CLIENT_CREATED: Self = Self("client.created");
+    pub(crate) const CLIENT_CHANGED: Self = Self("client.changed");
+    pub(crate) const CLIENT_SECRET_ROTATED: Self = Self("client.secret_rotated");
+    pub(crate) const CLIENT_DELETED: Self = Self("client.deleted");
+    /// Somebody allowed a client what it asked for.
+    pub(crate) const ACCESS_ALLOWED: Self = Self("oauth.allowed");
+    pub(crate) const ACCESS_DENIED: Self = Self("oauth.denied");
+    /// A client used what somebody allowed it, and has a session from then on.
+    pub(crate) const ACCESS_GRANTED: Self = Self("oauth.granted");
+    pub(crate) const ACCESS_REVOKED: Self = Self("oauth.revoked");
+    pub(crate) const CODE_REPLAYED: Self = Self("session.revoked_by_replay");
+
     pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Registered => "account.registered",
-            Self::SignedIn => "session.opened",
-            Self::SignInFailed => "session.refused",
-            Self::SignedOut => "session.revoked",
-            Self::Exported => "account.exported",
-            Self::Deleted => "account.deleted",
-            Self::RefreshTokenReused => "session.revoked_by_reuse",
-            Self::TeamCreated => "team.created",
-            Self::TeamChanged => "team.changed",
-            Self::TeamDeleted => "team.deleted",
-            Self::TeamHandedOver => "team.handed_over",
-            Self::MemberAdded => "team.member_added",
-            Self::MemberRemoved => "team.member_removed",
-            Self::MemberRoleChanged => "team.role_changed",
-            Self::InvitationSent => "invitation.sent",
-            Self::InvitationAccepted => "invitation.accepted",
-            Self::InvitationDeclined => "invitation.declined",
-            Self::InvitationRevoked => "invitation.revoked",
-            Self::UserCreated => "user.created",
-            Self::UserPromoted => "user.promoted",
-            Self::UserDemoted => "user.demoted",
-            Self::UserPlanChanged => "user.plan_changed",
-            Self::UserDeactivated => "user.deactivated",
-            Self::UserActivated => "user.activated",
-            Self::UserPasswordReset => "user.password_reset",
-            Self::KeysRotated => "keys.rotated",
-            Self::KeyRemoved => "keys.removed",
-            Self::KeysResealed => "keys.resealed",
-            Self::EmailSet => "account.email_set",
-            Self::TotpMissing => "session.totp_required",
-            Self::PasswordRefused => "password.refused",
-            Self::PasswordChanged => "password.changed",
-            Self::PasswordResetRequested => "password.reset_requested",
-            Self::PasswordReset => "password.reset",
-            Self::PasswordResetRefused => "password.reset_refused",
-            Self::EmailChangeRequested => "email.change_requested",
-            Self::EmailVerified => "email.verified",
-            Self::EmailChanged => "email.changed",
-            Self::EmailLost => "email.lost",
-            Self::TotpSetUp => "totp.set_up",
-            Self::TotpRefused => "totp.refused",
-            Self::TotpEnabled => "totp.enabled",
-            Self::TotpDisabled => "totp.disabled",
-            Self::RecoveryCodesRenewed => "totp.recovery_codes_renewed",
-            Self::RecoveryCodeUsed => "totp.recovery_code_used",
-            Self::ClientCreated => "client.created",
-            Self::ClientChanged => "client.changed",
-            Self::ClientSecretRotated => "client.secret_rotated",
-            Self::ClientDeleted => "client.deleted",
-            Self::AccessAllowed => "oauth.allowed",
-            Self::AccessDenied => "oauth.denied",
-            Self::AccessGranted => "oauth.granted",
-            Self::AccessRevoked => "oauth.revoked",
-            Self::CodeReplayed => "session.revoked_by_replay",
-        }
+        self.0
     }
 }
 

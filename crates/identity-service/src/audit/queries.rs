@@ -72,7 +72,7 @@ pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<AuditRow>> {
 
 /// Whether anybody has ever signed in to an account.
 pub(crate) fn has_signed_in(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
-    let sign_ins = [Action::Registered, Action::SignedIn].map(Action::as_str);
+    let sign_ins = [Action::REGISTERED, Action::SIGNED_IN].map(Action::as_str);
     let entry = audit_log::table
         .filter(audit_log::user_id.eq(user_id.get()))
         .filter(audit_log::action.eq_any(sign_ins));

@@ -39,7 +39,7 @@ pub(crate) async fn change(
                 return Err(Error::EmailTaken);
             }
             links::send_verification(change, account.id, &account.username, &email)?;
-            let entry = Entry::on(Action::EmailChangeRequested, account.id);
+            let entry = Entry::on(Action::EMAIL_CHANGE_REQUESTED, account.id);
             change.audit(&entry.session(&session_id))
         })
         .await
@@ -63,7 +63,7 @@ pub(crate) async fn verify(
         let confirmed = queries::find_confirmed(change.db, &email_lower, user_id)?.unwrap_or(true);
         prove(change, user_id, &email, confirmed)?;
         if before.email_verified && !before.has_email(&email_lower) {
-            change.audit(&Entry::on(Action::EmailChanged, user_id))?;
+            change.audit(&Entry::on(Action::EMAIL_CHANGED, user_id))?;
             let text = MailText::EmailChanged {
                 username: before.username,
                 new_address_hint: hint(&email),
@@ -101,7 +101,7 @@ pub(super) fn prove(
     queries::set_verified_email(change.db, user_id, email, now)?;
     links::withdraw(change, user_id, email)?;
     change.user_changed(user_id)?;
-    change.audit(&Entry::on(Action::EmailVerified, user_id))
+    change.audit(&Entry::on(Action::EMAIL_VERIFIED, user_id))
 }
 
 /// Puts everybody else who shows the address back to their placeholder.
@@ -115,7 +115,7 @@ fn take_from_others(
         // What was mailed to the address is for its holder to read, not to use.
         links::withdraw(change, loser, &placeholder)?;
         change.user_changed(loser)?;
-        change.audit(&Entry::on(Action::EmailLost, loser))?;
+        change.audit(&Entry::on(Action::EMAIL_LOST, loser))?;
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) async fn change(
             sessions::end_all(change, account.id, Some(&session_id))?;
             links::withdraw(change, account.id, &account.email)?;
             tell_owner(change, account, "password")?;
-            change.audit(&Entry::on(Action::PasswordChanged, account.id).session(&session_id))
+            change.audit(&Entry::on(Action::PASSWORD_CHANGED, account.id).session(&session_id))
         })
         .await
 }

@@ -162,7 +162,7 @@ impl Proof {
     async fn refuse(&self, app: &App, wrong: &'static str) -> Error {
         app.limits
             .login_failed(self.origin.address, &self.username, app.clock.now());
-        let entry = Entry::on(Action::PasswordRefused, self.user_id)
+        let entry = Entry::on(Action::PASSWORD_REFUSED, self.user_id)
             .session(&self.session_id)
             .details(json!({ "for": self.what, "wrong": wrong }));
         let recorded = app

@@ -65,8 +65,8 @@ async fn mail_link(app: &App, who: Who, origin: &Origin) -> Result<(), Error> {
         .filter(|(account, reachable)| *reachable && app.limits.may_mail_reset(account.id))
         .map(|(account, _)| account);
     let entry = match user_id {
-        Some(user_id) => Entry::on(Action::PasswordResetRequested, user_id),
-        None => Entry::new(Action::PasswordResetRequested),
+        Some(user_id) => Entry::on(Action::PASSWORD_RESET_REQUESTED, user_id),
+        None => Entry::new(Action::PASSWORD_RESET_REQUESTED),
     };
     let entry = entry.details(json!({ "mailed": recipient.is_some() }));
     app.change(origin, move |change| {
@@ -139,7 +139,7 @@ pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> 
             sessions::end_all(change, user_id, None)?;
             links::withdraw(change, user_id, &account.email)?;
             tell_owner(change, &account, "password")?;
-            change.audit(&Entry::on(Action::PasswordReset, user_id))?;
+            change.audit(&Entry::on(Action::PASSWORD_RESET, user_id))?;
             Ok(account)
         })
         .await;
@@ -150,7 +150,7 @@ pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> 
             Ok(())
         }
         Err(Error::InvalidLink) => {
-            let entry = Entry::new(Action::PasswordResetRefused);
+            let entry = Entry::new(Action::PASSWORD_RESET_REFUSED);
             app.change(origin, move |change| change.audit(&entry))
                 .await?;
             Err(Error::InvalidLink)

@@ -84,7 +84,7 @@ fn delete(change: &mut Change<'_>, user_id: UserId, proof: &Proof) -> Result<Out
         }
     }
     sessions::end_all(change, user_id, None)?;
-    change.audit(&Entry::on(Action::Deleted, user_id))?;
+    change.audit(&Entry::on(Action::DELETED, user_id))?;
     queries::delete_account(change.db, user_id)?;
     change.user_deleted(user_id)?;
     Ok(Outcome::Deleted)

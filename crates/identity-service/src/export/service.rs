@@ -37,7 +37,7 @@ pub(crate) async fn export(
 ) -> Result<ExportResponse, Error> {
     let user_id = caller.account.id;
     app.limits.check_export(user_id)?;
-    let exported = Entry::on(Action::Exported, user_id).session(&caller.token.session_id);
+    let exported = Entry::on(Action::EXPORTED, user_id).session(&caller.token.session_id);
     let origin = origin.clone().of(caller);
     app.change(&origin, move |change| change.audit(&exported))
         .await?;

@@ -178,8 +178,8 @@ impl Answer {
     /// Settles it; false when it was settled before or has expired.
     fn settle(&self, change: &mut Change<'_>, status: Status) -> Result<bool, Error> {
         let (action, accepted_by) = match status {
-            Status::Accepted => (Action::InvitationAccepted, Some(self.by)),
-            _ => (Action::InvitationDeclined, None),
+            Status::Accepted => (Action::INVITATION_ACCEPTED, Some(self.by)),
+            _ => (Action::INVITATION_DECLINED, None),
         };
         let now = change.now.naive_utc();
         if !queries::settle(change.db, &self.asked.id, status, accepted_by, now)? {

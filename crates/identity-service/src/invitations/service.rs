@@ -65,7 +65,7 @@ pub(crate) async fn invite(
         };
         change.mail(email.as_str(), text)?;
         let details = json!({ "invitation_id": id, "team_id": team.id, "role": role });
-        change.audit(&Entry::new(Action::InvitationSent).details(details))?;
+        change.audit(&Entry::new(Action::INVITATION_SENT).details(details))?;
         queries::find_of_team(change.db, team.id, &id)?
             .ok_or(Error::InvitationNotFound)?
             .into_wire(now)

@@ -26,5 +26,5 @@ pub(crate) fn withdraw_of(
 
 pub(super) fn revoked(change: &mut Change<'_>, team: &TeamRow, id: &str) -> Result<(), Error> {
     let details = json!({ "invitation_id": id, "team_id": team.id });
-    change.audit(&Entry::new(Action::InvitationRevoked).details(details))
+    change.audit(&Entry::new(Action::INVITATION_REVOKED).details(details))
 }

@@ -79,7 +79,7 @@ pub(crate) async fn open(
             let session = session.ending_with(ancestors);
             sessions::make_room(change, user_id, &session)?;
             sessions::queries::insert_session(change.db, &session.row(user_id))?;
-            let entry = Entry::on(Action::AccessGranted, user_id).session(&session.id);
+            let entry = Entry::on(Action::ACCESS_GRANTED, user_id).session(&session.id);
             change.audit(&entry.details(json!({
                 "client_id": grant.client.id, "scope": scope.to_string(), "by": grant.by,
             })))?;

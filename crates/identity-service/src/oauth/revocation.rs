@@ -55,7 +55,7 @@ async fn end(app: &App, held: Held, origin: &Origin) -> Result<(), Error> {
             return Ok(());
         }
         let details = json!({ "reason": "revoked_by_client", "client_id": held.client_id });
-        let entry = Entry::on(Action::SignedOut, held.user_id).session(&held.session_id);
+        let entry = Entry::on(Action::SIGNED_OUT, held.user_id).session(&held.session_id);
         change.audit(&entry.details(details))?;
         change.end_descendants_and_publish(held.user_id, &[held.session_id])
     })

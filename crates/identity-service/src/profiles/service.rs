@@ -164,5 +164,5 @@ fn claim(change: &mut Change<'_>, account: &AccountRow, email: &Email) -> Result
         return Err(Error::EmailTaken);
     }
     links::send_verification(change, account.id, &account.username, email)?;
-    change.audit(&Entry::on(Action::EmailSet, account.id))
+    change.audit(&Entry::on(Action::EMAIL_SET, account.id))
 }

@@ -40,7 +40,7 @@ pub(crate) async fn logout(
         let mut ended = Vec::new();
         for session_id in ending {
             if queries::revoke(change.db, &session_id, change.now.naive_utc())? {
-                change.audit(&Entry::on(Action::SignedOut, user_id).session(&session_id))?;
+                change.audit(&Entry::on(Action::SIGNED_OUT, user_id).session(&session_id))?;
                 ended.push(session_id);
             }
         }
@@ -63,7 +63,7 @@ pub(crate) async fn end_session(
         if !queries::revoke_of(change.db, user_id, &session_id, change.now.naive_utc())? {
             return Err(Error::SessionNotFound);
         }
-        change.audit(&Entry::on(Action::SignedOut, user_id).session(&session_id))?;
+        change.audit(&Entry::on(Action::SIGNED_OUT, user_id).session(&session_id))?;
         change.end_descendants_and_publish(user_id, &[session_id])
     })
     .await

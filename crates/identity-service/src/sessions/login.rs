@@ -149,8 +149,8 @@ async fn refuse(
     app.limits
         .login_failed(origin.address, username, app.clock.now());
     let entry = match found {
-        Some(row) => Entry::on(Action::SignInFailed, row.id),
-        None => Entry::new(Action::SignInFailed),
+        Some(row) => Entry::on(Action::SIGN_IN_FAILED, row.id),
+        None => Entry::new(Action::SIGN_IN_FAILED),
     };
     let recorded = app.change(origin, move |change| change.audit(&entry)).await;
     recorded.err().unwrap_or(Error::InvalidCredentials)
@@ -171,18 +171,18 @@ impl Known {
             // The account may have been deactivated, or its password changed, while the hash was
             // computed. This locks its row: whoever does so from now on finds the new session and ends it.
             if !accounts::queries::replace_hash(change.db, id, &stored, &better)? {
-                change.audit(&Entry::on(Action::SignInFailed, id))?;
+                change.audit(&Entry::on(Action::SIGN_IN_FAILED, id))?;
                 return Ok(SignIn::Refused);
             }
             // Nothing of a second factor shows, or is used up, before this point.
             match totp::check(change, &sealer, id, totp_code.as_deref())? {
                 CodeCheck::NotNeeded | CodeCheck::Right => {}
                 CodeCheck::Missing => {
-                    change.audit(&Entry::on(Action::TotpMissing, id))?;
+                    change.audit(&Entry::on(Action::TOTP_MISSING, id))?;
                     return Ok(SignIn::CodeMissing);
                 }
                 CodeCheck::Wrong => {
-                    let entry = Entry::on(Action::SignInFailed, id);
+                    let entry = Entry::on(Action::SIGN_IN_FAILED, id);
                     change.audit(&entry.details(json!({ "wrong": "code" })))?;
                     return Ok(SignIn::CodeWrong);
                 }
@@ -193,7 +193,7 @@ impl Known {
             end_replaced(change)?;
             make_room(change, id, &session)?;
             queries::insert_session(change.db, &session.row(id))?;
-            change.audit(&Entry::on(Action::SignedIn, id).session(&session.id))?;
+            change.audit(&Entry::on(Action::SIGNED_IN, id).session(&session.id))?;
             Ok(SignIn::Opened(Box::new((account, session))))
         })
         .await

@@ -39,7 +39,7 @@ pub(crate) async fn open_beside(
         make_room(change, id, &session)?;
         queries::insert_session(change.db, &session.row(id))?;
         let details = json!({ "kind": session.grant.kind(), "service": session.grant.service() });
-        let entry = Entry::on(Action::SignedIn, id).session(&session.id);
+        let entry = Entry::on(Action::SIGNED_IN, id).session(&session.id);
         change.audit(&entry.details(details))?;
         Ok(session)
     })

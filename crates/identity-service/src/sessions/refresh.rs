@@ -134,7 +134,7 @@ async fn not_rotated(
             app.change(origin, move |change| {
                 accounts::queries::lock_account(change.db, row.user_id)?;
                 if queries::revoke(change.db, &row.id, now)? {
-                    let entry = Entry::on(Action::RefreshTokenReused, row.user_id);
+                    let entry = Entry::on(Action::REFRESH_TOKEN_REUSED, row.user_id);
                     change.audit(&entry.session(&row.id))?;
                     change.end_descendants_and_publish(row.user_id, &[row.id])?;
                 }

@@ -20,7 +20,7 @@ pub(crate) fn end_membership(
     invitations::withdrawal::withdraw_of(change, team, id)?;
     change.membership_changed(id, team.to_ref(), None)?;
     let details = json!({ "team_id": team.id, "slug": team.slug });
-    change.audit(&Entry::on(Action::MemberRemoved, id).details(details))
+    change.audit(&Entry::on(Action::MEMBER_REMOVED, id).details(details))
 }
 
 /// Deletes a team that is locked.
@@ -28,5 +28,5 @@ pub(crate) fn remove_team(change: &mut Change<'_>, team: &TeamRow) -> Result<(),
     queries::delete_team(change.db, team.id)?;
     change.team_changed(team.to_ref(), true)?;
     let details = json!({ "team_id": team.id, "slug": team.slug });
-    change.audit(&Entry::on(Action::TeamDeleted, team.owner_id).details(details))
+    change.audit(&Entry::on(Action::TEAM_DELETED, team.owner_id).details(details))
 }

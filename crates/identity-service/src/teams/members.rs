@@ -83,7 +83,7 @@ pub(crate) async fn add_member(
         caps::check_joined(change.db, caps, id)?;
         change.membership_changed(id, team.to_ref(), Some(role))?;
         let details = json!({ "team_id": team.id, "slug": team.slug, "role": role });
-        change.audit(&Entry::on(Action::MemberAdded, id).details(details))?;
+        change.audit(&Entry::on(Action::MEMBER_ADDED, id).details(details))?;
         get_member(change.db, &team, &username)?.into_wire(team.owner_id, change.base_url)
     })
     .await
@@ -120,7 +120,7 @@ pub(crate) async fn change_role(
             (_, role) => {
                 queries::set_role(change.db, team.id, target.user_id, role)?;
                 let details = json!({ "team_id": team.id, "slug": team.slug, "role": role });
-                let entry = Entry::on(Action::MemberRoleChanged, target.user_id);
+                let entry = Entry::on(Action::MEMBER_ROLE_CHANGED, target.user_id);
                 change.audit(&entry.details(details))?;
                 team.owner_id
             }
@@ -150,7 +150,7 @@ fn hand_over(
     caps::check_joined(change.db, caps, team.owner_id)?;
     change.membership_changed(team.owner_id, team.to_ref(), Some(TeamRole::Admin))?;
     let details = json!({ "team_id": team.id, "slug": team.slug, "from": team.owner_id });
-    change.audit(&Entry::on(Action::TeamHandedOver, heir.user_id).details(details))
+    change.audit(&Entry::on(Action::TEAM_HANDED_OVER, heir.user_id).details(details))
 }
 
 /// Removes a member; one's own name is leaving.

@@ -58,7 +58,7 @@ pub(crate) async fn create_team(
         change.team_changed(team.to_ref(), false)?;
         change.membership_changed(owner_id, team.to_ref(), Some(TeamRole::Owner))?;
         let details = json!({ "team_id": id, "slug": team.slug });
-        change.audit(&Entry::on(Action::TeamCreated, owner_id).details(details))?;
+        change.audit(&Entry::on(Action::TEAM_CREATED, owner_id).details(details))?;
         Ok(team.into_wire(1))
     })
     .await
@@ -112,7 +112,7 @@ pub(crate) async fn change_team(
         }
         let details =
             json!({ "team_id": new.id, "slug": new.slug, "changed": new.differs_in(&old) });
-        change.audit(&Entry::new(Action::TeamChanged).details(details))?;
+        change.audit(&Entry::new(Action::TEAM_CHANGED).details(details))?;
         Ok(new.into_wire(size))
     })
     .await

@@ -196,7 +196,7 @@ async fn add_key(
         let details = json!({
             "algorithm": algorithm.as_str(), "kid": key.kid, "signs_from": signs_from.and_utc(), "retired": retired
         });
-        change.audit(&Entry::new(Action::KeysRotated).details(details))?;
+        change.audit(&Entry::new(Action::KEYS_ROTATED).details(details))?;
         change.keys_changed();
         let kid = key.kid;
         Ok(Some(Rotated { kid, signs_from, retired, changed: true }))
@@ -235,7 +235,7 @@ pub(crate) async fn remove(app: &App, origin: &Origin, kid: String) -> Result<bo
         if !queries::remove_retired(change.db, &kid, change.now.naive_utc())? {
             return Ok(false);
         }
-        change.audit(&Entry::new(Action::KeyRemoved).details(json!({ "kid": kid })))?;
+        change.audit(&Entry::new(Action::KEY_REMOVED).details(json!({ "kid": kid })))?;
         change.keys_changed();
         Ok(true)
     })

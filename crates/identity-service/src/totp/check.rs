@@ -75,7 +75,7 @@ fn take_recovery_code(
     queries::forget_failures(change.db, user_id)?;
     let left = queries::count_codes(change.db, user_id)?;
     change.audit(
-        &Entry::on(Action::RecoveryCodeUsed, user_id).details(json!({ "codes_left": left })),
+        &Entry::on(Action::RECOVERY_CODE_USED, user_id).details(json!({ "codes_left": left })),
     )?;
     Ok(true)
 }

@@ -51,7 +51,7 @@ pub(crate) async fn set_up(
             if !queries::set_up(change.db, account.id, &sealed, now)? {
                 return Err(already_enabled());
             }
-            change.audit(&Entry::on(Action::TotpSetUp, account.id).session(&session_id))
+            change.audit(&Entry::on(Action::TOTP_SET_UP, account.id).session(&session_id))
         })
         .await?;
     Ok(TotpSetup {
@@ -77,7 +77,7 @@ pub(crate) async fn confirm(
     let origin = origin.clone().of(caller);
     let session_id = caller.token.session_id.clone();
     let Some(step) = factor.step_of(&plain(&request.code), app.clock.now()) else {
-        let entry = Entry::on(Action::TotpRefused, user_id).session(&session_id);
+        let entry = Entry::on(Action::TOTP_REFUSED, user_id).session(&session_id);
         app.change(&origin, move |change| change.audit(&entry))
             .await?;
         return Err(Error::InvalidCredentials);
@@ -89,7 +89,7 @@ pub(crate) async fn confirm(
             return Err(nothing_to_confirm());
         }
         let codes = replace_codes(change, user_id)?;
-        change.audit(&Entry::on(Action::TotpEnabled, user_id).session(&session_id))?;
+        change.audit(&Entry::on(Action::TOTP_ENABLED, user_id).session(&session_id))?;
         tell_owner(change, &account, "second factor switched on")?;
         Ok(codes)
     })
@@ -110,7 +110,7 @@ pub(crate) async fn disable(
             if !queries::remove(change.db, account.id)? {
                 return Err(not_enabled());
             }
-            change.audit(&Entry::on(Action::TotpDisabled, account.id).session(&session_id))?;
+            change.audit(&Entry::on(Action::TOTP_DISABLED, account.id).session(&session_id))?;
             tell_owner(change, account, "second factor switched off")
         })
         .await
@@ -132,7 +132,7 @@ pub(crate) async fn renew_codes(
                 return Err(not_enabled());
             }
             let codes = replace_codes(change, account.id)?;
-            let entry = Entry::on(Action::RecoveryCodesRenewed, account.id);
+            let entry = Entry::on(Action::RECOVERY_CODES_RENEWED, account.id);
             change.audit(&entry.session(&session_id))?;
             tell_owner(change, account, "recovery codes")?;
             Ok(codes)

@@ -85,8 +85,8 @@ fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool
     queries::upsert(change.db, &row)?;
     change.client_changed(&row.id);
     let action = match &before {
-        Some(_) => Action::ClientChanged,
-        None => Action::ClientCreated,
+        Some(_) => Action::CLIENT_CHANGED,
+        None => Action::CLIENT_CREATED,
     };
     change.audit(&Entry::new(action).details(json!({ "client_id": row.id })))?;
     let before = before.map(OAuthClient::try_from).transpose()?;

@@ -26,7 +26,7 @@ pub(crate) fn delete(change: &mut Change<'_>, id: &str) -> Result<bool, Error> {
         return Ok(false);
     }
     change.client_changed(id);
-    change.audit(&Entry::new(Action::ClientDeleted).details(json!({ "client_id": id })))?;
+    change.audit(&Entry::new(Action::CLIENT_DELETED).details(json!({ "client_id": id })))?;
     Ok(true)
 }
 
@@ -86,7 +86,7 @@ fn end_batch(change: &mut Change<'_>, id: &str) -> Result<usize, Error> {
     let mut by_user: BTreeMap<UserId, Vec<String>> = BTreeMap::new();
     for (sid, user_id) in ended {
         let details = json!({ "reason": "client_deleted", "client_id": id });
-        let entry = Entry::on(Action::SignedOut, user_id);
+        let entry = Entry::on(Action::SIGNED_OUT, user_id);
         change.audit(&entry.session(&sid).details(details))?;
         by_user.entry(user_id).or_default().push(sid);
     }

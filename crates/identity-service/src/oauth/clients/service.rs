@@ -82,7 +82,7 @@ pub(crate) async fn create(
         }
         queries::insert(change.db, &row)?;
         let details = json!({ "client_id": row.id, "is_first_party": row.is_first_party });
-        change.audit(&Entry::new(Action::ClientCreated).details(details))
+        change.audit(&Entry::new(Action::CLIENT_CREATED).details(details))
     })
     .await?;
     Ok(WithSecret { client, secret })
@@ -109,7 +109,7 @@ pub(crate) async fn rotate_secret(
             }
             change.client_changed(&id);
             let details = json!({ "client_id": id });
-            change.audit(&Entry::new(Action::ClientSecretRotated).details(details))?;
+            change.audit(&Entry::new(Action::CLIENT_SECRET_ROTATED).details(details))?;
             queries::find(change.db, &id)?.ok_or(Error::ClientNotFound)
         })
         .await?;

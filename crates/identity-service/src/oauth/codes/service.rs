@@ -166,7 +166,7 @@ async fn replayed(
             return Ok(());
         };
         if sessions::queries::revoke(change.db, &sid, change.now.naive_utc())? {
-            let entry = Entry::on(Action::CodeReplayed, user_id).session(&sid);
+            let entry = Entry::on(Action::CODE_REPLAYED, user_id).session(&sid);
             change.audit(&entry.details(json!({ "client_id": client_id })))?;
             change.end_descendants_and_publish(user_id, &[sid])?;
         }

@@ -78,7 +78,7 @@ pub(crate) fn allow(
     let now = change.now.naive_utc();
     queries::put_consent(change.db, user_id, client_id, &allowed, now)?;
     let details = json!({ "client_id": client_id, "scope": scope.to_string(), "by": by });
-    change.audit(&Entry::on(Action::AccessAllowed, user_id).details(details))
+    change.audit(&Entry::on(Action::ACCESS_ALLOWED, user_id).details(details))
 }
 
 /// Writes down that an account did not allow a client what it asked for.
@@ -89,7 +89,7 @@ pub(crate) fn deny(
     by: &'static str,
 ) -> Result<(), Error> {
     let details = json!({ "client_id": client_id, "by": by });
-    change.audit(&Entry::on(Action::AccessDenied, user_id).details(details))
+    change.audit(&Entry::on(Action::ACCESS_DENIED, user_id).details(details))
 }
 
 /// The clients that have access to an account, or need not ask for it again, by name.
@@ -142,7 +142,7 @@ pub(crate) async fn revoke_application(
             return Err(Error::ApplicationNotFound);
         }
         let details = json!({ "client_id": client_id });
-        change.audit(&Entry::on(Action::AccessRevoked, user_id).details(details))?;
+        change.audit(&Entry::on(Action::ACCESS_REVOKED, user_id).details(details))?;
         if ended.is_empty() {
             change.client_shut_out(user_id, &client_id)?;
         }

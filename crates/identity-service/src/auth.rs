@@ -1,12 +1,9 @@
 //! Who is calling, as argument types of handlers.
 
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use actix_web::dev::Payload;
+use actix_web::HttpRequest;
 use actix_web::http::header::AUTHORIZATION;
-use actix_web::{FromRequest, HttpRequest};
 use auth_types::{AccountRole, BearerError, bearer_token};
 use chrono::TimeDelta;
 
@@ -20,8 +17,28 @@ use crate::sessions::model::SessionState;
 use crate::tokens::access::VerifiedToken;
 use crate::totp;
 
-/// What an extractor that asks the database returns.
-pub(crate) type Extraction<T> = Pin<Box<dyn Future<Output = Result<T, Error>>>>;
+/// Makes a type an argument of handlers: what this async function makes of the request.
+macro_rules! extract_by {
+    ($argument:ty, $error:ty, $function:expr) => {
+        impl actix_web::FromRequest for $argument {
+            type Error = $error;
+            type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self, $error>>>>;
+
+            fn from_request(
+                req: &actix_web::HttpRequest,
+                _: &mut actix_web::dev::Payload,
+            ) -> Self::Future {
+                let req = req.clone();
+                Box::pin(async move { $function(&req).await })
+            }
+        }
+    };
+}
+pub(crate) use extract_by;
+
+extract_by!(CurrentUser, Error, current_user);
+extract_by!(SuperAdmin, Error, super_admin);
+extract_by!(MaybeUser, Error, maybe_user);
 
 /// The account whose good access token the request carries, as the database has it now.
 #[derive(Clone)]
@@ -49,42 +66,6 @@ pub(crate) const SECOND_FACTOR_MISSING: &str = "this takes a second factor; set 
 
 /// The caller of an endpoint that needs no token; a bad token counts as none there.
 pub(crate) struct MaybeUser(pub(crate) Option<CurrentUser>);
-
-impl FromRequest for CurrentUser {
-    type Error = Error;
-    type Future = Extraction<Self>;
-
-    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let req = req.clone();
-        Box::pin(async move { current_user(&req).await })
-    }
-}
-
-impl FromRequest for SuperAdmin {
-    type Error = Error;
-    type Future = Extraction<Self>;
-
-    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let req = req.clone();
-        Box::pin(async move { super_admin(&req).await })
-    }
-}
-
-impl FromRequest for MaybeUser {
-    type Error = Error;
-    type Future = Extraction<Self>;
-
-    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let req = req.clone();
-        Box::pin(async move {
-            match current_user(&req).await {
-                Ok(user) => Ok(Self(Some(user))),
-                Err(error) if error.is_refusal() => Ok(Self(None)),
-                Err(error) => Err(error),
-            }
-        })
-    }
-}
 
 /// The caller, if the token may be used at this endpoint ([`crate::access::TABLE`]).
 pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error> {
@@ -167,6 +148,14 @@ pub(crate) async fn standing(
 pub(crate) async fn has_factor_of_admin(app: &App, caller: &CurrentUser) -> Result<bool, Error> {
     let id = caller.account.id;
     Ok(!app.require_admin_totp || app.read(move |db| totp::is_on(db, id)).await?)
+}
+
+async fn maybe_user(req: &HttpRequest) -> Result<MaybeUser, Error> {
+    match current_user(req).await {
+        Ok(user) => Ok(MaybeUser(Some(user))),
+        Err(error) if error.is_refusal() => Ok(MaybeUser(None)),
+        Err(error) => Err(error),
+    }
 }
 
 async fn super_admin(req: &HttpRequest) -> Result<SuperAdmin, Error> {

@@ -34,6 +34,7 @@ mod pages;
 mod passwords;
 mod photo_processor;
 mod photos;
+mod present;
 mod profiles;
 mod schema;
 mod sessions;

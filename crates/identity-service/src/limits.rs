@@ -21,26 +21,46 @@ const FREE_SIGN_INS: u32 = 10;
 /// All limits of the identity area; none of them when switched off.
 pub(crate) struct Limits(Option<Limiters>);
 
+/// What an address does; each 60 times at once, and then 30 times a minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ByAddress {
+    Login,
+    Register,
+    /// Asks for a link in a mail, or comes with one.
+    Link,
+    /// Comes with what is no refresh token.
+    RefusedRefresh,
+    /// Fails as an OAuth client, whichever it claims to be.
+    ClientFailure,
+    /// Begins as a device: each takes one of the codes that people can type.
+    Device,
+}
+
+/// What an account does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum ByAccount {
+    /// Sends a mail to an address of its choice.
+    Invite,
+    Export,
+    /// Costs a processor, and where the photo is fetched a stranger's server a request.
+    Photo,
+    /// Is sent a link to a new password.
+    ResetMail,
+    /// Has mail sent to an address which may be anybody's.
+    NewAddress,
+}
+
 struct Limiters {
-    login: KeyedLimiter<IpAddr>,
-    register: KeyedLimiter<IpAddr>,
+    addresses: KeyedLimiter<(ByAddress, IpAddr)>,
     refresh: KeyedLimiter<String>,
     invite: KeyedLimiter<UserId>,
     exports: KeyedLimiter<UserId>,
     photo: KeyedLimiter<UserId>,
-    /// Asking for, and coming with, links of mails.
-    links: KeyedLimiter<IpAddr>,
-    reset_mails: KeyedLimiter<UserId>,
-    new_addresses: KeyedLimiter<UserId>,
+    /// Mails to an address that somebody named.
+    mails: KeyedLimiter<(ByAccount, UserId)>,
     /// Sessions that are opened without a password, and codes for which nobody was asked.
     derived: KeyedLimiter<(UserId, &'static str, Option<String>)>,
-    silent_codes: KeyedLimiter<(UserId, String)>,
-    /// Failures of OAuth clients, whichever they claim to be.
-    clients: KeyedLimiter<IpAddr>,
-    refused_refreshes: KeyedLimiter<IpAddr>,
     sign_ins: Waits<(String, IpAddr)>,
-    /// Devices that begin.
-    devices: KeyedLimiter<IpAddr>,
     /// Codes of devices that somebody enters.
     user_codes: KeyedLimiter<UserId>,
     user_codes_here: KeyedLimiter<IpAddr>,
@@ -50,88 +70,66 @@ impl Limits {
     pub(crate) fn new(enabled: bool) -> Self {
         let minute = StdDuration::from_secs(60);
         Self(enabled.then(|| Limiters {
-            login: KeyedLimiter::new(60, minute, 30),
-            register: KeyedLimiter::new(60, minute, 30),
+            addresses: KeyedLimiter::new(60, minute, 30),
             refresh: KeyedLimiter::new(150, 5 * minute, 150),
             invite: KeyedLimiter::new(20, 60 * minute, 20),
             exports: KeyedLimiter::new(10, 60 * minute, 10),
             photo: KeyedLimiter::new(30, minute, 30),
-            links: KeyedLimiter::new(60, minute, 30),
-            reset_mails: KeyedLimiter::new(5, 60 * minute, 5),
-            new_addresses: KeyedLimiter::new(5, 60 * minute, 5),
+            mails: KeyedLimiter::new(5, 60 * minute, 5),
             derived: KeyedLimiter::new(60, minute, 30),
-            silent_codes: KeyedLimiter::new(60, minute, 30),
-            clients: KeyedLimiter::new(60, minute, 30),
-            refused_refreshes: KeyedLimiter::new(60, minute, 30),
             sign_ins: Waits::after(FREE_SIGN_INS),
-            devices: KeyedLimiter::new(60, minute, 30),
             user_codes: KeyedLimiter::new(20, 60 * minute, 60),
             user_codes_here: KeyedLimiter::new(60, 60 * minute, 240),
         }))
     }
 
-    pub(crate) fn check_register(&self, address: Option<IpAddr>) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.register.check(&network(address)).map_err(refused)
-        })
+    pub(crate) fn check_address(
+        &self,
+        what: ByAddress,
+        address: Option<IpAddr>,
+    ) -> Result<(), Error> {
+        let Some(limits) = &self.0 else { return Ok(()) };
+        let key = (what, network(address));
+        limits.addresses.check(&key).map_err(refused)
     }
 
-    /// For an account that wants all its data.
-    pub(crate) fn check_export(&self, user_id: UserId) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.exports.check(&user_id).map_err(refused)
-        })
-    }
-
-    /// For who asks for a link in a mail or comes with one.
-    pub(crate) fn check_link(&self, address: Option<IpAddr>) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.links.check(&network(address)).map_err(refused)
-        })
-    }
-
-    /// Whether an account may be sent another link to a new password. Who asks is not told.
-    pub(crate) fn may_mail_reset(&self, user_id: UserId) -> bool {
-        self.0
-            .as_ref()
-            .is_none_or(|limits| limits.reset_mails.check(&user_id).is_ok())
-    }
-
-    /// For an account that wants mail sent to an address which may be anybody's.
-    pub(crate) fn check_new_address(&self, user_id: UserId) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.new_addresses.check(&user_id).map_err(refused)
-        })
+    pub(crate) fn check_account(&self, what: ByAccount, id: UserId) -> Result<(), Error> {
+        let Some(limits) = &self.0 else { return Ok(()) };
+        match what {
+            ByAccount::Invite => limits.invite.check(&id),
+            ByAccount::Export => limits.exports.check(&id),
+            ByAccount::Photo => limits.photo.check(&id),
+            ByAccount::ResetMail | ByAccount::NewAddress => limits.mails.check(&(what, id)),
+        }
+        .map_err(refused)
     }
 
     /// For a session that another one vouches for: a script must not open them faster than anybody uses them.
     /// OAuth clients and sites are counted one by one, so that none keeps the others out.
     pub(crate) fn check_derived(&self, user_id: UserId, grant: &Grant) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            let holder = grant.client_id().or(grant.site()).map(str::to_owned);
-            let key = (user_id, grant.kind(), holder);
-            limits.derived.check(&key).map_err(refused)
-        })
+        let holder = grant.client_id().or(grant.site());
+        self.check_unasked(user_id, grant.kind(), holder)
     }
 
     /// For an authorization code for which nobody was asked.
     pub(crate) fn check_silent_code(&self, user_id: UserId, client_id: &str) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            let key = (user_id, client_id.to_owned());
-            limits.silent_codes.check(&key).map_err(refused)
-        })
+        self.check_unasked(user_id, "silent_code", Some(client_id))
+    }
+
+    fn check_unasked(
+        &self,
+        user_id: UserId,
+        kind: &'static str,
+        holder: Option<&str>,
+    ) -> Result<(), Error> {
+        let Some(limits) = &self.0 else { return Ok(()) };
+        let key = (user_id, kind, holder.map(str::to_owned));
+        limits.derived.check(&key).map_err(refused)
     }
 
     /// Whether there are limits at all. The waits after wrong codes of the second factor are kept in the database.
     pub(crate) fn are_kept(&self) -> bool {
         self.0.is_some()
-    }
-
-    /// For devices that begin: each takes one of the codes that people can type.
-    pub(crate) fn check_device(&self, address: Option<IpAddr>) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.devices.check(&network(address)).map_err(refused)
-        })
     }
 
     /// For codes of devices, which are short (RFC 8628 section 5.1): by account, and by address for who has
@@ -154,8 +152,8 @@ impl Limits {
         username: &str,
         now: DateTime<Utc>,
     ) -> Result<(), Error> {
+        self.check_address(ByAddress::Login, address)?;
         let Some(limits) = &self.0 else { return Ok(()) };
-        limits.login.check(&network(address)).map_err(refused)?;
         let key = (username.to_owned(), network(address));
         limits.sign_ins.check(&key, now)
     }
@@ -187,9 +185,7 @@ impl Limits {
         now: DateTime<Utc>,
     ) -> Result<(), Error> {
         self.login_failed(address, &client_key(client_id), now);
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.clients.check(&network(address)).map_err(refused)
-        })
+        self.check_address(ByAddress::ClientFailure, address)
     }
 
     pub(crate) fn login_succeeded(&self, address: Option<IpAddr>, username: &str) {
@@ -202,31 +198,8 @@ impl Limits {
 
     /// By sign-in: all refresh tokens of one share their lineage.
     pub(crate) fn check_refresh(&self, token: &RefreshToken) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.refresh.check(&token.lineage()).map_err(refused)
-        })
-    }
-
-    /// For an address whose refresh token was none.
-    pub(crate) fn check_refused_refresh(&self, address: Option<IpAddr>) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            let key = network(address);
-            limits.refused_refreshes.check(&key).map_err(refused)
-        })
-    }
-
-    /// By account: each invitation sends a mail to an address of the caller's choice.
-    pub(crate) fn check_invite(&self, inviter: UserId) -> Result<(), Error> {
-        self.0.as_ref().map_or(Ok(()), |limits| {
-            limits.invite.check(&inviter).map_err(refused)
-        })
-    }
-
-    /// Photos cost a processor, and those that are fetched a stranger's server a request.
-    pub(crate) fn check_photo(&self, owner: UserId) -> Result<(), Error> {
-        self.0
-            .as_ref()
-            .map_or(Ok(()), |limits| limits.photo.check(&owner).map_err(refused))
+        let Some(limits) = &self.0 else { return Ok(()) };
+        limits.refresh.check(&token.lineage()).map_err(refused)
     }
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct Standing {
 }
 
 impl Origin {
-    /// The machine's command line, or the service itself.
+    /// One without an address, as of the machine's command line or the service itself.
     pub(crate) fn local(via: Via) -> Self {
         Self {
             via,
@@ -67,6 +67,11 @@ impl Origin {
             standing: None,
             replaces: None,
         }
+    }
+
+    /// The address as it is stored.
+    pub(crate) fn address_text(&self) -> Option<String> {
+        self.address.map(|address| address.to_string())
     }
 
     /// The same, and who it is.
@@ -90,13 +95,10 @@ impl FromRequest for Origin {
             .map(|text| text.chars().take(MAX_USER_AGENT_CHARS).collect::<String>())
             .filter(|text| !text.is_empty());
         ready(Ok(Self {
-            via: Via::Http,
-            actor: None,
             address: Some(address),
             user_agent,
             request_id: Some(request_id.as_str().to_owned()),
-            standing: None,
-            replaces: None,
+            ..Self::local(Via::Http)
         }))
     }
 }

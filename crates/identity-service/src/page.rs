@@ -7,10 +7,10 @@ pub(crate) const PAGE: u16 = 50;
 /// The most.
 pub(crate) const MAX_PAGE: u16 = 200;
 
-/// Checks how many entries are asked for.
-pub(crate) fn check_limit(limit: u16) -> Result<(), Error> {
-    match limit {
-        1..=MAX_PAGE => Ok(()),
+/// How many entries are asked for.
+pub(crate) fn page_size(limit: Option<u16>) -> Result<u16, Error> {
+    match limit.unwrap_or(PAGE) {
+        limit @ 1..=MAX_PAGE => Ok(limit),
         _ => Err(Error::Validation("limit must be 1 to 200".into())),
     }
 }

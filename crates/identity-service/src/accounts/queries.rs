@@ -63,13 +63,10 @@ pub(crate) fn find_account(db: &mut Db, id: UserId) -> QueryResult<Option<Accoun
         .optional()
 }
 
-pub(crate) fn find_active_by_name(
-    db: &mut Db,
-    username_lower: &str,
-) -> QueryResult<Option<AccountRow>> {
+/// An account by name, active or not.
+pub(crate) fn find_by_name(db: &mut Db, username_lower: &str) -> QueryResult<Option<AccountRow>> {
     users::table
         .filter(users::username_lower.eq(username_lower))
-        .filter(users::is_active.eq(true))
         .select(columns::<AccountRow>())
         .first(db)
         .optional()
@@ -99,13 +96,27 @@ pub(crate) fn replace_hash(db: &mut Db, id: UserId, old: &str, new: &str) -> Que
         .map(|replaced| replaced == 1)
 }
 
-/// Makes others who change the account, or sign in to it, wait for the end of the transaction; false when
-/// it is gone. An UPDATE, because both databases lock with it.
-pub(crate) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<bool> {
+/// Replaces a password hash; false when there is no such account. Locks the account.
+pub(crate) fn set_hash(db: &mut Db, id: UserId, hash: &str) -> QueryResult<bool> {
+    diesel::update(users::table.find(id))
+        .set(users::password_hash.eq(hash))
+        .execute(db)
+        .map(|replaced| replaced == 1)
+}
+
+/// Makes others who change the account, or sign in to it, wait for the end of the transaction; the account as
+/// it is then, or none when it is gone. An UPDATE, because both databases lock with it.
+pub(crate) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
     diesel::update(users::table.find(id))
         .set(users::is_active.eq(users::is_active))
-        .execute(db)
-        .map(|locked| locked == 1)
+        .returning(columns::<AccountRow>())
+        .get_result(db)
+        .optional()
+}
+
+/// The same of an account that somebody may sign in to.
+pub(crate) fn lock_active(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
+    Ok(lock_account(db, id)?.filter(|account| account.is_active))
 }
 
 pub(crate) fn count_active(db: &mut Db) -> QueryResult<i64> {

@@ -10,6 +10,7 @@ use crate::app::App;
 use crate::auth::{CurrentUser, MaybeUser};
 use crate::deletion;
 use crate::error::Error;
+use crate::limits::ByAddress;
 use crate::origin::Origin;
 use crate::profiles;
 
@@ -39,7 +40,8 @@ async fn register(
     origin: Origin,
     body: Json<RegisterRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    app.limits.check_register(origin.address)?;
+    app.limits
+        .check_address(ByAddress::Register, origin.address)?;
     let pair = service::register(&app, body.into_inner()?, &origin).await?;
     Ok(HttpResponse::Created().json(pair))
 }

@@ -1,27 +1,15 @@
-use auth_types::{AccountRole, PremiumTier, UserId};
-use chrono::{DateTime, NaiveDateTime, SubsecRound as _, Utc};
+use auth_types::{AccountRole, PremiumTier};
+use chrono::{NaiveDateTime, SubsecRound as _};
 use diesel::prelude::*;
 use secrecy::SecretString;
+use serde::Serialize;
 use service_kit::crypto::random_bytes;
 
-use crate::accounts::model::{AccountRow, Plan};
+use super::wire::{AdminUser, UpdateUserRequest};
+use crate::accounts::model::Plan;
 use crate::accounts::rules::{Email, Password, Username};
 use crate::error::Error;
 use crate::schema::users;
-
-/// Which accounts are looked for, and how many at a time.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Search {
-    /// A part of the username or of the e-mail address, in any case.
-    pub(crate) text: Option<String>,
-    pub(crate) role: Option<AccountRole>,
-    /// The plan that counts now: one that has run out is FREE.
-    pub(crate) premium_tier: Option<PremiumTier>,
-    pub(crate) is_active: Option<bool>,
-    /// The last id of the page before.
-    pub(crate) after: Option<UserId>,
-    pub(crate) limit: u16,
-}
 
 /// An account that somebody else makes.
 pub(crate) struct NewUser {
@@ -32,20 +20,14 @@ pub(crate) struct NewUser {
     pub(crate) role: AccountRole,
 }
 
-/// What is to be another; what is none stays.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct UserChanges {
-    pub(crate) is_active: Option<bool>,
-    pub(crate) role: Option<AccountRole>,
-    pub(crate) premium_tier: Option<PremiumTier>,
-    /// The plan's end; the inner none is a plan without end.
-    pub(crate) premium_expires_at: Option<Option<DateTime<Utc>>>,
-}
-
 impl Plan {
     /// What the plan is after the changes. A paid plan that has run out counts as FREE, so that paying
     /// again does not bring its old end back.
-    pub(crate) fn changed(self, changes: &UserChanges, now: NaiveDateTime) -> Result<Self, Error> {
+    pub(crate) fn changed(
+        self,
+        changes: &UpdateUserRequest,
+        now: NaiveDateTime,
+    ) -> Result<Self, Error> {
         let lapsed = self.expires_at.is_some_and(|end| end <= now);
         let current = if lapsed { Self::FREE } else { self };
         let end = match changes.premium_expires_at {
@@ -87,34 +69,21 @@ pub(super) struct AccountChanges {
 
 /// What an administrator sees beside the account itself.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SignIns {
+pub(super) struct SignIns {
     /// Those that stand.
-    pub(crate) open: i64,
+    pub(super) open: i64,
     /// The latest that is still on record.
-    pub(crate) last_at: Option<NaiveDateTime>,
-    pub(crate) totp_enabled: bool,
-}
-
-/// An account, seen by an administrator.
-pub(crate) struct Profile {
-    pub(crate) account: AccountRow,
-    pub(crate) sign_ins: SignIns,
+    pub(super) last_at: Option<NaiveDateTime>,
+    pub(super) totp_enabled: bool,
 }
 
 /// What became of an account that was to be another.
+#[derive(Serialize)]
 pub(crate) struct Updated {
-    pub(crate) profile: Profile,
     /// False when it was so already.
     pub(crate) changed: bool,
     pub(crate) sessions_ended: usize,
-}
-
-/// An account that was made, or that has a new password.
-pub(crate) struct WithPassword {
-    pub(crate) profile: Profile,
-    /// The password, when it was made here: nobody can be told it again.
-    pub(crate) generated: Option<SecretString>,
-    pub(crate) sessions_ended: usize,
+    pub(crate) user: AdminUser,
 }
 
 /// Letters and digits that nobody takes for one another.
@@ -140,6 +109,7 @@ pub(super) fn generate_password() -> SecretString {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+    use chrono::{DateTime, Utc};
     use secrecy::ExposeSecret as _;
 
     use super::*;
@@ -166,10 +136,10 @@ mod tests {
         );
         let now = at("2026-11-21T12:00:00Z").naive_utc();
         let change = |from: Plan, tier: Option<PremiumTier>, end: Option<Option<&str>>| {
-            let changes = UserChanges {
+            let changes = UpdateUserRequest {
                 premium_tier: tier,
                 premium_expires_at: end.map(|end| end.map(at)),
-                ..UserChanges::default()
+                ..UpdateUserRequest::default()
             };
             from.changed(&changes, now).ok()
         };

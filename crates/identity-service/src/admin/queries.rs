@@ -7,7 +7,8 @@ use diesel::dsl::{count_star, max};
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 
-use super::model::{AccountChanges, Search, SignIns};
+use super::model::{AccountChanges, SignIns};
+use super::wire::SearchQuery;
 use crate::accounts::model::AccountRow;
 use crate::columns::columns;
 use crate::schema::{sessions, totp_factors, users};
@@ -19,18 +20,19 @@ diesel::define_sql_function! {
 /// A page of accounts by id, with one more than asked for when there are more.
 pub(super) fn search(
     db: &mut Db,
-    search: &Search,
+    search: &SearchQuery,
+    limit: u16,
     now: NaiveDateTime,
 ) -> QueryResult<Vec<AccountRow>> {
     let mut query = users::table
         .select(columns::<AccountRow>())
         .order(users::id)
-        .limit(i64::from(search.limit) + 1)
+        .limit(i64::from(limit) + 1)
         .into_boxed::<DbBackend>();
-    if let Some(after) = search.after {
+    if let Some(after) = search.cursor {
         query = query.filter(users::id.gt(after));
     }
-    if let Some(text) = &search.text {
+    if let Some(text) = &search.q {
         let pattern = containing(text);
         query = query.filter(
             users::username_lower
@@ -123,15 +125,6 @@ pub(super) fn sign_ins(
     Ok(all)
 }
 
-/// An account by name, active or not.
-pub(crate) fn find_by_name(db: &mut Db, username_lower: &str) -> QueryResult<Option<AccountRow>> {
-    users::table
-        .filter(users::username_lower.eq(username_lower))
-        .select(columns::<AccountRow>())
-        .first(db)
-        .optional()
-}
-
 /// The names of these accounts, of those that are still there.
 pub(crate) fn names(db: &mut Db, ids: &HashSet<i64>) -> QueryResult<HashMap<i64, String>> {
     let rows: Vec<(i64, String)> = users::table
@@ -139,15 +132,6 @@ pub(crate) fn names(db: &mut Db, ids: &HashSet<i64>) -> QueryResult<HashMap<i64,
         .select((users::id, users::username))
         .load(db)?;
     Ok(rows.into_iter().collect())
-}
-
-/// An account that nobody else changes until the transaction ends. An UPDATE, because both databases lock with it.
-pub(super) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
-    diesel::update(users::table.find(id))
-        .set(users::is_active.eq(users::is_active))
-        .returning(columns::<AccountRow>())
-        .get_result(db)
-        .optional()
 }
 
 /// Makes everybody wait who would change an account with all rights, until the transaction ends. In one order,
@@ -178,12 +162,4 @@ pub(super) fn set_role(db: &mut Db, id: UserId, role: AccountRole) -> QueryResul
         .set(users::role.eq(role.as_str()))
         .execute(db)
         .map(drop)
-}
-
-/// Replaces a password; false when there is no such account. Locks the account.
-pub(super) fn set_password(db: &mut Db, id: UserId, hash: &str) -> QueryResult<bool> {
-    diesel::update(users::table.find(id))
-        .set(users::password_hash.eq(hash))
-        .execute(db)
-        .map(|replaced| replaced == 1)
 }

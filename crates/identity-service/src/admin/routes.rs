@@ -2,23 +2,20 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, ServiceConfig};
 use auth_types::UserId;
 use auth_types::wire::IdentityError;
-use secrecy::ExposeSecret as _;
 use service_kit::Problem;
 use service_kit::http::{Json, OptionalJson, Path, Query, endpoint};
 
-use super::model::{NewUser, Profile, Search, UserChanges, WithPassword};
+use super::model::NewUser;
 use super::service;
 use super::wire::{
-    AdminUser, AdminUserList, AdminUserResponse, CreateUserRequest, PasswordResponse,
-    ResetPasswordRequest, RevokedResponse, SearchQuery, UpdateUserRequest,
+    AdminUserList, AdminUserResponse, CreateUserRequest, PasswordResponse, ResetPasswordRequest,
+    RevokedResponse, SearchQuery, UpdateUserRequest,
 };
-use crate::accounts::model::Viewer;
 use crate::accounts::rules::{Email, Password, Username};
 use crate::app::App;
 use crate::auth::SuperAdmin;
 use crate::error::Error;
 use crate::origin::Origin;
-use crate::page::PAGE;
 
 /// The account of a path: what is no id is no account.
 type PathId = Result<Path<(UserId,)>, Problem>;
@@ -51,21 +48,7 @@ async fn search_users(
     _: SuperAdmin,
     query: Result<Query<SearchQuery>, Problem>,
 ) -> actix_web::Result<HttpResponse> {
-    let Query(query) = query?;
-    let search = Search {
-        text: query.q,
-        role: query.role,
-        premium_tier: query.premium_tier,
-        is_active: query.is_active,
-        after: query.cursor,
-        limit: query.limit.unwrap_or(PAGE),
-    };
-    let (profiles, next_cursor) = service::search(&app, search).await?;
-    let users = profiles.iter().map(|profile| shown(&app, profile));
-    Ok(HttpResponse::Ok().json(AdminUserList {
-        users: users.collect::<Result<_, _>>()?,
-        next_cursor,
-    }))
+    Ok(HttpResponse::Ok().json(service::search(&app, query?.0).await?))
 }
 
 /// An account, whether it is active or not.
@@ -77,8 +60,7 @@ async fn search_users(
     )
 )]
 async fn get_admin_user(app: Data<App>, _: SuperAdmin, id: PathId) -> Result<HttpResponse, Error> {
-    let profile = service::get(&app, known(id)?).await?;
-    let user = shown(&app, &profile)?;
+    let user = service::get(&app, known(id)?).await?;
     Ok(HttpResponse::Ok().json(AdminUserResponse { user }))
 }
 
@@ -106,7 +88,7 @@ async fn create_user(
     };
     let origin = origin.of_admin(&admin);
     let created = service::create(&app, new, &origin).await?;
-    Ok(HttpResponse::Created().json(with_password(&app, &created)?))
+    Ok(HttpResponse::Created().json(created))
 }
 
 /// Changes rights, plan or standing. Deactivating ends every session of the account at once.
@@ -127,16 +109,10 @@ async fn update_user(
     body: Json<UpdateUserRequest>,
 ) -> actix_web::Result<HttpResponse> {
     let id = known(id)?;
-    let request = body.into_inner()?;
-    let changes = UserChanges {
-        is_active: request.is_active,
-        role: request.role,
-        premium_tier: request.premium_tier,
-        premium_expires_at: request.premium_expires_at,
-    };
+    let changes = body.into_inner()?;
     let origin = origin.of_admin(&admin);
     let updated = service::update(&app, id, changes, &origin).await?;
-    let user = shown(&app, &updated.profile)?;
+    let user = updated.user;
     Ok(HttpResponse::Ok().json(AdminUserResponse { user }))
 }
 
@@ -163,7 +139,7 @@ async fn reset_password(
     let password = request.password.as_deref().map(Password::parse_new);
     let origin = origin.of_admin(&admin);
     let reset = service::reset_password(&app, id, password.transpose()?, &origin).await?;
-    Ok(HttpResponse::Ok().json(with_password(&app, &reset)?))
+    Ok(HttpResponse::Ok().json(reset))
 }
 
 /// Ends every session of an account.
@@ -187,30 +163,4 @@ async fn revoke_sessions(
 
 fn known(id: PathId) -> Result<UserId, Error> {
     id.map(|Path((id,))| id).map_err(|_| Error::UserNotFound)
-}
-
-/// The account with all that an administrator needs to know.
-pub(crate) fn shown(app: &App, profile: &Profile) -> Result<AdminUser, Error> {
-    let now = app.clock.now_naive();
-    Ok(AdminUser {
-        user: profile
-            .account
-            .to_user(Viewer::SelfOrSuperadmin, now, &app.base_url)?,
-        premium: profile
-            .account
-            .premium(|tier| app.premium.bandwidth_mb(tier), now)?,
-        totp_enabled: profile.sign_ins.totp_enabled,
-        sessions: profile.sign_ins.open,
-        last_sign_in_at: profile.sign_ins.last_at.map(|at| at.and_utc()),
-    })
-}
-
-/// The same, with the password that was made.
-pub(crate) fn with_password(app: &App, made: &WithPassword) -> Result<PasswordResponse, Error> {
-    let password = made.generated.as_ref();
-    Ok(PasswordResponse {
-        user: shown(app, &made.profile)?,
-        password: password.map(|text| text.expose_secret().to_owned()),
-        sessions_ended: made.sessions_ended,
-    })
 }

@@ -3,15 +3,14 @@ use std::borrow::Cow;
 use auth_types::{AccountRole, UserId};
 use chrono::{NaiveDateTime, SecondsFormat};
 use db_kit::Db;
-use secrecy::ExposeSecret as _;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::{Value, json};
 
-use super::model::{
-    AccountChanges, NewUser, Profile, Search, Updated, UserChanges, WithPassword, generate_password,
-};
+use super::model::{AccountChanges, NewUser, SignIns, Updated, generate_password};
 use super::queries;
+use super::wire::{AdminUser, AdminUserList, PasswordResponse, SearchQuery, UpdateUserRequest};
 use crate::accounts;
-use crate::accounts::model::{AccountRow, Plan};
+use crate::accounts::model::{AccountRow, Plan, Viewer};
 use crate::accounts::rules::{Email, Password, ascii_domain};
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -19,31 +18,34 @@ use crate::credentials::tell_owner;
 use crate::error::Error;
 use crate::links;
 use crate::origin::{Origin, Via};
-use crate::page::check_limit;
+use crate::page::page_size;
 use crate::passwords::own_words;
 use crate::sessions;
 use crate::totp;
 
-/// A page of accounts, and the cursor of the next one.
-pub(crate) async fn search(
-    app: &App,
-    mut search: Search,
-) -> Result<(Vec<Profile>, Option<UserId>), Error> {
-    check_limit(search.limit)?;
-    search.text = search
-        .text
+/// A page of accounts.
+pub(crate) async fn search(app: &App, mut search: SearchQuery) -> Result<AdminUserList, Error> {
+    let limit = page_size(search.limit)?;
+    search.q = search
+        .q
         .map(|text| text_to_look_for(&text))
         .filter(|text| !text.is_empty());
     let now = app.clock.now_naive();
-    app.pool
+    let (profiles, next_cursor) = app
+        .pool
         .read(move |db| {
-            let mut rows = queries::search(db, &search, now)?;
-            let more = rows.len() > usize::from(search.limit);
-            rows.truncate(search.limit.into());
+            let mut rows = queries::search(db, &search, limit, now)?;
+            let more = rows.len() > usize::from(limit);
+            rows.truncate(limit.into());
             let next = rows.last().filter(|_| more).map(|row| row.id);
-            Ok((profiles(db, rows, now)?, next))
+            Ok::<_, Error>((profiles(db, rows, now)?, next))
         })
-        .await
+        .await?;
+    let users = profiles.iter().map(|profile| profile.shown(app));
+    Ok(AdminUserList {
+        users: users.collect::<Result<_, _>>()?,
+        next_cursor,
+    })
 }
 
 /// A part of a name or an address as both are stored, which is in ASCII.
@@ -57,9 +59,10 @@ fn text_to_look_for(typed: &str) -> String {
 }
 
 /// An account, whether it is active or not.
-pub(crate) async fn get(app: &App, id: UserId) -> Result<Profile, Error> {
+pub(crate) async fn get(app: &App, id: UserId) -> Result<AdminUser, Error> {
     let now = app.clock.now_naive();
-    app.pool.read(move |db| profile(db, id, now)).await
+    let profile = app.pool.read(move |db| profile(db, id, now)).await?;
+    profile.shown(app)
 }
 
 /// Makes an account without signing it in.
@@ -67,7 +70,7 @@ pub(crate) async fn create(
     app: &App,
     new: NewUser,
     origin: &Origin,
-) -> Result<WithPassword, Error> {
+) -> Result<PasswordResponse, Error> {
     let wanted = new.username.lower();
     let taken = app
         .read(move |db| accounts::queries::username_exists(db, &wanted))
@@ -99,11 +102,7 @@ pub(crate) async fn create(
             profile(change.db, account.id, now)
         })
         .await?;
-    Ok(WithPassword {
-        profile,
-        generated,
-        sessions_ended: 0,
-    })
+    with_password(app, &profile, generated, 0)
 }
 
 /// Changes rights, plan or standing. What is so already is no change and leaves no trace; an account that
@@ -111,7 +110,7 @@ pub(crate) async fn create(
 pub(crate) async fn update(
     app: &App,
     id: UserId,
-    changes: UserChanges,
+    changes: UpdateUserRequest,
     origin: &Origin,
 ) -> Result<Updated, Error> {
     let loses = changes.is_active == Some(false) || changes.role == Some(AccountRole::User);
@@ -120,14 +119,14 @@ pub(crate) async fn update(
             "nobody takes his own rights or deactivates himself here; another SUPERADMIN or the command line does",
         ));
     }
-    app.change(origin, move |change| {
+    let change = app.change(origin, move |change| {
         let now = change.now.naive_utc();
         if loses {
             // Of two who take each other's rights at once the first does, and then the other has none.
             queries::lock_superadmins(change.db)?;
             change.check_standing()?;
         }
-        let before = queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+        let before = accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
         let (old_role, old_plan) = (before.role()?, before.plan()?);
         let role = changes.role.unwrap_or(old_role);
         let is_active = changes.is_active.unwrap_or(before.is_active);
@@ -158,13 +157,14 @@ pub(crate) async fn update(
             }
             change.user_changed(id)?;
         }
-        Ok(Updated {
-            profile: profile(change.db, id, now)?,
-            changed,
-            sessions_ended,
-        })
+        Ok((profile(change.db, id, now)?, changed, sessions_ended))
+    });
+    let (profile, changed, sessions_ended) = change.await?;
+    Ok(Updated {
+        changed,
+        sessions_ended,
+        user: profile.shown(app)?,
     })
-    .await
 }
 
 /// Gives an account another password and ends all its sessions.
@@ -173,19 +173,19 @@ pub(crate) async fn reset_password(
     id: UserId,
     password: Option<Password>,
     origin: &Origin,
-) -> Result<WithPassword, Error> {
+) -> Result<PasswordResponse, Error> {
     if is_self(origin, id) {
         return Err(Error::Forbidden(
             "your own password is changed with the current one, at /api/auth/password/change",
         ));
     }
-    let account = get(app, id).await?.account;
-    let words = own_words(&account.username, Some(&account.email));
+    let user = get(app, id).await?.user;
+    let words = own_words(&user.username, user.email.as_deref());
     let (generated, hash) = hash(app, password, words).await?;
     let (profile, sessions_ended) = app
         .change(origin, move |change| {
             // Locks the account: a sign-in with the old password is either seen below or refused.
-            if !queries::set_password(change.db, id, &hash)? {
+            if !accounts::queries::set_hash(change.db, id, &hash)? {
                 return Err(Error::UserNotFound);
             }
             let account =
@@ -198,11 +198,7 @@ pub(crate) async fn reset_password(
             Ok((profile(change.db, id, change.now.naive_utc())?, ended))
         })
         .await?;
-    Ok(WithPassword {
-        profile,
-        generated,
-        sessions_ended,
-    })
+    with_password(app, &profile, generated, sessions_ended)
 }
 
 /// Ends every session of an account; how many.
@@ -212,7 +208,7 @@ pub(crate) async fn revoke_sessions(
     origin: &Origin,
 ) -> Result<usize, Error> {
     app.change(origin, move |change| {
-        queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+        accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
         sessions::end_all_for(change, id, "revoked_by_administration")
     })
     .await
@@ -221,20 +217,20 @@ pub(crate) async fn revoke_sessions(
 /// Lets an account whose owner has lost his second factor sign in without one. For the command line
 /// alone: who has stolen a SUPERADMIN's token must not get past other people's second factors.
 pub(crate) async fn remove_totp(app: &App, id: UserId, origin: &Origin) -> Result<Updated, Error> {
-    app.change(origin, move |change| {
-        let account = queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+    let change = app.change(origin, move |change| {
+        let account = accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
         let changed = totp::remove(change.db, id)?;
         if changed {
             change.audit(&Entry::on(Action::TOTP_DISABLED, id))?;
             tell_owner(change, &account, "second factor switched off")?;
         }
-        Ok(Updated {
-            profile: profile(change.db, id, change.now.naive_utc())?,
-            changed,
-            sessions_ended: 0,
-        })
+        Ok(changed)
+    });
+    Ok(Updated {
+        changed: change.await?,
+        sessions_ended: 0,
+        user: get(app, id).await?,
     })
-    .await
 }
 
 /// Whether somebody does this to himself over HTTP.
@@ -247,7 +243,7 @@ async fn hash(
     app: &App,
     given: Option<Password>,
     words: Vec<String>,
-) -> Result<(Option<secrecy::SecretString>, String), Error> {
+) -> Result<(Option<SecretString>, String), Error> {
     let (generated, password) = match given {
         Some(password) => (None, password),
         None => {
@@ -257,6 +253,40 @@ async fn hash(
         }
     };
     Ok((generated, app.passwords.hash(password, words).await?))
+}
+
+/// An account, seen by an administrator.
+struct Profile {
+    account: AccountRow,
+    sign_ins: SignIns,
+}
+
+impl Profile {
+    /// The account with all that an administrator needs to know.
+    fn shown(&self, app: &App) -> Result<AdminUser, Error> {
+        let (account, now) = (&self.account, app.clock.now_naive());
+        Ok(AdminUser {
+            user: account.to_user(Viewer::SelfOrSuperadmin, now, &app.base_url)?,
+            premium: account.premium(|tier| app.premium.bandwidth_mb(tier), now)?,
+            totp_enabled: self.sign_ins.totp_enabled,
+            sessions: self.sign_ins.open,
+            last_sign_in_at: self.sign_ins.last_at.map(|at| at.and_utc()),
+        })
+    }
+}
+
+/// The account with the password that was made, if one was.
+fn with_password(
+    app: &App,
+    profile: &Profile,
+    generated: Option<SecretString>,
+    sessions_ended: usize,
+) -> Result<PasswordResponse, Error> {
+    Ok(PasswordResponse {
+        user: profile.shown(app)?,
+        password: generated.map(|text| text.expose_secret().to_owned()),
+        sessions_ended,
+    })
 }
 
 fn profile(db: &mut Db, id: UserId, now: NaiveDateTime) -> Result<Profile, Error> {

@@ -1,11 +1,13 @@
 use auth_types::wire::{Premium, User};
 use auth_types::{AccountRole, PremiumTier, UserId};
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::present::present;
+
 /// Which accounts; everything given must fit.
-#[derive(Deserialize, IntoParams)]
+#[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchQuery {
     /// A part of the username or of the e-mail address, in any case.
@@ -71,7 +73,7 @@ pub(crate) struct CreateUserRequest {
 }
 
 /// What is to be another; what is not given stays.
-#[derive(Deserialize, ToSchema)]
+#[derive(Default, Deserialize, ToSchema)]
 pub(crate) struct UpdateUserRequest {
     /// False ends every session of the account at once.
     pub(crate) is_active: Option<bool>,
@@ -79,7 +81,7 @@ pub(crate) struct UpdateUserRequest {
     /// PREMIUM without an end leaves a plan that has not run out as it is.
     pub(crate) premium_tier: Option<PremiumTier>,
     /// In the future; null for a plan without end.
-    #[serde(default, deserialize_with = "given")]
+    #[serde(default, deserialize_with = "present")]
     #[schema(value_type = Option<DateTime<Utc>>)]
     pub(crate) premium_expires_at: Option<Option<DateTime<Utc>>>,
 }
@@ -105,11 +107,4 @@ pub(crate) struct PasswordResponse {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RevokedResponse {
     pub(crate) sessions_ended: usize,
-}
-
-/// Tells a null, which is an answer, from a field that is not there.
-fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(deserializer).map(Some)
 }

@@ -1,26 +1,7 @@
-use auth_types::UserId;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 
 use crate::schema::audit_log;
-
-/// Which entries, and how many at a time.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Filter {
-    /// Whom it happened to.
-    pub(crate) user: Option<UserId>,
-    /// Who did it.
-    pub(crate) actor: Option<UserId>,
-    /// An action, or the part before its dot for all of that kind.
-    pub(crate) action: Option<String>,
-    /// From this moment on.
-    pub(crate) since: Option<NaiveDateTime>,
-    /// Before this moment.
-    pub(crate) until: Option<NaiveDateTime>,
-    /// The last id of the page before.
-    pub(crate) before: Option<i64>,
-    pub(crate) limit: u16,
-}
 
 /// A row of `audit_log` to be. What is absent is written as NULL, so that many rows are one statement on
 /// SQLite too.

@@ -4,7 +4,8 @@ use db_kit::{Db, DbBackend, on_backend};
 use diesel::dsl::exists;
 use diesel::prelude::*;
 
-use super::model::{AuditRow, Filter, NewAuditRow};
+use super::model::{AuditRow, NewAuditRow};
+use super::wire::AuditQuery;
 use super::{Action, Entry};
 use crate::columns::columns;
 use crate::origin::Origin;
@@ -19,7 +20,7 @@ pub(crate) fn record(
     origin: &Origin,
     now: NaiveDateTime,
 ) -> QueryResult<()> {
-    let address = origin.address.map(|address| address.to_string());
+    let address = origin.address_text();
     let row = |entry: &Entry| NewAuditRow {
         at: now,
         action: entry.action.as_str(),
@@ -38,13 +39,13 @@ pub(crate) fn record(
 }
 
 /// Entries, newest first, with one more than asked for when there are more.
-pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<AuditRow>> {
+pub(super) fn list(db: &mut Db, filter: &AuditQuery, limit: u16) -> QueryResult<Vec<AuditRow>> {
     let mut query = audit_log::table
         .select(columns::<AuditRow>())
         .order(audit_log::id.desc())
-        .limit(i64::from(filter.limit) + 1)
+        .limit(i64::from(limit) + 1)
         .into_boxed::<DbBackend>();
-    if let Some(before) = filter.before {
+    if let Some(before) = filter.cursor {
         query = query.filter(audit_log::id.lt(before));
     }
     if let Some(user) = filter.user {
@@ -62,10 +63,10 @@ pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<AuditRow>> {
         );
     }
     if let Some(since) = filter.since {
-        query = query.filter(audit_log::at.ge(since));
+        query = query.filter(audit_log::at.ge(since.naive_utc()));
     }
     if let Some(until) = filter.until {
-        query = query.filter(audit_log::at.lt(until));
+        query = query.filter(audit_log::at.lt(until.naive_utc()));
     }
     query.load(db)
 }

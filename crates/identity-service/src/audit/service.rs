@@ -1,16 +1,16 @@
 use std::collections::{HashMap, HashSet};
 
-use super::model::{AuditRow, Filter};
+use super::model::AuditRow;
 use super::queries;
-use super::wire::{AuditEntry, AuditList, Person};
+use super::wire::{AuditEntry, AuditList, AuditQuery, Person};
 use crate::admin;
 use crate::app::App;
 use crate::error::Error;
-use crate::page::check_limit;
+use crate::page::page_size;
 
 /// A page of the log with the names of the accounts as they are now.
-pub(crate) async fn list(app: &App, filter: Filter) -> Result<AuditList, Error> {
-    check_limit(filter.limit)?;
+pub(crate) async fn list(app: &App, filter: AuditQuery) -> Result<AuditList, Error> {
+    let limit = page_size(filter.limit)?;
     let action = filter.action.as_deref().unwrap_or_default();
     if !action
         .bytes()
@@ -22,9 +22,9 @@ pub(crate) async fn list(app: &App, filter: Filter) -> Result<AuditList, Error> 
     }
     app.pool
         .read(move |db| {
-            let mut rows = queries::list(db, &filter)?;
-            let more = rows.len() > usize::from(filter.limit);
-            rows.truncate(filter.limit.into());
+            let mut rows = queries::list(db, &filter, limit)?;
+            let more = rows.len() > usize::from(limit);
+            rows.truncate(limit.into());
             let next_cursor = rows.last().filter(|_| more).map(|row| row.id);
             let ids: HashSet<i64> = rows
                 .iter()

@@ -5,9 +5,8 @@ use serde_json::Value;
 
 use super::context::{Context, Failure, moment};
 use super::users;
-use crate::audit::model::Filter;
 use crate::audit::service;
-use crate::audit::wire::{AuditEntry, AuditList, Person};
+use crate::audit::wire::{AuditEntry, AuditList, AuditQuery, Person};
 use crate::page::PAGE;
 use service_kit::cli::output::{Column, second, table};
 
@@ -37,14 +36,14 @@ pub(super) struct AuditArgs {
 }
 
 pub(super) async fn run(context: &Context, args: AuditArgs) -> Result<(), Failure> {
-    let filter = Filter {
+    let filter = AuditQuery {
         user: id(context, args.user).await?,
         actor: id(context, args.actor).await?,
         action: args.action,
-        since: args.since.map(|at| at.naive_utc()),
-        until: args.until.map(|at| at.naive_utc()),
-        before: args.before,
-        limit: args.limit,
+        since: args.since,
+        until: args.until,
+        cursor: args.before,
+        limit: Some(args.limit),
     };
     let page = service::list(&context.app, filter).await?;
     context.show(&page, listed)

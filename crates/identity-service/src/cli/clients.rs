@@ -4,9 +4,10 @@ use serde::Serialize;
 use super::context::{Context, Failure};
 use crate::error::Error;
 use crate::oauth::clients::wire::{
-    OAuthClientBody, OAuthClientList, OAuthClientResponse, OAuthClientSecretResponse,
+    CreateOAuthClientRequest, OAuthClientBody, OAuthClientList, OAuthClientResponse,
+    OAuthClientSecretResponse,
 };
-use crate::oauth::clients::{NewClient, Registration, service};
+use crate::oauth::clients::{NewClient, service};
 use service_kit::cli::output::{Column, count, minute, record, table};
 
 #[derive(Debug, Subcommand)]
@@ -83,14 +84,14 @@ pub(super) async fn run(context: &Context, command: ClientsCommand) -> Result<()
 }
 
 async fn create(context: &Context, args: CreateArgs) -> Result<(), Failure> {
-    let new = NewClient::try_from(Registration {
+    let new = NewClient::try_from(CreateOAuthClientRequest {
         name: args.name,
         redirect_uris: args.redirect_uri,
-        scope: args.scope,
+        scope: Some(args.scope.join(" ")),
         is_public: args.public,
         is_first_party: args.first_party,
         may_introspect_any: args.introspect_any,
-        id_token_alg: args.id_token_signed_response_alg,
+        id_token_signed_response_alg: args.id_token_signed_response_alg,
         requires_pkce_s256: args.require_pkce_s256,
         grant_types: args.grant_type,
     })?;

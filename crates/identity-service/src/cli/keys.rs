@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::context::{Context, Failure};
 use crate::admin;
-use crate::tokens::rotation::{self, KeyState, RotationKind};
+use crate::tokens::rotation::{self, Key, Rotated, RotationKind};
 use service_kit::cli::output::{Column, count, day, minute, second, table};
 
 #[derive(Debug, Subcommand)]
@@ -39,40 +39,9 @@ pub(super) enum KeysCommand {
     },
 }
 
-/// A key without its secret half.
-#[derive(Serialize)]
-struct Key {
-    kid: String,
-    algorithm: String,
-    /// `waiting` until it signs, `signing`, or `verifying` once it is retired.
-    state: &'static str,
-    created_at: DateTime<Utc>,
-    signs_from: DateTime<Utc>,
-    retired_at: Option<DateTime<Utc>>,
-    /// When nothing alive can have been signed with it any more.
-    removed_after: Option<DateTime<Utc>>,
-}
-
 #[derive(Serialize)]
 struct Keys {
     keys: Vec<Key>,
-}
-
-/// That of access tokens, and that of RS256 id tokens where there is one.
-#[derive(Serialize)]
-struct Rotation {
-    #[serde(flatten)]
-    es256: Rotated,
-    rs256: Option<Rotated>,
-}
-
-#[derive(Serialize)]
-struct Rotated {
-    /// False when a key is published and waits already, or another process rotated at the same moment.
-    changed: bool,
-    kid: String,
-    signs_from: DateTime<Utc>,
-    retired: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -92,21 +61,8 @@ pub(super) async fn run(context: &Context, command: KeysCommand) -> Result<(), F
 }
 
 async fn list(context: &Context) -> Result<(), Failure> {
-    let rows = rotation::list(&context.app).await?;
-    let now = context.app.clock.now_naive();
-    let keys = rows.into_iter().map(|row| Key {
-        state: KeyState::of(&row, now).as_str(),
-        removed_after: rotation::gone_after(&row).map(|at| at.and_utc()),
-        created_at: row.created_at.and_utc(),
-        signs_from: row.signs_from.and_utc(),
-        retired_at: row.retired_at.map(|at| at.and_utc()),
-        kid: row.kid,
-        algorithm: row.algorithm,
-    });
-    let keys = Keys {
-        keys: keys.collect(),
-    };
-    context.show(&keys, listed)
+    let keys = rotation::list_keys(&context.app).await?;
+    context.show(&Keys { keys }, listed)
 }
 
 fn listed(keys: &Keys) -> String {
@@ -114,7 +70,7 @@ fn listed(keys: &Keys) -> String {
         [
             key.kid.clone(),
             key.algorithm.clone(),
-            key.state.to_owned(),
+            key.state.as_str().to_owned(),
             minute(key.signs_from),
             key.removed_after.map_or_else(|| "-".to_owned(), day),
         ]
@@ -136,50 +92,32 @@ fn listed(keys: &Keys) -> String {
 async fn rotate(context: &Context, kind: RotationKind) -> Result<(), Failure> {
     let rotation = rotation::rotate(&context.app, &context.origin, kind).await?;
     let now = context.app.clock.now();
-    let rotation = Rotation {
-        es256: rotation.es256.into(),
-        rs256: rotation.rs256.map(Rotated::from),
-    };
     context.show(&rotation, |rotation| {
-        let told = [Some(&rotation.es256), rotation.rs256.as_ref()];
-        let lines: Vec<String> = told
-            .into_iter()
-            .flatten()
-            .map(|key| key.told(now))
-            .collect();
-        lines.join("\n")
+        let mut text = told(&rotation.es256, now);
+        if let Some(rs256) = &rotation.rs256 {
+            text += &format!("\n{}", told(rs256, now));
+        }
+        text
     })
 }
 
-impl From<rotation::Rotated> for Rotated {
-    fn from(rotated: rotation::Rotated) -> Self {
-        Self {
-            changed: rotated.changed,
-            kid: rotated.kid,
-            signs_from: rotated.signs_from.and_utc(),
-            retired: rotated.retired,
+fn told(rotated: &Rotated, now: DateTime<Utc>) -> String {
+    let (kid, from) = (&rotated.kid, second(rotated.signs_from));
+    let waits = rotated.signs_from > now;
+    match (rotated.changed, &rotated.retired) {
+        (false, _) if waits => {
+            format!("{kid} is published already and signs from {from} UTC; nothing was changed.")
         }
-    }
-}
-
-impl Rotated {
-    fn told(&self, now: DateTime<Utc>) -> String {
-        let (kid, from) = (&self.kid, second(self.signs_from));
-        match (self.changed, &self.retired) {
-            (false, _) if self.signs_from > now => format!(
-                "{kid} is published already and signs from {from} UTC; nothing was changed."
-            ),
-            (false, _) => {
-                format!("Another process rotated at the same moment; {kid} signs from now on.")
-            }
-            (true, Some(old)) if self.signs_from > now => format!(
-                "{kid} is published, and signs from {from} UTC.\n{old} signs until then; what it signed stays good until it expires."
-            ),
-            (true, Some(old)) => format!(
-                "{kid} signs from now on.\n{old} is retired; what it signed stays good until it expires."
-            ),
-            (true, None) => format!("{kid} signs from now on."),
+        (false, _) => {
+            format!("Another process rotated at the same moment; {kid} signs from now on.")
         }
+        (true, Some(old)) if waits => format!(
+            "{kid} is published, and signs from {from} UTC.\n{old} signs until then; what it signed stays good until it expires."
+        ),
+        (true, Some(old)) => format!(
+            "{kid} signs from now on.\n{old} is retired; what it signed stays good until it expires."
+        ),
+        (true, None) => format!("{kid} signs from now on."),
     }
 }
 

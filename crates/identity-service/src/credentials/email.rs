@@ -11,6 +11,7 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
+use crate::limits::{ByAccount, ByAddress};
 use crate::links::{self, Purpose};
 use crate::origin::Origin;
 
@@ -25,7 +26,8 @@ pub(crate) async fn change(
     let email = Email::parse(&request.email)?;
     let shown = (request.password.as_str(), request.totp_code);
     let proof = Proof::of(app, caller, shown, origin, "email change").await?;
-    app.limits.check_new_address(caller.account.id)?;
+    app.limits
+        .check_account(ByAccount::NewAddress, caller.account.id)?;
     let session_id = caller.token.session_id.clone();
     proof
         .change(app, move |change, account| {
@@ -52,7 +54,7 @@ pub(crate) async fn verify(
     request: VerifyEmailRequest,
     origin: &Origin,
 ) -> Result<(), Error> {
-    app.limits.check_link(origin.address)?;
+    app.limits.check_address(ByAddress::Link, origin.address)?;
     app.change(origin, move |change| {
         let (user_id, email) = links::redeem(change, Purpose::VerifyEmail, &request.token)?;
         let before = accounts::queries::find_account(change.db, user_id)?

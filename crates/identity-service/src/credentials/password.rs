@@ -1,5 +1,6 @@
 use super::wire::ChangePasswordRequest;
-use super::{Proof, queries, tell_owner};
+use super::{Proof, tell_owner};
+use crate::accounts;
 use crate::accounts::rules::Password;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -27,7 +28,7 @@ pub(crate) async fn change(
     let session_id = caller.token.session_id.clone();
     proof
         .change(app, move |change, account| {
-            queries::set_hash(change.db, account.id, &hash)?;
+            accounts::queries::set_hash(change.db, account.id, &hash)?;
             sessions::end_all(change, account.id, Some(&session_id))?;
             links::withdraw(change, account.id, &account.email)?;
             tell_owner(change, account, "password")?;

@@ -23,14 +23,6 @@ pub(super) fn find_hash(db: &mut Db, id: UserId) -> QueryResult<Option<String>> 
         .optional()
 }
 
-/// Sets a password hash.
-pub(super) fn set_hash(db: &mut Db, id: UserId, hash: &str) -> QueryResult<()> {
-    diesel::update(users::table.find(id))
-        .set(users::password_hash.eq(hash))
-        .execute(db)
-        .map(drop)
-}
-
 /// Who claims an address now.
 pub(super) fn find_claimant(
     db: &mut Db,

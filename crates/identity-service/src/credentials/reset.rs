@@ -15,6 +15,7 @@ use crate::accounts::rules::{Email, Password, Username};
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
+use crate::limits::{ByAccount, ByAddress};
 use crate::links::{self, Purpose};
 use crate::origin::Origin;
 use crate::passwords::own_words;
@@ -40,7 +41,7 @@ pub(crate) async fn forgot(
     request: ForgotRequest,
     origin: &Origin,
 ) -> Result<(), Error> {
-    app.limits.check_link(origin.address)?;
+    app.limits.check_address(ByAddress::Link, origin.address)?;
     let who = match (request.username, request.email) {
         (Some(name), None) => {
             Username::parse(&name).map_or(Who::Nobody, |name| Who::Username(name.lower()))
@@ -62,7 +63,13 @@ async fn mail_link(app: &App, who: Who, origin: &Origin) -> Result<(), Error> {
     let found = app.read(move |db| find_recipient(db, &who, now)).await?;
     let user_id = found.as_ref().map(|(account, _)| account.id);
     let recipient = found
-        .filter(|(account, reachable)| *reachable && app.limits.may_mail_reset(account.id))
+        .filter(|(account, reachable)| {
+            let limits = &app.limits;
+            *reachable
+                && limits
+                    .check_account(ByAccount::ResetMail, account.id)
+                    .is_ok()
+        })
         .map(|(account, _)| account);
     let entry = match user_id {
         Some(user_id) => Entry::on(Action::PASSWORD_RESET_REQUESTED, user_id),
@@ -91,14 +98,15 @@ fn find_recipient(
 ) -> QueryResult<Option<(AccountRow, bool)>> {
     let account = match who {
         Who::Nobody => None,
-        Who::Username(name) => accounts::queries::find_active_by_name(db, name)?,
+        Who::Username(name) => accounts::queries::find_by_name(db, name)?,
         Who::Email(email) => match queries::find_claimant(db, email, now)? {
-            Some(id) => accounts::queries::find_account(db, id)?
-                .filter(|account| account.is_active && account.has_email(email)),
+            Some(id) => {
+                accounts::queries::find_account(db, id)?.filter(|account| account.has_email(email))
+            }
             None => None,
         },
     };
-    let Some(account) = account else {
+    let Some(account) = account.filter(|account| account.is_active) else {
         return Ok(None);
     };
     let email_lower = account.email_lower();
@@ -116,7 +124,7 @@ fn find_recipient(
 /// has read the mail, so that the address is proven. A bad
 /// password leaves the link as it is. One bcrypt is computed whether or not the link is good.
 pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> Result<(), Error> {
-    app.limits.check_link(origin.address)?;
+    app.limits.check_address(ByAddress::Link, origin.address)?;
     let password = Password::parse_new(&request.new_password)?;
     let (token, now) = (request.token.clone(), app.clock.now_naive());
     let holder = app.read(move |db| find_holder(db, &token, now)).await?;
@@ -128,7 +136,7 @@ pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> 
         .change(origin, move |change| {
             let (user_id, address) = links::redeem(change, Purpose::ResetPassword, &request.token)?;
             // Under the account's lock, so that no sign-in escapes that is under way.
-            queries::set_hash(change.db, user_id, &hash)?;
+            accounts::queries::set_hash(change.db, user_id, &hash)?;
             // The link was for who has the address: once that is another one, it is nobody's.
             let account = accounts::queries::find_account(change.db, user_id)?
                 .filter(|account| account.is_active && account.email == address)

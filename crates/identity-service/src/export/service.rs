@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
+use crate::limits::ByAccount;
 use crate::oauth::consents;
 use crate::oauth::consents::ConsentRow;
 use crate::origin::Origin;
@@ -36,7 +37,7 @@ pub(crate) async fn export(
     origin: &Origin,
 ) -> Result<ExportResponse, Error> {
     let user_id = caller.account.id;
-    app.limits.check_export(user_id)?;
+    app.limits.check_account(ByAccount::Export, user_id)?;
     let exported = Entry::on(Action::EXPORTED, user_id).session(&caller.token.session_id);
     let origin = origin.clone().of(caller);
     app.change(&origin, move |change| change.audit(&exported))

@@ -26,8 +26,8 @@ const USERS: usize = 100_000;
 const TEAMS: usize = 20_000;
 /// OAuth clients that are remembered: all that there can be.
 const CLIENTS: usize = 1_000;
-/// Answers of either kind that are kept ready: some 10 MB when full.
-const ANSWERS: usize = 10_000;
+/// Answers that are kept ready: some 20 MB when full.
+const ANSWERS: usize = 20_000;
 
 /// What this process remembers of sessions, accounts, memberships and clients while the feed lives.
 pub(crate) struct Memory {
@@ -35,8 +35,7 @@ pub(crate) struct Memory {
     users: Remembered<UserId, Arc<AccountRow>>,
     teams: Remembered<UserId, Arc<[TeamMembership]>>,
     clients: Remembered<String, Arc<OAuthClient>>,
-    validations: Remembered<Question, Arc<Answer>>,
-    introspections: Remembered<Question, Arc<Answer>>,
+    answers: Remembered<Question, Arc<Answer>>,
     /// Steps up with every change that is seen. Who inserts holds it still.
     epoch: RwLock<u64>,
     /// Steps up when the signing keys are to be read again.
@@ -104,8 +103,7 @@ impl Memory {
             users: Remembered::new(USERS, LIFE),
             teams: Remembered::new(TEAMS, LIFE),
             clients: Remembered::new(CLIENTS, LIFE),
-            validations: Remembered::new(ANSWERS, LIFE),
-            introspections: Remembered::new(ANSWERS, LIFE),
+            answers: Remembered::new(ANSWERS, LIFE),
             epoch: RwLock::default(),
             keys: AtomicU64::new(0),
             alive: Alive::new(),
@@ -151,7 +149,7 @@ impl Memory {
         question: &Question,
         now: DateTime<Utc>,
     ) -> Option<Bytes> {
-        let answer = self.answers(question).get(question, ticket.given_at)?;
+        let answer = self.answers.get(question, ticket.given_at)?;
         let holds = answer.epoch == ticket.epoch && (answer.from..answer.until).contains(&now);
         holds.then(|| answer.body.clone())
     }
@@ -207,17 +205,10 @@ impl Memory {
                 until,
                 epoch: ticket.epoch,
             };
-            self.answers(&question)
+            self.answers
                 .insert(question, Arc::new(answer), ticket.given_at);
         });
         body
-    }
-
-    fn answers(&self, question: &Question) -> &Remembered<Question, Arc<Answer>> {
-        match question.what {
-            What::Validation { .. } => &self.validations,
-            What::Introspection { .. } => &self.introspections,
-        }
     }
 
     fn if_unchanged(&self, ticket: Ticket, insert: impl FnOnce()) {
@@ -260,8 +251,7 @@ impl Memory {
         self.users.forget_all();
         self.teams.forget_all();
         self.clients.forget_all();
-        self.validations.forget_all();
-        self.introspections.forget_all();
+        self.answers.forget_all();
         self.keys.fetch_add(1, Ordering::AcqRel);
     }
 

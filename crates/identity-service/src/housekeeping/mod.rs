@@ -16,7 +16,7 @@ use service_kit::metrics::Metrics;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
-use self::queries::BATCH;
+use self::queries::{BATCH, OUTLIVED};
 use crate::app::App;
 use crate::error::Error;
 use crate::feed;
@@ -132,21 +132,16 @@ impl Keeper {
 
     /// One chore that cannot be done does not keep the others from being done.
     async fn look_through(&self) -> Result<(), Error> {
-        let outcomes = [
+        let mut outcomes = vec![
             self.end_expired().await,
             self.remove_sessions().await,
-            self.remove("mail_token", queries::delete_mail_tokens).await,
-            self.remove("invitation", queries::delete_invitations).await,
-            self.remove("email_claim", queries::delete_email_claims)
-                .await,
-            self.remove("totp_factor", queries::delete_totp_factors)
-                .await,
             self.end_orphans().await,
-            self.remove("oauth_code", queries::delete_oauth_codes).await,
-            self.remove("oauth_device", queries::delete_oauth_devices)
-                .await,
             self.tend_keys().await,
         ];
+        for rows in OUTLIVED {
+            let delete = move |db: &mut Db, now| queries::delete_outlived(db, rows, now);
+            outcomes.push(self.remove(rows.kind, delete).await);
+        }
         outcomes.into_iter().collect()
     }
 
@@ -239,7 +234,7 @@ impl Keeper {
                 log::info!(
                     "a signing key was rotated by age; {} signs from {} on",
                     rotated.kid,
-                    rotated.signs_from.and_utc()
+                    rotated.signs_from
                 );
             }
         }

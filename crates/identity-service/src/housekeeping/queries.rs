@@ -3,26 +3,79 @@ use chrono::{NaiveDateTime, TimeDelta};
 use db_kit::{Db, cached};
 use diesel::dsl::{exists, not};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool};
+use diesel::sql_types::{BigInt, Bool, Timestamp};
 
 use crate::access::Grant;
-use crate::schema::{
-    email_claims, invitations, mail_tokens, oauth_codes, oauth_devices, sessions, totp_factors,
-};
+use crate::schema::sessions;
 use crate::sessions::KEPT;
 
-/// Rows that are removed in one transaction: few enough that nobody waits for it.
+/// Rows that are removed in one transaction: few enough that nobody waits for it. The statements below have it too.
 pub(super) const BATCH: u16 = 500;
 /// The key of the advisory lock that PostgreSQL replicas take while they remove rows.
 const LOCK_KEY: i64 = 0x686f_6c64_6b65_6570;
 
-/// A settled or expired invitation is kept for this long.
-const INVITATIONS_KEPT: TimeDelta = TimeDelta::days(90);
-/// A second factor that nobody has shown a code of.
-const UNCONFIRMED_FACTORS_KEPT: TimeDelta = TimeDelta::days(1);
+/// Rows that nobody needs any more.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Outlived {
+    /// How they are counted.
+    pub(super) kind: &'static str,
+    /// For how long they are kept after their time.
+    kept: TimeDelta,
+    /// Removes a batch of those whose time was over before `$1`. Some may have been renewed after they were looked up.
+    statement: &'static str,
+}
 
-/// A code that was used, or a device that got its tokens, is known as such for this long after its time.
-const GRANTS_KEPT: TimeDelta = TimeDelta::days(1);
+pub(super) const OUTLIVED: [Outlived; 6] = [
+    Outlived {
+        kind: "mail_token",
+        kept: TimeDelta::zero(),
+        statement: "DELETE FROM mail_tokens WHERE token_hash IN \
+            (SELECT token_hash FROM mail_tokens WHERE expires_at <= $1 LIMIT 500)",
+    },
+    Outlived {
+        kind: "invitation",
+        kept: TimeDelta::days(90),
+        statement: "DELETE FROM invitations WHERE id IN \
+            (SELECT id FROM invitations WHERE settled_at < $1 OR expires_at < $1 LIMIT 500)",
+    },
+    Outlived {
+        kind: "email_claim",
+        kept: TimeDelta::zero(),
+        statement: "DELETE FROM email_claims WHERE expires_at <= $1 AND email_lower IN \
+            (SELECT email_lower FROM email_claims WHERE expires_at <= $1 LIMIT 500)",
+    },
+    // Second factors that nobody has shown a code of.
+    Outlived {
+        kind: "totp_factor",
+        kept: TimeDelta::days(1),
+        statement: "DELETE FROM totp_factors WHERE confirmed_at IS NULL AND created_at < $1 AND user_id IN \
+            (SELECT user_id FROM totp_factors WHERE confirmed_at IS NULL AND created_at < $1 LIMIT 500)",
+    },
+    // A code that was used, or a device that got its tokens, is known as such for a while.
+    Outlived {
+        kind: "oauth_code",
+        kept: TimeDelta::days(1),
+        statement: "DELETE FROM oauth_codes WHERE code_hash IN \
+            (SELECT code_hash FROM oauth_codes WHERE expires_at < $1 LIMIT 500)",
+    },
+    Outlived {
+        kind: "oauth_device",
+        kept: TimeDelta::days(1),
+        statement: "DELETE FROM oauth_devices WHERE device_code_hash IN \
+            (SELECT device_code_hash FROM oauth_devices WHERE expires_at < $1 LIMIT 500)",
+    },
+];
+
+/// Removes a batch of rows; how many.
+pub(super) fn delete_outlived(
+    db: &mut Db,
+    outlived: Outlived,
+    now: NaiveDateTime,
+) -> QueryResult<usize> {
+    let before = now - outlived.kept;
+    let delete = diesel::sql_query(outlived.statement).bind::<Timestamp, _>(before);
+    cached::<(), _>(delete).execute(db)
+}
 
 /// Whether no other replica removes rows now; none does until this transaction ends. Two that delete the same rows in
 /// different orders would deadlock.
@@ -92,81 +145,4 @@ pub(super) fn list_over_sessions(
 /// Removes sessions by id: what was over a moment ago does not come to life again.
 pub(super) fn delete_sessions(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
     diesel::delete(sessions::table.filter(sessions::id.eq_any(ids))).execute(db)
-}
-
-/// Links in mails whose time is over.
-pub(super) fn delete_mail_tokens(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
-    let over = mail_tokens::table
-        .filter(mail_tokens::expires_at.le(now))
-        .limit(BATCH.into())
-        .select(mail_tokens::token_hash);
-    let hashes: Vec<String> = over.load(db)?;
-    diesel::delete(mail_tokens::table.filter(mail_tokens::token_hash.eq_any(hashes))).execute(db)
-}
-
-/// Invitations that were settled, or ran out, long ago.
-pub(super) fn delete_invitations(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
-    let before = now - INVITATIONS_KEPT;
-    let old = invitations::table
-        .filter(
-            invitations::settled_at
-                .lt(before)
-                .assume_not_null()
-                .or(invitations::expires_at.lt(before)),
-        )
-        .limit(BATCH.into())
-        .select(invitations::id);
-    let ids: Vec<String> = old.load(db)?;
-    diesel::delete(invitations::table.filter(invitations::id.eq_any(ids))).execute(db)
-}
-
-/// Claims to e-mail addresses that nobody proved in time.
-pub(super) fn delete_email_claims(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
-    let lapsed = email_claims::table
-        .filter(email_claims::expires_at.le(now))
-        .limit(BATCH.into())
-        .select(email_claims::email_lower);
-    let addresses: Vec<String> = lapsed.load(db)?;
-    // Somebody may have renewed one in between.
-    let still = email_claims::table
-        .filter(email_claims::email_lower.eq_any(addresses))
-        .filter(email_claims::expires_at.le(now));
-    diesel::delete(still).execute(db)
-}
-
-/// Second factors whose setting up was not finished.
-pub(super) fn delete_totp_factors(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
-    let before = now - UNCONFIRMED_FACTORS_KEPT;
-    let unfinished = totp_factors::table
-        .filter(totp_factors::confirmed_at.is_null())
-        .filter(totp_factors::created_at.lt(before))
-        .limit(BATCH.into())
-        .select(totp_factors::user_id);
-    let users: Vec<i64> = unfinished.load(db)?;
-    let still = totp_factors::table
-        .filter(totp_factors::user_id.eq_any(users))
-        .filter(totp_factors::confirmed_at.is_null())
-        .filter(totp_factors::created_at.lt(before));
-    diesel::delete(still).execute(db)
-}
-
-/// Authorization codes whose time is over.
-pub(super) fn delete_oauth_codes(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
-    let over = oauth_codes::table
-        .filter(oauth_codes::expires_at.lt(now - GRANTS_KEPT))
-        .limit(BATCH.into())
-        .select(oauth_codes::code_hash);
-    let hashes: Vec<String> = over.load(db)?;
-    diesel::delete(oauth_codes::table.filter(oauth_codes::code_hash.eq_any(hashes))).execute(db)
-}
-
-/// Devices whose time is over.
-pub(super) fn delete_oauth_devices(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
-    let over = oauth_devices::table
-        .filter(oauth_devices::expires_at.lt(now - GRANTS_KEPT))
-        .limit(BATCH.into())
-        .select(oauth_devices::device_code_hash);
-    let hashes: Vec<String> = over.load(db)?;
-    diesel::delete(oauth_devices::table.filter(oauth_devices::device_code_hash.eq_any(hashes)))
-        .execute(db)
 }

@@ -161,9 +161,8 @@ impl Answer {
             .ok_or(Error::InvitationNotFound)?;
         // Again, now that nobody changes it: a renewed one has another token.
         let asked = queries::find_asked(change.db, reference)?.ok_or(Error::InvitationNotFound)?;
-        let (email, verified) =
-            teams::queries::lock_account(change.db, by)?.ok_or(Error::TokenRevoked)?;
-        let addressed = verified && email.to_ascii_lowercase() == asked.email_lower;
+        let account = accounts::queries::lock_active(change.db, by)?.ok_or(Error::TokenRevoked)?;
+        let addressed = account.email_verified && account.has_email(&asked.email_lower);
         if !addressed && matches!(reference, Reference::Id(_)) {
             return Err(Error::InvitationNotFound);
         }

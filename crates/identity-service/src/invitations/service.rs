@@ -15,6 +15,7 @@ use crate::accounts::rules::Email;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
+use crate::limits::ByAccount;
 use crate::links;
 use crate::origin::Origin;
 use crate::teams::access::{Actor, TeamAdmin};
@@ -31,7 +32,7 @@ pub(crate) async fn invite(
     let email = Email::parse(&request.email)?;
     let role = given_role(request.role.as_deref())?;
     let actor = Actor::of(&admin.0);
-    app.limits.check_invite(actor.user_id)?;
+    app.limits.check_account(ByAccount::Invite, actor.user_id)?;
     let invited_by = admin.0.caller.account.username.clone();
     let origin = origin.clone().of(&admin.0.caller);
     app.change(&origin, move |change| {

@@ -65,9 +65,7 @@ pub(crate) async fn open(
             let user_id = grant.user_id;
             // First, as every change of the account's sessions does: signing out everywhere, withdrawing the
             // client's access and deactivating the account then find the new session and end it.
-            accounts::queries::lock_account(change.db, user_id)?;
-            let account = accounts::queries::find_account(change.db, user_id)?;
-            let account = account.filter(|account| account.is_active);
+            let account = accounts::queries::lock_active(change.db, user_id)?;
             let stands = sessions::queries::stands(change.db, &grant.authorized_by)?;
             let (Some(account), true) = (account, stands) else {
                 return Ok(Opened::SignInOver);

@@ -15,6 +15,7 @@ use crate::error::{Error, sentence};
 use crate::invitations::answers;
 use crate::invitations::model::Reference;
 use crate::invitations::wire::{Invitation, Status};
+use crate::limits::ByAddress;
 use crate::origin::Origin;
 
 #[derive(Template)]
@@ -50,7 +51,10 @@ pub(super) async fn invitation_page(
     token: Path<(String,)>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    visitor.app.limits.check_link(origin.address)?;
+    visitor
+        .app
+        .limits
+        .check_address(ByAddress::Link, origin.address)?;
     if let Some(user) = &visitor.user
         && let Some(slug) = answers::find_joined(&visitor.app, user, &token.0.0).await?
     {

@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::credentials::wire::{ForgotRequest, ResetRequest, VerifyEmailRequest};
 use crate::credentials::{email, reset};
 use crate::error::{Error, sentence};
+use crate::limits::ByAddress;
 use crate::links::Purpose;
 use crate::origin::Origin;
 use crate::{accounts, links};
@@ -164,7 +165,7 @@ async fn find_holder(
     token: String,
     origin: &Origin,
 ) -> Result<Option<(AccountRow, String)>, Error> {
-    app.limits.check_link(origin.address)?;
+    app.limits.check_address(ByAddress::Link, origin.address)?;
     let now = app.clock.now_naive();
     app.read(move |db| {
         let Some((user_id, email)) = links::find_holder(db, purpose, &token, now)? else {

@@ -1,23 +1,10 @@
 //! What a page says of the form that was sent: that it is done, or what is wrong with which field.
 
-use std::ops::Deref;
-
 use serde::Deserialize;
 use service_kit::Problem;
+pub(super) use web_kit::Notices;
 
 use crate::error::Error;
-
-/// The notices of our pages.
-#[derive(Default)]
-pub(crate) struct Notices(web_kit::Notices);
-
-impl Deref for Notices {
-    type Target = web_kit::Notices;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
 
 /// What a page was sent back to with.
 #[derive(Deserialize)]
@@ -25,60 +12,48 @@ pub(super) struct DoneQuery {
     done: Option<String>,
 }
 
+/// The same of a page with a long list.
+#[derive(Deserialize)]
+pub(super) struct ListQuery {
+    pub(super) done: Option<String>,
+    #[serde(default)]
+    pub(super) offset: i64,
+}
+
 impl DoneQuery {
     pub(super) fn notices(&self) -> Notices {
-        Notices::done(self.done.as_deref())
+        done(self.done.as_deref())
     }
 }
 
-impl Notices {
-    /// Nothing to say.
-    pub(crate) fn none() -> Self {
-        Self::default()
-    }
+/// That something is done, by the name in the address the browser was sent to.
+pub(super) fn done(name: Option<&str>) -> Notices {
+    Notices::done(name, &DONE)
+}
 
-    /// That something is done, by the name in the address the browser was sent to.
-    pub(crate) fn done(name: Option<&str>) -> Self {
-        Self(web_kit::Notices::done(name, &DONE))
-    }
+/// What somebody can put right who sent a form with these fields.
+///
+/// # Errors
+/// The error itself when the form is not to blame.
+pub(super) fn of(error: Error, fields: &[&'static str]) -> Result<Notices, Error> {
+    let Some(field) = field_of(&error, fields) else {
+        return Err(error);
+    };
+    let problem = Problem::from(&error);
+    let message = match error {
+        Error::InvalidCredentials if fields.contains(&"totp_code") => {
+            "Wrong password or code".to_owned()
+        }
+        Error::InvalidCredentials if fields.contains(&"password") => "Wrong password".to_owned(),
+        Error::InvalidCredentials => "This code is not right".to_owned(),
+        _ => shortened(&problem.message, field),
+    };
+    Ok(Notices::flawed(field, problem.status, message))
+}
 
-    /// What somebody can put right who sent a form with these fields.
-    ///
-    /// # Errors
-    /// The error itself when the form is not to blame.
-    pub(crate) fn of(error: Error, fields: &[&'static str]) -> Result<Self, Error> {
-        let Some(field) = field_of(&error, fields) else {
-            return Err(error);
-        };
-        let problem = Problem::from(&error);
-        let message = match error {
-            Error::InvalidCredentials if fields.contains(&"totp_code") => {
-                "Wrong password or code".to_owned()
-            }
-            Error::InvalidCredentials if fields.contains(&"password") => {
-                "Wrong password".to_owned()
-            }
-            Error::InvalidCredentials => "This code is not right".to_owned(),
-            _ => shortened(&problem.message, field),
-        };
-        let flawed = web_kit::Notices::flawed(field, problem.status, message);
-        Ok(Self(flawed))
-    }
-
-    /// The same of a file that was not to be had from the request.
-    pub(crate) fn of_problem(problem: &Problem, field: &'static str) -> Self {
-        let message = problem.message.to_string();
-        Self(web_kit::Notices::flawed(
-            Some(field),
-            problem.status,
-            message,
-        ))
-    }
-
-    /// What is wrong with one field.
-    pub(crate) fn wrong(field: &'static str, message: &str) -> Self {
-        Self(web_kit::Notices::wrong(field, message))
-    }
+/// The same of a file that was not to be had from the request.
+pub(super) fn of_problem(problem: &Problem, field: &'static str) -> Notices {
+    Notices::flawed(Some(field), problem.status, problem.message.to_string())
 }
 
 /// Which of a form's fields an error is about: none in it for the form as a whole, none at all when the
@@ -197,10 +172,10 @@ mod tests {
     #[test]
     fn what_is_wrong_stands_beside_its_field() {
         let error = Error::Validation("bio must have at most 2000 characters".into());
-        let notices = Notices::of(error, &["bio", "website_url"]).unwrap();
+        let notices = of(error, &["bio", "website_url"]).unwrap();
         assert_eq!(notices.at("bio"), Some("Must have at most 2000 characters"));
         assert_eq!((notices.at("website_url"), notices.bad()), (None, None));
-        let notices = Notices::of(Error::LastOwner, &["role"]).unwrap();
+        let notices = of(Error::LastOwner, &["role"]).unwrap();
         assert!(notices.bad().is_some());
         assert_eq!(notices.status(), StatusCode::CONFLICT);
     }
@@ -213,7 +188,7 @@ mod tests {
             Error::RateLimited(3),
             Error::UserNotFound,
         ] {
-            assert!(Notices::of(error, &["password"]).is_err());
+            assert!(of(error, &["password"]).is_err());
         }
     }
 

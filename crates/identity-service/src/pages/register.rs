@@ -16,6 +16,7 @@ use crate::accounts;
 use crate::accounts::rules::{Email, Password, Username};
 use crate::accounts::wire::RegisterRequest;
 use crate::error::{Error, sentence};
+use crate::limits::ByAddress;
 use crate::origin::Origin;
 
 #[derive(Template)]
@@ -76,7 +77,10 @@ pub(super) async fn register(
 ) -> actix_web::Result<HttpResponse> {
     let (visitor, fields) = form.by_anybody();
     check_cookies(&visitor)?;
-    visitor.app.limits.check_register(origin.address)?;
+    visitor
+        .app
+        .limits
+        .check_address(ByAddress::Register, origin.address)?;
     let return_to = ReturnTo::parse(Some(&fields.return_to), HOME);
     let mut problems = fields.problems();
     if problems.is_empty() {

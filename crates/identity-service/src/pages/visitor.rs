@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use actix_web::dev::Payload;
 use actix_web::error::InternalError;
 use actix_web::http::StatusCode;
 use actix_web::http::header::LOCATION;
 use actix_web::web::Data;
-use actix_web::{FromRequest, HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use auth_types::AccountRole;
 use secrecy::ExposeSecret as _;
@@ -21,7 +20,7 @@ use web_kit::html::{WITHOUT_SCRIPTS, html};
 use super::layout::Frame;
 use super::text::with_query;
 use crate::app::App;
-use crate::auth::{CurrentUser, Extraction, SECOND_FACTOR_MISSING, SuperAdmin};
+use crate::auth::{CurrentUser, SECOND_FACTOR_MISSING, SuperAdmin, extract_by};
 use crate::cookies::Name;
 use crate::error::Error;
 use crate::sessions;
@@ -56,15 +55,9 @@ pub(crate) struct Administrator {
     pub(crate) admin: SuperAdmin,
 }
 
-impl FromRequest for Visitor {
-    type Error = Error;
-    type Future = Extraction<Self>;
-
-    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let req = req.clone();
-        Box::pin(async move { Self::of(&req).await })
-    }
-}
+extract_by!(Visitor, Error, Visitor::of);
+extract_by!(Member, actix_web::Error, Member::of);
+extract_by!(Administrator, actix_web::Error, Administrator::of);
 
 impl Visitor {
     /// Reads the request's cookies. A bad or outdated sign-in counts as none.
@@ -170,17 +163,11 @@ pub(crate) fn path_with_return(page: &str, path: &str) -> String {
     with_query(page, &[("return_to", path)])
 }
 
-impl FromRequest for Member {
-    type Error = actix_web::Error;
-    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self, Self::Error>>>>;
-
-    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let req = req.clone();
-        Box::pin(async move { Self::new(Visitor::of(&req).await?) })
-    }
-}
-
 impl Member {
+    async fn of(req: &HttpRequest) -> Result<Self, actix_web::Error> {
+        Self::new(Visitor::of(req).await?)
+    }
+
     /// The visitor as somebody signed in, or the way to the sign-in page as an error.
     pub(crate) fn new(visitor: Visitor) -> Result<Self, actix_web::Error> {
         match visitor.user.clone() {
@@ -193,17 +180,11 @@ impl Member {
     }
 }
 
-impl FromRequest for Administrator {
-    type Error = actix_web::Error;
-    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Self, Self::Error>>>>;
-
-    fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let member = Member::from_request(req, payload);
-        Box::pin(async move { Self::new(member.await?).await })
-    }
-}
-
 impl Administrator {
+    async fn of(req: &HttpRequest) -> Result<Self, actix_web::Error> {
+        Self::new(Member::of(req).await?).await
+    }
+
     /// The member as an administrator; for others there is no such page.
     pub(crate) async fn new(member: Member) -> Result<Self, actix_web::Error> {
         let Member { visitor, user } = member;

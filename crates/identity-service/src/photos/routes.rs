@@ -8,12 +8,13 @@ use auth_types::wire::IdentityError;
 use service_kit::Problem;
 use service_kit::http::{Json, Path, Query, Unread, endpoint};
 
-use super::service::{self, Eyes, PhotoFile};
+use super::service::{self, PhotoFile, sees_inactive};
 use super::upload;
 use super::wire::{PhotoForm, PhotosRequest, PhotosResponse, ProfilePhotoMeta, VersionQuery};
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
+use crate::limits::ByAccount;
 use crate::origin::Origin;
 
 /// How long, in seconds, a version may be kept: for ever.
@@ -57,7 +58,7 @@ async fn put_photo(
     body: Unread,
 ) -> actix_web::Result<HttpResponse> {
     let id = own_id(&caller, &user_id.0.0)?;
-    app.limits.check_photo(id)?;
+    app.limits.check_account(ByAccount::Photo, id)?;
     let file = upload::read(body.of_account(id.get()), app.photos.max_bytes).await?;
     let meta = service::put(&app, id, file, &origin.of(&caller)).await?;
     Ok(HttpResponse::Ok().json(meta))
@@ -97,7 +98,7 @@ async fn get_meta(
     caller: CurrentUser,
     user: Path<(String,)>,
 ) -> Result<HttpResponse, Error> {
-    let meta = service::get_meta(&app, &user.0.0, Eyes::of(&caller)?).await?;
+    let meta = service::get_meta(&app, &user.0.0, sees_inactive(&caller)?).await?;
     Ok(HttpResponse::Ok().json(meta))
 }
 
@@ -114,7 +115,7 @@ async fn list_meta(
     caller: CurrentUser,
     body: Json<PhotosRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let list = service::list_meta(&app, body.into_inner()?, Eyes::of(&caller)?).await?;
+    let list = service::list_meta(&app, body.into_inner()?, sees_inactive(&caller)?).await?;
     Ok(HttpResponse::Ok().json(list))
 }
 
@@ -135,9 +136,10 @@ async fn get_file(
     query: Result<Query<VersionQuery>, Problem>,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
-    let eyes = Eyes::of(&caller)?;
+    let sees_inactive = sees_inactive(&caller)?;
     let Query(VersionQuery { v }) = query?;
-    let file = service::get_file(&app, &user_id.0.0, eyes, |version| has(&req, version)).await?;
+    let has = |version: &str| has(&req, version);
+    let file = service::get_file(&app, &user_id.0.0, sees_inactive, has).await?;
     Ok(answer(v, file))
 }
 
@@ -151,7 +153,7 @@ async fn get_file(
     )
 )]
 async fn get_public_meta(app: Data<App>, user: Path<(String,)>) -> Result<HttpResponse, Error> {
-    let meta = service::get_meta(&app, &user.0.0, Eyes::ANYBODY).await?;
+    let meta = service::get_meta(&app, &user.0.0, false).await?;
     Ok(HttpResponse::Ok().json(meta))
 }
 
@@ -171,8 +173,7 @@ async fn get_public_file(
     Query(VersionQuery { v }): Query<VersionQuery>,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
-    let eyes = Eyes::ANYBODY;
-    let file = service::get_file(&app, &user_id.0.0, eyes, |version| has(&req, version)).await?;
+    let file = service::get_file(&app, &user_id.0.0, false, |version| has(&req, version)).await?;
     Ok(answer(v, file))
 }
 

@@ -15,25 +15,9 @@ use crate::origin::Origin;
 /// Ids and names together that are answered at once.
 const MAX_BATCH: usize = 200;
 
-/// Who asks: inactive accounts are there for a SUPERADMIN alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Eyes {
-    see_inactive: bool,
-}
-
-impl Eyes {
-    pub(super) const ANYBODY: Self = Self {
-        see_inactive: false,
-    };
-
-    pub(super) fn of(caller: &CurrentUser) -> Result<Self, Error> {
-        let see_inactive = caller.account.role()? == AccountRole::Superadmin;
-        Ok(Self { see_inactive })
-    }
-
-    fn see(self, owner: &OwnerRow) -> bool {
-        owner.is_active || self.see_inactive
-    }
+/// Whether the caller sees inactive accounts: they are there for a SUPERADMIN alone.
+pub(super) fn sees_inactive(caller: &CurrentUser) -> Result<bool, Error> {
+    Ok(caller.account.role()? == AccountRole::Superadmin)
 }
 
 /// Replaces the caller's photo.
@@ -69,17 +53,17 @@ pub(crate) async fn remove(app: &App, id: UserId, origin: &Origin) -> Result<(),
 pub(super) async fn get_meta(
     app: &App,
     segment: &str,
-    eyes: Eyes,
+    sees_inactive: bool,
 ) -> Result<ProfilePhotoMeta, Error> {
     let owner = Owner::of_segment(segment).ok_or(Error::UserNotFound)?;
-    let owner = get_owner(app, owner, eyes).await?;
+    let owner = get_owner(app, owner, sees_inactive).await?;
     Ok(owner.to_wire(&app.base_url))
 }
 
-async fn get_owner(app: &App, owner: Owner, eyes: Eyes) -> Result<OwnerRow, Error> {
+async fn get_owner(app: &App, owner: Owner, sees_inactive: bool) -> Result<OwnerRow, Error> {
     app.read(move |db| queries::find_owner(db, &owner))
         .await?
-        .filter(|owner| eyes.see(owner))
+        .filter(|owner| owner.is_active || sees_inactive)
         .ok_or(Error::UserNotFound)
 }
 
@@ -87,7 +71,7 @@ async fn get_owner(app: &App, owner: Owner, eyes: Eyes) -> Result<OwnerRow, Erro
 pub(super) async fn list_meta(
     app: &App,
     request: PhotosRequest,
-    eyes: Eyes,
+    sees_inactive: bool,
 ) -> Result<PhotosResponse, Error> {
     let ids = request.user_ids.unwrap_or_default();
     let names = request.usernames.unwrap_or_default();
@@ -105,7 +89,10 @@ pub(super) async fn list_meta(
     let rows = app
         .read(move |db| queries::list_owners(db, &ids, &names))
         .await?;
-    let rows: Vec<OwnerRow> = rows.into_iter().filter(|row| eyes.see(row)).collect();
+    let rows: Vec<OwnerRow> = rows
+        .into_iter()
+        .filter(|row| row.is_active || sees_inactive)
+        .collect();
     let by_id = rows.iter().map(|row| (Owner::Id(row.id), row));
     let by_name = rows
         .iter()
@@ -135,11 +122,11 @@ pub(super) struct PhotoFile {
 pub(super) async fn get_file(
     app: &App,
     segment: &str,
-    eyes: Eyes,
+    sees_inactive: bool,
     has: impl Fn(&str) -> bool,
 ) -> Result<PhotoFile, Error> {
     let id = segment.parse().map_err(|_| Error::UserNotFound)?;
-    let owner = get_owner(app, Owner::Id(id), eyes).await?;
+    let owner = get_owner(app, Owner::Id(id), sees_inactive).await?;
     let version = owner.photo_version.ok_or(Error::PhotoNotFound)?;
     let is_public = owner.is_active;
     if has(&version) {

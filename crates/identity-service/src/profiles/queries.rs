@@ -3,8 +3,6 @@ use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::prelude::*;
 
-use crate::accounts::model::AccountRow;
-use crate::columns::columns;
 use crate::schema::users;
 
 /// What changes in a row of `users`; `None` leaves a column alone.
@@ -16,17 +14,6 @@ pub(super) struct ProfileChanges<'a> {
     pub(super) email: Option<&'a str>,
     pub(super) email_verified: Option<bool>,
     pub(super) updated_at: NaiveDateTime,
-}
-
-/// Makes every other change of an active account wait for the end of the transaction; the account as it
-/// is then. An UPDATE, because both databases lock with it.
-pub(super) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
-    let active = users::table.find(id).filter(users::is_active.eq(true));
-    diesel::update(active)
-        .set(users::updated_at.eq(users::updated_at))
-        .returning(columns::<AccountRow>())
-        .get_result(db)
-        .optional()
 }
 
 pub(super) fn update_profile(

@@ -13,6 +13,7 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
+use crate::limits::ByAccount;
 use crate::origin::Origin;
 use crate::photos::model::NewPhoto;
 use crate::photos::{self, source};
@@ -77,7 +78,7 @@ async fn prepare(app: &App, id: UserId, request: UpdateUserRequest) -> Result<Up
         Some(None) => PhotoChange::Remove,
         Some(address) if address == account.photo_url(&app.base_url) => PhotoChange::Keep,
         Some(Some(address)) => {
-            app.limits.check_photo(id)?;
+            app.limits.check_account(ByAccount::Photo, id)?;
             PhotoChange::Replace(source::photo_at(&app.photos, id, address).await?)
         }
     };
@@ -109,7 +110,7 @@ fn new_email(account: &AccountRow, email: &str) -> Result<Option<Email>, Error> 
 
 fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<AccountRow, Error> {
     // Gone or deactivated since the token was looked at.
-    let account = queries::lock_account(change.db, id)?.ok_or(Error::TokenRevoked)?;
+    let account = accounts::queries::lock_active(change.db, id)?.ok_or(Error::TokenRevoked)?;
     let email = match &update.email {
         Some(email) => new_email(&account, email)?,
         None => None,

@@ -1,6 +1,8 @@
 use serde::{Deserialize, Deserializer};
 use utoipa::ToSchema;
 
+use crate::present::present;
+
 /// What is to change. A field that is absent stays as it is; null clears it. Fields that are not listed
 /// (`role`, `premium_tier` …) are ignored.
 #[derive(Default, Deserialize, ToSchema)]
@@ -23,11 +25,6 @@ pub(crate) struct UpdateUserRequest {
     #[serde(deserialize_with = "some")]
     #[schema(value_type = String, format = Email, required = false)]
     pub(crate) email: Option<String>,
-}
-
-/// Tells null from absent.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }
 
 /// Refuses null: there is no account without an address.

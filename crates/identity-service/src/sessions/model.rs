@@ -25,23 +25,8 @@ pub(crate) struct NewSession {
     is_derived: bool,
     /// The handed-over sessions that it descends from, nearest first.
     ancestors: Vec<String>,
-    client: Client,
-}
-
-/// From where and by what a sign-in was used last, for its owner's list.
-#[derive(Debug, Clone)]
-pub(crate) struct Client {
-    pub(super) address: Option<String>,
-    pub(super) user_agent: Option<String>,
-}
-
-impl From<&Origin> for Client {
-    fn from(origin: &Origin) -> Self {
-        Self {
-            address: origin.address.map(|address| address.to_string()),
-            user_agent: origin.user_agent.clone(),
-        }
-    }
+    address: Option<String>,
+    user_agent: Option<String>,
 }
 
 impl NewSession {
@@ -50,7 +35,8 @@ impl NewSession {
         let expires_at = now + grant.life();
         Self {
             grant,
-            client: origin.into(),
+            address: origin.address_text(),
+            user_agent: origin.user_agent.clone(),
             id: Uuid::new_v4().to_string(),
             refresh_token: RefreshToken::generate(),
             opened_at: now,
@@ -110,8 +96,8 @@ impl NewSession {
             refresh_hash: self.refresh_token.hash(),
             refresh_rotated_at: self.opened_at,
             refresh_expires_at: self.opened_at + IDLE_LIFE,
-            address: self.client.address.as_deref(),
-            user_agent: self.client.user_agent.as_deref(),
+            address: self.address.as_deref(),
+            user_agent: self.user_agent.as_deref(),
             authenticated_at: self.authenticated_at,
             is_derived: self.is_derived,
             kind: self.grant.kind(),

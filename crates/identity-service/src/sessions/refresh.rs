@@ -8,22 +8,12 @@ use super::token_pair::token_pair;
 use super::wire::RefreshRequest;
 use crate::access::GrantRow;
 use crate::accounts;
-use crate::accounts::model::AccountRow;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::error::Error;
+use crate::limits::ByAddress;
 use crate::origin::Origin;
 use crate::tokens::refresh::RefreshToken;
-
-/// A session that goes on.
-pub(crate) struct Refreshed {
-    pub(crate) account: AccountRow,
-    pub(crate) session_id: String,
-    /// When the person last proved who they are.
-    pub(crate) authenticated_at: NaiveDateTime,
-    pub(crate) grant: GrantRow,
-    pub(crate) refresh_token: RefreshToken,
-}
 
 /// Rotates a refresh token and mints an access token. Who comes again and again with what is none is told
 /// to wait; good tokens from the same address are not, since many may share it.
@@ -34,26 +24,27 @@ pub(crate) async fn refresh(
 ) -> Result<TokenPair, Error> {
     let outcome = rotate(app, &request.refresh_token, Holder::Own, origin).await;
     if matches!(outcome, Err(Error::InvalidRefreshToken)) {
-        app.limits.check_refused_refresh(origin.address)?;
+        app.limits
+            .check_address(ByAddress::RefusedRefresh, origin.address)?;
     }
-    let refreshed = outcome?;
-    let grant = refreshed.grant.own()?.ok_or(Error::InvalidRefreshToken)?;
-    let (id, token) = (&refreshed.session_id, &refreshed.refresh_token);
-    token_pair(app, &refreshed.account, id, &grant.access(), token).await
+    let (session, token) = outcome?;
+    let grant = session.grant.own()?.ok_or(Error::InvalidRefreshToken)?;
+    let access = grant.access();
+    token_pair(app, &session.account, &session.session_id, &access, &token).await
 }
 
-/// Rotates a refresh token that `holder` presents.
+/// Rotates a refresh token that `holder` presents: the session that goes on, and its next token.
 pub(crate) async fn rotate(
     app: &App,
     token: &str,
     holder: Holder<'_>,
     origin: &Origin,
-) -> Result<Refreshed, Error> {
+) -> Result<(Rotated, RefreshToken), Error> {
     let presented = RefreshToken::parse(token).ok_or(Error::InvalidRefreshToken)?;
     app.limits.check_refresh(&presented)?;
     let successor = presented.successor(&app.successor_key);
     let now = app.clock.now_naive();
-    let rotation = Rotation::new((&presented, &successor), holder, origin.into(), now);
+    let rotation = Rotation::new((&presented, &successor), holder, origin, now);
     let together = match app.pool.backend() {
         Backend::Postgres => app.refreshes.rotations.run(rotation.clone()).await?,
         Backend::Sqlite => None,
@@ -62,15 +53,10 @@ pub(crate) async fn rotate(
         Some(rotated) => rotated,
         None => rotate_alone(app, presented, &successor, holder, rotation, origin).await?,
     };
-    Ok(Refreshed {
-        account: Some(rotated.account)
-            .filter(|account| account.is_active)
-            .ok_or(Error::InvalidRefreshToken)?,
-        session_id: rotated.session_id,
-        authenticated_at: rotated.authenticated_at,
-        grant: rotated.grant,
-        refresh_token: successor,
-    })
+    match rotated.account.is_active {
+        true => Ok((rotated, successor)),
+        false => Err(Error::InvalidRefreshToken),
+    }
 }
 
 /// The same for one that could not be rotated together with others, or at all. Whom a session belongs to never changes, so

@@ -1,14 +1,13 @@
 //! Who may do what in a team: as argument types of handlers, and once more inside the transaction.
 
-use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::HttpRequest;
 use auth_types::{TeamId, TeamRole, UserId};
 
 use super::model::{TeamRow, effective_role};
 use super::queries;
 use super::slug::Slug;
 use crate::app::App;
-use crate::auth::{self, CurrentUser, Extraction};
+use crate::auth::{self, CurrentUser, extract_by};
 use crate::change::Change;
 use crate::error::Error;
 
@@ -25,33 +24,50 @@ pub(crate) struct TeamAdmin(pub(crate) TeamMember);
 /// The owner of the team that the path names.
 pub(crate) struct TeamOwner(pub(crate) TeamMember);
 
-impl FromRequest for TeamMember {
-    type Error = Error;
-    type Future = Extraction<Self>;
+extract_by!(TeamMember, Error, in_rank);
+extract_by!(TeamAdmin, Error, in_rank);
+extract_by!(TeamOwner, Error, in_rank);
 
-    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let req = req.clone();
-        Box::pin(async move { team_member(&req).await })
+/// What somebody is in a team at the least.
+pub(crate) trait Rank: Sized {
+    /// The member in this rank.
+    ///
+    /// # Errors
+    /// [`Error::Forbidden`] for a lower one.
+    fn of(member: TeamMember) -> Result<Self, Error>;
+
+    fn member(&self) -> &TeamMember;
+}
+
+impl Rank for TeamMember {
+    fn of(member: TeamMember) -> Result<Self, Error> {
+        Ok(member)
+    }
+
+    fn member(&self) -> &TeamMember {
+        self
     }
 }
 
-impl FromRequest for TeamAdmin {
-    type Error = Error;
-    type Future = Extraction<Self>;
+impl Rank for TeamAdmin {
+    fn of(member: TeamMember) -> Result<Self, Error> {
+        check(member.role, TeamRole::Admin)?;
+        Ok(Self(member))
+    }
 
-    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let req = req.clone();
-        Box::pin(async move { Self::new(team_member(&req).await?) })
+    fn member(&self) -> &TeamMember {
+        &self.0
     }
 }
 
-impl FromRequest for TeamOwner {
-    type Error = Error;
-    type Future = Extraction<Self>;
+impl Rank for TeamOwner {
+    fn of(member: TeamMember) -> Result<Self, Error> {
+        check(member.role, TeamRole::Owner)?;
+        Ok(Self(member))
+    }
 
-    fn from_request(req: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let req = req.clone();
-        Box::pin(async move { Self::new(team_member(&req).await?) })
+    fn member(&self) -> &TeamMember {
+        &self.0
     }
 }
 
@@ -87,10 +103,10 @@ impl Actor {
     }
 }
 
-async fn team_member(req: &HttpRequest) -> Result<TeamMember, Error> {
+async fn in_rank<R: Rank>(req: &HttpRequest) -> Result<R, Error> {
     let caller = auth::current_user(req).await?;
     let slug = req.match_info().get("slug").unwrap_or_default();
-    TeamMember::find(&*App::of(req)?, caller, slug).await
+    R::of(TeamMember::find(&*App::of(req)?, caller, slug).await?)
 }
 
 impl TeamMember {
@@ -107,22 +123,6 @@ impl TeamMember {
         let (team, stored) = found.ok_or(Error::TeamNotFound)?;
         let role = effective_role(team.owner_id, user_id, &stored)?;
         Ok(Self { caller, team, role })
-    }
-}
-
-impl TeamAdmin {
-    /// The member as an admin, which the owner is too.
-    pub(crate) fn new(member: TeamMember) -> Result<Self, Error> {
-        check(member.role, TeamRole::Admin)?;
-        Ok(Self(member))
-    }
-}
-
-impl TeamOwner {
-    /// The member as the owner.
-    pub(crate) fn new(member: TeamMember) -> Result<Self, Error> {
-        check(member.role, TeamRole::Owner)?;
-        Ok(Self(member))
     }
 }
 

@@ -11,6 +11,7 @@ use super::model::{MemberRow, TeamRow};
 use super::queries;
 use super::wire::{AddMemberRequest, Member, MembersResponse, PageQuery, given_role, parse_role};
 use crate::accounts;
+use crate::accounts::queries::lock_active;
 use crate::accounts::rules::name_to_look_up;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -71,10 +72,10 @@ pub(crate) async fn add_member(
     let origin = origin.clone().of(&admin.0.caller);
     app.change(&origin, move |change| {
         let (team, _) = actor.lock(change, TeamRole::Admin)?;
-        let id = accounts::queries::find_active_by_name(change.db, &username)?
+        let id = accounts::queries::find_by_name(change.db, &username)?
             .ok_or(Error::UserNotFound)?
             .id;
-        queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
+        lock_active(change.db, id)?.ok_or(Error::UserNotFound)?;
         if queries::has_left(change.db, team.id, id)? {
             return Err(Error::MemberLeft);
         }
@@ -142,7 +143,7 @@ fn hand_over(
     accounts.sort();
     for id in accounts {
         // Nobody could take the team back from an owner who cannot sign in.
-        queries::lock_account(change.db, id)?.ok_or(Error::MemberNotFound)?;
+        lock_active(change.db, id)?.ok_or(Error::MemberNotFound)?;
     }
     queries::set_role(change.db, team.id, team.owner_id, TeamRole::Admin)?;
     queries::set_owner(change.db, team.id, heir.user_id)?;

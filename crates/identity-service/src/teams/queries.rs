@@ -114,7 +114,7 @@ pub(crate) fn list_memberships(db: &mut Db, user_id: UserId) -> QueryResult<Vec<
 /// lock with it.
 ///
 /// Locks are taken in one order everywhere, or two changes could wait for each other: first teams,
-/// several of them by ascending id; then accounts ([`lock_account`], or any change of `users`), also by
+/// several of them by ascending id; then accounts ([`crate::accounts::queries::lock_active`], or any change of `users`), also by
 /// ascending id; then the rows that hang on them.
 pub(crate) fn lock_team(
     db: &mut Db,
@@ -124,17 +124,6 @@ pub(crate) fn lock_team(
     diesel::update(teams::table.find(id))
         .set(teams::updated_at.eq(now))
         .returning(columns::<TeamRow>())
-        .get_result(db)
-        .optional()
-}
-
-/// Makes every other change of this account that is locked for wait for the end of the transaction; its e-mail address
-/// and whether that is verified, or none when it cannot sign in. An UPDATE, because both databases lock with it.
-pub(crate) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<(String, bool)>> {
-    let account = users::table.find(id).filter(users::is_active.eq(true));
-    diesel::update(account)
-        .set(users::is_active.eq(users::is_active))
-        .returning((users::email, users::email_verified))
         .get_result(db)
         .optional()
 }

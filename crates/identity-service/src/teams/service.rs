@@ -9,6 +9,7 @@ use super::model::TeamPatch;
 use super::queries::{self, NewTeam};
 use super::slug::Slug;
 use super::wire::{ChangeTeamRequest, CreateTeamRequest, Team, TeamDetailResponse};
+use crate::accounts::queries::lock_active;
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
@@ -51,7 +52,7 @@ pub(crate) async fn create_team(
             updated_at: now,
         };
         let id = queries::insert_team(change.db, &team).map_err(slug_taken)?;
-        queries::lock_account(change.db, owner_id)?.ok_or(Error::TokenRevoked)?;
+        lock_active(change.db, owner_id)?.ok_or(Error::TokenRevoked)?;
         queries::insert_member(change.db, id, owner_id, TeamRole::Admin, now)?;
         caps::check_owned(change.db, caps, owner_id)?;
         let team = queries::find_team(change.db, id)?.ok_or(Error::TeamNotFound)?;

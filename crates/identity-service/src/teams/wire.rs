@@ -1,10 +1,11 @@
 use auth_types::{TeamId, TeamRole, UserId};
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::error::Error;
 use crate::page::{MAX_PAGE, bounds};
+use crate::present::present;
 
 /// A team.
 #[derive(Debug, Serialize, ToSchema)]
@@ -141,9 +142,4 @@ pub(crate) fn given_role(text: Option<&str>) -> Result<TeamRole, Error> {
 pub(super) fn parse_role(text: &str) -> Result<TeamRole, Error> {
     text.parse()
         .map_err(|_| Error::Validation("role must be owner, admin or member".into()))
-}
-
-/// Tells a field that is null from one that is absent.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(deserializer).map(Some)
 }

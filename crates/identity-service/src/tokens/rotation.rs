@@ -1,6 +1,7 @@
 //! New signing keys for old: by command, by age, and the end of those that nothing alive was signed with.
 
-use chrono::{NaiveDateTime, TimeDelta};
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use serde::Serialize;
 use serde_json::json;
 
 use super::algorithm::SigningAlgorithm;
@@ -24,22 +25,38 @@ const MARGIN: TimeDelta = TimeDelta::days(1);
 /// How often a rotation tries to add a key before it gives up.
 const ATTEMPTS: usize = 5;
 
-/// What a rotation came to, for each algorithm.
+/// What a rotation came to: for the key of access tokens, and that of RS256 id tokens.
+#[derive(Serialize)]
 pub(crate) struct Rotation {
+    #[serde(flatten)]
     pub(crate) es256: Rotated,
     /// None while there is no such key.
     pub(crate) rs256: Option<Rotated>,
 }
 
 /// What the rotation of one key came to.
+#[derive(Serialize)]
 pub(crate) struct Rotated {
-    /// The newest key.
-    pub(crate) kid: String,
-    pub(crate) signs_from: NaiveDateTime,
-    /// The one that signs until then, if there is one and the newest key is new.
-    pub(crate) retired: Option<String>,
     /// False when the newest key was there already, or was made by another process at the same moment.
     pub(crate) changed: bool,
+    /// The newest key.
+    pub(crate) kid: String,
+    pub(crate) signs_from: DateTime<Utc>,
+    /// The one that signs until then, if there is one and the newest key is new.
+    pub(crate) retired: Option<String>,
+}
+
+/// A key without its secret half.
+#[derive(Serialize)]
+pub(crate) struct Key {
+    pub(crate) kid: String,
+    pub(crate) algorithm: String,
+    pub(crate) state: KeyState,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) signs_from: DateTime<Utc>,
+    pub(crate) retired_at: Option<DateTime<Utc>>,
+    /// When nothing alive can have been signed with it any more.
+    pub(crate) removed_after: Option<DateTime<Utc>>,
 }
 
 /// When a new key signs, and what is asked of those before it.
@@ -54,7 +71,8 @@ pub(crate) enum RotationKind {
 }
 
 /// What a key is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum KeyState {
     /// Published, to sign later.
     Waiting,
@@ -64,7 +82,7 @@ pub(crate) enum KeyState {
 }
 
 impl KeyState {
-    pub(crate) fn of(row: &SigningKeyRow, now: NaiveDateTime) -> Self {
+    fn of(row: &SigningKeyRow, now: NaiveDateTime) -> Self {
         match row.retired_at {
             Some(at) if at <= now => Self::Verifying,
             _ if row.signs_from > now => Self::Waiting,
@@ -82,7 +100,21 @@ impl KeyState {
 }
 
 /// All keys, those of access tokens first, newest first.
-pub(crate) async fn list(app: &App) -> Result<Vec<SigningKeyRow>, Error> {
+pub(crate) async fn list_keys(app: &App) -> Result<Vec<Key>, Error> {
+    let now = app.clock.now_naive();
+    let keys = list(app).await?.into_iter().map(|row| Key {
+        state: KeyState::of(&row, now),
+        removed_after: gone_after(&row).map(|at| at.and_utc()),
+        created_at: row.created_at.and_utc(),
+        signs_from: row.signs_from.and_utc(),
+        retired_at: row.retired_at.map(|at| at.and_utc()),
+        kid: row.kid,
+        algorithm: row.algorithm,
+    });
+    Ok(keys.collect())
+}
+
+async fn list(app: &App) -> Result<Vec<SigningKeyRow>, Error> {
     let mut keys = list_of(app, SigningAlgorithm::Es256).await?;
     keys.extend(list_of(app, SigningAlgorithm::Rs256).await?);
     Ok(keys)
@@ -151,7 +183,7 @@ async fn rotate_one(
             if done {
                 return Ok(Rotated {
                     kid: newest.kid.clone(),
-                    signs_from: newest.signs_from,
+                    signs_from: newest.signs_from.and_utc(),
                     retired: None,
                     changed: false,
                 });
@@ -199,13 +231,13 @@ async fn add_key(
         change.audit(&Entry::new(Action::KEYS_ROTATED).details(details))?;
         change.keys_changed();
         let kid = key.kid;
-        Ok(Some(Rotated { kid, signs_from, retired, changed: true }))
+        Ok(Some(Rotated { changed: true, kid, signs_from: signs_from.and_utc(), retired }))
     })
     .await
 }
 
 /// When a key may be removed; none while it has no successor.
-pub(crate) fn gone_after(row: &SigningKeyRow) -> Option<NaiveDateTime> {
+fn gone_after(row: &SigningKeyRow) -> Option<NaiveDateTime> {
     Some(row.retired_at? + TimeDelta::seconds(row.longest_ttl_seconds) + MARGIN)
 }
 

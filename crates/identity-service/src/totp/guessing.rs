@@ -91,7 +91,7 @@ impl Attempt {
             let text = MailText::CodesRefused {
                 username: account.username,
                 at: change.now,
-                address: change.origin.address.map(|address| address.to_string()),
+                address: change.origin.address_text(),
                 user_agent: change.origin.user_agent.clone(),
             };
             change.mail(&account.email, text)

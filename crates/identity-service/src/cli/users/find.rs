@@ -4,7 +4,6 @@ use super::args::UserArg;
 use crate::accounts;
 use crate::accounts::model::AccountRow;
 use crate::accounts::rules::name_to_look_up;
-use crate::admin::queries;
 use crate::cli::context::{Context, Failure};
 
 /// The account that is meant. One whose name is all digits is meant by its id; where both a name and an
@@ -31,7 +30,7 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
                 None => None,
             };
             let by_name = match &lookup {
-                Some(name) => queries::find_by_name(db, name)?,
+                Some(name) => accounts::queries::find_by_name(db, name)?,
                 None => None,
             };
             Ok((by_id, by_name))

@@ -6,7 +6,6 @@ mod show;
 
 use auth_types::{AccountRole, PremiumTier};
 use chrono::{DateTime, Utc};
-use serde::Serialize;
 
 use self::args::UserArg;
 pub(super) use self::args::UsersCommand;
@@ -15,19 +14,10 @@ pub(super) use self::find::find_named;
 use self::show::{described, listed, named, plan, standing, with_password_line};
 use super::context::{Context, Failure};
 use crate::accounts::rules::{Email, Password, Username};
-use crate::admin::model::{NewUser, Search, Updated, UserChanges};
-use crate::admin::routes::{shown, with_password};
+use crate::admin::model::{NewUser, Updated};
 use crate::admin::service;
-use crate::admin::wire::{AdminUser, AdminUserList, AdminUserResponse};
+use crate::admin::wire::{AdminUser, AdminUserResponse, SearchQuery, UpdateUserRequest};
 use service_kit::cli::output::count;
-
-/// What a change came to.
-#[derive(Serialize)]
-struct Changed {
-    changed: bool,
-    sessions_ended: usize,
-    user: AdminUser,
-}
 
 pub(super) async fn run(context: &Context, command: UsersCommand) -> Result<(), Failure> {
     match command {
@@ -58,13 +48,13 @@ pub(super) async fn run(context: &Context, command: UsersCommand) -> Result<(), 
             limit,
             after,
         } => {
-            let search = Search {
-                text,
+            let search = SearchQuery {
+                q: text,
                 role,
                 premium_tier: premium,
                 is_active: (active || inactive).then_some(active),
-                after,
-                limit,
+                cursor: after,
+                limit: Some(limit),
             };
             list(context, search).await
         }
@@ -86,7 +76,6 @@ pub(super) async fn run(context: &Context, command: UsersCommand) -> Result<(), 
 
 async fn create(context: &Context, new: NewUser) -> Result<(), Failure> {
     let made = service::create(&context.app, new, &context.origin).await?;
-    let made = with_password(&context.app, &made)?;
     context.show(&made, |made| {
         let role = made.user.user.role;
         let line = format!("{} was made, {}.", named(&made.user), role.as_str());
@@ -94,27 +83,20 @@ async fn create(context: &Context, new: NewUser) -> Result<(), Failure> {
     })
 }
 
-async fn list(context: &Context, search: Search) -> Result<(), Failure> {
-    let (profiles, next_cursor) = service::search(&context.app, search).await?;
-    let users = profiles.iter().map(|profile| shown(&context.app, profile));
-    let page = AdminUserList {
-        users: users.collect::<Result<_, _>>()?,
-        next_cursor,
-    };
-    context.show(&page, listed)
+async fn list(context: &Context, search: SearchQuery) -> Result<(), Failure> {
+    context.show(&service::search(&context.app, search).await?, listed)
 }
 
 async fn show(context: &Context, user: &UserArg) -> Result<(), Failure> {
     let account = find(context, user).await?;
-    let profile = service::get(&context.app, account.id).await?;
-    let user = shown(&context.app, &profile)?;
+    let user = service::get(&context.app, account.id).await?;
     context.show(&AdminUserResponse { user }, |shown| described(&shown.user))
 }
 
 async fn set_role(context: &Context, user: &UserArg, role: AccountRole) -> Result<(), Failure> {
-    let changes = UserChanges {
+    let changes = UpdateUserRequest {
         role: Some(role),
-        ..UserChanges::default()
+        ..UpdateUserRequest::default()
     };
     change(context, user, changes, |user| {
         format!("is {}", user.user.role.as_str())
@@ -133,18 +115,18 @@ async fn set_premium(
             "--until goes with --tier PREMIUM: FREE has no end".into(),
         ));
     }
-    let changes = UserChanges {
+    let changes = UpdateUserRequest {
         premium_tier: Some(tier),
         premium_expires_at: Some(until),
-        ..UserChanges::default()
+        ..UpdateUserRequest::default()
     };
     change(context, user, changes, |user| format!("has {}", plan(user))).await
 }
 
 async fn set_active(context: &Context, user: &UserArg, active: bool) -> Result<(), Failure> {
-    let changes = UserChanges {
+    let changes = UpdateUserRequest {
         is_active: Some(active),
-        ..UserChanges::default()
+        ..UpdateUserRequest::default()
     };
     change(context, user, changes, |user| {
         format!("is {}", standing(user))
@@ -156,7 +138,7 @@ async fn set_active(context: &Context, user: &UserArg, active: bool) -> Result<(
 async fn change(
     context: &Context,
     user: &UserArg,
-    changes: UserChanges,
+    changes: UpdateUserRequest,
     now: impl FnOnce(&AdminUser) -> String,
 ) -> Result<(), Failure> {
     let account = find(context, user).await?;
@@ -175,12 +157,7 @@ fn tell(
     updated: &Updated,
     now: impl FnOnce(&AdminUser) -> String,
 ) -> Result<(), Failure> {
-    let changed = Changed {
-        changed: updated.changed,
-        sessions_ended: updated.sessions_ended,
-        user: shown(&context.app, &updated.profile)?,
-    };
-    context.show(&changed, |changed| {
+    context.show(updated, |changed| {
         let (who, now) = (named(&changed.user), now(&changed.user));
         match (changed.changed, changed.sessions_ended) {
             (false, _) => format!("{who} {now} already; nothing was changed."),
@@ -198,7 +175,6 @@ async fn reset_password(
     let account = find(context, user).await?;
     let reset =
         service::reset_password(&context.app, account.id, password, &context.origin).await?;
-    let reset = with_password(&context.app, &reset)?;
     context.show(&reset, |reset| {
         let ended = count(reset.sessions_ended, "session");
         let line = format!("{} has a new password; {ended} ended.", named(&reset.user));
@@ -210,11 +186,10 @@ async fn revoke_sessions(context: &Context, user: &UserArg) -> Result<(), Failur
     let account = find(context, user).await?;
     let sessions_ended =
         service::revoke_sessions(&context.app, account.id, &context.origin).await?;
-    let profile = service::get(&context.app, account.id).await?;
-    let revoked = Changed {
+    let revoked = Updated {
         changed: sessions_ended > 0,
         sessions_ended,
-        user: shown(&context.app, &profile)?,
+        user: service::get(&context.app, account.id).await?,
     };
     context.show(&revoked, |revoked| {
         let ended = count(revoked.sessions_ended, "session");

@@ -3,8 +3,9 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use service_kit::config::{CommaList, ConfigError, SecretText};
 
+use super::NewClient;
 use super::model::hash_secret;
-use super::{NewClient, Registration};
+use super::wire::CreateOAuthClientRequest;
 use crate::error::Error;
 
 /// A secret that people made is at least so long: it is stored with a fast hash.
@@ -84,14 +85,14 @@ impl OAuthClientConfig {
                 "client_id is 1 to 64 of A-Z a-z 0-9 . _ ~ -, not beginning with a hyphen".into(),
             );
         }
-        let registration = Registration {
+        let registration = CreateOAuthClientRequest {
             name: self.name.clone(),
             redirect_uris: self.redirect_uris.0.clone(),
-            scope: self.scope.0.clone(),
+            scope: Some(self.scope.0.join(" ")),
             is_public: self.public,
             is_first_party: self.first_party,
             may_introspect_any: self.introspect_any,
-            id_token_alg: self.id_token_signed_response_alg.clone(),
+            id_token_signed_response_alg: self.id_token_signed_response_alg.clone(),
             requires_pkce_s256: self.require_pkce_s256,
             grant_types: self.grant_types.0.clone(),
         };

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::config::ConfiguredClient;
-use super::ending;
 use super::grant_types::GrantTypes;
 use super::model::{ClientRow, OAuthClient};
 use super::queries;
+use super::{NewClient, ending};
 use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::change::Change;
@@ -56,27 +56,19 @@ fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool
     let wanted = &configured.client;
     // A file that says nothing takes nothing from a client that uses the device flow already.
     let grant_types = match (&wanted.grant_types, &before) {
-        (Some(wanted), _) => Some(wanted.clone()),
         (None, Some(row)) => GrantTypes::parse(std::slice::from_ref(&row.grant_types))?,
-        (None, None) => None,
+        (wanted, _) => wanted.clone(),
     };
-    let grant_types = grant_types.unwrap_or_default();
-    let client = OAuthClient {
-        id: configured.id.clone(),
-        name: wanted.name.clone(),
-        secret_hash: configured.secret_hash.clone(),
-        redirect_uris: wanted.redirect_uris.clone(),
-        scope: wanted.scope,
-        is_first_party: wanted.is_first_party,
-        may_introspect_any: wanted.may_introspect_any,
-        id_token_alg: wanted.id_token_alg,
-        is_configured: true,
-        created_at: before.as_ref().map_or(now, |row| row.created_at),
-        updated_at: before.as_ref().map_or(now, |row| row.updated_at),
-        requires_pkce_s256: wanted.requires_pkce_s256,
-        pkce_seen: before.as_ref().and_then(|row| row.pkce_seen.clone()),
+    let wanted = NewClient {
         grant_types,
+        ..wanted.clone()
     };
+    let mut client = wanted.into_client(configured.id.clone(), configured.secret_hash.clone(), now);
+    client.is_configured = true;
+    if let Some(row) = &before {
+        (client.created_at, client.updated_at) = (row.created_at, row.updated_at);
+        client.pkce_seen = row.pkce_seen.clone();
+    }
     let mut row = ClientRow::from(&client);
     if before.as_ref() == Some(&row) {
         return Ok(false);

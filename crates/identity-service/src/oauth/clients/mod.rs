@@ -14,4 +14,4 @@ pub(crate) mod service;
 pub(crate) mod wire;
 
 pub(crate) use grant_types::GrantType;
-pub(crate) use registration::{NewClient, Registration};
+pub(crate) use registration::NewClient;

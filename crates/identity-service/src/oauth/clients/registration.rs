@@ -1,7 +1,10 @@
 use auth_types::{Scope, ScopeSet};
+use chrono::NaiveDateTime;
 
 use super::grant_types::GrantTypes;
+use super::model::OAuthClient;
 use super::redirect;
+use super::wire::CreateOAuthClientRequest;
 use crate::error::Error;
 use crate::names::parse_name;
 use crate::tokens::SigningAlgorithm;
@@ -24,28 +27,10 @@ pub(crate) struct NewClient {
     pub(crate) grant_types: Option<GrantTypes>,
 }
 
-/// What a client is to be, as somebody wrote it.
-#[derive(Debug, Default)]
-pub(crate) struct Registration {
-    pub(crate) name: String,
-    pub(crate) redirect_uris: Vec<String>,
-    /// Names of scopes, one or more in each text; `openid profile email` when there is none, all for a
-    /// first-party client.
-    pub(crate) scope: Vec<String>,
-    pub(crate) is_public: bool,
-    pub(crate) is_first_party: bool,
-    pub(crate) may_introspect_any: bool,
-    /// ES256 when not given.
-    pub(crate) id_token_alg: Option<String>,
-    pub(crate) requires_pkce_s256: bool,
-    /// Names of grant types, one or more in each text; `authorization_code refresh_token` when there is none.
-    pub(crate) grant_types: Vec<String>,
-}
-
-impl TryFrom<Registration> for NewClient {
+impl TryFrom<CreateOAuthClientRequest> for NewClient {
     type Error = Error;
 
-    fn try_from(wanted: Registration) -> Result<Self, Error> {
+    fn try_from(wanted: CreateOAuthClientRequest) -> Result<Self, Error> {
         if wanted.is_public && wanted.may_introspect_any {
             return Err(refused(
                 "a public client cannot introspect tokens: it has no secret to authenticate with",
@@ -54,14 +39,41 @@ impl TryFrom<Registration> for NewClient {
         Ok(Self {
             name: parse_name(&wanted.name)?,
             redirect_uris: parse_uris(wanted.redirect_uris)?,
-            scope: parse_scope(&wanted.scope, wanted.is_first_party)?,
+            scope: parse_scope(&wanted.scope.unwrap_or_default(), wanted.is_first_party)?,
             is_public: wanted.is_public,
             is_first_party: wanted.is_first_party,
             may_introspect_any: wanted.may_introspect_any,
-            id_token_alg: parse_algorithm(wanted.id_token_alg.as_deref())?,
+            id_token_alg: parse_algorithm(wanted.id_token_signed_response_alg.as_deref())?,
             requires_pkce_s256: wanted.requires_pkce_s256,
             grant_types: GrantTypes::parse(&wanted.grant_types)?,
         })
+    }
+}
+
+impl NewClient {
+    /// The client of this id that begins now.
+    pub(super) fn into_client(
+        self,
+        id: String,
+        secret_hash: Option<String>,
+        now: NaiveDateTime,
+    ) -> OAuthClient {
+        OAuthClient {
+            id,
+            name: self.name,
+            secret_hash,
+            redirect_uris: self.redirect_uris,
+            scope: self.scope,
+            is_first_party: self.is_first_party,
+            may_introspect_any: self.may_introspect_any,
+            id_token_alg: self.id_token_alg,
+            is_configured: false,
+            created_at: now,
+            updated_at: now,
+            requires_pkce_s256: self.requires_pkce_s256,
+            pkce_seen: None,
+            grant_types: self.grant_types.unwrap_or_default(),
+        }
     }
 }
 
@@ -79,8 +91,8 @@ fn parse_uris(uris: Vec<String>) -> Result<Vec<String>, Error> {
     Ok(parsed)
 }
 
-fn parse_scope(names: &[String], is_first_party: bool) -> Result<ScopeSet, Error> {
-    let scope = names.join(" ").parse::<ScopeSet>().map_err(|unknown| {
+fn parse_scope(names: &str, is_first_party: bool) -> Result<ScopeSet, Error> {
+    let scope = names.parse::<ScopeSet>().map_err(|unknown| {
         Error::Validation(format!("a scope is one of {}", unknown.expected).into())
     })?;
     if scope.contains(Scope::Account) && !is_first_party {

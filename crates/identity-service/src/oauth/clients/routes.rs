@@ -8,7 +8,7 @@ use super::wire::{
     CreateOAuthClientRequest, OAuthClientBody, OAuthClientList, OAuthClientResponse,
     OAuthClientSecretResponse,
 };
-use super::{NewClient, Registration, service};
+use super::{NewClient, service};
 use crate::app::App;
 use crate::auth::SuperAdmin;
 use crate::error::Error;
@@ -55,7 +55,7 @@ async fn create_client(
     origin: Origin,
     body: Json<CreateOAuthClientRequest>,
 ) -> actix_web::Result<HttpResponse> {
-    let new = NewClient::try_from(Registration::from(body.into_inner()?))?;
+    let new = NewClient::try_from(body.into_inner()?)?;
     let made = service::create(&app, new, &origin.of_admin(&admin)).await?;
     Ok(HttpResponse::Created().json(OAuthClientSecretResponse::from(made)))
 }

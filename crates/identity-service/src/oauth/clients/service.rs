@@ -59,22 +59,8 @@ pub(crate) async fn create(
     }
     let secret = (!new.is_public).then(random_token);
     let now = app.clock.now_naive();
-    let client = OAuthClient {
-        id: Uuid::new_v4().to_string(),
-        name: new.name,
-        secret_hash: secret.as_ref().map(|it| hash_secret(it.expose_secret())),
-        redirect_uris: new.redirect_uris,
-        scope: new.scope,
-        is_first_party: new.is_first_party,
-        may_introspect_any: new.may_introspect_any,
-        id_token_alg: new.id_token_alg,
-        is_configured: false,
-        created_at: now,
-        updated_at: now,
-        requires_pkce_s256: new.requires_pkce_s256,
-        pkce_seen: None,
-        grant_types: new.grant_types.unwrap_or_default(),
-    };
+    let hash = secret.as_ref().map(|it| hash_secret(it.expose_secret()));
+    let client = new.into_client(Uuid::new_v4().to_string(), hash, now);
     let row = ClientRow::from(&client);
     app.change(origin, move |change| {
         if queries::count(change.db)? >= MAX_CLIENTS.into() {

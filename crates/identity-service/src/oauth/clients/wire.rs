@@ -3,7 +3,6 @@ use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Registration;
 use super::model::OAuthClient;
 use super::service::WithSecret;
 
@@ -59,7 +58,7 @@ pub(crate) struct OAuthClientList {
 }
 
 /// A new client.
-#[derive(Deserialize, ToSchema)]
+#[derive(Debug, Default, Deserialize, ToSchema)]
 pub(crate) struct CreateOAuthClientRequest {
     /// 1 to 100 characters; shown to people who are asked for their consent.
     pub(crate) name: String,
@@ -89,22 +88,6 @@ pub(crate) struct CreateOAuthClientRequest {
     /// flow takes `urn:ietf:params:oauth:grant-type:device_code`.
     #[serde(default)]
     pub(crate) grant_types: Vec<String>,
-}
-
-impl From<CreateOAuthClientRequest> for Registration {
-    fn from(request: CreateOAuthClientRequest) -> Self {
-        Self {
-            name: request.name,
-            redirect_uris: request.redirect_uris,
-            scope: request.scope.into_iter().collect(),
-            is_public: request.is_public,
-            is_first_party: request.is_first_party,
-            may_introspect_any: request.may_introspect_any,
-            id_token_alg: request.id_token_signed_response_alg,
-            requires_pkce_s256: request.requires_pkce_s256,
-            grant_types: request.grant_types,
-        }
-    }
 }
 
 impl From<OAuthClient> for OAuthClientBody {

@@ -11,6 +11,7 @@ use crate::accounts;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
+use crate::limits::ByAddress;
 use crate::links;
 use crate::oauth::authorize::scope_for;
 use crate::oauth::clients::model::OAuthClient;
@@ -33,7 +34,8 @@ pub(super) async fn begin(
     origin: &Origin,
 ) -> Result<DeviceAuthorizationResponse, OAuthError> {
     client.check_grant_type(GrantType::DeviceCode)?;
-    app.limits.check_device(origin.address)?;
+    app.limits
+        .check_address(ByAddress::Device, origin.address)?;
     let scope = scope_for(client, scope)
         .map_err(|refusal| OAuthError::InvalidScope(refusal.description))?;
     let device_code = random_token();

@@ -94,15 +94,15 @@ async fn refreshed(
         }
         None => None,
     };
-    let refreshed = refresh::rotate(app, token, holder, origin).await?;
-    let scope = narrowed.map_or_else(|| read_scope(&refreshed.grant), Ok)?;
+    let (session, token) = refresh::rotate(app, token, holder, origin).await?;
+    let scope = narrowed.map_or_else(|| read_scope(&session.grant), Ok)?;
     let issue = Issue {
         client,
-        account: &refreshed.account,
-        session_id: &refreshed.session_id,
-        refresh_token: &refreshed.refresh_token,
+        account: &session.account,
+        session_id: &session.session_id,
+        refresh_token: &token,
         scope: scope.intersection(client.scope),
-        auth_time: refreshed.authenticated_at,
+        auth_time: session.authenticated_at,
         nonce: None,
     };
     issue.tokens(app).await

@@ -4,19 +4,16 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
-use serde::Deserialize;
 use web_kit::cookies::set_cookie;
 use web_kit::form::check_site;
 
 use crate::deletion;
 use crate::deletion::wire::DeleteAccountRequest;
-use crate::error::Error;
 use crate::export;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
-use crate::pages::text;
+use crate::pages::notices::{self, Notices};
 use crate::pages::visitor::Member;
 use crate::teams;
 use crate::teams::wire::Team;
@@ -40,13 +37,6 @@ struct DeletedPage {
     frame: Frame,
 }
 
-#[derive(Deserialize)]
-pub(super) struct DeleteForm {
-    password: String,
-    #[serde(default)]
-    totp_code: String,
-}
-
 /// The file of `GET /api/auth/export`. It is written down that it was read, so other sites' pages may not
 /// ask for it.
 pub(super) async fn export(
@@ -60,19 +50,15 @@ pub(super) async fn export(
     Ok(export::routes::as_file(&member.user, &document))
 }
 
-pub(super) async fn delete_page(member: Member) -> Result<HttpResponse, Error> {
-    show(&member, Notices::none()).await
+pub(super) async fn delete_page(member: Member) -> actix_web::Result<HttpResponse> {
+    show(&member, Notices::default()).await
 }
 
 pub(super) async fn delete(
-    form: Form<DeleteForm>,
+    form: Form<DeleteAccountRequest>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let (mut member, typed) = form.by_member()?;
-    let request = DeleteAccountRequest {
-        password: typed.password,
-        totp_code: text::given(typed.totp_code),
-    };
+    let (mut member, request) = form.by_member()?;
     let app = member.visitor.app.clone();
     match deletion::service::delete_account(&app, &member.user, request, &origin).await {
         Ok(()) => {
@@ -84,14 +70,11 @@ pub(super) async fn delete(
             set_cookie(&mut answer, &app.cookies.sign_out());
             Ok(answer)
         }
-        Err(error) => {
-            let notices = Notices::of(error, &["password", "totp_code"])?;
-            Ok(show(&member, notices).await?)
-        }
+        Err(error) => show(&member, notices::of(error, &["password", "totp_code"])?).await,
     }
 }
 
-async fn show(member: &Member, notices: Notices) -> Result<HttpResponse, Error> {
+async fn show(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
     let status = notices.status();
     let app = &member.visitor.app;
     let id = member.user.account.id;

@@ -2,17 +2,14 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use serde::Deserialize;
 use service_kit::http::Query;
 
 use crate::credentials::email;
 use crate::credentials::wire::ChangeEmailRequest;
-use crate::error::Error;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
-use crate::pages::text;
+use crate::pages::notices::{self, DoneQuery, Notices};
 use crate::pages::visitor::Member;
 use crate::totp;
 
@@ -28,15 +25,10 @@ struct EmailPage<'a> {
     asks_code: bool,
 }
 
-#[derive(Deserialize)]
-pub(super) struct EmailForm {
-    email: String,
-    password: String,
-    #[serde(default)]
-    totp_code: String,
-}
-
-pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
+pub(super) async fn page(
+    member: Member,
+    query: Query<DoneQuery>,
+) -> actix_web::Result<HttpResponse> {
     let account = &member.user.account;
     // An address that is not proved can be sent the link again: it stands in the field already.
     let again = !account.email_verified && account.own_email().is_some();
@@ -45,26 +37,27 @@ pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> Result<Http
 }
 
 pub(super) async fn change(
-    form: Form<EmailForm>,
+    form: Form<ChangeEmailRequest>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let (member, typed) = form.by_member()?;
-    let request = ChangeEmailRequest {
-        email: typed.email.trim().to_owned(),
-        password: typed.password,
-        totp_code: text::given(typed.totp_code),
-    };
+    let (member, mut request) = form.by_member()?;
+    let typed = request.email;
+    request.email = typed.trim().to_owned();
     let changed = email::change(&member.visitor.app, &member.user, request, &origin).await;
     match changed {
         Ok(()) => Ok(member.visitor.see_other("/account/email?done=email")),
         Err(error) => {
-            let notices = Notices::of(error, &["email", "password", "totp_code"])?;
-            Ok(show(&member, notices, &typed.email).await?)
+            show(
+                &member,
+                notices::of(error, &["email", "password", "totp_code"])?,
+                &typed,
+            )
+            .await
         }
     }
 }
 
-async fn show(member: &Member, notices: Notices, email: &str) -> Result<HttpResponse, Error> {
+async fn show(member: &Member, notices: Notices, email: &str) -> actix_web::Result<HttpResponse> {
     let status = notices.status();
     let account = &member.user.account;
     let factor = totp::service::status(&member.visitor.app, &member.user).await?;

@@ -7,11 +7,10 @@ use service_kit::http::Query;
 
 use crate::credentials::password;
 use crate::credentials::wire::ChangePasswordRequest;
-use crate::error::Error;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
+use crate::pages::notices::{self, DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::totp;
@@ -33,7 +32,10 @@ pub(super) struct PasswordForm {
     totp_code: String,
 }
 
-pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
+pub(super) async fn page(
+    member: Member,
+    query: Query<DoneQuery>,
+) -> actix_web::Result<HttpResponse> {
     show(&member, query.0.notices()).await
 }
 
@@ -44,7 +46,7 @@ pub(super) async fn change(
     let (member, typed) = form.by_member()?;
     if typed.new_password != typed.repeated {
         let notices = Notices::wrong("repeated", "This is not the same as the new password");
-        return Ok(show(&member, notices).await?);
+        return show(&member, notices).await;
     }
     let request = ChangePasswordRequest {
         current_password: typed.password,
@@ -54,13 +56,16 @@ pub(super) async fn change(
     match password::change(&member.visitor.app, &member.user, request, &origin).await {
         Ok(()) => Ok(member.visitor.see_other("/account/password?done=password")),
         Err(error) => {
-            let notices = Notices::of(error, &["new_password", "password", "totp_code"])?;
-            Ok(show(&member, notices).await?)
+            show(
+                &member,
+                notices::of(error, &["new_password", "password", "totp_code"])?,
+            )
+            .await
         }
     }
 }
 
-async fn show(member: &Member, notices: Notices) -> Result<HttpResponse, Error> {
+async fn show(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
     let status = notices.status();
     let factor = totp::service::status(&member.visitor.app, &member.user).await?;
     let page = PasswordPage {

@@ -7,10 +7,11 @@ use web_kit::form::check_site;
 
 use crate::accounts::model::AccountRow;
 use crate::error::Error;
+use crate::limits::ByAccount;
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
+use crate::pages::notices::{self, DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::photos::{public_url, service, upload};
@@ -53,12 +54,13 @@ pub(super) async fn upload(
     check_site(body.headers())?;
     let app = &member.visitor.app;
     let user = &member.user;
-    app.limits.check_photo(user.account.id)?;
+    app.limits
+        .check_account(ByAccount::Photo, user.account.id)?;
     let body = body.of_account(user.account.id.get());
     let sent = match upload::read_form(body, app.photos.max_bytes).await {
         Ok(sent) => sent,
         Err(problem) if problem.status.is_client_error() => {
-            return Ok(show(&member, Notices::of_problem(&problem, "photo")));
+            return Ok(show(&member, notices::of_problem(&problem, "photo")));
         }
         Err(problem) => return Err(problem.into()),
     };
@@ -72,7 +74,7 @@ pub(super) async fn upload(
     };
     match stored {
         Ok(_) => Ok(member.visitor.see_other("/account/photo?done=photo")),
-        Err(error) => Ok(show(&member, Notices::of(error, &["photo"])?)),
+        Err(error) => Ok(show(&member, notices::of(error, &["photo"])?)),
     }
 }
 

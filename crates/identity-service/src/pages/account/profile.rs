@@ -9,7 +9,7 @@ use super::photo::Portrait;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
+use crate::pages::notices::{self, DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::profiles::service;
@@ -56,7 +56,7 @@ pub(super) async fn save(
     match saved {
         Ok(_) => Ok(member.visitor.see_other("/account/profile?done=profile")),
         Err(error) => {
-            let notices = Notices::of(error, &["bio", "website_url"])?;
+            let notices = notices::of(error, &["bio", "website_url"])?;
             Ok(show(&member, notices, (&typed.bio, &typed.website_url)))
         }
     }

@@ -5,15 +5,13 @@ use actix_web::http::StatusCode;
 use actix_web::web::ServiceConfig;
 use askama::Template;
 use qrcode::{Color, QrCode};
-use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
 
 use crate::error::Error;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
-use crate::pages::text;
+use crate::pages::notices::{self, DoneQuery, Notices};
 use crate::pages::visitor::Member;
 use crate::totp::service;
 use crate::totp::wire::{
@@ -71,101 +69,77 @@ struct ChangePage {
     turns_off: bool,
 }
 
-#[derive(Deserialize)]
-struct SetupForm {
-    password: String,
-}
-
-#[derive(Deserialize)]
-struct ConfirmForm {
-    code: String,
-}
-
-#[derive(Deserialize)]
-struct ChangeForm {
-    password: String,
-    #[serde(default)]
-    totp_code: String,
-}
-
-impl ChangeForm {
-    fn request(self) -> TotpChangeRequest {
-        TotpChangeRequest {
-            password: self.password,
-            totp_code: text::given(self.totp_code),
-        }
-    }
-}
-
-async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
+async fn page(member: Member, query: Query<DoneQuery>) -> actix_web::Result<HttpResponse> {
     show_status(&member, query.0.notices()).await
 }
 
-async fn set_up(form: Form<SetupForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
-    let (member, typed) = form.by_member()?;
-    let request = TotpSetupRequest {
-        password: typed.password,
-    };
+async fn set_up(form: Form<TotpSetupRequest>, origin: Origin) -> actix_web::Result<HttpResponse> {
+    let (member, request) = form.by_member()?;
     match service::set_up(&member.visitor.app, &member.user, request, &origin).await {
         Ok(made) => {
             let symbol = Symbol::of(&made.otpauth_url)?;
-            Ok(ask_code(&member, Notices::none(), Some((made, symbol))))
+            Ok(ask_code(&member, Notices::default(), Some((made, symbol))))
         }
-        Err(error) => {
-            let notices = Notices::of(error, &["password"])?;
-            Ok(show_status(&member, notices).await?)
-        }
+        Err(error) => show_status(&member, notices::of(error, &["password"])?).await,
     }
 }
 
-async fn confirm(form: Form<ConfirmForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
-    let (member, typed) = form.by_member()?;
-    let request = TotpConfirmRequest { code: typed.code };
+async fn confirm(
+    form: Form<TotpConfirmRequest>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (member, request) = form.by_member()?;
     match service::confirm(&member.visitor.app, &member.user, &request, &origin).await {
         Ok(codes) => Ok(show_codes(&member, codes, true)),
         // The secret is not shown again: the app has it, or it is made anew.
         Err(error @ Error::InvalidCredentials) => {
-            Ok(ask_code(&member, Notices::of(error, &["code"])?, None))
+            Ok(ask_code(&member, notices::of(error, &["code"])?, None))
         }
-        Err(error) => Ok(show_status(&member, Notices::of(error, &[])?).await?),
+        Err(error) => show_status(&member, notices::of(error, &[])?).await,
     }
 }
 
-async fn codes_page(member: Member) -> Result<HttpResponse, Error> {
-    show_change(&member, Notices::none(), false).await
+async fn codes_page(member: Member) -> actix_web::Result<HttpResponse> {
+    show_change(&member, Notices::default(), false).await
 }
 
-async fn renew_codes(form: Form<ChangeForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
-    let (member, typed) = form.by_member()?;
+async fn renew_codes(
+    form: Form<TotpChangeRequest>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (member, request) = form.by_member()?;
     let app = &member.visitor.app;
-    match service::renew_codes(app, &member.user, typed.request(), &origin).await {
+    match service::renew_codes(app, &member.user, request, &origin).await {
         Ok(codes) => Ok(show_codes(&member, codes, false)),
         Err(error) => {
-            let notices = Notices::of(error, &["password", "totp_code"])?;
-            Ok(show_change(&member, notices, false).await?)
+            let notices = notices::of(error, &["password", "totp_code"])?;
+            show_change(&member, notices, false).await
         }
     }
 }
 
-async fn off_page(member: Member) -> Result<HttpResponse, Error> {
-    show_change(&member, Notices::none(), true).await
+async fn off_page(member: Member) -> actix_web::Result<HttpResponse> {
+    show_change(&member, Notices::default(), true).await
 }
 
-async fn switch_off(form: Form<ChangeForm>, origin: Origin) -> actix_web::Result<HttpResponse> {
-    let (member, typed) = form.by_member()?;
+async fn switch_off(
+    form: Form<TotpChangeRequest>,
+    origin: Origin,
+) -> actix_web::Result<HttpResponse> {
+    let (member, request) = form.by_member()?;
     let app = &member.visitor.app;
-    match service::disable(app, &member.user, typed.request(), &origin).await {
+    match service::disable(app, &member.user, request, &origin).await {
         Ok(()) => Ok(member
             .visitor
             .see_other("/account/second-factor?done=second-factor-off")),
         Err(error) => {
-            let notices = Notices::of(error, &["password", "totp_code"])?;
-            Ok(show_change(&member, notices, true).await?)
+            let notices = notices::of(error, &["password", "totp_code"])?;
+            show_change(&member, notices, true).await
         }
     }
 }
 
-async fn show_status(member: &Member, notices: Notices) -> Result<HttpResponse, Error> {
+async fn show_status(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
     let code = notices.status();
     let page = StatusPage {
         frame: member.visitor.frame("Second factor"),
@@ -199,7 +173,7 @@ async fn show_change(
     member: &Member,
     notices: Notices,
     turns_off: bool,
-) -> Result<HttpResponse, Error> {
+) -> actix_web::Result<HttpResponse> {
     let status = service::status(&member.visitor.app, &member.user).await?;
     if !status.enabled {
         return Ok(member.visitor.see_other("/account/second-factor"));

@@ -11,7 +11,7 @@ use web_kit::cookies::set_cookie;
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{self, ListQuery, Notices};
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::Member;
 use crate::sessions::wire::{SessionEntry, SessionsQuery};
@@ -37,19 +37,12 @@ struct SessionsPage {
 }
 
 #[derive(Deserialize)]
-struct PageQuery {
-    done: Option<String>,
-    #[serde(default)]
-    offset: i64,
-}
-
-#[derive(Deserialize)]
 struct EndForm {
     id: String,
 }
 
-async fn page(member: Member, query: Query<PageQuery>) -> actix_web::Result<HttpResponse> {
-    let PageQuery { done, offset } = query.0;
+async fn page(member: Member, query: Query<ListQuery>) -> actix_web::Result<HttpResponse> {
+    let ListQuery { done, offset } = query.0;
     let wanted = SessionsQuery {
         limit: Some(PAGE),
         offset: Some(offset),
@@ -57,7 +50,7 @@ async fn page(member: Member, query: Query<PageQuery>) -> actix_web::Result<Http
     let found = list::list_sessions(&member.visitor.app, &member.user, wanted).await?;
     let page = SessionsPage {
         frame: member.visitor.frame("Sessions"),
-        notices: Notices::done(done.as_deref()),
+        notices: notices::done(done.as_deref()),
         pager: Pager::by_offset(PATH, offset, PAGE, found.total),
         sessions: found.sessions,
         total: found.total,

@@ -4,12 +4,11 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use auth_types::{AccountRole, UserId};
-use secrecy::ExposeSecret as _;
 use service_kit::Problem;
 use service_kit::http::Path;
 
-use crate::admin::model::{Profile, UserChanges};
 use crate::admin::service;
+use crate::admin::wire::{AdminUser, UpdateUserRequest};
 use crate::app::App;
 use crate::credentials::reset;
 use crate::credentials::wire::ForgotRequest;
@@ -17,7 +16,7 @@ use crate::error::Error;
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{self, Notices};
 use crate::pages::visitor::Administrator;
 
 #[derive(Template)]
@@ -132,28 +131,28 @@ impl Action {
 
     async fn run(self, app: &App, id: UserId, origin: &Origin) -> Result<(), Error> {
         let changes = match self {
-            Self::Deactivate => UserChanges {
+            Self::Deactivate => UpdateUserRequest {
                 is_active: Some(false),
-                ..UserChanges::default()
+                ..UpdateUserRequest::default()
             },
-            Self::Activate => UserChanges {
+            Self::Activate => UpdateUserRequest {
                 is_active: Some(true),
-                ..UserChanges::default()
+                ..UpdateUserRequest::default()
             },
-            Self::Promote => UserChanges {
+            Self::Promote => UpdateUserRequest {
                 role: Some(AccountRole::Superadmin),
-                ..UserChanges::default()
+                ..UpdateUserRequest::default()
             },
-            Self::Demote => UserChanges {
+            Self::Demote => UpdateUserRequest {
                 role: Some(AccountRole::User),
-                ..UserChanges::default()
+                ..UpdateUserRequest::default()
             },
             Self::EndSessions => {
                 return service::revoke_sessions(app, id, origin).await.map(drop);
             }
             Self::MailReset => {
                 let request = ForgotRequest {
-                    username: Some(service::get(app, id).await?.account.username),
+                    username: Some(service::get(app, id).await?.user.username),
                     email: None,
                 };
                 return reset::forgot(app, request, origin).await;
@@ -170,8 +169,8 @@ type Segments = Path<(UserId, String)>;
 pub(super) async fn ask(admin: Administrator, path: Segments) -> actix_web::Result<HttpResponse> {
     let (id, action) = path.0;
     let action = Action::parse(&action)?;
-    let profile = service::get(&admin.visitor.app, id).await?;
-    Ok(show(&admin, &profile, action, Notices::none()))
+    let user = service::get(&admin.visitor.app, id).await?;
+    Ok(show(&admin, &user, action, Notices::default()))
 }
 
 pub(super) async fn act(
@@ -196,9 +195,9 @@ pub(super) async fn act(
             Ok(admin.visitor.see_other(&path))
         }
         Err(error) => {
-            let notices = Notices::of(error, &[])?;
-            let profile = service::get(app, id).await?;
-            Ok(show(&admin, &profile, action, notices))
+            let notices = notices::of(error, &[])?;
+            let user = service::get(app, id).await?;
+            Ok(show(&admin, &user, action, notices))
         }
     }
 }
@@ -209,29 +208,23 @@ async fn new_password(
     origin: &Origin,
 ) -> Result<HttpResponse, Error> {
     let made = service::reset_password(&admin.visitor.app, id, None, origin).await?;
-    let password = made.generated.as_ref();
     let page = PasswordPage {
         frame: admin.visitor.frame("New password"),
-        username: &made.profile.account.username,
+        username: &made.user.user.username,
         back: path_of(id),
-        password: password.map_or("", |text| text.expose_secret()),
+        password: made.password.as_deref().unwrap_or_default(),
     };
     Ok(admin.visitor.show(StatusCode::OK, &page))
 }
 
-fn show(
-    admin: &Administrator,
-    profile: &Profile,
-    action: Action,
-    notices: Notices,
-) -> HttpResponse {
+fn show(admin: &Administrator, user: &AdminUser, action: Action, notices: Notices) -> HttpResponse {
     let [title, meaning, button, _] = action.words();
-    let back = path_of(profile.account.id);
+    let back = path_of(user.user.id);
     let status = notices.status();
     let page = ConfirmPage {
         frame: admin.visitor.frame(title),
         notices,
-        username: &profile.account.username,
+        username: &user.user.username,
         path: format!("{back}/{}", action.name()),
         back,
         meaning,

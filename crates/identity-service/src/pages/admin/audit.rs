@@ -3,20 +3,19 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use auth_types::UserId;
-use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use serde::Deserialize;
 use service_kit::http::Query;
 
 use crate::admin;
-use crate::admin::model::Search;
+use crate::admin::wire::SearchQuery;
 use crate::app::App;
-use crate::audit::model::Filter;
 use crate::audit::service;
-use crate::audit::wire::{AuditEntry, Person};
+use crate::audit::wire::{self, AuditEntry, Person};
 use crate::error::Error;
-use crate::page::{MAX_PAGE, PAGE};
+use crate::page::MAX_PAGE;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{self, Notices};
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::Administrator;
 
@@ -53,8 +52,8 @@ pub(super) async fn page(
     let (app, query) = (&admin.visitor.app, query.0);
     let (notices, entries, next) = match query.filter(app).await? {
         Ok(filter) => match service::list(app, filter).await {
-            Ok(found) => (Notices::none(), found.entries, found.next_cursor),
-            Err(error) => (Notices::of(error, &["action"])?, Vec::new(), None),
+            Ok(found) => (Notices::default(), found.entries, found.next_cursor),
+            Err(error) => (notices::of(error, &["action"])?, Vec::new(), None),
         },
         Err(wrong) => (wrong, Vec::new(), None),
     };
@@ -74,33 +73,33 @@ pub(super) async fn page(
 
 impl AuditQuery {
     /// The conditions, or what of them cannot be read.
-    async fn filter(&self, app: &App) -> Result<Result<Filter, Notices>, Error> {
-        let nobody = |field| Notices::wrong(field, "There is no such account");
-        let user = match account(app, &self.user).await? {
-            Found::Nobody => return Ok(Err(nobody("user"))),
-            Found::One(id) => Some(id),
-            Found::NotAsked => None,
-        };
-        let actor = match account(app, &self.actor).await? {
-            Found::Nobody => return Ok(Err(nobody("actor"))),
-            Found::One(id) => Some(id),
-            Found::NotAsked => None,
-        };
+    async fn filter(&self, app: &App) -> Result<Result<wire::AuditQuery, Notices>, Error> {
+        let mut found = [None, None];
+        let asked = [("user", &self.user), ("actor", &self.actor)];
+        for (id, (field, typed)) in found.iter_mut().zip(asked) {
+            if !typed.trim().is_empty() {
+                *id = find_account(app, typed.trim()).await?;
+                if id.is_none() {
+                    return Ok(Err(Notices::wrong(field, "There is no such account")));
+                }
+            }
+        }
+        let [user, actor] = found;
         let (Ok(since), Ok(until)) = (midnight(&self.since), midnight(&self.until)) else {
             return Ok(Err(Notices::wrong(
                 "since",
                 "Must be days such as 2027-12-31",
             )));
         };
-        Ok(Ok(Filter {
+        Ok(Ok(wire::AuditQuery {
             user,
             actor,
             action: text::given(self.action.clone()),
             since,
             // The last day counts to its end.
             until: until.and_then(|day| day.checked_add_signed(TimeDelta::days(1))),
-            before: self.before,
-            limit: PAGE,
+            cursor: self.before,
+            limit: None,
         }))
     }
 
@@ -119,37 +118,29 @@ impl AuditQuery {
     }
 }
 
-enum Found {
-    NotAsked,
-    Nobody,
-    One(UserId),
-}
-
 /// An account by its id, which one that is gone still has in the log, or by its name.
-async fn account(app: &App, typed: &str) -> Result<Found, Error> {
-    let typed = typed.trim();
-    if typed.is_empty() {
-        return Ok(Found::NotAsked);
-    }
+async fn find_account(app: &App, typed: &str) -> Result<Option<UserId>, Error> {
     if let Ok(id) = typed.parse() {
-        return Ok(Found::One(id));
+        return Ok(Some(id));
     }
-    let search = Search {
-        text: Some(typed.to_owned()),
-        limit: MAX_PAGE,
-        ..Search::default()
+    let search = SearchQuery {
+        q: Some(typed.to_owned()),
+        limit: Some(MAX_PAGE),
+        ..SearchQuery::default()
     };
-    let (profiles, _) = admin::service::search(app, search).await?;
-    let mut accounts = profiles.into_iter().map(|profile| profile.account);
-    let found = accounts.find(|account| account.username.eq_ignore_ascii_case(typed));
-    Ok(found.map_or(Found::Nobody, |account| Found::One(account.id)))
+    let found = admin::service::search(app, search).await?.users;
+    let mut users = found.into_iter().map(|found| found.user);
+    let user = users.find(|user| user.username.eq_ignore_ascii_case(typed));
+    Ok(user.map(|user| user.id))
 }
 
 /// The beginning of a day; nothing for no day.
-fn midnight(day: &str) -> Result<Option<NaiveDateTime>, chrono::ParseError> {
+fn midnight(day: &str) -> Result<Option<DateTime<Utc>>, chrono::ParseError> {
     match day.trim() {
         "" => Ok(None),
-        day => Ok(Some(day.parse::<NaiveDate>()?.and_time(NaiveTime::MIN))),
+        day => Ok(Some(
+            day.parse::<NaiveDate>()?.and_time(NaiveTime::MIN).and_utc(),
+        )),
     }
 }
 

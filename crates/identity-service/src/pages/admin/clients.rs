@@ -9,13 +9,14 @@ use serde::Deserialize;
 use service_kit::http::{Path, Query};
 
 use crate::error::Error;
+use crate::oauth::clients::NewClient;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::clients::service::{self, WithSecret};
-use crate::oauth::clients::{NewClient, Registration};
+use crate::oauth::clients::wire::CreateOAuthClientRequest;
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
+use crate::pages::notices::{self, DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
 
@@ -84,19 +85,19 @@ pub(super) struct ClientForm {
 }
 
 impl ClientForm {
-    fn registration(&self) -> Registration {
-        Registration {
+    fn registration(&self) -> CreateOAuthClientRequest {
+        CreateOAuthClientRequest {
             name: self.name.clone(),
             redirect_uris: self
                 .redirect_uris
                 .lines()
                 .filter_map(|line| text::given(line.to_owned()))
                 .collect(),
-            scope: self.scope.split_whitespace().map(str::to_owned).collect(),
+            scope: Some(self.scope.split_whitespace().collect::<Vec<_>>().join(" ")),
             is_public: self.is_public.is_some(),
             is_first_party: self.is_first_party.is_some(),
             may_introspect_any: self.may_introspect_any.is_some(),
-            id_token_alg: text::given(self.algorithm.clone()),
+            id_token_signed_response_alg: text::given(self.algorithm.clone()),
             requires_pkce_s256: self.requires_pkce_s256.is_some(),
             grant_types: self.grant_types(),
         }
@@ -133,7 +134,7 @@ pub(super) async fn create_page(admin: Administrator) -> HttpResponse {
         grant_refresh_token: usual(),
         ..ClientForm::default()
     };
-    show_new(&admin, Notices::none(), &form)
+    show_new(&admin, Notices::default(), &form)
 }
 
 pub(super) async fn create(
@@ -149,7 +150,7 @@ pub(super) async fn create(
     match made {
         Ok(made) => Ok(show_secret(&admin, &made)),
         Err(error) => {
-            let notices = Notices::of(error, &["name"])?;
+            let notices = notices::of(error, &["name"])?;
             Ok(show_new(&admin, notices, &typed))
         }
     }
@@ -179,7 +180,7 @@ pub(super) async fn page(
     admin: Administrator,
     id: Path<(String,)>,
     query: Query<DoneQuery>,
-) -> Result<HttpResponse, Error> {
+) -> actix_web::Result<HttpResponse> {
     let client = service::get(&admin.visitor.app, &id.0.0).await?;
     let page = ClientPage {
         frame: admin.visitor.frame(&client.name),
@@ -193,8 +194,8 @@ pub(super) async fn page(
 pub(super) async fn ask_rotate(
     admin: Administrator,
     id: Path<(String,)>,
-) -> Result<HttpResponse, Error> {
-    ask(&admin, &id.0.0, Notices::none(), false).await
+) -> actix_web::Result<HttpResponse> {
+    ask(&admin, &id.0.0, Notices::default(), false).await
 }
 
 pub(super) async fn rotate(
@@ -206,15 +207,15 @@ pub(super) async fn rotate(
     let (id, origin) = (id.0.0, origin.of_admin(&admin.admin));
     match service::rotate_secret(&admin.visitor.app, &id, &origin).await {
         Ok(made) => Ok(show_secret(&admin, &made)),
-        Err(error) => Ok(ask(&admin, &id, Notices::of(error, &[])?, false).await?),
+        Err(error) => ask(&admin, &id, notices::of(error, &[])?, false).await,
     }
 }
 
 pub(super) async fn ask_delete(
     admin: Administrator,
     id: Path<(String,)>,
-) -> Result<HttpResponse, Error> {
-    ask(&admin, &id.0.0, Notices::none(), true).await
+) -> actix_web::Result<HttpResponse> {
+    ask(&admin, &id.0.0, Notices::default(), true).await
 }
 
 pub(super) async fn delete(
@@ -228,7 +229,7 @@ pub(super) async fn delete(
         Ok(_) => Ok(admin
             .visitor
             .see_other(&format!("{PATH}?done=client-deleted"))),
-        Err(error) => Ok(ask(&admin, &id, Notices::of(error, &[])?, true).await?),
+        Err(error) => ask(&admin, &id, notices::of(error, &[])?, true).await,
     }
 }
 
@@ -237,7 +238,7 @@ async fn ask(
     id: &str,
     notices: Notices,
     deletes: bool,
-) -> Result<HttpResponse, Error> {
+) -> actix_web::Result<HttpResponse> {
     let status = notices.status();
     let client = service::get(&admin.visitor.app, id).await?;
     let title = match deletes {

@@ -3,7 +3,6 @@
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
-use chrono::{DateTime, Utc};
 use service_kit::http::Query;
 
 use crate::error::Error;
@@ -13,7 +12,7 @@ use crate::pages::layout::Frame;
 use crate::pages::notices::{DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
-use crate::tokens::rotation::{self, KeyState, Rotated, RotationKind};
+use crate::tokens::rotation::{self, Key, KeyState, Rotated, RotationKind};
 
 #[derive(Template)]
 #[template(path = "admin/keys.html")]
@@ -29,34 +28,14 @@ struct RotatePage {
     frame: Frame,
 }
 
-/// A key without its secret half.
-struct Key {
-    kid: String,
-    algorithm: String,
-    state: KeyState,
-    signs_from: DateTime<Utc>,
-    retired_at: Option<DateTime<Utc>>,
-    kept_until: Option<DateTime<Utc>>,
-}
-
 pub(super) async fn page(
     admin: Administrator,
     query: Query<DoneQuery>,
 ) -> Result<HttpResponse, Error> {
-    let rows = rotation::list(&admin.visitor.app).await?;
-    let now = admin.visitor.app.clock.now_naive();
-    let keys = rows.into_iter().map(|row| Key {
-        kept_until: rotation::gone_after(&row).map(|at| at.and_utc()),
-        state: KeyState::of(&row, now),
-        signs_from: row.signs_from.and_utc(),
-        retired_at: row.retired_at.map(|at| at.and_utc()),
-        kid: row.kid,
-        algorithm: row.algorithm,
-    });
     let page = KeysPage {
         frame: admin.visitor.frame("Keys"),
         notices: query.0.notices(),
-        keys: keys.collect(),
+        keys: rotation::list_keys(&admin.visitor.app).await?,
     };
     Ok(admin.visitor.show(StatusCode::OK, &page))
 }

@@ -9,16 +9,13 @@ use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::http::{Path, Query};
 
-use crate::admin::model::{Search, UserChanges};
-use crate::admin::routes::shown;
 use crate::admin::service;
-use crate::admin::wire::AdminUser;
+use crate::admin::wire::{AdminUser, SearchQuery, UpdateUserRequest};
 use crate::error::Error;
 use crate::origin::Origin;
-use crate::page::PAGE;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
+use crate::pages::notices::{self, DoneQuery, Notices};
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::Administrator;
 
@@ -71,14 +68,13 @@ pub(super) async fn list(
     query: Query<UsersQuery>,
 ) -> Result<HttpResponse, Error> {
     let (app, query) = (&admin.visitor.app, query.0);
-    let (profiles, next) = service::search(app, query.search()).await?;
-    let users = profiles.iter().map(|profile| shown(app, profile));
+    let found = service::search(app, query.search()).await?;
     let page = UsersPage {
         frame: admin.visitor.frame("Users"),
-        users: users.collect::<Result<_, _>>()?,
+        users: found.users,
         pager: Pager {
             previous: query.after.map(|_| query.link(None)),
-            next: next.map(|next| query.link(Some(next))),
+            next: found.next_cursor.map(|next| query.link(Some(next))),
         },
         query: &query,
     };
@@ -86,9 +82,9 @@ pub(super) async fn list(
 }
 
 impl UsersQuery {
-    fn search(&self) -> Search {
-        Search {
-            text: text::given(self.q.clone()),
+    fn search(&self) -> SearchQuery {
+        SearchQuery {
+            q: text::given(self.q.clone()),
             role: self.role.parse().ok(),
             premium_tier: self.plan.parse().ok(),
             is_active: match self.standing.as_str() {
@@ -96,8 +92,8 @@ impl UsersQuery {
                 "inactive" => Some(false),
                 _ => None,
             },
-            after: self.after,
-            limit: PAGE,
+            cursor: self.after,
+            limit: None,
         }
     }
 
@@ -119,7 +115,7 @@ pub(super) async fn page(
     admin: Administrator,
     id: PathId,
     query: Query<DoneQuery>,
-) -> Result<HttpResponse, Error> {
+) -> actix_web::Result<HttpResponse> {
     let notices = query.0.notices();
     show(&admin, known(id)?, notices, None).await
 }
@@ -133,20 +129,20 @@ pub(super) async fn change_plan(
     let id = known(id)?;
     let changes = match typed.changes() {
         Ok(changes) => changes,
-        Err(wrong) => return Ok(show(&admin, id, wrong, Some(typed.until)).await?),
+        Err(wrong) => return show(&admin, id, wrong, Some(typed.until)).await,
     };
     let origin = origin.of_admin(&admin.admin);
     match service::update(&admin.visitor.app, id, changes, &origin).await {
         Ok(_) => Ok(admin.visitor.see_other(&format!("{PATH}/{id}?done=plan"))),
         Err(error) => {
-            let notices = Notices::of(error, &["until"])?;
-            Ok(show(&admin, id, notices, Some(typed.until)).await?)
+            let notices = notices::of(error, &["until"])?;
+            show(&admin, id, notices, Some(typed.until)).await
         }
     }
 }
 
 impl PlanForm {
-    fn changes(&self) -> Result<UserChanges, Notices> {
+    fn changes(&self) -> Result<UpdateUserRequest, Notices> {
         let tier: PremiumTier = self
             .tier
             .parse()
@@ -156,10 +152,10 @@ impl PlanForm {
             (PremiumTier::Premium, "") => Some(None),
             (PremiumTier::Premium, day) => Some(Some(end_of(day)?)),
         };
-        Ok(UserChanges {
+        Ok(UpdateUserRequest {
             premium_tier: Some(tier),
             premium_expires_at: until,
-            ..UserChanges::default()
+            ..UpdateUserRequest::default()
         })
     }
 }
@@ -177,10 +173,9 @@ async fn show(
     id: UserId,
     notices: Notices,
     typed_until: Option<String>,
-) -> Result<HttpResponse, Error> {
+) -> actix_web::Result<HttpResponse> {
     let status = notices.status();
-    let app = &admin.visitor.app;
-    let shown = shown(app, &service::get(app, id).await?)?;
+    let shown = service::get(&admin.visitor.app, id).await?;
     let until = || {
         let end = shown.premium.expires_at.filter(|_| shown.premium.is_active);
         end.map(|end| end.format("%Y-%m-%d").to_string())

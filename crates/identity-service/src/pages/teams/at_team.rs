@@ -1,103 +1,86 @@
-//! Who may be at a page of a team, as argument types of handlers.
+//! Who may be at a page of a team, and who sent its form, as argument types of handlers.
 
 use std::future::Future;
 use std::pin::Pin;
 
 use actix_web::dev::Payload;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use auth_types::TeamRole;
+use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 use crate::pages::form::Form;
 use crate::pages::visitor::{Member, Visitor};
-use crate::teams::access::{TeamAdmin, TeamMember, TeamOwner};
+use crate::teams::access::{Rank, TeamMember};
+use crate::teams::model::TeamRow;
 
-/// A member on a page of their team. Anyone else is told that there is no such team.
-pub(super) struct AtTeam {
+/// A member on a page of their team, in the rank that the page takes. Anyone else is told that there is no such team.
+pub(super) struct AtTeam<R> {
     pub(super) visitor: Visitor,
-    pub(super) member: TeamMember,
+    pub(super) rank: R,
 }
 
-/// An admin of the team, or its owner, at a page for those.
-pub(super) struct AdminAtTeam {
-    pub(super) visitor: Visitor,
-    pub(super) admin: TeamAdmin,
-}
-
-/// The owner of the team, on a page for the owner alone.
-pub(super) struct OwnerAtTeam {
-    pub(super) visitor: Visitor,
-    pub(super) owner: TeamOwner,
+/// A form of a team's page, and who sent it.
+pub(super) struct TeamForm<T, R> {
+    pub(super) at_team: AtTeam<R>,
+    pub(super) typed: T,
 }
 
 type Extraction<T> = Pin<Box<dyn Future<Output = actix_web::Result<T>>>>;
 
-impl FromRequest for AtTeam {
+impl<R: Rank + 'static> FromRequest for AtTeam<R> {
     type Error = actix_web::Error;
     type Future = Extraction<Self>;
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let member = Member::from_request(req, payload);
-        let slug = req.match_info().get("slug").unwrap_or_default().to_owned();
+        let (member, slug) = (Member::from_request(req, payload), slug_of(req));
         Box::pin(async move { Ok(Self::find(member.await?, &slug).await?) })
     }
 }
 
-impl FromRequest for AdminAtTeam {
+impl<T: DeserializeOwned + 'static, R: Rank + 'static> FromRequest for TeamForm<T, R> {
     type Error = actix_web::Error;
     type Future = Extraction<Self>;
 
     fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let at_team = AtTeam::from_request(req, payload);
-        Box::pin(async move { Ok(at_team.await?.into_admin()?) })
+        let (form, slug) = (Form::<T>::from_request(req, payload), slug_of(req));
+        Box::pin(async move {
+            let (member, typed) = form.await?.by_member()?;
+            let at_team = AtTeam::find(member, &slug).await?;
+            Ok(Self { at_team, typed })
+        })
     }
 }
 
-impl FromRequest for OwnerAtTeam {
-    type Error = actix_web::Error;
-    type Future = Extraction<Self>;
-
-    fn from_request(req: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let at_team = AtTeam::from_request(req, payload);
-        Box::pin(async move { Ok(at_team.await?.into_owner()?) })
-    }
+fn slug_of(req: &HttpRequest) -> String {
+    req.match_info().get("slug").unwrap_or_default().to_owned()
 }
 
-impl AtTeam {
+impl<R: Rank> AtTeam<R> {
     async fn find(member: Member, slug: &str) -> Result<Self, Error> {
         let Member { visitor, user } = member;
-        let member = TeamMember::find(&visitor.app, user, slug).await?;
-        Ok(Self { visitor, member })
+        let rank = R::of(TeamMember::find(&visitor.app, user, slug).await?)?;
+        Ok(Self { visitor, rank })
     }
 
-    /// Who sent a form of a team's page.
-    pub(super) async fn of_form<T>(form: Form<T>, slug: &str) -> actix_web::Result<(Self, T)> {
-        let (member, fields) = form.by_member()?;
-        Ok((Self::find(member, slug).await?, fields))
+    pub(super) fn member(&self) -> &TeamMember {
+        self.rank.member()
     }
 
-    pub(super) fn into_admin(self) -> Result<AdminAtTeam, Error> {
-        Ok(AdminAtTeam {
-            admin: TeamAdmin::new(self.member)?,
-            visitor: self.visitor,
-        })
+    pub(super) fn team(&self) -> &TeamRow {
+        &self.member().team
     }
 
-    pub(super) fn into_owner(self) -> Result<OwnerAtTeam, Error> {
-        Ok(OwnerAtTeam {
-            owner: TeamOwner::new(self.member)?,
-            visitor: self.visitor,
-        })
-    }
-
+    /// Where the pages of the team begin.
     pub(super) fn path(&self) -> String {
-        path_of(&self.member)
+        format!("/teams/{}", self.team().slug)
     }
-}
 
-/// Where the pages of a team begin.
-pub(super) fn path_of(member: &TeamMember) -> String {
-    format!("/teams/{}", member.team.slug)
+    /// Sends the browser to one of those, which says what is done.
+    pub(super) fn done(&self, page: &str, done: &str) -> HttpResponse {
+        let path = format!("{}{page}?done={done}", self.path());
+        self.visitor.see_other(&path)
+    }
 }
 
 /// A role as people read it; templates pass everything by reference.

@@ -4,13 +4,13 @@ use actix_web::HttpResponse;
 use askama::Template;
 use auth_types::TeamRole;
 use serde::Deserialize;
-use service_kit::http::Path;
 
-use super::at_team::{AtTeam, OwnerAtTeam, path_of};
+use super::at_team::{AtTeam, TeamForm};
 use crate::origin::Origin;
-use crate::pages::form::{Empty, Form};
+use crate::pages::form::Empty;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{self, Notices};
+use crate::teams::access::{TeamMember, TeamOwner};
 use crate::teams::{members, service};
 
 #[derive(Template)]
@@ -39,64 +39,59 @@ pub(super) struct DeleteForm {
     slug: String,
 }
 
-pub(super) async fn leave_page(at_team: AtTeam) -> HttpResponse {
-    ask_leave(&at_team, Notices::none())
+pub(super) async fn leave_page(at_team: AtTeam<TeamMember>) -> HttpResponse {
+    ask_leave(&at_team, Notices::default())
 }
 
 pub(super) async fn leave(
-    form: Form<Empty>,
-    slug: Path<(String,)>,
+    form: TeamForm<Empty, TeamMember>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let (at_team, _) = AtTeam::of_form(form, &slug.0.0).await?;
-    match members::leave(&at_team.visitor.app, &at_team.member, &origin).await {
+    let at_team = form.at_team;
+    match members::leave(&at_team.visitor.app, &at_team.rank, &origin).await {
         Ok(()) => Ok(at_team.visitor.see_other("/teams?done=left")),
-        Err(error) => Ok(ask_leave(&at_team, Notices::of(error, &[])?)),
+        Err(error) => Ok(ask_leave(&at_team, notices::of(error, &[])?)),
     }
 }
 
-fn ask_leave(at_team: &AtTeam, notices: Notices) -> HttpResponse {
+fn ask_leave(at_team: &AtTeam<TeamMember>, notices: Notices) -> HttpResponse {
     let status = notices.status();
     let page = LeavePage {
         frame: at_team.visitor.frame("Leave the team"),
         notices,
         path: at_team.path(),
-        team_name: &at_team.member.team.name,
-        is_owner: at_team.member.role == TeamRole::Owner,
+        team_name: &at_team.team().name,
+        is_owner: at_team.rank.role == TeamRole::Owner,
     };
     at_team.visitor.show(status, &page)
 }
 
-pub(super) async fn delete_page(at_team: OwnerAtTeam) -> HttpResponse {
-    ask_delete(&at_team, Notices::none(), "")
+pub(super) async fn delete_page(at_team: AtTeam<TeamOwner>) -> HttpResponse {
+    ask_delete(&at_team, Notices::default(), "")
 }
 
 /// Wants the team's name in addresses typed, so that it is this team that is meant.
 pub(super) async fn delete(
-    form: Form<DeleteForm>,
-    slug: Path<(String,)>,
+    form: TeamForm<DeleteForm, TeamOwner>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let (at_team, typed) = AtTeam::of_form(form, &slug.0.0).await?;
-    let at_team = at_team.into_owner()?;
-    let wanted = &at_team.owner.0.team.slug;
-    if !typed.slug.trim().eq_ignore_ascii_case(wanted) {
+    let TeamForm { at_team, typed } = form;
+    if !typed.slug.trim().eq_ignore_ascii_case(&at_team.team().slug) {
         let notices = Notices::wrong("slug", "This is not the short name of the team");
         return Ok(ask_delete(&at_team, notices, &typed.slug));
     }
-    service::delete_team(&at_team.visitor.app, &at_team.owner, &origin).await?;
+    service::delete_team(&at_team.visitor.app, &at_team.rank, &origin).await?;
     Ok(at_team.visitor.see_other("/teams?done=team-deleted"))
 }
 
-fn ask_delete(at_team: &OwnerAtTeam, notices: Notices, typed: &str) -> HttpResponse {
+fn ask_delete(at_team: &AtTeam<TeamOwner>, notices: Notices, typed: &str) -> HttpResponse {
     let status = notices.status();
-    let member = &at_team.owner.0;
     let page = DeletePage {
         frame: at_team.visitor.frame("Delete the team"),
         notices,
-        path: path_of(member),
-        team_name: &member.team.name,
-        slug: &member.team.slug,
+        path: at_team.path(),
+        team_name: &at_team.team().name,
+        slug: &at_team.team().slug,
         typed,
     };
     at_team.visitor.show(status, &page)

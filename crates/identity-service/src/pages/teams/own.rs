@@ -6,14 +6,13 @@ use auth_types::UserId;
 use serde::Deserialize;
 use service_kit::http::Query;
 
-use crate::error::Error;
 use crate::invitations::answers;
 use crate::invitations::model::Reference;
 use crate::invitations::wire::Invitation;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
+use crate::pages::notices::{self, DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::teams::service;
@@ -52,11 +51,14 @@ pub(super) struct AnswerForm {
     id: String,
 }
 
-pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, Error> {
+pub(super) async fn page(
+    member: Member,
+    query: Query<DoneQuery>,
+) -> actix_web::Result<HttpResponse> {
     show(&member, query.0.notices()).await
 }
 
-async fn show(member: &Member, notices: Notices) -> Result<HttpResponse, Error> {
+async fn show(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
     let app = &member.visitor.app;
     let status = notices.status();
     let waiting = answers::list_own(app, &member.user, PageQuery::default()).await?;
@@ -71,7 +73,7 @@ async fn show(member: &Member, notices: Notices) -> Result<HttpResponse, Error> 
 }
 
 pub(super) async fn create_page(member: Member) -> HttpResponse {
-    show_new(&member, Notices::none(), ("", "", ""))
+    show_new(&member, Notices::default(), ("", "", ""))
 }
 
 pub(super) async fn create(
@@ -91,7 +93,7 @@ pub(super) async fn create(
             Ok(member.visitor.see_other(&path))
         }
         Err(error) => {
-            let notices = Notices::of(error, &["name", "slug", "description"])?;
+            let notices = notices::of(error, &["name", "slug", "description"])?;
             let typed = (&*typed.name, &*typed.slug, &*typed.description);
             Ok(show_new(&member, notices, typed))
         }
@@ -126,7 +128,7 @@ pub(super) async fn accept(
             let path = format!("/teams/{}?done=joined", joined.team.slug);
             Ok(member.visitor.see_other(&path))
         }
-        Err(error) => Ok(show(&member, Notices::of(error, &[])?).await?),
+        Err(error) => show(&member, notices::of(error, &[])?).await,
     }
 }
 
@@ -139,6 +141,6 @@ pub(super) async fn decline(
     let app = &member.visitor.app;
     match answers::decline(app, &member.user, reference, &origin).await {
         Ok(()) => Ok(member.visitor.see_other("/teams?done=declined")),
-        Err(error) => Ok(show(&member, Notices::of(error, &[])?).await?),
+        Err(error) => show(&member, notices::of(error, &[])?).await,
     }
 }

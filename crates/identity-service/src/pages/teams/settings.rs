@@ -4,14 +4,13 @@ use actix_web::HttpResponse;
 use askama::Template;
 use auth_types::TeamRole;
 use serde::Deserialize;
-use service_kit::http::Path;
 
-use super::at_team::{AdminAtTeam, AtTeam, path_of};
+use super::at_team::{AtTeam, TeamForm};
 use crate::origin::Origin;
-use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{self, Notices};
 use crate::pages::text;
+use crate::teams::access::TeamAdmin;
 use crate::teams::service;
 use crate::teams::wire::ChangeTeamRequest;
 
@@ -37,32 +36,30 @@ pub(super) struct SettingsForm {
     description: String,
 }
 
-pub(super) async fn page(at_team: AdminAtTeam) -> HttpResponse {
-    let team = at_team.admin.0.team.clone();
+pub(super) async fn page(at_team: AtTeam<TeamAdmin>) -> HttpResponse {
+    let team = at_team.team();
     let description = team.description.as_deref().unwrap_or_default();
     let values = (&*team.name, &*team.slug, description);
-    show(&at_team, Notices::none(), values)
+    show(&at_team, Notices::default(), values)
 }
 
 pub(super) async fn save(
-    form: Form<SettingsForm>,
-    slug: Path<(String,)>,
+    form: TeamForm<SettingsForm, TeamAdmin>,
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
-    let (at_team, typed) = AtTeam::of_form(form, &slug.0.0).await?;
-    let at_team = at_team.into_admin()?;
+    let TeamForm { at_team, typed } = form;
     let request = ChangeTeamRequest {
         name: Some(typed.name.clone()),
         slug: typed.slug.as_deref().map(|slug| slug.trim().to_owned()),
         description: Some(text::given(typed.description.replace("\r\n", "\n"))),
     };
-    match service::change_team(&at_team.visitor.app, &at_team.admin, request, &origin).await {
+    match service::change_team(&at_team.visitor.app, &at_team.rank, request, &origin).await {
         Ok(team) => {
             let path = format!("/teams/{}?done=team-saved", team.slug);
             Ok(at_team.visitor.see_other(&path))
         }
         Err(error) => {
-            let notices = Notices::of(error, &["name", "slug", "description"])?;
+            let notices = notices::of(error, &["name", "slug", "description"])?;
             let slug = typed.slug.as_deref().unwrap_or_default();
             let values = (&*typed.name, slug, &*typed.description);
             Ok(show(&at_team, notices, values))
@@ -71,18 +68,17 @@ pub(super) async fn save(
 }
 
 fn show(
-    at_team: &AdminAtTeam,
+    at_team: &AtTeam<TeamAdmin>,
     notices: Notices,
     (name, slug, description): (&str, &str, &str),
 ) -> HttpResponse {
     let status = notices.status();
-    let member = &at_team.admin.0;
     let page = SettingsPage {
         frame: at_team.visitor.frame("Settings of the team"),
         notices,
-        path: path_of(member),
-        team_name: &member.team.name,
-        is_owner: member.role == TeamRole::Owner,
+        path: at_team.path(),
+        team_name: &at_team.team().name,
+        is_owner: at_team.member().role == TeamRole::Owner,
         name,
         slug,
         description,

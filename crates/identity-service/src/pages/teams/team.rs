@@ -4,15 +4,15 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use auth_types::TeamRole;
-use serde::Deserialize;
 use service_kit::http::Query;
 
 use super::at_team::AtTeam;
 use crate::error::Error;
 use crate::pages::layout::Frame;
-use crate::pages::notices::Notices;
+use crate::pages::notices::{self, ListQuery, Notices};
 use crate::pages::text::{self, Pager};
 use crate::photos::public_url;
+use crate::teams::access::TeamMember;
 use crate::teams::members;
 use crate::teams::model::TeamRow;
 use crate::teams::wire::{Member, PageQuery};
@@ -42,17 +42,16 @@ struct Listed {
     may_change: bool,
 }
 
-#[derive(Deserialize)]
-pub(super) struct TeamQuery {
-    done: Option<String>,
-    #[serde(default)]
-    offset: i64,
-}
-
-pub(super) async fn page(at_team: AtTeam, query: Query<TeamQuery>) -> Result<HttpResponse, Error> {
-    let TeamQuery { done, offset } = query.0;
+pub(super) async fn page(
+    at_team: AtTeam<TeamMember>,
+    query: Query<ListQuery>,
+) -> Result<HttpResponse, Error> {
+    let ListQuery { done, offset } = query.0;
     let path = at_team.path();
-    let AtTeam { visitor, member } = at_team;
+    let AtTeam {
+        visitor,
+        rank: member,
+    } = at_team;
     let wanted = PageQuery {
         limit: Some(PAGE),
         offset: Some(offset),
@@ -70,7 +69,7 @@ pub(super) async fn page(at_team: AtTeam, query: Query<TeamQuery>) -> Result<Htt
     };
     let page = TeamPage {
         frame: visitor.frame(&member.team.name),
-        notices: Notices::done(done.as_deref()),
+        notices: notices::done(done.as_deref()),
         team: &member.team,
         role,
         pager: Pager::by_offset(&path, offset, PAGE, found.total),

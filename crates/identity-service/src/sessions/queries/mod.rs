@@ -10,7 +10,8 @@ use diesel::prelude::*;
 
 pub(crate) use descent::{end_descendants, list_ancestors, list_shut_out};
 pub(crate) use gathered::Refreshes;
-pub(super) use rotation::{Rotated, Rotation, rotate};
+pub(crate) use rotation::Rotated;
+pub(super) use rotation::{Rotation, rotate};
 
 use super::model::{NewSession, NewSessionRow, RefreshRow, SessionRow, SessionState};
 use crate::access::Grant;

@@ -10,8 +10,9 @@ use serde::Serialize;
 use crate::access::GrantRow;
 use crate::accounts::model::AccountRow;
 use crate::columns::Columns;
+use crate::origin::Origin;
 use crate::schema::sessions;
-use crate::sessions::model::{Client, Holder, IDLE_LIFE};
+use crate::sessions::model::{Holder, IDLE_LIFE};
 use crate::tokens::refresh::RefreshToken;
 
 /// A refresh token that somebody presents, and what takes its place.
@@ -34,21 +35,22 @@ pub(in crate::sessions) struct Rotation {
 /// A session whose token is rotated, and its account.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = sessions)]
-pub(in crate::sessions) struct Rotated {
+pub(crate) struct Rotated {
     #[diesel(column_name = id)]
-    pub(in crate::sessions) session_id: String,
-    pub(in crate::sessions) authenticated_at: NaiveDateTime,
+    pub(crate) session_id: String,
+    /// When the person last proved who they are.
+    pub(crate) authenticated_at: NaiveDateTime,
     #[diesel(embed)]
-    pub(in crate::sessions) grant: GrantRow,
+    pub(crate) grant: GrantRow,
     #[diesel(embed)]
-    pub(in crate::sessions) account: AccountRow,
+    pub(crate) account: AccountRow,
 }
 
 impl Rotation {
     pub(in crate::sessions) fn new(
         (presented, successor): (&RefreshToken, &RefreshToken),
         holder: Holder<'_>,
-        client: Client,
+        origin: &Origin,
         now: NaiveDateTime,
     ) -> Self {
         Self {
@@ -56,8 +58,8 @@ impl Rotation {
             presented: presented.hash(),
             successor: successor.hash(),
             client_id: holder.client_id().map(str::to_owned),
-            address: client.address,
-            user_agent: client.user_agent,
+            address: origin.address_text(),
+            user_agent: origin.user_agent.clone(),
             now,
             idle_until: now + IDLE_LIFE,
         }

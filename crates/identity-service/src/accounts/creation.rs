@@ -1,19 +1,31 @@
-use chrono::NaiveDateTime;
-use db_kit::{Db, DbError, is_unique_violation};
+use db_kit::{DbError, is_unique_violation};
 
 use super::model::{AccountRow, NewAccount, UNVERIFIED_CLAIM};
 use super::queries::{self, EmailClaim};
 use super::rules::{Email, Username};
+use crate::app::App;
+use crate::change::Change;
 use crate::error::Error;
+use crate::links;
 
-/// Writes the account and claims its e-mail address.
+/// Answers a taken name without a hash; who decides is the unique constraint, in [`create_account`].
+pub(crate) async fn check_free(app: &App, username: &Username) -> Result<(), Error> {
+    let wanted = username.lower();
+    let taken = app.read(move |db| queries::username_exists(db, &wanted));
+    match taken.await? {
+        true => Err(Error::UsernameTaken),
+        false => Ok(()),
+    }
+}
+
+/// Writes the account, and claims its e-mail address.
 pub(crate) fn create_account(
-    db: &mut Db,
+    change: &mut Change<'_>,
     username: &Username,
     email: Option<&Email>,
     password_hash: &str,
-    now: NaiveDateTime,
 ) -> Result<AccountRow, Error> {
+    let now = change.now.naive_utc();
     let placeholder = username.placeholder_email();
     let row = NewAccount {
         username: username.as_str(),
@@ -23,7 +35,7 @@ pub(crate) fn create_account(
         created_at: now,
         updated_at: now,
     };
-    let id = queries::insert_account(db, &row).map_err(|error| {
+    let id = queries::insert_account(change.db, &row).map_err(|error| {
         let error = DbError::from(error);
         if is_unique_violation(&error, "users", &["username_lower"]) {
             Error::UsernameTaken
@@ -31,17 +43,31 @@ pub(crate) fn create_account(
             error.into()
         }
     })?;
+    let account = queries::find_account(change.db, id)?.ok_or(Error::UserNotFound)?;
     if let Some(email) = email {
-        let claim = EmailClaim {
-            email_lower: email.lower(),
-            user_id: id,
-            expires_at: Some(now + UNVERIFIED_CLAIM),
-            confirmed: true,
-            now,
-        };
-        if !queries::claim_email(db, &claim)? {
-            return Err(Error::EmailTaken);
-        }
+        claim_email(change, &account, email, true)?;
     }
-    queries::find_account(db, id)?.ok_or(Error::UserNotFound)
+    Ok(account)
+}
+
+/// Claims an address that is not proved, and asks its holder to prove it. `confirmed`: whether the password was shown,
+/// or chosen, for it.
+pub(crate) fn claim_email(
+    change: &mut Change<'_>,
+    account: &AccountRow,
+    email: &Email,
+    confirmed: bool,
+) -> Result<(), Error> {
+    let now = change.now.naive_utc();
+    let claim = EmailClaim {
+        email_lower: email.lower(),
+        user_id: account.id,
+        expires_at: Some(now + UNVERIFIED_CLAIM),
+        confirmed,
+        now,
+    };
+    if !queries::claim_email(change.db, &claim)? {
+        return Err(Error::EmailTaken);
+    }
+    links::send_verification(change, account.id, &account.username, email)
 }

@@ -3,7 +3,7 @@ use auth_types::{AccountRole, UserId};
 use chrono::Duration;
 use db_kit::DbError;
 
-use super::creation::create_account;
+use super::creation::{check_free, create_account};
 use super::model::{AccountRow, Viewer};
 use super::queries;
 use super::rules::{Email, Password, Username};
@@ -13,7 +13,6 @@ use crate::app::App;
 use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::error::Error;
-use crate::links;
 use crate::origin::Origin;
 use crate::passwords::own_words;
 use crate::sessions::{self, NewSession};
@@ -43,25 +42,12 @@ pub(crate) async fn open(
     let username = Username::parse(&request.username)?;
     let password = Password::parse_new(&request.password)?;
     let email = request.email.as_deref().map(Email::parse).transpose()?;
-
-    // Answers a taken name without a hash; who decides is the unique constraint below.
-    let wanted = username.lower();
-    if app
-        .read(move |db| queries::username_exists(db, &wanted))
-        .await?
-    {
-        return Err(Error::UsernameTaken);
-    }
-
+    check_free(app, &username).await?;
     let words = own_words(username.as_str(), email.as_ref().map(Email::as_str));
     let password_hash = app.passwords.hash(password, words).await?;
     let session = NewSession::open(grant, app.clock.now_naive(), origin);
     app.change(origin, move |change| {
-        let now = change.now.naive_utc();
-        let account = create_account(change.db, &username, email.as_ref(), &password_hash, now)?;
-        if let Some(email) = &email {
-            links::send_verification(change, account.id, &account.username, email)?;
-        }
+        let account = create_account(change, &username, email.as_ref(), &password_hash)?;
         sessions::end_replaced(change)?;
         sessions::queries::insert_session(change.db, &session.row(account.id))?;
         change.audit(&Entry::on(Action::REGISTERED, account.id).session(&session.id))?;

@@ -10,6 +10,7 @@ use super::model::{AccountChanges, NewUser, SignIns, Updated, generate_password}
 use super::queries;
 use super::wire::{AdminUser, AdminUserList, PasswordResponse, SearchQuery, UpdateUserRequest};
 use crate::accounts;
+use crate::accounts::creation::{check_free, create_account};
 use crate::accounts::model::{AccountRow, Plan, Viewer};
 use crate::accounts::rules::{Email, Password, ascii_domain};
 use crate::app::App;
@@ -71,31 +72,16 @@ pub(crate) async fn create(
     new: NewUser,
     origin: &Origin,
 ) -> Result<PasswordResponse, Error> {
-    let wanted = new.username.lower();
-    let taken = app
-        .read(move |db| accounts::queries::username_exists(db, &wanted))
-        .await?;
-    if taken {
-        return Err(Error::UsernameTaken);
-    }
+    check_free(app, &new.username).await?;
     let words = own_words(new.username.as_str(), new.email.as_ref().map(Email::as_str));
     let (generated, hash) = hash(app, new.password, words).await?;
     let (username, email, role) = (new.username, new.email, new.role);
     let profile = app
         .change(origin, move |change| {
             let now = change.now.naive_utc();
-            let account = accounts::creation::create_account(
-                change.db,
-                &username,
-                email.as_ref(),
-                &hash,
-                now,
-            )?;
+            let account = create_account(change, &username, email.as_ref(), &hash)?;
             if role != AccountRole::User {
                 queries::set_role(change.db, account.id, role)?;
-            }
-            if let Some(email) = &email {
-                links::send_verification(change, account.id, &account.username, email)?;
             }
             let details = json!({ "role": role });
             change.audit(&Entry::on(Action::USER_CREATED, account.id).details(details))?;

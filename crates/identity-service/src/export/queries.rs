@@ -4,7 +4,7 @@ use db_kit::Db;
 use diesel::prelude::*;
 
 use super::wire::ExportedTeam;
-use crate::columns::columns;
+use crate::columns::{Columns, columns};
 use crate::schema::{
     audit_log, invitations, sessions, team_departures, team_members, teams, users,
 };
@@ -52,13 +52,6 @@ pub(super) struct InvitationRow {
     pub(super) created_at: NaiveDateTime,
     pub(super) expires_at: NaiveDateTime,
     pub(super) settled_at: Option<NaiveDateTime>,
-}
-
-/// Whose invitations are wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
-    Received,
-    Sent,
 }
 
 #[derive(Queryable, Selectable)]
@@ -115,31 +108,41 @@ pub(super) fn list_departures(
         .load(db)
 }
 
-/// Invitations that the account sent, or that were sent to its proven address or accepted by it.
-pub(super) fn list_invitations(
+/// Invitations that the account sent.
+pub(super) fn list_sent(
     db: &mut Db,
     user_id: UserId,
-    side: Side,
     limit: i64,
 ) -> QueryResult<Vec<InvitationRow>> {
-    let rows = invitations::table
+    newest_invitations(limit)
+        .filter(invitations::invited_by.eq(user_id))
+        .load(db)
+}
+
+/// Invitations that were sent to the account's proven address, or accepted by it.
+pub(super) fn list_received(
+    db: &mut Db,
+    user_id: UserId,
+    limit: i64,
+) -> QueryResult<Vec<InvitationRow>> {
+    // An address that is only claimed may be somebody else's. None is empty.
+    let email = find_proven_address(db, user_id)?;
+    let email = email.unwrap_or_default().to_ascii_lowercase();
+    let his = invitations::email_lower
+        .eq(email)
+        .or(invitations::accepted_by.eq(user_id));
+    newest_invitations(limit).filter(his).load(db)
+}
+
+#[diesel::dsl::auto_type]
+fn newest_invitations(limit: i64) -> _ {
+    let columns: Columns<InvitationRow> = columns::<InvitationRow>();
+    invitations::table
         .inner_join(teams::table)
         .left_join(users::table)
         .order((invitations::created_at.desc(), invitations::id))
         .limit(limit)
-        .select(columns::<InvitationRow>());
-    match side {
-        Side::Sent => rows.filter(invitations::invited_by.eq(user_id)).load(db),
-        Side::Received => {
-            // An address that is only claimed may be somebody else's. None is empty.
-            let email = find_proven_address(db, user_id)?;
-            let email = email.unwrap_or_default().to_ascii_lowercase();
-            let his = invitations::email_lower
-                .eq(email)
-                .or(invitations::accepted_by.eq(user_id));
-            rows.filter(his).load(db)
-        }
-    }
+        .select(columns)
 }
 
 pub(super) fn list_entries(db: &mut Db, user_id: UserId, limit: i64) -> QueryResult<Vec<EntryRow>> {

@@ -1,14 +1,15 @@
 use auth_types::UserId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::QueryResult;
 use serde_json::Value;
 
-use super::queries::{self, EntryRow, InvitationRow, MembershipRow, SessionRow, Side};
+use super::queries::{self, EntryRow, InvitationRow, MembershipRow, SessionRow};
 use super::wire::{
     ExportResponse, ExportedApplication, ExportedDeparture, ExportedEntry, ExportedInvitation,
-    ExportedMembership, ExportedSession,
+    ExportedMembership, ExportedSession, ExportedTeam,
 };
 use crate::accounts;
 use crate::accounts::model::Viewer;
@@ -48,88 +49,65 @@ pub(crate) async fn export(
         .read(move |db| {
             let account =
                 accounts::queries::find_account(db, user_id)?.ok_or(Error::TokenRevoked)?;
-            let mut cut = Cut::default();
+            let totp_enabled = totp::is_on(db, user_id)?;
+            let photo = photos::queries::find_photo(db, user_id)?;
+            let truncated = Vec::new();
+            let mut reader = Reader {
+                db,
+                user_id,
+                truncated,
+            };
+            let sessions = reader.list("sessions", MOST, queries::list_sessions)?;
+            let teams = reader.list("teams", MOST, queries::list_memberships)?;
+            let left = reader.list("teams_left", MOST, queries::list_departures)?;
+            let consents = consents::queries::list_consents;
+            let applications = reader.list("applications", MOST, consents)?;
+            let received = reader.list("invitations_received", MOST, queries::list_received)?;
+            let sent = reader.list("invitations_sent", MOST, queries::list_sent)?;
+            let entries = reader.list("audit_log", MOST_ENTRIES, queries::list_entries)?;
             Ok(ExportResponse {
                 exported_at: now,
                 account: account.to_user(Viewer::SelfOrSuperadmin, now.naive_utc(), &base_url)?,
                 premium: account.premium(|tier| plans.bandwidth_mb(tier), now.naive_utc())?,
-                totp_enabled: totp::is_on(db, user_id)?,
-                profile_photo: photos::queries::find_photo(db, user_id)?.map(data_url),
-                sessions: cut
-                    .list("sessions", MOST, |most| {
-                        queries::list_sessions(db, user_id, most)
-                    })?
-                    .map(session)
-                    .collect(),
-                teams: cut
-                    .list("teams", MOST, |most| {
-                        queries::list_memberships(db, user_id, most)
-                    })?
+                totp_enabled,
+                profile_photo: photo.map(data_url),
+                sessions: sessions.map(session).collect(),
+                teams: teams
                     .map(|row| membership(row, user_id))
                     .collect::<Result<_, _>>()?,
-                teams_left: cut
-                    .list("teams_left", MOST, |most| {
-                        queries::list_departures(db, user_id, most)
-                    })?
-                    .map(|(team, left_at)| ExportedDeparture {
-                        team,
-                        left_at: left_at.and_utc(),
-                    })
-                    .collect(),
-                applications: cut
-                    .list("applications", MOST, |most| {
-                        consents::queries::list_consents(db, user_id, most)
-                    })?
-                    .map(application)
-                    .collect(),
-                invitations_received: invitations(&mut cut, db, user_id, Side::Received)?,
-                invitations_sent: invitations(&mut cut, db, user_id, Side::Sent)?,
-                audit_log: cut
-                    .list("audit_log", MOST_ENTRIES, |most| {
-                        queries::list_entries(db, user_id, most)
-                    })?
-                    .map(|row| entry(row, user_id))
-                    .collect(),
-                truncated: cut.0,
+                teams_left: left.map(departure).collect(),
+                applications: applications.map(application).collect(),
+                invitations_received: received.map(invitation).collect(),
+                invitations_sent: sent.map(invitation).collect(),
+                audit_log: entries.map(|row| entry(row, user_id)).collect(),
+                truncated: reader.truncated,
             })
         })
         .await
 }
 
-/// The lists that were longer than what is given of them.
-#[derive(Default)]
-struct Cut(Vec<&'static str>);
+/// Reads lists of one account, and notes which were longer than what is given of them.
+struct Reader<'a> {
+    db: &'a mut Db,
+    user_id: UserId,
+    truncated: Vec<&'static str>,
+}
 
-impl Cut {
+impl Reader<'_> {
     /// Reads one row more than is given, to know whether there are more.
     fn list<T>(
         &mut self,
         name: &'static str,
         most: usize,
-        read: impl FnOnce(i64) -> QueryResult<Vec<T>>,
+        read: impl FnOnce(&mut Db, UserId, i64) -> QueryResult<Vec<T>>,
     ) -> QueryResult<std::iter::Take<std::vec::IntoIter<T>>> {
-        let rows = read(i64::try_from(most + 1).unwrap_or(i64::MAX))?;
+        let limit = i64::try_from(most + 1).unwrap_or(i64::MAX);
+        let rows = read(self.db, self.user_id, limit)?;
         if rows.len() > most {
-            self.0.push(name);
+            self.truncated.push(name);
         }
         Ok(rows.into_iter().take(most))
     }
-}
-
-fn invitations(
-    cut: &mut Cut,
-    db: &mut Db,
-    user_id: UserId,
-    side: Side,
-) -> QueryResult<Vec<ExportedInvitation>> {
-    let name = match side {
-        Side::Received => "invitations_received",
-        Side::Sent => "invitations_sent",
-    };
-    let rows = cut.list(name, MOST, |most| {
-        queries::list_invitations(db, user_id, side, most)
-    })?;
-    Ok(rows.map(invitation).collect())
 }
 
 fn data_url(photo: PhotoRow) -> String {
@@ -169,6 +147,11 @@ fn membership(row: MembershipRow, user_id: UserId) -> Result<ExportedMembership,
         team: row.team,
         joined_at: row.joined_at.and_utc(),
     })
+}
+
+fn departure((team, left_at): (ExportedTeam, NaiveDateTime)) -> ExportedDeparture {
+    let left_at = left_at.and_utc();
+    ExportedDeparture { team, left_at }
 }
 
 fn invitation(row: InvitationRow) -> ExportedInvitation {

@@ -32,10 +32,8 @@ pub(crate) async fn list_own(
                 return Ok(InvitationsResponse::default());
             };
             let email = email.to_ascii_lowercase();
-            let (rows, total) = queries::list_pending(db, &email, now, page)?;
-            let invitations = rows.into_iter().map(|row| row.into_wire(now));
-            let invitations = invitations.collect::<Result<_, _>>()?;
-            Ok(InvitationsResponse::new(invitations, total, sees_email))
+            let found = queries::list_pending(db, &email, now, page)?;
+            InvitationsResponse::new(found, now, sees_email)
         })
         .await
 }

@@ -85,10 +85,8 @@ pub(crate) async fn list_of_team(
     let sees_email = admin.0.caller.token.access.sees_email();
     app.pool
         .read(move |db| {
-            let (rows, total) = queries::list_of_team(db, team_id, query.status, now, page)?;
-            let invitations = rows.into_iter().map(|row| row.into_wire(now));
-            let invitations = invitations.collect::<Result<_, _>>()?;
-            Ok(InvitationsResponse::new(invitations, total, sees_email))
+            let found = queries::list_of_team(db, team_id, query.status, now, page)?;
+            InvitationsResponse::new(found, now, sees_email)
         })
         .await
 }

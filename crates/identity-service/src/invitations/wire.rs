@@ -1,9 +1,10 @@
 use auth_types::{TeamId, TeamRole, UserId};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, Utc};
 use diesel::{Queryable, Selectable};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::model::InvitationRow;
 use crate::error::Error;
 use crate::schema::{teams, users};
 use crate::teams::wire::{PageQuery, Team};
@@ -120,14 +121,19 @@ pub(crate) struct InvitationsResponse {
 }
 
 impl InvitationsResponse {
-    /// A page as a token shows it that may or may not know addresses.
-    pub(super) fn new(mut invitations: Vec<Invitation>, total: i64, sees_email: bool) -> Self {
-        if !sees_email {
-            for invitation in &mut invitations {
-                invitation.email = None;
-            }
-        }
-        Self { invitations, total }
+    /// A page of rows and how many there are, as a token shows it that may or may not know addresses.
+    pub(super) fn new(
+        (rows, total): (Vec<InvitationRow>, i64),
+        now: NaiveDateTime,
+        sees_email: bool,
+    ) -> Result<Self, Error> {
+        let shown = |row: InvitationRow| {
+            let mut invitation = row.into_wire(now)?;
+            invitation.email = invitation.email.filter(|_| sees_email);
+            Ok::<_, Error>(invitation)
+        };
+        let invitations = rows.into_iter().map(shown).collect::<Result<_, _>>()?;
+        Ok(Self { invitations, total })
     }
 }
 

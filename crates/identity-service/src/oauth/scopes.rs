@@ -1,6 +1,14 @@
 //! What scopes mean, in words for who is asked to allow them.
 
-use auth_types::{Scope, ScopeSet};
+use auth_types::{Scope, ScopeSet, UnknownName};
+
+use crate::error::Error;
+
+/// A scope as the database has it, in this column.
+pub(crate) fn read(text: &str, column: &str) -> Result<ScopeSet, Error> {
+    let read = text.parse();
+    read.map_err(|error: UnknownName| Error::internal(column, error))
+}
 
 /// One thing that a client wants to do.
 pub(crate) struct Line {

@@ -23,9 +23,8 @@ use crate::{accounts, links};
 
 #[derive(Template)]
 #[template(path = "entry/forgot.html")]
-struct ForgotPage<'a> {
+struct ForgotPage {
     frame: Frame,
-    who: &'a str,
     problem: Option<String>,
 }
 
@@ -57,7 +56,7 @@ pub(super) struct ResetForm {
 
 /// Asks whose password is forgotten.
 pub(super) async fn forgot_page(visitor: Visitor) -> HttpResponse {
-    show_forgot(&visitor, StatusCode::OK, "", None)
+    show_forgot(&visitor, None)
 }
 
 /// Mails a link, if there is an account; what is answered does not tell.
@@ -69,7 +68,7 @@ pub(super) async fn forgot(
     let who = fields.who.trim();
     if who.is_empty() {
         let problem = Some("Type your username or your e-mail address".to_owned());
-        return Ok(show_forgot(&visitor, StatusCode::BAD_REQUEST, "", problem));
+        return Ok(show_forgot(&visitor, problem));
     }
     // No username has the sign that every address has.
     let (username, email) = match who.contains('@') {
@@ -88,7 +87,7 @@ pub(super) async fn reset_page(
 ) -> actix_web::Result<HttpResponse> {
     let holder = find_holder(&visitor.app, Purpose::ResetPassword, token.0.0, &origin);
     Ok(match holder.await? {
-        Some((account, _)) => show_reset(&visitor, StatusCode::OK, account.username, None),
+        Some((account, _)) => show_reset(&visitor, account.username, None),
         None => say(&visitor, Said::DeadLink),
     })
 }
@@ -115,10 +114,7 @@ pub(super) async fn reset_password(
     };
     let holder = find_holder(&visitor.app, Purpose::ResetPassword, token, &origin);
     Ok(match holder.await? {
-        Some((account, _)) => {
-            let status = StatusCode::BAD_REQUEST;
-            show_reset(&visitor, status, account.username, Some(problem))
-        }
+        Some((account, _)) => show_reset(&visitor, account.username, Some(problem)),
         None => say(&visitor, Said::DeadLink),
     })
 }
@@ -178,30 +174,26 @@ async fn find_holder(
     .await
 }
 
-fn show_forgot(
-    visitor: &Visitor,
-    status: StatusCode,
-    who: &str,
-    problem: Option<String>,
-) -> HttpResponse {
+fn show_forgot(visitor: &Visitor, problem: Option<String>) -> HttpResponse {
     let page = ForgotPage {
         frame: visitor.frame("Forgot your password?"),
-        who,
         problem,
     };
-    visitor.show(status, &page)
+    visitor.show(status_of(&page.problem), &page)
 }
 
-fn show_reset(
-    visitor: &Visitor,
-    status: StatusCode,
-    username: String,
-    problem: Option<String>,
-) -> HttpResponse {
+fn show_reset(visitor: &Visitor, username: String, problem: Option<String>) -> HttpResponse {
     let page = ResetPage {
         frame: visitor.frame("Choose a new password"),
         username,
         problem,
     };
-    visitor.show(status, &page)
+    visitor.show(status_of(&page.problem), &page)
+}
+
+fn status_of(problem: &Option<String>) -> StatusCode {
+    match problem {
+        Some(_) => StatusCode::BAD_REQUEST,
+        None => StatusCode::OK,
+    }
 }

@@ -24,8 +24,7 @@ use crate::origin::Origin;
 struct RegisterPage<'a> {
     frame: Frame,
     return_to: &'a str,
-    username: &'a str,
-    email: &'a str,
+    fields: &'a RegisterForm,
     problems: Problems,
     sign_in: String,
 }
@@ -38,7 +37,7 @@ struct Problems {
     password: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub(super) struct RegisterForm {
     username: String,
     #[serde(default)]
@@ -58,16 +57,8 @@ pub(super) async fn register_page(
         return Ok(visitor.see_other(return_to.as_str()));
     }
     check_cookies(&visitor)?;
-    let page = RegisterPage {
-        frame: visitor.frame("Create an account"),
-        return_to: return_to.as_str(),
-        username: "",
-        email: "",
-        problems: Problems::default(),
-        sign_in: sign_in_path(return_to.as_str()),
-    };
-    let policy = policy_before(&return_to);
-    Ok(visitor.show_under(policy, StatusCode::OK, &page))
+    let (fields, problems) = (RegisterForm::default(), Problems::default());
+    Ok(show(&visitor, &return_to, &fields, problems))
 }
 
 /// Makes the account, signs it in, and sends it on.
@@ -92,16 +83,28 @@ pub(super) async fn register(
             Err(error) => problems.add(error)?,
         }
     }
+    Ok(show(&visitor, &return_to, &fields, problems))
+}
+
+fn show(
+    visitor: &Visitor,
+    return_to: &ReturnTo,
+    fields: &RegisterForm,
+    problems: Problems,
+) -> HttpResponse {
+    let status = if problems.is_empty() {
+        StatusCode::OK
+    } else {
+        StatusCode::BAD_REQUEST
+    };
     let page = RegisterPage {
         frame: visitor.frame("Create an account"),
         return_to: return_to.as_str(),
-        username: &fields.username,
-        email: &fields.email,
+        fields,
         problems,
         sign_in: sign_in_path(return_to.as_str()),
     };
-    let policy = policy_before(&return_to);
-    Ok(visitor.show_under(policy, StatusCode::BAD_REQUEST, &page))
+    visitor.show_under(policy_before(return_to), status, &page)
 }
 
 impl RegisterForm {

@@ -83,13 +83,7 @@ pub(super) async fn sign_in_page(
     }
     check_cookies(&visitor)?;
     let username = &query.0.login_hint;
-    Ok(show_sign_in(
-        &visitor,
-        StatusCode::OK,
-        &return_to,
-        username,
-        None,
-    ))
+    Ok(show_sign_in(&visitor, &return_to, username, None))
 }
 
 /// The first step: the password, which is enough for an account without a second factor.
@@ -109,10 +103,7 @@ pub(super) async fn sign_in(
         Ok(known) => known,
         Err(error @ Error::InvalidCredentials) => {
             let problem = Some(sentence(&error.to_string()));
-            let status = StatusCode::UNAUTHORIZED;
-            return Ok(show_sign_in(
-                &visitor, status, &return_to, username, problem,
-            ));
+            return Ok(show_sign_in(&visitor, &return_to, username, problem));
         }
         Err(error) => return Err(error.into()),
     };
@@ -120,7 +111,7 @@ pub(super) async fn sign_in(
         Ok(session) => Ok(signed_in(&visitor, &session, &return_to)),
         Err(Error::TotpRequired) => {
             let step = second_step::carry(&visitor.app, &known, visitor.browser())?;
-            Ok(show_code(&visitor, StatusCode::OK, &return_to, &step, None))
+            Ok(show_code(&visitor, &return_to, &step, None))
         }
         Err(error) => Err(error.into()),
     }
@@ -143,8 +134,7 @@ pub(super) async fn sign_in_with_code(
     let step = second_step::take_up(&visitor.app, &fields.step, visitor.browser(), &origin);
     let Some(known) = step.await? else {
         let problem = Some("That took too long. Please sign in again".to_owned());
-        let status = StatusCode::UNAUTHORIZED;
-        return Ok(show_sign_in(&visitor, status, &return_to, "", problem));
+        return Ok(show_sign_in(&visitor, &return_to, "", problem));
     };
     let user = visitor.user.as_ref();
     if is_nobodys && user.is_some_and(|user| user.account.id == known.id) {
@@ -154,14 +144,7 @@ pub(super) async fn sign_in_with_code(
         Ok(session) => Ok(signed_in(&visitor, &session, &return_to)),
         Err(Error::InvalidCredentials | Error::TotpRequired) => {
             let problem = Some("This code is wrong, or was used before".to_owned());
-            let status = StatusCode::UNAUTHORIZED;
-            Ok(show_code(
-                &visitor,
-                status,
-                &return_to,
-                &fields.step,
-                problem,
-            ))
+            Ok(show_code(&visitor, &return_to, &fields.step, problem))
         }
         Err(error) => Err(error.into()),
     }
@@ -221,7 +204,6 @@ async fn open(
 
 fn show_sign_in(
     visitor: &Visitor,
-    status: StatusCode,
     return_to: &ReturnTo,
     username: &str,
     problem: Option<String>,
@@ -233,12 +215,11 @@ fn show_sign_in(
         problem,
         register: path_with_return("/register", return_to.as_str()),
     };
-    visitor.show_under(policy_before(return_to), status, &page)
+    visitor.show_under(policy_before(return_to), status_of(&page.problem), &page)
 }
 
 fn show_code(
     visitor: &Visitor,
-    status: StatusCode,
     return_to: &ReturnTo,
     step: &str,
     problem: Option<String>,
@@ -250,5 +231,12 @@ fn show_code(
         problem,
         again: sign_in_path(return_to.as_str()),
     };
-    visitor.show_under(policy_before(return_to), status, &page)
+    visitor.show_under(policy_before(return_to), status_of(&page.problem), &page)
+}
+
+fn status_of(problem: &Option<String>) -> StatusCode {
+    match problem {
+        Some(_) => StatusCode::UNAUTHORIZED,
+        None => StatusCode::OK,
+    }
 }

@@ -5,8 +5,8 @@ use super::queries::{self, ProfileChanges};
 use super::rules::{check_bio, check_website};
 use super::wire::UpdateUserRequest;
 use crate::access::Access;
-use crate::accounts::model::{AccountRow, UNVERIFIED_CLAIM};
-use crate::accounts::queries::EmailClaim;
+use crate::accounts;
+use crate::accounts::model::AccountRow;
 use crate::accounts::rules::Email;
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -17,7 +17,6 @@ use crate::limits::ByAccount;
 use crate::origin::Origin;
 use crate::photos::model::NewPhoto;
 use crate::photos::{self, source};
-use crate::{accounts, links};
 
 /// What is to become of a photo.
 enum PhotoChange {
@@ -132,7 +131,9 @@ fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<Account
         queries::update_profile(change.db, id, &changes)?;
     }
     if let Some(email) = &email {
-        claim(change, &account, email)?;
+        // Nobody was asked for a password.
+        accounts::creation::claim_email(change, &account, email, false)?;
+        change.audit(&Entry::on(Action::EMAIL_SET, id))?;
     }
     changed |= match &update.photo {
         PhotoChange::Keep => false,
@@ -148,22 +149,4 @@ fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<Account
     }
     change.user_changed(id)?;
     accounts::queries::find_account(change.db, id)?.ok_or(Error::TokenRevoked)
-}
-
-/// Takes an address as a registration does, and asks its holder to prove it.
-fn claim(change: &mut Change<'_>, account: &AccountRow, email: &Email) -> Result<(), Error> {
-    let now = change.now.naive_utc();
-    let claim = EmailClaim {
-        email_lower: email.lower(),
-        user_id: account.id,
-        expires_at: Some(now + UNVERIFIED_CLAIM),
-        // Nobody was asked for a password.
-        confirmed: false,
-        now,
-    };
-    if !accounts::queries::claim_email(change.db, &claim)? {
-        return Err(Error::EmailTaken);
-    }
-    links::send_verification(change, account.id, &account.username, email)?;
-    change.audit(&Entry::on(Action::EMAIL_SET, account.id))
 }

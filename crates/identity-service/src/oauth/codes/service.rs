@@ -17,6 +17,7 @@ use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
 use crate::oauth::grants::{self, Granted, NewGrant};
 use crate::oauth::pkce::{self, Challenge};
+use crate::oauth::scopes;
 use crate::origin::Origin;
 use crate::sessions;
 
@@ -89,7 +90,7 @@ pub(crate) async fn redeem(
     let grant = NewGrant {
         client: client.clone(),
         user_id: row.user_id,
-        scope: row.scope()?,
+        scope: scopes::read(&row.scope, "oauth_codes.scope")?,
         authorized_by: row.authorized_by.clone(),
         auth_time: row.auth_time,
         nonce: row.nonce.clone(),
@@ -144,11 +145,6 @@ impl CodeRow {
         Challenge::stored(text, method)
             .map(Some)
             .ok_or_else(|| Error::internal("oauth_codes.challenge_method", method))
-    }
-
-    fn scope(&self) -> Result<ScopeSet, Error> {
-        let read = self.scope.parse();
-        read.map_err(|error| Error::internal("oauth_codes.scope", error))
     }
 }
 

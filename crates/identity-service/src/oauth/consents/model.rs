@@ -3,6 +3,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 
 use crate::error::Error;
+use crate::oauth::scopes;
 use crate::schema::{oauth_clients, oauth_consents, sessions};
 
 /// What an account has allowed a client.
@@ -47,7 +48,7 @@ pub(crate) struct Application {
 impl Application {
     pub(super) fn allowed(row: ConsentRow) -> Result<Self, Error> {
         Ok(Self {
-            scope: read_scope(&row.scope)?,
+            scope: scopes::read(&row.scope, "oauth_consents.scope")?,
             client_id: row.client_id,
             name: row.client_name,
             connected_at: row.created_at,
@@ -71,16 +72,11 @@ impl Application {
 
     /// Counts a session of this application.
     pub(super) fn count(&mut self, row: &ClientSessionRow) -> Result<(), Error> {
-        let scope = read_scope(row.scope.as_deref().unwrap_or_default())?;
+        let scope = scopes::read(row.scope.as_deref().unwrap_or_default(), "sessions.scope")?;
         self.scope = self.scope.union(scope);
         self.connected_at = self.connected_at.min(row.created_at);
         self.last_used_at = self.last_used_at.max(Some(row.last_used_at));
         self.sessions = self.sessions.saturating_add(1);
         Ok(())
     }
-}
-
-pub(super) fn read_scope(text: &str) -> Result<ScopeSet, Error> {
-    let read = text.parse();
-    read.map_err(|error| Error::internal("a stored scope", error))
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use auth_types::{ScopeSet, UserId};
 use serde_json::json;
 
-use super::model::{Application, read_scope};
+use super::model::Application;
 use super::queries;
 use crate::accounts;
 use crate::app::App;
@@ -11,7 +11,7 @@ use crate::audit::{Action, Entry};
 use crate::auth::CurrentUser;
 use crate::change::Change;
 use crate::error::Error;
-use crate::oauth::{codes, devices};
+use crate::oauth::{codes, devices, scopes};
 use crate::origin::Origin;
 use crate::sessions;
 
@@ -149,4 +149,8 @@ pub(crate) async fn revoke_application(
         sessions::ending::audit_and_publish(change, user_id, &ended, Some("access_revoked"))
     })
     .await
+}
+
+fn read_scope(text: &str) -> Result<ScopeSet, Error> {
+    scopes::read(text, "oauth_consents.scope")
 }

@@ -19,6 +19,7 @@ use crate::oauth::clients::{self, GrantType};
 use crate::oauth::consents;
 use crate::oauth::error::OAuthError;
 use crate::oauth::grants::{self, Granted, NewGrant};
+use crate::oauth::scopes;
 use crate::origin::Origin;
 
 /// How long somebody may take to find a browser and sign in.
@@ -97,7 +98,7 @@ pub(super) async fn find_waiting(
     let Some(row) = row else {
         return Ok(None);
     };
-    let asked = read_scope(&row.scope)?;
+    let asked = scopes::read(&row.scope, "oauth_devices.scope")?;
     let client = clients::service::find_client(app, &row.client_id).await?;
     Ok(client.map(|client| Waiting {
         scope: asked.intersection(client.scope),
@@ -208,16 +209,11 @@ impl DeviceRow {
         Ok(NewGrant {
             client: client.clone(),
             user_id,
-            scope: read_scope(&self.scope)?,
+            scope: scopes::read(&self.scope, "oauth_devices.scope")?,
             authorized_by,
             auth_time,
             nonce: None,
             by: BY,
         })
     }
-}
-
-fn read_scope(text: &str) -> Result<ScopeSet, Error> {
-    let read = text.parse();
-    read.map_err(|error| Error::internal("oauth_devices.scope", error))
 }

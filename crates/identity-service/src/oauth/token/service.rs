@@ -11,7 +11,7 @@ use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
 use crate::oauth::grants::Granted;
-use crate::oauth::{codes, devices, id_token};
+use crate::oauth::{codes, devices, id_token, scopes};
 use crate::origin::Origin;
 use crate::sessions;
 use crate::sessions::model::Holder;
@@ -118,8 +118,7 @@ fn narrowed(granted: ScopeSet, asked: &str) -> Result<ScopeSet, OAuthError> {
 }
 
 fn read_scope(grant: &GrantRow) -> Result<ScopeSet, Error> {
-    let read = grant.scope.as_deref().unwrap_or_default().parse();
-    read.map_err(|error| Error::internal("sessions.scope", error))
+    scopes::read(grant.scope.as_deref().unwrap_or_default(), "sessions.scope")
 }
 
 impl Issue<'_> {

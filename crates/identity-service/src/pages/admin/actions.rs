@@ -9,7 +9,6 @@ use service_kit::http::Path;
 
 use crate::admin::service;
 use crate::admin::wire::{AdminUser, UpdateUserRequest};
-use crate::app::App;
 use crate::credentials::reset;
 use crate::credentials::wire::ForgotRequest;
 use crate::error::Error;
@@ -41,126 +40,119 @@ struct PasswordPage<'a> {
     password: &'a str,
 }
 
-/// What can be done, by its name in addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Action {
-    Deactivate,
-    Activate,
-    Promote,
-    Demote,
+/// What can be done.
+struct Action {
+    /// In addresses.
+    name: &'static str,
+    title: &'static str,
+    meaning: &'static str,
+    button: &'static str,
+    /// The notice that it is done.
+    done: &'static str,
+    effect: Effect,
+}
+
+#[derive(Clone, Copy)]
+enum Effect {
+    Active(bool),
+    Role(AccountRole),
     EndSessions,
     MailReset,
     NewPassword,
 }
 
-impl Action {
-    const ALL: [Self; 7] = [
-        Self::Deactivate,
-        Self::Activate,
-        Self::Promote,
-        Self::Demote,
-        Self::EndSessions,
-        Self::MailReset,
-        Self::NewPassword,
-    ];
+const ACTIONS: [Action; 7] = [
+    Action {
+        name: "deactivate",
+        title: "Deactivate the account",
+        meaning: "All its sessions end at once, and nobody can sign in to it. Others do not see it any more. Nothing is deleted.",
+        button: "Deactivate",
+        done: "deactivated",
+        effect: Effect::Active(false),
+    },
+    Action {
+        name: "activate",
+        title: "Activate the account",
+        meaning: "Its owner can sign in again, and others see it again.",
+        button: "Activate",
+        done: "activated",
+        effect: Effect::Active(true),
+    },
+    Action {
+        name: "promote",
+        title: "Make the account a SUPERADMIN",
+        meaning: "It may then do everything that these pages can do: to all accounts, to clients and to keys.",
+        button: "Make it a SUPERADMIN",
+        done: "promoted",
+        effect: Effect::Role(AccountRole::Superadmin),
+    },
+    Action {
+        name: "demote",
+        title: "Make the account an ordinary one",
+        meaning: "It loses these pages and everything on them.",
+        button: "Make it an ordinary account",
+        done: "demoted",
+        effect: Effect::Role(AccountRole::User),
+    },
+    Action {
+        name: "end-sessions",
+        title: "End all sessions of the account",
+        meaning: "Its owner is signed out on every device and in every application, and can sign in again.",
+        button: "End all sessions",
+        done: "sessions-ended",
+        effect: Effect::EndSessions,
+    },
+    Action {
+        name: "mail-reset",
+        title: "Mail a link to a new password",
+        meaning: "The mail goes to the account's address, if that is known to be its owner's. The password stays good until the link is used.",
+        button: "Send the mail",
+        done: "reset-mailed",
+        effect: Effect::MailReset,
+    },
+    Action {
+        name: "new-password",
+        title: "Set a new password",
+        meaning: "The password is made here and shown once, for you to tell its owner. The old one is good no more, and all sessions end.",
+        button: "Set a new password",
+        done: "",
+        effect: Effect::NewPassword,
+    },
+];
 
-    fn parse(name: &str) -> Result<Self, Problem> {
-        let found = Self::ALL.into_iter().find(|action| action.name() == name);
-        found.ok_or_else(Problem::not_found)
-    }
+fn find_action(name: &str) -> Result<&'static Action, Problem> {
+    let found = ACTIONS.iter().find(|action| action.name == name);
+    found.ok_or_else(Problem::not_found)
+}
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Deactivate => "deactivate",
-            Self::Activate => "activate",
-            Self::Promote => "promote",
-            Self::Demote => "demote",
-            Self::EndSessions => "end-sessions",
-            Self::MailReset => "mail-reset",
-            Self::NewPassword => "new-password",
+/// Does it; the page that shows what came of it, where that is more than a notice.
+async fn run(
+    effect: Effect,
+    admin: &Administrator,
+    id: UserId,
+    origin: &Origin,
+) -> Result<Option<HttpResponse>, Error> {
+    let app = &admin.visitor.app;
+    let mut changes = UpdateUserRequest::default();
+    match effect {
+        Effect::Active(is_active) => changes.is_active = Some(is_active),
+        Effect::Role(role) => changes.role = Some(role),
+        Effect::EndSessions => {
+            service::revoke_sessions(app, id, origin).await?;
+            return Ok(None);
         }
-    }
-
-    /// The question, what it means, the button, and what is said when it is done.
-    fn words(self) -> [&'static str; 4] {
-        match self {
-            Self::Deactivate => [
-                "Deactivate the account",
-                "All its sessions end at once, and nobody can sign in to it. Others do not see it any more. Nothing is deleted.",
-                "Deactivate",
-                "deactivated",
-            ],
-            Self::Activate => [
-                "Activate the account",
-                "Its owner can sign in again, and others see it again.",
-                "Activate",
-                "activated",
-            ],
-            Self::Promote => [
-                "Make the account a SUPERADMIN",
-                "It may then do everything that these pages can do: to all accounts, to clients and to keys.",
-                "Make it a SUPERADMIN",
-                "promoted",
-            ],
-            Self::Demote => [
-                "Make the account an ordinary one",
-                "It loses these pages and everything on them.",
-                "Make it an ordinary account",
-                "demoted",
-            ],
-            Self::EndSessions => [
-                "End all sessions of the account",
-                "Its owner is signed out on every device and in every application, and can sign in again.",
-                "End all sessions",
-                "sessions-ended",
-            ],
-            Self::MailReset => [
-                "Mail a link to a new password",
-                "The mail goes to the account's address, if that is known to be its owner's. The password stays good until the link is used.",
-                "Send the mail",
-                "reset-mailed",
-            ],
-            Self::NewPassword => [
-                "Set a new password",
-                "The password is made here and shown once, for you to tell its owner. The old one is good no more, and all sessions end.",
-                "Set a new password",
-                "",
-            ],
+        Effect::MailReset => {
+            let request = ForgotRequest {
+                username: Some(service::get(app, id).await?.user.username),
+                email: None,
+            };
+            reset::forgot(app, request, origin).await?;
+            return Ok(None);
         }
+        Effect::NewPassword => return new_password(admin, id, origin).await.map(Some),
     }
-
-    async fn run(self, app: &App, id: UserId, origin: &Origin) -> Result<(), Error> {
-        let changes = match self {
-            Self::Deactivate => UpdateUserRequest {
-                is_active: Some(false),
-                ..UpdateUserRequest::default()
-            },
-            Self::Activate => UpdateUserRequest {
-                is_active: Some(true),
-                ..UpdateUserRequest::default()
-            },
-            Self::Promote => UpdateUserRequest {
-                role: Some(AccountRole::Superadmin),
-                ..UpdateUserRequest::default()
-            },
-            Self::Demote => UpdateUserRequest {
-                role: Some(AccountRole::User),
-                ..UpdateUserRequest::default()
-            },
-            Self::EndSessions => {
-                return service::revoke_sessions(app, id, origin).await.map(drop);
-            }
-            Self::MailReset => {
-                let request = ForgotRequest {
-                    username: Some(service::get(app, id).await?.user.username),
-                    email: None,
-                };
-                return reset::forgot(app, request, origin).await;
-            }
-            Self::NewPassword => return Err(Error::Internal("is answered by a page".to_owned())),
-        };
-        service::update(app, id, changes, origin).await.map(drop)
-    }
+    service::update(app, id, changes, origin).await?;
+    Ok(None)
 }
 
 /// The account and the action in the path.
@@ -168,7 +160,7 @@ type Segments = Path<(UserId, String)>;
 
 pub(super) async fn ask(admin: Administrator, path: Segments) -> actix_web::Result<HttpResponse> {
     let (id, action) = path.0;
-    let action = Action::parse(&action)?;
+    let action = find_action(&action)?;
     let user = service::get(&admin.visitor.app, id).await?;
     Ok(show(&admin, &user, action, Notices::default()))
 }
@@ -180,18 +172,13 @@ pub(super) async fn act(
 ) -> actix_web::Result<HttpResponse> {
     let (admin, _) = form.by_administrator().await?;
     let (id, action) = path.0;
-    let action = Action::parse(&action)?;
+    let action = find_action(&action)?;
     let app = &admin.visitor.app;
     let origin = origin.of_admin(&admin.admin);
-    let done = match action {
-        Action::NewPassword => new_password(&admin, id, &origin).await.map(Some),
-        other => other.run(app, id, &origin).await.map(|()| None),
-    };
-    match done {
+    match run(action.effect, &admin, id, &origin).await {
         Ok(Some(page)) => Ok(page),
         Ok(None) => {
-            let [_, _, _, done] = action.words();
-            let path = format!("{}?done={done}", path_of(id));
+            let path = format!("{}?done={}", path_of(id), action.done);
             Ok(admin.visitor.see_other(&path))
         }
         Err(error) => {
@@ -217,18 +204,22 @@ async fn new_password(
     Ok(admin.visitor.show(StatusCode::OK, &page))
 }
 
-fn show(admin: &Administrator, user: &AdminUser, action: Action, notices: Notices) -> HttpResponse {
-    let [title, meaning, button, _] = action.words();
+fn show(
+    admin: &Administrator,
+    user: &AdminUser,
+    action: &Action,
+    notices: Notices,
+) -> HttpResponse {
     let back = path_of(user.user.id);
     let status = notices.status();
     let page = ConfirmPage {
-        frame: admin.visitor.frame(title),
+        frame: admin.visitor.frame(action.title),
         notices,
         username: &user.user.username,
-        path: format!("{back}/{}", action.name()),
+        path: format!("{back}/{}", action.name),
         back,
-        meaning,
-        button,
+        meaning: action.meaning,
+        button: action.button,
     };
     admin.visitor.show(status, &page)
 }

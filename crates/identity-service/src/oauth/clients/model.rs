@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
+use secrecy::SecretString;
 use service_kit::crypto::sha256;
 use url::Url;
 
@@ -155,6 +156,12 @@ impl From<&OAuthClient> for ClientRow {
             grant_types: client.grant_types.to_string(),
         }
     }
+}
+
+/// A client with the secret that it was given just now, if it has one.
+pub(crate) struct WithSecret {
+    pub(crate) client: OAuthClient,
+    pub(crate) secret: Option<SecretString>,
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 use serde_json::json;
 use service_kit::crypto::random_token;
 use uuid::Uuid;
 
-use super::model::{ClientRow, OAuthClient, hash_secret};
+use super::model::{ClientRow, OAuthClient, WithSecret, hash_secret};
 use super::{NewClient, ending, queries};
 use crate::app::App;
 use crate::audit::{Action, Entry};
@@ -17,12 +17,6 @@ pub(crate) use super::authentication::{authenticate, authenticate_known};
 
 /// An installation has no more clients than this; lists show them all.
 const MAX_CLIENTS: u16 = 1_000;
-
-/// A client with the secret that it was given just now, if it has one.
-pub(crate) struct WithSecret {
-    pub(crate) client: OAuthClient,
-    pub(crate) secret: Option<SecretString>,
-}
 
 /// The client of this id.
 pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClient>, Error> {

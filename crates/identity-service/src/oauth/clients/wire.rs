@@ -3,8 +3,7 @@ use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::model::OAuthClient;
-use super::service::WithSecret;
+use super::model::{OAuthClient, WithSecret};
 
 /// A client as an administrator sees it.
 #[derive(Serialize, ToSchema)]

@@ -10,8 +10,8 @@ use service_kit::http::{Path, Query};
 
 use crate::error::Error;
 use crate::oauth::clients::NewClient;
-use crate::oauth::clients::model::OAuthClient;
-use crate::oauth::clients::service::{self, WithSecret};
+use crate::oauth::clients::model::{OAuthClient, WithSecret};
+use crate::oauth::clients::service;
 use crate::oauth::clients::wire::CreateOAuthClientRequest;
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};

@@ -4,7 +4,7 @@ use super::load::Shot;
 use super::scene::Scene;
 use serde_json::json;
 use xtask_kit::cmd::Result;
-use xtask_stand::chat::{Chat, DIGITS, MARK};
+use xtask_stand::chat::{Chat, mark};
 use xtask_stand::http::Client;
 use xtask_stand::people::{make_project, make_team, register};
 
@@ -53,17 +53,11 @@ impl Crowd {
         let who = self.tokens.iter().cycle();
         let what = self.projects.iter().cycle();
         let shots = (from..from + count).zip(who).zip(what);
-        let shots = shots.map(|((n, token), project)| Shot {
-            token: token.clone(),
-            method: "POST",
-            path: "/api/clienta_timer_start",
-            body: json!({
-                "category": "coding",
-                "duration": 25,
-                "project_id": project,
-                "note": format!("{MARK}{n:0DIGITS$}"),
-            })
-            .to_string(),
+        let shots = shots.map(|((n, token), project)| {
+            let body = json!({
+                "category": "coding", "duration": 25, "project_id": project, "note": mark(n),
+            });
+            Shot::post(token, "/api/clienta_timer_start", body.to_string())
         });
         shots.collect()
     }

@@ -7,11 +7,10 @@ use super::load::{self, Outcome, Shot};
 use attack::{Answers, Attack, Attacker};
 use group::MemoryGroup;
 use serde_json::Value;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::system::{self, PARTS, Program};
+use xtask_kit::system::{self, PARTS, Program, UNLIMITED};
 use xtask_stand::fresh_folder;
 use xtask_stand::http::Client;
 use xtask_stand::people::register;
@@ -105,23 +104,16 @@ impl Row {
 
 fn run(options: &Options, database: Option<&str>) -> Result<Row> {
     let folder = fresh_folder("holdfast-bench-")?;
-    let mut command = match database {
-        Some(database) => {
-            let mut command = Command::new(system::binary(!options.dev, "identity-service"));
-            command
-                .arg("serve")
-                .env("IDENTITY__LISTEN", "127.0.0.1:0")
-                .env("IDENTITY__DATA_DIR", folder.path())
-                .env("IDENTITY__DATABASE__URL", database);
-            command
-        }
-        None => system::holdfast(!options.dev, &folder.path().join("data")),
+    let (name, parts) = match database {
+        Some(_) => ("identity-service", &PARTS[..1]),
+        None => ("holdfast", &PARTS[..]),
     };
+    let mut command = system::serve(!options.dev, name, &folder.path().join("data"));
     // An attacker has many accounts and addresses: nothing but memory is to stop the attack.
-    command
-        .env("IDENTITY__RATE_LIMITS__ENABLED", "false")
-        .env("IDENTITY__PASSWORD__BCRYPT_COST", "4")
-        .env("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true");
+    command.envs(UNLIMITED);
+    if let Some(database) = database {
+        command.env("IDENTITY__DATABASE__URL", database);
+    }
     let group = MemoryGroup::new(LIMIT_MIB);
     let mut command = match &group {
         Some(group) => group.wrap(&command),
@@ -131,11 +123,6 @@ fn run(options: &Options, database: Option<&str>) -> Result<Row> {
             );
             command
         }
-    };
-    let parts = if database.is_some() {
-        &PARTS[..1]
-    } else {
-        &PARTS[..]
     };
     let mut program = Program::start(&mut command, parts, &folder.path().join("log"))?;
     let address = program.address("identity")?.to_owned();
@@ -185,12 +172,7 @@ fn attacked(
         // The attack is under way.
         std::thread::sleep(Duration::from_secs(1));
         let count = usize::try_from(options.rate * options.seconds)?;
-        let shots = (0..count).map(|_| Shot {
-            token: victim.token.clone(),
-            method: "GET",
-            path: "/api/auth/validate",
-            body: String::new(),
-        });
+        let shots = (0..count).map(|_| Shot::get(&victim.token, "/api/auth/validate"));
         let gap = Duration::from_secs(1) / options.rate;
         let load = load::fire(address, shots.collect(), gap);
         over.store(true, Ordering::SeqCst);
@@ -203,7 +185,7 @@ fn attacked(
 impl Attacker {
     fn register(address: &str, n: usize) -> Result<Self> {
         let token = register(address, &format!("attacker-{n}"))?;
-        let me = Client::new(address, &token).call("GET", "/api/auth/me", &Value::Null)?;
+        let me = Client::new(address, &token).json("/api/auth/me")?;
         match me.pointer("/user/id").and_then(Value::as_i64) {
             Some(id) => Ok(Self { id, token }),
             None => fail(format!("no id: {me}")),

@@ -4,11 +4,10 @@
 use super::percentile::per_mille;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail};
 use xtask_stand::http::Client;
+use xtask_stand::lock;
 
 /// Enough that a request finds a free one until answers take a third of a second.
 const SENDERS: usize = 64;
@@ -19,6 +18,26 @@ pub(super) struct Shot {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) body: String,
+}
+
+impl Shot {
+    pub(super) fn get(token: &str, path: &'static str) -> Self {
+        Self {
+            token: token.to_owned(),
+            method: "GET",
+            path,
+            body: String::new(),
+        }
+    }
+
+    pub(super) fn post(token: &str, path: &'static str, body: String) -> Self {
+        Self {
+            token: token.to_owned(),
+            method: "POST",
+            path,
+            body,
+        }
+    }
 }
 
 /// What came of a load.
@@ -32,9 +51,6 @@ pub(super) struct Outcome {
     /// How long it took altogether.
     pub(super) time: Duration,
 }
-
-/// What came of one request: its status, its body, and the milliseconds since it was due.
-type Answered = (u16, String, f64);
 
 impl Outcome {
     /// Answered with this status.
@@ -61,96 +77,74 @@ pub(super) fn drain_with(
     shots: Vec<Shot>,
     connections: usize,
 ) -> Result<Outcome> {
-    let shots = Mutex::new(shots.into_iter());
-    let started = Instant::now();
-    let sender = || {
-        let (mut client, mut results) = (Client::new(address, ""), Vec::new());
-        loop {
-            let next = shots.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some(shot) = next else {
-                return results;
-            };
-            results.push(send(&mut client, Instant::now(), headers, &shot));
-        }
-    };
-    let results = std::thread::scope(|scope| {
-        let senders: Vec<_> = (0..connections).map(|_| scope.spawn(sender)).collect();
-        let joined = senders.into_iter().map(std::thread::ScopedJoinHandle::join);
-        joined.collect::<Vec<_>>()
-    });
-    gather(results, started.elapsed())
+    send_all(headers, address, shots, connections, Instant::now)
 }
 
 /// Fires the shots at `address`, one every `gap`.
 pub(super) fn fire(address: &str, shots: Vec<Shot>, gap: Duration) -> Result<Outcome> {
-    let (due, queue) = mpsc::channel::<(Instant, Shot)>();
-    let queue = Mutex::new(queue);
+    let next = Mutex::new(Instant::now());
+    let due = || {
+        let mut next = lock(&next);
+        let due = *next;
+        *next += gap;
+        due
+    };
+    send_all("", address, shots, SENDERS, due)
+}
+
+/// What so many threads come to that do this at the same time, each with its number.
+pub(super) fn at_once<T: Send>(
+    threads: usize,
+    work: impl Fn(usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    std::thread::scope(|scope| {
+        let work = &work;
+        let threads = (0..threads).map(|n| scope.spawn(move || work(n)));
+        let threads: Vec<_> = threads.collect();
+        let results = threads.into_iter().map(|thread| match thread.join() {
+            Ok(result) => result,
+            Err(_) => fail("a thread of the bench failed"),
+        });
+        results.collect()
+    })
+}
+
+/// Over each connection one shot after the other, as soon as it is due.
+fn send_all(
+    headers: &str,
+    address: &str,
+    shots: Vec<Shot>,
+    connections: usize,
+    due: impl Fn() -> Instant + Sync,
+) -> Result<Outcome> {
     let started = Instant::now();
-    let results = std::thread::scope(|scope| {
-        let sender = || {
-            let mut client = Client::new(address, "");
-            let mut results = Vec::new();
-            loop {
-                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                let Ok((due, shot)) = next else {
-                    return results;
-                };
-                results.push(send(&mut client, due, "", &shot));
-            }
-        };
-        let senders: Vec<_> = (0..SENDERS).map(|_| scope.spawn(sender)).collect();
-        let mut at = started;
-        for shot in shots {
-            std::thread::sleep(at.saturating_duration_since(Instant::now()));
-            if due.send((at, shot)).is_err() {
-                break;
-            }
-            at += gap;
+    let shots = Mutex::new(shots.into_iter());
+    let next = || {
+        let mut shots = lock(&shots);
+        Some((shots.next()?, due()))
+    };
+    let answered = at_once(connections, |_| {
+        let (mut client, mut answered) = (Client::new(address, ""), Vec::new());
+        while let Some((shot, due)) = next() {
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+            client.use_token(&shot.token);
+            let answer = client.send_with(shot.method, shot.path, headers, &shot.body);
+            let (status, body) = answer.unwrap_or_default();
+            answered.push((status, body, due.elapsed().as_secs_f64() * 1000.0));
         }
-        drop(due);
-        senders
-            .into_iter()
-            .map(std::thread::ScopedJoinHandle::join)
-            .collect::<Vec<_>>()
-    });
-    gather(results, started.elapsed())
-}
-
-fn send(client: &mut Client, due: Instant, headers: &str, shot: &Shot) -> Answered {
-    client.use_token(&shot.token);
-    let answer = client.send_with(shot.method, shot.path, headers, &shot.body);
-    let (status, body) = answer.unwrap_or_default();
-    (status, body, due.elapsed().as_secs_f64() * 1000.0)
-}
-
-fn gather(results: Vec<std::thread::Result<Vec<Answered>>>, time: Duration) -> Result<Outcome> {
+        Ok(answered)
+    })?;
     let mut outcome = Outcome {
         latencies: Vec::new(),
         statuses: BTreeMap::new(),
         bodies: Vec::new(),
-        time,
+        time: started.elapsed(),
     };
-    for sender in results {
-        let Ok(sender) = sender else {
-            return fail("a sender failed");
-        };
-        for (status, body, latency) in sender {
-            outcome.latencies.push(latency);
-            outcome.bodies.push(body);
-            *outcome.statuses.entry(status).or_default() += 1;
-        }
+    for (status, body, latency) in answered.into_iter().flatten() {
+        outcome.latencies.push(latency);
+        outcome.bodies.push(body);
+        *outcome.statuses.entry(status).or_default() += 1;
     }
     outcome.latencies.sort_by(f64::total_cmp);
     Ok(outcome)
-}
-
-/// What each thread came to.
-pub(crate) fn join<T>(
-    threads: Vec<std::thread::ScopedJoinHandle<'_, Result<T>>>,
-) -> Result<Vec<T>> {
-    let results = threads.into_iter().map(|thread| match thread.join() {
-        Ok(result) => result,
-        Err(_) => fail("a thread of the bench failed"),
-    });
-    results.collect()
 }

@@ -55,7 +55,7 @@ pub(crate) fn login_timing(options: &Options) -> Result {
     }
     // What an administrator does; the account's own password is the one to be tried.
     Postgres::execute(
-        scene.database("identity").unwrap_or_default(),
+        scene.database("identity")?,
         "UPDATE users SET is_active = FALSE WHERE username = 'gone'",
     )?;
     let mut cases = [

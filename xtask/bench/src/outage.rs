@@ -2,10 +2,11 @@
 //! with what waits, and no notification may be lost.
 
 use super::crowd::Crowd;
-use super::load::{self, Outcome, join};
+use super::load::{self, Outcome};
 use super::scene::Scene;
+use clap::ValueEnum as _;
 use std::time::{Duration, Instant};
-use xtask_kit::cmd::{Result, fail, nap};
+use xtask_kit::cmd::{Result, came_true, fail, nap};
 use xtask_kit::system;
 use xtask_stand::chat::Chat;
 
@@ -46,13 +47,6 @@ enum Scenario {
     ServicesBrokerDown,
 }
 
-const ALL: [Scenario; 4] = [
-    Scenario::Standalone,
-    Scenario::StandaloneHanging,
-    Scenario::ServicesHanging,
-    Scenario::ServicesBrokerDown,
-];
-
 pub(crate) fn outage(options: &Options) -> Result {
     system::build(
         true,
@@ -64,7 +58,7 @@ pub(crate) fn outage(options: &Options) -> Result {
         ],
     )?;
     let mut rows = Vec::new();
-    for scenario in ALL {
+    for scenario in Scenario::value_variants().iter().copied() {
         if options.only.is_empty() || options.only.contains(&scenario) {
             rows.push((scenario, run(scenario, options)?));
         }
@@ -158,11 +152,12 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
         // By then all is warm.
         nap(Duration::from_secs(u64::from(options.seconds)) / 10)?;
         let early = scene.resident_mb(part)?;
-        Ok((join(vec![load])?, early))
+        Ok((load.join(), early))
     })?;
-    let Some(load) = load.into_iter().next() else {
-        return fail("no load");
+    let Ok(load) = load else {
+        return fail("a thread of the bench failed");
     };
+    let load = load?;
     println!(
         "{} answers in {:.1} s: {:?}",
         load.latencies.len(),
@@ -176,9 +171,10 @@ fn run(scenario: Scenario, options: &Options) -> Result<Row> {
     }
     let healed = Instant::now();
     let wanted = load.with_status(201);
-    while chat.accepted().0 < wanted && healed.elapsed() < Duration::from_secs(options.patience) {
-        nap(Duration::from_millis(100))?;
-    }
+    let patience = Duration::from_secs(options.patience);
+    came_true(patience, Duration::from_millis(100), || {
+        Ok(chat.accepted().0 >= wanted)
+    })?;
     let after = healed.elapsed();
     let (delivered, twice) = chat.accepted();
     println!(

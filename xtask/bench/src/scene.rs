@@ -1,17 +1,18 @@
 //! The services on fresh data, with people who have signed in.
 
 use super::goals::Backend;
-use serde_json::{Value, json};
+use super::load::at_once;
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
-use xtask_kit::cmd::{Result, fail, nap, output};
-use xtask_kit::system::{self, LOCAL_HOOKS, PARTS, Program};
+use xtask_kit::cmd::{Result, fail, output, wait_until};
+use xtask_kit::system::{self, PARTS, Program, UNLIMITED};
 use xtask_stand::fresh_folder_on_disk;
-use xtask_stand::http::Client;
+use xtask_stand::http::{Client, text};
 use xtask_stand::servers::{Postgres, PrivateRabbit};
 
 /// Who sign in at the same time while a scene is set.
@@ -37,13 +38,6 @@ pub(super) struct SignedIn {
     pub(super) file: PathBuf,
 }
 
-/// No limits, and passwords that cost nothing: neither is what is measured.
-const SETTINGS: [(&str, &str); 4] = [
-    ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
-    ("WORKSESSION__RATE_LIMITS__ENABLED", "false"),
-    ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
-    ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
-];
 /// Between two messages to one hook.
 const INTERVAL: &str = "NOTIFIER__CHAT__INTERVAL_MS";
 
@@ -93,9 +87,9 @@ impl Scene {
     pub(super) fn standalone(interval_ms: u32) -> Result<Self> {
         let mut scene = Self::set(Backend::Sqlite, &[], &[])?;
         let folder = scene.folder.path();
-        let mut command = system::holdfast(true, &folder.join("data"));
+        let mut command = system::serve(true, "holdfast", &folder.join("data"));
         command
-            .envs(SETTINGS)
+            .envs(UNLIMITED)
             .env(INTERVAL, interval_ms.to_string());
         let program = Program::start(&mut command, &PARTS, &folder.join("log"))?;
         scene.programs.insert("holdfast", program);
@@ -103,34 +97,28 @@ impl Scene {
     }
 
     fn start(&mut self, part: &'static str, settings: &[(&str, String)]) -> Result {
-        let key = |name: &str| format!("{}__{name}", part.to_uppercase());
         let binary = match part {
             "notifier" => part.to_owned(),
             _ => format!("{part}-service"),
         };
-        let mut command = Command::new(system::binary(true, &binary));
-        command.arg("serve");
+        // One folder: the keys that nobody configured are made there once, for all.
+        let mut command = system::serve(true, &binary, &self.folder.path().join("data"));
+        command.envs(UNLIMITED);
         if part == "identity" {
             let file = self.folder.path().join("identity.toml");
             std::fs::write(&file, CLIENTS)?;
             command.arg("--config").arg(file);
         }
-        command
-            .envs(LOCAL_HOOKS)
-            .envs(SETTINGS)
-            .env(key("LISTEN"), "127.0.0.1:0")
-            // One folder: the keys that nobody configured are made there once, for all.
-            .env(key("DATA_DIR"), self.folder.path().join("data"));
         for (name, value) in settings {
             command.env(name, value);
         }
         if let Some(postgres) = &self.postgres {
             let database = postgres.make_database(part)?;
-            command.env(key("DATABASE__URL"), &database);
+            command.env(system::key(part, "DATABASE__URL"), &database);
             self.databases.insert(part, database);
         }
         if let Some(rabbit) = &self.rabbit {
-            command.env(key("BROKER__URL"), &rabbit.url);
+            command.env(system::key(part, "BROKER__URL"), &rabbit.url);
         }
         if let Some(identity) = self.programs.get("identity") {
             command.env("WORKSESSION__IDENTITY_URL", identity.address("identity")?);
@@ -153,9 +141,12 @@ impl Scene {
         self.folder.path()
     }
 
-    /// Where the database of a service is; none on SQLite.
-    pub(super) fn database(&self, part: &str) -> Option<&str> {
-        self.databases.get(part).map(String::as_str)
+    /// Where the database of a service is on PostgreSQL.
+    pub(super) fn database(&self, part: &str) -> Result<&str> {
+        match self.databases.get(part) {
+            Some(database) => Ok(database),
+            None => fail(format!("{part} has no database on PostgreSQL")),
+        }
     }
 
     pub(super) fn address(&self, part: &str) -> Result<&str> {
@@ -231,21 +222,15 @@ impl Scene {
 
     /// Waits until every event is on its way, so that the relay's work is not taken for another's.
     pub(super) fn wait_told(&self) -> Result {
-        let since = Instant::now();
-        loop {
-            let waiting = self.rows("SELECT count(*) FROM outbox WHERE state = 'pending'")?;
-            if waiting
-                .first()
-                .and_then(|row| row.first())
-                .is_some_and(|count| count == "0")
-            {
-                return Ok(());
-            }
-            if since.elapsed() > Duration::from_secs(120) {
-                return fail("events wait for the broker after two minutes");
-            }
-            nap(Duration::from_millis(50))?;
-        }
+        wait_until(
+            Duration::from_secs(120),
+            Duration::from_millis(50),
+            "events wait for the broker after two minutes",
+            || {
+                let rows = self.rows("SELECT count(*) FROM outbox WHERE state = 'pending'")?;
+                Ok(rows == [["0"]])
+            },
+        )
     }
 
     fn rows(&self, sql: &str) -> Result<Vec<Vec<String>>> {
@@ -266,7 +251,7 @@ impl Scene {
     pub(super) fn sign_in(&self, accounts: usize) -> Result<SignedIn> {
         let address = self.address("identity")?;
         let next = AtomicUsize::new(0);
-        let work = || -> Result<Vec<(usize, String, String)>> {
+        let made = at_once(SIGNING_IN, |_| {
             let (mut client, mut made) = (Client::new(address, ""), Vec::new());
             loop {
                 let n = next.fetch_add(1, Ordering::Relaxed);
@@ -279,18 +264,9 @@ impl Scene {
                 let account =
                     json!({"username": format!("bench-user-{n}"), "password": "correct horse"});
                 let pair = client.call("POST", "/api/auth/register", &account)?;
-                let token = |name: &str| pair.pointer(name).and_then(Value::as_str);
-                match (token("/access_token"), token("/refresh_token")) {
-                    (Some(access), Some(refresh)) => {
-                        made.push((n, access.to_owned(), refresh.to_owned()));
-                    }
-                    _ => return fail("no tokens"),
-                }
+                let token = |name: &str| text(&pair, name).to_owned();
+                made.push((n, token("/access_token"), token("/refresh_token")));
             }
-        };
-        let made = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..SIGNING_IN).map(|_| scope.spawn(work)).collect();
-            crate::load::join(threads)
         })?;
         let mut made: Vec<_> = made.into_iter().flatten().collect();
         made.sort();

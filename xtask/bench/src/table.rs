@@ -55,14 +55,13 @@ impl Unit {
     }
 
     fn show(self, value: f64) -> String {
-        match self {
-            _ if value.is_nan() => String::new(),
-            Self::PerSecond if value >= 100.0 => format!("{value:.0} {}", self.name()),
-            Self::PerSecond | Self::Milliseconds | Self::Statements => {
-                format!("{value:.2} {}", self.name())
-            }
-            Self::Megabytes => format!("{value:.1} {}", self.name()),
-        }
+        let places = match self {
+            _ if value.is_nan() => return String::new(),
+            Self::PerSecond if value >= 100.0 => 0,
+            Self::Megabytes => 1,
+            _ => 2,
+        };
+        format!("{value:.places$} {}", self.name())
     }
 }
 
@@ -146,17 +145,13 @@ impl Row {
 
     fn goal(&self) -> String {
         let first = match self.goal {
-            Goal::AtLeast(least) => format!("≥ {least:.2}"),
-            Goal::Below(most) => format!("< {most:.2}"),
-            Goal::AtMost(most) => format!("≤ {}", self.unit.show(most)),
-            Goal::Told => String::new(),
+            Goal::AtLeast(least) => Some(format!("≥ {least:.2}")),
+            Goal::Below(most) => Some(format!("< {most:.2}")),
+            Goal::AtMost(most) => Some(format!("≤ {}", self.unit.show(most))),
+            Goal::Told => None,
         };
         let second = self.p99_goal.map(|ms| format!("p99 < {ms:.0}"));
-        let both: Vec<String> = Some(first)
-            .filter(|first| !first.is_empty())
-            .into_iter()
-            .chain(second)
-            .collect();
+        let both: Vec<String> = first.into_iter().chain(second).collect();
         both.join(", ")
     }
 

@@ -43,6 +43,17 @@ pub(super) struct Request<'a> {
     pub(super) client: Option<&'a str>,
 }
 
+impl<'a> Request<'a> {
+    /// Of the tokens' holders.
+    pub(super) fn new(url: &'a str, tokens: &'a Path) -> Self {
+        Self {
+            url,
+            tokens,
+            client: None,
+        }
+    }
+}
+
 /// What a round of asking came to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
-use xtask_kit::cmd::{Result, cargo, fail, interrupted, nap, output, run};
+use std::time::Duration;
+use xtask_kit::cmd::{Result, cargo, fail, output, run, wait_until};
 use xtask_kit::envs;
-use xtask_kit::system::{self, Program, RESPONDER};
+use xtask_kit::system::{self, Program, RESPONDER, UNLIMITED};
 use xtask_stand::fresh_folder;
 use xtask_stand::http::Client;
 use xtask_stand::people::register;
@@ -55,15 +55,12 @@ fn validation(folder: &Path) -> Result<(f64, usize)> {
         .env("IDENTITY__LISTEN", "127.0.0.1:0")
         .env("IDENTITY__DATA_DIR", folder.join("data"))
         .env("IDENTITY__WORKERS", "1")
-        .env("IDENTITY__RATE_LIMITS__ENABLED", "false")
-        .env("IDENTITY__PASSWORD__BCRYPT_COST", "4")
-        .env("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true");
+        .envs(UNLIMITED);
     let program = Program::start(&mut command, &["identity"], &folder.join("identity.log"))?;
     let address = program.address("identity")?;
     let mut client = Client::new(address, &register(address, "ada")?).with_patience(PATIENCE);
     let path = "/api/auth/validate";
-    let (_, body) = client.send("GET", path, "")?;
-    let bytes = body.len();
+    let bytes = client.text(path)?.len();
     Ok((each(program, client, path, "identity", folder)?, bytes))
 }
 
@@ -111,10 +108,7 @@ fn each(
     let process = program.process().id().to_string();
     let mut ask = |times: u32| -> Result {
         for _ in 0..times {
-            let (status, body) = client.send("GET", path, "")?;
-            if status != 200 {
-                return fail(format!("{path}: {status} {body}"));
-            }
+            client.text(path)?;
         }
         Ok(())
     };
@@ -132,16 +126,13 @@ fn each(
 
 /// The sum at the end of a dump.
 fn total(dump: &Path) -> Result<f64> {
-    let since = Instant::now();
-    loop {
+    let mut total: Option<f64> = None;
+    let otherwise = format!("callgrind wrote no total into {}", dump.display());
+    wait_until(PATIENCE, Duration::from_millis(100), &otherwise, || {
         let text = std::fs::read_to_string(dump).unwrap_or_default();
-        let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
-        if let Some(total) = total {
-            return Ok(total.trim().parse()?);
-        }
-        if since.elapsed() > PATIENCE || interrupted() {
-            return fail(format!("callgrind wrote no total into {}", dump.display()));
-        }
-        nap(Duration::from_millis(100))?;
-    }
+        let line = text.lines().find_map(|line| line.strip_prefix("totals: "));
+        total = line.map(|total| total.trim().parse()).transpose()?;
+        Ok(total.is_some())
+    })?;
+    Ok(total.unwrap_or_default())
 }

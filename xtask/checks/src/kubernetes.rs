@@ -11,8 +11,12 @@ mod paths;
 mod settings;
 mod workload;
 
+pub(crate) use crate::kubernetes::folder::{items, text};
+
 use crate::kubernetes::folder::Folder;
-use xtask_kit::cmd::{Result, fail};
+use crate::source::below;
+use crate::verdict::verdict;
+use xtask_kit::cmd::Result;
 use xtask_kit::{envs, system};
 
 /// The oldest version that knows all fields that we use, and the newest that there are schemas of.
@@ -48,31 +52,19 @@ pub(crate) fn manifests() -> Result {
     complaints.extend(listing::check(&folder));
     complaints.extend(links::check(&folder));
     complaints.extend(environment::check(&folder));
-    complaints.extend(paths::check(&folder, &paths::sources(&envs::root())?));
-    verdict(
-        &complaints,
-        &format!(
-            "{} manifests, for Kubernetes {}",
-            folder.manifests.len(),
-            VERSIONS.join(" and ")
-        ),
-    )
+    complaints.extend(paths::check(&folder, &below(&envs::root().join("crates"))?));
+    let (count, versions) = (folder.manifests.len(), VERSIONS.join(" and "));
+    let good = format!("{count} manifests, for Kubernetes {versions}");
+    verdict("kubernetes", &complaints, &good)
 }
 
 /// Has each program, which must be built, check the environment and the files that its pods give it.
 pub(crate) fn settings() -> Result {
     let folder = Folder::read(&envs::root().join("deploy/kubernetes"), &[])?;
     let complaints = settings::check(&folder, |program| system::binary(false, program))?;
-    verdict(&complaints, "each program takes its pods' settings")
-}
-
-fn verdict(complaints: &[String], good: &str) -> Result {
-    if complaints.is_empty() {
-        println!("kubernetes: {good}");
-        return Ok(());
-    }
-    for complaint in complaints {
-        println!("kubernetes: {complaint}");
-    }
-    fail(format!("{} places in deploy/kubernetes", complaints.len()))
+    verdict(
+        "kubernetes",
+        &complaints,
+        "each program takes its pods' settings",
+    )
 }

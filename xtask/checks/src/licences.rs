@@ -1,9 +1,10 @@
 //! `cargo xtask licences`: what is linked into the binaries, against the licences we accept.
 
+use crate::verdict::verdict;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package, PackageId};
 use spdx::{Expression, ParseMode};
 use std::collections::BTreeSet;
-use xtask_kit::cmd::{Result, cargo, fail};
+use xtask_kit::cmd::{Result, cargo};
 use xtask_kit::envs;
 
 const ACCEPTED: [&str; 12] = [
@@ -40,17 +41,8 @@ pub(crate) fn licences() -> Result {
         .filter(|p| linked.contains(&p.id))
         .collect();
     let complaints: Vec<String> = packages.iter().filter_map(|p| complaint(p)).collect();
-    if complaints.is_empty() {
-        println!("licences: {} packages, all within the list", packages.len());
-        return Ok(());
-    }
-    for complaint in &complaints {
-        println!("licences: {complaint}");
-    }
-    fail(format!(
-        "{} packages have a licence outside the list in xtask/checks/src/licences.rs",
-        complaints.len()
-    ))
+    let good = format!("{} packages, all within the list", packages.len());
+    verdict("licences", &complaints, &good)
 }
 
 fn complaint(package: &Package) -> Option<String> {
@@ -65,7 +57,13 @@ fn complaint(package: &Package) -> Option<String> {
             id.is_some_and(|id| ACCEPTED.contains(&id.name))
         })
     });
-    (!is_fine).then(|| format!("{} {}: {licence}", package.name, package.version))
+    let Package { name, version, .. } = package;
+    (!is_fine).then(|| {
+        format!(
+            "{name} {version}: {licence} is not in the list in {}",
+            file!()
+        )
+    })
 }
 
 /// Everything these packages reach by normal and build dependencies. Build dependencies count,

@@ -14,12 +14,15 @@ mod observe;
 mod openapi;
 mod production;
 mod sbom;
+mod source;
 mod systemd;
 mod tidy;
+mod verdict;
 
 use clap::Parser;
 use std::process::ExitCode;
-use xtask_kit::{cmd, envs};
+use xtask_kit::cmd;
+use xtask_kit::envs;
 
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]

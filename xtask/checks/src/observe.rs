@@ -8,10 +8,11 @@ mod files;
 mod live;
 mod names;
 
+use crate::verdict::verdict;
 use files::{FOLDER, Files};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use xtask_kit::cmd::{Result, fail, run};
+use xtask_kit::cmd::{Result, run};
 use xtask_kit::envs;
 use xtask_stand::servers;
 
@@ -36,12 +37,9 @@ pub(crate) fn check() -> Result {
     let files = Files::read(&root)?;
     let mut complaints = names::check(&files.expressions, &names::registered(&root)?);
     complaints.extend(files.untold());
-    report(&complaints)?;
-    println!(
-        "alerts: {} rules and {} expressions in all, of figures that there are",
-        files.alerts.len(),
-        files.expressions.len()
-    );
+    let (rules, all) = (files.alerts.len(), files.expressions.len());
+    let good = format!("{rules} rules and {all} expressions in all, of figures that there are");
+    verdict("alerts", &complaints, &good)?;
     promtool(&root.join(FOLDER))
 }
 
@@ -49,22 +47,10 @@ pub(crate) fn check() -> Result {
 /// series there at all.
 pub(crate) fn against(prometheus: &str) -> Result {
     let files = Files::read(&envs::root())?;
-    report(&live::silent(prometheus, &files.expressions)?)?;
-    println!(
-        "alerts: {} expressions run on {prometheus}, each of figures that it has",
-        files.expressions.len()
-    );
-    Ok(())
-}
-
-fn report(complaints: &[String]) -> Result {
-    for complaint in complaints {
-        println!("alerts: {complaint}");
-    }
-    match complaints.len() {
-        0 => Ok(()),
-        places => fail(format!("{places} places, named above")),
-    }
+    let complaints = live::silent(prometheus, &files.expressions)?;
+    let count = files.expressions.len();
+    let good = format!("{count} expressions run on {prometheus}, each of figures that it has");
+    verdict("alerts", &complaints, &good)
 }
 
 /// Has promtool check the configuration with the rules, and run their tests.

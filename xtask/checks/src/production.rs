@@ -1,10 +1,12 @@
 //! What every deployment in deploy/ that serves other people has to set.
 
+use crate::source::{Source, below};
+use crate::verdict::verdict;
 use serde::Deserialize as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
-use xtask_kit::cmd::{Context, Result, fail};
+use xtask_kit::cmd::{Context, Result};
 use xtask_kit::envs;
 
 /// The environment of all parts of a deployment together.
@@ -104,18 +106,12 @@ pub(crate) fn production() -> Result {
     let root = envs::root();
     let mut complaints = strays(&root)?;
     for deployment in &DEPLOYMENTS {
-        let settings = deployment.read(&root)?;
         let name = deployment.name;
-        complaints.extend(
-            judge(&settings)
-                .into_iter()
-                .map(|it| format!("{name}: {it}")),
-        );
+        let found = judge(&deployment.read(&root)?).into_iter();
+        complaints.extend(found.map(|it| format!("{name}: {it}")));
     }
-    match complaints.as_slice() {
-        [] => Ok(()),
-        all => fail(format!("for production:\n{}", all.join("\n"))),
-    }
+    let good = format!("{} deployments set what they must", DEPLOYMENTS.len());
+    verdict("production", &complaints, &good)
 }
 
 /// What is wrong with a deployment's settings.
@@ -154,25 +150,14 @@ fn judge(settings: &Settings) -> Vec<String> {
 /// Files below deploy/ that name settings and are in no deployment.
 fn strays(root: &Path) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
-    let mut folders = vec![root.join("deploy")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let name = path.strip_prefix(root)?.display().to_string();
-            // Text about settings, and clients, which are none.
-            let is_about = name.ends_with(".md") || name.ends_with(".toml");
-            let is_known = DEPLOYMENTS.iter().any(|it| it.files.contains(&&*name));
-            let text = std::fs::read_to_string(&path).unwrap_or_default();
-            let sets = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-            if !is_about && !is_known && sets.into_iter().any(is_setting) {
-                complaints.push(format!(
-                    "{name} is in no deployment of xtask/checks/src/production.rs"
-                ));
-            }
+    for Source { path, text } in below(&root.join("deploy"))? {
+        let name = format!("deploy/{path}");
+        // Text about settings, and clients, which are none.
+        let is_about = name.ends_with(".md") || name.ends_with(".toml");
+        let is_known = DEPLOYMENTS.iter().any(|it| it.files.contains(&&*name));
+        let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        if !is_about && !is_known && words.any(is_setting) {
+            complaints.push(format!("{name} is in no deployment of {}", file!()));
         }
     }
     Ok(complaints)

@@ -2,8 +2,10 @@
 
 use crate::envs;
 use std::fmt;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
@@ -88,6 +90,35 @@ pub fn nap(time: Duration) -> Result {
             return Ok(());
         }
         std::thread::sleep(left.min(Duration::from_millis(20)));
+    }
+}
+
+/// Asks every `pause` until it is so, and says whether it was within `patience`.
+pub fn came_true(
+    patience: Duration,
+    pause: Duration,
+    mut is_so: impl FnMut() -> Result<bool>,
+) -> Result<bool> {
+    let until = Instant::now() + patience;
+    while !is_so()? {
+        if Instant::now() > until {
+            return Ok(false);
+        }
+        nap(pause)?;
+    }
+    Ok(true)
+}
+
+/// As [`came_true`], and fails with the sentence where it was not.
+pub fn wait_until(
+    patience: Duration,
+    pause: Duration,
+    otherwise: &str,
+    is_so: impl FnMut() -> Result<bool>,
+) -> Result {
+    match came_true(patience, pause, is_so)? {
+        true => Ok(()),
+        false => fail(otherwise),
     }
 }
 
@@ -211,6 +242,32 @@ impl Group {
         let name = command.get_program().to_string_lossy().into_owned();
         let child = command.process_group(0).spawn().context(|| name)?;
         Ok(Self { child })
+    }
+
+    /// Has it read nothing, and write what it says into this file.
+    pub fn into_log<'a>(command: &'a mut Command, log: &Path) -> Result<&'a mut Command> {
+        let log = File::create(log)?;
+        let command = command.stdin(Stdio::null()).stdout(log.try_clone()?);
+        Ok(command.stderr(log))
+    }
+
+    /// Waits until it `answers`; fails with its log when it ends before that, or takes longer than a machine does that
+    /// has much else to do.
+    pub fn wait_answering(
+        &mut self,
+        name: &str,
+        log: &Path,
+        mut answers: impl FnMut() -> bool,
+    ) -> Result {
+        let until = Instant::now() + Duration::from_secs(180);
+        while !answers() {
+            if !self.is_alive() || Instant::now() > until {
+                let log = std::fs::read_to_string(log).unwrap_or_default();
+                return fail(format!("{name} does not start: {}", log.trim()));
+            }
+            nap(Duration::from_millis(50))?;
+        }
+        Ok(())
     }
 
     /// Of the child, and of the group.

@@ -8,4 +8,5 @@
 
 pub mod cmd;
 pub mod envs;
+pub mod report;
 pub mod system;

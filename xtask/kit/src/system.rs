@@ -3,6 +3,7 @@
 use crate::cmd::{Group, Result, cargo, fail, interrupted, run};
 use crate::envs;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
@@ -13,6 +14,14 @@ pub const LOCAL_HOOKS: [(&str, &str); 3] = [
     ("WORKSESSION__HTTP__ALLOW_PLAIN", "true"),
     ("NOTIFIER__HTTP__ALLOW_PLAIN", "true"),
     ("NOTIFIER__HTTP__ALLOWED_CIDRS", "127.0.0.0/8,::1/128"),
+];
+
+/// No limits, and passwords that cost nothing: neither is what is looked at.
+pub const UNLIMITED: [(&str, &str); 4] = [
+    ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
+    ("WORKSESSION__RATE_LIMITS__ENABLED", "false"),
+    ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
+    ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
 ];
 
 /// The parts, as they name themselves.
@@ -31,14 +40,8 @@ impl Program {
     /// Starts it and waits until it says where each of these parts listens. What it logs goes to
     /// the file `log`.
     pub fn start(command: &mut Command, parts: &[&str], log: &Path) -> Result<Self> {
-        let file = std::fs::File::options()
-            .create(true)
-            .append(true)
-            .open(log)?;
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(file);
+        command.stdout(Stdio::piped()).stderr(appended(log)?);
+        command.stdin(Stdio::null());
         let mut process = Group::spawn(command)?;
         let lines = process.lines()?;
         let until = Instant::now() + Duration::from_secs(60);
@@ -60,14 +63,8 @@ impl Program {
 
     /// Starts it without waiting for anything.
     pub fn spawn(command: &mut Command, log: &Path) -> Result<Self> {
-        let file = std::fs::File::options()
-            .create(true)
-            .append(true)
-            .open(log)?;
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(file);
+        command.stdout(Stdio::null()).stderr(appended(log)?);
+        command.stdin(Stdio::null());
         Ok(Self {
             addresses: BTreeMap::new(),
             process: Group::spawn(command)?,
@@ -88,18 +85,28 @@ impl Program {
     }
 }
 
-/// `holdfast serve` on this data folder, on free ports, with hooks on this machine allowed.
-pub fn holdfast(release: bool, data: &Path) -> Command {
-    let mut command = Command::new(binary(release, "holdfast"));
-    command
-        .arg("serve")
-        .arg("--data-dir")
-        .arg(data)
-        .envs(LOCAL_HOOKS);
+/// `PROGRAM serve` on this data folder, on free ports, with hooks on this machine allowed.
+pub fn serve(release: bool, program: &str, data: &Path) -> Command {
+    let mut command = Command::new(binary(release, program));
+    command.arg("serve").envs(LOCAL_HOOKS);
+    if program == "holdfast" {
+        command.arg("--data-dir").arg(data);
+    }
     for part in PARTS {
-        command.env(format!("{}__LISTEN", part.to_uppercase()), "127.0.0.1:0");
+        command
+            .env(key(part, "LISTEN"), "127.0.0.1:0")
+            .env(key(part, "DATA_DIR"), data);
     }
     command
+}
+
+/// A part's setting as the environment names it.
+pub fn key(part: &str, setting: &str) -> String {
+    format!("{}__{setting}", part.to_uppercase())
+}
+
+fn appended(log: &Path) -> Result<File> {
+    Ok(File::options().create(true).append(true).open(log)?)
 }
 
 /// The part and the address of a line `listening NAME http://…`.
@@ -136,10 +143,15 @@ pub fn build(release: bool, programs: &[&str]) -> Result {
 /// Megabytes that a process holds in memory.
 pub fn resident_mb(id: u32) -> Result<f64> {
     let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: Option<u32> = line.and_then(|line| line.trim().split(' ').next()?.parse().ok());
+    megabytes(&status, "VmRSS")
+}
+
+/// A figure of what `/proc/…/status` says of a process, in megabytes.
+pub fn megabytes(status: &str, figure: &str) -> Result<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(figure));
+    let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
     match kib {
-        Some(kib) => Ok(f64::from(kib) * 1024.0 / 1_000_000.0),
+        Some(kib) => Ok(kib * 1024.0 / 1e6),
         None => fail("/proc does not tell the memory"),
     }
 }

@@ -1,19 +1,34 @@
 //! A chat that hangs as long as it is told to, and counts what reaches it.
 
-use crate::http::next_request;
+use crate::http::{self, next_request};
 use crate::lock;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use std::io::{BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::Result;
 
-/// What stands before a number in every planning note of the bench.
+/// What stands before a number in every planning note.
 pub const MARK: &str = "bench-";
 /// How many digits follow.
 pub const DIGITS: usize = 6;
+
+/// A number as it stands in a planning note.
+pub fn mark(number: usize) -> String {
+    format!("{MARK}{number:0DIGITS$}")
+}
+
+/// The marked numbers in a message. It may say the same note twice, for clients that show less.
+pub fn marked(text: &str) -> BTreeSet<usize> {
+    // Names of users and projects may begin with the same word.
+    let numbers = text
+        .split(MARK)
+        .skip(1)
+        .filter_map(|rest| rest.get(..DIGITS));
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}
 
 /// A chat server on this machine. It lives until the tool ends.
 pub struct Chat {
@@ -32,30 +47,16 @@ struct Shared {
 /// What was accepted.
 #[derive(Default)]
 struct Notes {
-    /// How often each planning note was, by its number.
-    times: Vec<u32>,
-    /// When each came first.
-    arrived: Vec<Instant>,
-    different: usize,
+    /// When each planning note came first, by its number.
+    arrived: BTreeMap<usize, Instant>,
     again: usize,
 }
 
 impl Notes {
     fn add(&mut self, note: usize) {
-        let now = Instant::now();
-        if self.times.len() <= note {
-            self.times.resize(note + 1, 0);
-            self.arrived.resize(note + 1, now);
-        }
-        if let Some(times) = self.times.get_mut(note) {
-            match (*times, self.arrived.get_mut(note)) {
-                (0, Some(arrived)) => {
-                    *arrived = now;
-                    self.different += 1;
-                }
-                _ => self.again += 1,
-            }
-            *times += 1;
+        match self.arrived.entry(note) {
+            Entry::Vacant(first) => drop(first.insert(Instant::now())),
+            Entry::Occupied(_) => self.again += 1,
         }
     }
 }
@@ -68,16 +69,9 @@ impl Chat {
 
     /// On another address of this machine than the loopback one: for callers in containers.
     pub fn listen(address: &str) -> Result<Self> {
-        let listener = TcpListener::bind((address, 0))?;
-        let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared::default());
         let state = Arc::clone(&shared);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = Arc::clone(&state);
-                std::thread::spawn(move || state.serve(stream));
-            }
-        });
+        let port = http::listen(address, move |stream| state.serve(stream))?;
         Ok(Self { port, shared })
     }
 
@@ -94,20 +88,20 @@ impl Chat {
     /// Which of these notes were not accepted yet.
     pub fn missing(&self, wanted: &[usize]) -> Vec<usize> {
         let notes = lock(&self.shared.notes);
-        let is_missing = |note: &usize| notes.times.get(*note).is_none_or(|times| *times == 0);
+        let is_missing = |note: &usize| !notes.arrived.contains_key(note);
         wanted.iter().copied().filter(is_missing).collect()
     }
 
     /// When each of the first `count` notes, all of which were accepted, came first.
     pub fn arrivals(&self, count: usize) -> Vec<Instant> {
         let notes = lock(&self.shared.notes);
-        notes.arrived.iter().copied().take(count).collect()
+        notes.arrived.values().copied().take(count).collect()
     }
 
     /// Different notes that were accepted, and how many were accepted again.
     pub fn accepted(&self) -> (usize, usize) {
         let notes = lock(&self.shared.notes);
-        (notes.different, notes.again)
+        (notes.arrived.len(), notes.again)
     }
 }
 
@@ -122,11 +116,8 @@ impl Shared {
                 std::thread::sleep(Duration::from_secs(30));
                 return None;
             }
-            {
-                let mut notes = lock(&self.notes);
-                for note in marked(&body) {
-                    notes.add(note);
-                }
+            for note in marked(&body) {
+                lock(&self.notes).add(note);
             }
             stream
                 .get_mut()
@@ -134,16 +125,6 @@ impl Shared {
                 .ok()?;
         }
     }
-}
-
-/// The marked numbers in a message. It may say the same note twice, for clients that show less.
-fn marked(text: &str) -> BTreeSet<usize> {
-    // Names of users and projects may begin with the same word.
-    let numbers = text
-        .split(MARK)
-        .skip(1)
-        .filter_map(|rest| rest.get(..DIGITS));
-    numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,32 @@
 //! A small HTTP/1.1 client over one kept connection, whose cost is not the service's, and what a scripted server reads.
 
 use serde_json::Value;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail};
+
+/// The text at a place of a document, or none of it.
+pub fn text<'a>(value: &'a Value, place: &str) -> &'a str {
+    let found = value.pointer(place).and_then(Value::as_str);
+    found.unwrap_or_default()
+}
+
+/// Serves each connection to a free port of this address in a thread of its own, until the tool ends; gives the port.
+pub fn listen(
+    address: &str,
+    serve: impl Fn(TcpStream) -> Option<()> + Clone + Send + 'static,
+) -> Result<u16> {
+    let listener = TcpListener::bind((address, 0))?;
+    let port = listener.local_addr()?.port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let serve = serve.clone();
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    Ok(port)
+}
 
 /// An answer, read to its end.
 pub struct Answer {
@@ -93,11 +115,25 @@ impl Client {
 
     /// As [`Client::send`], for answers that must be good: the JSON of the body.
     pub fn call(&mut self, method: &str, path: &str, body: &Value) -> Result<Value> {
-        let (status, text) = self.send(method, path, &body.to_string())?;
-        if !(200..300).contains(&status) {
-            return fail(format!("{method} {path}: {status} {text}"));
-        }
+        let text = self.good(method, path, &body.to_string())?;
         Ok(serde_json::from_str(&text)?)
+    }
+
+    /// The text at a path, which must be there.
+    pub fn text(&mut self, path: &str) -> Result<String> {
+        self.good("GET", path, "")
+    }
+
+    /// The JSON at a path, which must be there.
+    pub fn json(&mut self, path: &str) -> Result<Value> {
+        Ok(serde_json::from_str(&self.text(path)?)?)
+    }
+
+    fn good(&mut self, method: &str, path: &str, body: &str) -> Result<String> {
+        match self.send(method, path, body)? {
+            (200..=299, text) => Ok(text),
+            (status, text) => fail(format!("{method} {path}: {status} {text}")),
+        }
     }
 
     fn exchange(&mut self, method: &str, path: &str, headers: &str, body: &str) -> Result<Answer> {
@@ -143,27 +179,35 @@ fn answer(connection: &mut impl BufRead) -> Result<Answer> {
     else {
         return fail("the connection was closed");
     };
+    let (headers, body) = rest(connection)?;
+    Ok(Answer {
+        status,
+        headers,
+        body,
+    })
+}
+
+/// The headers, their names in lower case, and the body that they announce.
+fn rest(connection: &mut impl BufRead) -> Result<(Vec<(String, String)>, String)> {
     let (mut length, mut headers) = (0_usize, Vec::new());
     loop {
-        line.clear();
-        connection.read_line(&mut line)?;
+        let mut line = String::new();
+        if connection.read_line(&mut line)? == 0 {
+            return fail("the connection was closed");
+        }
         let Some((name, value)) = line.trim_end().split_once(':') else {
             break;
         };
         let (name, value) = (name.to_ascii_lowercase(), value.trim().to_owned());
         match name.as_str() {
             "content-length" => length = value.parse()?,
-            "transfer-encoding" => return fail("a chunked answer, which nobody expected"),
+            "transfer-encoding" => return fail("a chunked body, which nobody expected"),
             _ => headers.push((name, value)),
         }
     }
     let mut body = vec![0; length];
     connection.read_exact(&mut body)?;
-    Ok(Answer {
-        status,
-        headers,
-        body: String::from_utf8_lossy(&body).into_owned(),
-    })
+    Ok((headers, String::from_utf8_lossy(&body).into_owned()))
 }
 
 /// A request that reached a scripted server, read to its end.
@@ -178,34 +222,30 @@ pub struct Request {
     pub body: String,
 }
 
+/// Says nothing more until the caller hangs up, or longer than it waits.
+pub fn hang(stream: &mut BufReader<TcpStream>) -> Option<()> {
+    let socket = stream.get_ref();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .ok()?;
+    while stream.read(&mut [0; 64]).ok()? > 0 {}
+    None
+}
+
 /// The next request on a connection; none when it ended, or ended half-way.
 pub fn next_request(stream: &mut impl BufRead) -> Option<Request> {
     let mut line = String::new();
     stream.read_line(&mut line).ok()?;
     let mut words = line.split_whitespace();
     let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
-    let (mut length, mut authorization) = (0, String::new());
-    loop {
-        line.clear();
-        if stream.read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        let Some((name, value)) = line.trim_end().split_once(':') else {
-            break;
-        };
-        match name.to_ascii_lowercase().as_str() {
-            "content-length" => length = value.trim().parse().ok()?,
-            "authorization" => value.trim().clone_into(&mut authorization),
-            _ => {}
-        }
-    }
-    let mut body = vec![0; length];
-    stream.read_exact(&mut body).ok()?;
+    let (headers, body) = rest(stream).ok()?;
+    let mut headers = headers.into_iter();
+    let authorization = headers.find(|(name, _)| name == "authorization");
     Some(Request {
         method,
         path,
-        authorization,
-        body: String::from_utf8_lossy(&body).into_owned(),
+        authorization: authorization.map(|(_, value)| value).unwrap_or_default(),
+        body,
     })
 }
 

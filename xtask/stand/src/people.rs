@@ -1,6 +1,6 @@
 //! Accounts, teams and projects, made over HTTP as people make them.
 
-use crate::http::Client;
+use crate::http::{Client, text};
 use serde_json::{Value, json};
 use xtask_kit::cmd::{Result, fail};
 
@@ -11,9 +11,9 @@ pub const PASSWORD: &str = "correct horse battery";
 pub fn register(identity: &str, username: &str) -> Result<String> {
     let account = json!({"username": username, "password": PASSWORD});
     let pair = Client::new(identity, "").call("POST", "/api/auth/register", &account)?;
-    match pair.pointer("/access_token").and_then(Value::as_str) {
-        Some(token) => Ok(token.to_owned()),
-        None => fail(format!("no token in {pair}")),
+    match text(&pair, "/access_token") {
+        "" => fail(format!("no token in {pair}")),
+        token => Ok(token.to_owned()),
     }
 }
 

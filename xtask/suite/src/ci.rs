@@ -2,9 +2,9 @@
 
 use crate::suite;
 use std::process::Command;
-use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, cargo, fail, interrupted, output, run};
 use xtask_kit::envs;
+use xtask_kit::report::Report;
 use xtask_stand::servers;
 
 #[derive(clap::Args)]
@@ -40,20 +40,20 @@ const PROGRAMS: [(&str, &str); 3] = [
 
 pub(crate) fn ci(options: &Options) -> Result {
     let mut report = Report::default();
-    report.step("compose", compose)?;
+    step(&mut report, "compose", compose)?;
     for (name, words) in SOURCES {
-        report.step(name, || told(words))?;
+        step(&mut report, name, || told(words))?;
     }
     let mut counts = None;
     if !options.quick {
-        report.step("test", || {
+        step(&mut report, "test", || {
             counts = Some(suite::test(&suite::Options::whole())?);
             Ok(())
         })?;
         for (name, words) in PROGRAMS {
-            report.step(name, || told(words))?;
+            step(&mut report, name, || told(words))?;
         }
-        report.step("containers", containers)?;
+        step(&mut report, "containers", containers)?;
     }
     report.print();
     if let Some(counts) = counts {
@@ -112,50 +112,12 @@ fn compose() -> Result {
     Ok(())
 }
 
-/// What each step came to, in order.
-#[derive(Default)]
-struct Report {
-    rows: Vec<(&'static str, Duration, Option<String>)>,
-}
-
-impl Report {
-    /// Runs a step. One that fails does not keep the next from running; Ctrl-C does.
-    fn step(&mut self, name: &'static str, step: impl FnOnce() -> Result) -> Result {
-        println!("== {name}");
-        let started = Instant::now();
-        let failure = step().err().map(|failure| failure.to_string());
-        if let Some(failure) = &failure {
-            println!("{name}: {failure}");
-        }
-        self.rows.push((name, started.elapsed(), failure));
-        if interrupted() {
-            fail("interrupted")
-        } else {
-            Ok(())
-        }
+/// Runs a step. One that fails does not keep the next from running; Ctrl-C does.
+fn step(report: &mut Report, name: &'static str, step: impl FnOnce() -> Result) -> Result {
+    // The report knows what failed.
+    let _ = report.step(name, || step().map(|()| "ok".to_owned()));
+    if interrupted() {
+        return fail("interrupted");
     }
-
-    fn print(&self) {
-        println!("\n{:<10} {:>9}  result", "step", "seconds");
-        for (name, time, failure) in &self.rows {
-            let result = failure.as_deref().unwrap_or("ok");
-            println!("{name:<10} {:>9.1}  {result}", time.as_secs_f64());
-        }
-        let total: Duration = self.rows.iter().map(|(_, time, _)| *time).sum();
-        println!("{:<10} {:>9.1}", "all", total.as_secs_f64());
-    }
-
-    fn verdict(&self) -> Result {
-        let failed: Vec<&str> = self
-            .rows
-            .iter()
-            .filter(|(_, _, failure)| failure.is_some())
-            .map(|(name, ..)| *name)
-            .collect();
-        if failed.is_empty() {
-            Ok(())
-        } else {
-            fail(format!("failed: {}", failed.join(", ")))
-        }
-    }
+    Ok(())
 }

@@ -34,7 +34,7 @@ pub(crate) fn tour(options: &Options) -> Result {
 /// Walks through a fresh `holdfast` that is already built.
 pub(crate) fn tour_of_built() -> Result {
     let folder = fresh_folder("holdfast-tour-")?;
-    let mut command = system::holdfast(false, &folder.path().join("data"));
+    let mut command = system::serve(false, "holdfast", &folder.path().join("data"));
     let holdfast = Program::start(&mut command, &PARTS, &folder.path().join("log"))?;
     walk(
         holdfast.address("identity")?,

@@ -11,7 +11,7 @@ use crate::table::{Goal, Row, Sample};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use xtask_kit::cmd::{Result, fail, nap, output};
+use xtask_kit::cmd::{Result, came_true, fail, nap, output};
 use xtask_kit::system;
 use xtask_stand::chat::{Chat, DIGITS, MARK};
 use xtask_stand::servers::Postgres;
@@ -41,7 +41,7 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     let chat = Chat::start()?;
     let hooks = &options.hooks;
     let mut scene = Scene::services(hooks.interval_ms)?;
-    let database = database(&scene)?;
+    let database = scene.database("worksession")?.to_owned();
     let crowd = Crowd::gather(&scene, &chat, 1, hooks.projects)?;
     make_samples(&scene, &crowd, &chat, &database)?;
     let (mut samples, mut beside_many) = (Vec::new(), Vec::new());
@@ -85,21 +85,19 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     let beside_many = Row {
         samples: beside_many,
         ..Row::new(
-            "events, beside many acknowledged at once".to_owned(),
+            "events, beside many acknowledged at once",
             "the same pair, which acknowledges up to 500",
             Goal::Told,
         )
     };
+    let rates = row.samples.iter().map(|round| round.ours);
     let floor = Row {
-        work: "events, beside what is promised".to_owned(),
-        against: "3,000 a second",
-        goal: Goal::AtLeast(1.0),
-        samples: row
-            .samples
-            .iter()
-            .map(|round| Sample::of(round.ours, PROMISED))
-            .collect(),
-        ..Row::default()
+        samples: rates.map(|rate| Sample::of(rate, PROMISED)).collect(),
+        ..Row::new(
+            "events, beside what is promised",
+            "3,000 a second",
+            Goal::AtLeast(1.0),
+        )
     };
     let busy = memory::row(
         format!("memory, notifier, after {STEADY}/s"),
@@ -108,13 +106,6 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
         None,
     );
     Ok(vec![row, beside_many, floor, busy])
-}
-
-fn database(scene: &Scene) -> Result<String> {
-    match scene.database("worksession") {
-        Some(database) => Ok(database.to_owned()),
-        None => fail("no database"),
-    }
 }
 
 /// Messages a second that the broker gives a bare consumer while a bare publisher publishes.
@@ -142,7 +133,7 @@ fn steady(options: &Options) -> Result<(Vec<(f64, f64)>, f64)> {
     // The hooks' addresses travel as events of their own.
     nap(Duration::from_secs(2))?;
     let count = usize::try_from(u64::from(STEADY) * options.seconds * 2)?;
-    let database = database(&scene)?;
+    let database = scene.database("worksession")?.to_owned();
     let mut rounds = Vec::new();
     for round in 0..options.rounds {
         let from = round * count;
@@ -155,13 +146,7 @@ fn steady(options: &Options) -> Result<(Vec<(f64, f64)>, f64)> {
         if outcome.with_status(201) != count {
             return fail(format!("not all are 201: {:?}", outcome.statuses));
         }
-        let since = Instant::now();
-        while chat.accepted().0 < from + count {
-            if since.elapsed() > PATIENCE {
-                return fail("some starts are not told");
-            }
-            nap(Duration::from_millis(5))?;
-        }
+        wait_told(&chat, from + count)?;
         let arrivals = chat.arrivals(from + count);
         let latencies = arrivals.iter().zip(made(&database, from + count)?);
         let latencies = latencies
@@ -212,6 +197,16 @@ fn made(database: &str, count: usize) -> Result<Vec<Instant>> {
     }
 }
 
+/// Until the chat was told of so many different starts.
+fn wait_told(chat: &Chat, wanted: usize) -> Result {
+    let all = || Ok(chat.accepted().0 >= wanted);
+    if came_true(PATIENCE, Duration::from_millis(5), all)? {
+        return Ok(());
+    }
+    let (delivered, _) = chat.accepted();
+    fail(format!("{} notices are missing", wanted - delivered))
+}
+
 fn p50_and_p99(latencies: &[f64]) -> (f64, f64) {
     let mut sorted = latencies.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -237,13 +232,7 @@ fn make_samples(scene: &Scene, crowd: &Crowd, chat: &Chat, database: &str) -> Re
         shots,
         Duration::from_millis(20),
     )?;
-    let since = Instant::now();
-    while chat.accepted().0 < projects {
-        if since.elapsed() > Duration::from_secs(60) {
-            return fail("the samples do not arrive");
-        }
-        nap(Duration::from_millis(50))?;
-    }
+    wait_told(chat, projects)?;
     Postgres::execute(
         database,
         "DROP TRIGGER keep_sample ON outbox; \
@@ -288,14 +277,7 @@ fn tell(options: &Options, chat: &Chat, database: &str, round: usize) -> Result<
         "INSERT INTO outbox (id, exchange, routing_key, body, created_at) \
          SELECT event_id, 'work.events', 'session.started.v1', body, now() AT TIME ZONE 'utc' FROM round",
     )?;
-    let committed = Instant::now();
-    while chat.accepted().0 < wanted {
-        if committed.elapsed() > PATIENCE {
-            let (delivered, _) = chat.accepted();
-            return fail(format!("{} notices are missing", wanted - delivered));
-        }
-        nap(Duration::from_millis(5))?;
-    }
+    wait_told(chat, wanted)?;
     let mut arrivals = chat.arrivals(from + events);
     let mut arrivals = arrivals.split_off(from.min(arrivals.len()));
     arrivals.sort_unstable();

@@ -1,14 +1,14 @@
 //! Whose token is it, and the next one for an old one.
 
 use super::limits::{self, Responder};
-use super::peers::{TokenPeer, TokenServer, all_active};
+use super::peers::{GLEWLWYD, OIDC_PROVIDER, TokenPeer, TokenServer, all_active};
 use super::refreshing::{CONNECTIONS, RefreshWords, refreshed};
 use super::rounds::{Backend, Options, asked, both, rounds, told};
 use crate::load::{self, Shot};
 use crate::scene::{CLIENT, Scene, SignedIn};
 use crate::table::{Goal, Row};
 use crate::wrk::Request;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 use xtask_kit::cmd::{Result, fail};
 use xtask_kit::system;
@@ -68,13 +68,8 @@ fn steady(work: String, options: &Options) -> Result<Row> {
         ..Row::new(work, "timed from when each was due", Goal::Told)
     };
     for _ in 0..options.rounds {
-        let shots = crowd.tokens.iter().cycle().take(count);
-        let shots = shots.map(|token| Shot {
-            token: token.clone(),
-            method: "GET",
-            path: PATH,
-            body: String::new(),
-        });
+        let tokens = crowd.tokens.iter().cycle().take(count);
+        let shots = tokens.map(|token| Shot::get(token, PATH));
         let outcome = load::fire(
             scene.address("identity")?,
             shots.collect(),
@@ -90,8 +85,7 @@ fn many(work: String, options: &Options) -> Result<Row> {
     let scene = Scene::set(Backend::Postgres, &["identity"], &[])?;
     let crowd = scene.sign_in(options.tokens)?;
     let address = scene.address("identity")?;
-    let (_, keys) = Client::new(address, "").send("GET", "/.well-known/jwks.json", "")?;
-    let keys: Value = serde_json::from_str(&keys)?;
+    let keys = Client::new(address, "").json("/.well-known/jwks.json")?;
     let Some(key) = keys.pointer("/keys/0") else {
         return fail("no key");
     };
@@ -110,12 +104,7 @@ fn many(work: String, options: &Options) -> Result<Row> {
 
 /// Asks for each token once: what is measured is what the service remembers of all of them.
 fn remember(address: &str, crowd: &SignedIn) -> Result {
-    let shots = crowd.tokens.iter().map(|token| Shot {
-        token: token.clone(),
-        method: "GET",
-        path: PATH,
-        body: String::new(),
-    });
+    let shots = crowd.tokens.iter().map(|token| Shot::get(token, PATH));
     told(&load::drain(address, shots.collect(), CONNECTIONS)?, 200).map(drop)
 }
 
@@ -142,7 +131,7 @@ pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
             responder.rate(&crowd.file, time)
         })
     })?;
-    for (peer, goal) in [(TokenPeer::OidcProvider, 6.0), (TokenPeer::Glewlwyd, 25.0)] {
+    for (peer, goal) in [(&OIDC_PROVIDER, 6.0), (&GLEWLWYD, 25.0)] {
         if options.peers {
             rows.extend(introspect_beside(peer, goal, options)?);
         }
@@ -151,13 +140,13 @@ pub(super) fn introspect(options: &Options) -> Result<Vec<Row>> {
 }
 
 /// The same, beside somebody else's program that is asked in the same words.
-fn introspect_beside(peer: TokenPeer, goal: f64, options: &Options) -> Result<Vec<Row>> {
-    let name = format!("introspect beside {}", peer.name());
+fn introspect_beside(peer: &TokenPeer, goal: f64, options: &Options) -> Result<Vec<Row>> {
+    let name = format!("introspect beside {}", peer.name);
     both(options, &name, |backend, work| {
         let mut server = peer.serve(FEW, 0)?;
         let scene = Scene::set(backend, &["identity"], &[])?;
         let crowd = scene.sign_in(FEW)?;
-        let row = Row::new(work, peer.described(), Goal::AtLeast(goal));
+        let row = Row::new(work, peer.described, Goal::AtLeast(goal));
         measure(row, scene, &crowd, Some(CLIENT), options, |time| {
             Ok(server.introspections(time)?.ours)
         })
@@ -197,11 +186,8 @@ fn measure(
 /// Bytes of an answer.
 fn size(scene: &Scene, crowd: &SignedIn) -> Result<usize> {
     let token = crowd.tokens.last().map_or("", String::as_str);
-    let (status, body) = Client::new(scene.address("identity")?, token).send("GET", PATH, "")?;
-    match status {
-        200 => Ok(body.len()),
-        _ => fail(format!("{PATH}: {status} {body}")),
-    }
+    let answer = Client::new(scene.address("identity")?, token).text(PATH)?;
+    Ok(answer.len())
 }
 
 /// Each token once, then its successor.
@@ -210,11 +196,11 @@ pub(super) fn refresh(options: &Options) -> Result<Vec<Row>> {
         let row = Row::new(work, "nothing; see --peers", Goal::Told);
         refresh_on(backend, row, None, options)
     })?;
-    let peer = TokenPeer::OidcProvider;
+    let peer = &OIDC_PROVIDER;
     if options.peers {
-        let name = format!("refresh beside {}", peer.name());
+        let name = format!("refresh beside {}", peer.name);
         rows.extend(both(options, &name, |backend, work| {
-            let row = Row::new(work, peer.described(), Goal::AtLeast(3.0));
+            let row = Row::new(work, peer.described, Goal::AtLeast(3.0));
             let server = peer.serve(0, REFRESHES)?;
             refresh_on(backend, row, Some(server), options)
         })?);

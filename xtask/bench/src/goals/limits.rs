@@ -40,11 +40,7 @@ impl Responder {
 
     /// Requests a second.
     pub(super) fn rate(&self, tokens: &Path, time: Duration) -> Result<f64> {
-        let request = wrk::Request {
-            url: self.program.address(RESPONDER)?,
-            tokens,
-            client: None,
-        };
+        let request = wrk::Request::new(self.program.address(RESPONDER)?, tokens);
         Ok(wrk::ask(&request, time)?.rate)
     }
 }

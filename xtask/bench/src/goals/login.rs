@@ -2,7 +2,7 @@
 //! not to notice.
 
 use super::rounds::{Backend, Options};
-use crate::load::join;
+use crate::load::at_once;
 use crate::percentile::per_mille;
 use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample};
@@ -20,7 +20,7 @@ const CLIENTS: usize = 64;
 /// Accounts that they share.
 const ACCOUNTS: usize = 16;
 /// Connections over which tokens are validated meanwhile.
-const VALIDATORS: u32 = 4;
+const VALIDATORS: usize = 4;
 /// Validations in a second.
 const VALIDATIONS: u32 = 100;
 /// A round is so many times as long as that of other work: a hash takes a tenth of a second and more.
@@ -80,7 +80,7 @@ fn name(n: usize) -> String {
 
 /// Hashes in a second with every core at it: what no service can exceed.
 fn hash_on_all(cost: u32, cores: usize, time: Duration) -> Result<f64> {
-    let hash = || -> Result<f64> {
+    let rates = at_once(cores, |_| {
         let begun = Instant::now();
         let mut hashes = 0.0;
         while begun.elapsed() < time && !interrupted() {
@@ -88,10 +88,6 @@ fn hash_on_all(cost: u32, cores: usize, time: Duration) -> Result<f64> {
             hashes += 1.0;
         }
         Ok(hashes / begun.elapsed().as_secs_f64())
-    };
-    let rates = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(hash)).collect();
-        join(threads)
     })?;
     Ok(rates.into_iter().sum())
 }
@@ -103,25 +99,23 @@ fn flood(address: &str, tokens: &[String], time: Duration) -> Result<(f64, Vec<f
     let until = from + time;
     let client = |n: usize| -> Result<Vec<Instant>> {
         let mut client = Client::new(address, "");
-        let login = json!({ "username": name(n % ACCOUNTS), "password": PASSWORD }).to_string();
+        let login = json!({ "username": name(n % ACCOUNTS), "password": PASSWORD });
         let mut done = Vec::new();
         while Instant::now() < until && !interrupted() {
-            let (status, body) = client.send("POST", "/api/auth/login", &login)?;
-            if status != 200 {
-                return fail(format!("login: {status} {body}"));
-            }
+            client.call("POST", "/api/auth/login", &login)?;
             done.push(Instant::now());
         }
         Ok(done)
     };
     let (done, latencies) = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS)
-            .map(|n| scope.spawn(move || client(n)))
-            .collect();
+        let clients = scope.spawn(|| at_once(CLIENTS, client));
         std::thread::sleep(from.saturating_duration_since(Instant::now()));
         let latencies = validate(address, tokens, time);
-        (join(clients), latencies)
+        (clients.join(), latencies)
     });
+    let Ok(done) = done else {
+        return fail("a thread of the bench failed");
+    };
     let mut done: Vec<Instant> = done?.into_iter().flatten().collect();
     done.retain(|at| (from..until).contains(at));
     done.sort();
@@ -137,32 +131,24 @@ fn flood(address: &str, tokens: &[String], time: Duration) -> Result<(f64, Vec<f
 
 /// Milliseconds from when a validation was due until it was answered, at a steady rate.
 fn validate(address: &str, tokens: &[String], time: Duration) -> Result<Vec<f64>> {
-    let gap = Duration::from_secs(1) * VALIDATORS / VALIDATIONS;
+    let each = Duration::from_secs(1) / VALIDATIONS;
+    let gap = each * u32::try_from(VALIDATORS)?;
     let start = Instant::now();
-    let validator = |n: u32| -> Result<Vec<f64>> {
+    let latencies = at_once(VALIDATORS, |n| {
         let mut client = Client::new(address, "");
         let mut latencies = Vec::new();
-        let mut due = start + gap * n / VALIDATORS;
+        let mut due = start + each * u32::try_from(n)?;
         for token in tokens.iter().cycle() {
             if due >= start + time || interrupted() {
                 break;
             }
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             client.use_token(token);
-            let (status, body) = client.send("GET", "/api/auth/validate", "")?;
-            if status != 200 {
-                return fail(format!("validate: {status} {body}"));
-            }
+            client.text("/api/auth/validate")?;
             latencies.push(due.elapsed().as_secs_f64() * 1000.0);
             due += gap;
         }
         Ok(latencies)
-    };
-    let latencies = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..VALIDATORS)
-            .map(|n| scope.spawn(move || validator(n)))
-            .collect();
-        join(threads)
     })?;
     Ok(latencies.into_iter().flatten().collect())
 }

@@ -1,6 +1,6 @@
 //! What the programs hold of the machine: at rest, and after they were busy.
 
-use super::peers::{REST, Resident, TokenPeer};
+use super::peers::{GLEWLWYD, REST, Resident};
 use super::rounds::{Backend, Options};
 use super::startup;
 use crate::scene::Scene;
@@ -17,7 +17,7 @@ pub(super) const BUSY: f64 = 33.5;
 const USERS: usize = 1_000;
 
 pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
-    let peer = options.peers.then(|| TokenPeer::Glewlwyd.resident(options));
+    let peer = options.peers.then(|| GLEWLWYD.resident(options));
     let peer = peer.transpose()?;
     let mut rows = services(options, peer)?;
     rows.push(alone("notifier", &["notifier"], IDLE, peer)?);
@@ -28,16 +28,14 @@ pub(super) fn memory(options: &Options) -> Result<Vec<Row>> {
 /// A row, and what the peer holds in the same state.
 pub(super) fn row(work: String, goal: f64, mb: f64, peer: Option<f64>) -> Row {
     println!("{work}: {mb:.1} MB");
+    let against = match peer {
+        Some(_) => "glewlwyd; resident, its program's pages included",
+        None => "resident, its program's pages included",
+    };
     Row {
-        work,
         unit: Unit::Megabytes,
-        against: match peer {
-            Some(_) => "glewlwyd; resident, its program's pages included",
-            None => "resident, its program's pages included",
-        },
-        goal: Goal::AtMost(goal),
         samples: vec![Sample::of(mb, peer.unwrap_or(f64::NAN))],
-        ..Row::default()
+        ..Row::new(work, against, Goal::AtMost(goal))
     }
 }
 
@@ -58,11 +56,7 @@ fn services(options: &Options, peer: Option<Resident>) -> Result<Vec<Row>> {
     let crowd = scene.sign_in(USERS)?;
     for (part, path) in parts {
         let url = format!("{}{path}", scene.address(part)?);
-        let request = Request {
-            url: &url,
-            tokens: &crowd.file,
-            client: None,
-        };
+        let request = Request::new(&url, &crowd.file);
         wrk::ask(&request, Duration::from_secs(options.seconds))?;
         let mb = system::resident_mb(scene.process(part)?)?;
         let work = format!("memory, {part}-service, after load");

@@ -58,47 +58,38 @@ pub(super) enum Work {
     Peers,
 }
 
-impl Work {
-    /// The programs that it measures.
-    fn programs(self) -> &'static [&'static str] {
-        match self {
-            Self::Validate | Self::Introspect | Self::Login | Self::Refresh => {
-                &["identity-service"]
-            }
-            Self::Check
-            | Self::Userdata
-            | Self::Start
-            | Self::Submit
-            | Self::Growth
-            | Self::Queries => &["identity-service", "worksession-service"],
-            Self::Events => &["identity-service", "worksession-service", "notifier"],
-            Self::Startup | Self::Memory => &[
-                "identity-service",
-                "worksession-service",
-                "notifier",
-                "holdfast",
-            ],
-            Self::All | Self::Peers => &[],
-        }
-    }
+/// What measures some work.
+type Measure = fn(&Options) -> Result<Vec<Row>>;
 
-    fn measure(self, options: &Options) -> Result<Vec<Row>> {
+const IDENTITY: &[&str] = &["identity-service"];
+const BOTH: &[&str] = &["identity-service", "worksession-service"];
+const SERVICES: &[&str] = &["identity-service", "worksession-service", "notifier"];
+const ALL: &[&str] = &[
+    "identity-service",
+    "worksession-service",
+    "notifier",
+    "holdfast",
+];
+
+impl Work {
+    /// What measures it, and the programs that are measured.
+    fn parts(self) -> (Measure, &'static [&'static str]) {
         match self {
-            Self::Validate => identity::validate(options),
-            Self::Introspect => identity::introspect(options),
-            Self::Refresh => identity::refresh(options),
-            Self::Login => login::login(options),
-            Self::Check => worksession::check(options),
-            Self::Userdata => worksession::user_data(options),
-            Self::Start => worksession::start(options),
-            Self::Submit => worksession::submit(options),
-            Self::Events => events::events(options),
-            Self::Startup => startup::startup(options),
-            Self::Memory => memory::memory(options),
-            Self::Growth => growth::growth(options),
-            Self::Queries => queries::queries(options),
-            Self::Peers => peers::timetagger::rows(options),
-            Self::All => Ok(Vec::new()),
+            Self::All => (|_| Ok(Vec::new()), &[]),
+            Self::Validate => (identity::validate, IDENTITY),
+            Self::Introspect => (identity::introspect, IDENTITY),
+            Self::Refresh => (identity::refresh, IDENTITY),
+            Self::Login => (login::login, IDENTITY),
+            Self::Check => (worksession::check, BOTH),
+            Self::Userdata => (worksession::user_data, BOTH),
+            Self::Start => (worksession::start, BOTH),
+            Self::Submit => (worksession::submit, BOTH),
+            Self::Growth => (growth::growth, BOTH),
+            Self::Queries => (queries::queries, BOTH),
+            Self::Events => (events::events, SERVICES),
+            Self::Startup => (startup::startup, ALL),
+            Self::Memory => (memory::memory, ALL),
+            Self::Peers => (peers::timetagger::rows, &[]),
         }
     }
 }
@@ -128,7 +119,8 @@ pub(super) fn goals(work: Work, options: &Options) -> Result {
             works.len(),
             begun.elapsed().as_secs_f64()
         );
-        rows.extend(work.measure(options)?);
+        let (measure, _) = work.parts();
+        rows.extend(measure(options)?);
         if let Some(file) = &options.json {
             table::write(&rows, file)?;
         }
@@ -144,7 +136,7 @@ pub(super) fn goals(work: Work, options: &Options) -> Result {
 fn build(works: &[Work]) -> Result {
     let mut programs: Vec<&str> = works
         .iter()
-        .flat_map(|work| work.programs())
+        .flat_map(|work| work.parts().1)
         .copied()
         .collect();
     programs.sort_unstable();

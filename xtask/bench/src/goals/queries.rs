@@ -5,7 +5,7 @@ use super::worksession::{planned, starts};
 use crate::load;
 use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample, Unit};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, nap};
 use xtask_stand::http::Client;
@@ -81,13 +81,13 @@ pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
     for (n, backend) in BACKENDS.into_iter().enumerate() {
         let scene = Scene::set(backend, &PARTS, &[])?;
         let crowd = scene.sign_in(REQUESTS)?;
-        for token in &crowd.tokens {
-            Client::new(scene.address("identity")?, token).call(
-                "GET",
-                VALIDATE.route,
-                &Value::Null,
-            )?;
-        }
+        let read = |kind: &Kind| -> Result {
+            for token in &crowd.tokens {
+                Client::new(scene.address(kind.part)?, token).text(kind.route)?;
+            }
+            Ok(())
+        };
+        read(&VALIDATE)?;
         nap(HEARD)?;
         let mut count = |kind: &Kind, work: &dyn Fn() -> Result| -> Result {
             let work_name = format!("statements, {}, {}", kind.name, backend.name());
@@ -101,16 +101,6 @@ pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
                 most,
                 "of one request, counted by the service",
             ));
-            Ok(())
-        };
-        let read = |kind: &Kind| -> Result {
-            for token in &crowd.tokens {
-                Client::new(scene.address(kind.part)?, token).call(
-                    kind.method,
-                    kind.route,
-                    &Value::Null,
-                )?;
-            }
             Ok(())
         };
         // The first reading is what the second one remembers.
@@ -149,18 +139,15 @@ pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
 fn row(work: String, each: f64, most: f64, against: &'static str) -> Row {
     println!("{work}: {each:.2}");
     Row {
-        work,
         unit: Unit::Statements,
-        against,
-        goal: Goal::AtMost(most),
         samples: vec![Sample::of(each, f64::NAN)],
-        ..Row::default()
+        ..Row::new(work, against, Goal::AtMost(most))
     }
 }
 
 /// Statements that requests of this kind have needed so far.
 fn statements(scene: &Scene, kind: &Kind) -> Result<f64> {
-    let (_, text) = Client::new(scene.address(kind.part)?, "").send("GET", "/metrics", "")?;
+    let text = Client::new(scene.address(kind.part)?, "").text("/metrics")?;
     let named = format!(
         "http_request_statements_total{{method=\"{}\",route=\"{}\"}} ",
         kind.method, kind.route
@@ -190,27 +177,19 @@ fn flushes() -> Result<Vec<Row>> {
     let together = flushed(&scene, TOGETHER, || {
         told(&load::drain(address, together, CONNECTIONS)?, 201)
     })?;
-    // Now and then the server itself has something to write.
-    Ok(vec![
-        row(
-            "flushes, timer start, PostgreSQL".to_owned(),
-            alone,
-            1.2,
-            "of one start, of the whole server",
-        ),
-        row(
-            "flushes, submit, PostgreSQL".to_owned(),
-            submit,
-            1.2,
-            "of one submit, of the whole server",
-        ),
-        row(
-            format!("flushes, {CONNECTIONS} starts at a time, PostgreSQL"),
-            together,
-            1.2,
-            "of one start, of the whole server",
-        ),
-    ])
+    let together_work = format!("{CONNECTIONS} starts at a time");
+    let of_start = "of one start, of the whole server";
+    let of_submit = "of one submit, of the whole server";
+    let rows = [
+        ("timer start", alone, of_start),
+        ("submit", submit, of_submit),
+        (together_work.as_str(), together, of_start),
+    ];
+    let rows = rows.map(|(work, each, against)| {
+        // Now and then the server itself has something to write.
+        row(format!("flushes, {work}, PostgreSQL"), each, 1.2, against)
+    });
+    Ok(rows.into())
 }
 
 /// Flushes of each of so many requests.
@@ -242,9 +221,7 @@ fn at_rest(scene: &Scene) -> Result<f64> {
 }
 
 fn wal_syncs(scene: &Scene) -> Result<f64> {
-    let Some(database) = scene.database("worksession") else {
-        return fail("no database");
-    };
+    let database = scene.database("worksession")?;
     // What a session did is told to the statistics a second later at most.
     nap(HEARD * 2)?;
     let rows = Postgres::rows(database, "SELECT wal_sync FROM pg_stat_wal")?;

@@ -143,3 +143,18 @@ pub(super) fn told(outcome: &Outcome, status: u16) -> Result<Sample> {
         ..Sample::of(count / outcome.time.as_secs_f64(), f64::NAN)
     })
 }
+
+/// What a load came to that was answered well, with what the process used for each.
+pub(super) fn written(
+    process: u32,
+    status: u16,
+    load: impl FnOnce() -> Result<Outcome>,
+) -> Result<(Sample, Outcome)> {
+    let before = system::cpu_time(process)?;
+    let outcome = load()?;
+    let used = system::cpu_time(process)? - before;
+    let mut sample = told(&outcome, status)?;
+    let count = f64::from(u32::try_from(outcome.latencies.len())?);
+    sample.cpu_us = used.as_secs_f64() * 1e6 / count;
+    Ok((sample, outcome))
+}

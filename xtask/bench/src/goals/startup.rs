@@ -1,13 +1,13 @@
 //! From exec to ready with existing data.
 
-use super::peers::{Peer, TokenPeer, wait_ready};
+use super::peers::{GLEWLWYD, Peer, wait_ready};
 use super::rounds::Options;
 use crate::table::{Goal, Row, Sample, Unit};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 use xtask_kit::cmd::Result;
-use xtask_kit::system::{self, LOCAL_HOOKS, PARTS, Program};
+use xtask_kit::system::{self, PARTS, Program};
 use xtask_stand::fresh_folder;
 use xtask_stand::servers::{PrivateRabbit, free_port};
 
@@ -28,7 +28,7 @@ pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
         .filter(|(work, _)| options.wants(work))
         .collect();
     let asked = options.peers && !wanted.is_empty();
-    let peer = asked.then(|| TokenPeer::Glewlwyd.prepare(0, 0));
+    let peer = asked.then(|| (GLEWLWYD.prepare)(0, 0));
     let peer = peer.transpose()?;
     let against = match peer {
         Some(_) => "glewlwyd; from exec to ready, with data of before, on SQLite",
@@ -38,11 +38,8 @@ pub(super) fn startup(options: &Options) -> Result<Vec<Row>> {
     for (work, (program, parts, goal_ms)) in wanted {
         rows.push(Row {
             samples: starts(program, parts, options.rounds * TIMES, peer.as_ref())?,
-            work,
             unit: Unit::Milliseconds,
-            against,
-            goal: Goal::AtMost(goal_ms),
-            ..Row::default()
+            ..Row::new(work, against, Goal::AtMost(goal_ms))
         });
     }
     Ok(rows)
@@ -65,7 +62,7 @@ fn starts(program: &str, parts: &[&str], times: usize, peer: Option<&Peer>) -> R
         let mut ports = Vec::new();
         for part in parts {
             let port = free_port()?;
-            command.env(listen(part), format!("127.0.0.1:{port}"));
+            command.env(system::key(part, "LISTEN"), format!("127.0.0.1:{port}"));
             ports.push(port);
         }
         let started = Instant::now();
@@ -93,22 +90,11 @@ pub(super) fn broker_of(program: &str) -> Result<Option<PrivateRabbit>> {
 
 /// A program on this data folder, on ports that are free.
 pub(super) fn serve(program: &str, data: &Path, rabbit: Option<&PrivateRabbit>) -> Command {
-    let mut command = Command::new(system::binary(true, program));
-    command.arg("serve").envs(LOCAL_HOOKS);
+    let mut command = system::serve(true, program, data);
     for part in PARTS {
-        command
-            .env(listen(part), "127.0.0.1:0")
-            .env(format!("{}__DATA_DIR", part.to_uppercase()), data);
         if let Some(rabbit) = rabbit {
-            command.env(format!("{}__BROKER__URL", part.to_uppercase()), &rabbit.url);
+            command.env(system::key(part, "BROKER__URL"), &rabbit.url);
         }
     }
-    if program == "holdfast" {
-        command.arg("--data-dir").arg(data);
-    }
     command
-}
-
-fn listen(part: &str) -> String {
-    format!("{}__LISTEN", part.to_uppercase())
 }

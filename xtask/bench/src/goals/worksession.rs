@@ -1,15 +1,15 @@
 //! From the plan to the points, and what a client shows of them.
 
 use super::limits::{self, Responder};
-use super::rounds::{Backend, Options, asked, both, rounds, told};
+use super::rounds::{Backend, Options, asked, both, rounds, told, written};
 use super::statements;
-use crate::load::{self, Outcome, Shot};
+use crate::load::{self, Shot};
 use crate::scene::Scene;
 use crate::table::{Goal, Row, Sample};
 use crate::wrk::Request;
 use serde_json::json;
 use std::time::Duration;
-use xtask_kit::cmd::{Result, fail};
+use xtask_kit::cmd::Result;
 use xtask_kit::system;
 use xtask_stand::http::Client;
 
@@ -84,18 +84,11 @@ fn read(
     let crowd = scene.sign_in(READERS)?;
     let address = scene.address("worksession")?;
     let token = crowd.tokens.first().map_or("", String::as_str);
-    let (status, body) = Client::new(address, token).send("GET", path, "")?;
-    if status != 200 {
-        return fail(format!("{path}: {status} {body}"));
-    }
+    let body = Client::new(address, token).text(path)?;
     let responder = Responder::bare(body.len(), scene.folder())?;
     let url = format!("{address}{path}");
     let process = scene.process("worksession")?;
-    let request = Request {
-        url: &url,
-        tokens: &crowd.file,
-        client: None,
-    };
+    let request = Request::new(&url, &crowd.file);
     let samples = rounds(
         &work,
         options,
@@ -104,12 +97,9 @@ fn read(
     )?;
     show_statements(&scene, options)?;
     Ok(Row {
-        work,
-        against: "a bare actix-web responder",
-        goal,
         samples,
         rss_mb: Some(system::resident_mb(process)?),
-        ..Row::default()
+        ..Row::new(work, "a bare actix-web responder", goal)
     })
 }
 
@@ -170,7 +160,7 @@ fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Re
         &work,
         options,
         |_| {
-            let fastest = written(process, 201, || {
+            let (fastest, _) = written(process, 201, || {
                 load::drain(address, shots(STARTERS), CONNECTIONS)
             })?;
             clear()?;
@@ -187,31 +177,23 @@ fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Re
         |time| limit.rate(time),
     )?;
     show_statements(&scene, options)?;
-    let has_goal = with != With::NoMemory;
+    let (goal, p99_goal) = match with {
+        With::NoMemory => (Goal::Told, None),
+        With::Everything | With::NoBroker => (Goal::AtLeast(0.60), Some(20.0)),
+    };
     Ok(Row {
-        work,
-        against: "two inserts in a transaction",
-        goal: match has_goal {
-            true => Goal::AtLeast(0.60),
-            false => Goal::Told,
-        },
-        p99_goal: has_goal.then_some(20.0),
+        p99_goal,
         samples,
         rss_mb: Some(system::resident_mb(process)?),
-        ..Row::default()
+        ..Row::new(work, "two inserts in a transaction", goal)
     })
 }
 
 /// A start of each.
 pub(super) fn starts<'a>(tokens: impl Iterator<Item = &'a String>, note: &str) -> Vec<Shot> {
-    let shot = |token: &String| Shot {
-        token: token.clone(),
-        method: "POST",
-        path: "/api/clienta_timer_start",
-        body:
-            json!({"category": "coding", "duration": PLANNED, "project_id": "none", "note": note})
-                .to_string(),
-    };
+    let plan =
+        json!({"category": "coding", "duration": PLANNED, "project_id": "none", "note": note});
+    let shot = |token: &String| Shot::post(token, "/api/clienta_timer_start", plan.to_string());
     tokens.map(shot).collect()
 }
 
@@ -238,7 +220,7 @@ fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
                 shots.extend(planned(&scene, &tokens, slot)?);
             }
             scene.wait_told()?;
-            let sample = written(process, 200, || load::drain(address, shots, CONNECTIONS))?;
+            let (sample, _) = written(process, 200, || load::drain(address, shots, CONNECTIONS))?;
             scene.wait_told()?;
             Ok(sample)
         },
@@ -254,7 +236,7 @@ fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
 
 fn show_statements(scene: &Scene, options: &Options) -> Result {
     match scene.database("worksession") {
-        Some(database) if options.statements => statements::show(database),
+        Ok(database) if options.statements => statements::show(database),
         _ => Ok(()),
     }
 }
@@ -268,29 +250,12 @@ pub(super) fn planned(scene: &Scene, tokens: &[String], slot: i64) -> Result<Vec
         201,
     )?;
     let (start, end) = scene.move_back(slot * SLOT, PLANNED)?;
-    let submits = tokens.iter().map(|token| Shot {
-        token: token.clone(),
-        method: "POST",
-        path: "/api/pomodoro/submit",
-        body: json!({
-            "category": "coding", "project_id": "none", "duration": PLANNED, "note": "done",
-            "start_time": start, "end_time": end,
-        })
-        .to_string(),
+    let done = json!({
+        "category": "coding", "project_id": "none", "duration": PLANNED, "note": "done",
+        "start_time": start, "end_time": end,
     });
-    Ok(submits.collect())
-}
-
-/// What a load came to, with what the process used for each.
-fn written(process: u32, status: u16, load: impl FnOnce() -> Result<Outcome>) -> Result<Sample> {
-    let before = system::cpu_time(process)?;
-    let outcome = load()?;
-    let used = system::cpu_time(process)? - before;
-    let count = f64::from(u32::try_from(outcome.latencies.len())?);
-    Ok(Sample {
-        cpu_us: used.as_secs_f64() * 1e6 / count,
-        ..told(&outcome, status)?
-    })
+    let submit = |token: &String| Shot::post(token, "/api/pomodoro/submit", done.to_string());
+    Ok(tokens.iter().map(submit).collect())
 }
 
 /// The same writes without us.

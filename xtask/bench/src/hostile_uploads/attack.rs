@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use xtask_kit::cmd::Result;
+use xtask_stand::lock;
 
 const MIB: usize = 1024 * 1024;
 /// Small bodies that stay unfinished.
@@ -36,14 +37,14 @@ pub(super) struct Answers(Mutex<BTreeMap<u16, usize>>);
 
 impl Answers {
     pub(super) fn count(&self, status: Option<u16>) {
-        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = lock(&self.0);
         *answers.entry(status.unwrap_or(0)).or_default() += 1;
     }
 }
 
 impl fmt::Display for Answers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let answers = lock(&self.0);
         for (status, count) in answers.iter() {
             write!(f, "{status}: {count}  ")?;
         }
@@ -61,26 +62,21 @@ impl Attack {
             length: 8 * MIB,
             body: vec![b' '; 8 * MIB - 1],
         };
-        let picture = |edge: u16| {
-            let body = progressive(edge, 4 * MIB);
-            Self {
-                path: "/profile-photo",
-                kind: "image/jpeg",
-                length: body.len(),
-                body,
-            }
-        };
         let all = (0..100).map(|n| match n % 10 {
             0..=5 => unfinished(),
-            6..=8 => picture(2048),
-            _ => picture(4096),
+            6..=8 => Self::picture(2048, 4 * MIB),
+            _ => Self::picture(4096, 4 * MIB),
         });
         all.collect()
     }
 
     /// A small photo that anybody might send.
     pub(super) fn honest() -> Self {
-        let body = progressive(64, 0);
+        Self::picture(64, 0)
+    }
+
+    fn picture(edge: u16, size: usize) -> Self {
+        let body = progressive(edge, size);
         Self {
             path: "/profile-photo",
             kind: "image/jpeg",

@@ -14,6 +14,7 @@ mod tests;
 use self::keys::{Keys, of_part};
 use self::page::{Page, environment, row};
 use self::source::{SHARED, Sources, text};
+use crate::verdict::compare;
 use std::path::Path;
 use syn::{Expr, Item, Stmt};
 use xtask_kit::cmd::{Result, fail};
@@ -83,18 +84,8 @@ pub(crate) struct Options {
 
 pub(crate) fn config(options: &Options) -> Result {
     let root = envs::root();
-    let path = root.join(PAGE);
-    let page = std::fs::read_to_string(&path)?;
-    let now = describe(&root, &page)?;
-    if options.write {
-        std::fs::write(&path, now)?;
-        println!("config: wrote {PAGE}");
-    } else if page != now {
-        return fail(format!(
-            "{PAGE} is not what the code says: cargo xtask config --write"
-        ));
-    }
-    Ok(())
+    let page = std::fs::read_to_string(root.join(PAGE))?;
+    compare("config", PAGE, &describe(&root, &page)?, options.write)
 }
 
 /// The page with its parts made anew; what stands before and behind them is written by hand.

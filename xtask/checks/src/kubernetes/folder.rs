@@ -1,5 +1,6 @@
 //! What lies in the folder: manifests as JSON, and the other files as text.
 
+use crate::source::below;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,6 +8,8 @@ use std::process::Command;
 use xtask_kit::cmd::{Context, Result, output};
 use xtask_kit::envs;
 use xtask_stand::runtimes;
+
+pub(crate) use xtask_stand::http::text;
 
 /// What kustomize reads first.
 pub(super) const KUSTOMIZATION: &str = "kustomization.yaml";
@@ -42,26 +45,14 @@ impl Folder {
             file: text(one, "/file").to_owned(),
             document: one.get("document").cloned().unwrap_or_default(),
         });
-        let mut folder = Self {
+        // Manifests are read by the script.
+        let files = below(path)?.into_iter();
+        let files = files.filter(|file| !file.path.ends_with(".yaml"));
+        Ok(Self {
             manifests: manifests.collect(),
-            files: BTreeMap::new(),
+            files: files.map(|file| (file.path, file.text)).collect(),
             complaints: texts(&read, "/complaints").map(str::to_owned).collect(),
-        };
-        folder.take_files(path, path)?;
-        Ok(folder)
-    }
-
-    fn take_files(&mut self, root: &Path, dir: &Path) -> Result {
-        for entry in std::fs::read_dir(dir)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                self.take_files(root, &path)?;
-            } else if path.extension().is_none_or(|end| end != "yaml") {
-                let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
-                self.files.insert(name, std::fs::read_to_string(&path)?);
-            }
-        }
-        Ok(())
+        })
     }
 
     /// What kustomize is told; nothing when the file is missing.
@@ -121,14 +112,8 @@ impl Manifest {
     }
 }
 
-/// The text at a place, or none of it.
-pub(super) fn text<'a>(value: &'a Value, place: &str) -> &'a str {
-    let found = value.pointer(place).and_then(Value::as_str);
-    found.unwrap_or_default()
-}
-
 /// The items at a place, or none.
-pub(super) fn items<'a>(value: &'a Value, place: &str) -> &'a [Value] {
+pub(crate) fn items<'a>(value: &'a Value, place: &str) -> &'a [Value] {
     let found = value.pointer(place).and_then(Value::as_array);
     found.map(Vec::as_slice).unwrap_or_default()
 }

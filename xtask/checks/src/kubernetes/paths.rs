@@ -1,9 +1,8 @@
 //! What the Ingress forwards against the paths in the code: each that users call, and none of the others.
 
 use super::folder::{Folder, items, text};
+use crate::source::Source;
 use serde_json::Value;
-use std::path::Path;
-use xtask_kit::cmd::Result;
 
 /// Each Service that users reach, with the crates whose paths it answers.
 const SERVICES: [(&str, &[&str]); 2] = [
@@ -15,54 +14,22 @@ const DESCRIPTION: [&str; 2] = ["/docs", "/openapi.json"];
 /// What every service answers to the cluster alone.
 const INTERNAL: [&str; 3] = ["/metrics", "/health/live", "/health/ready"];
 
-/// A Rust file: its crate, its path there, its text.
-pub(super) struct Source {
-    owner: String,
-    path: String,
-    text: String,
-}
-
-/// The sources of the crates that have paths.
-pub(super) fn sources(root: &Path) -> Result<Vec<Source>> {
-    let mut sources = Vec::new();
-    for owner in SERVICES.iter().flat_map(|(_, crates)| *crates) {
-        let dir = root.join("crates").join(owner).join("src");
-        collect(owner, &dir, &dir, &mut sources)?;
-    }
-    Ok(sources)
-}
-
-fn collect(owner: &str, root: &Path, dir: &Path, sources: &mut Vec<Source>) -> Result {
-    for entry in std::fs::read_dir(dir)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            collect(owner, root, &path, sources)?;
-        } else if path.extension().is_some_and(|end| end == "rs") {
-            sources.push(Source {
-                owner: owner.to_owned(),
-                path: path.strip_prefix(root)?.to_string_lossy().into_owned(),
-                text: std::fs::read_to_string(&path)?,
-            });
-        }
-    }
-    Ok(())
-}
-
+/// Compares with the sources of all crates.
 pub(super) fn check(folder: &Folder, sources: &[Source]) -> Vec<String> {
     let mut complaints = Vec::new();
     for (service, crates) in SERVICES {
         let forwarded = forwarded(folder, service);
         let own: Vec<&Source> = sources
             .iter()
-            .filter(|it| crates.contains(&it.owner.as_str()))
+            .filter(|it| is_code(it) && crates.contains(&owner(it)))
             .collect();
         let mut answered: Vec<String> = DESCRIPTION.map(str::to_owned).to_vec();
         for source in &own {
             match paths_of(source, &own) {
                 Ok(paths) => answered.extend(paths),
                 Err(what) => complaints.push(format!(
-                    "crates/{}/src/{}: which path endpoint({what}) has is not understood by this check",
-                    source.owner, source.path
+                    "crates/{}: which path endpoint({what}) has is not understood by this check",
+                    source.path
                 )),
             }
         }
@@ -83,6 +50,15 @@ pub(super) fn check(folder: &Folder, sources: &[Source]) -> Vec<String> {
             .extend(idle.map(|rule| format!("ingress: {service} has nothing at {}", rule.path)));
     }
     complaints
+}
+
+/// The crate of a file.
+fn owner(source: &Source) -> &str {
+    source.path.split('/').next().unwrap_or_default()
+}
+
+fn is_code(source: &Source) -> bool {
+    source.path.contains("/src/") && source.path.ends_with(".rs")
 }
 
 /// A path of the Ingress.
@@ -117,10 +93,7 @@ fn forwarded<'a>(folder: &'a Folder, service: &str) -> Vec<Rule<'a>> {
 }
 
 /// The paths that a file registers; else the argument that names none.
-fn paths_of<'a>(
-    source: &'a Source,
-    all: &[&'a Source],
-) -> std::result::Result<Vec<String>, String> {
+fn paths_of<'a>(source: &'a Source, all: &[&'a Source]) -> Result<Vec<String>, String> {
     let mut paths = Vec::new();
     for after in source.text.split("endpoint(").skip(1) {
         let argument = after
@@ -168,7 +141,7 @@ fn constants<'a>(name: &str, source: &'a Source, all: &[&'a Source]) -> Vec<&'a 
     if let Some(own) = value(source) {
         return vec![own];
     }
-    let others = all.iter().filter(|it| it.owner == source.owner);
+    let others = all.iter().filter(|it| owner(it) == owner(source));
     others.filter_map(|it| value(it)).collect()
 }
 
@@ -180,8 +153,7 @@ mod tests {
 
     fn source(owner: &str, text: &str) -> Source {
         Source {
-            owner: owner.to_owned(),
-            path: "routes.rs".to_owned(),
+            path: format!("{owner}/src/routes.rs"),
             text: text.to_owned(),
         }
     }

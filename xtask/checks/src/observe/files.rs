@@ -1,5 +1,6 @@
 //! What stands in the files: the rules, their tests, the dashboard, and the page that says what to do.
 
+use crate::kubernetes::{items, text};
 use serde_json::Value;
 use std::path::Path;
 use xtask_kit::cmd::{Context, Result};
@@ -34,15 +35,15 @@ pub(super) struct Files {
 pub(super) struct Alert {
     name: String,
     expression: String,
-    runbook: Option<String>,
+    runbook: String,
 }
 
 impl Files {
     pub(super) fn read(root: &Path) -> Result<Self> {
-        let text =
+        let file =
             |path: &str| std::fs::read_to_string(root.join(path)).context(|| path.to_owned());
         let yaml = |name: &str| -> Result<Value> {
-            Ok(serde_yaml_ng::from_str(&text(&format!(
+            Ok(serde_yaml_ng::from_str(&file(&format!(
                 "{FOLDER}/{name}"
             ))?)?)
         };
@@ -58,7 +59,7 @@ impl Files {
             alerts,
             expressions,
             tests: yaml(TESTS)?,
-            page: text(PAGE)?,
+            page: file(PAGE)?,
         })
     }
 
@@ -81,7 +82,7 @@ impl Files {
                 complaints.push(format!("{PAGE} has no heading {name}"));
             }
             let expected = format!("{PAGE}#{}", name.to_lowercase());
-            if runbook.as_ref() != Some(&expected) {
+            if *runbook != expected {
                 complaints.push(format!("{RULES}: the runbook of {name} is not {expected}"));
             }
         }
@@ -93,29 +94,25 @@ impl Files {
 }
 
 fn alerts(rules: &Value) -> Vec<Alert> {
-    let rules = items(rules, "groups").flat_map(|group| items(group, "rules"));
+    let groups = items(rules, "/groups").iter();
+    let rules = groups.flat_map(|group| items(group, "/rules"));
     let alerts = rules.filter(|rule| rule.get("alert").is_some());
-    let text = |rule: &Value, place: &str| Some(rule.pointer(place)?.as_str()?.to_owned());
     let alerts = alerts.map(|rule| Alert {
-        name: text(rule, "/alert").unwrap_or_default(),
-        expression: text(rule, "/expr").unwrap_or_default(),
-        runbook: text(rule, "/annotations/runbook"),
+        name: text(rule, "/alert").to_owned(),
+        expression: text(rule, "/expr").to_owned(),
+        runbook: text(rule, "/annotations/runbook").to_owned(),
     });
     alerts.collect()
-}
-
-fn items<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
-    let items = value.get(key).and_then(Value::as_array);
-    items.into_iter().flatten()
 }
 
 /// Whether the tests show an alert firing, and silent.
 fn shows(tests: &Value, alert: &str) -> (bool, bool) {
     let asked = format!("ALERTS{{alertname=\"{alert}\", alertstate=\"firing\"}}");
-    let checks = items(tests, "tests").flat_map(|test| items(test, "promql_expr_test"));
-    let checks = checks.filter(|check| check.get("expr").and_then(Value::as_str) == Some(&asked));
+    let tests = items(tests, "/tests").iter();
+    let checks = tests.flat_map(|test| items(test, "/promql_expr_test"));
+    let checks = checks.filter(|check| text(check, "/expr") == asked);
     let (silent, fires): (Vec<_>, Vec<_>) =
-        checks.partition(|check| items(check, "exp_samples").next().is_none());
+        checks.partition(|check| items(check, "/exp_samples").is_empty());
     (!fires.is_empty(), !silent.is_empty())
 }
 
@@ -150,7 +147,7 @@ mod tests {
             alerts: vec![Alert {
                 name: "One".to_owned(),
                 expression: "up".to_owned(),
-                runbook: Some("docs/operations.md#one".to_owned()),
+                runbook: "docs/operations.md#one".to_owned(),
             }],
             expressions: Vec::new(),
             tests: serde_json::json!({"tests": [{"promql_expr_test": tests}]}),

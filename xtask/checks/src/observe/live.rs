@@ -48,7 +48,7 @@ fn series(client: &mut Client, expression: &str) -> Result<usize> {
     let body: Value = serde_json::from_str(&answer.body).context(|| answer.body.clone())?;
     if answer.status != 200 {
         let why = body.get("error").and_then(Value::as_str);
-        return fail(why.unwrap_or("refused").to_owned());
+        return fail(why.unwrap_or("refused"));
     }
     match body.pointer("/data/result/0/value/1") {
         None => Ok(0),

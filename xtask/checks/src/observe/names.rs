@@ -1,6 +1,7 @@
 //! The names of figures: in expressions, and where the sources register them.
 
 use super::files::Expression;
+use crate::source::below;
 use std::collections::BTreeSet;
 use std::path::Path;
 use xtask_kit::cmd::Result;
@@ -74,21 +75,11 @@ fn is_known(name: &str, registered: &BTreeSet<String>) -> bool {
 
 /// The names that the services' sources register.
 pub(super) fn registered(root: &Path) -> Result<BTreeSet<String>> {
-    let mut names = BTreeSet::new();
-    let mut open = Vec::new();
-    for entry in std::fs::read_dir(root.join("crates"))? {
-        open.push(entry?.path().join("src"));
-    }
-    while let Some(path) = open.pop() {
-        if path.is_dir() {
-            for entry in std::fs::read_dir(path)? {
-                open.push(entry?.path());
-            }
-        } else if path.extension().is_some_and(|kind| kind == "rs") {
-            names.extend(registered_in(&std::fs::read_to_string(path)?));
-        }
-    }
-    Ok(names)
+    let files = below(&root.join("crates"))?;
+    let sources = files
+        .iter()
+        .filter(|file| file.path.contains("/src/") && file.path.ends_with(".rs"));
+    Ok(sources.flat_map(|file| registered_in(&file.text)).collect())
 }
 
 fn registered_in(source: &str) -> impl Iterator<Item = String> {

@@ -1,8 +1,8 @@
 //! Which crate may stand on which.
 
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use crate::licences::metadata;
+use cargo_metadata::DependencyKind;
 use xtask_kit::cmd::Result;
-use xtask_kit::cmd::cargo;
 
 /// Each crate and the crates of this workspace it may use. A crate that is not listed may use none,
 /// and no crate may use it.
@@ -57,22 +57,14 @@ pub(super) struct Edge {
 
 /// All dependencies between crates of the workspace, as cargo sees them.
 pub(super) fn workspace_edges() -> Result<Vec<Edge>> {
-    let mut command = MetadataCommand::new();
-    command
-        .cargo_path(cargo().get_program())
-        .current_dir(xtask_kit::envs::root())
-        .no_deps();
-    let metadata = command.exec()?;
-    let names: Vec<String> = metadata
-        .packages
-        .iter()
-        .map(|p| p.name.to_string())
-        .collect();
-    let edges = metadata.packages.iter().flat_map(|package| {
+    let metadata = metadata()?;
+    let packages = metadata.workspace_packages();
+    let names: Vec<&str> = packages.iter().map(|p| p.name.as_str()).collect();
+    let edges = packages.iter().flat_map(|package| {
         let inside = package
             .dependencies
             .iter()
-            .filter(|d| names.contains(&d.name));
+            .filter(|d| names.contains(&d.name.as_str()));
         inside.map(|dependency| Edge {
             from: package.name.to_string(),
             to: dependency.name.clone(),

@@ -1,6 +1,6 @@
 //! A test that docs/security.md names, as `` `crate module::test` ``, is a function of that crate in a file of that module.
 
-use super::source::Source;
+use crate::source::Source;
 
 const DOCUMENT: &str = "docs/security.md";
 

@@ -3,7 +3,7 @@
 //! A block that begins with `` ```python oauth/python/device.py `` quotes whole lines of that file, which
 //! is named from the document's folder.
 
-use super::source::Source;
+use crate::source::Source;
 
 pub(super) fn check(files: &[Source]) -> Vec<String> {
     let documents = files.iter().filter(|file| file.path.ends_with(".md"));

@@ -35,7 +35,7 @@ fn feature(file: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::super::circles;
-    use super::super::source::Source;
+    use crate::source::Source;
     use super::*;
 
     fn complaints(path: &str, text: &str) -> Vec<String> {

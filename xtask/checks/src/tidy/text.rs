@@ -1,6 +1,6 @@
 //! Rules about the text of one file.
 
-use super::source::Source;
+use crate::source::Source;
 
 /// Longer files hide what is in them.
 const LONGEST_FILE: usize = 400;
@@ -27,8 +27,9 @@ pub(super) fn check(file: &Source) -> Vec<String> {
     complaints.extend(too_long(file));
     complaints.extend(query_outside(file));
     complaints.extend(long_handlers(file));
-    complaints.extend(unfinished(file));
-    complaints.extend(machine_paths(file));
+    let unfinished = "is unfinished work; open an issue instead";
+    complaints.extend(words(file, &UNFINISHED, unfinished));
+    complaints.extend(words(file, &MACHINE_PATHS, "is a path of one machine"));
     complaints.extend(values_out_of_order(file));
     complaints
 }
@@ -128,44 +129,28 @@ fn long_handlers(file: &Source) -> Vec<String> {
     complaints
 }
 
-fn unfinished(file: &Source) -> Vec<String> {
-    // Built from halves, so that this file does not complain about itself.
-    let words = [
-        ["to", "do!("],
-        ["unimple", "mented!("],
-        ["FIX", "ME"],
-        ["TO", "DO"],
-        ["XX", "X:"],
-    ];
-    found(
-        file,
-        &words.map(|halves| halves.concat()),
-        "is unfinished work; open an issue instead",
-    )
-}
+/// Built from halves, so that this file does not complain about itself.
+const UNFINISHED: [[&str; 2]; 5] = [
+    ["to", "do!("],
+    ["unimple", "mented!("],
+    ["FIX", "ME"],
+    ["TO", "DO"],
+    ["XX", "X:"],
+];
+const MACHINE_PATHS: [[&str; 2]; 4] = [
+    ["/ho", "me/"],
+    ["/Use", "rs/"],
+    ["/ro", "ot/"],
+    ["C:\\Use", "rs"],
+];
 
-fn machine_paths(file: &Source) -> Vec<String> {
-    let paths = [
-        ["/ho", "me/"],
-        ["/Use", "rs/"],
-        ["/ro", "ot/"],
-        ["C:\\Use", "rs"],
-    ];
-    found(
-        file,
-        &paths.map(|halves| halves.concat()),
-        "is a path of one machine",
-    )
-}
-
-fn found(file: &Source, words: &[String], what: &str) -> Vec<String> {
+fn words(file: &Source, halves: &[[&str; 2]], what: &str) -> Vec<String> {
     if file.path == "Cargo.lock" {
         return Vec::new();
     }
+    let words: Vec<String> = halves.iter().map(|halves| halves.concat()).collect();
     let hits = numbered(&file.text).flat_map(|(n, line)| {
-        let hits = words
-            .iter()
-            .filter(move |word| line.contains(word.as_str()));
+        let hits = words.iter().filter(move |word| line.contains(*word));
         hits.map(move |word| format!("{}:{n}: `{word}` {what}", file.path))
     });
     hits.collect()

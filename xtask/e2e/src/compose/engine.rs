@@ -1,9 +1,9 @@
 //! A Docker engine: the one that runs, or one of Debian's packages for as long as it is needed.
 
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 use tempfile::TempDir;
-use xtask_kit::cmd::{Group, Result, fail, nap, output};
+use xtask_kit::cmd::{Group, Result, output, wait_until};
 use xtask_kit::envs;
 use xtask_stand::fresh_folder;
 use xtask_stand::{runtimes, servers};
@@ -12,7 +12,8 @@ use xtask_stand::{runtimes, servers};
 pub(super) struct Engine {
     /// `DOCKER_HOST`, for an engine of our own.
     host: Option<String>,
-    compose: &'static [&'static str],
+    /// `docker compose`, else `docker-compose`.
+    has_plugin: bool,
     _process: Option<(Group, TempDir)>,
 }
 
@@ -20,21 +21,20 @@ impl Engine {
     /// The engine that runs, or one that is installed and started now.
     pub(super) fn obtain() -> Result<Self> {
         if output(Command::new("docker").args(["info", "--format", "{{.ServerVersion}}"])).is_ok() {
-            install_compose()?;
             return Ok(Self {
                 host: None,
-                compose: compose(),
+                has_plugin: install_compose()?,
                 _process: None,
             });
         }
         if envs::which("dockerd").is_none() || envs::which("iptables").is_none() {
             servers::install(&["docker.io", "iptables"])?;
         }
-        install_compose()?;
+        let has_plugin = install_compose()?;
         let (process, folder, host) = start()?;
         let engine = Self {
             host: Some(host),
-            compose: compose(),
+            has_plugin,
             _process: Some((process, folder)),
         };
         engine.wait()?;
@@ -62,42 +62,29 @@ impl Engine {
 
     /// `docker compose` or `docker-compose`, whichever is here.
     pub(super) fn compose(&self) -> Command {
-        let (program, more) = self
-            .compose
-            .split_first()
-            .unwrap_or((&"docker-compose", &[]));
-        let mut command = self.command(program);
-        command.args(more);
-        command
+        if self.has_plugin {
+            return self.docker(&["compose"]);
+        }
+        self.command("docker-compose")
     }
 
     fn wait(&self) -> Result {
-        let until = Instant::now() + Duration::from_secs(60);
-        while output(&mut self.docker(&["info"])).is_err() {
-            if Instant::now() > until {
-                return fail("the engine that was started does not answer");
-            }
-            nap(Duration::from_millis(200))?;
-        }
-        Ok(())
+        wait_until(
+            Duration::from_secs(60),
+            Duration::from_millis(200),
+            "the engine that was started does not answer",
+            || Ok(output(&mut self.docker(&["info"])).is_ok()),
+        )
     }
 }
 
-fn install_compose() -> Result {
-    if output(Command::new("docker").args(["compose", "version"])).is_err()
-        && envs::which("docker-compose").is_none()
-    {
+/// Installs what reads compose files where nothing does, and says whether it is a part of `docker`.
+fn install_compose() -> Result<bool> {
+    let has_plugin = output(Command::new("docker").args(["compose", "version"])).is_ok();
+    if !has_plugin && envs::which("docker-compose").is_none() {
         servers::install(&["docker-compose"])?;
     }
-    Ok(())
-}
-
-fn compose() -> &'static [&'static str] {
-    if output(Command::new("docker").args(["compose", "version"])).is_ok() {
-        &["docker", "compose"]
-    } else {
-        &["docker-compose"]
-    }
+    Ok(has_plugin)
 }
 
 /// Images stay in the target folder from one run to the next; a socket's path has to be short.
@@ -107,7 +94,6 @@ fn start() -> Result<(Group, TempDir, String)> {
     let kept = runtimes::folder().join("engine");
     std::fs::create_dir_all(&kept)?;
     let host = format!("unix://{}", folder.path().join("docker.sock").display());
-    let log = std::fs::File::create(kept.join("log"))?;
     let mut command = Command::new("dockerd");
     command
         .args(["--host", &host])
@@ -116,9 +102,7 @@ fn start() -> Result<(Group, TempDir, String)> {
         .arg("--exec-root")
         .arg(folder.path().join("exec"))
         .arg("--pidfile")
-        .arg(folder.path().join("pid"))
-        .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
-        .stderr(log);
-    Ok((Group::spawn(&mut command)?, folder, host))
+        .arg(folder.path().join("pid"));
+    let group = Group::spawn(Group::into_log(&mut command, &kept.join("log"))?)?;
+    Ok((group, folder, host))
 }

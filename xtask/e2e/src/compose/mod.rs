@@ -14,8 +14,9 @@ use stack::Stack;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use trials::Scene;
-use xtask_kit::cmd::{Result, cargo, fail, interrupted, output, run};
-use xtask_kit::envs;
+use xtask_kit::cmd::{Context as _, Result, cargo, fail, interrupted, output, run};
+use xtask_kit::report::Report;
+use xtask_kit::{envs, system};
 use xtask_stand::chat::Chat;
 use xtask_stand::http::Client;
 
@@ -53,8 +54,8 @@ pub(crate) struct ComposeOptions {
 
 pub(crate) fn compose(options: &ComposeOptions) -> Result {
     let mut report = Report::default();
-    let engine = report.step("engine", || Ok((Engine::obtain()?, String::new())))?;
-    let named = report.step("images of others", || {
+    let engine = report.value("engine", || Ok((Engine::obtain()?, String::new())))?;
+    let named = report.value("images of others", || {
         Ok((images::obtain(&engine)?, String::new()))
     })?;
     let mut stack = Stack::new(&engine, &named, 0)?;
@@ -63,6 +64,8 @@ pub(crate) fn compose(options: &ComposeOptions) -> Result {
         stack.print_logs();
     }
     report.print();
+    let staged = envs::root().join("deploy/bin");
+    println!("programs staged in {}", staged.display());
     played
 }
 
@@ -77,7 +80,7 @@ fn play(
         images::stage(options.release)?;
         stack.build()?;
         images::build_standalone(engine, named)?;
-        Ok(((), images::sizes(engine, options.release)?))
+        images::sizes(engine, options.release)
     })?;
     report.step("up", || {
         let since = Instant::now();
@@ -85,20 +88,20 @@ fn play(
         stack.wait_healthy(&SERVERS, PATIENCE)?;
         match since.elapsed() {
             late if late > FIRST_UP => fail(format!("healthy after {late:.0?} only")),
-            _ => Ok(((), "all healthy".to_owned())),
+            _ => Ok("all healthy".to_owned()),
         }
     })?;
-    report.step("users of events", || Ok(((), users(stack)?)))?;
-    report.step("memory", || Ok(((), memory(stack, options.release)?)))?;
+    report.step("users of events", || users(stack))?;
+    report.step("memory", || memory(stack, options.release))?;
     let identity = stack.address("HOLDFAST_IDENTITY_PORT")?;
     let worksession = stack.address("HOLDFAST_WORKSESSION_PORT")?;
     report.step("tour", || {
         run(cargo()
             .args(["xtask", "tour", "--against", &identity, &worksession])
             .args(["--hook-host", "host.docker.internal"]))?;
-        Ok(((), "says what README.md shows".to_owned()))
+        Ok("says what README.md shows".to_owned())
     })?;
-    report.step("metrics", || Ok(((), metrics(&[&identity, &worksession])?)))?;
+    report.step("metrics", || metrics(&[&identity, &worksession]))?;
 
     let chat = Chat::listen("0.0.0.0")?;
     let hook = format!("http://host.docker.internal:{}/hook", chat.port);
@@ -108,19 +111,13 @@ fn play(
         crowd: &crowd,
         chat: &chat,
     };
-    report.step("restart each", || Ok(((), trials::restart_each(&scene)?)))?;
+    report.step("restart each", || trials::restart_each(&scene))?;
     let away = Duration::from_secs(options.broker_away);
-    report.step("broker away", || {
-        Ok(((), trials::broker_away(&scene, away)?))
-    })?;
-    report.step("back up, restore", || {
-        Ok(((), restore(&scene, engine, named)?))
-    })?;
-    report.step("production", || {
-        Ok(((), production::production(engine, named, 2)?))
-    })?;
+    report.step("broker away", || trials::broker_away(&scene, away))?;
+    report.step("back up, restore", || restore(&scene, engine, named))?;
+    report.step("production", || production::production(engine, named, 2))?;
     scaled(stack, engine, &crowd, &chat, report)?;
-    report.step("down", || Ok((stack.down()?, String::new())))
+    report.step("down", || stack.down().map(|()| String::new()))
 }
 
 /// Two of each, three brokers, behind the proxy.
@@ -138,20 +135,20 @@ fn scaled(
         stack.up(&SCALED)?;
         stack.wait_healthy(&SERVERS, PATIENCE)?;
         stack.wait_healthy(&SCALED, PATIENCE)?;
-        Ok(((), "two of each, three brokers".to_owned()))
+        Ok("two of each, three brokers".to_owned())
     })?;
     crowd.go_by(
         &stack.address("HOLDFAST_IDENTITY_PROXY_PORT")?,
         &stack.address("HOLDFAST_WORKSESSION_PROXY_PORT")?,
     );
-    report.step("revocation", || Ok(((), trials::revocation(stack)?)))?;
+    report.step("revocation", || trials::revocation(stack))?;
     // Other labels make another image, which is what an upgrade is to the engine.
     stack.set("HOLDFAST_REVISION", "next");
     stack.use_tag("next");
     report.step("rebuild", || {
         stack.build()?;
         match images::revision(engine, "next")?.as_str() {
-            "next" => Ok(((), "labelled as told".to_owned())),
+            "next" => Ok("labelled as told".to_owned()),
             other => fail(format!("labelled {other:?}")),
         }
     })?;
@@ -161,17 +158,13 @@ fn scaled(
         .flat_map(|program| [(*program).to_owned(), format!("{program}-2")])
         .collect();
     let services: Vec<&str> = services.iter().map(String::as_str).collect();
-    report.step("roll to the next", || {
-        Ok(((), trials::roll(&scene, &services)?))
-    })?;
-    report.step("kill a broker", || Ok(((), trials::kill_broker(&scene)?)))?;
-    report.step("restart database", || {
-        Ok(((), trials::restart_database(&scene)?))
-    })?;
+    report.step("roll to the next", || trials::roll(&scene, &services))?;
+    report.step("kill a broker", || trials::kill_broker(&scene))?;
+    report.step("restart database", || trials::restart_database(&scene))?;
     report.step("figures", || {
         let prometheus = stack.address("HOLDFAST_PROMETHEUS_PORT")?;
         run(cargo().args(["xtask", "alerts", "--against", &prometheus]))?;
-        Ok(((), "each that alerts and panels name is there".to_owned()))
+        Ok("each that alerts and panels name is there".to_owned())
     })
 }
 
@@ -200,10 +193,8 @@ fn restore(scene: &Scene<'_, '_>, engine: &Engine, named: &[(String, String)]) -
     trials::all_there(&fresh, &wanted)?;
     let address = fresh.address("HOLDFAST_WORKSESSION_PORT")?;
     let mut client = Client::new(&address, crowd.token());
-    let (status, body) = client.send("GET", "/api/user/data", "")?;
-    if status != 200 {
-        return fail(format!("a token of before the copy: {status} {body}"));
-    }
+    let data = client.text("/api/user/data");
+    data.context(|| "a token of before the copy".to_owned())?;
     let count = wanted.len();
     Ok(format!(
         "{count} sessions of before, and a token that is still good"
@@ -230,11 +221,7 @@ fn memory(stack: &Stack<'_>, release: bool) -> Result<String> {
     let mut told = Vec::new();
     for program in PROGRAMS {
         let status = stack.exec(program, &["cat", "/proc/1/status"])?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-        let Some(megabytes) = kib.map(|kib| kib * 1024.0 / 1e6) else {
-            return fail(format!("{program} does not tell its memory"));
-        };
+        let megabytes = system::megabytes(&status, "VmRSS").context(|| program.to_owned())?;
         if release && megabytes > IDLE_MB {
             return fail(format!(
                 "{program} holds {megabytes:.1} MB, more than {IDLE_MB}"
@@ -248,54 +235,11 @@ fn memory(stack: &Stack<'_>, release: bool) -> Result<String> {
 fn metrics(addresses: &[&str]) -> Result<String> {
     let mut lines = 0;
     for address in addresses {
-        let (status, text) = Client::new(address, "").send("GET", "/metrics", "")?;
-        if status != 200 || !text.contains("http_requests_total{") {
-            return fail(format!("{address}/metrics: {status}"));
+        let text = Client::new(address, "").text("/metrics")?;
+        if !text.contains("http_requests_total{") {
+            return fail(format!("{address}/metrics does not count requests"));
         }
         lines += text.lines().filter(|line| !line.starts_with('#')).count();
     }
     Ok(format!("{lines} series"))
-}
-
-/// What each step came to.
-#[derive(Default)]
-struct Report {
-    rows: Vec<(&'static str, Duration, String)>,
-}
-
-impl Report {
-    fn step<T>(
-        &mut self,
-        name: &'static str,
-        step: impl FnOnce() -> Result<(T, String)>,
-    ) -> Result<T> {
-        println!("-- {name}");
-        let started = Instant::now();
-        let done = step();
-        let took = started.elapsed();
-        match done {
-            Ok((value, told)) => {
-                println!("   {:.1} s  {told}", took.as_secs_f64());
-                self.rows.push((name, took, told));
-                Ok(value)
-            }
-            Err(failure) => {
-                self.rows.push((name, took, format!("FAILED: {failure}")));
-                fail(format!("{name}: {failure}"))
-            }
-        }
-    }
-
-    fn print(&self) {
-        println!("\n{:<17} {:>7}  what came of it", "step", "seconds");
-        for (name, took, told) in &self.rows {
-            println!("{name:<17} {:>7.1}  {told}", took.as_secs_f64());
-        }
-        let all: Duration = self.rows.iter().map(|(_, took, _)| *took).sum();
-        println!("{:<17} {:>7.1}", "all", all.as_secs_f64());
-        println!(
-            "programs staged in {}",
-            envs::root().join("deploy/bin").display()
-        );
-    }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted};
-use xtask_stand::chat::{Chat, DIGITS, MARK};
-use xtask_stand::http::Client;
+use xtask_stand::chat::{Chat, mark};
+use xtask_stand::http::{Client, text};
 use xtask_stand::lock;
 use xtask_stand::people::{make_project, make_team, register};
 
@@ -138,14 +138,13 @@ impl Crowd {
             "category": "writing",
             "duration": 25,
             "project_id": format!("team_{project}"),
-            "note": format!("{MARK}{note:0DIGITS$}"),
+            "note": mark(note),
         });
         let path = "/api/clienta_timer_start";
         let answer = ask(client, "start", "POST", path, &body.to_string());
         if answer.is_good() {
             let told: Value = serde_json::from_str(&answer.text).unwrap_or_default();
-            let session = told.pointer("/session_id").and_then(Value::as_str);
-            lock(&self.accepted).push((note, session.unwrap_or_default().to_owned()));
+            lock(&self.accepted).push((note, text(&told, "/session_id").to_owned()));
         }
         answer
     }

@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
-use xtask_kit::cmd::{Result, fail, nap, output};
+use xtask_kit::cmd::{Result, fail, output, wait_until};
 use xtask_kit::envs;
+use xtask_stand::http::text;
 
 const IDENTITY: &str = "accounts.localhost";
 const WORKSESSION: &str = "focus.localhost";
@@ -74,13 +75,12 @@ fn install(stack: &mut Stack<'_>) -> Result<String> {
     let visitor = Visitor::new(stack, secrets.folder.path())?;
     doors(&visitor)?;
     work(&visitor)?;
-    let since = Instant::now();
-    while mail.taken().get(RECIPIENT) != Some(&1) {
-        if since.elapsed() > PATIENCE {
-            return fail("the mail server was not given the mail to a new account");
-        }
-        nap(Duration::from_millis(50))?;
-    }
+    wait_until(
+        PATIENCE,
+        Duration::from_millis(50),
+        "the mail server was not given the mail to a new account",
+        || Ok(mail.taken().get(RECIPIENT) == Some(&1)),
+    )?;
     Ok("secrets of files, TLS with verified names, http to https, a mail delivered".to_owned())
 }
 
@@ -115,8 +115,8 @@ fn doors(visitor: &Visitor) -> Result {
     }
     let path = "/.well-known/openid-configuration";
     let told = visitor.good("GET", IDENTITY, path, &Value::Null, "")?;
-    let issuer = told.pointer("/issuer").and_then(Value::as_str);
-    if issuer != Some("https://accounts.localhost") {
+    let issuer = text(&told, "/issuer");
+    if issuer != "https://accounts.localhost" {
         return fail(format!("the issuer is {issuer:?}"));
     }
     Ok(())
@@ -126,8 +126,7 @@ fn doors(visitor: &Visitor) -> Result {
 fn work(visitor: &Visitor) -> Result {
     let login = json!({"username": "ada", "password": "correct horse battery", "email": RECIPIENT});
     let pair = visitor.good("POST", IDENTITY, "/api/auth/register", &login, "")?;
-    let token = pair.pointer("/access_token").and_then(Value::as_str);
-    let token = token.unwrap_or_default();
+    let token = text(&pair, "/access_token");
     let team = json!({"name": "Engines", "slug": "engines"});
     let team = visitor.good("POST", IDENTITY, "/api/teams", &team, token)?;
     let project =

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use xtask_kit::cmd::{Result, fail, nap};
+use xtask_kit::cmd::{Result, came_true, fail, nap, wait_until};
 use xtask_stand::chat::Chat;
 use xtask_stand::http::Client;
 use xtask_stand::people::register;
@@ -137,12 +137,12 @@ pub(super) fn restart_database(scene: &Scene<'_, '_>) -> Result<String> {
         "--host=127.0.0.1",
         "--username=postgres",
     ];
-    let since = Instant::now();
-    while scene.stack.exec("postgres", &ready).is_err() {
-        if since.elapsed() > PATIENCE {
-            return fail("the database does not come back");
-        }
-    }
+    wait_until(
+        PATIENCE,
+        Duration::ZERO,
+        "the database does not come back",
+        || Ok(scene.stack.exec("postgres", &ready).is_ok()),
+    )?;
     let returned = Instant::now();
     nap(Duration::from_secs(8))?;
     let answers = drive.end()?;
@@ -174,17 +174,15 @@ pub(super) fn restart_database(scene: &Scene<'_, '_>) -> Result<String> {
 /// Every start that was answered with yes is in the database, and the chat was told of it.
 pub(super) fn settle(scene: &Scene<'_, '_>) -> Result {
     all_there(scene.stack, &scene.crowd.accepted())?;
-    let since = Instant::now();
-    while scene.crowd.untold(scene.chat) > 0 {
-        if since.elapsed() > Duration::from_secs(120) {
-            let untold = scene.crowd.untold(scene.chat);
-            return fail(format!(
-                "the chat was not told of {untold} starts within two minutes"
-            ));
-        }
-        nap(Duration::from_millis(100))?;
+    let untold = || scene.crowd.untold(scene.chat);
+    let (patience, pause) = (Duration::from_secs(120), Duration::from_millis(100));
+    if came_true(patience, pause, || Ok(untold() == 0))? {
+        return Ok(());
     }
-    Ok(())
+    let untold = untold();
+    fail(format!(
+        "the chat was not told of {untold} starts within two minutes"
+    ))
 }
 
 /// These sessions are in the stack's database.
@@ -237,34 +235,28 @@ fn excused(answers: &[Answer]) -> Result {
 /// Until a start is taken again.
 fn wait_until_served(scene: &Scene<'_, '_>) -> Result {
     let before = scene.crowd.accepted().len();
-    let since = Instant::now();
-    while scene.crowd.accepted().len() < before + 3 {
-        if since.elapsed() > Duration::from_secs(30) {
-            return fail("no start is taken 30 s after the container was healthy");
-        }
-        nap(Duration::from_millis(50))?;
-    }
-    Ok(())
+    wait_until(
+        Duration::from_secs(30),
+        Duration::from_millis(50),
+        "no start is taken 30 s after the container was healthy",
+        || Ok(scene.crowd.accepted().len() >= before + 3),
+    )
 }
 
 /// Until every queue is on all three nodes.
 fn wait_for_members(stack: &Stack<'_>) -> Result {
-    let since = Instant::now();
-    loop {
-        let listed = stack.exec(
-            "rabbitmq",
-            &["rabbitmqctl", "-q", "list_queues", "name", "members"],
-        )?;
-        let whole = QUEUES.iter().all(|queue| {
+    let asked = ["rabbitmqctl", "-q", "list_queues", "name", "members"];
+    let list = || stack.exec("rabbitmq", &asked);
+    let are_whole = || {
+        let listed = list()?;
+        let is_whole = |queue: &&str| {
             let mut lines = listed.lines();
             lines.any(|line| line.starts_with(queue) && line.matches("rabbit@").count() == 3)
-        });
-        if whole {
-            return Ok(());
-        }
-        if since.elapsed() > Duration::from_secs(120) {
-            return fail(format!("queues are not on three nodes: {listed}"));
-        }
-        nap(Duration::from_secs(1))?;
+        };
+        Ok(QUEUES.iter().all(is_whole))
+    };
+    if came_true(Duration::from_secs(120), Duration::from_secs(1), are_whole)? {
+        return Ok(());
     }
+    fail(format!("queues are not on three nodes: {}", list()?))
 }

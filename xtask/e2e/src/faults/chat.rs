@@ -4,14 +4,15 @@
 //! where a transaction id that comes again shows nothing again.
 
 use super::dice::Dice;
-use super::marks::{HOOK_TOKEN, MARK, MARK_DIGITS};
+use super::marks::HOOK_TOKEN;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufReader, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::Result;
-use xtask_stand::http::{Request, next_request};
+use xtask_stand::chat::marked;
+use xtask_stand::http::{self, Request, next_request};
 use xtask_stand::lock;
 
 /// How a project's chat behaves.
@@ -39,7 +40,7 @@ pub(super) struct Call {
     pub(super) came: Instant,
     pub(super) project: usize,
     /// The numbers of the planning notes in it.
-    pub(super) notes: BTreeSet<u32>,
+    pub(super) notes: BTreeSet<usize>,
     /// People see the message.
     pub(super) shown: bool,
     /// The caller was told so, as far as the server knows.
@@ -52,33 +53,31 @@ pub(super) struct Chat {
     shared: Arc<Mutex<State>>,
 }
 
-#[derive(Default)]
 struct State {
     moods: BTreeMap<usize, Mood>,
     gone: BTreeSet<String>,
     calls: Vec<Call>,
-    shown: BTreeSet<u32>,
+    shown: BTreeSet<usize>,
     /// What each Matrix transaction said, by its path.
     transactions: BTreeMap<String, String>,
     odd: Vec<String>,
-    dice: Option<Dice>,
+    dice: Dice,
 }
 
 impl Chat {
     pub(super) fn start(seed: u64) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let port = listener.local_addr()?.port();
         let shared = Arc::new(Mutex::new(State {
-            dice: Some(Dice::new(seed, 1_000)),
-            ..State::default()
+            moods: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            calls: Vec::new(),
+            shown: BTreeSet::new(),
+            transactions: BTreeMap::new(),
+            odd: Vec::new(),
+            dice: Dice::new(seed, 1_000),
         }));
         let state = Arc::clone(&shared);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = Arc::clone(&state);
-                std::thread::spawn(move || serve(&state, BufReader::new(stream)));
-            }
-        });
+        let serve = move |stream| serve(&state, BufReader::new(stream));
+        let port = http::listen("127.0.0.1", serve)?;
         Ok(Self { port, shared })
     }
 
@@ -134,15 +133,7 @@ fn serve(shared: &Mutex<State>, mut stream: BufReader<TcpStream>) -> Option<()> 
         let retry = match verdict.mood {
             Mood::Well | Mood::Failing => String::new(),
             Mood::Throttling(seconds) => format!("Retry-After: {seconds}\r\n"),
-            Mood::Hanging => {
-                // Until the caller hangs up, or longer than it waits.
-                let socket = stream.get_ref();
-                socket
-                    .set_read_timeout(Some(Duration::from_secs(30)))
-                    .ok()?;
-                stream.read_exact(&mut [0]).ok();
-                return None;
-            }
+            Mood::Hanging => return http::hang(&mut stream),
             Mood::HangingUp | Mood::CuttingBeforeAnswer => return None,
             Mood::CuttingInAnswer => {
                 let half = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"o";
@@ -200,16 +191,13 @@ impl State {
             && wrong.is_none();
         let mut shown = takes;
         if takes && is_matrix {
-            let earlier = self
-                .transactions
-                .insert(request.path.clone(), request.body.clone());
-            if let Some(earlier) = earlier {
+            let (path, body) = (request.path.clone(), request.body.clone());
+            if let Some(earlier) = self.transactions.insert(path, body) {
                 shown = false;
                 if earlier != request.body {
-                    self.odd.push(format!(
-                        "the transaction {} came with another text",
-                        request.path
-                    ));
+                    let path = &request.path;
+                    let odd = format!("the transaction {path} came with another text");
+                    self.odd.push(odd);
                 }
             }
         }
@@ -227,13 +215,9 @@ impl State {
             shown,
             answered: false,
         });
-        let pause = self
-            .dice
-            .as_mut()
-            .map_or(Duration::ZERO, |dice| dice.millis(0, 8));
         Verdict {
             index: self.calls.len() - 1,
-            pause,
+            pause: self.dice.millis(0, 8),
             mood,
             status,
             body: answer(is_matrix, status, mood),
@@ -264,17 +248,9 @@ fn project(path: &str) -> Option<usize> {
     digits.parse().ok()
 }
 
-/// The numbers of the planning notes in a message. It may say the same note twice, for clients that show less.
-fn marked(text: &str) -> BTreeSet<u32> {
-    let after = text.split(MARK).skip(1);
-    after
-        .filter_map(|rest| rest.get(..MARK_DIGITS)?.parse().ok())
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{marked, project};
+    use super::project;
 
     #[test]
     fn a_path_tells_its_project() {
@@ -283,11 +259,5 @@ mod tests {
         assert_eq!(project(room), Some(4));
         assert_eq!(project("/hook/x"), None);
         assert_eq!(project("/other"), None);
-    }
-
-    #[test]
-    fn a_message_counts_once_for_each_note_in_it() {
-        let notes = marked("a flt-000012 b flt-000002, again flt-000012, flt-12");
-        assert_eq!(notes.into_iter().collect::<Vec<_>>(), [2, 12]);
     }
 }

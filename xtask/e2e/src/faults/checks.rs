@@ -1,12 +1,13 @@
 //! What must hold at the end, seen from outside and in the databases.
 
 use super::load::{Ledger, Load, Start};
-use super::marks::{GONE, MARK, MARK_DIGITS};
+use super::marks::GONE;
 use super::stand::{Part, Stand};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, nap, output};
+use xtask_stand::chat::mark;
 use xtask_stand::http::Client;
 use xtask_stand::lock;
 
@@ -101,21 +102,16 @@ fn waiting(stand: &Stand) -> Result<String> {
             "SELECT count(*) FROM outbox WHERE state = 'pending'",
         )?;
     }
-    ask(
-        Part::Notifier,
-        "notifications",
-        "SELECT count(*) FROM deliveries WHERE medium = 'chat' AND settled_at IS NULL",
-    )?;
-    ask(
-        Part::Notifier,
-        "mails",
-        "SELECT count(*) FROM deliveries WHERE medium = 'mail' AND settled_at IS NULL",
-    )?;
+    for (what, medium) in [("notifications", "chat"), ("mails", "mail")] {
+        let of_medium = format!("medium = '{medium}' AND settled_at IS NULL");
+        let sql = format!("SELECT count(*) FROM deliveries WHERE {of_medium}");
+        ask(Part::Notifier, what, &sql)?;
+    }
     Ok(found.join(", "))
 }
 
 /// Compares everything with the ledger.
-pub(super) fn check(stand: &Stand, load: &Load<'_>, shown: &BTreeSet<u32>) -> Result<Findings> {
+pub(super) fn check(stand: &Stand, load: &Load<'_>, shown: &BTreeSet<usize>) -> Result<Findings> {
     let mut findings = Findings::default();
     findings.add(
         "answers that no outage explains",
@@ -194,7 +190,7 @@ fn presessions(
 fn notices(
     stand: &Stand,
     starts: &[Start],
-    shown: &BTreeSet<u32>,
+    shown: &BTreeSet<usize>,
     findings: &mut Findings,
 ) -> Result {
     let rows = stand.rows(
@@ -269,7 +265,7 @@ fn minutes(stand: &Stand, load: &Load<'_>, findings: &mut Findings) -> Result {
     let mut differing = Vec::new();
     for (index, person) in load.people.iter().enumerate() {
         let mut client = Client::new(stand.address(Part::Worksession)?, &person.token);
-        let data = client.call("GET", "/api/user/data", &Value::Null)?;
+        let data = client.json("/api/user/data")?;
         let total = data
             .pointer("/session_stats/total_minutes")
             .and_then(Value::as_i64);
@@ -316,8 +312,4 @@ fn mails(stand: &Stand, ledger: &Ledger, findings: &mut Findings) {
     let asked = lock(&ledger.mails);
     let lost = asked.iter().filter(|address| !taken.contains_key(*address));
     findings.add("LOST: mails that never arrived", lost);
-}
-
-fn mark(number: u32) -> String {
-    format!("{MARK}{number:0MARK_DIGITS$}")
 }

@@ -21,12 +21,12 @@ pub(super) enum Copy {
     /// The notifier was killed between the answer and the row.
     SenderKilled,
     /// Nothing explains it.
-    Unexplained(u32),
+    Unexplained(usize),
 }
 
 impl Copy {
     /// The note, where nothing explains it.
-    pub(super) fn unexplained(&self) -> Option<u32> {
+    pub(super) fn unexplained(&self) -> Option<usize> {
         match self {
             Self::Unexplained(note) => Some(*note),
             Self::AnswerCut | Self::SenderKilled => None,
@@ -35,8 +35,11 @@ impl Copy {
 }
 
 /// How often each note was shown, and every copy.
-pub(super) fn count(calls: &[Call], faults: &[Fault]) -> (BTreeMap<u32, Vec<Instant>>, Vec<Copy>) {
-    let mut shown: BTreeMap<u32, Vec<&Call>> = BTreeMap::new();
+pub(super) fn count(
+    calls: &[Call],
+    faults: &[Fault],
+) -> (BTreeMap<usize, Vec<Instant>>, Vec<Copy>) {
+    let mut shown: BTreeMap<usize, Vec<&Call>> = BTreeMap::new();
     for call in calls.iter().filter(|call| call.shown) {
         for note in &call.notes {
             shown.entry(*note).or_default().push(call);
@@ -59,7 +62,7 @@ pub(super) fn count(calls: &[Call], faults: &[Fault]) -> (BTreeMap<u32, Vec<Inst
     )
 }
 
-fn explain(note: u32, call: &Call, faults: &[Fault]) -> Copy {
+fn explain(note: usize, call: &Call, faults: &[Fault]) -> Copy {
     if !call.answered {
         return Copy::AnswerCut;
     }

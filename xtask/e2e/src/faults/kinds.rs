@@ -7,8 +7,8 @@ use super::marks::{GONE, HEALTHY};
 use super::stand::{Part, Stand};
 use super::{chat, mail};
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-use xtask_kit::cmd::{Result, nap};
+use std::time::Duration;
+use xtask_kit::cmd::{Result, came_true, nap};
 use xtask_stand::lock;
 use xtask_stand::servers::{PrivateRabbit, Shutdown};
 
@@ -52,96 +52,57 @@ pub(super) enum Kind {
     MailCutsAnswer,
 }
 
+/// Each in the order of the table, with its name, and with everything that nobody else may break meanwhile.
+#[rustfmt::skip]
+const KINDS: [(Kind, &str, &[Component]); 25] = [
+    (Kind::Kill(Part::Identity), "identity-service killed", &[Component::Process(Part::Identity)]),
+    (Kind::Kill(Part::Worksession), "worksession-service killed", &[Component::Process(Part::Worksession)]),
+    (Kind::Kill(Part::Notifier), "notifier killed", &[Component::Process(Part::Notifier)]),
+    (
+        Kind::KillBoth,
+        "notifier and worksession-service killed",
+        &[Component::Process(Part::Worksession), Component::Process(Part::Notifier)],
+    ),
+    (Kind::BrokerKilled, "RabbitMQ killed", &[Component::Broker]),
+    (Kind::BrokerStopped, "RabbitMQ stopped", &[Component::Broker]),
+    (Kind::BrokerCut, "connections to RabbitMQ cut", &[Component::Broker]),
+    (Kind::BrokerStalled, "connections to RabbitMQ stalled one way", &[Component::Broker]),
+    (Kind::BrokerHalfOpen, "connections to RabbitMQ half-open", &[Component::Broker]),
+    (Kind::BrokerAlarmed, "RabbitMQ short of memory", &[Component::Broker]),
+    (Kind::DatabaseRestarted, "PostgreSQL restarted (fast)", &[Component::Database]),
+    (Kind::DatabaseCrashed, "PostgreSQL restarted (immediate)", &[Component::Database]),
+    (Kind::DatabaseAway, "PostgreSQL away for longer than leases", &[Component::Database]),
+    (Kind::DatabaseCut, "connections to PostgreSQL cut", &[Component::LinesToDatabase]),
+    (Kind::DatabaseStalled, "connections to PostgreSQL stalled one way", &[Component::LinesToDatabase]),
+    (Kind::ChatThrottles, "chat answers 429 with Retry-After", &[Component::Chat]),
+    (Kind::ChatFails, "chat answers 500", &[Component::Chat]),
+    (Kind::ChatHangs, "chat hangs", &[Component::Chat]),
+    (Kind::ChatHangsUp, "chat hangs up", &[Component::Chat]),
+    (Kind::ChatCutsAnswer, "chat shows and cuts its answer", &[Component::Chat]),
+    (Kind::ChatGone, "chat answers 404, then a new hook", &[Component::GoneChat]),
+    (Kind::MailRefuses, "mail server answers 4xx", &[Component::Mail]),
+    (Kind::MailHangs, "mail server hangs", &[Component::Mail]),
+    (Kind::MailHangsUp, "mail server hangs up", &[Component::Mail]),
+    (Kind::MailCutsAnswer, "mail server takes and cuts its answer", &[Component::Mail]),
+];
+
 impl Kind {
-    /// In the order of the table.
-    pub(super) const ALL: [Self; 25] = [
-        Self::Kill(Part::Identity),
-        Self::Kill(Part::Worksession),
-        Self::Kill(Part::Notifier),
-        Self::KillBoth,
-        Self::BrokerKilled,
-        Self::BrokerStopped,
-        Self::BrokerCut,
-        Self::BrokerStalled,
-        Self::BrokerHalfOpen,
-        Self::BrokerAlarmed,
-        Self::DatabaseRestarted,
-        Self::DatabaseCrashed,
-        Self::DatabaseAway,
-        Self::DatabaseCut,
-        Self::DatabaseStalled,
-        Self::ChatThrottles,
-        Self::ChatFails,
-        Self::ChatHangs,
-        Self::ChatHangsUp,
-        Self::ChatCutsAnswer,
-        Self::ChatGone,
-        Self::MailRefuses,
-        Self::MailHangs,
-        Self::MailHangsUp,
-        Self::MailCutsAnswer,
-    ];
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        KINDS.into_iter().map(|(kind, ..)| kind)
+    }
 
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Kill(Part::Identity) => "identity-service killed",
-            Self::Kill(Part::Worksession) => "worksession-service killed",
-            Self::Kill(Part::Notifier) => "notifier killed",
-            Self::KillBoth => "notifier and worksession-service killed",
-            Self::BrokerKilled => "RabbitMQ killed",
-            Self::BrokerStopped => "RabbitMQ stopped",
-            Self::BrokerCut => "connections to RabbitMQ cut",
-            Self::BrokerStalled => "connections to RabbitMQ stalled one way",
-            Self::BrokerHalfOpen => "connections to RabbitMQ half-open",
-            Self::BrokerAlarmed => "RabbitMQ short of memory",
-            Self::DatabaseRestarted => "PostgreSQL restarted (fast)",
-            Self::DatabaseCrashed => "PostgreSQL restarted (immediate)",
-            Self::DatabaseAway => "PostgreSQL away for longer than leases",
-            Self::DatabaseCut => "connections to PostgreSQL cut",
-            Self::DatabaseStalled => "connections to PostgreSQL stalled one way",
-            Self::ChatThrottles => "chat answers 429 with Retry-After",
-            Self::ChatFails => "chat answers 500",
-            Self::ChatHangs => "chat hangs",
-            Self::ChatHangsUp => "chat hangs up",
-            Self::ChatCutsAnswer => "chat shows and cuts its answer",
-            Self::ChatGone => "chat answers 404, then a new hook",
-            Self::MailRefuses => "mail server answers 4xx",
-            Self::MailHangs => "mail server hangs",
-            Self::MailHangsUp => "mail server hangs up",
-            Self::MailCutsAnswer => "mail server takes and cuts its answer",
-        }
+        self.row().1
     }
 
     /// Everything that nobody else may break meanwhile.
     pub(super) fn breaks(self) -> &'static [Component] {
-        match self {
-            Self::Kill(Part::Identity) => &[Component::Process(Part::Identity)],
-            Self::Kill(Part::Worksession) => &[Component::Process(Part::Worksession)],
-            Self::Kill(Part::Notifier) => &[Component::Process(Part::Notifier)],
-            Self::KillBoth => &[
-                Component::Process(Part::Worksession),
-                Component::Process(Part::Notifier),
-            ],
-            Self::BrokerKilled
-            | Self::BrokerStopped
-            | Self::BrokerCut
-            | Self::BrokerStalled
-            | Self::BrokerHalfOpen
-            | Self::BrokerAlarmed => &[Component::Broker],
-            Self::DatabaseRestarted | Self::DatabaseCrashed | Self::DatabaseAway => {
-                &[Component::Database]
-            }
-            Self::DatabaseCut | Self::DatabaseStalled => &[Component::LinesToDatabase],
-            Self::ChatThrottles
-            | Self::ChatFails
-            | Self::ChatHangs
-            | Self::ChatHangsUp
-            | Self::ChatCutsAnswer => &[Component::Chat],
-            Self::ChatGone => &[Component::GoneChat],
-            Self::MailRefuses | Self::MailHangs | Self::MailHangsUp | Self::MailCutsAnswer => {
-                &[Component::Mail]
-            }
-        }
+        self.row().2
+    }
+
+    fn row(self) -> (Self, &'static str, &'static [Component]) {
+        let row = KINDS.into_iter().find(|(kind, ..)| *kind == self);
+        row.unwrap_or((self, "", &[]))
     }
 
     /// Whether it is thrown in this round of all kinds.
@@ -164,14 +125,8 @@ impl Kind {
 
     /// What of it may keep the notifier from writing down what it has sent.
     pub(super) fn troubles_notes(self) -> bool {
-        matches!(
-            self,
-            Self::DatabaseRestarted
-                | Self::DatabaseCrashed
-                | Self::DatabaseAway
-                | Self::DatabaseCut
-                | Self::DatabaseStalled
-        )
+        let database = [Component::Database, Component::LinesToDatabase];
+        self.breaks().iter().any(|part| database.contains(part))
     }
 
     /// When the notifier dies of it.
@@ -197,17 +152,18 @@ impl Scene<'_> {
     /// Waits until a chat is told of something again, for a while. Before that the same fault would find
     /// nothing at work that it could break.
     pub(super) fn until_told(&self) -> Result {
-        let until = Instant::now() + Duration::from_secs(30);
         let before = self.stand.chat.shown();
-        while self.stand.chat.shown() == before && Instant::now() < until {
-            nap(Duration::from_millis(50))?;
-        }
-        Ok(())
+        came_true(Duration::from_secs(30), Duration::from_millis(50), || {
+            Ok(self.stand.chat.shown() > before)
+        })
+        .map(drop)
     }
 
     /// Breaks it, waits, mends it.
     pub(super) fn play(&self, kind: Kind, dice: &mut Dice) -> Result<Seen> {
         let stand = self.stand;
+        let to_broker = |part| Ok(&stand.member(part)?.to_broker);
+        let to_database = |part| Ok(&stand.member(part)?.to_database);
         match kind {
             Kind::Kill(part) => self.kill(&[part], dice)?,
             Kind::KillBoth => self.kill(&[Part::Notifier, Part::Worksession], dice)?,
@@ -220,10 +176,10 @@ impl Scene<'_> {
                 nap(dice.millis(100, 2_000))?;
                 start(&mut rabbit)?;
             }
-            Kind::BrokerCut => self.cut(&all(|part| stand.to_broker(part))?, dice)?,
-            Kind::BrokerStalled => self.stall(&one(dice, |part| stand.to_broker(part))?, dice)?,
+            Kind::BrokerCut => self.cut(&all(to_broker)?, dice)?,
+            Kind::BrokerStalled => self.stall(&one(dice, to_broker)?, dice)?,
             Kind::BrokerHalfOpen => {
-                for line in one(dice, |part| stand.to_broker(part))? {
+                for line in one(dice, to_broker)? {
                     line.lose();
                 }
             }
@@ -244,15 +200,13 @@ impl Scene<'_> {
             }
             Kind::DatabaseCut => {
                 let lines = if dice.one_in(2) {
-                    all(|part| stand.to_database(part))?
+                    all(to_database)?
                 } else {
-                    one(dice, |part| stand.to_database(part))?
+                    one(dice, to_database)?
                 };
                 self.cut(&lines, dice)?;
             }
-            Kind::DatabaseStalled => {
-                self.stall(&one(dice, |part| stand.to_database(part))?, dice)?
-            }
+            Kind::DatabaseStalled => self.stall(&one(dice, to_database)?, dice)?,
             Kind::ChatThrottles => {
                 let seconds = if dice.one_in(2) { 1 } else { 2 };
                 self.chat(chat::Mood::Throttling(seconds), dice)?;
@@ -261,8 +215,7 @@ impl Scene<'_> {
             Kind::ChatHangs => self.chat(chat::Mood::Hanging, dice)?,
             Kind::ChatHangsUp => self.chat(chat::Mood::HangingUp, dice)?,
             Kind::ChatCutsAnswer => {
-                let early = dice.one_in(2);
-                let mood = if early {
+                let mood = if dice.one_in(2) {
                     chat::Mood::CuttingBeforeAnswer
                 } else {
                     chat::Mood::CuttingInAnswer
@@ -288,11 +241,11 @@ impl Scene<'_> {
 
     fn kill(&self, parts: &[Part], dice: &mut Dice) -> Result {
         for part in parts {
-            lock(self.stand.service(*part)?).kill();
+            lock(&self.stand.member(*part)?.service).kill();
         }
         nap(dice.millis(0, 1_000))?;
         for part in parts {
-            lock(self.stand.service(*part)?).start()?;
+            lock(&self.stand.member(*part)?.service).start()?;
         }
         Ok(())
     }
@@ -358,12 +311,9 @@ impl Scene<'_> {
     fn lose_hook(&self, dice: &mut Dice) -> Result<Seen> {
         let revision = self.load.revision.load(Ordering::SeqCst);
         self.stand.chat.remove_hook(GONE, revision);
-        let until = Instant::now() + Duration::from_secs(20);
-        let mut was_off = false;
-        while !was_off && Instant::now() < until {
-            nap(Duration::from_millis(200))?;
-            was_off = self.load.is_off();
-        }
+        let was_off = came_true(Duration::from_secs(20), Duration::from_millis(200), || {
+            Ok(self.load.is_off())
+        })?;
         nap(dice.millis(0, 1_500))?;
         self.load.new_hook()?;
         Ok(Seen { was_off })
@@ -387,14 +337,19 @@ fn all<'a>(line: impl Fn(Part) -> Result<&'a Line>) -> Result<Vec<&'a Line>> {
 }
 
 fn one<'a>(dice: &mut Dice, line: impl Fn(Part) -> Result<&'a Line>) -> Result<Vec<&'a Line>> {
-    let part = match dice.below(3) {
-        0 => Part::Identity,
-        1 => Part::Worksession,
-        _ => Part::Notifier,
-    };
-    Ok(vec![line(part)?])
+    let part = Part::ALL.get(dice.below(Part::ALL.len())).copied();
+    Ok(vec![line(part.unwrap_or(Part::Notifier))?])
 }
 
 #[cfg(test)]
-#[path = "kinds_tests.rs"]
-mod tests;
+mod tests {
+    use super::KINDS;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own_and_breaks_something() {
+        let names: BTreeSet<_> = KINDS.iter().map(|(_, name, _)| name).collect();
+        assert_eq!(names.len(), KINDS.len());
+        assert!(KINDS.iter().all(|(.., breaks)| !breaks.is_empty()));
+    }
+}

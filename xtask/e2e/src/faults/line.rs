@@ -1,10 +1,11 @@
 //! A line to a server that can be cut, stalled in one direction, or left for dead without a word.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use xtask_kit::cmd::Result;
+use xtask_stand::http::listen;
 use xtask_stand::lock;
 
 /// Which way bytes go.
@@ -45,20 +46,14 @@ struct Pair {
 impl Line {
     /// To a server at `HOST:PORT`.
     pub(super) fn to(server: &str) -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0")?;
-        let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared {
             server: server.to_owned(),
             state: Mutex::default(),
             changed: Condvar::new(),
         });
         let accepting = Arc::clone(&shared);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                // An error is a server that is away: the client sees its connection closed.
-                accepting.connect(stream).ok();
-            }
-        });
+        // An error is a server that is away: the client sees its connection closed.
+        let port = listen("127.0.0.1", move |stream| accepting.connect(stream).ok())?;
         Ok(Self { port, shared })
     }
 
@@ -164,24 +159,18 @@ impl Pair {
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, Way};
+    use super::{Line, Way, listen};
     use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpStream;
     use std::time::Duration;
 
     /// A server that says everything back.
     fn echo() -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap().to_string();
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                std::thread::spawn(move || {
-                    let mut back = stream.try_clone().unwrap();
-                    std::io::copy(&mut &stream, &mut back).ok();
-                });
-            }
-        });
-        address
+        let echo = |stream: TcpStream| {
+            let mut back = stream.try_clone().ok()?;
+            std::io::copy(&mut &stream, &mut back).ok().map(drop)
+        };
+        format!("127.0.0.1:{}", listen("127.0.0.1", echo).unwrap())
     }
 
     fn client(line: &Line) -> TcpStream {

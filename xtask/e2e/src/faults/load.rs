@@ -4,15 +4,16 @@
 //! `Idempotency-Key`, until it is answered.
 
 use super::dice::Dice;
-use super::marks::{GONE, HOOK_TOKEN, MARK, MARK_DIGITS, MATRIX};
+use super::marks::{GONE, HOOK_TOKEN, MATRIX};
 use super::stand::{Part, Stand};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use xtask_kit::cmd::{Result, fail, nap};
-use xtask_stand::http::Client;
+use xtask_kit::cmd::{Result, came_true, fail, nap};
+use xtask_stand::chat::mark;
+use xtask_stand::http::{Client, text};
 use xtask_stand::lock;
 use xtask_stand::people::{PASSWORD, make_project, make_team, register};
 
@@ -26,7 +27,7 @@ const LONG: Duration = Duration::from_secs(59);
 /// A start that was answered with yes.
 #[derive(Clone, Debug)]
 pub(super) struct Start {
-    pub(super) number: u32,
+    pub(super) number: usize,
     pub(super) project: usize,
     pub(super) person: usize,
     pub(super) session: String,
@@ -56,7 +57,7 @@ pub(super) struct Ledger {
     pub(super) mails: Mutex<Vec<String>>,
     /// Answers that no outage explains.
     pub(super) odd: Mutex<Vec<String>>,
-    numbers: AtomicU32,
+    numbers: AtomicUsize,
     over: AtomicBool,
 }
 
@@ -144,11 +145,10 @@ impl<'a> Load<'a> {
 
     /// Sleeps, but not beyond the end.
     fn rest(&self, time: Duration) -> Result {
-        let until = Instant::now() + time;
-        while !self.is_over() && Instant::now() < until {
-            nap(Duration::from_millis(20).min(time))?;
-        }
-        Ok(())
+        came_true(time, Duration::from_millis(20).min(time), || {
+            Ok(self.is_over())
+        })
+        .map(drop)
     }
 
     /// What one person does until the end.
@@ -156,8 +156,7 @@ impl<'a> Load<'a> {
         let Some(person) = self.people.get(index) else {
             return fail("nobody");
         };
-        let mut client = Client::new(self.stand.address(Part::Worksession)?, &person.token)
-            .with_patience(PATIENCE);
+        let mut client = self.client(&person.token)?;
         let mut open: Vec<Value> = Vec::new();
         while !self.is_over() {
             // Somebody patient works through a plan, or leaves a longer one after a minute.
@@ -187,8 +186,7 @@ impl<'a> Load<'a> {
     /// Starts once more on each project, after everything else, and says when it began to.
     pub(super) fn last_words(&self) -> Result {
         for (index, person) in self.people.iter().enumerate() {
-            let mut client = Client::new(self.stand.address(Part::Worksession)?, &person.token)
-                .with_patience(PATIENCE);
+            let mut client = self.client(&person.token)?;
             let session = self.begin(index, person, 1, &mut client)?;
             self.submit(index, &session, &mut client)?;
         }
@@ -204,7 +202,7 @@ impl<'a> Load<'a> {
         client: &mut Client,
     ) -> Result<Value> {
         let number = self.ledger.numbers.fetch_add(1, Ordering::SeqCst);
-        let mark = format!("{MARK}{number:0MARK_DIGITS$}");
+        let mark = mark(number);
         let project = self
             .projects
             .get(person.project)
@@ -219,9 +217,8 @@ impl<'a> Load<'a> {
         let key = format!("Idempotency-Key: {mark}\r\n");
         let sent = Instant::now();
         let (status, answer) = self.ask(client, "POST", "/api/clienta_timer_start", &key, &body)?;
-        let session = answer.pointer("/session_id").and_then(Value::as_str);
-        match session {
-            Some(session) if matches!(status, 200 | 201) => {
+        match text(&answer, "/session_id") {
+            session if !session.is_empty() && matches!(status, 200 | 201) => {
                 lock(&self.ledger.starts).push(Start {
                     number,
                     project: person.project,
@@ -277,8 +274,7 @@ impl<'a> Load<'a> {
             let (status, answer) =
                 self.ask(&mut client, "POST", "/api/auth/register", "", &body)?;
             // Nobody else takes these names: an earlier request was accepted and its answer lost.
-            let is_taken =
-                answer.pointer("/error").and_then(Value::as_str) == Some("username_taken");
+            let is_taken = text(&answer, "/error") == "username_taken";
             if status == 201 || (status == 400 && is_taken) {
                 lock(&self.ledger.mails).push(address);
             } else {
@@ -308,20 +304,19 @@ impl<'a> Load<'a> {
         let shown = || -> Result<bool> {
             let number = self.projects.get(GONE).copied().unwrap_or_default();
             let path = format!("/api/team-projects/{number}/chat");
-            let (_, text) = self.owner_of_gone()?.send("GET", &path, "")?;
-            let answer: Value = serde_json::from_str(&text)?;
-            let reason = answer.pointer("/chat/reason").and_then(Value::as_str);
-            Ok(
-                answer.pointer("/chat/status").and_then(Value::as_str) == Some("off")
-                    && reason.is_some_and(|reason| reason.contains("404")),
-            )
+            let answer = self.owner_of_gone()?.json(&path)?;
+            let is_off = text(&answer, "/chat/status") == "off";
+            Ok(is_off && text(&answer, "/chat/reason").contains("404"))
         };
         shown().unwrap_or(false)
     }
 
     fn owner_of_gone(&self) -> Result<Client> {
         let owner = self.people.iter().find(|person| person.project == GONE);
-        let token = owner.map_or("", |owner| &owner.token);
+        self.client(owner.map_or("", |owner| &owner.token))
+    }
+
+    fn client(&self, token: &str) -> Result<Client> {
         let address = self.stand.address(Part::Worksession)?;
         Ok(Client::new(address, token).with_patience(PATIENCE))
     }
@@ -340,8 +335,8 @@ impl<'a> Load<'a> {
         loop {
             match client.send_with(method, path, headers, &body) {
                 // 408: a server that finds no time to read calls the request slow.
-                Ok((status, text)) if status < 500 && status != 408 => {
-                    let answer = serde_json::from_str(&text).unwrap_or(Value::String(text));
+                Ok((status, said)) if status < 500 && status != 408 => {
+                    let answer = serde_json::from_str(&said).unwrap_or(Value::String(said));
                     return Ok((status, answer));
                 }
                 _ => self.ledger.unknown.fetch_add(1, Ordering::SeqCst),

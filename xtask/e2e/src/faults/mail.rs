@@ -1,11 +1,11 @@
 //! A mail server that does as it is told and counts what it took for whom.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use xtask_kit::cmd::Result;
+use xtask_stand::http::{self, hang};
 use xtask_stand::lock;
 
 /// How the server behaves.
@@ -43,16 +43,11 @@ struct State {
 impl Mail {
     /// Listens on a free port of this address.
     pub(crate) fn start(address: &str) -> Result<Self> {
-        let listener = TcpListener::bind((address, 0))?;
-        let port = listener.local_addr()?.port();
         let shared = Arc::new(Mutex::new(State::default()));
         let state = Arc::clone(&shared);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = Arc::clone(&state);
-                std::thread::spawn(move || converse(&state, BufReader::new(stream)));
-            }
-        });
+        let port = http::listen(address, move |stream| {
+            converse(&state, BufReader::new(stream))
+        })?;
         Ok(Self { port, shared })
     }
 
@@ -128,16 +123,6 @@ fn content(stream: &mut BufReader<TcpStream>) -> Option<()> {
         }
     }
     Some(())
-}
-
-/// Until the caller hangs up, or longer than it waits.
-fn hang(stream: &mut BufReader<TcpStream>) -> Option<()> {
-    let socket = stream.get_ref();
-    socket
-        .set_read_timeout(Some(Duration::from_secs(30)))
-        .ok()?;
-    while stream.read(&mut [0; 64]).ok()? > 0 {}
-    None
 }
 
 fn say(stream: &mut BufReader<TcpStream>, line: &str) -> Option<()> {

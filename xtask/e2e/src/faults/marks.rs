@@ -1,9 +1,5 @@
 //! What people, chats and checks know each other's messages and projects by.
 
-/// What stands before a number in every planning note.
-pub(super) const MARK: &str = "flt-";
-/// How many digits follow.
-pub(super) const MARK_DIGITS: usize = 6;
 /// Projects whose chats only have bad days.
 pub(super) const HEALTHY: usize = 5;
 /// The project whose hook goes away for good, again and again.

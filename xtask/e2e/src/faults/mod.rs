@@ -126,7 +126,7 @@ fn conclude(
 ) -> Result {
     let calls = stand.chat.calls();
     let (shown, copies) = copies::count(&calls, faults);
-    let notes: BTreeSet<u32> = shown.keys().copied().collect();
+    let notes: BTreeSet<usize> = shown.keys().copied().collect();
     let mut findings = checks::check(stand, load, &notes)?;
     let starts = lock(&load.ledger.starts).clone();
     report::faults(faults, &starts, &shown);
@@ -140,7 +140,7 @@ fn conclude(
     let matrix = calls
         .iter()
         .filter(|call| call.shown && call.project == MATRIX);
-    let matrix: Vec<u32> = matrix.flat_map(|call| call.notes.iter().copied()).collect();
+    let matrix: Vec<usize> = matrix.flat_map(|call| call.notes.iter().copied()).collect();
     let matrix_copies = matrix.len() - matrix.iter().collect::<BTreeSet<_>>().len();
     let count = |n: usize| f64::from(u32::try_from(n).unwrap_or(u32::MAX));
     let per_mille = 1_000.0 * count(copies.len()) / count(shown.len().max(1));
@@ -151,7 +151,7 @@ fn conclude(
             .count()
             .to_string()
     };
-    let unexplained: Vec<u32> = copies
+    let unexplained: Vec<usize> = copies
         .iter()
         .filter_map(copies::Copy::unexplained)
         .collect();

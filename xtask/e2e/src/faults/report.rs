@@ -18,7 +18,7 @@ pub(super) fn figures(lines: &[(&str, String)]) {
 fn recovery(
     fault: &Fault,
     starts: &[Start],
-    shown: &BTreeMap<u32, Vec<Instant>>,
+    shown: &BTreeMap<usize, Vec<Instant>>,
 ) -> Option<Duration> {
     let mut slowest = Duration::ZERO;
     for project in 0..HEALTHY {
@@ -32,7 +32,7 @@ fn recovery(
 }
 
 /// Prints each kind of fault with how often it came and how long the product took to be well again.
-pub(super) fn faults(faults: &[Fault], starts: &[Start], shown: &BTreeMap<u32, Vec<Instant>>) {
+pub(super) fn faults(faults: &[Fault], starts: &[Start], shown: &BTreeMap<usize, Vec<Instant>>) {
     println!(
         "\n{:<42} {:>5} {:>9} {:>11} {:>11}",
         "fault", "times", "lasted s", "back p50 s", "back max s"
@@ -45,7 +45,7 @@ pub(super) fn faults(faults: &[Fault], starts: &[Start], shown: &BTreeMap<u32, V
         println!("{name:<42} {times:>5} {lasted:>9.1} {middle:>11.2} {most:>11.2}");
     };
     let mut all_lasted = 0.0;
-    for kind in Kind::ALL {
+    for kind in Kind::all() {
         let of_kind: Vec<&Fault> = faults.iter().filter(|fault| fault.kind == kind).collect();
         if of_kind.is_empty() {
             continue;

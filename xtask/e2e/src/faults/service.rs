@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use xtask_kit::cmd::{Result, fail, interrupted, nap};
-use xtask_kit::system::{self, Program};
+use xtask_kit::system::Program;
 
 /// How long a service may fail to start, one start after the other: what it needs may be away.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -69,11 +69,4 @@ impl Service {
         let end = end.join(" | ");
         fail(format!("{} ended by itself: {end}", self.part))
     }
-}
-
-/// The command of a service.
-pub(super) fn command(release: bool, binary: &str) -> Command {
-    let mut command = Command::new(system::binary(release, binary));
-    command.arg("serve");
-    command
 }

@@ -4,18 +4,18 @@
 use super::chat::Chat;
 use super::line::Line;
 use super::mail::Mail;
-use super::service::{self, Service};
+use super::service::Service;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Mutex;
 use tempfile::TempDir;
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::system::{self, LOCAL_HOOKS, PARTS};
+use xtask_kit::system::{self, UNLIMITED};
 use xtask_stand::fresh_folder;
 use xtask_stand::lock;
 use xtask_stand::servers::{Postgres, PrivateRabbit, free_port};
 
-/// One of the three processes, by its place in [`PARTS`].
+/// One of the three processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Part {
     Identity,
@@ -27,12 +27,7 @@ impl Part {
     pub(super) const ALL: [Self; 3] = [Self::Identity, Self::Worksession, Self::Notifier];
 
     pub(super) fn name(self) -> &'static str {
-        let [identity, worksession, notifier] = PARTS;
-        match self {
-            Self::Identity => identity,
-            Self::Worksession => worksession,
-            Self::Notifier => notifier,
-        }
+        self.binary().trim_end_matches("-service")
     }
 
     pub(super) fn binary(self) -> &'static str {
@@ -45,14 +40,14 @@ impl Part {
 }
 
 /// A part with its lines.
-struct Member {
+pub(super) struct Member {
     part: Part,
-    service: Mutex<Service>,
+    pub(super) service: Mutex<Service>,
     address: String,
     /// Straight to the server, past the line.
     database: String,
-    to_database: Line,
-    to_broker: Line,
+    pub(super) to_database: Line,
+    pub(super) to_broker: Line,
 }
 
 /// Everything that runs.
@@ -67,15 +62,11 @@ pub(super) struct Stand {
     release: bool,
 }
 
-/// No limits, passwords that cost nothing, chats that take many messages a second, and a mail server that is not
-/// waited for long: what is looked at is what is lost, not how long it takes.
-const SETTINGS: [(&str, &str); 7] = [
+/// Chats that take many messages a second, and a mail server that is not waited for long: what is looked at is what is
+/// lost, not how long it takes.
+const SETTINGS: [(&str, &str); 3] = [
     ("NOTIFIER__CHAT__INTERVAL_MS", "50"),
     ("NOTIFIER__SMTP__TIMEOUT_SECONDS", "3"),
-    ("IDENTITY__RATE_LIMITS__ENABLED", "false"),
-    ("WORKSESSION__RATE_LIMITS__ENABLED", "false"),
-    ("IDENTITY__PASSWORD__BCRYPT_COST", "4"),
-    ("IDENTITY__PASSWORD__ALLOW_WEAK_COST", "true"),
     ("RUST_LOG", "info"),
 ];
 
@@ -94,14 +85,14 @@ impl Stand {
             release,
         };
         for part in Part::ALL {
-            let member = stand.member(part)?;
+            let member = stand.make_member(part)?;
             lock(&member.service).start()?;
             stand.members.push(member);
         }
         Ok(stand)
     }
 
-    fn member(&self, part: Part) -> Result<Member> {
+    fn make_member(&self, part: Part) -> Result<Member> {
         let database = lock(&self.postgres).make_database(part.name())?;
         let amqp = lock(&self.rabbit).url.clone();
         let (login, server) = split(&database)?;
@@ -110,17 +101,26 @@ impl Stand {
         let (broker_login, broker) = split(&amqp)?;
         let to_broker = Line::to(broker)?;
         let port = free_port()?;
-        let mut command = service::command(self.release, part.binary());
-        let key = |name: &str| format!("{}__{name}", part.name().to_uppercase());
+        // One folder: the keys that nobody configured are made there once, for all three.
+        let data = self.folder.path().join("data");
+        let mut command = system::serve(self.release, part.binary(), &data);
+        let key = |name: &str| system::key(part.name(), name);
         command
-            .envs(LOCAL_HOOKS)
+            .envs(UNLIMITED)
             .envs(SETTINGS)
             .env(key("LISTEN"), format!("127.0.0.1:{port}"))
-            .env(key("DATABASE__URL"), format!("{login}@127.0.0.1:{}/{name}", to_database.port))
-            .env(key("BROKER__URL"), format!("{broker_login}@127.0.0.1:{}", to_broker.port))
-            .env("NOTIFIER__SMTP__URL", format!("smtp://127.0.0.1:{}", self.mail.port))
-            // One folder: the keys that nobody configured are made there once, for all three.
-            .env(key("DATA_DIR"), self.folder.path().join("data"));
+            .env(
+                key("DATABASE__URL"),
+                format!("{login}@127.0.0.1:{}/{name}", to_database.port),
+            )
+            .env(
+                key("BROKER__URL"),
+                format!("{broker_login}@127.0.0.1:{}", to_broker.port),
+            )
+            .env(
+                "NOTIFIER__SMTP__URL",
+                format!("smtp://127.0.0.1:{}", self.mail.port),
+            );
         if let Some(identity) = self.members.first() {
             command.env("WORKSESSION__IDENTITY_URL", &identity.address);
         }
@@ -134,7 +134,7 @@ impl Stand {
         })
     }
 
-    fn get(&self, part: Part) -> Result<&Member> {
+    pub(super) fn member(&self, part: Part) -> Result<&Member> {
         match self.members.iter().find(|member| member.part == part) {
             Some(member) => Ok(member),
             None => fail(format!("{} was not started", part.name())),
@@ -146,34 +146,22 @@ impl Stand {
         self.folder.path().join(format!("{}.log", part.name()))
     }
 
-    pub(super) fn service(&self, part: Part) -> Result<&Mutex<Service>> {
-        Ok(&self.get(part)?.service)
-    }
-
     pub(super) fn address(&self, part: Part) -> Result<&str> {
-        Ok(&self.get(part)?.address)
-    }
-
-    pub(super) fn to_database(&self, part: Part) -> Result<&Line> {
-        Ok(&self.get(part)?.to_database)
-    }
-
-    pub(super) fn to_broker(&self, part: Part) -> Result<&Line> {
-        Ok(&self.get(part)?.to_broker)
+        Ok(&self.member(part)?.address)
     }
 
     /// The rows of a query in a part's database.
     pub(super) fn rows(&self, part: Part, sql: &str) -> Result<Vec<Vec<String>>> {
-        Postgres::rows(&self.get(part)?.database, sql)
+        Postgres::rows(&self.member(part)?.database, sql)
     }
 
     /// A part's own command line on its database, past the line.
     pub(super) fn command(&self, part: Part, args: &[&str]) -> Result<Command> {
         let mut command = Command::new(system::binary(self.release, part.binary()));
-        let key = |name: &str| format!("{}__{name}", part.name().to_uppercase());
+        let key = |name: &str| system::key(part.name(), name);
         command
             .args(args)
-            .env(key("DATABASE__URL"), &self.get(part)?.database)
+            .env(key("DATABASE__URL"), &self.member(part)?.database)
             .env(key("DATA_DIR"), self.folder.path().join("data"));
         Ok(command)
     }

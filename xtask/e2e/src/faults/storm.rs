@@ -5,7 +5,7 @@ use super::kinds::{Component, Kind, Scene, Seen};
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use xtask_kit::cmd::{Result, fail, interrupted, nap};
+use xtask_kit::cmd::{Result, came_true, fail, interrupted, nap};
 use xtask_stand::lock;
 
 /// Between two faults, in milliseconds.
@@ -43,8 +43,8 @@ impl Deck {
     /// The next kind that breaks nothing that is broken.
     fn draw(&mut self, busy: &BTreeSet<Component>) -> Option<Kind> {
         if self.cards.is_empty() {
-            self.cards = Kind::ALL.to_vec();
-            self.cards.retain(|kind| kind.is_in_round(self.rounds));
+            let cards = Kind::all().filter(|kind| kind.is_in_round(self.rounds));
+            self.cards = cards.collect();
             self.rounds += 1;
             self.dice.shuffle(&mut self.cards);
         }
@@ -70,10 +70,9 @@ pub(super) fn play(
         for n in 0..count {
             let before = scene.load.accepted();
             nap(gaps.millis(GAP.0, GAP.1))?;
-            let until = Instant::now() + MOST_PATIENCE;
-            while scene.load.accepted() < before + FEWEST_STARTS && Instant::now() < until {
-                nap(Duration::from_millis(50))?;
-            }
+            came_true(MOST_PATIENCE, Duration::from_millis(50), || {
+                Ok(scene.load.accepted() >= before + FEWEST_STARTS)
+            })?;
             let kind = loop {
                 if !lock(&failures).is_empty() {
                     return Ok(());
@@ -132,17 +131,14 @@ mod tests {
         let mut deck = Deck::new(Dice::new(1, 1));
         let mut all = BTreeSet::new();
         for round in 0..4 {
-            let count = Kind::ALL
-                .iter()
-                .filter(|kind| kind.is_in_round(round))
-                .count();
+            let count = Kind::all().filter(|kind| kind.is_in_round(round)).count();
             let drawn: BTreeSet<Kind> = (0..count)
                 .map(|_| deck.draw(&BTreeSet::new()).unwrap())
                 .collect();
             assert_eq!(drawn.len(), count);
             all.extend(drawn);
         }
-        assert_eq!(all.len(), Kind::ALL.len());
+        assert_eq!(all.len(), Kind::all().count());
     }
 
     #[test]

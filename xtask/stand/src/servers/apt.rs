@@ -15,14 +15,20 @@ pub(super) fn is_root() -> bool {
     output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
+/// What is found, where it has to be after its package was installed if that is possible here.
+pub(super) fn obtain<T>(find: impl Fn() -> Option<T>, package: &str) -> Result<Option<T>> {
+    let found = find();
+    if found.is_some() || !possible() {
+        return Ok(found);
+    }
+    install(&[package])?;
+    Ok(find())
+}
+
 /// Installs Debian's packages of these names, or says which ones are missing.
 pub fn install(packages: &[&str]) -> Result {
     let named = packages.join(" ");
-    if !possible() {
-        return fail(format!(
-            "cannot install {named}: this is not root on Debian"
-        ));
-    }
+    must_be_possible(&named)?;
     println!("not everything is here: installing {named} with apt-get");
     // An installation that somebody interrupted makes every later one fail until it is finished.
     run(quiet("dpkg").args(["--configure", "-a"]))?;
@@ -34,11 +40,7 @@ pub fn install(packages: &[&str]) -> Result {
 
 /// Puts the files of a package of Debian's below a folder, and runs nothing of it: no server starts.
 pub fn unpack(package: &str, folder: &Path) -> Result {
-    if !possible() {
-        return fail(format!(
-            "cannot fetch {package}: this is not root on Debian"
-        ));
-    }
+    must_be_possible(package)?;
     println!("not everything is here: taking {package} from its package");
     let fetched = tempfile::tempdir()?;
     run(apt().args(["update", "--quiet"]))?;
@@ -53,6 +55,15 @@ pub fn unpack(package: &str, folder: &Path) -> Result {
         .arg("--extract")
         .arg(archive?.path())
         .arg(folder))
+}
+
+fn must_be_possible(packages: &str) -> Result {
+    match possible() {
+        true => Ok(()),
+        false => fail(format!(
+            "cannot install {packages}: this is not root on Debian"
+        )),
+    }
 }
 
 /// Waits for another installation to end, as on a machine that is still setting itself up.

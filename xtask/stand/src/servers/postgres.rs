@@ -2,7 +2,7 @@
 
 use super::{Source, apt, free_port};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use xtask_kit::cmd::{Group, Result, fail, nap, output};
@@ -57,19 +57,14 @@ impl Postgres {
     /// A private server that keeps what it acknowledged, as one in production does, and has run for a while: to a new one
     /// each 16 MB of log are a file to be made, for which all who commit wait.
     pub fn durable() -> Result<Self> {
-        if programs().is_none() && apt::possible() {
-            apt::install(&["postgresql"])?;
+        let Some(programs) = apt::obtain(programs, "postgresql")? else {
+            return fail("no PostgreSQL programs on this machine");
+        };
+        let server = Self::private(&programs, &DURABLE)?;
+        for statement in FILL_LOG {
+            Self::execute(&server.url, statement)?;
         }
-        match programs() {
-            Some(programs) => {
-                let server = Self::private(&programs, &DURABLE)?;
-                for statement in FILL_LOG {
-                    Self::execute(&server.url, statement)?;
-                }
-                Ok(server)
-            }
-            None => fail("no PostgreSQL programs on this machine"),
-        }
+        Ok(server)
     }
 
     pub(super) fn obtain(source: Source) -> Result<Self> {
@@ -91,11 +86,10 @@ impl Postgres {
         {
             return Ok(found);
         }
-        if source.includes(Source::Install) && apt::possible() {
-            apt::install(&["postgresql"])?;
-            if let Some(programs) = programs() {
-                return Self::private(&programs, &FORGETFUL);
-            }
+        if source.includes(Source::Install)
+            && let Some(programs) = apt::obtain(programs, "postgresql")?
+        {
+            return Self::private(&programs, &FORGETFUL);
         }
         fail(format!(
             "no PostgreSQL: set {VARIABLE} to a server on which databases may be made, such as postgres://user:password@127.0.0.1:5432/postgres"
@@ -209,11 +203,7 @@ impl Postgres {
             command.args(["-c", setting]);
         }
         let log = folder.path().join("log");
-        let file = std::fs::File::create(&log)?;
-        command
-            .stdin(Stdio::null())
-            .stdout(file.try_clone()?)
-            .stderr(file);
+        Group::into_log(&mut command, &log)?;
         let url = format!("postgres://holdfast@127.0.0.1:{port}/postgres");
         let mut process = Private {
             group: Group::spawn(&mut command)?,
@@ -238,19 +228,11 @@ impl Postgres {
 impl Private {
     /// Waits until it lets us in.
     fn wait(&mut self) -> Result {
-        // Replaying the log takes a machine with much else to do longer than a minute.
-        let until = Instant::now() + Duration::from_secs(180);
-        while Postgres::execute(&self.url, "SELECT 1").is_err() {
-            if !self.group.is_alive() || Instant::now() > until {
-                let log = std::fs::read_to_string(&self.log).unwrap_or_default();
-                return fail(format!(
-                    "the private PostgreSQL does not start: {}",
-                    log.trim()
-                ));
-            }
-            nap(Duration::from_millis(50))?;
-        }
-        Ok(())
+        let url = &self.url;
+        self.group
+            .wait_answering("the private PostgreSQL", &self.log, || {
+                Postgres::execute(url, "SELECT 1").is_ok()
+            })
     }
 }
 

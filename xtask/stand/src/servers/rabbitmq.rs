@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use xtask_kit::cmd::{Group, Result, fail, nap, output};
+use xtask_kit::cmd::{Group, Result, fail, output, wait_until};
 use xtask_kit::envs;
 
 const VARIABLE: &str = "HOLDFAST_TEST_AMQP";
@@ -44,11 +44,10 @@ impl Rabbit {
         {
             return Self::private(&program);
         }
-        if source.includes(Source::Install) && apt::possible() {
-            apt::install(&["rabbitmq-server"])?;
-            if let Some(program) = program() {
-                return Self::private(&program);
-            }
+        if source.includes(Source::Install)
+            && let Some(program) = apt::obtain(program, "rabbitmq-server")?
+        {
+            return Self::private(&program);
         }
         fail(format!("no RabbitMQ: {SET_IT}"))
     }
@@ -109,10 +108,7 @@ pub struct PrivateRabbit {
 impl PrivateRabbit {
     /// From the programs of this machine.
     pub fn installed() -> Result<Self> {
-        if program().is_none() && apt::possible() {
-            apt::install(&["rabbitmq-server"])?;
-        }
-        match program() {
+        match apt::obtain(program, "rabbitmq-server")? {
             Some(program) => Self::start(&program),
             None => fail("no RabbitMQ programs on this machine"),
         }
@@ -175,19 +171,15 @@ impl PrivateRabbit {
     pub fn set_memory_alarm(&self, on: bool) -> Result {
         let limit: &[&str] = if on { &["absolute", "1"] } else { &["0.6"] };
         self.control(&[&["set_vm_memory_high_watermark"], limit].concat())?;
-        let until = Instant::now() + Duration::from_secs(30);
-        while (self
-            .control(&["eval", "rabbit_alarm:get_alarms()."])?
-            .trim()
-            != "[]")
-            != on
-        {
-            if Instant::now() > until {
-                return fail("the broker's memory alarm does not change");
-            }
-            nap(Duration::from_millis(200))?;
-        }
-        Ok(())
+        wait_until(
+            Duration::from_secs(30),
+            Duration::from_millis(200),
+            "the broker's memory alarm does not change",
+            || {
+                let alarms = self.control(&["eval", "rabbit_alarm:get_alarms()."])?;
+                Ok((alarms.trim() != "[]") == on)
+            },
+        )
     }
 
     fn control(&self, args: &[&str]) -> Result<String> {
@@ -199,26 +191,10 @@ impl PrivateRabbit {
     /// Starts the broker, for the first time or again.
     pub fn resume(&mut self) -> Result {
         let log = self.folder.path().join("log");
-        let file = std::fs::File::create(&log)?;
         let mut command = command(&self.program, self.folder.path(), &self.ports)?;
-        command
-            .stdin(Stdio::null())
-            .stdout(file.try_clone()?)
-            .stderr(file);
-        let process = self.process.insert(Group::spawn(&mut command)?);
-        // A machine with much else to do takes a minute.
-        let until = Instant::now() + Duration::from_secs(180);
-        while !greets(self.ports.amqp) {
-            if !process.is_alive() || Instant::now() > until {
-                let log = std::fs::read_to_string(&log).unwrap_or_default();
-                return fail(format!(
-                    "the private RabbitMQ does not start: {}",
-                    log.trim()
-                ));
-            }
-            nap(Duration::from_millis(100))?;
-        }
-        Ok(())
+        let process = Group::spawn(Group::into_log(&mut command, &log)?)?;
+        let process = self.process.insert(process);
+        process.wait_answering("the private RabbitMQ", &log, || greets(self.ports.amqp))
     }
 }
 
@@ -272,11 +248,8 @@ fn command(program: &Path, folder: &Path, ports: &Ports) -> Result<Command> {
 /// The broker's start script. Debian's own in `PATH` changes the user and with it the folders.
 fn program() -> Option<PathBuf> {
     let debian = PathBuf::from("/usr/lib/rabbitmq/bin/rabbitmq-server");
-    if debian.is_file() {
-        Some(debian)
-    } else {
-        envs::which("rabbitmq-server")
-    }
+    let found = || envs::which("rabbitmq-server");
+    Some(debian).filter(|path| path.is_file()).or_else(found)
 }
 
 /// Erlang's port mapper on a port of its own.

@@ -12,7 +12,7 @@ use std::time::Instant;
 use xtask_kit::cmd::{Result, fail, run};
 use xtask_kit::system::{self, Program};
 use xtask_stand::fresh_folder;
-use xtask_stand::http::Client;
+use xtask_stand::http::{Client, text};
 use xtask_stand::people::register;
 use xtask_stand::servers::{Postgres, PrivateRabbit};
 
@@ -175,7 +175,7 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
     };
     let (mut clients, mut readers_anew) = (clients(&services)?, clients(&forgetful)?);
     for (client, own) in clients.iter_mut().zip([SMALL.own, Size::large(all).own]) {
-        let data = client.call("GET", "/api/user/data", &Value::Null)?;
+        let data = client.json("/api/user/data")?;
         if data.pointer("/session_stats/total_sessions") != Some(&json!(own)) {
             return fail(format!("the reader should have {own} sessions: {data}"));
         }
@@ -210,12 +210,10 @@ fn compare(
     for client in clients.iter_mut() {
         paths.push(fill_in(path, client)?);
     }
+    let work = format!("growth, {backend}: {name}");
     let mut row = Row {
-        work: format!("growth, {backend}: {name}"),
         unit: Unit::Milliseconds,
-        against: "the same with 10,000 sessions",
-        goal: Goal::Below(LIMIT),
-        ..Row::default()
+        ..Row::new(work, "the same with 10,000 sessions", Goal::Below(LIMIT))
     };
     // The first round warms both up.
     for round in 0..=options.rounds {
@@ -240,10 +238,7 @@ fn times(client: &mut Client, path: &str) -> Result<Vec<f64>> {
     let mut times = Vec::new();
     for _ in 0..REQUESTS_OF_A_ROUND {
         let begun = Instant::now();
-        let (status, text) = client.send("GET", path, "")?;
-        if status != 200 {
-            return fail(format!("{path}: {status} {text}"));
-        }
+        client.text(path)?;
         times.push(begun.elapsed().as_secs_f64() * 1_000.0);
     }
     times.sort_by(f64::total_cmp);
@@ -252,12 +247,8 @@ fn times(client: &mut Client, path: &str) -> Result<Vec<f64>> {
 
 /// The path with a year that ends today, and with the cursor of now.
 fn fill_in(path: &str, client: &mut Client) -> Result<String> {
-    let day = client.call("GET", "/api/analytics/tracking", &Value::Null)?;
-    let to = day
-        .pointer("/to")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
+    let day = client.json("/api/analytics/tracking")?;
+    let to = text(&day, "/to");
     let (year, rest) = to.split_at(to.find('-').unwrap_or(0));
     let from = format!("{}{rest}", year.parse::<u32>()? - 1);
     // Follows the changes to their end, page by page.
@@ -269,12 +260,8 @@ fn fill_in(path: &str, client: &mut Client) -> Result<String> {
             } else {
                 format!("?since={since}")
             };
-            let answer = client.call("GET", &format!("/api/sync/status{query}"), &Value::Null)?;
-            since = answer
-                .pointer("/cursor")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned();
+            let answer = client.json(&format!("/api/sync/status{query}"))?;
+            text(&answer, "/cursor").clone_into(&mut since);
             if answer.pointer("/more") != Some(&Value::Bool(true)) {
                 break;
             }
@@ -282,17 +269,14 @@ fn fill_in(path: &str, client: &mut Client) -> Result<String> {
     }
     Ok(path
         .replace("{from}", &from)
-        .replace("{to}", &to)
+        .replace("{to}", to)
         .replace("{since}", &since))
 }
 
 fn identity(folder: &Path, rabbit: &PrivateRabbit) -> Result<Program> {
-    let mut command = Command::new(system::binary(true, "identity-service"));
+    let mut command = system::serve(true, "identity-service", &folder.join("data"));
     command
-        .arg("serve")
-        .env("IDENTITY__LISTEN", "127.0.0.1:0")
         .env("IDENTITY__BROKER__URL", &rabbit.url)
-        .env("IDENTITY__DATA_DIR", folder.join("data"))
         .env("IDENTITY__RATE_LIMITS__ENABLED", "false");
     Program::start(&mut command, &["identity"], &folder.join("identity.log"))
 }

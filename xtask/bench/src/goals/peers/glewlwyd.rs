@@ -1,8 +1,8 @@
 //! glewlwyd of Debian, a single sign-on server in C, with everything in SQLite.
 
 use super::Peer;
-use super::tokens::{Paths, form};
-use crate::load::join;
+use super::tokens::{TokenPeer, form};
+use crate::load::at_once;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -11,11 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use xtask_kit::cmd::{Context, Result, fail, output};
 use xtask_kit::envs;
 use xtask_stand::fresh_folder_on_disk;
-use xtask_stand::http::Client;
+use xtask_stand::http::{Client, text};
 use xtask_stand::servers;
 
-pub(super) const DESCRIBED: &str = "glewlwyd 2.7.5 of Debian 12, SQLite";
-pub(super) const PATHS: Paths = Paths {
+pub(in crate::goals) const GLEWLWYD: TokenPeer = TokenPeer {
+    name: "glewlwyd",
+    described: "glewlwyd 2.7.5 of Debian 12, SQLite",
+    prepare,
     introspection: "/api/bench/introspect",
     token: "/api/bench/token",
 };
@@ -48,7 +50,7 @@ const MODULES: [(&str, &str); 5] = [
 const SIGNING_IN: usize = 8;
 
 /// With so many access tokens and refresh tokens of people, and the plugin that gives them out.
-pub(super) fn prepare(access: usize, refresh: usize) -> Result<Peer> {
+fn prepare(access: usize, refresh: usize) -> Result<Peer> {
     let package = install()?;
     let folder = fresh_folder_on_disk("peer-")?;
     make_database(&package, &folder.path().join("glewlwyd.db"))?;
@@ -193,21 +195,17 @@ fn key_pair(folder: &Path) -> Result<(String, String)> {
 fn sign_in(address: &str, kind: &str, count: usize) -> Result<Vec<String>> {
     let next = AtomicUsize::new(0);
     let person = "grant_type=password&scope=g_profile&username=admin&password=password";
-    let work = || -> Result<Vec<String>> {
+    let made = at_once(SIGNING_IN, |_| {
         let (mut client, mut made) = (Client::new(address, ""), Vec::new());
         while next.fetch_add(1, Ordering::Relaxed) < count {
-            let (status, said) = client.send_with("POST", PATHS.token, &form(), person)?;
+            let (status, said) = client.send_with("POST", GLEWLWYD.token, &form(), person)?;
             let pair: Value = serde_json::from_str(&said).unwrap_or_default();
-            match pair.pointer(kind).and_then(Value::as_str) {
-                Some(token) => made.push(token.to_owned()),
-                None => return fail(format!("glewlwyd lets nobody in: {status} {said}")),
+            match text(&pair, kind) {
+                "" => return fail(format!("glewlwyd lets nobody in: {status} {said}")),
+                token => made.push(token.to_owned()),
             }
         }
         Ok(made)
-    };
-    let made = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..SIGNING_IN).map(|_| scope.spawn(work)).collect();
-        join(threads)
     })?;
     Ok(made.into_iter().flatten().collect())
 }

@@ -16,6 +16,8 @@ use xtask_kit::system::{self, Program};
 use xtask_stand::http::Client;
 use xtask_stand::servers::free_port;
 
+pub(super) use glewlwyd::GLEWLWYD;
+pub(super) use oidc_provider::OIDC_PROVIDER;
 pub(super) use tokens::{Resident, TokenPeer, TokenServer, all_active};
 
 /// Until what a start needed is given back.

@@ -1,20 +1,22 @@
 //! oidc-provider, a library of Node.js, with everything in its process's memory.
 
-use super::tokens::Paths;
+use super::tokens::TokenPeer;
 use super::{Peer, source};
 use std::process::Command;
 use xtask_kit::cmd::Result;
 use xtask_stand::fresh_folder_on_disk;
 use xtask_stand::runtimes;
 
-pub(super) const DESCRIBED: &str = "oidc-provider 9.13.3 on Node.js, tokens in memory only";
-pub(super) const PATHS: Paths = Paths {
+pub(in crate::goals) const OIDC_PROVIDER: TokenPeer = TokenPeer {
+    name: "oidc-provider",
+    described: "oidc-provider 9.13.3 on Node.js, tokens in memory only",
+    prepare,
     introspection: "/token/introspection",
     token: "/token",
 };
 
 /// With so many access tokens and refresh tokens, which it makes before it answers.
-pub(super) fn prepare(access: usize, refresh: usize) -> Result<Peer> {
+fn prepare(access: usize, refresh: usize) -> Result<Peer> {
     let (node, scripts) = runtimes::node_with("oidc-provider", &source("oidc-provider"))?;
     let folder = fresh_folder_on_disk("peer-")?;
     let tokens = folder.path().to_owned();

@@ -1,15 +1,14 @@
 //! TimeTagger, which keeps the records of one person's time in SQLite.
 
 use super::{Peer, Running, source};
-use crate::goals::rounds::{Options, told};
+use crate::goals::rounds::{Options, written};
 use crate::load::{self, Outcome, Shot};
 use crate::table::{Goal, Row, Sample};
 use serde_json::{Value, json};
 use std::process::Command;
 use xtask_kit::cmd::{Result, fail};
-use xtask_kit::system;
 use xtask_stand::fresh_folder_on_disk;
-use xtask_stand::http::Client;
+use xtask_stand::http::{Client, text};
 use xtask_stand::runtimes;
 
 const NAME: &str = "TimeTagger";
@@ -70,29 +69,20 @@ fn sign_in(running: &Running) -> Result<String> {
     let mut client = Client::new(&running.address, "");
     let (status, answer) = client.send("POST", path, FROM_HERE)?;
     let told: Value = serde_json::from_str(&answer).unwrap_or_default();
-    match told.pointer("/token").and_then(Value::as_str) {
-        Some(token) => Ok(token.to_owned()),
-        None => fail(format!("{NAME} lets nobody in: {status} {answer}")),
+    match text(&told, "/token") {
+        "" => fail(format!("{NAME} lets nobody in: {status} {answer}")),
+        token => Ok(token.to_owned()),
     }
 }
 
 fn write_round(running: &mut Running, token: &str, round: usize) -> Result<Sample> {
-    let process = running.process();
-    let before = system::cpu_time(process)?;
     let shots = (round * RECORDS..(round + 1) * RECORDS).map(record);
-    let outcome = load::drain_with(
-        &format!("authtoken: {token}\r\n"),
-        &running.address,
-        shots.collect(),
-        CONNECTIONS,
-    )?;
-    let used = system::cpu_time(process)? - before;
+    let headers = format!("authtoken: {token}\r\n");
+    let (sample, outcome) = written(running.process(), 200, || {
+        load::drain_with(&headers, &running.address, shots.collect(), CONNECTIONS)
+    })?;
     check(&outcome)?;
-    let count = f64::from(u32::try_from(RECORDS)?);
-    Ok(Sample {
-        cpu_us: used.as_secs_f64() * 1e6 / count,
-        ..told(&outcome, 200)?
-    })
+    Ok(sample)
 }
 
 /// Half an hour after the one before it.

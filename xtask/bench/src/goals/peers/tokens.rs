@@ -1,6 +1,6 @@
 //! Peers that give out tokens and say what a token is worth.
 
-use super::{Peer, Running, glewlwyd, lines, oidc_provider};
+use super::{Peer, Running, lines};
 use crate::goals::refreshing::{RefreshWords, refreshed};
 use crate::goals::rounds::{Options, asked};
 use crate::scene::CLIENT;
@@ -16,59 +16,39 @@ use xtask_stand::http::Client;
 const ACCESS_TOKENS: usize = 1_000;
 
 /// Who gives out tokens.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::goals) enum TokenPeer {
-    OidcProvider,
-    Glewlwyd,
+pub(in crate::goals) struct TokenPeer {
+    /// As its package is called.
+    pub(in crate::goals) name: &'static str,
+    /// Its version, and where its tokens are.
+    pub(in crate::goals) described: &'static str,
+    /// Installs it and gives it so many people with an access token, and so many with a refresh token.
+    pub(in crate::goals) prepare: fn(usize, usize) -> Result<Peer>,
+    /// Where it answers.
+    pub(super) introspection: &'static str,
+    pub(super) token: &'static str,
 }
 
 impl TokenPeer {
-    /// As its package is called.
-    pub(in crate::goals) fn name(self) -> &'static str {
-        match self {
-            Self::OidcProvider => "oidc-provider",
-            Self::Glewlwyd => "glewlwyd",
-        }
-    }
-
-    /// Its version, and where its tokens are.
-    pub(in crate::goals) fn described(self) -> &'static str {
-        match self {
-            Self::OidcProvider => oidc_provider::DESCRIBED,
-            Self::Glewlwyd => glewlwyd::DESCRIBED,
-        }
-    }
-
-    /// Installs it and gives it so many people with an access token, and so many with a refresh token.
-    pub(in crate::goals) fn prepare(self, access: usize, refresh: usize) -> Result<Peer> {
-        match self {
-            Self::OidcProvider => oidc_provider::prepare(access, refresh),
-            Self::Glewlwyd => glewlwyd::prepare(access, refresh),
-        }
-    }
-
     /// Prepares it and starts it.
-    pub(in crate::goals) fn serve(self, access: usize, refresh: usize) -> Result<TokenServer> {
-        let peer = self.prepare(access, refresh)?;
+    pub(in crate::goals) fn serve(&self, access: usize, refresh: usize) -> Result<TokenServer> {
+        let peer = (self.prepare)(access, refresh)?;
         let running = peer.start()?;
         let folder = peer.folder.path();
         let server = TokenServer {
             running,
-            paths: match self {
-                Self::OidcProvider => oidc_provider::PATHS,
-                Self::Glewlwyd => glewlwyd::PATHS,
-            },
+            introspection: self.introspection,
+            token: self.token,
             access: folder.join("access"),
             refresh: lines(&folder.join("refresh"))?,
             _peer: peer,
         };
-        let (address, path) = (&server.running.address, server.paths.introspection);
-        all_active(address, path, &lines(&server.access)?)?;
+        let tokens = lines(&server.access)?;
+        all_active(&server.running.address, self.introspection, &tokens)?;
         Ok(server)
     }
 
     /// What it holds in memory at rest, and after its tokens were asked about as fast as it answered.
-    pub(in crate::goals) fn resident(self, options: &Options) -> Result<Resident> {
+    pub(in crate::goals) fn resident(&self, options: &Options) -> Result<Resident> {
         let mut server = self.serve(ACCESS_TOKENS, 0)?;
         let idle = server.running.idle_mb()?;
         server.introspections(Duration::from_secs(options.seconds))?;
@@ -86,18 +66,12 @@ pub(in crate::goals) struct Resident {
     pub(in crate::goals) busy: f64,
 }
 
-/// Where a peer answers.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Paths {
-    pub(super) introspection: &'static str,
-    pub(super) token: &'static str,
-}
-
 /// A peer that runs, and the tokens that it gave out.
 pub(in crate::goals) struct TokenServer {
     // Dropped in this order: the program before its data.
     running: Running,
-    paths: Paths,
+    introspection: &'static str,
+    token: &'static str,
     /// A line each.
     access: PathBuf,
     refresh: Vec<String>,
@@ -107,7 +81,7 @@ pub(in crate::goals) struct TokenServer {
 impl TokenServer {
     /// As fast as it is answered what the access tokens are worth.
     pub(in crate::goals) fn introspections(&mut self, time: Duration) -> Result<Sample> {
-        let url = format!("{}{}", self.running.address, self.paths.introspection);
+        let url = format!("{}{}", self.running.address, self.introspection);
         let request = Request {
             url: &url,
             tokens: &self.access,
@@ -119,7 +93,7 @@ impl TokenServer {
     /// Every refresh token once; its successor takes its place.
     pub(in crate::goals) fn refreshes(&mut self) -> Result<Sample> {
         let words = RefreshWords {
-            path: self.paths.token,
+            path: self.token,
             headers: form(),
             body: |token| format!("grant_type=refresh_token&refresh_token={token}"),
         };

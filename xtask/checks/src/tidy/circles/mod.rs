@@ -12,7 +12,7 @@ mod module;
 use std::collections::BTreeMap;
 use xtask_kit::cmd::Result;
 
-use super::source::Source;
+use crate::source::Source;
 pub(super) use graph::Graph;
 use module::Module;
 

@@ -1,0 +1,42 @@
+//! The text files of a folder.
+
+use std::path::Path;
+use xtask_kit::cmd::Result;
+
+/// Directories that hold nothing we wrote.
+const SKIPPED: [&str; 4] = [".git", "target", "data", "node_modules"];
+
+/// A text file: its path from the folder, with `/`, and its lines.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) path: String,
+    pub(crate) text: String,
+}
+
+/// All of a folder in order, but for what nobody of us wrote.
+pub(crate) fn below(folder: &Path) -> Result<Vec<Source>> {
+    let mut files = Vec::new();
+    collect(folder, folder, &mut files)?;
+    Ok(files)
+}
+
+fn collect(root: &Path, dir: &Path, files: &mut Vec<Source>) -> Result {
+    let mut entries = std::fs::read_dir(dir)?.collect::<std::io::Result<Vec<_>>>()?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        if entry.file_type()?.is_dir() {
+            let name = entry.file_name();
+            if !SKIPPED.iter().any(|skipped| name == *skipped) {
+                collect(root, &path, files)?;
+            }
+        } else if let Ok(text) = std::fs::read_to_string(&path) {
+            let path = path
+                .strip_prefix(root)?
+                .to_string_lossy()
+                .replace('\\', "/");
+            files.push(Source { path, text });
+        }
+    }
+    Ok(())
+}

@@ -27,31 +27,6 @@ pub enum TeamRole {
     Owner,
 }
 
-impl TeamRole {
-    /// The name on the wire and in the database.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Member => "member",
-            Self::Admin => "admin",
-            Self::Owner => "owner",
-        }
-    }
-}
-
-impl FromStr for TeamRole {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::Member, Self::Admin, Self::Owner]
-            .into_iter()
-            .find(|role| role.as_str().eq_ignore_ascii_case(text))
-            .ok_or(UnknownName {
-                expected: "owner, admin, member",
-            })
-    }
-}
-
 impl fmt::Display for TeamRole {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -68,30 +43,6 @@ pub enum AccountRole {
     Superadmin,
 }
 
-impl AccountRole {
-    /// The name on the wire and in the database.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "USER",
-            Self::Superadmin => "SUPERADMIN",
-        }
-    }
-}
-
-impl FromStr for AccountRole {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::User, Self::Superadmin]
-            .into_iter()
-            .find(|role| role.as_str() == text)
-            .ok_or(UnknownName {
-                expected: "USER, SUPERADMIN",
-            })
-    }
-}
-
 /// The plan an account is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "UPPERCASE")]
@@ -103,15 +54,6 @@ pub enum PremiumTier {
 }
 
 impl PremiumTier {
-    /// The name on the wire and in the database.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Free => "FREE",
-            Self::Premium => "PREMIUM",
-        }
-    }
-
     /// The name for people.
     #[must_use]
     pub fn display_name(self) -> &'static str {
@@ -122,18 +64,55 @@ impl PremiumTier {
     }
 }
 
-impl FromStr for PremiumTier {
-    type Err = UnknownName;
+/// The names of all values on the wire and in the database, and how a name is compared with what is read.
+macro_rules! names {
+    ($kind:ident, $is_same:path, $expected:literal, $($value:ident = $name:literal),+) => {
+        impl $kind {
+            /// The name on the wire and in the database.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$value => $name,)+
+                }
+            }
+        }
 
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::Free, Self::Premium]
-            .into_iter()
-            .find(|tier| tier.as_str() == text)
-            .ok_or(UnknownName {
-                expected: "FREE, PREMIUM",
-            })
-    }
+        impl FromStr for $kind {
+            type Err = UnknownName;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                let all = [$(Self::$value),+];
+                let mut found = all.into_iter().filter(|value| $is_same(value.as_str(), text));
+                found.next().ok_or(UnknownName {
+                    expected: $expected,
+                })
+            }
+        }
+    };
 }
+
+names!(
+    TeamRole,
+    str::eq_ignore_ascii_case,
+    "owner, admin, member",
+    Member = "member",
+    Admin = "admin",
+    Owner = "owner"
+);
+names!(
+    AccountRole,
+    str::eq,
+    "USER, SUPERADMIN",
+    User = "USER",
+    Superadmin = "SUPERADMIN"
+);
+names!(
+    PremiumTier,
+    str::eq,
+    "FREE, PREMIUM",
+    Free = "FREE",
+    Premium = "PREMIUM"
+);
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,9 @@
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use parking_lot::RwLock;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -53,7 +54,6 @@ impl Memory {
         });
         self.queues
             .write()
-            .unwrap_or_else(PoisonError::into_inner)
             .entry(queue)
             .or_default()
             .push(Arc::clone(&bound));
@@ -69,18 +69,13 @@ impl Memory {
     }
 
     fn unbind(&self, queue: Queue, gone: &Arc<Bound>) {
-        if let Some(bound) = self
-            .queues
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_mut(&queue)
-        {
+        if let Some(bound) = self.queues.write().get_mut(&queue) {
             bound.retain(|one| !Arc::ptr_eq(one, gone));
         }
     }
 
     pub(crate) fn consumers(&self, queue: Queue) -> u32 {
-        let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner);
+        let queues = self.queues.read();
         queues
             .get(&queue)
             .map_or(0, |bound| u32::try_from(bound.len()).unwrap_or(u32::MAX))
@@ -88,7 +83,7 @@ impl Memory {
 
     /// The consumer whose turn it is.
     fn next(&self, queue: Queue) -> Option<Arc<Bound>> {
-        let queues = self.queues.read().unwrap_or_else(PoisonError::into_inner);
+        let queues = self.queues.read();
         let bound = queues.get(&queue).filter(|bound| !bound.is_empty())?;
         bound
             .get(self.turn.fetch_add(1, Ordering::Relaxed) % bound.len())

@@ -1,54 +1,35 @@
 //! What a page says of the form that was sent: that it is done, or what is wrong with which field.
 
-use std::ops::Deref;
-
-use actix_web::http::StatusCode;
+use serde::Deserialize;
 
 use crate::api::Refused;
 
-/// The notices of our pages.
-#[derive(Default)]
-pub(crate) struct Notices(web_kit::Notices);
+pub(crate) use web_kit::Notices;
 
-impl Deref for Notices {
-    type Target = web_kit::Notices;
+/// What a form has done, by the name in the address the browser was sent to.
+#[derive(Deserialize)]
+pub(crate) struct Done {
+    done: Option<String>,
+}
 
-    fn deref(&self) -> &Self::Target {
-        &self.0
+impl Done {
+    /// That it is done, or nothing.
+    pub(crate) fn notices(&self) -> Notices {
+        Notices::done(self.done.as_deref(), &DONE)
     }
 }
 
-impl Notices {
-    /// Nothing to say.
-    pub(crate) fn none() -> Self {
-        Self::default()
-    }
-
-    /// That something is done, by the name in the address the browser was sent to.
-    pub(crate) fn done(name: Option<&str>) -> Self {
-        Self(web_kit::Notices::done(name, &DONE))
-    }
-
+impl Refused {
     /// What a service says against a form with these fields. Its sentences begin with the field's name.
-    pub(crate) fn of(refused: &Refused, fields: &[&'static str]) -> Self {
-        let first = refused.message.split(' ').next().unwrap_or_default();
+    pub(crate) fn notices(&self, fields: &[&'static str]) -> Notices {
+        let first = self.message.split(' ').next().unwrap_or_default();
         let field = fields.iter().copied().find(|field| *field == first);
-        let message = match (field, refused.message.split_once(" must ")) {
+        let message = match (field, self.message.split_once(" must ")) {
             (Some(_), Some((_, rule))) => format!("Must {rule}"),
-            (Some(_), None) => refused.message.replace(first, "This"),
-            (None, _) => refused.message.clone(),
+            (Some(_), None) => self.message.replace(first, "This"),
+            (None, _) => self.message.clone(),
         };
-        Self::flawed(field, refused.status, message)
-    }
-
-    /// What is wrong with one field.
-    pub(crate) fn wrong(field: &'static str, message: &str) -> Self {
-        Self(web_kit::Notices::wrong(field, message))
-    }
-
-    /// What is wrong with a field, or with the form as a whole.
-    pub(crate) fn flawed(field: Option<&'static str>, status: StatusCode, message: String) -> Self {
-        Self(web_kit::Notices::flawed(field, status, message))
+        Notices::flawed(field, self.status, message)
     }
 }
 
@@ -85,6 +66,8 @@ const DONE: [(&str, &str); 15] = [
 
 #[cfg(test)]
 mod tests {
+    use actix_web::http::StatusCode;
+
     use super::*;
 
     fn of(message: &str) -> Notices {
@@ -93,7 +76,7 @@ mod tests {
             message: message.to_owned(),
             retry_after: None,
         };
-        Notices::of(&refused, &["duration", "note"])
+        refused.notices(&["duration", "note"])
     }
 
     #[test]

@@ -12,6 +12,8 @@ use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse};
 use askama::Template;
 use chrono::TimeDelta;
 use secrecy::ExposeSecret as _;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use service_kit::Problem;
 use service_kit::crypto::random_token;
 use service_kit::http::{ClientIp, RequestId};
@@ -19,7 +21,7 @@ use web_kit::cookies::set_cookie;
 use web_kit::form::FormToken;
 use web_kit::html::html;
 
-use crate::api::{ApiError, Caller, UserData};
+use crate::api::{ApiError, Caller, Refused, UserData};
 use crate::form::signed_out;
 use crate::frame::Frame;
 use crate::paths::{HOME, sign_in_path};
@@ -250,6 +252,36 @@ impl Member {
     /// What a call answered. Whose token is refused is sent to sign in again; other errors are shown.
     pub(crate) fn on<T>(&self, answer: Result<T, ApiError>) -> actix_web::Result<T> {
         answer.map_err(|error| self.failed(error))
+    }
+
+    /// What came of a form: an answer, or what the services have against it. Anything else that went wrong is shown.
+    pub(crate) fn judged<T>(
+        &self,
+        answer: Result<T, ApiError>,
+    ) -> actix_web::Result<Result<T, Refused>> {
+        match answer {
+            Ok(answer) => Ok(Ok(answer)),
+            Err(error) => self.on(error.about_the_form()).map(Err),
+        }
+    }
+
+    /// Sends what a form says to the work-session service.
+    pub(crate) async fn submit<T: DeserializeOwned>(
+        &self,
+        method: reqwest::Method,
+        path: &str,
+        body: Value,
+    ) -> actix_web::Result<Result<T, Refused>> {
+        self.judged(self.call().send(method, path, body).await)
+    }
+
+    /// Has the work-session service do what no form describes.
+    pub(crate) async fn order<T: DeserializeOwned>(
+        &self,
+        method: reqwest::Method,
+        path: &str,
+    ) -> actix_web::Result<T> {
+        self.on(self.call().send(method, path, json!({})).await)
     }
 
     fn failed(&self, error: ApiError) -> actix_web::Error {

@@ -1,8 +1,6 @@
 use auth_types::{TeamId, TeamRole, UserId};
 use serde::{Deserialize, Serialize};
 
-use crate::{EventData, Exchange};
-
 /// `identity.session_revoked.v1`: sign-ins that are over; no token of theirs is good any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -80,40 +78,4 @@ pub struct TeamChanged {
     /// It is gone for good, and with it every membership: no `membership_changed` is told for each. Its
     /// projects are archived, running sessions may finish.
     pub deleted: bool,
-}
-
-impl EventData for SessionRevoked {
-    const TYPE: &'static str = "identity.session_revoked.v1";
-    const EXCHANGE: Exchange = Exchange::Public;
-
-    fn subject(&self) -> String {
-        format!("user/{}", self.user_id)
-    }
-}
-
-impl EventData for UserChanged {
-    const TYPE: &'static str = "identity.user_changed.v1";
-    const EXCHANGE: Exchange = Exchange::Public;
-
-    fn subject(&self) -> String {
-        format!("user/{}", self.user_id)
-    }
-}
-
-impl EventData for MembershipChanged {
-    const TYPE: &'static str = "identity.membership_changed.v1";
-    const EXCHANGE: Exchange = Exchange::Public;
-
-    fn subject(&self) -> String {
-        format!("team/{}", self.team.id)
-    }
-}
-
-impl EventData for TeamChanged {
-    const TYPE: &'static str = "identity.team_changed.v1";
-    const EXCHANGE: Exchange = Exchange::Public;
-
-    fn subject(&self) -> String {
-        format!("team/{}", self.team.id)
-    }
 }

@@ -2,7 +2,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{ChatProvider, EventData, Exchange};
+use crate::ChatProvider;
 
 /// `integration.configured.v1`: where a project's notifications go from now on. Private; the address is sealed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,15 +73,6 @@ impl std::fmt::Debug for ChatAddress {
     }
 }
 
-impl EventData for IntegrationConfigured {
-    const TYPE: &'static str = "integration.configured.v1";
-    const EXCHANGE: Exchange = Exchange::Private;
-
-    fn subject(&self) -> String {
-        format!("team-project/{}", self.project_id)
-    }
-}
-
 /// `integration.disabled.v1`: the destination refuses us for good and was switched off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -92,15 +83,6 @@ pub struct IntegrationDisabled {
     pub revision: i64,
     /// A sentence for the owner, without the address.
     pub reason: String,
-}
-
-impl EventData for IntegrationDisabled {
-    const TYPE: &'static str = "integration.disabled.v1";
-    const EXCHANGE: Exchange = Exchange::Public;
-
-    fn subject(&self) -> String {
-        format!("team-project/{}", self.project_id)
-    }
 }
 
 /// `chat.test_requested.v1`: a project's chat is to be told that it is connected. Private.
@@ -121,15 +103,6 @@ pub struct ChatTestRequested {
     pub channel: String,
 }
 
-impl EventData for ChatTestRequested {
-    const TYPE: &'static str = "chat.test_requested.v1";
-    const EXCHANGE: Exchange = Exchange::Private;
-
-    fn subject(&self) -> String {
-        format!("team-project/{}", self.project_id)
-    }
-}
-
 /// `chat.tested.v1`: what became of a test of a project's chat.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -144,15 +117,6 @@ pub struct ChatTested {
     pub reason: Option<String>,
     /// When it was settled.
     pub at: DateTime<Utc>,
-}
-
-impl EventData for ChatTested {
-    const TYPE: &'static str = "chat.tested.v1";
-    const EXCHANGE: Exchange = Exchange::Public;
-
-    fn subject(&self) -> String {
-        format!("team-project/{}", self.project_id)
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod chat_provider;
 mod envelope;
 mod identity;
 mod integration;
+mod kinds;
 mod mail;
 mod notification;
 #[cfg(test)]

@@ -1,8 +1,6 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::{EventData, Exchange};
-
 /// `mail.requested.v1`: a mail to be sent, once. Private; whom it goes to and what it says is sealed,
 /// so that no address and no link stands in clear in a table or in the broker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,15 +16,6 @@ impl MailRequested {
     #[must_use]
     pub fn seal_context(template: &str) -> String {
         format!("mail/{template}")
-    }
-}
-
-impl EventData for MailRequested {
-    const TYPE: &'static str = "mail.requested.v1";
-    const EXCHANGE: Exchange = Exchange::Private;
-
-    fn subject(&self) -> String {
-        format!("mail/{}", self.template)
     }
 }
 

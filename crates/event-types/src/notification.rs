@@ -2,7 +2,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{EventData, Exchange, SessionStarted};
+use crate::{EventData, SessionStarted};
 
 /// Something that a chat was to be told of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +35,7 @@ fn plan() -> String {
 }
 
 macro_rules! notification {
-    ($(#[$meta:meta])* $name:ident, $event_type:literal $(, $(#[$field_meta:meta])* $field:ident)?) => {
+    ($(#[$meta:meta])* $name:ident $(, $(#[$field_meta:meta])* $field:ident)?) => {
         $(#[$meta])*
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -68,33 +68,24 @@ macro_rules! notification {
                 std::iter::once(first).chain(self.also)
             }
         }
-
-        impl EventData for $name {
-            const TYPE: &'static str = $event_type;
-            const EXCHANGE: Exchange = Exchange::Public;
-
-            fn subject(&self) -> String {
-                format!("session/{}", self.session_id)
-            }
-        }
     };
 }
 
 notification! {
     /// `notification.delivered.v1`: the chat took the message.
-    NotificationDelivered, "notification.delivered.v1"
+    NotificationDelivered
 }
 
 notification! {
     /// `notification.failed.v1`: given up for good.
-    NotificationFailed, "notification.failed.v1",
+    NotificationFailed,
     /// A sentence without the address.
     reason
 }
 
 notification! {
     /// `notification.skipped.v1`: there was nobody to tell.
-    NotificationSkipped, "notification.skipped.v1",
+    NotificationSkipped,
     /// A sentence without the address.
     reason
 }

@@ -3,8 +3,6 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{EventData, Exchange};
-
 /// Who runs a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -97,15 +95,6 @@ pub struct SessionStarted {
     pub chat: Option<ChatTarget>,
 }
 
-impl EventData for SessionStarted {
-    const TYPE: &'static str = "session.started.v1";
-    const EXCHANGE: Exchange = Exchange::Public;
-
-    fn subject(&self) -> String {
-        format!("session/{}", self.session_id)
-    }
-}
-
 /// `session.submitted.v1`: a session was completed and credited. Carries no planning note.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -140,15 +129,6 @@ pub struct SessionSubmitted {
     pub submitted_at: DateTime<Utc>,
 }
 
-impl EventData for SessionSubmitted {
-    const TYPE: &'static str = "session.submitted.v1";
-    const EXCHANGE: Exchange = Exchange::Public;
-
-    fn subject(&self) -> String {
-        format!("session/{}", self.session_id)
-    }
-}
-
 /// `session.abandoned.v1`: nobody submitted the session in time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -173,15 +153,6 @@ pub struct SessionAbandoned {
     pub chat: Option<ChatTarget>,
     /// Why, such as `not_submitted`.
     pub reason: String,
-}
-
-impl EventData for SessionAbandoned {
-    const TYPE: &'static str = "session.abandoned.v1";
-    const EXCHANGE: Exchange = Exchange::Public;
-
-    fn subject(&self) -> String {
-        format!("session/{}", self.session_id)
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{Event, EventData, Exchange};
+use crate::Event;
 
 /// `webhook.configured.v1`: where a webhook's calls go from now on, and what signs them. Private; both are
 /// sealed.
@@ -142,26 +142,4 @@ pub struct WebhookDisabled {
     pub revision: i64,
     /// A sentence for the owner, without the address.
     pub reason: String,
-}
-
-macro_rules! about_a_webhook {
-    ($($name:ident = $event_type:literal on $exchange:ident;)*) => {
-        $(impl EventData for $name {
-            const TYPE: &'static str = $event_type;
-            const EXCHANGE: Exchange = Exchange::$exchange;
-
-            fn subject(&self) -> String {
-                format!("webhook/{}", self.webhook_id)
-            }
-        })*
-    };
-}
-
-about_a_webhook! {
-    WebhookConfigured = "webhook.configured.v1" on Private;
-    WebhookDue = "webhook.due.v1" on Private;
-    WebhookReplayed = "webhook.replayed.v1" on Private;
-    WebhookTest = "webhook.test.v1" on Private;
-    WebhookAttempted = "webhook.attempted.v1" on Public;
-    WebhookDisabled = "webhook.disabled.v1" on Public;
 }

@@ -75,25 +75,10 @@ impl<'a> Head<'a> {
             (0xc4, _) => self.read_tables(data)?,
             (0xdd, [high, low, ..]) => self.restart = u16::from_be_bytes([*high, *low]).into(),
             (0xe0, [b'J', b'F', b'I', b'F', 0, ..]) => self.is_jfif = true,
-            (
-                0xee,
-                [
-                    b'A',
-                    b'd',
-                    b'o',
-                    b'b',
-                    b'e',
-                    _,
-                    _,
-                    _,
-                    _,
-                    _,
-                    _,
-                    transform,
-                    ..,
-                ],
-            ) => {
-                self.adobe = Some(*transform);
+            (0xee, _) => {
+                if let Some([_, _, _, _, _, _, transform, ..]) = data.strip_prefix(b"Adobe") {
+                    self.adobe = Some(*transform);
+                }
             }
             _ => {}
         }
@@ -103,20 +88,15 @@ impl<'a> Head<'a> {
     /// B.2.4.1: tables of 64 bytes, or of 64 times two.
     fn read_quantities(&mut self, mut data: &[u8]) -> Result<(), Refused> {
         while let [kind, rest @ ..] = data {
-            let wide = kind >> 4 != 0;
+            let bytes = if kind >> 4 == 0 { 1 } else { 2 };
             let (table, rest) = rest
-                .split_at_checked(if wide { 128 } else { 64 })
+                .split_at_checked(64 * bytes)
                 .ok_or(Refused::Unsupported)?;
             let mut values = [0; 64];
-            if wide {
-                let (pairs, _) = table.as_chunks::<2>();
-                for (value, pair) in values.iter_mut().zip(pairs) {
-                    *value = u16::from_be_bytes(*pair).into();
-                }
-            } else {
-                for (value, byte) in values.iter_mut().zip(table) {
-                    *value = i32::from(*byte);
-                }
+            for (value, bytes) in values.iter_mut().zip(table.chunks(bytes)) {
+                *value = bytes
+                    .iter()
+                    .fold(0, |sum, byte| (sum << 8) | i32::from(*byte));
             }
             let place = self.quantities.get_mut(usize::from(kind & 15));
             *place.ok_or(Refused::Unsupported)? = Some(values);

@@ -61,7 +61,13 @@ fn group_limit(groups: &str, root: &Path) -> Option<u64> {
             .ancestors()
             .take_while(|folder| folder.starts_with(&root))
             // A group without a limit says "max", in version 1 a number near 2^63.
-            .filter_map(|folder| fs::read_to_string(folder.join(file)).ok()?.trim().parse().ok())
+            .filter_map(|folder| {
+                fs::read_to_string(folder.join(file))
+                    .ok()?
+                    .trim()
+                    .parse()
+                    .ok()
+            })
             .min()
     });
     limits.min().filter(|limit| *limit < 1 << 60)

@@ -39,8 +39,9 @@ impl Config {
     /// # Errors
     /// [`StartError`] for a key that does not fit, or a data folder that cannot be used.
     pub fn load(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
-        let (identity, worksession, notifier) = read(file)?;
-        Self::of_parts(identity, worksession, notifier, data_dir)
+        let parts = Parts::read(file)?;
+        let folder = data_dir::resolve(parts.folder(data_dir))?;
+        Self::in_folder(parts, folder)
     }
 
     /// The same for a command beside the service: where that has made nothing yet, nothing is made now.
@@ -48,21 +49,18 @@ impl Config {
     /// # Errors
     /// As [`Config::load`], and [`StartError::NothingThere`].
     pub fn load_made(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
-        let (identity, worksession, notifier) = read(file)?;
-        let given = [
-            &identity.data_dir,
-            &worksession.data_dir,
-            &notifier.data_dir,
-        ];
-        let folder = given_folder(data_dir, given).unwrap_or(Path::new(data_dir::DEFAULT));
-        let secrets = [&identity.secrets, &worksession.secrets, &notifier.secrets];
-        let is_configured = secrets.iter().any(|part| part.encryption_key.is_some());
-        let key = (!is_configured).then(|| folder.join(SECRETS_KEY));
-        let wanted = [Some(folder.to_owned()), key];
+        let mut parts = Parts::read(file)?;
+        let folder = parts
+            .folder(data_dir)
+            .unwrap_or(Path::new(data_dir::DEFAULT));
+        let folder = folder.to_owned();
+        let has_key = parts.shared_key().is_some();
+        let key = (!has_key).then(|| folder.join(SECRETS_KEY));
+        let wanted = [Some(folder.clone()), key];
         if let Some(missing) = wanted.into_iter().flatten().find(|path| !path.exists()) {
             return Err(StartError::NothingThere(missing));
         }
-        Self::of_parts(identity, worksession, notifier, data_dir)
+        Self::in_folder(parts, data_dir::resolve(Some(&folder))?)
     }
 
     /// The same for a command that only reads the configuration: nothing is made. Where the key that the parts share is not
@@ -71,26 +69,15 @@ impl Config {
     /// # Errors
     /// As [`Config::load`].
     pub fn load_unmade(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
-        let (mut identity, mut worksession, mut notifier) = read(file)?;
-        let given = [
-            &identity.data_dir,
-            &worksession.data_dir,
-            &notifier.data_dir,
-        ];
-        let folder = data_dir::locate(given_folder(data_dir, given))?;
-        let secrets = [
-            &mut identity.secrets,
-            &mut worksession.secrets,
-            &mut notifier.secrets,
-        ];
-        let is_configured = secrets.iter().any(|part| part.encryption_key.is_some());
-        if !is_configured && !folder.join(SECRETS_KEY).exists() {
+        let mut parts = Parts::read(file)?;
+        let folder = data_dir::locate(parts.folder(data_dir))?;
+        if parts.shared_key().is_none() && !folder.join(SECRETS_KEY).exists() {
             let key = SecretKey::new(random_bytes());
-            for part in secrets {
+            for part in parts.secrets() {
                 part.encryption_key = Some(key.clone());
             }
         }
-        Self::in_folder(identity, worksession, notifier, folder)
+        Self::in_folder(parts, folder)
     }
 
     /// The data folder that the parts would use; nothing is made.
@@ -98,11 +85,9 @@ impl Config {
     /// # Errors
     /// [`StartError`] for a key that does not fit.
     pub fn folder(file: Option<&Path>, data_dir: Option<&Path>) -> Result<PathBuf, StartError> {
-        let (identity, worksession, notifier) = read(file)?;
-        let given = [identity.data_dir, worksession.data_dir, notifier.data_dir];
-        let given = given.each_ref();
-        let folder = given_folder(data_dir, given).unwrap_or(Path::new(data_dir::DEFAULT));
-        Ok(folder.to_owned())
+        let parts = Parts::read(file)?;
+        let folder = parts.folder(data_dir);
+        Ok(folder.unwrap_or(Path::new(data_dir::DEFAULT)).to_owned())
     }
 
     /// Fills what the parts leave open with what makes them one: one data folder, one key for what
@@ -117,28 +102,23 @@ impl Config {
         notifier: notifier::Config,
         data_dir: Option<&Path>,
     ) -> Result<Self, StartError> {
-        let given = [
-            &identity.data_dir,
-            &worksession.data_dir,
-            &notifier.data_dir,
-        ];
-        let folder = data_dir::resolve(given_folder(data_dir, given))?;
-        Self::in_folder(identity, worksession, notifier, folder)
+        let parts = Parts {
+            identity,
+            worksession,
+            notifier,
+        };
+        let folder = data_dir::resolve(parts.folder(data_dir))?;
+        Self::in_folder(parts, folder)
     }
 
-    fn in_folder(
-        mut identity: identity_service::Config,
-        mut worksession: worksession_service::Config,
-        mut notifier: notifier::Config,
-        folder: PathBuf,
-    ) -> Result<Self, StartError> {
-        let secrets = [
-            &mut identity.secrets,
-            &mut worksession.secrets,
-            &mut notifier.secrets,
-        ];
-        let is_shared_key_configured = secrets.iter().any(|part| part.encryption_key.is_some());
-        let key = share_key(secrets, &folder)?;
+    fn in_folder(mut parts: Parts, folder: PathBuf) -> Result<Self, StartError> {
+        let is_shared_key_configured = parts.shared_key().is_some();
+        let key = parts.share_key(&folder)?;
+        let Parts {
+            mut identity,
+            mut worksession,
+            mut notifier,
+        } = parts;
         dashboard::register(&mut identity, &mut worksession, &key);
         for (database, name) in [
             (&mut identity.database, "identity"),
@@ -201,6 +181,15 @@ impl Config {
         refuse_development(&values)
     }
 
+    /// Where each part's data are, if that was said.
+    pub(crate) fn databases(&self) -> [Option<&DatabaseUrl>; 3] {
+        [
+            self.identity.database.url.as_ref(),
+            self.worksession.database.url.as_ref(),
+            self.notifier.database.url.as_ref(),
+        ]
+    }
+
     /// Where each part's messages go: all of them through RabbitMQ, or all of them inside.
     pub(crate) fn brokers(&self) -> Result<[BrokerUrl; 3], StartError> {
         let urls = [
@@ -223,29 +212,61 @@ impl Config {
 }
 
 /// The configuration of the three parts, each as it is by itself.
-fn read(
-    file: Option<&Path>,
-) -> Result<
-    (
-        identity_service::Config,
-        worksession_service::Config,
-        notifier::Config,
-    ),
-    ConfigError,
-> {
-    Ok((
-        load("IDENTITY", file)?,
-        load("WORKSESSION", file)?,
-        load("NOTIFIER", file)?,
-    ))
+struct Parts {
+    identity: identity_service::Config,
+    worksession: worksession_service::Config,
+    notifier: notifier::Config,
 }
 
-/// The data folder that is asked for, on the command line or by a part.
-fn given_folder<'a>(
-    data_dir: Option<&'a Path>,
-    parts: [&'a Option<PathBuf>; 3],
-) -> Option<&'a Path> {
-    data_dir.or_else(|| parts.into_iter().flatten().next().map(PathBuf::as_path))
+impl Parts {
+    fn read(file: Option<&Path>) -> Result<Self, ConfigError> {
+        Ok(Self {
+            identity: load("IDENTITY", file)?,
+            worksession: load("WORKSESSION", file)?,
+            notifier: load("NOTIFIER", file)?,
+        })
+    }
+
+    /// The data folder that is asked for, on the command line or by a part.
+    fn folder<'a>(&'a self, data_dir: Option<&'a Path>) -> Option<&'a Path> {
+        data_dir
+            .or(self.identity.data_dir.as_deref())
+            .or(self.worksession.data_dir.as_deref())
+            .or(self.notifier.data_dir.as_deref())
+    }
+
+    fn secrets(&mut self) -> [&mut SecretsConfig; 3] {
+        [
+            &mut self.identity.secrets,
+            &mut self.worksession.secrets,
+            &mut self.notifier.secrets,
+        ]
+    }
+
+    /// The key that is configured for one of them.
+    fn shared_key(&mut self) -> Option<SecretKey> {
+        let mut parts = self.secrets().into_iter();
+        parts.find_map(|part| part.encryption_key.clone())
+    }
+
+    /// The work-session area seals hook addresses and the notifier opens them: two keys would lose every
+    /// notification.
+    fn share_key(&mut self, folder: &Path) -> Result<SecretKey, StartError> {
+        let key = match self.shared_key() {
+            Some(key) => key,
+            None => data_dir::key_file(folder, SECRETS_KEY)?.into(),
+        };
+        for part in self.secrets() {
+            let own: &SecretKey = part.encryption_key.get_or_insert_with(|| key.clone());
+            if own.expose() != key.expose() {
+                return Err(ConfigError::rule(
+                    "SECRETS__ENCRYPTION_KEY must be the same under IDENTITY__, WORKSESSION__ and NOTIFIER__",
+                )
+                .into());
+            }
+        }
+        Ok(key)
+    }
 }
 
 fn broker_url(part: &str, url: Option<&SecretText>) -> Result<BrokerUrl, ConfigError> {
@@ -255,26 +276,6 @@ fn broker_url(part: &str, url: Option<&SecretText>) -> Result<BrokerUrl, ConfigE
     url.expose()
         .parse()
         .map_err(|cause| ConfigError::rule(format!("{part}__BROKER__URL: {cause}")))
-}
-
-/// The work-session area seals hook addresses and the notifier opens them: two keys would lose every
-/// notification.
-fn share_key(parts: [&mut SecretsConfig; 3], folder: &Path) -> Result<SecretKey, StartError> {
-    let configured = parts.iter().find_map(|part| part.encryption_key.clone());
-    let key = match configured {
-        Some(key) => key,
-        None => data_dir::key_file(folder, SECRETS_KEY)?.into(),
-    };
-    for part in parts {
-        let own: &SecretKey = part.encryption_key.get_or_insert_with(|| key.clone());
-        if own.expose() != key.expose() {
-            return Err(ConfigError::rule(
-                "SECRETS__ENCRYPTION_KEY must be the same under IDENTITY__, WORKSESSION__ and NOTIFIER__",
-            )
-            .into());
-        }
-    }
-    Ok(key)
 }
 
 fn lay_into(database: &mut DatabaseConfig, folder: &Path, name: &str) {

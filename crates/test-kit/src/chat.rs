@@ -1,32 +1,28 @@
 use std::{
     collections::VecDeque,
-    net::{SocketAddr, TcpListener},
+    net::SocketAddr,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
 use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer,
-    dev::ServerHandle,
+    HttpRequest, HttpResponse,
     http::{StatusCode, header},
-    web::{self, Bytes, Data},
+    web::{Bytes, Data},
 };
 use event_types::ChatProvider;
 use serde_json::Value;
-use tokio::sync::Notify;
 
-use crate::strict_chats;
-
-/// How long a test waits for a message before it fails.
-const PATIENCE: Duration = Duration::from_secs(15);
+use crate::{
+    loopback::{Inbox, Loopback},
+    strict_chats,
+};
 
 /// A chat server with incoming hooks, on loopback. Takes every path and does as it is told.
 #[derive(Debug)]
 pub struct FakeChat {
-    address: SocketAddr,
+    server: Loopback,
     shared: Arc<Shared>,
-    taken: Mutex<usize>,
-    server: ServerHandle,
 }
 
 /// What a hook answers.
@@ -68,7 +64,7 @@ pub struct ChatMessage {
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    came: Notify,
+    messages: Inbox<ChatMessage>,
 }
 
 #[derive(Debug, Default)]
@@ -78,34 +74,15 @@ struct State {
     kind: Option<ChatProvider>,
     /// The address was taken back.
     forgotten: bool,
-    messages: Vec<ChatMessage>,
 }
 
 impl FakeChat {
     /// Starts on a free port; answers 200 until told otherwise.
     pub async fn start() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
-        let data = Data::from(Arc::clone(&shared));
-        let server = HttpServer::new(move || {
-            App::new()
-                .app_data(data.clone())
-                .default_service(web::to(hook))
-        })
-        .workers(1)
-        .disable_signals()
-        .shutdown_timeout(0)
-        .listen(listener)
-        .unwrap()
-        .run();
-        let handle = server.handle();
-        tokio::spawn(server);
         Self {
-            address,
+            server: Loopback::start(&shared, hook),
             shared,
-            taken: Mutex::new(0),
-            server: handle,
         }
     }
 
@@ -124,12 +101,12 @@ impl FakeChat {
 
     /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.server.address
     }
 
     /// The URL of the hook `name`.
     pub fn hook(&self, name: &str) -> String {
-        format!("http://{}/services/{name}", self.address)
+        format!("http://{}/services/{name}", self.server.address)
     }
 
     /// Answers the coming requests with these, one each, then as usual again.
@@ -144,51 +121,17 @@ impl FakeChat {
 
     /// Everything received so far.
     pub fn messages(&self) -> Vec<ChatMessage> {
-        self.shared.state.lock().unwrap().messages.clone()
+        self.shared.messages.all()
     }
 
     /// The next request not returned by this before; waits for it, panics after 15 s.
     pub async fn next_message(&self) -> ChatMessage {
-        self.next_message_within(PATIENCE)
-            .await
-            .expect("no chat message came")
+        self.shared.messages.next().await
     }
 
     /// As [`FakeChat::next_message`], with None when nothing comes in time.
     pub async fn next_message_within(&self, limit: Duration) -> Option<ChatMessage> {
-        let next = async {
-            loop {
-                let came = self.shared.came.notified();
-                tokio::pin!(came);
-                came.as_mut().enable();
-                if let Some(message) = self.take() {
-                    return message;
-                }
-                came.await;
-            }
-        };
-        tokio::time::timeout(limit, next).await.ok()
-    }
-
-    fn take(&self) -> Option<ChatMessage> {
-        let mut taken = self.taken.lock().unwrap();
-        let message = self
-            .shared
-            .state
-            .lock()
-            .unwrap()
-            .messages
-            .get(*taken)
-            .cloned()?;
-        *taken += 1;
-        Some(message)
-    }
-}
-
-impl Drop for FakeChat {
-    fn drop(&mut self) {
-        // The message to stop is sent when `stop` is called; its end need not be awaited.
-        drop(self.server.stop(false));
+        self.shared.messages.next_within(limit).await
     }
 }
 
@@ -255,9 +198,8 @@ impl Shared {
         };
         let reply = told.or_else(real).unwrap_or(ChatReply::Status(200));
         message.reply = reply.clone();
-        state.messages.push(message);
         drop(state);
-        self.came.notify_waiters();
+        self.messages.put(message);
         reply
     }
 }

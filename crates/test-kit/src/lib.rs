@@ -19,6 +19,7 @@ mod broker;
 mod chat;
 mod database;
 pub mod images;
+mod loopback;
 mod mail;
 mod mail_talk;
 mod process;

@@ -2,28 +2,23 @@ use std::{
     collections::{HashMap, VecDeque},
     net::SocketAddr,
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use mail_parser::MessageParser;
 use tokio::{
     net::TcpListener,
-    sync::Notify,
     task::{JoinHandle, JoinSet},
 };
 use tokio_rustls::TlsAcceptor;
 
-use crate::mail_talk::converse;
-
-/// How long a test waits for a mail before it fails.
-const PATIENCE: Duration = Duration::from_secs(15);
+use crate::{loopback::Inbox, mail_talk::converse, tls};
 
 /// A mail server on loopback that speaks SMTP. Takes every mail and does as it is told.
 #[derive(Debug)]
 pub struct MailServer {
     address: SocketAddr,
     shared: Arc<Shared>,
-    seen: Mutex<usize>,
     listener: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -79,7 +74,7 @@ pub struct ReceivedMail {
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     state: Mutex<State>,
-    came: Notify,
+    mails: Inbox<ReceivedMail>,
 }
 
 #[derive(Debug, Default)]
@@ -92,7 +87,6 @@ struct State {
     most_at_once: Option<usize>,
     asked: HashMap<MailStage, usize>,
     connections: usize,
-    mails: Vec<ReceivedMail>,
 }
 
 #[derive(Clone)]
@@ -118,7 +112,6 @@ impl MailServer {
         let server = Self {
             address: listener.local_addr().unwrap(),
             shared: Arc::default(),
-            seen: Mutex::new(0),
             listener: Mutex::new(None),
         };
         server.listen(listener);
@@ -179,15 +172,7 @@ impl MailServer {
     /// Offers STARTTLS, with a certificate that nobody has signed.
     pub fn offer_tls(&self) {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-        let key = rustls::pki_types::PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
-            .unwrap();
-        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let acceptor = tls::acceptor(made.cert.der().clone(), &made.signing_key);
         self.shared.state.lock().unwrap().tls = Some(Tls(acceptor));
     }
 
@@ -209,42 +194,12 @@ impl MailServer {
 
     /// Everything received so far.
     pub fn mails(&self) -> Vec<ReceivedMail> {
-        self.shared.state.lock().unwrap().mails.clone()
+        self.shared.mails.all()
     }
 
     /// The next mail not returned by this before; waits for it, panics after 15 s.
     pub async fn next_mail(&self) -> ReceivedMail {
-        self.next_mail_within(PATIENCE).await.expect("no mail came")
-    }
-
-    /// As [`MailServer::next_mail`], with None when nothing comes in time.
-    pub async fn next_mail_within(&self, limit: Duration) -> Option<ReceivedMail> {
-        let next = async {
-            loop {
-                let came = self.shared.came.notified();
-                tokio::pin!(came);
-                came.as_mut().enable();
-                if let Some(mail) = self.take() {
-                    return mail;
-                }
-                came.await;
-            }
-        };
-        tokio::time::timeout(limit, next).await.ok()
-    }
-
-    fn take(&self) -> Option<ReceivedMail> {
-        let mut seen = self.seen.lock().unwrap();
-        let mail = self
-            .shared
-            .state
-            .lock()
-            .unwrap()
-            .mails
-            .get(*seen)
-            .cloned()?;
-        *seen += 1;
-        Some(mail)
+        self.shared.mails.next().await
     }
 
     fn listen(&self, listener: TcpListener) {
@@ -340,7 +295,6 @@ impl Shared {
     }
 
     pub(crate) fn record(&self, mail: ReceivedMail) {
-        self.state.lock().unwrap().mails.push(mail);
-        self.came.notify_waiters();
+        self.mails.put(mail);
     }
 }

@@ -6,6 +6,7 @@ use std::{
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
 };
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
@@ -75,6 +76,19 @@ impl Drop for TlsFront {
     }
 }
 
+/// Speaks TLS as the owner of this certificate.
+pub(crate) fn acceptor(certificate: CertificateDer<'static>, key: &KeyPair) -> TlsAcceptor {
+    let key = PrivateKeyDer::Pkcs8(key.serialize_der().into());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
 fn certified() -> (String, TlsAcceptor) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     // Of the same name, the two certificates would be taken for one that has signed itself.
@@ -89,13 +103,6 @@ fn certified() -> (String, TlsAcceptor) {
     let mut params = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
     params.use_authority_key_identifier_extension = true;
     let certificate = params.signed_by(&key, &authority).unwrap();
-    let key = rustls::pki_types::PrivateKeyDer::Pkcs8(key.serialize_der().into());
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .unwrap();
-    (authority.pem(), TlsAcceptor::from(Arc::new(config)))
+    let acceptor = acceptor(certificate.der().clone(), &key);
+    (authority.pem(), acceptor)
 }

@@ -1,22 +1,21 @@
 use std::{
     collections::HashMap,
-    net::{SocketAddr, TcpListener},
     sync::{Arc, Mutex},
 };
 
 use actix_web::{
-    App, HttpRequest, HttpResponse, HttpServer,
-    dev::ServerHandle,
+    HttpRequest, HttpResponse,
     http::{StatusCode, header},
-    web::{self, Bytes, Data},
+    web::{Bytes, Data},
 };
+
+use crate::loopback::Loopback;
 
 /// Somebody's web server, on loopback, for what our services fetch.
 #[derive(Debug)]
 pub struct FakeWeb {
-    address: SocketAddr,
+    server: Loopback,
     shared: Arc<Shared>,
-    server: ServerHandle,
 }
 
 /// What a path answers.
@@ -43,37 +42,20 @@ struct Shared {
 impl FakeWeb {
     /// Starts on a free port with these pages; every other path is 404.
     pub async fn start(pages: impl IntoIterator<Item = (&'static str, Page)>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
         let pages = pages
             .into_iter()
             .map(|(path, page)| (path.to_owned(), page));
         shared.pages.lock().unwrap().extend(pages);
-        let data = Data::from(Arc::clone(&shared));
-        let server = HttpServer::new(move || {
-            App::new()
-                .app_data(data.clone())
-                .default_service(web::to(page))
-        })
-        .workers(1)
-        .disable_signals()
-        .shutdown_timeout(0)
-        .listen(listener)
-        .unwrap()
-        .run();
-        let handle = server.handle();
-        tokio::spawn(server);
         Self {
-            address,
+            server: Loopback::start(&shared, page),
             shared,
-            server: handle,
         }
     }
 
     /// The address of a path.
     pub fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("http://{}{path}", self.server.address)
     }
 
     /// Sets what a path answers.
@@ -88,13 +70,6 @@ impl FakeWeb {
     /// The paths called so far, each with its method.
     pub fn calls(&self) -> Vec<String> {
         self.shared.calls.lock().unwrap().clone()
-    }
-}
-
-impl Drop for FakeWeb {
-    fn drop(&mut self) {
-        // The message to stop is sent when `stop` is called; its end need not be awaited.
-        drop(self.server.stop(false));
     }
 }
 

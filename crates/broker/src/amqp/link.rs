@@ -1,9 +1,10 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use lapin::uri::AMQPUri;
 use lapin::{Connection, ConnectionProperties, Event};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -74,10 +75,7 @@ impl Link {
 
     /// What a person has to put right before this broker can be used.
     pub(super) fn unfit(&self) -> Option<String> {
-        self.unfit
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.unfit.lock().clone()
     }
 
     /// The connection, as soon as there is one; `None` once the link is closed.
@@ -110,18 +108,14 @@ impl Link {
 
     /// Has the connection replaced, and the topology declared anew, if it is still the one in use.
     pub(super) fn give_up(&self, connection: &Arc<Connection>) {
-        let mut given_up = self.given_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut given_up = self.given_up.lock();
         *given_up = Some(Arc::clone(connection));
         drop(given_up);
         self.suspect();
     }
 
     pub(super) async fn close(&self) {
-        let supervisor = self
-            .supervisor
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let supervisor = self.supervisor.lock().take();
         if let Some((stop, task)) = supervisor {
             drop(stop);
             let _ = task.await;
@@ -208,7 +202,7 @@ impl Supervisor {
     }
 
     fn set_unfit(&self, reason: Option<String>) {
-        *self.unfit.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+        *self.unfit.lock() = reason;
     }
 
     async fn connect(&self) -> Result<Connection, Trouble> {
@@ -250,11 +244,7 @@ impl Supervisor {
     }
 
     fn is_given_up(&self, connection: &Arc<Connection>) -> bool {
-        let given_up = self
-            .given_up
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let given_up = self.given_up.lock().take();
         given_up.is_some_and(|given_up| Arc::ptr_eq(&given_up, connection))
     }
 }

@@ -1,5 +1,5 @@
 use std::collections::HashSet;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use event_types::Exchange;
@@ -117,11 +117,7 @@ impl Amqp {
             return Err("the broker takes no messages".to_owned());
         }
         loop {
-            let kept = self
-                .lanes
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop();
+            let kept = self.lanes.lock().pop();
             match kept {
                 Some(lane) if lane.status().connected() => return Ok((connection, lane)),
                 Some(_) => {}
@@ -149,7 +145,7 @@ impl Amqp {
     }
 
     fn give_back(&self, lane: Channel) {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lanes = self.lanes.lock();
         if lanes.len() < KEPT_LANES {
             lanes.push(lane);
         }

@@ -1,10 +1,11 @@
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use db_kit::outbox::{self, OutboxRow};
 use db_kit::{Db, DbError, Pool};
 use event_types::Exchange;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -197,7 +198,7 @@ impl Outbox {
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+        self.place.lock()
     }
 
     /// Has the next lease begin behind the last row of a full batch, and at the start otherwise.
@@ -218,46 +219,32 @@ impl Outbox {
     }
 
     fn sort(&self, sorted: &mut Sorted, id: Uuid, key: &str, outcome: Outcome) {
+        let metrics = self.metrics.as_ref();
         let (list, counter) = match &outcome {
-            Outcome::Confirmed => (
-                &mut sorted.out,
-                self.metrics.as_ref().map(|metrics| &metrics.published),
-            ),
+            Outcome::Confirmed => (&mut sorted.out, metrics.map(|it| &it.published)),
             Outcome::Returned => {
                 log::error!(
                     "no queue is bound to {key}: the event {id} is set aside in the outbox"
                 );
-                (
-                    &mut sorted.aside,
-                    self.metrics.as_ref().map(|metrics| &metrics.returned),
-                )
+                (&mut sorted.aside, metrics.map(|it| &it.returned))
             }
             Outcome::Parked(reason) => {
                 log::error!(
                     "a consumer cannot read the event {id} ({key}), set aside in the outbox: {reason}"
                 );
-                (
-                    &mut sorted.aside,
-                    self.metrics.as_ref().map(|metrics| &metrics.returned),
-                )
+                (&mut sorted.aside, metrics.map(|it| &it.returned))
             }
-            Outcome::Nacked => (
-                &mut sorted.kept,
-                self.metrics.as_ref().map(|metrics| &metrics.nacked),
-            ),
+            Outcome::Nacked => (&mut sorted.kept, metrics.map(|it| &it.nacked)),
             Outcome::Unsent(_) => {
                 sorted.connected = false;
                 (&mut sorted.kept, None)
             }
             Outcome::Unconfirmed(reason) => {
                 log::debug!("no confirm for the event {id}, it is published again: {reason}");
-                if let Some(metrics) = &self.metrics {
+                if let Some(metrics) = metrics {
                     metrics.duplicates.inc();
                 }
-                (
-                    &mut sorted.kept,
-                    self.metrics.as_ref().map(|metrics| &metrics.unconfirmed),
-                )
+                (&mut sorted.kept, metrics.map(|it| &it.unconfirmed))
             }
         };
         list.push(id.to_string());

@@ -105,13 +105,7 @@ fn draw<'a>(member: &Member, data: &'a UserData, ranges: &Ranges, told: &Told) -
     let days: Vec<Column> = days.collect();
     let calendar: Vec<_> = told.year.buckets.iter().filter_map(calendar_day).collect();
     let skipped = days.len().saturating_sub(DAYS);
-    let month: Vec<Column> = told
-        .year
-        .buckets
-        .iter()
-        .filter_map(day)
-        .skip(skipped)
-        .collect();
+    let month = days.iter().skip(skipped).cloned().collect();
     let weeks = told.weeks.buckets.iter().map(week).collect();
     let hours = told.hours.buckets.iter().map(hour).collect();
     let named = &told.named.projects;

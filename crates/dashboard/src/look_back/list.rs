@@ -6,7 +6,7 @@ use serde::Deserialize;
 use service_kit::http::Query;
 use web_kit::text::{Pager, with_query};
 
-use crate::api::{ApiError, Project, Projects, Session, UserData};
+use crate::api::{Project, Projects, Session, UserData};
 use crate::frame::Frame;
 use crate::notices::Notices;
 use crate::text::{self, Clockface};
@@ -79,13 +79,9 @@ pub(super) async fn page(member: Member, query: Query<Filter>) -> actix_web::Res
         call.get::<Sessions>(&path),
     );
     let (data, projects) = (member.on(data)?, member.on(projects)?);
-    let (notices, found) = match found.map_err(ApiError::about_the_form) {
-        Ok(found) => (Notices::none(), found),
-        Err(Ok(refused)) => (
-            Notices::of(&refused, &["from", "to", "tag"]),
-            Sessions::none(),
-        ),
-        Err(Err(error)) => return member.on(Err(error)),
+    let (notices, found) = match member.judged(found)? {
+        Ok(found) => (Notices::default(), found),
+        Err(refused) => (refused.notices(&["from", "to", "tag"]), Sessions::none()),
     };
     let face = Clockface::of(&data.timezone);
     let page = ListPage {

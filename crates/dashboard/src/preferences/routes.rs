@@ -10,7 +10,7 @@ use super::{export, timezone};
 use crate::api::{Preferences, UserData};
 use crate::form::{Form, step_up};
 use crate::frame::Frame;
-use crate::notices::Notices;
+use crate::notices::{Done, Notices};
 use crate::visitor::Member;
 
 const PATH: &str = "/settings";
@@ -31,11 +31,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
                 .post(timezone::save),
         )
         .service(endpoint("/settings/export").get(export::download));
-}
-
-#[derive(Deserialize)]
-struct SettingsQuery {
-    done: Option<String>,
 }
 
 /// The form as it is sent: numbers are text, and a box that is not ticked is absent.
@@ -92,8 +87,8 @@ impl SettingsPage<'_> {
 }
 
 /// Shows them.
-async fn page(member: Member, query: Query<SettingsQuery>) -> actix_web::Result<HttpResponse> {
-    show(&member, Notices::done(query.0.done.as_deref()), None).await
+async fn page(member: Member, done: Query<Done>) -> actix_web::Result<HttpResponse> {
+    show(&member, done.0.notices(), None).await
 }
 
 /// Saves how somebody likes to work.
@@ -104,12 +99,11 @@ async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
         Err(notices) => return show(&member, notices, Some(fields)).await,
     };
     let path = "/api/user/preferences";
-    match member.call().send::<Value>(Method::PUT, path, body).await {
+    match member.submit::<Value>(Method::PUT, path, body).await? {
         Ok(_) => Ok(member.see_other("/settings?done=preferences")),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
+        Err(refused) => {
             let names = NUMBERS.map(|(name, _)| name);
-            show(&member, Notices::of(&refused, &names), Some(fields)).await
+            show(&member, refused.notices(&names), Some(fields)).await
         }
     }
 }

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use web_kit::text::wait;
 
 use super::routes::again;
+use crate::api::Refused;
 use crate::form::Form;
 use crate::notices::Notices;
-use crate::visitor::Member;
 
 #[derive(Deserialize)]
 pub(super) struct Typed {
@@ -26,21 +26,19 @@ pub(super) async fn save(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     let body = json!({ "timezone": fields.timezone });
     let path = "/api/user/preferences";
-    match member.call().send::<Value>(Method::PUT, path, body).await {
+    match member.submit::<Value>(Method::PUT, path, body).await? {
         Ok(_) => Ok(member.see_other("/settings?done=timezone")),
-        Err(error) => refused(&member, error).await,
+        Err(refused) => again(&member, said(&refused)).await,
     }
 }
 
-async fn refused(member: &Member, error: crate::api::ApiError) -> actix_web::Result<HttpResponse> {
-    let refused = member.on(error.about_the_form())?;
-    let notices = match refused.retry_after {
+fn said(refused: &Refused) -> Notices {
+    match refused.retry_after {
         Some(seconds) => {
             let when = wait(seconds);
             let message = format!("{}. Try again in {when}.", refused.message);
             Notices::flawed(Some("timezone"), refused.status, message)
         }
-        None => Notices::of(&refused, &["timezone"]),
-    };
-    again(member, notices).await
+        None => refused.notices(&["timezone"]),
+    }
 }

@@ -6,7 +6,6 @@ use service_kit::http::Path;
 use super::bodies::{API, PATH, Typed};
 use super::pages::{show_list, show_one};
 use crate::form::{Empty, Form, lines};
-use crate::notices::Notices;
 use crate::visitor::Member;
 
 /// The fields, for what is said beside them.
@@ -21,15 +20,12 @@ impl Typed {
 /// Makes one.
 pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
-    let made = member
-        .call()
-        .send::<Value>(Method::POST, API, fields.body());
-    match made.await {
+    match member
+        .submit::<Value>(Method::POST, API, fields.body())
+        .await?
+    {
         Ok(_) => Ok(done(&member, "project")),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
-            show_list(&member, Notices::of(&refused, &FIELDS), fields).await
-        }
+        Err(refused) => show_list(&member, refused.notices(&FIELDS), fields).await,
     }
 }
 
@@ -40,15 +36,12 @@ pub(super) async fn save(
 ) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     let path = format!("{API}/{id}");
-    let sent = member
-        .call()
-        .send::<Value>(Method::PUT, &path, fields.body());
-    match sent.await {
+    match member
+        .submit::<Value>(Method::PUT, &path, fields.body())
+        .await?
+    {
         Ok(_) => Ok(done(&member, "project")),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
-            show_one(&member, id, Notices::of(&refused, &FIELDS), Some(fields)).await
-        }
+        Err(refused) => show_one(&member, id, refused.notices(&FIELDS), Some(fields)).await,
     }
 }
 
@@ -58,10 +51,7 @@ pub(super) async fn archive(
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
     let (member, path) = (form.member, format!("{API}/{id}"));
-    let sent = member
-        .call()
-        .send::<Value>(Method::DELETE, &path, json!({}));
-    member.on(sent.await)?;
+    member.order::<Value>(Method::DELETE, &path).await?;
     Ok(done(&member, "archived"))
 }
 

@@ -1,18 +1,12 @@
 use actix_web::HttpResponse;
 use askama::Template;
-use serde::Deserialize;
 use service_kit::http::{Path, Query};
 
 use super::bodies::{API, One, OwnProject, OwnProjects, Typed};
 use crate::api::UserData;
 use crate::frame::Frame;
-use crate::notices::Notices;
+use crate::notices::{Done, Notices};
 use crate::visitor::Member;
-
-#[derive(Deserialize)]
-pub(super) struct ProjectQuery {
-    done: Option<String>,
-}
 
 #[derive(Template)]
 #[template(path = "projects/list.html")]
@@ -33,11 +27,8 @@ struct OnePage<'a> {
 }
 
 /// Shows them all, the archived ones last.
-pub(super) async fn list(
-    member: Member,
-    query: Query<ProjectQuery>,
-) -> actix_web::Result<HttpResponse> {
-    let notices = Notices::done(query.0.done.as_deref());
+pub(super) async fn list(member: Member, done: Query<Done>) -> actix_web::Result<HttpResponse> {
+    let notices = done.0.notices();
     show_list(&member, notices, Typed::default()).await
 }
 
@@ -45,9 +36,9 @@ pub(super) async fn list(
 pub(super) async fn one(
     member: Member,
     Path((id,)): Path<(i64,)>,
-    query: Query<ProjectQuery>,
+    done: Query<Done>,
 ) -> actix_web::Result<HttpResponse> {
-    let notices = Notices::done(query.0.done.as_deref());
+    let notices = done.0.notices();
     show_one(&member, id, notices, None).await
 }
 

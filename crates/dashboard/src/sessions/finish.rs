@@ -64,7 +64,7 @@ pub(super) async fn page(
     member: Member,
     Path((id,)): Path<(SessionId,)>,
 ) -> actix_web::Result<HttpResponse> {
-    show(&member, &id, Notices::none(), Account::default(), None).await
+    show(&member, &id, Notices::default(), Account::default(), None).await
 }
 
 /// Takes what came of it.
@@ -78,16 +78,13 @@ pub(super) async fn submit(
         Ok(account) => account,
         Err(notices) => return show(&member, &id, notices, account, Some(end_time)).await,
     };
-    match send(&member, &id, fields, body).await {
+    match member.judged(send(&member, &id, fields, body).await)? {
         Ok(submitted) => {
             let badges = submitted.new_badges.join(",");
             let path = format!("/sessions/{id}/finished");
             Ok(member.see_other(&with_query(&path, &[("badges", &badges)])))
         }
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
-            show(&member, &id, said(&refused), account, Some(end_time)).await
-        }
+        Err(refused) => show(&member, &id, said(&refused), account, Some(end_time)).await,
     }
 }
 
@@ -186,5 +183,5 @@ fn said(refused: &Refused) -> Notices {
         );
         return Notices::flawed(None, refused.status, message);
     }
-    Notices::of(refused, &FIELDS)
+    refused.notices(&FIELDS)
 }

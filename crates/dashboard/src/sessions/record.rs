@@ -11,14 +11,9 @@ use super::account::{Account, FIELDS};
 use crate::api::{Session, SessionId, UserData};
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::notices::Notices;
+use crate::notices::{Done, Notices};
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
-
-#[derive(Deserialize)]
-pub(super) struct RecordQuery {
-    done: Option<String>,
-}
 
 /// `GET /api/sessions/{id}`.
 #[derive(Deserialize)]
@@ -46,9 +41,9 @@ struct RecordPage<'a> {
 pub(super) async fn page(
     member: Member,
     Path((id,)): Path<(SessionId,)>,
-    query: Query<RecordQuery>,
+    done: Query<Done>,
 ) -> actix_web::Result<HttpResponse> {
-    let notices = Notices::done(query.0.done.as_deref());
+    let notices = done.0.notices();
     show(&member, &id, notices, None).await
 }
 
@@ -63,13 +58,9 @@ pub(super) async fn save(
         Err(notices) => return show(&member, &id, notices, Some(fields)).await,
     };
     let path = format!("/api/sessions/{id}");
-    let sent = member.call().send::<Value>(Method::PATCH, &path, body);
-    match sent.await {
+    match member.submit::<Value>(Method::PATCH, &path, body).await? {
         Ok(_) => Ok(member.see_other(&format!("/sessions/{id}?done=saved"))),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
-            show(&member, &id, Notices::of(&refused, &FIELDS), Some(fields)).await
-        }
+        Err(refused) => show(&member, &id, refused.notices(&FIELDS), Some(fields)).await,
     }
 }
 

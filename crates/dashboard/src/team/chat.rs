@@ -9,7 +9,6 @@ use service_kit::http::Path;
 use super::bodies::{Chat, Test};
 use super::settings::{self, Place, show};
 use crate::form::{Empty, Form};
-use crate::notices::Notices;
 use crate::text::Clockface;
 use crate::visitor::Member;
 
@@ -106,18 +105,17 @@ pub(super) async fn save(
 ) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     let api = format!("/api/team-projects/{}/chat", place.1);
-    let sent = member
-        .call()
-        .send::<Value>(Method::PUT, &api, fields.body());
-    match sent.await {
+    match member
+        .submit::<Value>(Method::PUT, &api, fields.body())
+        .await?
+    {
         Ok(_) => Ok(done(&member, &place, "chat")),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
+        Err(refused) => {
             let typed = settings::Typed {
                 chat: Some(fields),
                 ..settings::Typed::default()
             };
-            show(&member, &place, Notices::of(&refused, &FIELDS), typed).await
+            show(&member, &place, refused.notices(&FIELDS), typed).await
         }
     }
 }
@@ -131,12 +129,13 @@ pub(super) async fn test(
         form.member,
         format!("/api/team-projects/{}/chat/test", place.1),
     );
-    let sent = member.call().send::<Value>(Method::POST, &api, json!({}));
-    match sent.await {
+    match member
+        .submit::<Value>(Method::POST, &api, json!({}))
+        .await?
+    {
         Ok(_) => Ok(done(&member, &place, "chat-test")),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
-            let notices = Notices::of(&refused, &[]);
+        Err(refused) => {
+            let notices = refused.notices(&[]);
             show(&member, &place, notices, settings::Typed::default()).await
         }
     }
@@ -149,8 +148,7 @@ pub(super) async fn adopt(
 ) -> actix_web::Result<HttpResponse> {
     let member = form.member;
     let api = format!("/api/team-projects/{}/chat/adopt", place.1);
-    let sent = member.call().send::<Value>(Method::POST, &api, json!({}));
-    member.on(sent.await)?;
+    member.order::<Value>(Method::POST, &api).await?;
     Ok(done(&member, &place, "kept"))
 }
 
@@ -160,8 +158,7 @@ pub(super) async fn switch_off(
     Path(place): Path<Place>,
 ) -> actix_web::Result<HttpResponse> {
     let (member, api) = (form.member, format!("/api/team-projects/{}/chat", place.1));
-    let sent = member.call().send::<Value>(Method::DELETE, &api, json!({}));
-    member.on(sent.await)?;
+    member.order::<Value>(Method::DELETE, &api).await?;
     Ok(done(&member, &place, "chat-off"))
 }
 

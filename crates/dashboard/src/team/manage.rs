@@ -65,7 +65,7 @@ pub(super) async fn new_page(
     member: Member,
     Path((slug,)): Path<(Slug,)>,
 ) -> actix_web::Result<HttpResponse> {
-    ask(&member, &slug, Notices::none(), Typed::default()).await
+    ask(&member, &slug, Notices::default(), Typed::default()).await
 }
 
 /// Makes it.
@@ -74,20 +74,17 @@ pub(super) async fn create(
     Path((slug,)): Path<(Slug,)>,
 ) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
-    let call = member.call();
     let team = format!("/api/teams/{slug}");
-    let team = member.on(call.identity::<TeamDetail>(&team).await)?.team;
+    let team = member.call().identity::<TeamDetail>(&team).await;
+    let team = member.on(team)?.team;
     let body = fields.body(Some(team.id));
-    let made = call.send::<TeamProject>(Method::POST, "/api/team-projects", body);
-    match made.await {
+    let made = member.submit::<TeamProject>(Method::POST, "/api/team-projects", body);
+    match made.await? {
         Ok(made) => {
             let path = format!("/team/{slug}/projects/{}?done=project", made.id);
             Ok(member.see_other(&path))
         }
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
-            ask(&member, &slug, Notices::of(&refused, &FIELDS), fields).await
-        }
+        Err(refused) => ask(&member, &slug, refused.notices(&FIELDS), fields).await,
     }
 }
 
@@ -99,18 +96,17 @@ pub(super) async fn save(
     let Form { member, fields } = form;
     let (slug, id) = &place;
     let api = format!("/api/team-projects/{id}");
-    let sent = member
-        .call()
-        .send::<Value>(Method::PUT, &api, fields.body(None));
-    match sent.await {
+    match member
+        .submit::<Value>(Method::PUT, &api, fields.body(None))
+        .await?
+    {
         Ok(_) => Ok(member.see_other(&format!("/team/{slug}/projects/{id}?done=project"))),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
+        Err(refused) => {
             let typed = settings::Typed {
                 project: Some(fields),
                 ..settings::Typed::default()
             };
-            show(&member, &place, Notices::of(&refused, &FIELDS), typed).await
+            show(&member, &place, refused.notices(&FIELDS), typed).await
         }
     }
 }
@@ -121,8 +117,7 @@ pub(super) async fn archive(
     Path((slug, id)): Path<Place>,
 ) -> actix_web::Result<HttpResponse> {
     let (member, api) = (form.member, format!("/api/team-projects/{id}"));
-    let sent = member.call().send::<Value>(Method::DELETE, &api, json!({}));
-    member.on(sent.await)?;
+    member.order::<Value>(Method::DELETE, &api).await?;
     Ok(member.see_other(&format!("/team/{slug}?done=archived")))
 }
 

@@ -10,7 +10,7 @@ use super::week::{Sums, monday};
 use crate::api::{Slug, UserData};
 use crate::assets::LIVE;
 use crate::frame::Frame;
-use crate::notices::Notices;
+use crate::notices::{Done, Notices};
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
@@ -20,7 +20,6 @@ const PLACES: &str = "20";
 #[derive(Deserialize)]
 pub(super) struct OverviewQuery {
     period: Option<String>,
-    done: Option<String>,
 }
 
 #[derive(Template)]
@@ -58,6 +57,7 @@ pub(super) async fn page(
     member: Member,
     Path((slug,)): Path<(Slug,)>,
     query: Query<OverviewQuery>,
+    done: Query<Done>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, period) = (member.call(), period(query.0.period.as_deref()));
     let (team, pairs) = (
@@ -89,7 +89,7 @@ pub(super) async fn page(
     let settings = &member.visitor.dashboard.settings;
     let page = OverviewPage {
         frame: member.frame(&detail.team.name, &data),
-        notices: Notices::done(query.0.done.as_deref()),
+        notices: done.0.notices(),
         live: LIVE.path(),
         people: settings.account(&format!("/teams/{slug}")),
         running: working(&activity, face),

@@ -9,13 +9,12 @@ use web_kit::text::{Pager, with_query};
 use super::bodies::{Activity, ChatAnswer, Entry, TeamDetail, TeamProject};
 use crate::api::{Slug, UserData};
 use crate::frame::Frame;
-use crate::notices::Notices;
+use crate::notices::{Done, Notices};
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
 #[derive(Deserialize)]
 pub(super) struct ProjectQuery {
-    done: Option<String>,
     #[serde(default)]
     cursor: String,
 }
@@ -52,6 +51,7 @@ pub(super) async fn page(
     member: Member,
     Path((slug, id)): Path<(Slug, i64)>,
     query: Query<ProjectQuery>,
+    done: Query<Done>,
 ) -> actix_web::Result<HttpResponse> {
     let (call, api) = (member.call(), format!("/api/team-projects/{id}"));
     let (team, chat) = (format!("/api/teams/{slug}"), format!("{api}/chat"));
@@ -73,7 +73,7 @@ pub(super) async fn page(
     );
     let page = ProjectPage {
         frame: member.frame(&project.name, &data),
-        notices: Notices::done(query.0.done.as_deref()),
+        notices: done.0.notices(),
         chat: chat.chat.provider.clone().unwrap_or_default(),
         chat_is_on: chat.chat.status == "active",
         rows: activity

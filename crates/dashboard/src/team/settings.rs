@@ -1,7 +1,6 @@
 use actix_web::HttpResponse;
 use askama::Template;
 use event_types::ChatProvider;
-use serde::Deserialize;
 use service_kit::Problem;
 use service_kit::http::{Path, Query};
 
@@ -10,14 +9,9 @@ use super::chat;
 use super::manage;
 use crate::api::{Slug, UserData};
 use crate::frame::Frame;
-use crate::notices::Notices;
+use crate::notices::{Done, Notices};
 use crate::text::Clockface;
 use crate::visitor::Member;
-
-#[derive(Deserialize)]
-pub(super) struct SettingsQuery {
-    done: Option<String>,
-}
 
 /// Where somebody is: a project of a team.
 pub(super) type Place = (Slug, i64);
@@ -48,9 +42,9 @@ pub(super) struct Typed {
 pub(super) async fn page(
     member: Member,
     Path(place): Path<Place>,
-    query: Query<SettingsQuery>,
+    done: Query<Done>,
 ) -> actix_web::Result<HttpResponse> {
-    let notices = Notices::done(query.0.done.as_deref());
+    let notices = done.0.notices();
     show(&member, &place, notices, Typed::default()).await
 }
 

@@ -15,7 +15,7 @@ use crate::api::{Refused, Started, UserData};
 use crate::assets::TIMER;
 use crate::form::{Form, lines, step_up};
 use crate::frame::Frame;
-use crate::notices::Notices;
+use crate::notices::{Done, Notices};
 use crate::paths::HOME;
 use crate::state::Dashboard;
 use crate::text::{self, Clockface};
@@ -28,11 +28,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint(HOME).get(today))
         .service(endpoint("/start").get(step_up).post(start))
         .service(endpoint("/break").get(take_break));
-}
-
-#[derive(Deserialize)]
-struct TodayQuery {
-    done: Option<String>,
 }
 
 #[derive(Template)]
@@ -54,11 +49,11 @@ struct SetupPage<'a> {
 }
 
 /// The first page, for whoever comes.
-async fn today(visitor: Visitor, query: Query<TodayQuery>) -> actix_web::Result<HttpResponse> {
+async fn today(visitor: Visitor, done: Query<Done>) -> actix_web::Result<HttpResponse> {
     if visitor.dashboard.oauth.is_none() {
         return Ok(set_up(&visitor));
     }
-    let notices = Notices::done(query.0.done.as_deref());
+    let notices = done.0.notices();
     let member = match visitor.known().await? {
         Known::Member(member) => member,
         Known::Nobody(visitor) if visitor.sign_in.is_some() => return Ok(visitor.to_sign_in()),
@@ -84,12 +79,9 @@ async fn start(form: Form<Start>) -> actix_web::Result<HttpResponse> {
     let sent = member
         .call()
         .send_once::<Started>("/api/session/start", &fields.once, body);
-    match sent.await {
+    match member.judged(sent.await)? {
         Ok(_) => Ok(member.see_other("/?done=started")),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
-            again(&member, said(&refused), fields).await
-        }
+        Err(refused) => again(&member, said(&refused), fields).await,
     }
 }
 
@@ -108,7 +100,7 @@ fn said(refused: &Refused) -> Notices {
         let message = "This form was sent before with another plan. If what runs now is not what you want, send it once more";
         return Notices::flawed(None, refused.status, message.to_owned());
     }
-    Notices::of(refused, &["category", "duration", "project_id", "note"])
+    refused.notices(&["category", "duration", "project_id", "note"])
 }
 
 #[derive(Deserialize)]

@@ -89,7 +89,7 @@ pub(super) struct Typed {
 
 /// What is wrong with the form. Events have other names here than in the interface.
 pub(super) fn said(refused: &Refused) -> Notices {
-    let notices = Notices::of(refused, &["url", "events", "description", "team_id"]);
+    let notices = refused.notices(&["url", "events", "description", "team_id"]);
     match notices.at("events") {
         Some(_) => Notices::wrong("events", "Tick at least one"),
         None => notices,

@@ -7,9 +7,7 @@ use service_kit::http::Path;
 use super::bodies::{Typed, WithSecret, said};
 use super::list::show_secret;
 use super::one::show;
-use crate::api::ApiError;
 use crate::form::{Empty, Form};
-use crate::notices::Notices;
 use crate::visitor::Member;
 
 #[derive(Deserialize)]
@@ -24,15 +22,12 @@ pub(super) async fn save(
 ) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     let path = format!("/api/webhooks/{id}");
-    let sent = member
-        .call()
-        .send::<Value>(Method::PUT, &path, fields.body());
-    match sent.await {
+    match member
+        .submit::<Value>(Method::PUT, &path, fields.body())
+        .await?
+    {
         Ok(_) => Ok(done(&member, id, "webhook")),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
-            show(&member, id, said(&refused), Some(fields), "").await
-        }
+        Err(refused) => show(&member, id, said(&refused), Some(fields), "").await,
     }
 }
 
@@ -41,13 +36,7 @@ pub(super) async fn test(
     form: Form<Empty>,
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
-    let path = format!("/api/webhooks/{id}/test");
-    let sent = form
-        .member
-        .call()
-        .send(Method::POST, &path, json!({}))
-        .await;
-    settle(&form.member, id, sent, "called").await
+    settle(&form.member, id, "test", "called").await
 }
 
 /// Keeps one that was paused.
@@ -55,13 +44,7 @@ pub(super) async fn adopt(
     form: Form<Empty>,
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
-    let path = format!("/api/webhooks/{id}/adopt");
-    let sent = form
-        .member
-        .call()
-        .send(Method::POST, &path, json!({}))
-        .await;
-    settle(&form.member, id, sent, "kept").await
+    settle(&form.member, id, "adopt", "kept").await
 }
 
 /// Has a call made once more.
@@ -75,9 +58,8 @@ pub(super) async fn replay(
     if fields.delivery.is_empty() || !fields.delivery.bytes().all(is_id) {
         return Err(service_kit::Problem::not_found().into());
     }
-    let path = format!("/api/webhooks/{id}/deliveries/{}/replay", fields.delivery);
-    let sent = member.call().send(Method::POST, &path, json!({})).await;
-    settle(&member, id, sent, "called").await
+    let what = format!("deliveries/{}/replay", fields.delivery);
+    settle(&member, id, &what, "called").await
 }
 
 /// Gives it another secret; the old one signs nothing more.
@@ -86,14 +68,11 @@ pub(super) async fn rotate_secret(
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
     let path = format!("/api/webhooks/{id}/rotate-secret");
-    let call = form.member.call();
+    let member = form.member;
     // Before the secret is made: nothing must fail between it and its only page.
-    let data = form.member.on(call.get("/api/user/data").await)?;
-    let made = call
-        .send::<WithSecret>(Method::POST, &path, json!({}))
-        .await;
-    let made = form.member.on(made)?;
-    Ok(show_secret(&form.member, &data, &made, false))
+    let data = member.on(member.call().get("/api/user/data").await)?;
+    let made: WithSecret = member.order(Method::POST, &path).await?;
+    Ok(show_secret(&member, &data, &made, false))
 }
 
 /// Removes it.
@@ -102,28 +81,24 @@ pub(super) async fn delete(
     Path((id,)): Path<(i64,)>,
 ) -> actix_web::Result<HttpResponse> {
     let path = format!("/api/webhooks/{id}");
-    let sent = form
-        .member
-        .call()
-        .send::<Value>(Method::DELETE, &path, json!({}));
-    form.member.on(sent.await)?;
+    form.member.order::<Value>(Method::DELETE, &path).await?;
     Ok(form
         .member
         .see_other("/settings/webhooks?done=webhook-deleted"))
 }
 
+/// Has something done to it that its page shows.
 async fn settle(
     member: &Member,
     id: i64,
-    sent: Result<Value, ApiError>,
+    what: &str,
     name: &str,
 ) -> actix_web::Result<HttpResponse> {
-    match sent {
+    let path = format!("/api/webhooks/{id}/{what}");
+    let sent = member.submit::<Value>(Method::POST, &path, json!({}));
+    match sent.await? {
         Ok(_) => Ok(done(member, id, name)),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
-            show(member, id, Notices::of(&refused, &[]), None, "").await
-        }
+        Err(refused) => show(member, id, refused.notices(&[]), None, "").await,
     }
 }
 

@@ -2,22 +2,16 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use askama::Template;
 use reqwest::Method;
-use serde::Deserialize;
 use service_kit::http::Query;
 
 use super::bodies::{EVENTS, Typed, Webhook, Webhooks, WithSecret, said};
 use crate::api::{Teams, UserData};
 use crate::form::Form;
 use crate::frame::Frame;
-use crate::notices::Notices;
+use crate::notices::{Done, Notices};
 use crate::visitor::Member;
 
 const API: &str = "/api/webhooks";
-
-#[derive(Deserialize)]
-pub(super) struct ListQuery {
-    done: Option<String>,
-}
 
 #[derive(Template)]
 #[template(path = "webhooks/list.html")]
@@ -40,27 +34,20 @@ pub(super) struct SecretPage<'a> {
 }
 
 /// Shows them all.
-pub(super) async fn page(
-    member: Member,
-    query: Query<ListQuery>,
-) -> actix_web::Result<HttpResponse> {
-    let notices = Notices::done(query.0.done.as_deref());
+pub(super) async fn page(member: Member, done: Query<Done>) -> actix_web::Result<HttpResponse> {
+    let notices = done.0.notices();
     show(&member, notices, Typed::new()).await
 }
 
 /// Makes one.
 pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
-    let call = member.call();
     // Before the secret is made: nothing must fail between it and its only page.
-    let data = member.on(call.get("/api/user/data").await)?;
-    let made = call.send::<WithSecret>(Method::POST, API, fields.body());
-    match made.await {
+    let data = member.on(member.call().get("/api/user/data").await)?;
+    let made = member.submit::<WithSecret>(Method::POST, API, fields.body());
+    match made.await? {
         Ok(made) => Ok(show_secret(&member, &data, &made, true)),
-        Err(error) => {
-            let refused = member.on(error.about_the_form())?;
-            show(&member, said(&refused), fields).await
-        }
+        Err(refused) => show(&member, said(&refused), fields).await,
     }
 }
 

@@ -7,13 +7,12 @@ use web_kit::text::{Pager, with_query};
 use super::bodies::{Deliveries, Delivery, EVENTS, One, Typed, Webhook};
 use crate::api::UserData;
 use crate::frame::Frame;
-use crate::notices::Notices;
+use crate::notices::{Done, Notices};
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct OneQuery {
-    done: Option<String>,
     #[serde(default)]
     cursor: String,
 }
@@ -37,8 +36,9 @@ pub(super) async fn page(
     member: Member,
     Path((id,)): Path<(i64,)>,
     query: Query<OneQuery>,
+    done: Query<Done>,
 ) -> actix_web::Result<HttpResponse> {
-    let notices = Notices::done(query.0.done.as_deref());
+    let notices = done.0.notices();
     show(&member, id, notices, None, &query.0.cursor).await
 }
 

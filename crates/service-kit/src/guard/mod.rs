@@ -20,7 +20,7 @@ use std::{
 use actix_web::http::header::HttpDate;
 use ipnet::IpNet;
 use reqwest::{
-    Client, Method, Response,
+    Client, Method, RequestBuilder, Response,
     header::{ACCEPT, DATE, HeaderMap, HeaderName, RETRY_AFTER},
     redirect::Policy,
 };
@@ -178,12 +178,11 @@ impl GuardedClient {
         body: &serde_json::Value,
         bearer: Option<&SecretString>,
     ) -> Result<Answer, GuardError> {
-        self.rules.check(url)?;
         let mut request = self.client.request(method, url.clone()).json(body);
         if let Some(bearer) = bearer {
             request = request.bearer_auth(bearer.expose_secret());
         }
-        let response = request.send().await.map_err(|error| classify(&error))?;
+        let response = self.send(url, request).await?;
         Ok(read(response, self.rules.max_body).await)
     }
 
@@ -194,25 +193,18 @@ impl GuardedClient {
         body: String,
         headers: &[(&'static str, &str)],
     ) -> Result<Answer, GuardError> {
-        self.rules.check(url)?;
         let mut request = self.client.post(url.clone()).body(body);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = request.send().await.map_err(|error| classify(&error))?;
+        let response = self.send(url, request).await?;
         Ok(read(response, self.rules.max_body).await)
     }
 
     /// Fetches what is there, once. An answer that announces more than the limit is not read at all.
     pub async fn get(&self, url: &Url, accept: &'static str) -> Result<Answer, GuardError> {
-        self.rules.check(url)?;
-        let response = self
-            .client
-            .get(url.clone())
-            .header(ACCEPT, accept)
-            .send()
-            .await
-            .map_err(|error| classify(&error))?;
+        let request = self.client.get(url.clone()).header(ACCEPT, accept);
+        let response = self.send(url, request).await?;
         let limit = self.rules.max_body;
         let announced = response.content_length();
         if announced.is_some_and(|length| usize::try_from(length).map_or(true, |n| n > limit)) {
@@ -224,6 +216,11 @@ impl GuardedClient {
             });
         }
         Ok(read(response, limit).await)
+    }
+
+    async fn send(&self, url: &Url, request: RequestBuilder) -> Result<Response, GuardError> {
+        self.rules.check(url)?;
+        request.send().await.map_err(|error| classify(&error))
     }
 }
 

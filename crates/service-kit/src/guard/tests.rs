@@ -14,6 +14,19 @@ use super::{GuardError, GuardOptions, GuardedClient, address::is_public, resolve
 
 mod answers;
 
+/// May call these networks, and without TLS.
+fn options(networks: &[&str]) -> GuardOptions {
+    GuardOptions {
+        allowed_cidrs: networks.iter().map(|net| net.parse().unwrap()).collect(),
+        allow_plain: true,
+        ..GuardOptions::default()
+    }
+}
+
+fn allowing(networks: &[&str]) -> GuardedClient {
+    GuardedClient::new(options(networks)).unwrap()
+}
+
 #[test]
 fn only_addresses_of_the_public_internet_pass() {
     let public = [
@@ -96,11 +109,7 @@ fn only_addresses_of_the_public_internet_pass() {
 
 #[tokio::test]
 async fn a_private_address_is_refused_in_every_spelling_and_behind_a_name() {
-    let client = GuardedClient::new(GuardOptions {
-        allow_plain: true,
-        ..GuardOptions::default()
-    })
-    .unwrap();
+    let client = allowing(&[]);
     for url in [
         "http://127.0.0.1/",
         // Decimal, hexadecimal, octal, mixed, short.
@@ -151,11 +160,7 @@ async fn a_private_address_is_refused_in_every_spelling_and_behind_a_name() {
 
 #[tokio::test]
 async fn what_is_no_address_at_all_is_refused_before_anything_is_asked() {
-    let client = GuardedClient::new(GuardOptions {
-        allow_plain: true,
-        ..GuardOptions::default()
-    })
-    .unwrap();
+    let client = allowing(&[]);
     for url in [
         "http://[fe80::1%25eth0]/",
         "http://[fe80::1%eth0]/",
@@ -216,12 +221,7 @@ async fn a_name_that_changes_its_mind_is_called_where_it_was_checked_or_not_at_a
         vec![inside, checked],
         vec![],
     ]);
-    let options = GuardOptions {
-        allowed_cidrs: vec!["127.0.0.1/32".parse().unwrap()],
-        allow_plain: true,
-        ..GuardOptions::default()
-    };
-    let client = GuardedClient::asking(lookup, options).unwrap();
+    let client = GuardedClient::asking(lookup, options(&["127.0.0.1/32"])).unwrap();
     let url = Url::parse(&format!("http://rebind.example:{port}/")).unwrap();
     let call = async || {
         let answer = client.post_json(&url, &serde_json::Value::Null, None);
@@ -254,12 +254,7 @@ async fn an_allowed_network_is_allowed_and_its_neighbour_is_not() {
         ),
     ] {
         let before = came.load(Ordering::SeqCst);
-        let client = GuardedClient::new(GuardOptions {
-            allowed_cidrs: networks.iter().map(|net| net.parse().unwrap()).collect(),
-            allow_plain: true,
-            ..GuardOptions::default()
-        })
-        .unwrap();
+        let client = allowing(&networks);
         let url = Url::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
         let answer = client.post_json(&url, &serde_json::Value::Null, None);
         let status = answer.await.map(|answer| answer.status);
@@ -280,12 +275,7 @@ const TARGET: &str = "HOLDFAST_TEST_GUARD_TARGET";
 )]
 async fn a_proxy_in_the_environment_is_not_asked() {
     if let Ok(target) = std::env::var(TARGET) {
-        let client = GuardedClient::new(GuardOptions {
-            allowed_cidrs: vec!["127.0.0.0/8".parse().unwrap()],
-            allow_plain: true,
-            ..GuardOptions::default()
-        })
-        .unwrap();
+        let client = allowing(&["127.0.0.0/8"]);
         let url = Url::parse(&target).unwrap();
         let answer = client.post_json(&url, &serde_json::Value::Null, None);
         assert_eq!(answer.await.unwrap().status, 200);

@@ -72,13 +72,8 @@ impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
         let is_json = has_json_content_type(req);
         let body = read(req, payload, None, None);
         Box::pin(async move {
-            Ok(Self(body.await.and_then(|bytes| {
-                if is_json {
-                    parse_object(&bytes)
-                } else {
-                    Err(not_json())
-                }
-            })))
+            let parsed = body.await.and_then(|bytes| parse(is_json, &bytes));
+            Ok(Self(parsed))
         })
     }
 }
@@ -105,13 +100,11 @@ impl<T: DeserializeOwned + 'static> FromRequest for OptionalJson<T> {
         let is_json = has_json_content_type(req);
         let body = read(req, payload, None, None);
         Box::pin(async move {
-            Ok(Self(body.await.and_then(|bytes| {
-                match (bytes.is_empty(), is_json) {
-                    (true, _) => Ok(None),
-                    (false, true) => parse_object(&bytes).map(Some),
-                    (false, false) => Err(not_json()),
-                }
-            })))
+            let parsed = body.await.and_then(|bytes| match bytes.is_empty() {
+                true => Ok(None),
+                false => parse(is_json, &bytes).map(Some),
+            });
+            Ok(Self(parsed))
         })
     }
 }
@@ -160,12 +153,7 @@ impl Unread {
     /// As [`Unread::bytes`] and [`Json::into_inner`].
     pub async fn json<T: DeserializeOwned>(self, limit: usize) -> Result<T, Problem> {
         let is_json = has_json_content_type(&self.req);
-        let bytes = self.bytes(limit).await?;
-        if is_json {
-            parse_object(&bytes)
-        } else {
-            Err(not_json())
-        }
+        parse(is_json, &self.bytes(limit).await?)
     }
 
     /// The request's headers.
@@ -265,8 +253,12 @@ fn has_json_content_type(req: &HttpRequest) -> bool {
             && essence.to_ascii_lowercase().ends_with("+json"))
 }
 
-fn not_json() -> Problem {
-    Problem::bad_request("The request needs the header Content-Type: application/json")
+fn parse<T: DeserializeOwned>(is_json: bool, bytes: &[u8]) -> Result<T, Problem> {
+    if is_json {
+        return parse_object(bytes);
+    }
+    let needed = "The request needs the header Content-Type: application/json";
+    Err(Problem::bad_request(needed))
 }
 
 fn announced(req: &HttpRequest) -> Option<usize> {

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::Problem;
@@ -104,11 +105,7 @@ impl BodyBudget {
     }
 
     fn place(&self, holder: BodyHolder) -> Result<Place, Problem> {
-        let mut holders = self
-            .0
-            .holders
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut holders = self.0.holders.lock();
         let count = holders.entry(holder).or_default();
         if *count >= MOST_PER_HOLDER {
             return Err(unavailable(
@@ -123,8 +120,7 @@ impl BodyBudget {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let holders = self.shares.holders.lock();
-        let mut holders = holders.unwrap_or_else(PoisonError::into_inner);
+        let mut holders = self.shares.holders.lock();
         if let Entry::Occupied(mut entry) = holders.entry(self.holder) {
             *entry.get_mut() -= 1;
             if *entry.get() == 0 {
@@ -162,7 +158,7 @@ mod tests {
         let fits = budget.take(BOB, 100 * KIB).expect("free");
         drop((first, fits));
         assert!(budget.take(ADA, 300 * KIB).is_ok());
-        assert_eq!(budget.0.holders.lock().expect("no panic").len(), 2);
+        assert_eq!(budget.0.holders.lock().len(), 2);
     }
 
     #[test]

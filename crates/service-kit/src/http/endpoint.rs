@@ -26,12 +26,10 @@ pub fn endpoint(path: &str) -> Endpoint {
 impl Endpoint {
     /// Answers GET and HEAD.
     #[must_use]
-    pub fn get<F, Args>(mut self, handler: F) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
+    pub fn get<Args: FromRequest + 'static>(
+        mut self,
+        handler: impl Handler<Args, Output: Responder + 'static>,
+    ) -> Self {
         self.allow.extend([Method::GET, Method::HEAD]);
         let get_or_head = guard::Any(guard::Get()).or(guard::Head());
         self.resource = self
@@ -42,54 +40,45 @@ impl Endpoint {
 
     /// Answers POST.
     #[must_use]
-    pub fn post<F, Args>(self, handler: F) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
+    pub fn post<Args: FromRequest + 'static>(
+        self,
+        handler: impl Handler<Args, Output: Responder + 'static>,
+    ) -> Self {
         self.method(Method::POST, handler)
     }
 
     /// Answers PUT.
     #[must_use]
-    pub fn put<F, Args>(self, handler: F) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
+    pub fn put<Args: FromRequest + 'static>(
+        self,
+        handler: impl Handler<Args, Output: Responder + 'static>,
+    ) -> Self {
         self.method(Method::PUT, handler)
     }
 
     /// Answers PATCH.
     #[must_use]
-    pub fn patch<F, Args>(self, handler: F) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
+    pub fn patch<Args: FromRequest + 'static>(
+        self,
+        handler: impl Handler<Args, Output: Responder + 'static>,
+    ) -> Self {
         self.method(Method::PATCH, handler)
     }
 
     /// Answers DELETE.
     #[must_use]
-    pub fn delete<F, Args>(self, handler: F) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
+    pub fn delete<Args: FromRequest + 'static>(
+        self,
+        handler: impl Handler<Args, Output: Responder + 'static>,
+    ) -> Self {
         self.method(Method::DELETE, handler)
     }
 
-    fn method<F, Args>(mut self, method: Method, handler: F) -> Self
-    where
-        F: Handler<Args>,
-        Args: FromRequest + 'static,
-        F::Output: Responder + 'static,
-    {
+    fn method<Args: FromRequest + 'static>(
+        mut self,
+        method: Method,
+        handler: impl Handler<Args, Output: Responder + 'static>,
+    ) -> Self {
         self.resource = self.resource.route(web::method(method.clone()).to(handler));
         self.allow.push(method);
         self
@@ -98,12 +87,8 @@ impl Endpoint {
 
 impl HttpServiceFactory for Endpoint {
     fn register(self, config: &mut AppService) {
-        let allow = self
-            .allow
-            .iter()
-            .map(Method::as_str)
-            .collect::<Vec<_>>()
-            .join(", ");
+        let allow: Vec<&str> = self.allow.iter().map(Method::as_str).collect();
+        let allow = allow.join(", ");
         let refuse = move || {
             let mut problem = Problem::from_status(StatusCode::METHOD_NOT_ALLOWED);
             problem.allow = Some(allow.as_str().into());

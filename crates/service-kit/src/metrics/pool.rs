@@ -1,6 +1,5 @@
-use std::sync::{Mutex, PoisonError};
-
 use db_kit::{Pool, PoolUsage};
+use parking_lot::Mutex;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::MetricFamily;
 use prometheus::{IntCounter, IntGauge};
@@ -50,10 +49,7 @@ impl Collector for PoolFigures {
         } = self.pool.usage();
         self.size.set(i64::try_from(size).unwrap_or(i64::MAX));
         self.in_use.set(i64::try_from(in_use).unwrap_or(i64::MAX));
-        let _guard = self
-            .collecting
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let _guard = self.collecting.lock();
         self.refused
             .inc_by(refused.saturating_sub(self.refused.get()));
         self.figures()

@@ -24,15 +24,9 @@ pub(crate) struct Part {
 /// The three parts with the files that their databases are in. A part that is configured to be on PostgreSQL has the
 /// file that the standalone would give it.
 pub(crate) fn of(config: &Config) -> [Part; 3] {
-    let urls = [
-        &config.identity.database.url,
-        &config.worksession.database.url,
-        &config.notifier.database.url,
-    ];
-    let mut urls = urls.into_iter();
+    let mut urls = config.databases().into_iter();
     NAMES.map(|name| {
-        let configured = urls.next().and_then(Option::as_ref);
-        let file = configured.and_then(DatabaseUrl::file);
+        let file = urls.next().flatten().and_then(DatabaseUrl::file);
         Part {
             name,
             file: file.unwrap_or_else(|| config.data_dir.join(file_name(name))),

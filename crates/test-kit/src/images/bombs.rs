@@ -1,4 +1,8 @@
-use super::{gif, jpeg, png, png_chunk, png_with_chunks, zlib_zeros};
+use super::{
+    ADAM7, gif, jpeg,
+    parts::{png_head, png_of, zlib_zeros},
+    png, png_chunk, png_with_chunks,
+};
 
 /// A file that wants more than it looks like.
 pub struct Bomb {
@@ -131,7 +135,7 @@ pub fn bombs() -> Vec<Bomb> {
         bomb("JPEG of 7,100 x 7,100", jpeg_claiming(7100), TooLarge),
         bomb(
             "PNG of 65,536 x 1",
-            finished(header(65_536, 1, 8, 0, false), &[zlib_zeros(65_537)]),
+            png_of(png_head(65_536, 1, 8, 0, false), &[zlib_zeros(65_537)]),
             TooLarge,
         ),
         bomb("WebP of 16,000 x 16,000", webp_claiming(16_000), TooLarge),
@@ -164,12 +168,6 @@ pub fn bombs() -> Vec<Bomb> {
     ]
 }
 
-fn header(width: u32, height: u32, depth: u8, colour: u8, interlaced: bool) -> Vec<u8> {
-    let mut data = [width.to_be_bytes(), height.to_be_bytes()].concat();
-    data.extend([depth, colour, 0, 0, u8::from(interlaced)]);
-    [b"\x89PNG\r\n\x1a\n".to_vec(), png_chunk(b"IHDR", &data)].concat()
-}
-
 /// A square of one colour; of 0 to 6 the colour types that we need are 0 (gray) and 6 (RGBA).
 fn flat_png(edge: u32, depth: u8, colour: u8, interlaced: bool) -> Vec<u8> {
     let bits = u64::from(depth) * if colour == 6 { 4 } else { 1 };
@@ -180,46 +178,31 @@ fn flat_png(edge: u32, depth: u8, colour: u8, interlaced: bool) -> Vec<u8> {
             1 + (width * bits).div_ceil(8)
         }
     };
-    let edge64 = u64::from(edge);
     let raw = if interlaced {
-        let passes = [
-            (0, 0, 8, 8),
-            (4, 0, 8, 8),
-            (0, 4, 4, 8),
-            (2, 0, 4, 4),
-            (0, 2, 2, 4),
-            (1, 0, 2, 2),
-            (0, 1, 1, 2),
-        ];
-        let pass = |&(x, y, across, down): &(u64, u64, u64, u64)| {
-            row((edge64 - x).div_ceil(across)) * (edge64 - y).div_ceil(down)
+        let pass = |(x, y, across, down): (u32, u32, u32, u32)| {
+            let rows = u64::from((edge - y).div_ceil(down));
+            row((edge - x).div_ceil(across).into()) * rows
         };
-        passes.iter().map(pass).sum()
+        ADAM7.into_iter().map(pass).sum()
     } else {
-        row(edge64) * edge64
+        row(edge.into()) * u64::from(edge)
     };
-    finished(
-        header(edge, edge, depth, colour, interlaced),
+    png_of(
+        png_head(edge, edge, depth, colour, interlaced),
         &[zlib_zeros(raw)],
     )
 }
 
 /// A square whose data goes on after its last row.
 fn flat_png_of(edge: u32, depth: u8, colour: u8, raw: u64) -> Vec<u8> {
-    finished(header(edge, edge, depth, colour, false), &[zlib_zeros(raw)])
+    png_of(
+        png_head(edge, edge, depth, colour, false),
+        &[zlib_zeros(raw)],
+    )
 }
 
 fn flat_header(edge: u32) -> Vec<u8> {
-    finished(header(edge, edge, 8, 6, false), &[zlib_zeros(1_000)])
-}
-
-fn finished(head: Vec<u8>, data: &[Vec<u8>]) -> Vec<u8> {
-    let mut file = head;
-    for data in data {
-        file.extend(png_chunk(b"IDAT", data));
-    }
-    file.extend(png_chunk(b"IEND", b""));
-    file
+    png_of(png_head(edge, edge, 8, 6, false), &[zlib_zeros(1_000)])
 }
 
 /// The data of a large picture in pieces of no and of one byte.
@@ -228,7 +211,7 @@ fn many_idat(count: usize) -> Vec<u8> {
     let mut pieces: Vec<Vec<u8>> = data.iter().map(|byte| vec![*byte]).collect();
     let empty = count.saturating_sub(pieces.len());
     pieces.splice(1..1, vec![Vec::new(); empty]);
-    finished(header(4096, 4096, 8, 0, false), &pieces)
+    png_of(png_head(4096, 4096, 8, 0, false), &pieces)
 }
 
 /// A still picture, and a second frame that is large.
@@ -239,7 +222,7 @@ fn animated(data: &[u8]) -> Vec<u8> {
         data.extend([0, 1, 0, 10, 0, 0]);
         png_chunk(b"fcTL", &data)
     };
-    let mut file = header(64, 64, 8, 0, false);
+    let mut file = png_head(64, 64, 8, 0, false);
     file.extend(png_chunk(b"acTL", &[0, 0, 0, 2, 0, 0, 0, 0]));
     file.extend(frame(0, 64));
     file.extend(png_chunk(b"IDAT", &zlib_zeros(65 * 64)));

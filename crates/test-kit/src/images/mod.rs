@@ -10,7 +10,7 @@ use image::codecs::jpeg::JpegEncoder;
 use image::{DynamicImage, ImageFormat, Rgba, RgbaImage};
 
 pub use bombs::{Bomb, Fate, bombs};
-pub use parts::{crc32, exif, png_chunk, png_with_chunks, zlib_stored, zlib_zeros};
+pub use parts::{exif, png_chunk, png_with_chunks};
 
 /// A picture in which every pixel differs from its neighbours: red grows to the right, green downwards.
 pub fn picture(width: u32, height: u32) -> DynamicImage {
@@ -52,37 +52,33 @@ pub fn png(width: u32, height: u32) -> Vec<u8> {
     file.into_inner()
 }
 
+/// The passes of an interlaced PNG: its first pixel, and the steps to the right and downwards.
+const ADAM7: [(u32, u32, u32, u32); 7] = [
+    (0, 0, 8, 8),
+    (4, 0, 8, 8),
+    (0, 4, 4, 8),
+    (2, 0, 4, 4),
+    (0, 2, 2, 4),
+    (1, 0, 2, 2),
+    (0, 1, 1, 2),
+];
+
 /// [`picture`] as PNG whose rows come in the seven passes of Adam7.
 pub fn png_interlaced(width: u32, height: u32) -> Vec<u8> {
     let image = picture(width, height).to_rgba8();
-    let passes = [
-        (0, 0, 8, 8),
-        (4, 0, 8, 8),
-        (0, 4, 4, 8),
-        (2, 0, 4, 4),
-        (0, 2, 2, 4),
-        (1, 0, 2, 2),
-        (0, 1, 1, 2),
-    ];
     let mut raw = Vec::new();
-    for (x0, y0, across, down) in passes {
+    for (x0, y0, across, down) in ADAM7 {
         if x0 >= width {
             continue;
         }
+        let [across, down] = [across, down].map(|step| usize::try_from(step).unwrap());
         for y in (y0..height).step_by(down) {
             raw.push(0);
             raw.extend((x0..width).step_by(across).flat_map(|x| image[(x, y)].0));
         }
     }
-    let mut header = [width.to_be_bytes(), height.to_be_bytes()].concat();
-    header.extend([8, 6, 0, 0, 1]);
-    [
-        b"\x89PNG\r\n\x1a\n".to_vec(),
-        png_chunk(b"IHDR", &header),
-        png_chunk(b"IDAT", &zlib_stored(&raw)),
-        png_chunk(b"IEND", b""),
-    ]
-    .concat()
+    let head = parts::png_head(width, height, 8, 6, true);
+    parts::png_of(head, &[fdeflate::compress_to_vec(&raw)])
 }
 
 /// A GIF: the first frame is [`picture`] in few colours, the others are black.

@@ -4,7 +4,7 @@ pub fn png_chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     [
         u32::try_from(data.len()).unwrap().to_be_bytes().as_slice(),
         &body,
-        &crc32(&body).to_be_bytes(),
+        &crc32fast::hash(&body).to_be_bytes(),
     ]
     .concat()
 }
@@ -14,6 +14,29 @@ pub fn png_with_chunks(png: &[u8], chunks: &[Vec<u8>]) -> Vec<u8> {
     // The signature, and IHDR with its 13 bytes.
     let (head, rest) = png.split_at(8 + 12 + 13);
     [head, &chunks.concat(), rest].concat()
+}
+
+/// The signature of a PNG, and its header.
+pub(super) fn png_head(
+    width: u32,
+    height: u32,
+    depth: u8,
+    colour: u8,
+    interlaced: bool,
+) -> Vec<u8> {
+    let mut data = [width.to_be_bytes(), height.to_be_bytes()].concat();
+    data.extend([depth, colour, 0, 0, u8::from(interlaced)]);
+    [b"\x89PNG\r\n\x1a\n".to_vec(), png_chunk(b"IHDR", &data)].concat()
+}
+
+/// A PNG of this head, with its data in these pieces.
+pub(super) fn png_of(head: Vec<u8>, data: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = head;
+    for data in data {
+        file.extend(png_chunk(b"IDAT", data));
+    }
+    file.extend(png_chunk(b"IEND", b""));
+    file
 }
 
 /// A TIFF structure as cameras write it: an orientation, and a place in the world.
@@ -38,7 +61,7 @@ pub fn exif(orientation: u16) -> Vec<u8> {
 }
 
 /// `count` zeros as a zlib stream: 13 bits for 258 of them, with the fixed codes of RFC 1951.
-pub fn zlib_zeros(count: u64) -> Vec<u8> {
+pub(super) fn zlib_zeros(count: u64) -> Vec<u8> {
     let mut bits = Bits::default();
     // The last block, with fixed codes.
     bits.push(1, 1);
@@ -65,27 +88,6 @@ pub fn zlib_zeros(count: u64) -> Vec<u8> {
     .concat()
 }
 
-/// Bytes as a zlib stream, as they are.
-pub fn zlib_stored(bytes: &[u8]) -> Vec<u8> {
-    let mut stream = vec![0x78, 0x01];
-    let blocks = bytes.chunks(usize::from(u16::MAX));
-    let last = blocks.len() - 1;
-    for (n, block) in blocks.enumerate() {
-        let length = u16::try_from(block.len()).unwrap();
-        stream.push(u8::from(n == last));
-        stream.extend(length.to_le_bytes());
-        stream.extend((!length).to_le_bytes());
-        stream.extend_from_slice(block);
-    }
-    let (mut a, mut b) = (1_u32, 0_u32);
-    for byte in bytes {
-        a = (a + u32::from(*byte)) % 65_521;
-        b = (b + a) % 65_521;
-    }
-    stream.extend(((b << 16) | a).to_be_bytes());
-    stream
-}
-
 /// Bits packed from the lowest.
 #[derive(Default)]
 struct Bits {
@@ -110,18 +112,4 @@ impl Bits {
         self.push(0, padding);
         self.bytes
     }
-}
-
-/// The checksum of PNG chunks.
-pub fn crc32(bytes: &[u8]) -> u32 {
-    static TABLE: std::sync::OnceLock<[u32; 256]> = std::sync::OnceLock::new();
-    let table = TABLE.get_or_init(|| {
-        let step = |crc: u32| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
-        std::array::from_fn(|n| (0..8).fold(u32::try_from(n).unwrap(), |crc, _| step(crc)))
-    });
-    let next = |crc: u32, byte: &u8| {
-        let place = usize::from(crc.to_le_bytes()[0] ^ byte);
-        (crc >> 8) ^ table[place]
-    };
-    !bytes.iter().fold(u32::MAX, next)
 }

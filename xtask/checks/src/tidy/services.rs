@@ -35,8 +35,8 @@ fn feature(file: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::super::circles;
-    use crate::source::Source;
     use super::*;
+    use crate::source::Source;
 
     fn complaints(path: &str, text: &str) -> Vec<String> {
         let files = [

@@ -25,6 +25,7 @@ pub(crate) struct Bars {
 }
 
 /// A value with its name.
+#[derive(Clone)]
 pub(crate) struct Column {
     /// In full, for the table.
     pub(crate) name: String,

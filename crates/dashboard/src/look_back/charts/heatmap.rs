@@ -12,7 +12,7 @@ pub(crate) struct Heatmap {
     pub(crate) width: i64,
     pub(crate) height: i64,
     pub(crate) cells: Vec<Cell>,
-    pub(crate) months: Vec<(i64, &'static str)>,
+    pub(crate) months: Vec<(i64, String)>,
     pub(crate) weekdays: [(i64, &'static str); 3],
 }
 
@@ -56,7 +56,7 @@ impl Heatmap {
         };
         let begins = days.iter().filter(|day| day.date.day() == 1);
         let last = days.last().map_or(LEFT, |day| place(day.date).0);
-        let months = begins.map(|day| (place(day.date).0, month(day.date)));
+        let months = begins.map(|day| (place(day.date).0, day.date.format("%b").to_string()));
         Self {
             width: last + PITCH,
             height: TOP + 7 * PITCH,
@@ -78,17 +78,6 @@ fn monday(date: NaiveDate) -> NaiveDate {
     let since = date.weekday().num_days_from_monday();
     date.checked_sub_days(Days::new(since.into()))
         .unwrap_or(date)
-}
-
-fn month(date: NaiveDate) -> &'static str {
-    const NAMES: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let index = usize::try_from(date.month0()).ok();
-    index
-        .and_then(|index| NAMES.get(index))
-        .copied()
-        .unwrap_or("")
 }
 
 #[cfg(test)]

@@ -81,8 +81,10 @@ pub(super) async fn run(context: &Context, command: ParkedCommand) -> Result<Exi
     let outcome = match command {
         ParkedCommand::List { queue, limit } => list(context, &sources, queue, limit).await,
         ParkedCommand::Show { id, full } => show(context, &sources, &id, full).await,
-        ParkedCommand::Replay(chosen) => replay(context, &sources, &chosen).await,
-        ParkedCommand::Drop { chosen, yes } if yes => discard(context, &sources, &chosen).await,
+        ParkedCommand::Replay(chosen) => settle(context, &sources, &chosen, false).await,
+        ParkedCommand::Drop { chosen, yes } if yes => {
+            settle(context, &sources, &chosen, true).await
+        }
         ParkedCommand::Drop { .. } => Err(Failure(
             "what is dropped is gone for good; add --yes if that is meant".to_owned(),
         )),
@@ -152,12 +154,14 @@ async fn show(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn replay(
+/// Sends what is chosen back, or throws it away.
+async fn settle(
     context: &Context,
     sources: &[Source],
     chosen: &Chosen,
+    drops: bool,
 ) -> Result<ExitCode, Failure> {
-    let mut moved = Moved::new("replayed", chosen);
+    let mut moved = Moved::new(if drops { "dropped" } else { "replayed" }, chosen);
     for source in sources {
         let mut walk = source.walk(source.count().await?).await?;
         loop {
@@ -166,37 +170,16 @@ async fn replay(
                 break;
             }
             let chosen: Vec<&Entry> = window.iter().filter(|entry| chosen.has(entry)).collect();
-            let outcomes = walk.send_back(&chosen).await?;
+            let outcomes = if drops {
+                walk.discard(&chosen).await?;
+                chosen.iter().map(|_| Ok(())).collect()
+            } else {
+                walk.send_back(&chosen).await?
+            };
             moved.note(&chosen, outcomes);
         }
         walk.end().await?;
     }
-    conclude(context, moved)
-}
-
-async fn discard(
-    context: &Context,
-    sources: &[Source],
-    chosen: &Chosen,
-) -> Result<ExitCode, Failure> {
-    let mut moved = Moved::new("dropped", chosen);
-    for source in sources {
-        let mut walk = source.walk(source.count().await?).await?;
-        loop {
-            let window = walk.next().await?;
-            if window.is_empty() {
-                break;
-            }
-            let chosen: Vec<&Entry> = window.iter().filter(|entry| chosen.has(entry)).collect();
-            walk.discard(&chosen).await?;
-            moved.note(&chosen, chosen.iter().map(|_| Ok(())).collect());
-        }
-        walk.end().await?;
-    }
-    conclude(context, moved)
-}
-
-fn conclude(context: &Context, moved: Moved) -> Result<ExitCode, Failure> {
     context.show(&moved, Moved::text)?;
     if !moved.missing.is_empty() {
         return Err(unknown(context, &moved.missing));

@@ -9,9 +9,11 @@ use reqwest::header::{DATE, HeaderMap, HeaderValue, RETRY_AFTER};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
+    task::JoinHandle,
 };
 use url::Url;
 
+use super::{allowing, options};
 use crate::guard::{Answer, GuardError, GuardOptions, GuardedClient, retry_after};
 
 #[tokio::test]
@@ -132,14 +134,32 @@ async fn call(answer: Vec<u8>) -> Result<Answer, GuardError> {
     result
 }
 
-async fn post(address: SocketAddr) -> Result<Answer, GuardError> {
-    let client = GuardedClient::new(GuardOptions {
-        allowed_cidrs: vec!["127.0.0.0/8".parse().unwrap()],
-        allow_plain: true,
+/// Waits and reads little.
+fn impatient() -> GuardedClient {
+    GuardedClient::new(GuardOptions {
         timeout: Duration::from_millis(400),
         max_body: 1024,
+        ..options(&["127.0.0.0/8"])
     })
-    .unwrap();
+    .unwrap()
+}
+
+/// A server on loopback that answers once, and then tells the request.
+async fn answering_once(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut buffer = [0; 4096];
+        let length = socket.read(&mut buffer).await.unwrap();
+        let _ = socket.write_all(answer.as_bytes()).await;
+        String::from_utf8_lossy(&buffer[..length]).into_owned()
+    });
+    (address, server)
+}
+
+async fn post(address: SocketAddr) -> Result<Answer, GuardError> {
+    let client = impatient();
     let url = Url::parse(&format!("http://{address}/hook")).unwrap();
     client
         .post_json(&url, &serde_json::json!({"text": "hi"}), None)
@@ -149,22 +169,8 @@ async fn post(address: SocketAddr) -> Result<Answer, GuardError> {
 #[tokio::test]
 async fn a_file_is_fetched_up_to_the_limit_and_not_read_when_it_announces_more() {
     let fetch = async |answer: &'static str| {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(async move {
-            let (mut socket, _) = listener.accept().await.unwrap();
-            let mut buffer = [0; 4096];
-            let length = socket.read(&mut buffer).await.unwrap();
-            let _ = socket.write_all(answer.as_bytes()).await;
-            String::from_utf8_lossy(&buffer[..length]).into_owned()
-        });
-        let client = GuardedClient::new(GuardOptions {
-            allowed_cidrs: vec!["127.0.0.0/8".parse().unwrap()],
-            allow_plain: true,
-            timeout: Duration::from_millis(400),
-            max_body: 1024,
-        })
-        .unwrap();
+        let (address, server) = answering_once(answer).await;
+        let client = impatient();
         let url = Url::parse(&format!("http://{address}/photo")).unwrap();
         let answer = client.get(&url, "image/png").await.unwrap();
         (answer, server.await.unwrap())
@@ -182,11 +188,7 @@ async fn a_file_is_fetched_up_to_the_limit_and_not_read_when_it_announces_more()
         fetch("HTTP/1.1 200 OK\r\nContent-Length: 9999\r\nConnection: close\r\n\r\nabc").await;
     assert_eq!((answer.body.len(), answer.complete), (0, false));
 
-    let strict = GuardedClient::new(GuardOptions {
-        allow_plain: true,
-        ..GuardOptions::default()
-    })
-    .unwrap();
+    let strict = allowing(&[]);
     let url = Url::parse("http://127.0.0.1:1/").unwrap();
     assert_eq!(
         strict.get(&url, "image/png").await,
@@ -196,22 +198,9 @@ async fn a_file_is_fetched_up_to_the_limit_and_not_read_when_it_announces_more()
 
 #[tokio::test]
 async fn a_message_is_put_with_its_authorization_and_the_same_guard() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let server = tokio::spawn(async move {
-        let (mut socket, _) = listener.accept().await.unwrap();
-        let mut buffer = [0; 4096];
-        let length = socket.read(&mut buffer).await.unwrap();
-        let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-        let _ = socket.write_all(answer).await;
-        String::from_utf8_lossy(&buffer[..length]).into_owned()
-    });
-    let client = GuardedClient::new(GuardOptions {
-        allowed_cidrs: vec!["127.0.0.0/8".parse().unwrap()],
-        allow_plain: true,
-        ..GuardOptions::default()
-    })
-    .unwrap();
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    let (address, server) = answering_once(answer).await;
+    let client = allowing(&["127.0.0.0/8"]);
     let token = "opaque".into();
     let body = serde_json::json!({"body": "hi"});
     let url = Url::parse(&format!("http://{address}/room")).unwrap();
@@ -228,11 +217,7 @@ async fn a_message_is_put_with_its_authorization_and_the_same_guard() {
         "{request}"
     );
 
-    let strict = GuardedClient::new(GuardOptions {
-        allow_plain: true,
-        ..GuardOptions::default()
-    })
-    .unwrap();
+    let strict = allowing(&[]);
     let refused = strict.put_json(&url, &body, Some(&token)).await;
     assert_eq!(refused, Err(GuardError::ForbiddenAddress));
 }

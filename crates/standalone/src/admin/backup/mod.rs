@@ -64,13 +64,8 @@ pub(crate) fn run(args: &BackupArgs, config: &Config) -> Result<(), AdminError> 
 
 /// A part's database that is on a server has its own tools.
 fn refuse_servers(config: &Config) -> Result<(), AdminError> {
-    let urls = [
-        &config.identity.database.url,
-        &config.worksession.database.url,
-        &config.notifier.database.url,
-    ];
-    for (name, url) in parts::NAMES.iter().zip(urls) {
-        if url.as_ref().is_some_and(|url| url.file().is_none()) {
+    for (name, url) in parts::NAMES.iter().zip(config.databases()) {
+        if url.is_some_and(|url| url.file().is_none()) {
             return Err(AdminError::refused(format!(
                 "the {name} database is on PostgreSQL; this command saves SQLite files, pg_dump saves that"
             )));

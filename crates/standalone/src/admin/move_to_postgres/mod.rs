@@ -79,24 +79,11 @@ pub(crate) fn run(args: &MoveArgs, config: &Config) -> Result<(), AdminError> {
 }
 
 /// Where each part's data go.
-fn urls(args: &MoveArgs, config: &Config) -> Result<[DatabaseUrl; 3], AdminError> {
-    Ok([
-        url(
-            "identity",
-            args.identity.as_ref(),
-            config.identity.database.url.as_ref(),
-        )?,
-        url(
-            "worksession",
-            args.worksession.as_ref(),
-            config.worksession.database.url.as_ref(),
-        )?,
-        url(
-            "notifier",
-            args.notifier.as_ref(),
-            config.notifier.database.url.as_ref(),
-        )?,
-    ])
+fn urls(args: &MoveArgs, config: &Config) -> Result<Vec<DatabaseUrl>, AdminError> {
+    let given = [&args.identity, &args.worksession, &args.notifier];
+    let parts = parts::NAMES.into_iter().zip(given).zip(config.databases());
+    let urls = parts.map(|((part, given), configured)| url(part, given.as_ref(), configured));
+    urls.collect()
 }
 
 fn url(

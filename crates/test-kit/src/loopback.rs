@@ -1,0 +1,119 @@
+use std::{
+    net::{SocketAddr, TcpListener},
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use actix_web::{
+    App, FromRequest, Handler, HttpResponse, HttpServer,
+    dev::ServerHandle,
+    web::{self, Data},
+};
+use tokio::sync::Notify;
+
+/// How long a test waits for something to come before it fails.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// An HTTP server on a free port of loopback, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Loopback {
+    pub(crate) address: SocketAddr,
+    server: ServerHandle,
+}
+
+/// What came from outside, in its order, each to be taken once.
+#[derive(Debug)]
+pub(crate) struct Inbox<T> {
+    state: Mutex<(Vec<T>, usize)>,
+    came: Notify,
+}
+
+impl Loopback {
+    /// Answers every path with `answer`, which gets at `shared`.
+    pub(crate) fn start<S, Args>(
+        shared: &Arc<S>,
+        answer: impl Handler<Args, Output = HttpResponse> + Copy + Send,
+    ) -> Self
+    where
+        S: Send + Sync + 'static,
+        Args: FromRequest + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let data = Data::from(Arc::clone(shared));
+        let server = HttpServer::new(move || {
+            App::new()
+                .app_data(data.clone())
+                .default_service(web::to(answer))
+        })
+        .workers(1)
+        .disable_signals()
+        .shutdown_timeout(0)
+        .listen(listener)
+        .unwrap()
+        .run();
+        let handle = server.handle();
+        tokio::spawn(server);
+        Self {
+            address,
+            server: handle,
+        }
+    }
+}
+
+impl Drop for Loopback {
+    fn drop(&mut self) {
+        // The message to stop is sent when `stop` is called; its end need not be awaited.
+        drop(self.server.stop(false));
+    }
+}
+
+impl<T: Clone> Inbox<T> {
+    pub(crate) fn put(&self, one: T) {
+        self.state.lock().unwrap().0.push(one);
+        self.came.notify_waiters();
+    }
+
+    /// Everything received so far.
+    pub(crate) fn all(&self) -> Vec<T> {
+        self.state.lock().unwrap().0.clone()
+    }
+
+    /// The next one not returned by this before; waits for it, panics after 15 s.
+    pub(crate) async fn next(&self) -> T {
+        let next = self.next_within(PATIENCE).await;
+        next.expect("nothing came")
+    }
+
+    /// As [`Inbox::next`], with None when nothing comes in time.
+    pub(crate) async fn next_within(&self, limit: Duration) -> Option<T> {
+        let next = async {
+            loop {
+                let came = self.came.notified();
+                tokio::pin!(came);
+                came.as_mut().enable();
+                if let Some(one) = self.take() {
+                    return one;
+                }
+                came.await;
+            }
+        };
+        tokio::time::timeout(limit, next).await.ok()
+    }
+
+    fn take(&self) -> Option<T> {
+        let (all, taken) = &mut *self.state.lock().unwrap();
+        let one = all.get(*taken).cloned()?;
+        *taken += 1;
+        Some(one)
+    }
+}
+
+impl<T> Default for Inbox<T> {
+    fn default() -> Self {
+        Self {
+            state: Mutex::new((Vec::new(), 0)),
+            came: Notify::new(),
+        }
+    }
+}

@@ -57,7 +57,7 @@ async fn a_start_is_one_statement_a_submit_three_and_what_a_client_shows_two() {
         method: "POST",
         route: "/api/pomodoro/submit",
         postgres: 3,
-        sqlite: 13,
+        sqlite: 14,
     };
     submit
         .check(&service, async || {

@@ -244,7 +244,9 @@ async fn work(ada: &Person<'_>, project: &str, walk: &mut Walk) {
     });
     let second = changed(honest(&started, service), &unnamed);
     ada.submit(second).await.expect(200);
-    walk.passed("a submit without the session's name", &rollups);
+    // Its times are not the timer's, which keeps it off the boards.
+    let off_boards: Vec<_> = rollups.into_iter().filter(|it| *it != "board").collect();
+    walk.passed("a submit without the session's name", &off_boards);
 
     let path = format!("/api/sessions/{id}");
     ada.get(&path).await.expect(200);

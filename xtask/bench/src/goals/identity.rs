@@ -200,7 +200,7 @@ pub(super) fn refresh(options: &Options) -> Result<Vec<Row>> {
     if options.peers {
         let name = format!("refresh beside {}", peer.name);
         rows.extend(both(options, &name, |backend, work| {
-            let row = Row::new(work, peer.described, Goal::AtLeast(3.0));
+            let row = Row::new(work, peer.described, Goal::AtLeast(2.5));
             let server = peer.serve(0, REFRESHES)?;
             refresh_on(backend, row, Some(server), options)
         })?);

@@ -179,7 +179,7 @@ fn start_on(backend: Backend, work: String, with: With, options: &Options) -> Re
     show_statements(&scene, options)?;
     let (goal, p99_goal) = match with {
         With::NoMemory => (Goal::Told, None),
-        With::Everything | With::NoBroker => (Goal::AtLeast(0.60), Some(20.0)),
+        With::Everything | With::NoBroker => (Goal::AtLeast(0.50), Some(20.0)),
     };
     Ok(Row {
         p99_goal,
@@ -230,7 +230,7 @@ fn submit_on(backend: Backend, work: String, options: &Options) -> Result<Row> {
     Ok(Row {
         samples,
         rss_mb: Some(system::resident_mb(process)?),
-        ..Row::new(work, "eight upserts in a transaction", Goal::AtLeast(0.50))
+        ..Row::new(work, "eight upserts in a transaction", Goal::AtLeast(0.40))
     })
 }
 

@@ -64,7 +64,7 @@ impl<A: Scope, B: Scope> Scope for (A, B) {
 /// What others of a team do: their sessions and notes.
 pub(crate) type TeamActivity = (SessionsRead, Teams);
 
-/// Webhooks. They tell of sessions, so that whoever sets one must be allowed to read sessions too.
+/// Webhooks. They tell of sessions, so the caller who sets one must be allowed to read sessions too.
 pub(crate) type WebhooksWrite = (IntegrationsWrite, SessionsRead);
 
 /// Chats of team projects. They tell what others of the team do.

@@ -45,8 +45,8 @@ pub(crate) fn take_away(
     Ok(projects.len())
 }
 
-/// Switches a destination off that refuses us for good, unless a newer one has taken its place, and has whoever
-/// set it told.
+/// Switches a destination off that refuses us for good, unless a newer one has taken its place, and has the person
+/// who set it told.
 pub(crate) fn switch_off(
     db: &mut Db,
     state: &AppState,

@@ -70,7 +70,7 @@ async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
     let switch_off = words.iter().any(switches_off);
     let change = move |db: &mut Db| {
         // What is recorded about a session is there when it is, and goes with it. Before anything else is locked, because
-        // whoever deletes sessions locks the same rows behind them.
+        // a transaction that deletes sessions locks the same rows behind them.
         lock_deletion(db, Lock::Shared)?;
         let ids = words.iter().map(|(id, _)| *id);
         let mut new = inbox::record_all(db, CONSUMER, ids, now.naive_utc())?;

@@ -41,7 +41,7 @@ pub(super) fn mark_deleted(
     hook.publish(db, revision, Target::Gone, now, request_id)
 }
 
-/// Switches a webhook off whose receiver is gone, unless it has changed since, and has whoever set it told.
+/// Switches a webhook off whose receiver is gone, unless it has changed since, and has its maker told.
 pub(crate) fn switch_off(
     db: &mut Db,
     state: &AppState,

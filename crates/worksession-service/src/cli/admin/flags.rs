@@ -41,7 +41,7 @@ pub(super) enum FlagsCommand {
 pub(super) struct Decision {
     /// The flag
     id: i64,
-    /// Why, for whoever looks at it later
+    /// Why, for those who look at it later
     #[arg(long)]
     reason: String,
 }

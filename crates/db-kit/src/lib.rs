@@ -31,7 +31,7 @@ pub use connection::{Backend, Db};
 pub use error::{DbError, is_unique_violation};
 pub use gather::Gather;
 pub use migrations::Migrations;
-pub use named::execute_named;
+pub use named::{bind_named, execute_named};
 pub use pool::{Pool, PoolOptions, PoolUsage};
 pub use round_trips::counted;
 pub use url::{DatabaseUrl, InvalidDatabaseUrl};

@@ -1,4 +1,5 @@
 use diesel::prelude::*;
+use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::result::Error;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel::sqlite::{Sqlite, SqliteConnection};
@@ -7,36 +8,46 @@ use serde_json::Value;
 
 use crate::cached;
 
-/// Runs a statement on SQLite once for each row. A parameter `:name` has the value of the row's field of this name: a text, an
-/// integer, a bool or null. Bound values cost a third of what SQLite needs to find the same values in JSON.
+/// Runs a statement on SQLite once for each row, which [`bind_named`] binds.
 ///
 /// # Errors
-/// A parameter that is no such field, and any database error; what ran before stays.
+/// Those of [`bind_named`], and any database error; what ran before stays.
 pub fn execute_named(
     conn: &mut SqliteConnection,
     text: &'static str,
     rows: &[impl Serialize],
 ) -> QueryResult<()> {
-    let names = names(text);
     for row in rows {
-        let fields = serde_json::to_value(row)
-            .map_err(|error| Error::SerializationError(Box::new(error)))?;
-        let mut statement = diesel::sql_query(text).into_boxed::<Sqlite>();
-        for name in &names {
-            statement = match fields.get(name) {
-                Some(Value::String(value)) => statement.bind::<Text, _>(value.clone()),
-                Some(Value::Number(value)) => statement.bind::<Nullable<BigInt>, _>(value.as_i64()),
-                Some(Value::Bool(value)) => statement.bind::<Bool, _>(*value),
-                Some(Value::Null) => statement.bind::<Nullable<Text>, _>(None::<String>),
-                _ => {
-                    let reason = format!("the row has no value for :{name}");
-                    return Err(Error::QueryBuilderError(reason.into()));
-                }
-            };
-        }
-        cached::<(), _>(statement).execute(conn)?;
+        cached::<(), _>(bind_named(text, row)?).execute(conn)?;
     }
     Ok(())
+}
+
+/// A statement of SQLite in which a parameter `:name` has the value of the row's field of this name: a text, an integer, a bool
+/// or null. Bound values cost a third of what SQLite needs to find the same values in JSON.
+///
+/// # Errors
+/// A parameter that is no such field.
+pub fn bind_named(
+    text: &'static str,
+    row: &impl Serialize,
+) -> QueryResult<BoxedSqlQuery<'static, Sqlite, SqlQuery>> {
+    let fields =
+        serde_json::to_value(row).map_err(|error| Error::SerializationError(Box::new(error)))?;
+    let mut statement = diesel::sql_query(text).into_boxed::<Sqlite>();
+    for name in names(text) {
+        statement = match fields.get(name) {
+            Some(Value::String(value)) => statement.bind::<Text, _>(value.clone()),
+            Some(Value::Number(value)) => statement.bind::<Nullable<BigInt>, _>(value.as_i64()),
+            Some(Value::Bool(value)) => statement.bind::<Bool, _>(*value),
+            Some(Value::Null) => statement.bind::<Nullable<Text>, _>(None::<String>),
+            _ => {
+                let reason = format!("the row has no value for :{name}");
+                return Err(Error::QueryBuilderError(reason.into()));
+            }
+        };
+    }
+    Ok(statement)
 }
 
 /// The parameters in a statement, each once: SQLite numbers them as they appear.

@@ -1,43 +1,36 @@
--- What the submit in $1 is decided by besides its session: see facts.postgres.sql. The days are summed up behind all else that
+-- What a submit is decided by besides its session: see facts.postgres.sql. The days are summed up behind all else that
 -- is joined: a query inside of another would be written into a table of its own first. What stands beside the sums is the
 -- same for all days.
-WITH a AS (
-    SELECT $1 ->> 'user_id' AS user_id, $1 ->> 'session_id' AS session_id, $1 ->> 'today' AS today,
-        $1 ->> 'week_from' AS week_from, $1 ->> 'week_to' AS week_to, $1 ->> 'month_from' AS month_from,
-        $1 ->> 'month_to' AS month_to, $1 ->> 'day' AS day, $1 ->> 'hour' AS hour, $1 ->> 'category' AS category,
-        $1 ->> 'own_month' AS own_month, $1 ->> 'own_week_from' AS own_week_from, $1 ->> 'own_week_to' AS own_week_to,
-        $1 ->> 'started_at' AS started_at, $1 ->> 'near_from' AS near_from, $1 ->> 'near_to' AS near_to
-)
-SELECT a.user_id,
+SELECT :user_id,
     COALESCE(t.version, 0), COALESCE(t.points_centi, 0), COALESCE(t.sessions, 0), COALESCE(t.completed_sessions, 0),
     COALESCE(t.minutes, 0), COALESCE(t.streak_run, 0), COALESCE(t.streak_longest, 0), t.streak_last_day,
     t.streak_last_start, t.streak_last_offset, COALESCE(t.best_hour, 0), COALESCE(t.best_hour_minutes, 0),
     COALESCE(t.favorite_category, ''), COALESCE(t.favorite_category_minutes, 0),
-    COALESCE(sum(d.points_centi) FILTER (WHERE d.day = a.today), 0),
-    COALESCE(sum(d.points_centi) FILTER (WHERE d.day BETWEEN a.week_from AND a.week_to), 0),
-    COALESCE(sum(d.points_centi) FILTER (WHERE d.day BETWEEN a.month_from AND a.month_to), 0),
-    count(*) FILTER (WHERE d.minutes >= 10 AND d.day BETWEEN a.week_from AND a.week_to),
-    count(*) FILTER (WHERE d.minutes >= 10 AND d.day BETWEEN a.month_from AND a.month_to),
-    (SELECT string_agg(badge, ',' ORDER BY earned_at, badge) FROM user_badges WHERE user_id = a.user_id),
+    COALESCE(sum(d.points_centi) FILTER (WHERE d.day = :today), 0),
+    COALESCE(sum(d.points_centi) FILTER (WHERE d.day BETWEEN :week_from AND :week_to), 0),
+    COALESCE(sum(d.points_centi) FILTER (WHERE d.day BETWEEN :month_from AND :month_to), 0),
+    count(*) FILTER (WHERE d.minutes >= 10 AND d.day BETWEEN :week_from AND :week_to),
+    count(*) FILTER (WHERE d.minutes >= 10 AND d.day BETWEEN :month_from AND :month_to),
+    (SELECT string_agg(badge, ',' ORDER BY earned_at, badge) FROM user_badges WHERE user_id = :user_id),
 
     s.minutes, s.first_start, s.first_offset, s.last_start, s.last_offset,
-    COALESCE((SELECT minutes FROM user_hour WHERE user_id = a.user_id AND hour = a.hour), 0),
-    COALESCE((SELECT minutes FROM user_category WHERE user_id = a.user_id AND category = a.category), 0),
+    COALESCE((SELECT minutes FROM user_hour WHERE user_id = :user_id AND hour = :hour), 0),
+    COALESCE((SELECT minutes FROM user_category WHERE user_id = :user_id AND category = :category), 0),
     (SELECT count(*) FROM user_day
-     WHERE user_id = a.user_id AND day BETWEEN a.own_week_from AND a.own_week_to AND day <> a.day AND minutes >= 10),
-    (SELECT ended_at FROM sessions WHERE user_id = a.user_id AND started_at < a.started_at
+     WHERE user_id = :user_id AND day BETWEEN :own_week_from AND :own_week_to AND day <> :day AND minutes >= 10),
+    (SELECT ended_at FROM sessions WHERE user_id = :user_id AND started_at < :started_at
      ORDER BY started_at DESC LIMIT 1),
     (SELECT started_at FROM sessions
-     WHERE user_id = a.user_id AND started_at > a.started_at AND (ended_at IS NULL OR ended_at > started_at)
+     WHERE user_id = :user_id AND started_at > :started_at AND (ended_at IS NULL OR ended_at > started_at)
      ORDER BY started_at LIMIT 1),
     (SELECT COALESCE(sum(credited_minutes), 0) FROM sessions
-     WHERE user_id = a.user_id AND started_at > a.near_from AND started_at < a.near_to),
-    (SELECT count(*) FROM session_flags WHERE session_id = a.session_id
+     WHERE user_id = :user_id AND started_at > :near_from AND started_at < :near_to),
+    (SELECT count(*) FROM session_flags WHERE session_id = :session_id
      AND (state = 'upheld' OR (severity = 'suspect' AND state <> 'cleared'))),
     s.by_hour, s.by_category, s.by_project, m.by_day, m.by_hour, m.by_category, m.by_project
-FROM a
-LEFT JOIN user_totals t ON t.user_id = a.user_id
-LEFT JOIN user_day s ON s.user_id = a.user_id AND s.day = a.day
-LEFT JOIN user_month m ON m.user_id = a.user_id AND m.month = a.own_month
-LEFT JOIN user_day d ON d.user_id = a.user_id
-    AND d.day BETWEEN min(a.week_from, a.month_from) AND max(a.week_to, a.month_to)
+FROM (SELECT 1)
+LEFT JOIN user_totals t ON t.user_id = :user_id
+LEFT JOIN user_day s ON s.user_id = :user_id AND s.day = :day
+LEFT JOIN user_month m ON m.user_id = :user_id AND m.month = :own_month
+LEFT JOIN user_day d ON d.user_id = :user_id
+    AND d.day BETWEEN min(:week_from, :month_from) AND max(:week_to, :month_to)

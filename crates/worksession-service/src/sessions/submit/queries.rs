@@ -2,7 +2,7 @@ use std::collections::{HashMap, HashSet};
 
 use auth_types::UserId;
 use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
-use db_kit::{Db, cached, execute_named, json, outbox};
+use db_kit::{Db, bind_named, cached, execute_named, json, outbox};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use serde::Serialize;
@@ -19,6 +19,8 @@ use crate::sync;
 
 /// A session that is submitted, its user's zone, and the number of their last change.
 pub(super) type Found = (SessionRow, String, i64);
+
+type FoundSql = (SessionSql, Text, BigInt);
 
 /// Which session an attempt is about.
 #[derive(Serialize)]
@@ -57,17 +59,27 @@ impl<'a> SessionArguments<'a> {
 /// The sessions that the attempts of different users are about.
 pub(super) fn sessions(db: &mut Db, attempts: &[Attempt]) -> QueryResult<HashMap<UserId, Found>> {
     let arguments: Vec<_> = attempts.iter().map(SessionArguments::new).collect();
-    let text = match db {
-        Db::Pg(_) => include_str!("sessions.postgres.sql"),
-        Db::Sqlite(_) => include_str!("sessions.sqlite.sql"),
+    let sessions: Vec<Found> = match db {
+        Db::Pg(conn) => {
+            let query = diesel::sql_query(include_str!("sessions.postgres.sql"));
+            let query = query.bind::<Text, _>(json::to_text(&arguments)?);
+            cached::<FoundSql, _>(query).load(conn)?
+        }
+        Db::Sqlite(conn) => {
+            let find = |arguments: &SessionArguments| {
+                let query = bind_named(include_str!("sessions.sqlite.sql"), arguments)?;
+                cached::<FoundSql, _>(query).get_result(conn).optional()
+            };
+            let found = arguments.iter().map(find);
+            found
+                .filter_map(Result::transpose)
+                .collect::<Result<_, _>>()?
+        }
     };
-    let mut sessions = HashMap::new();
-    for arguments in json::arguments(db, &arguments)? {
-        let found = diesel::sql_query(text).bind::<Text, _>(arguments);
-        let found: Vec<Found> = cached::<(SessionSql, Text, BigInt), _>(found).load(db)?;
-        sessions.extend(found.into_iter().map(|found| (found.0.user_id, found)));
-    }
-    Ok(sessions)
+    Ok(sessions
+        .into_iter()
+        .map(|found| (found.0.user_id, found))
+        .collect())
 }
 
 /// Whose session, where it stands in time, and the periods that hold now.
@@ -136,17 +148,21 @@ pub(super) fn facts(
         .iter()
         .map(|(found, now)| FactsArguments::new(found, *now))
         .collect();
-    let text = match db {
-        Db::Pg(_) => include_str!("facts.postgres.sql"),
-        Db::Sqlite(_) => include_str!("facts.sqlite.sql"),
+    let facts: Vec<(UserId, Facts)> = match db {
+        Db::Pg(conn) => {
+            let query = diesel::sql_query(include_str!("facts.postgres.sql"));
+            let query = query.bind::<Text, _>(json::to_text(&arguments)?);
+            cached::<(BigInt, FactsSql), _>(query).load(conn)?
+        }
+        Db::Sqlite(conn) => {
+            let find = |arguments: &FactsArguments| {
+                let query = bind_named(include_str!("facts.sqlite.sql"), arguments)?;
+                cached::<(BigInt, FactsSql), _>(query).get_result(conn)
+            };
+            arguments.iter().map(find).collect::<Result<_, _>>()?
+        }
     };
-    let mut facts = HashMap::new();
-    for arguments in json::arguments(db, &arguments)? {
-        let found = diesel::sql_query(text).bind::<Text, _>(arguments);
-        let found: Vec<(UserId, Facts)> = cached::<(BigInt, FactsSql), _>(found).load(db)?;
-        facts.extend(found);
-    }
-    Ok(facts)
+    Ok(facts.into_iter().collect())
 }
 
 /// All counted days of the user in order; read only when a submit comes out of order.

@@ -1,25 +1,25 @@
--- The session that the submit in $1 is about: see sessions.postgres.sql.
+-- The session that a submit is about: see sessions.postgres.sql.
 SELECT session_id, user_id, username, client, category, planned_duration, planning_note, project_id, project_name,
     team_id, team_name, chat, status, started_at, expected_end_at, ended_at, zone, start_digest, submitted_at,
     submit_digest, submit_result,
-    COALESCE((SELECT timezone FROM user_settings WHERE user_id = $1 ->> 'user_id'), 'UTC'),
-    COALESCE((SELECT seq FROM user_sync WHERE user_id = $1 ->> 'user_id'), 0)
+    COALESCE((SELECT timezone FROM user_settings WHERE user_id = :user_id), 'UTC'),
+    COALESCE((SELECT seq FROM user_sync WHERE user_id = :user_id), 0)
 FROM sessions
-WHERE user_id = $1 ->> 'user_id' AND session_id = COALESCE($1 ->> 'session_id', (
+WHERE user_id = :user_id AND session_id = COALESCE(:session_id, (
     SELECT session_id FROM (
         SELECT session_id, started_at, false AS repeated,
-            ($1 ->> 'category' IS NULL OR category = $1 ->> 'category')
-            AND ($1 ->> 'duration' IS NULL OR planned_duration = $1 ->> 'duration')
-            AND ($1 ->> 'project_id' IS NULL OR project_id = $1 ->> 'project_id') AS fits
+            (:category IS NULL OR category = :category)
+            AND (:duration IS NULL OR planned_duration = :duration)
+            AND (:project_id IS NULL OR project_id = :project_id) AS fits
         FROM sessions
-        WHERE user_id = $1 ->> 'user_id' AND status IN ('running', 'awaiting_submit')
-          AND expected_end_at > $1 ->> 'open_after'
+        WHERE user_id = :user_id AND status IN ('running', 'awaiting_submit')
+          AND expected_end_at > :open_after
         UNION ALL
         SELECT session_id, started_at, true, true FROM sessions
-        WHERE user_id = $1 ->> 'user_id' AND submit_digest = $1 ->> 'submit_digest'
-          AND ($1 ->> 'category' IS NULL OR category = $1 ->> 'category')
-          AND ($1 ->> 'duration' IS NULL OR planned_duration = $1 ->> 'duration')
-          AND ($1 ->> 'project_id' IS NULL OR project_id = $1 ->> 'project_id')
+        WHERE user_id = :user_id AND submit_digest = :submit_digest
+          AND (:category IS NULL OR category = :category)
+          AND (:duration IS NULL OR planned_duration = :duration)
+          AND (:project_id IS NULL OR project_id = :project_id)
     ) AS meant
-    ORDER BY fits DESC, repeated DESC, abs(julianday(started_at) - julianday($1 ->> 'start_time')) LIMIT 1
+    ORDER BY fits DESC, repeated DESC, abs(julianday(started_at) - julianday(:start_time)) LIMIT 1
 ))

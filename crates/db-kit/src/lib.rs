@@ -8,6 +8,7 @@
 use libsqlite3_sys as _;
 use pq_sys as _;
 
+mod as_utc;
 mod batcher;
 mod cached;
 mod connection;
@@ -26,6 +27,7 @@ mod url;
 mod workers;
 mod writer;
 
+pub use as_utc::AsUtc;
 pub use cached::{Cached, cached};
 pub use connection::{Backend, Db};
 pub use error::{DbError, is_unique_violation};

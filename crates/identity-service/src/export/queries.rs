@@ -3,29 +3,12 @@ use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::prelude::*;
 
-use super::wire::ExportedTeam;
+use super::wire::{ExportedDeparture, ExportedInvitation, ExportedSession, ExportedTeam};
 use crate::columns::{Columns, columns};
 use crate::schema::{
     audit_log, invitations, sessions, team_departures, team_members, teams, users,
 };
 use crate::teams::queries::find_proven_address;
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = sessions)]
-pub(super) struct SessionRow {
-    pub(super) id: String,
-    pub(super) created_at: NaiveDateTime,
-    #[diesel(column_name = refresh_rotated_at)]
-    pub(super) last_used_at: NaiveDateTime,
-    pub(super) expires_at: NaiveDateTime,
-    pub(super) revoked_at: Option<NaiveDateTime>,
-    pub(super) address: Option<String>,
-    pub(super) user_agent: Option<String>,
-    pub(super) kind: String,
-    pub(super) service: Option<String>,
-    pub(super) client_id: Option<String>,
-    pub(super) scope: Option<String>,
-}
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = team_members)]
@@ -36,22 +19,6 @@ pub(super) struct MembershipRow {
     pub(super) owner_id: UserId,
     pub(super) role: String,
     pub(super) joined_at: NaiveDateTime,
-}
-
-#[derive(Queryable, Selectable)]
-#[diesel(table_name = invitations)]
-pub(super) struct InvitationRow {
-    pub(super) id: String,
-    #[diesel(embed)]
-    pub(super) team: ExportedTeam,
-    pub(super) email: String,
-    pub(super) role: String,
-    pub(super) status: String,
-    #[diesel(select_expression = users::username.nullable())]
-    pub(super) invited_by: Option<String>,
-    pub(super) created_at: NaiveDateTime,
-    pub(super) expires_at: NaiveDateTime,
-    pub(super) settled_at: Option<NaiveDateTime>,
 }
 
 #[derive(Queryable, Selectable)]
@@ -70,12 +37,12 @@ pub(super) fn list_sessions(
     db: &mut Db,
     user_id: UserId,
     limit: i64,
-) -> QueryResult<Vec<SessionRow>> {
+) -> QueryResult<Vec<ExportedSession>> {
     sessions::table
         .filter(sessions::user_id.eq(user_id))
         .order((sessions::created_at.desc(), sessions::id))
         .limit(limit)
-        .select(columns::<SessionRow>())
+        .select(columns::<ExportedSession>())
         .load(db)
 }
 
@@ -98,13 +65,13 @@ pub(super) fn list_departures(
     db: &mut Db,
     user_id: UserId,
     limit: i64,
-) -> QueryResult<Vec<(ExportedTeam, NaiveDateTime)>> {
+) -> QueryResult<Vec<ExportedDeparture>> {
     team_departures::table
         .inner_join(teams::table)
         .filter(team_departures::user_id.eq(user_id))
         .order(teams::id)
         .limit(limit)
-        .select((columns::<ExportedTeam>(), team_departures::left_at))
+        .select(columns::<ExportedDeparture>())
         .load(db)
 }
 
@@ -113,7 +80,7 @@ pub(super) fn list_sent(
     db: &mut Db,
     user_id: UserId,
     limit: i64,
-) -> QueryResult<Vec<InvitationRow>> {
+) -> QueryResult<Vec<ExportedInvitation>> {
     newest_invitations(limit)
         .filter(invitations::invited_by.eq(user_id))
         .load(db)
@@ -124,7 +91,7 @@ pub(super) fn list_received(
     db: &mut Db,
     user_id: UserId,
     limit: i64,
-) -> QueryResult<Vec<InvitationRow>> {
+) -> QueryResult<Vec<ExportedInvitation>> {
     // An address that is only claimed may be somebody else's. None is empty.
     let email = find_proven_address(db, user_id)?;
     let email = email.unwrap_or_default().to_ascii_lowercase();
@@ -136,7 +103,7 @@ pub(super) fn list_received(
 
 #[diesel::dsl::auto_type]
 fn newest_invitations(limit: i64) -> _ {
-    let columns: Columns<InvitationRow> = columns::<InvitationRow>();
+    let columns: Columns<ExportedInvitation> = columns::<ExportedInvitation>();
     invitations::table
         .inner_join(teams::table)
         .left_join(users::table)

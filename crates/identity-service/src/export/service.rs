@@ -1,16 +1,12 @@
 use auth_types::UserId;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use chrono::NaiveDateTime;
 use db_kit::Db;
 use diesel::QueryResult;
 use serde_json::Value;
 
-use super::queries::{self, EntryRow, InvitationRow, MembershipRow, SessionRow};
-use super::wire::{
-    ExportResponse, ExportedApplication, ExportedDeparture, ExportedEntry, ExportedInvitation,
-    ExportedMembership, ExportedSession, ExportedTeam,
-};
+use super::queries::{self, EntryRow, MembershipRow};
+use super::wire::{ExportResponse, ExportedApplication, ExportedEntry, ExportedMembership};
 use crate::accounts;
 use crate::accounts::model::Viewer;
 use crate::app::App;
@@ -71,14 +67,14 @@ pub(crate) async fn export(
                 premium: account.premium(|tier| plans.bandwidth_mb(tier), now.naive_utc())?,
                 totp_enabled,
                 profile_photo: photo.map(data_url),
-                sessions: sessions.map(session).collect(),
+                sessions: sessions.collect(),
                 teams: teams
                     .map(|row| membership(row, user_id))
                     .collect::<Result<_, _>>()?,
-                teams_left: left.map(departure).collect(),
+                teams_left: left.collect(),
                 applications: applications.map(application).collect(),
-                invitations_received: received.map(invitation).collect(),
-                invitations_sent: sent.map(invitation).collect(),
+                invitations_received: received.collect(),
+                invitations_sent: sent.collect(),
                 audit_log: entries.map(|row| entry(row, user_id)).collect(),
                 truncated: reader.truncated,
             })
@@ -115,22 +111,6 @@ fn data_url(photo: PhotoRow) -> String {
     format!("data:{};base64,{bytes}", photo.content_type)
 }
 
-fn session(row: SessionRow) -> ExportedSession {
-    ExportedSession {
-        id: row.id,
-        created_at: row.created_at.and_utc(),
-        last_used_at: row.last_used_at.and_utc(),
-        expires_at: row.expires_at.and_utc(),
-        revoked_at: row.revoked_at.map(|at| at.and_utc()),
-        address: row.address,
-        user_agent: row.user_agent,
-        kind: row.kind,
-        service: row.service,
-        client_id: row.client_id,
-        scope: row.scope,
-    }
-}
-
 fn application(row: ConsentRow) -> ExportedApplication {
     ExportedApplication {
         client_id: row.client_id,
@@ -147,25 +127,6 @@ fn membership(row: MembershipRow, user_id: UserId) -> Result<ExportedMembership,
         team: row.team,
         joined_at: row.joined_at.and_utc(),
     })
-}
-
-fn departure((team, left_at): (ExportedTeam, NaiveDateTime)) -> ExportedDeparture {
-    let left_at = left_at.and_utc();
-    ExportedDeparture { team, left_at }
-}
-
-fn invitation(row: InvitationRow) -> ExportedInvitation {
-    ExportedInvitation {
-        id: row.id,
-        team: row.team,
-        email: row.email,
-        role: row.role,
-        status: row.status,
-        invited_by: row.invited_by,
-        created_at: row.created_at.and_utc(),
-        expires_at: row.expires_at.and_utc(),
-        settled_at: row.settled_at.map(|at| at.and_utc()),
-    }
 }
 
 fn entry(row: EntryRow, user_id: UserId) -> ExportedEntry {

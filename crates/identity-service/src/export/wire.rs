@@ -1,12 +1,13 @@
 use auth_types::wire::{Premium, User};
 use auth_types::{TeamId, TeamRole, UserId};
-use chrono::{DateTime, Utc};
-use diesel::{Queryable, Selectable};
+use chrono::{DateTime, NaiveDateTime, Utc};
+use db_kit::AsUtc;
+use diesel::prelude::*;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::schema::teams;
+use crate::schema::{invitations, sessions, team_departures, teams, users};
 
 /// What is kept about an account. Hashes of passwords and tokens, and the secret of a second factor, are
 /// not in it: they say nothing about a person.
@@ -38,12 +39,17 @@ pub(crate) struct ExportResponse {
 }
 
 /// One sign-in.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, Queryable, Selectable)]
+#[diesel(table_name = sessions)]
 pub(crate) struct ExportedSession {
     pub(crate) id: String,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     pub(crate) created_at: DateTime<Utc>,
+    #[diesel(column_name = refresh_rotated_at, deserialize_as = AsUtc<NaiveDateTime>)]
     pub(crate) last_used_at: DateTime<Utc>,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     pub(crate) expires_at: DateTime<Utc>,
+    #[diesel(deserialize_as = AsUtc<Option<NaiveDateTime>>)]
     pub(crate) revoked_at: Option<DateTime<Utc>>,
     pub(crate) address: Option<String>,
     pub(crate) user_agent: Option<String>,
@@ -76,9 +82,12 @@ pub(crate) struct ExportedMembership {
 }
 
 /// One team that the account left.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, Queryable, Selectable)]
+#[diesel(table_name = team_departures)]
 pub(crate) struct ExportedDeparture {
+    #[diesel(embed)]
     pub(crate) team: ExportedTeam,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     pub(crate) left_at: DateTime<Utc>,
 }
 
@@ -92,18 +101,24 @@ pub(crate) struct ExportedTeam {
 }
 
 /// One invitation, without its token.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, ToSchema, Queryable, Selectable)]
+#[diesel(table_name = invitations)]
 pub(crate) struct ExportedInvitation {
     pub(crate) id: String,
+    #[diesel(embed)]
     pub(crate) team: ExportedTeam,
     pub(crate) email: String,
     pub(crate) role: String,
     /// As it is stored: a pending one whose time is over reads `pending`.
     pub(crate) status: String,
     /// The username of who asked, if that account is still there.
+    #[diesel(select_expression = users::username.nullable())]
     pub(crate) invited_by: Option<String>,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     pub(crate) created_at: DateTime<Utc>,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     pub(crate) expires_at: DateTime<Utc>,
+    #[diesel(deserialize_as = AsUtc<Option<NaiveDateTime>>)]
     pub(crate) settled_at: Option<DateTime<Utc>>,
 }
 

@@ -2,13 +2,17 @@ use auth_types::TeamId;
 use chrono::NaiveDateTime;
 use db_kit::{Db, cached};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Timestamp};
+use diesel::sql_types::{BigInt, Integer, Text, Timestamp};
 
-use super::model::{RunningRow, RunningSql, SumRow, SumSql};
+use super::wire::{ActiveMember, RunningSession};
 
 /// What each user's sessions come to that started on the team's projects from then on: the 200 with the most credited
 /// minutes.
-pub(super) fn sums(db: &mut Db, team: TeamId, since: NaiveDateTime) -> QueryResult<Vec<SumRow>> {
+pub(super) fn members(
+    db: &mut Db,
+    team: TeamId,
+    since: NaiveDateTime,
+) -> QueryResult<Vec<ActiveMember>> {
     let sums = diesel::sql_query(
         "SELECT user_id, max(username), count(*), sum(planned_duration), sum(credited_minutes) \
          FROM team_projects t JOIN sessions s ON s.project_id = 'team_' || t.id AND s.team_id IS NOT NULL \
@@ -16,8 +20,19 @@ pub(super) fn sums(db: &mut Db, team: TeamId, since: NaiveDateTime) -> QueryResu
          WHERE t.team_id = $2 GROUP BY user_id ORDER BY 5 DESC, 1 LIMIT 200",
     );
     let sums = sums.bind::<Timestamp, _>(since).bind::<BigInt, _>(team);
-    cached::<SumSql, _>(sums).load(db)
+    cached::<((BigInt, Text), BigInt, BigInt, BigInt), _>(sums).load(db)
 }
+
+/// The SQL types of [`RunningSession`].
+type RunningSql = (
+    Text,
+    (BigInt, Text),
+    (Text, Text),
+    Text,
+    Integer,
+    Timestamp,
+    Timestamp,
+);
 
 /// Sessions on the team's projects that started at `since` or later and run now, the oldest 200. With the state in plain
 /// sight PostgreSQL would look through all sessions that run anywhere.
@@ -26,7 +41,7 @@ pub(super) fn running(
     team: TeamId,
     since: NaiveDateTime,
     now: NaiveDateTime,
-) -> QueryResult<Vec<RunningRow>> {
+) -> QueryResult<Vec<RunningSession>> {
     let running = diesel::sql_query(
         "SELECT session_id, user_id, username, project_id, project_name, category, planned_duration, \
           started_at, expected_end_at \

@@ -35,10 +35,10 @@ pub(super) async fn show(
         since.ok_or_else(|| Error::invalid("since must be a time within the last 31 days"))?;
     let id = team.id;
     let read = move |db: &mut Db| {
-        let sums = queries::sums(db, id, since)?;
+        let members = queries::members(db, id, since)?;
         let running = queries::running(db, id, now - LONGEST_SESSION, now)?;
-        Ok::<_, Error>((sums, running))
+        Ok::<_, Error>((members, running))
     };
-    let (sums, running) = state.pool.read(read).await?;
-    Ok(TeamActivityResponse::new(&team, since, sums, running))
+    let (members, running) = state.pool.read(read).await?;
+    Ok(TeamActivityResponse::new(&team, since, members, running))
 }

@@ -1,10 +1,10 @@
 use auth_types::wire::TeamMembership;
 use auth_types::{TeamId, UserId};
 use chrono::{DateTime, NaiveDateTime, Utc};
+use db_kit::AsUtc;
+use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-
-use super::model::{RunningRow, SumRow};
 
 /// Which team, and since when.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -39,8 +39,8 @@ struct ActiveTeam {
 }
 
 /// What somebody's sessions come to.
-#[derive(Debug, Serialize, ToSchema)]
-struct ActiveMember {
+#[derive(Debug, Queryable, Serialize, ToSchema)]
+pub(super) struct ActiveMember {
     user: ActiveUser,
     sessions: i64,
     planned_minutes: i64,
@@ -49,16 +49,16 @@ struct ActiveMember {
 }
 
 /// Whose they are.
-#[derive(Debug, Serialize, ToSchema)]
-struct ActiveUser {
+#[derive(Debug, Queryable, Serialize, ToSchema)]
+pub(super) struct ActiveUser {
     id: UserId,
     /// As it was at a start.
     username: String,
 }
 
 /// A session that runs.
-#[derive(Debug, Serialize, ToSchema)]
-struct RunningSession {
+#[derive(Debug, Queryable, Serialize, ToSchema)]
+pub(super) struct RunningSession {
     /// UUIDv7.
     session_id: String,
     user: ActiveUser,
@@ -66,13 +66,15 @@ struct RunningSession {
     category: String,
     /// Minutes.
     planned_duration: i32,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     started_at: DateTime<Utc>,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     expected_end_at: DateTime<Utc>,
 }
 
 /// What it is on.
-#[derive(Debug, Serialize, ToSchema)]
-struct ActiveProject {
+#[derive(Debug, Queryable, Serialize, ToSchema)]
+pub(super) struct ActiveProject {
     /// `team_N`.
     id: String,
     /// As it was at the start.
@@ -83,8 +85,8 @@ impl TeamActivityResponse {
     pub(super) fn new(
         team: &TeamMembership,
         since: NaiveDateTime,
-        sums: Vec<SumRow>,
-        running: Vec<RunningRow>,
+        members: Vec<ActiveMember>,
+        running: Vec<RunningSession>,
     ) -> Self {
         Self {
             success: true,
@@ -94,42 +96,8 @@ impl TeamActivityResponse {
                 slug: team.slug.clone(),
             },
             since: since.and_utc(),
-            members: sums.into_iter().map(Into::into).collect(),
-            running: running.into_iter().map(Into::into).collect(),
-        }
-    }
-}
-
-impl From<SumRow> for ActiveMember {
-    fn from(row: SumRow) -> Self {
-        Self {
-            user: ActiveUser {
-                id: row.user_id,
-                username: row.username,
-            },
-            sessions: row.sessions,
-            planned_minutes: row.planned_minutes,
-            credited_minutes: row.credited_minutes,
-        }
-    }
-}
-
-impl From<RunningRow> for RunningSession {
-    fn from(row: RunningRow) -> Self {
-        Self {
-            session_id: row.session_id,
-            user: ActiveUser {
-                id: row.user_id,
-                username: row.username,
-            },
-            project: ActiveProject {
-                id: row.project_id,
-                name: row.project_name,
-            },
-            category: row.category,
-            planned_duration: row.planned_duration,
-            started_at: row.started_at.and_utc(),
-            expected_end_at: row.expected_end_at.and_utc(),
+            members,
+            running,
         }
     }
 }

@@ -1,10 +1,25 @@
 use db_kit::{Db, cached};
 use diesel::prelude::*;
-use diesel::sql_types::{Integer, Text, Timestamp};
+use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamp};
 
-use super::model::{ActivityRow, ActivitySql};
+use super::wire::ActivityEntry;
 use crate::page::Position;
 use crate::projects::{ProjectRef, TeamProjectId};
+
+/// The SQL types of [`ActivityEntry`].
+type ActivitySql = (
+    Text,
+    (BigInt, Text),
+    Text,
+    Integer,
+    Text,
+    Text,
+    Timestamp,
+    Timestamp,
+    Nullable<Timestamp>,
+    Integer,
+    Nullable<(Text, Nullable<Text>, Timestamp)>,
+);
 
 /// Up to `limit` sessions on the project that stand before that place, newest first, each with the last word of the
 /// notifier about it. As many as the longest page and one more are looked at, written out so that PostgreSQL reads
@@ -14,7 +29,7 @@ pub(super) fn newest(
     project: TeamProjectId,
     until: Position,
     limit: i32,
-) -> QueryResult<Vec<ActivityRow>> {
+) -> QueryResult<Vec<ActivityEntry>> {
     let newest = diesel::sql_query(
         "SELECT s.session_id, user_id, username, category, planned_duration, planning_note, status, \
           started_at, expected_end_at, ended_at, credited_minutes, n.outcome, n.reason, n.settled_at \

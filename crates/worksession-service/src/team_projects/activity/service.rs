@@ -32,7 +32,7 @@ pub(super) async fn list(
         let last = rows
             .last()
             .filter(|_| more)
-            .map(|row| Position::of(row.started_at, &row.session_id));
+            .map(|row| Position::of(row.started_at.naive_utc(), &row.session_id));
         Ok(ActivityResponse::new(rows, last.as_ref()))
     };
     state.pool.read(read).await

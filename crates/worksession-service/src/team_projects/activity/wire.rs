@@ -1,9 +1,10 @@
 use auth_types::UserId;
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, Utc};
+use db_kit::AsUtc;
+use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::model::ActivityRow;
 use crate::page::Position;
 use crate::sessions::Status;
 
@@ -28,20 +29,20 @@ pub(crate) struct ActivityResponse {
 }
 
 impl ActivityResponse {
-    pub(super) fn new(rows: Vec<ActivityRow>, next: Option<&Position>) -> Self {
+    pub(super) fn new(activity: Vec<ActivityEntry>, next: Option<&Position>) -> Self {
         Self {
             success: true,
-            activity: rows.into_iter().map(Into::into).collect(),
+            activity,
             next_cursor: next.map(ToString::to_string),
         }
     }
 }
 
 /// A member's session on the project.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Queryable, Serialize, ToSchema)]
 pub(crate) struct ActivityEntry {
     /// UUIDv7.
-    session_id: String,
+    pub(super) session_id: String,
     user: ActivityUser,
     category: String,
     /// Minutes.
@@ -49,9 +50,12 @@ pub(crate) struct ActivityEntry {
     /// What the team's chat is told, too.
     planning_note: String,
     status: Status,
-    started_at: DateTime<Utc>,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
+    pub(super) started_at: DateTime<Utc>,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     expected_end_at: DateTime<Utc>,
     /// Null while it runs.
+    #[diesel(deserialize_as = AsUtc<Option<NaiveDateTime>>)]
     ended_at: Option<DateTime<Utc>>,
     /// 0 before the submit.
     credited_minutes: i32,
@@ -60,7 +64,7 @@ pub(crate) struct ActivityEntry {
 }
 
 /// Whose session.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Queryable, Serialize, ToSchema)]
 pub(crate) struct ActivityUser {
     id: UserId,
     /// As it was at the start.
@@ -68,37 +72,12 @@ pub(crate) struct ActivityUser {
 }
 
 /// What became of a notification.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Queryable, Serialize, ToSchema)]
 pub(crate) struct ActivityNotification {
     /// `delivered`, `failed` or `skipped`.
     outcome: String,
     /// Why not; null when it was delivered.
     reason: Option<String>,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     at: DateTime<Utc>,
-}
-
-impl From<ActivityRow> for ActivityEntry {
-    fn from(row: ActivityRow) -> Self {
-        let settled = row.outcome.zip(row.settled_at);
-        Self {
-            session_id: row.session_id,
-            user: ActivityUser {
-                id: row.user_id,
-                username: row.username,
-            },
-            category: row.category,
-            planned_duration: row.planned_duration,
-            planning_note: row.planning_note,
-            status: row.status,
-            started_at: row.started_at.and_utc(),
-            expected_end_at: row.expected_end_at.and_utc(),
-            ended_at: row.ended_at.map(|at| at.and_utc()),
-            credited_minutes: row.credited_minutes,
-            notification: settled.map(|(outcome, at)| ActivityNotification {
-                outcome,
-                reason: row.reason,
-                at: at.and_utc(),
-            }),
-        }
-    }
 }

@@ -4,7 +4,8 @@ use diesel::prelude::*;
 use event_types::{WebhookAttempted, WebhookOutcome};
 use uuid::Uuid;
 
-use super::model::{DeliveryRow, NewCall, PENDING};
+use super::model::{NewCall, PENDING};
+use super::wire::Delivery;
 use crate::columns::columns;
 use crate::hooks::WebhookId;
 use crate::schema::webhook_deliveries as log;
@@ -40,12 +41,12 @@ pub(super) fn list(
     webhook: WebhookId,
     before: Option<&str>,
     limit: i32,
-) -> QueryResult<Vec<DeliveryRow>> {
+) -> QueryResult<Vec<Delivery>> {
     let page = log::table
         .filter(log::webhook_id.eq(webhook.get()))
         .order(log::delivery_id.desc())
         .limit(limit.into())
-        .select(columns::<DeliveryRow>());
+        .select(columns::<Delivery>());
     match before {
         Some(before) => page.filter(log::delivery_id.lt(before)).load(db),
         None => page.load(db),
@@ -57,11 +58,11 @@ pub(super) fn find(
     db: &mut Db,
     webhook: WebhookId,
     delivery: &str,
-) -> QueryResult<Option<DeliveryRow>> {
+) -> QueryResult<Option<Delivery>> {
     log::table
         .filter(log::webhook_id.eq(webhook.get()))
         .filter(log::delivery_id.eq(delivery))
-        .select(columns::<DeliveryRow>())
+        .select(columns::<Delivery>())
         .first(db)
         .optional()
 }
@@ -71,14 +72,14 @@ pub(super) fn reopen(
     db: &mut Db,
     webhook: WebhookId,
     delivery: &str,
-) -> QueryResult<Option<DeliveryRow>> {
+) -> QueryResult<Option<Delivery>> {
     let settled = log::table
         .filter(log::webhook_id.eq(webhook.get()))
         .filter(log::delivery_id.eq(delivery))
         .filter(log::state.ne(PENDING));
     diesel::update(settled)
         .set((log::state.eq(PENDING), log::reason.eq(None::<String>)))
-        .returning(columns::<DeliveryRow>())
+        .returning(columns::<Delivery>())
         .get_result(db)
         .optional()
 }

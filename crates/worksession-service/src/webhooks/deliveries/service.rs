@@ -8,9 +8,9 @@ use service_kit::Problem;
 use service_kit::http::{Query, RequestId};
 use uuid::Uuid;
 
-use super::model::{DeliveryRow, NewCall};
+use super::model::NewCall;
 use super::queries;
-use super::wire::{DeliveriesResponse, DeliveryResponse, LogQuery};
+use super::wire::{DeliveriesResponse, Delivery, DeliveryResponse, LogQuery};
 use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::events;
@@ -63,11 +63,11 @@ pub(super) async fn list(
     };
     let (mut rows, limit) = state.pool.read(look).await?;
     let more = cut(&mut rows, limit);
-    let last = rows.last().map(|row| row.delivery_id.clone());
+    let last = rows.last().map(|row| row.id.clone());
     Ok(DeliveriesResponse {
         success: true,
         next_cursor: last.filter(|_| more),
-        deliveries: rows.into_iter().map(Into::into).collect(),
+        deliveries: rows,
     })
 }
 
@@ -130,7 +130,7 @@ pub(super) async fn test(
 
 async fn wait_for(
     state: &AppState,
-    change: impl FnOnce(&mut Db) -> Result<DeliveryRow, Error> + Send + 'static,
+    change: impl FnOnce(&mut Db) -> Result<Delivery, Error> + Send + 'static,
 ) -> Result<DeliveryResponse, Error> {
     let row = state.pool.write_tx(change).await?;
     state.relay.wake();

@@ -1,8 +1,10 @@
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, Utc};
+use db_kit::AsUtc;
+use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::model::DeliveryRow;
+use crate::schema::webhook_deliveries;
 
 /// Which calls are listed.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -15,10 +17,12 @@ pub(crate) struct LogQuery {
 }
 
 /// A call of a webhook.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Queryable, Selectable, Serialize, ToSchema)]
+#[diesel(table_name = webhook_deliveries)]
 pub(crate) struct Delivery {
     /// The header `webhook-id` of the call.
-    id: String,
+    #[diesel(column_name = delivery_id)]
+    pub(super) id: String,
     /// The event that is told; its `id` in the body.
     event_id: String,
     event_type: String,
@@ -34,29 +38,13 @@ pub(crate) struct Delivery {
     duration_ms: Option<i64>,
     /// Why it is not delivered.
     reason: Option<String>,
+    #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
     created_at: DateTime<Utc>,
+    #[diesel(deserialize_as = AsUtc<Option<NaiveDateTime>>)]
     last_attempt_at: Option<DateTime<Utc>>,
     /// When it is tried again.
+    #[diesel(deserialize_as = AsUtc<Option<NaiveDateTime>>)]
     next_attempt_at: Option<DateTime<Utc>>,
-}
-
-impl From<DeliveryRow> for Delivery {
-    fn from(row: DeliveryRow) -> Self {
-        Self {
-            id: row.delivery_id,
-            event_id: row.event_id,
-            event_type: row.event_type,
-            session_id: row.session_id,
-            state: row.state,
-            attempts: row.attempts,
-            status_code: row.status_code,
-            duration_ms: row.duration_ms,
-            reason: row.reason,
-            created_at: row.created_at.and_utc(),
-            last_attempt_at: row.last_attempt_at.map(|at| at.and_utc()),
-            next_attempt_at: row.next_attempt_at.map(|at| at.and_utc()),
-        }
-    }
 }
 
 /// A page of a webhook's calls, the newest first.
@@ -75,11 +63,11 @@ pub(crate) struct DeliveryResponse {
     delivery: Delivery,
 }
 
-impl From<DeliveryRow> for DeliveryResponse {
-    fn from(row: DeliveryRow) -> Self {
+impl From<Delivery> for DeliveryResponse {
+    fn from(delivery: Delivery) -> Self {
         Self {
             success: true,
-            delivery: row.into(),
+            delivery,
         }
     }
 }

@@ -2,6 +2,7 @@ use chrono::NaiveDateTime;
 use chrono_tz::Tz;
 use diesel::prelude::*;
 
+use super::wire::Preferences;
 use crate::columns::SqlOf;
 use crate::schema::user_settings;
 
@@ -13,18 +14,8 @@ pub(crate) struct SettingsRow {
     pub(crate) timezone: String,
     /// The last change that counts for the once-a-day rule.
     pub(crate) timezone_changed_at: Option<NaiveDateTime>,
-    /// Sessions per day.
-    pub(crate) daily_goal: i32,
-    /// Minutes.
-    pub(crate) default_duration: i32,
-    /// Minutes.
-    pub(crate) short_break_duration: i32,
-    /// Minutes.
-    pub(crate) long_break_duration: i32,
-    pub(crate) notification_sound: String,
-    pub(crate) theme_preference: String,
-    /// Whether the global board shows the user.
-    pub(crate) leaderboard_opt_in: bool,
+    #[diesel(embed)]
+    pub(crate) preferences: Preferences,
 }
 
 /// The SQL types of [`SettingsRow`].
@@ -35,13 +26,15 @@ impl Default for SettingsRow {
         Self {
             timezone: Tz::UTC.name().to_owned(),
             timezone_changed_at: None,
-            daily_goal: 8,
-            default_duration: 25,
-            short_break_duration: 5,
-            long_break_duration: 15,
-            notification_sound: "bell".to_owned(),
-            theme_preference: "system".to_owned(),
-            leaderboard_opt_in: false,
+            preferences: Preferences {
+                daily_goal: 8,
+                default_duration: 25,
+                short_break_duration: 5,
+                long_break_duration: 15,
+                notification_sound: "bell".to_owned(),
+                theme_preference: "system".to_owned(),
+                leaderboard_opt_in: false,
+            },
         }
     }
 }

@@ -3,11 +3,13 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDateTime;
 use chrono_tz::Tz;
+use diesel::prelude::*;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::model::{SettingsChanges, SettingsRow};
 use crate::error::Error;
+use crate::schema::user_settings;
 
 /// Changes to the user's preferences; absent fields stay as they are.
 #[derive(Debug, Default, Deserialize, ToSchema)]
@@ -57,34 +59,21 @@ impl PutPreferencesRequest {
 }
 
 /// What clients apply instead of fixed defaults.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Queryable, Selectable, Insertable, Serialize, ToSchema)]
+#[diesel(table_name = user_settings)]
 pub(crate) struct Preferences {
     /// Sessions per day.
-    daily_goal: i32,
+    pub(super) daily_goal: i32,
     /// Minutes.
-    default_duration: i32,
+    pub(super) default_duration: i32,
     /// Minutes.
-    short_break_duration: i32,
+    pub(super) short_break_duration: i32,
     /// Minutes.
-    long_break_duration: i32,
-    notification_sound: String,
-    theme_preference: String,
+    pub(super) long_break_duration: i32,
+    pub(super) notification_sound: String,
+    pub(super) theme_preference: String,
     /// Whether the global board shows the user.
-    leaderboard_opt_in: bool,
-}
-
-impl From<SettingsRow> for Preferences {
-    fn from(row: SettingsRow) -> Self {
-        Self {
-            daily_goal: row.daily_goal,
-            default_duration: row.default_duration,
-            short_break_duration: row.short_break_duration,
-            long_break_duration: row.long_break_duration,
-            notification_sound: row.notification_sound,
-            theme_preference: row.theme_preference,
-            leaderboard_opt_in: row.leaderboard_opt_in,
-        }
-    }
+    pub(super) leaderboard_opt_in: bool,
 }
 
 /// The preferences as they are now.
@@ -98,8 +87,8 @@ pub(crate) struct CurrentPreferences {
 impl From<SettingsRow> for CurrentPreferences {
     fn from(row: SettingsRow) -> Self {
         Self {
-            timezone: row.timezone.clone(),
-            preferences: row.into(),
+            preferences: row.preferences,
+            timezone: row.timezone,
         }
     }
 }

@@ -38,11 +38,11 @@ impl UserData {
             user_id: user.id.to_string(),
             username: user.username.clone(),
             email: user.email_to_show().unwrap_or_default().to_owned(),
-            timezone: settings.timezone.clone(),
+            timezone: settings.timezone,
             points: PointsSummary::from(&standing),
             streaks: StreakSummary::new(&standing, periods.today),
             badges: standing.badges().map(str::to_owned).collect(),
-            preferences: settings.into(),
+            preferences: settings.preferences,
             session_stats: standing.into(),
         }
     }

@@ -49,7 +49,7 @@ pub(crate) async fn open(
     app.change(origin, move |change| {
         let account = create_account(change, &username, email.as_ref(), &password_hash)?;
         sessions::end_replaced(change)?;
-        sessions::queries::insert_session(change.db, &session.row(account.id))?;
+        sessions::queries::insert_session(change.db, account.id, &session)?;
         change.audit(&Entry::on(Action::REGISTERED, account.id).session(&session.id))?;
         Ok((account, session))
     })

@@ -76,7 +76,7 @@ pub(crate) async fn open(
             let ancestors = sessions::queries::list_ancestors(change.db, &grant.authorized_by)?;
             let session = session.ending_with(ancestors);
             sessions::make_room(change, user_id, &session)?;
-            sessions::queries::insert_session(change.db, &session.row(user_id))?;
+            sessions::queries::insert_session(change.db, user_id, &session)?;
             let entry = Entry::on(Action::ACCESS_GRANTED, user_id).session(&session.id);
             change.audit(&entry.details(json!({
                 "client_id": grant.client.id, "scope": scope.to_string(), "by": grant.by,

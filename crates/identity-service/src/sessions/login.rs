@@ -192,7 +192,7 @@ impl Known {
             notice::tell_if_new(change, &account)?;
             end_replaced(change)?;
             make_room(change, id, &session)?;
-            queries::insert_session(change.db, &session.row(id))?;
+            queries::insert_session(change.db, id, &session)?;
             change.audit(&Entry::on(Action::SIGNED_IN, id).session(&session.id))?;
             Ok(SignIn::Opened(Box::new((account, session))))
         })

@@ -19,14 +19,15 @@ pub(crate) struct NewSession {
     pub(crate) id: String,
     pub(crate) refresh_token: RefreshToken,
     pub(crate) grant: Grant,
-    opened_at: NaiveDateTime,
-    authenticated_at: NaiveDateTime,
-    expires_at: NaiveDateTime,
-    is_derived: bool,
+    pub(super) opened_at: NaiveDateTime,
+    pub(super) authenticated_at: NaiveDateTime,
+    pub(super) expires_at: NaiveDateTime,
+    /// Whether another session vouches for it, and no password was shown.
+    pub(super) is_derived: bool,
     /// The handed-over sessions that it descends from, nearest first.
     ancestors: Vec<String>,
-    address: Option<String>,
-    user_agent: Option<String>,
+    pub(super) address: Option<String>,
+    pub(super) user_agent: Option<String>,
 }
 
 impl NewSession {
@@ -69,14 +70,9 @@ impl NewSession {
 
     /// The session that it ends with. Below generation [`MAX_DEPTH`] a new session becomes a sibling, so the
     /// recursion stays bounded.
-    fn parent(&self) -> Option<&str> {
+    pub(super) fn parent(&self) -> Option<&str> {
         let above = self.ancestors.len().saturating_sub(MAX_DEPTH);
         self.ancestors.get(above).map(String::as_str)
-    }
-
-    /// Whether another session vouches for it, and no password was shown.
-    pub(super) fn is_derived(&self) -> bool {
-        self.is_derived
     }
 
     /// The same, over no later than `end`.
@@ -84,54 +80,6 @@ impl NewSession {
         self.expires_at = self.expires_at.min(end);
         self
     }
-
-    /// The row of this session for an account.
-    pub(crate) fn row(&self, user_id: UserId) -> NewSessionRow<'_> {
-        NewSessionRow {
-            id: &self.id,
-            user_id: user_id.get(),
-            created_at: self.opened_at,
-            expires_at: self.expires_at,
-            refresh_lineage: self.refresh_token.lineage(),
-            refresh_hash: self.refresh_token.hash(),
-            refresh_rotated_at: self.opened_at,
-            refresh_expires_at: self.opened_at + IDLE_LIFE,
-            address: self.address.as_deref(),
-            user_agent: self.user_agent.as_deref(),
-            authenticated_at: self.authenticated_at,
-            is_derived: self.is_derived,
-            kind: self.grant.kind(),
-            service: self.grant.service(),
-            sso_origin: self.grant.site(),
-            parent_sid: self.parent(),
-            client_id: self.grant.client_id(),
-            scope: self.grant.scope().map(|scope| scope.to_string()),
-        }
-    }
-}
-
-/// A row of `sessions` to be.
-#[derive(Insertable)]
-#[diesel(table_name = sessions)]
-pub(crate) struct NewSessionRow<'a> {
-    id: &'a str,
-    user_id: i64,
-    created_at: NaiveDateTime,
-    expires_at: NaiveDateTime,
-    refresh_lineage: String,
-    refresh_hash: String,
-    refresh_rotated_at: NaiveDateTime,
-    refresh_expires_at: NaiveDateTime,
-    address: Option<&'a str>,
-    user_agent: Option<&'a str>,
-    authenticated_at: NaiveDateTime,
-    is_derived: bool,
-    kind: &'static str,
-    service: Option<&'a str>,
-    sso_origin: Option<&'a str>,
-    parent_sid: Option<&'a str>,
-    client_id: Option<&'a str>,
-    scope: Option<String>,
 }
 
 /// What validation needs to know of a session.

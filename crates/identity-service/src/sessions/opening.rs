@@ -37,7 +37,7 @@ pub(crate) async fn open_beside(
         }
         let session = session.ending_with(queries::list_ancestors(change.db, &own)?);
         make_room(change, id, &session)?;
-        queries::insert_session(change.db, &session.row(id))?;
+        queries::insert_session(change.db, id, &session)?;
         let details = json!({ "kind": session.grant.kind(), "service": session.grant.service() });
         let entry = Entry::on(Action::SIGNED_IN, id).session(&session.id);
         change.audit(&entry.details(details))?;

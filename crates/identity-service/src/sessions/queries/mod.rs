@@ -13,7 +13,7 @@ pub(crate) use gathered::Refreshes;
 pub(crate) use rotation::Rotated;
 pub(super) use rotation::{Rotation, rotate};
 
-use super::model::{NewSession, NewSessionRow, RefreshRow, SessionRow, SessionState};
+use super::model::{IDLE_LIFE, NewSession, RefreshRow, SessionRow, SessionState};
 use crate::access::Grant;
 use crate::accounts::model::AccountRow;
 use crate::columns::columns;
@@ -21,7 +21,32 @@ use crate::origin::Standing;
 use crate::schema::{oauth_clients, sessions, users};
 use crate::tokens::refresh::RefreshToken;
 
-pub(crate) fn insert_session(db: &mut Db, row: &NewSessionRow<'_>) -> QueryResult<()> {
+/// Stores a session that begins for an account.
+pub(crate) fn insert_session(
+    db: &mut Db,
+    user_id: UserId,
+    session: &NewSession,
+) -> QueryResult<()> {
+    let row = (
+        sessions::id.eq(&session.id),
+        sessions::user_id.eq(user_id),
+        sessions::created_at.eq(session.opened_at),
+        sessions::expires_at.eq(session.expires_at),
+        sessions::refresh_lineage.eq(session.refresh_token.lineage()),
+        sessions::refresh_hash.eq(session.refresh_token.hash()),
+        sessions::refresh_rotated_at.eq(session.opened_at),
+        sessions::refresh_expires_at.eq(session.opened_at + IDLE_LIFE),
+        sessions::address.eq(&session.address),
+        sessions::user_agent.eq(&session.user_agent),
+        sessions::authenticated_at.eq(session.authenticated_at),
+        sessions::is_derived.eq(session.is_derived),
+        sessions::kind.eq(session.grant.kind()),
+        sessions::service.eq(session.grant.service()),
+        sessions::sso_origin.eq(session.grant.site()),
+        sessions::parent_sid.eq(session.parent()),
+        sessions::client_id.eq(session.grant.client_id()),
+        sessions::scope.eq(session.grant.scope().map(|scope| scope.to_string())),
+    );
     diesel::insert_into(sessions::table)
         .values(row)
         .execute(db)
@@ -102,7 +127,7 @@ pub(super) fn list_beyond(
     let mut alike = sessions::table
         .filter(sessions::user_id.eq(user_id))
         .filter(sessions::kind.eq(new.grant.kind()))
-        .filter(sessions::is_derived.eq(new.is_derived()))
+        .filter(sessions::is_derived.eq(new.is_derived))
         .filter(sessions::id.ne_all(new.ancestors()))
         .into_boxed();
     if let Some(client_id) = new.grant.client_id() {

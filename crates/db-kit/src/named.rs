@@ -17,8 +17,9 @@ pub fn execute_named(
     text: &'static str,
     rows: &[impl Serialize],
 ) -> QueryResult<()> {
+    let names = names(text);
     for row in rows {
-        cached::<(), _>(bind_named(text, row)?).execute(conn)?;
+        cached::<(), _>(bind(text, &names, row)?).execute(conn)?;
     }
     Ok(())
 }
@@ -32,10 +33,18 @@ pub fn bind_named(
     text: &'static str,
     row: &impl Serialize,
 ) -> QueryResult<BoxedSqlQuery<'static, Sqlite, SqlQuery>> {
+    bind(text, &names(text), row)
+}
+
+fn bind(
+    text: &'static str,
+    names: &[&str],
+    row: &impl Serialize,
+) -> QueryResult<BoxedSqlQuery<'static, Sqlite, SqlQuery>> {
     let fields =
         serde_json::to_value(row).map_err(|error| Error::SerializationError(Box::new(error)))?;
     let mut statement = diesel::sql_query(text).into_boxed::<Sqlite>();
-    for name in names(text) {
+    for name in names {
         statement = match fields.get(name) {
             Some(Value::String(value)) => statement.bind::<Text, _>(value.clone()),
             Some(Value::Number(value)) => statement.bind::<Nullable<BigInt>, _>(value.as_i64()),

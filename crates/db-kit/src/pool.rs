@@ -41,9 +41,9 @@ impl PoolOptions {
 
 /// Connections to one database, used off the async threads.
 ///
-/// As many threads as there are connections work off one queue, so that they never wait for each other. On SQLite
-/// writers have a queue of their own with one thread: the database lets one write at a time, and a fair queue beats its
-/// busy polling. Those that wait there share a commit; each is still all or nothing.
+/// As many threads as there are connections work off one queue; each kind of gathered work has one or two threads of its own,
+/// which use the same connections. On SQLite writers have a queue of their own with one thread: the database lets one write at a
+/// time, and a fair queue beats its busy polling. Those that wait there share a commit; each is still all or nothing.
 #[derive(Clone)]
 pub struct Pool {
     inner: Arc<Inner>,
@@ -69,7 +69,7 @@ struct Connections {
 pub struct PoolUsage {
     /// The most connections.
     pub size: usize,
-    /// Units of work that have a connection now, or are about to get one.
+    /// Connections on which something runs.
     pub in_use: usize,
     /// Units of work since the start that got none in time, or on SQLite no turn to write.
     pub refused: u64,
@@ -132,14 +132,14 @@ impl Pool {
         &self.inner.options.url
     }
 
-    /// How busy it is now. Callers without an async runtime are not counted.
+    /// How busy it is now.
     #[must_use]
     pub fn usage(&self) -> PoolUsage {
-        let size = size(&self.inner.options);
-        let writing = self.inner.writer.as_ref().map_or(0, Writer::busy);
+        let state = self.inner.connections.pool.state();
         PoolUsage {
-            size,
-            in_use: size.min(self.inner.workers.busy() + writing),
+            size: size(&self.inner.options),
+            in_use: usize::try_from(state.connections - state.idle_connections)
+                .unwrap_or(usize::MAX),
             refused: self.inner.refused.load(Ordering::Relaxed),
         }
     }
@@ -166,8 +166,9 @@ impl Pool {
         Gather::of_reads(self.clone(), read)
     }
 
-    /// A kind of write that on PostgreSQL is done as one for all who ask for it at the same time, of each `owner` one: by one
-    /// statement, which commits on its own. When that fails, each is tried by itself. On SQLite each is a transaction.
+    /// A kind of write that on PostgreSQL is done as one for all who ask for it at the same time, of each `owner` one. It may read
+    /// first, but all that it writes is one statement, which commits on its own: when it fails, each is tried by itself, and
+    /// would do twice what an earlier statement did. On SQLite each is a transaction.
     #[must_use]
     pub fn gather_writes<K: Send + 'static, V: Send + 'static>(
         &self,

@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -19,8 +19,6 @@ const MAX_WAITING: usize = 10_000;
 /// Threads and their queue. Threads start as they are needed; dropping this closes the queue.
 pub struct Workers {
     queue: Arc<Queue>,
-    /// Jobs that wait or run.
-    busy: Arc<AtomicUsize>,
     name: &'static str,
     threads: usize,
     max_waiting: usize,
@@ -82,7 +80,6 @@ impl Workers {
     pub fn new(name: &'static str, threads: usize) -> Self {
         Self {
             queue: Arc::default(),
-            busy: Arc::default(),
             name,
             threads: threads.max(1),
             max_waiting: MAX_WAITING,
@@ -104,11 +101,6 @@ impl Workers {
         self
     }
 
-    /// Jobs that wait or run.
-    pub(crate) fn busy(&self) -> usize {
-        self.busy.load(Ordering::Acquire)
-    }
-
     /// Runs `work` on a thread, first come first served. A job whose caller went away before it began does not run; one that
     /// has begun runs to its end.
     ///
@@ -121,14 +113,12 @@ impl Workers {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Missed> {
         let (answer, pending) = Pending::new();
-        let (ticket, busy) = (pending.ticket(), Busy::new(&self.busy));
+        let ticket = pending.ticket();
         let work = move || {
             if !ticket.begin() {
                 return;
             }
             let outcome = catch_unwind(AssertUnwindSafe(work));
-            // Before the caller hears of it, who may look at the count then.
-            drop(busy);
             // The caller may have gone; what is done is done.
             let _ = answer.send(outcome.map_err(Missed::Panicked));
         };
@@ -188,22 +178,6 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.queue.state().closed = true;
         self.queue.changed.notify_all();
-    }
-}
-
-/// Counts a job from when it is queued until it is done.
-pub(crate) struct Busy(Arc<AtomicUsize>);
-
-impl Busy {
-    pub(crate) fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(count))
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

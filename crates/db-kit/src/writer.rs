@@ -3,15 +3,13 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use diesel::r2d2::PooledConnection;
 
 use crate::batcher::Batcher;
 use crate::connection::{Managed, Manager};
 use crate::transaction::{begin, begin_nested, commit, roll_back};
-use crate::workers::{Busy, Missed, Pending, Ticket};
+use crate::workers::{Missed, Pending, Ticket};
 use crate::{Db, DbError};
 
 /// The most writes of a transaction.
@@ -21,8 +19,6 @@ type Checkout = dyn Fn() -> Result<PooledConnection<Manager>, DbError> + Send + 
 
 pub(crate) struct Writer {
     batcher: Batcher<Write>,
-    /// Writes that wait or run.
-    busy: Arc<AtomicUsize>,
 }
 
 /// A write and its caller.
@@ -63,13 +59,7 @@ impl Writer {
             batcher: Batcher::new("database writer", 1, take, move |writes| {
                 write_all(writes, &checkout);
             }),
-            busy: Arc::default(),
         }
-    }
-
-    /// Writes that wait or run.
-    pub(crate) fn busy(&self) -> usize {
-        self.busy.load(Ordering::Acquire)
     }
 
     /// Has `work` done in a transaction, which others may share: its changes stay when it gives `Ok`. The result comes with
@@ -81,7 +71,6 @@ impl Writer {
         E: From<DbError> + Send + 'static,
     {
         let (answer, pending) = Pending::new();
-        let busy = Busy::new(&self.busy);
         let run = move |managed: Result<&mut Managed, DbError>| {
             let ran = catch_unwind(AssertUnwindSafe(|| match managed {
                 Ok(managed) => managed.counting(|db| work(db)),
@@ -98,8 +87,6 @@ impl Writer {
                     (Ok(outcome), _) => Ok(outcome),
                     (Err(panic), _) => Err(Missed::Panicked(panic)),
                 };
-                // Before the caller hears of it, who may look at the count then.
-                drop(busy);
                 // The caller may have gone; what is done is done.
                 let _ = answer.send(outcome);
             };

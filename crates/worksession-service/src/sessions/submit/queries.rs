@@ -236,18 +236,33 @@ pub(super) fn store(db: &mut Db, rows: &[&Rows]) -> QueryResult<HashSet<String>>
 
 fn store_one(db: &mut Db, rows: &Rows) -> QueryResult<String> {
     sync::bump(db, rows.user_id)?;
-    let mut statements = include_str!("store.sqlite.sql").split_inclusive(";\n");
-    let mut next = || statements.next().unwrap_or_default();
+    let statements = include_str!("store.sqlite.sql").split_inclusive(";\n");
+    let statements: Vec<&'static str> = statements.collect();
+    let &[
+        session,
+        totals,
+        day,
+        month,
+        hour,
+        category,
+        board,
+        badge,
+        flag,
+    ] = &*statements
+    else {
+        let reason = "store.sqlite.sql has a statement that no rows are for";
+        return Err(diesel::result::Error::QueryBuilderError(reason.into()));
+    };
     if let Db::Sqlite(conn) = db {
-        execute_named(conn, next(), std::slice::from_ref(&rows.session))?;
-        execute_named(conn, next(), &rows.totals)?;
-        execute_named(conn, next(), &rows.days)?;
-        execute_named(conn, next(), &rows.months)?;
-        execute_named(conn, next(), &rows.hours)?;
-        execute_named(conn, next(), &rows.categories)?;
-        execute_named(conn, next(), &rows.boards)?;
-        execute_named(conn, next(), &rows.badges)?;
-        execute_named(conn, next(), &rows.flags)?;
+        execute_named(conn, session, std::slice::from_ref(&rows.session))?;
+        execute_named(conn, totals, &rows.totals)?;
+        execute_named(conn, day, &rows.days)?;
+        execute_named(conn, month, &rows.months)?;
+        execute_named(conn, hour, &rows.hours)?;
+        execute_named(conn, category, &rows.categories)?;
+        execute_named(conn, board, &rows.boards)?;
+        execute_named(conn, badge, &rows.badges)?;
+        execute_named(conn, flag, &rows.flags)?;
     }
     outbox::insert_all(db, &rows.events)?;
     Ok(rows.session.session_id.clone())

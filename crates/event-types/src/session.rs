@@ -117,7 +117,7 @@ pub struct SessionSubmitted {
     pub client: String,
     /// Null when the project has no chat.
     pub chat: Option<ChatTarget>,
-    /// `completed`, `partial` or `abandoned`.
+    /// `completed` or `partial`.
     pub status: String,
     /// Minutes.
     pub credited_minutes: i32,

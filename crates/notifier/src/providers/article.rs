@@ -107,7 +107,6 @@ fn planned(started: &SessionStarted) -> Article<'_> {
 fn finished(submitted: &SessionSubmitted) -> Article<'_> {
     let what = match submitted.status.as_str() {
         "partial" => " finished part of a focus session",
-        "abandoned" => " broke off a focus session",
         _ => " finished a focus session",
     };
     let minutes = if submitted.credited_minutes == submitted.planned_duration {

@@ -59,7 +59,12 @@ pub(in crate::sessions) async fn start(
         order,
         digest,
     });
-    let opened = match start.project(state).await {
+    let may_start = state.limit_starts(start.caller.id);
+    let project = match may_start {
+        Ok(()) => start.project(state).await,
+        Err(refusal) => Err(refusal),
+    };
+    let opened = match project {
         Ok(project) => start.open(state, project).await?,
         Err(Error::Db(error)) => return Err(Error::Db(error)),
         Err(refusal) => start.earlier_or(state, refusal).await?,
@@ -72,7 +77,7 @@ pub(in crate::sessions) async fn start(
     Ok(opened)
 }
 
-/// How sessions are started.
+/// Starts of different users, done together on PostgreSQL.
 pub(crate) fn starts(pool: &Pool) -> Starts {
     pool.gather_writes(
         |db, attempts| Ok(queries::start_many(db, attempts)?),
@@ -88,9 +93,8 @@ struct Start {
 }
 
 impl Start {
-    /// What is worked on, if the user may start now.
+    /// What is worked on, if the user may work on it.
     async fn project(&self, state: &AppState) -> Result<ProjectSnapshot, Error> {
-        state.limit_starts(self.caller.id)?;
         let (project, caller) = (self.order.plan.project, Arc::clone(&self.caller));
         if project == ProjectRef::None {
             return Ok(ProjectSnapshot::none());

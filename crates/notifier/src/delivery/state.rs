@@ -196,7 +196,8 @@ fn later(policy: &Policy, facts: &Facts, reason: &str, asked: Duration) -> (Next
         .patience
         .is_some_and(|patience| now - since >= patience)
     {
-        let why = format!("It has failed for five days, at last so: {reason}");
+        let days = (now - since).num_days();
+        let why = format!("It has failed for {days} days, at last so: {reason}");
         return (failed(reason), Effect::Disable(why));
     }
     let rest = Effect::Fail(now + asked.max(destination_wait(facts.failures + 1)));

@@ -133,7 +133,7 @@ async fn a_receiver_that_fails_for_five_days_is_switched_off_and_one_good_answer
     hand.advance(TimeDelta::days(1));
     let (last, _) = stage.due(5, 1).await;
     let off = stage.disabled(5).await;
-    let reason = "It has failed for five days, at last so: The receiver answered 500";
+    let reason = "It has failed for 5 days, at last so: The receiver answered 500";
     assert_eq!(off.reason, reason);
     let words = [
         stage.attempted(late, 3).await,

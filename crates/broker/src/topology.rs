@@ -9,8 +9,8 @@ pub(crate) const DEAD_LETTER_EXCHANGE: &str = "work.dlx";
 pub(crate) const PARKED_QUEUE: &str = "work.parked";
 
 /// A second key of events that somebody's webhook hears of. Of most sessions none does, and a queue that takes them all
-/// costs the broker as much as telling the chats. A broker that was set up before has the queue take them all still, for
-/// the sake of processes that do not know of this key; its consumer knows what concerns nobody.
+/// costs the broker as much as telling the chats. A broker that an earlier version set up still routes all of them; the
+/// consumer ignores what concerns nobody.
 pub(crate) const LISTENED: &str = "listened";
 
 /// The queues that have a consumer.
@@ -26,7 +26,7 @@ pub enum Queue {
     WorksessionIdentity,
     /// What the notifier answers to the work-session area.
     WorksessionFeedback,
-    /// What the work-session area tells of sessions, for itself, as far as somebody's webhook hears of them.
+    /// What the work-session area sends to itself of sessions that somebody's webhook hears of, to call these outside of requests.
     WorksessionWebhooks,
 }
 
@@ -67,6 +67,7 @@ impl Queue {
                 (Exchange::Private, "webhook.configured.v1"),
                 (Exchange::Private, "webhook.due.v1"),
                 (Exchange::Private, "webhook.replayed.v1"),
+                // An account that is deleted takes its deliveries with it.
                 (Exchange::Public, "identity.user_changed.#"),
             ],
             Self::WorksessionIdentity => &[(Exchange::Public, "identity.#")],

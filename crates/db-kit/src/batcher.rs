@@ -54,7 +54,7 @@ impl<J: Send + 'static> Batcher<J> {
         }
     }
 
-    /// Has `job` done with the next batch.
+    /// Has `job` done with the next batch. A caller that goes away leaves its job in the queue until then.
     pub(crate) fn send(&self, job: J) -> Result<(), Missed> {
         let mut state = self.batches.state();
         if state.waiting.len() >= MAX_WAITING {

@@ -24,7 +24,7 @@ const WRITES_AT_ONCE: usize = 2;
 /// A server that gives work up before this has met a deadlock, not its limit of time.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Gives what was asked for, in the order of the keys. More than one when several asked.
+/// Gives one answer for each key, in their order; there are 1 to [`MOST`] keys, one for each caller that waits.
 type Work<K, V> = fn(&mut Db, &[K]) -> Result<Vec<V>, DbError>;
 
 /// A kind of work that is done for all who ask for it at the same time; see [`Pool::gather`], [`Pool::gather_writes`] and
@@ -49,7 +49,8 @@ pub(crate) enum Batch {
 
 struct Asked<K, V> {
     key: K,
-    /// Of two with the same owner the second waits for the next batch.
+    /// Of two with the same owner the second is left for a later batch. That one may run beside the first: only the row's lock
+    /// keeps them apart.
     owner: Option<i64>,
     ticket: Ticket,
     answer: oneshot::Sender<Answer<V>>,

@@ -96,7 +96,7 @@ pub(crate) fn bearer(req: &HttpRequest) -> Result<&str, Error> {
     })
 }
 
-/// Who a token is of that did not come as a bearer, or that something else is asked of too.
+/// The caller of a good token. What the token may do is not looked at: that is for whoever asks.
 pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser, Error> {
     let token = app.tokens.verify(token, app.clock.now()).await?;
     let (session, account) = standing(app, &token).await?;

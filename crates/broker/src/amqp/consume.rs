@@ -216,7 +216,7 @@ impl Batch {
     /// A retry keeps its deliveries in hand: handing them back would count against the delivery limit, and
     /// a database that is away for a minute would park good messages.
     ///
-    /// An error when the broker could not be told: what is acknowledged behind it would speak for it too.
+    /// An error when a delivery could not be parked or handed back: an acknowledgement behind it would speak for it too.
     async fn handle(
         self,
         handler: Handler,

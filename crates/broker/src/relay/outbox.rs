@@ -28,7 +28,7 @@ pub(super) struct Outbox {
 
 /// Where the next lease begins.
 struct Place {
-    /// The last row that a queue refused: it is free again at once, and older than all that other queues wait for.
+    /// The last row that a queue refused. The next lease begins behind it, so that it does not block what other queues take.
     refused: String,
     /// The last row of a full batch: there is probably more behind it.
     passed: String,
@@ -210,7 +210,7 @@ impl Outbox {
         place.passed = last_of_full.map(|row| row.id.clone()).unwrap_or_default();
     }
 
-    /// Has what lies behind this row leased before it.
+    /// Has the next lease begin behind this row, which a queue refused.
     fn pass_by(&self, id: String) {
         let mut place = self.place();
         if place.refused < id {

@@ -42,7 +42,7 @@ impl Alive {
             .store(wall.saturating_add(silence), Ordering::Release);
     }
 
-    pub(super) fn is_down(&self) {
+    pub(super) fn mark_down(&self) {
         self.monotonic.store(0, Ordering::Release);
         self.wall.store(0, Ordering::Release);
     }
@@ -101,7 +101,7 @@ mod tests {
         assert!(!alive.at(later(5, 3_600_000)));
         alive.heard_at(later(2_000, 2_000));
         assert!(alive.at(later(2_100, 2_100)));
-        alive.is_down();
+        alive.mark_down();
         assert!(!alive.at(later(2_100, 2_100)));
     }
 

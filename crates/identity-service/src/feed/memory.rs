@@ -266,8 +266,8 @@ impl Memory {
     }
 
     /// Nothing new will be heard until further notice.
-    pub(super) fn feed_is_down(&self) {
-        self.alive.is_down();
+    pub(super) fn feed_went_down(&self) {
+        self.alive.mark_down();
         self.forget_all();
     }
 }

@@ -78,7 +78,7 @@ fn keep_up(
     loop {
         // What a panic leaves behind is forgotten: the connection, and all that was remembered.
         let ended = catch_unwind(AssertUnwindSafe(|| follow(&mut down)));
-        memory.feed_is_down();
+        memory.feed_went_down();
         let why = match ended {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),

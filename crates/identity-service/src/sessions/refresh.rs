@@ -99,8 +99,8 @@ pub(crate) async fn find_grant(
         .ok_or(Error::InvalidRefreshToken)
 }
 
-/// Finds out why a token could not be rotated: repeated within the grace period, dead, or reused,
-/// which ends its session and no other.
+/// Finds out why a token could not be rotated. `Ok` when it was repeated within the grace period: its session goes on with the
+/// same successor. A token that was reused later ends its session, and no other.
 async fn not_rotated(
     app: &App,
     presented: RefreshToken,

@@ -71,7 +71,7 @@ pub(super) fn take_in(
     }
     let new = transitions.insert(&notices)?;
     let configured = settings.iter().map(|settings| settings.id.clone());
-    // A plan that nobody is told may be what an end waits for.
+    // A plan that is skipped counts too: its end may be waiting for it.
     let looks = |row: &&NewDelivery| row.settled_at.is_none() || row.revision > 0;
     let told = notices.iter().filter(looks);
     let told = told.map(|row| row.destination_id.clone());

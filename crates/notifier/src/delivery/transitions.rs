@@ -96,8 +96,8 @@ impl<M: Medium> Transitions<'_, M> {
         deliveries::insert(self.db, rows)
     }
 
-    /// Locks destinations and has them looked at, at `give_up_at` at the latest. A process that releases
-    /// one meanwhile sees what was stored before.
+    /// Locks destinations, adds those that are not there yet, and has them looked at, at `give_up_at` at the latest. A process
+    /// that releases one meanwhile sees what was stored before.
     pub(crate) fn expect(
         &mut self,
         ids: &BTreeSet<String>,

@@ -65,6 +65,7 @@ pub(crate) fn check_again(request: HttpRequest) -> LocalBoxFuture<'static, Resul
         match authenticate(&request).await {
             Ok(now) if now == before => Ok(()),
             Ok(_) => Err(Problem::too_slow()),
+            // A refusal says the same whatever the scope.
             Err(refusal) => Err((&SessionsRead::refused(refusal)).into()),
         }
     })

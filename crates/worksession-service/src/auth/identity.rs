@@ -146,13 +146,13 @@ impl IdentityClient {
         }
     }
 
-    /// Whether the identity service believes for whom we ask; none when it does not answer within `patience`.
+    /// Whether the identity service believes us for which address we ask; none when it does not answer within `patience`. The
+    /// log tells when that changes.
     pub(crate) async fn sign_of_life(&self, patience: Duration) -> Option<bool> {
         self.look(&self.live, patience).await
     }
 
-    /// Has it said in the log whether the identity service believes for whom we ask. Health reports ask at another path,
-    /// whose figures are theirs.
+    /// The same for the log alone, at a path whose figures are not those of health reports.
     pub(crate) async fn check_trust(&self) {
         self.look(&self.serving, PATIENCE).await;
     }

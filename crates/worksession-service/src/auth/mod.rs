@@ -1,4 +1,4 @@
-//! Who is asking. The identity service is asked for every request; authorization is an argument type
+//! Who is asking. The identity service is asked for every request, unless `AUTH__REMEMBER_MS` lets its answer serve a while; authorization is an argument type
 //! of the handler: [`Caller`]`<Scope>`.
 //!
 //! The token is judged before the body: `Json` never refuses by itself and is asked for its value

@@ -6,7 +6,7 @@
 
 use chrono::{Days, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta, TimeZone};
 
-/// Credited minutes from which a day counts.
+/// Credited minutes from which a day counts; the `.sql` files of `submit` and `rollups` say the same.
 pub(crate) const DAY_COUNTS_FROM: i32 = 10;
 /// A journey over the date line skips a local date. Starts that are closer than this bridge it.
 const DATE_LINE_BRIDGE: TimeDelta = TimeDelta::hours(36);

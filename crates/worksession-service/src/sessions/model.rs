@@ -78,7 +78,7 @@ where
     }
 }
 
-/// A session as stored; the fields are the columns in their order.
+/// What a start and a submit need of a session; `start/*.sql` and `submit/sessions.*.sql` list its columns in this order.
 #[derive(Debug, Clone, Queryable, Serialize)]
 pub(crate) struct SessionRow {
     pub(crate) session_id: String,

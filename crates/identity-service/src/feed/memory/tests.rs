@@ -138,7 +138,7 @@ fn a_change_between_the_read_and_the_insert_is_never_remembered() {
         |memory| memory.forget(&[Subject::Teams]),
         Memory::forget_all,
         |memory| {
-            memory.feed_is_down();
+            memory.feed_went_down();
             memory.caught_up_at(Moment::now());
         },
     ];
@@ -174,7 +174,7 @@ fn a_memory_whose_feed_is_silent_or_down_is_not_asked() {
     assert!(memory.ticket().is_none());
     memory.caught_up_at(Moment::now());
     remember(&memory, memory.ticket().unwrap());
-    memory.feed_is_down();
+    memory.feed_went_down();
     assert!(memory.ticket().is_none());
     memory.caught_up_at(Moment::now());
     assert_eq!(known(&memory), (false, false, false));

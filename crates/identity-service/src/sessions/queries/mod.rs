@@ -197,7 +197,7 @@ pub(crate) fn revoke_of_client(
         .get_results(db)
 }
 
-/// Whether a session, its account, and the right that was shown still stand.
+/// Whether nobody has taken away a session, its account or the right that was shown; its caller knows that it has not expired.
 pub(crate) fn may_change(db: &mut Db, standing: &Standing) -> QueryResult<bool> {
     let role = sessions::table
         .inner_join(users::table)
@@ -211,7 +211,7 @@ pub(crate) fn may_change(db: &mut Db, standing: &Standing) -> QueryResult<bool> 
     Ok(role.is_some_and(|role| !standing.superadmin || role == superadmin))
 }
 
-/// Whether a session stands.
+/// Whether a session is not revoked; its caller knows that it has not expired.
 pub(crate) fn stands(db: &mut Db, session_id: &str) -> QueryResult<bool> {
     let standing = sessions::table
         .find(session_id)

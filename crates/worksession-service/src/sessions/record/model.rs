@@ -8,7 +8,8 @@ use super::wire::Flag;
 use crate::rules::integrity;
 use crate::sessions::model::Status;
 
-/// A session as its user reads it; the fields are the columns of `history/find.sql` in their order.
+/// A session as its user reads it; each `.sql` file that reads sessions for people lists its columns in
+/// this order, such as `history/find.sql`.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct RecordRow {
     pub(crate) session_id: String,

@@ -32,7 +32,7 @@ pub(crate) struct Attempt {
 /// What an attempt came to.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// These are the rows that hold it; the answer is among them.
+    /// These rows hold it, once they are stored; the answer is among them.
     Submitted(Box<Rows>),
     /// The same submit came before; this was the answer.
     Answered(String),

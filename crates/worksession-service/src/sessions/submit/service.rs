@@ -16,7 +16,7 @@ use crate::sessions::wire::Submission;
 use crate::state::AppState;
 use crate::sync;
 
-/// How submits are done.
+/// Submits of different users, done together on PostgreSQL.
 pub(crate) fn submits(pool: &Pool) -> Submits {
     pool.gather_writes(
         |db, attempts| Ok(submit_many(db, attempts)?),
@@ -72,7 +72,7 @@ pub(in crate::sessions) async fn submit(
     }
 }
 
-/// Waits for the user's lock outside of the batch, so that nobody else waits.
+/// Waits for the user's lock outside of the batch, so that nobody else waits. The number that taking it gives is left out.
 async fn alone(state: &AppState, attempt: Attempt) -> Result<Outcome, Error> {
     let submit = move |db: &mut Db| {
         sync::bump(db, attempt.user)?;

@@ -2,6 +2,7 @@
 //! with what waits, and no notification may be lost.
 
 use super::crowd::Crowd;
+use super::goals::ALL;
 use super::load::{self, Outcome};
 use super::scene::Scene;
 use clap::ValueEnum as _;
@@ -48,15 +49,7 @@ enum Scenario {
 }
 
 pub(crate) fn outage(options: &Options) -> Result {
-    system::build(
-        true,
-        &[
-            "holdfast",
-            "identity-service",
-            "worksession-service",
-            "notifier",
-        ],
-    )?;
+    system::build(true, ALL)?;
     let mut rows = Vec::new();
     for scenario in Scenario::value_variants().iter().copied() {
         if options.only.is_empty() || options.only.contains(&scenario) {
@@ -92,13 +85,11 @@ pub(crate) fn outage(options: &Options) -> Result {
     let bad = rows.iter().filter(|(scenario, row)| {
         !row.is_good() || *scenario == Scenario::ServicesBrokerDown && row.grown_mb >= LIMIT_MB
     });
-    let bad = bad.count();
-    if bad == 0 {
-        Ok(())
-    } else {
-        fail(format!(
+    match bad.count() {
+        0 => Ok(()),
+        bad => fail(format!(
             "{bad} scenarios are over the limit or lost something"
-        ))
+        )),
     }
 }
 

@@ -21,20 +21,18 @@ pub(super) struct Responder {
 impl Responder {
     /// Answers at once.
     pub(super) fn bare(bytes: usize, folder: &Path) -> Result<Self> {
-        Self::start(
-            Command::new(program(RESPONDER)).arg(bytes.to_string()),
-            folder,
-        )
+        Self::start(&[&bytes.to_string()], folder)
     }
 
     /// Answers after verifying the bearer's signature with a key (a JWK).
     pub(super) fn verifying(bytes: usize, jwk: &str, folder: &Path) -> Result<Self> {
-        let mut command = Command::new(program(RESPONDER));
-        Self::start(command.arg(bytes.to_string()).arg(jwk), folder)
+        Self::start(&[&bytes.to_string(), jwk], folder)
     }
 
-    fn start(command: &mut Command, folder: &Path) -> Result<Self> {
-        let program = Program::start(command, &[RESPONDER], &folder.join("responder.log"))?;
+    fn start(arguments: &[&str], folder: &Path) -> Result<Self> {
+        let mut command = Command::new(program(RESPONDER));
+        let log = folder.join("responder.log");
+        let program = Program::start(command.args(arguments), &[RESPONDER], &log)?;
         Ok(Self { program })
     }
 

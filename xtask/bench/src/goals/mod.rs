@@ -64,7 +64,7 @@ type Measure = fn(&Options) -> Result<Vec<Row>>;
 const IDENTITY: &[&str] = &["identity-service"];
 const BOTH: &[&str] = &["identity-service", "worksession-service"];
 const SERVICES: &[&str] = &["identity-service", "worksession-service", "notifier"];
-const ALL: &[&str] = &[
+pub(super) const ALL: &[&str] = &[
     "identity-service",
     "worksession-service",
     "notifier",

@@ -22,100 +22,56 @@ const TOLD: Duration = Duration::from_secs(15);
 /// The feed by which a service remembers is heard by then.
 const HEARD: Duration = Duration::from_secs(1);
 
-/// A kind of request: its row's name, the service, method and route, and the statements that it may need, `BEGIN` and
-/// `COMMIT` among them, on PostgreSQL and on SQLite.
-struct Kind {
-    name: &'static str,
-    part: &'static str,
-    method: &'static str,
-    route: &'static str,
-    most: [f64; 2],
-}
+/// A kind of request: its row's name, its route, and the statements that it may need, `BEGIN` and `COMMIT` among them, on
+/// PostgreSQL and on SQLite.
+type Kind = (&'static str, &'static str, [f64; 2]);
 
-const VALIDATE: Kind = Kind {
-    name: "validate",
-    part: "identity",
-    method: "GET",
-    route: "/api/auth/validate",
-    most: [0.0, 0.0],
-};
-const REFRESH: Kind = Kind {
-    name: "refresh",
-    part: "identity",
-    method: "POST",
-    route: "/api/auth/refresh",
-    most: [1.0, 3.0],
-};
+const VALIDATE: Kind = ("validate", "/api/auth/validate", [0.0, 0.0]);
+const REFRESH: Kind = ("refresh", "/api/auth/refresh", [1.0, 3.0]);
 /// The first one makes the row that all that is a user's is counted in.
-const FIRST_START: Kind = Kind {
-    name: "a user's first timer start",
-    most: [2.0, 7.0],
-    ..START
-};
-const START: Kind = Kind {
-    name: "timer start",
-    part: "worksession",
-    method: "POST",
-    route: "/api/clienta_timer_start",
-    most: [1.0, 7.0],
-};
-const SUBMIT: Kind = Kind {
-    name: "submit",
-    part: "worksession",
-    method: "POST",
-    route: "/api/pomodoro/submit",
-    // A first session earns a badge, and one that was moved back is flagged. On SQLite two make and fill the table from
-    // which the others take what they write; no round trip is saved there by having fewer.
-    most: [3.0, 17.0],
-};
-const USER_DATA: Kind = Kind {
-    name: "user/data",
-    part: "worksession",
-    method: "GET",
-    route: "/api/user/data",
-    most: [2.0, 2.0],
-};
+const FIRST_START: Kind = ("a user's first timer start", START.1, [2.0, 7.0]);
+const START: Kind = ("timer start", "/api/clienta_timer_start", [1.0, 7.0]);
+/// A first session earns a badge, and one that was moved back is flagged. On SQLite two make and fill the table from
+/// which the others take what they write; no round trip is saved there by having fewer.
+const SUBMIT: Kind = ("submit", "/api/pomodoro/submit", [3.0, 17.0]);
+const USER_DATA: Kind = ("user/data", "/api/user/data", [2.0, 2.0]);
 
 pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (n, backend) in BACKENDS.into_iter().enumerate() {
         let scene = Scene::set(backend, &PARTS, &[])?;
         let crowd = scene.sign_in(REQUESTS)?;
-        let read = |kind: &Kind| -> Result {
+        let read = |(_, route, _): Kind| -> Result {
             for token in &crowd.tokens {
-                Client::new(scene.address(kind.part)?, token).text(kind.route)?;
+                Client::new(address(&scene, route)?, token).text(route)?;
             }
             Ok(())
         };
-        read(&VALIDATE)?;
+        read(VALIDATE)?;
         nap(HEARD)?;
-        let mut count = |kind: &Kind, work: &dyn Fn() -> Result| -> Result {
-            let work_name = format!("statements, {}, {}", kind.name, backend.name());
-            let before = statements(&scene, kind)?;
+        let mut count = |(name, route, most): Kind, work: &dyn Fn() -> Result| -> Result {
+            let work_name = format!("statements, {name}, {}", backend.name());
+            let before = statements(&scene, route)?;
             work()?;
-            let each = (statements(&scene, kind)? - before) / f64::from(u32::try_from(REQUESTS)?);
-            let most = kind.most.get(n).copied().unwrap_or_default();
-            rows.push(row(
-                work_name,
-                each,
-                most,
-                "of one request, counted by the service",
-            ));
+            let each = (statements(&scene, route)? - before) / f64::from(u32::try_from(REQUESTS)?);
+            let most = most.get(n).copied().unwrap_or_default();
+            let against = "of one request, counted by the service";
+            rows.push(row(work_name, each, most, against));
             Ok(())
         };
         // The first reading is what the second one remembers.
-        read(&VALIDATE)?;
-        count(&VALIDATE, &|| read(&VALIDATE))?;
-        count(&REFRESH, &|| {
+        read(VALIDATE)?;
+        count(VALIDATE, &|| read(VALIDATE))?;
+        count(REFRESH, &|| {
             for token in &crowd.refresh_tokens {
                 let body = json!({ "refresh_token": token });
-                Client::new(scene.address("identity")?, "").call("POST", REFRESH.route, &body)?;
+                Client::new(address(&scene, REFRESH.1)?, "").call("POST", REFRESH.1, &body)?;
             }
             Ok(())
         })?;
-        for kind in [&FIRST_START, &START] {
+        for kind in [FIRST_START, START] {
             count(kind, &|| {
-                let shots = starts(crowd.tokens.iter(), kind.name);
+                let shots = starts(crowd.tokens.iter(), kind.0);
                 let outcome = load::drain(scene.address("worksession")?, shots, 1)?;
                 told(&outcome, 201).map(drop)
             })?;
@@ -124,12 +80,12 @@ pub(super) fn queries(options: &Options) -> Result<Vec<Row>> {
         }
         let submits = planned(&scene, &crowd.tokens, 4)?;
         let submits = std::cell::RefCell::new(Some(submits));
-        count(&SUBMIT, &|| {
+        count(SUBMIT, &|| {
             let submits = submits.take().unwrap_or_default();
             let outcome = load::drain(scene.address("worksession")?, submits, 1)?;
             told(&outcome, 200).map(drop)
         })?;
-        count(&USER_DATA, &|| read(&USER_DATA))?;
+        count(USER_DATA, &|| read(USER_DATA))?;
     }
     rows.extend(flushes()?);
     rows.retain(|row| options.wants(&row.work));
@@ -145,15 +101,23 @@ fn row(work: String, each: f64, most: f64, against: &'static str) -> Row {
     }
 }
 
-/// Statements that requests of this kind have needed so far.
-fn statements(scene: &Scene, kind: &Kind) -> Result<f64> {
-    let text = Client::new(scene.address(kind.part)?, "").text("/metrics")?;
-    let named = format!(
-        "http_request_statements_total{{method=\"{}\",route=\"{}\"}} ",
-        kind.method, kind.route
-    );
-    let figure = text.lines().find_map(|line| line.strip_prefix(&named));
-    Ok(figure.map_or(Ok(0.0), str::parse)?)
+/// Where a route is answered.
+fn address<'a>(scene: &'a Scene, route: &str) -> Result<&'a str> {
+    scene.address(match route.starts_with("/api/auth/") {
+        true => "identity",
+        false => "worksession",
+    })
+}
+
+/// Statements that requests of this route, which has one method, have needed so far.
+fn statements(scene: &Scene, route: &str) -> Result<f64> {
+    let text = Client::new(address(scene, route)?, "").text("/metrics")?;
+    let counters = text
+        .lines()
+        .filter(|line| line.starts_with("http_request_statements_total{"));
+    let named = format!(",route=\"{route}\"}} ");
+    let figure = counters.filter_map(|line| line.split_once(&named)).next();
+    Ok(figure.map_or(Ok(0.0), |(_, figure)| figure.parse())?)
 }
 
 /// Flushes of the log that a request needs, while no relay writes: alone, and where others can share one.

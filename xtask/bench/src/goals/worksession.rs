@@ -35,12 +35,13 @@ pub(super) fn check(options: &Options) -> Result<Vec<Row>> {
             let settings = [("WORKSESSION__AUTH__REMEMBER_MS", remember_ms.to_string())];
             // The board is remembered for seconds: what is left is whose token it is.
             let path = "/api/leaderboard?period=week";
+            let goal = Goal::AtLeast(goal);
             rows.push(read(
                 work,
                 path,
                 Backend::Postgres,
                 &settings,
-                Goal::AtLeast(goal),
+                goal,
                 options,
             )?);
         }
@@ -59,14 +60,8 @@ pub(super) fn user_data(options: &Options) -> Result<Vec<Row>> {
     let work = "user/data, PostgreSQL, no token remembered".to_owned();
     if options.wants(&work) {
         let settings = [(FORGETFUL.0, FORGETFUL.1.to_owned())];
-        rows.push(read(
-            work,
-            path,
-            Backend::Postgres,
-            &settings,
-            Goal::Told,
-            options,
-        )?);
+        let (backend, goal) = (Backend::Postgres, Goal::Told);
+        rows.push(read(work, path, backend, &settings, goal, options)?);
     }
     Ok(rows)
 }

@@ -72,9 +72,9 @@ fn install(stack: &mut Stack<'_>) -> Result<String> {
             return fail(format!("{service} has another {name} than the file"));
         }
     }
-    let visitor = Visitor::new(stack, secrets.folder.path())?;
+    let mut visitor = Visitor::new(stack, secrets.folder.path())?;
     doors(&visitor)?;
-    work(&visitor)?;
+    work(&mut visitor)?;
     wait_until(
         PATIENCE,
         Duration::from_millis(50),
@@ -107,14 +107,14 @@ fn doors(visitor: &Visitor) -> Result {
     }
     for site in [IDENTITY, WORKSESSION] {
         for path in ["/metrics", "/health", "/health/ready"] {
-            let (status, body) = visitor.ask("GET", site, path, &Value::Null, "")?;
+            let (status, body) = visitor.ask("GET", site, path, &Value::Null)?;
             if status != 404 {
                 return fail(format!("{site}{path} is for everybody: {status} {body}"));
             }
         }
     }
     let path = "/.well-known/openid-configuration";
-    let told = visitor.good("GET", IDENTITY, path, &Value::Null, "")?;
+    let told = visitor.good("GET", IDENTITY, path, &Value::Null)?;
     let issuer = text(&told, "/issuer");
     if issuer != "https://accounts.localhost" {
         return fail(format!("the issuer is {issuer:?}"));
@@ -123,28 +123,28 @@ fn doors(visitor: &Visitor) -> Result {
 }
 
 /// An account with an address for mails, a team, a start, and a hook that may not be.
-fn work(visitor: &Visitor) -> Result {
+fn work(visitor: &mut Visitor) -> Result {
     let login = json!({"username": "ada", "password": "correct horse battery", "email": RECIPIENT});
-    let pair = visitor.good("POST", IDENTITY, "/api/auth/register", &login, "")?;
-    let token = text(&pair, "/access_token");
+    let pair = visitor.good("POST", IDENTITY, "/api/auth/register", &login)?;
+    text(&pair, "/access_token").clone_into(&mut visitor.token);
     let team = json!({"name": "Engines", "slug": "engines"});
-    let team = visitor.good("POST", IDENTITY, "/api/teams", &team, token)?;
+    let team = visitor.good("POST", IDENTITY, "/api/teams", &team)?;
     let project =
         json!({"team_id": team.pointer("/team/id"), "name": "Notes", "chat_channel": "#focus"});
-    let project = visitor.good("POST", WORKSESSION, "/api/team-projects", &project, token)?;
+    let project = visitor.good("POST", WORKSESSION, "/api/team-projects", &project)?;
     let id = project.pointer("/id").and_then(Value::as_i64);
     let id = id.unwrap_or_default();
     let path = format!("/api/team-projects/{id}/chat");
     let hook = |scheme: &str| json!({"provider": "slack", "webhook_url": format!("{scheme}://chat.example.org/hook")});
-    let (status, body) = visitor.ask("PUT", WORKSESSION, &path, &hook("http"), token)?;
+    let (status, body) = visitor.ask("PUT", WORKSESSION, &path, &hook("http"))?;
     if status != 400 {
         return fail(format!("a hook without TLS is answered by {status} {body}"));
     }
     // The scheme is all that was wrong.
-    visitor.good("PUT", WORKSESSION, &path, &hook("https"), token)?;
+    visitor.good("PUT", WORKSESSION, &path, &hook("https"))?;
     let start = json!({"category": "writing", "duration": 25, "project_id": format!("team_{id}")});
     let path = "/api/clienta_timer_start";
-    visitor.good("POST", WORKSESSION, path, &start, token)?;
+    visitor.good("POST", WORKSESSION, path, &start)?;
     Ok(())
 }
 
@@ -184,6 +184,8 @@ struct Visitor {
     http: String,
     https: String,
     authority: PathBuf,
+    /// Empty until there is an account.
+    token: String,
 }
 
 impl Visitor {
@@ -195,6 +197,7 @@ impl Visitor {
             http: stack.port("HOLDFAST_HTTP_PORT")?.to_owned(),
             https: stack.port("HOLDFAST_HTTPS_PORT")?.to_owned(),
             authority,
+            token: String::new(),
         })
     }
 
@@ -202,13 +205,8 @@ impl Visitor {
     fn plainly(&self, site: &str, path: &str) -> Result<(u16, String)> {
         let said = output(
             Command::new("curl")
-                .args([
-                    "-sS",
-                    "-o",
-                    "/dev/null",
-                    "-w",
-                    "%{http_code} %header{location}",
-                ])
+                .args(["-sS", "-o", "/dev/null"])
+                .args(["-w", "%{http_code} %header{location}"])
                 .args(["-H", &format!("Host: {site}")])
                 .arg(format!("http://127.0.0.1:{}{path}", self.http)),
         )?;
@@ -217,22 +215,15 @@ impl Visitor {
     }
 
     /// Status and body; a certificate that is not for `site` fails.
-    fn ask(
-        &self,
-        method: &str,
-        site: &str,
-        path: &str,
-        body: &Value,
-        token: &str,
-    ) -> Result<(u16, String)> {
+    fn ask(&self, method: &str, site: &str, path: &str, body: &Value) -> Result<(u16, String)> {
         let mut curl = Command::new("curl");
         curl.args(["-sS", "-X", method, "-w", "\n%{http_code}"])
             .arg("--cacert")
             .arg(&self.authority)
             .args(["--resolve", &format!("{site}:{}:127.0.0.1", self.https)])
             .args(["-H", "Content-Type: application/json"]);
-        if !token.is_empty() {
-            curl.args(["-H", &format!("Authorization: Bearer {token}")]);
+        if !self.token.is_empty() {
+            curl.args(["-H", &format!("Authorization: Bearer {}", self.token)]);
         }
         if !body.is_null() {
             curl.args(["--data", &body.to_string()]);
@@ -245,15 +236,8 @@ impl Visitor {
     }
 
     /// The JSON of an answer that must be good.
-    fn good(
-        &self,
-        method: &str,
-        site: &str,
-        path: &str,
-        body: &Value,
-        token: &str,
-    ) -> Result<Value> {
-        match self.ask(method, site, path, body, token)? {
+    fn good(&self, method: &str, site: &str, path: &str, body: &Value) -> Result<Value> {
+        match self.ask(method, site, path, body)? {
             (200..=299, text) => Ok(serde_json::from_str(&text)?),
             (status, text) => fail(format!("{method} {site}{path}: {status} {text}")),
         }

@@ -151,12 +151,8 @@ fn measure(backend: Backend, options: &Options) -> Result<Vec<Row>> {
             begun.elapsed().as_secs_f64()
         );
         // The reader's own rollups as the service makes them, in each detail.
-        run(worksession(&url, folder, &rabbit, part).args([
-            "admin",
-            "rebuild-rollups",
-            "--user",
-            "1",
-        ]))?;
+        let mut rebuild = worksession(&url, folder, &rabbit, part);
+        run(rebuild.args(["admin", "rebuild-rollups", "--user", "1"]))?;
         let serve = |remember: &str| {
             let mut command = worksession(&url, folder, &rabbit, part);
             command

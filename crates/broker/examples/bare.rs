@@ -1,6 +1,7 @@
 //! What the broker itself can do: a bare publisher and a bare consumer, without any database. The yardstick of
 //! `cargo xtask bench events`, which gives it the broker's URL, the number of messages, how many of them the consumer
-//! acknowledges at once if they are there, and between which per cent of them it is to be timed. It prints seconds.
+//! acknowledges at once if they are there, and between which per cent of them it is to be timed. It prints seconds. Given the
+//! nanoseconds between two messages too, it publishes at that pace and prints the p99 from publish to receipt in milliseconds.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,7 +18,7 @@ use lapin::options::{
     ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::{BasicProperties, Connection, ConnectionProperties, ExchangeKind};
+use lapin::{BasicProperties, Connection, ConnectionProperties, ExchangeKind, PublisherConfirm};
 
 /// As the relay has them in flight: twice a batch.
 const BATCH: usize = 500;
@@ -48,13 +49,23 @@ async fn main() {
     let (publishing, consuming) = (connect().await, connect().await);
     declare(&publishing).await;
     let channel = consuming.create_channel().await.unwrap();
-    let consumer = tokio::spawn(consume(channel, messages, at_once, timed));
-    let publishers = (0..BATCHES).map(|_| async {
-        let channel = publishing.create_channel().await.unwrap();
-        publish(channel, messages / BATCHES).await;
-    });
-    join_all(publishers).await;
-    println!("{}", consumer.await.unwrap().as_secs_f64());
+    let begun = Instant::now();
+    let consumer = tokio::spawn(consume(channel, messages, at_once, timed, begun));
+    let Some(gap) = arguments.next() else {
+        let publishers = (0..BATCHES).map(|_| async {
+            let channel = publishing.create_channel().await.unwrap();
+            publish(channel, messages / BATCHES).await;
+        });
+        join_all(publishers).await;
+        return println!("{}", consumer.await.unwrap().0.as_secs_f64());
+    };
+    let gap = Duration::from_nanos(gap.parse().expect("nanoseconds"));
+    let channel = publishing.create_channel().await.unwrap();
+    publish_paced(channel, messages, gap, begun).await;
+    let (_, mut latencies) = consumer.await.unwrap();
+    latencies.sort();
+    let p99 = latencies.get(latencies.len() * 99 / 100).unwrap();
+    println!("{}", p99.as_secs_f64() * 1_000.0);
 }
 
 async fn declare(connection: &Connection) {
@@ -92,38 +103,59 @@ async fn declare(connection: &Connection) {
 }
 
 async fn publish(channel: lapin::Channel, messages: usize) {
-    channel
-        .confirm_select(ConfirmSelectOptions::default())
-        .await
-        .unwrap();
-    let properties = BasicProperties::default()
-        .with_content_type("application/cloudevents+json".into())
-        .with_delivery_mode(2);
+    let select = ConfirmSelectOptions::default();
+    channel.confirm_select(select).await.unwrap();
     let mut left = messages;
     while left > 0 {
         let batch = left.min(BATCH);
         join_all((0..batch).map(|_| async {
-            let options = BasicPublishOptions {
-                mandatory: true,
-                ..BasicPublishOptions::default()
-            };
-            let key = "session.started.v1".into();
-            let confirm =
-                channel.basic_publish(EXCHANGE.into(), key, options, &BODY, properties.clone());
-            assert!(confirm.await.unwrap().await.unwrap().is_ack());
+            let confirm = publish_one(&channel, &BODY).await;
+            assert!(confirm.await.unwrap().is_ack());
         }))
         .await;
         left -= batch;
     }
 }
 
-/// Consumes them all, and says how long those between the two marks took.
+/// Each begins with the nanoseconds from `begun` until it is published.
+async fn publish_paced(channel: lapin::Channel, messages: usize, gap: Duration, begun: Instant) {
+    let select = ConfirmSelectOptions::default();
+    channel.confirm_select(select).await.unwrap();
+    let (mut due, mut confirms) = (Instant::now(), Vec::new());
+    for _ in 0..messages {
+        tokio::time::sleep_until(due.into()).await;
+        due += gap;
+        let at = u64::try_from(begun.elapsed().as_nanos()).unwrap();
+        let body = [at.to_be_bytes().as_slice(), &BODY].concat();
+        confirms.push(publish_one(&channel, &body).await);
+    }
+    for confirm in confirms {
+        assert!(confirm.await.unwrap().is_ack());
+    }
+}
+
+async fn publish_one(channel: &lapin::Channel, body: &[u8]) -> PublisherConfirm {
+    let properties = BasicProperties::default()
+        .with_content_type("application/cloudevents+json".into())
+        .with_delivery_mode(2);
+    let options = BasicPublishOptions {
+        mandatory: true,
+        ..BasicPublishOptions::default()
+    };
+    let key = "session.started.v1".into();
+    let confirm = channel.basic_publish(EXCHANGE.into(), key, options, body, properties);
+    confirm.await.unwrap()
+}
+
+/// Consumes them all, and says how long those between the two marks took, and of each how long after the publish that it
+/// tells of it was received.
 async fn consume(
     channel: lapin::Channel,
     messages: usize,
     at_once: usize,
     (from, to): (usize, usize),
-) -> Duration {
+    begun: Instant,
+) -> (Duration, Vec<Duration>) {
     channel
         .basic_qos(PREFETCH, BasicQosOptions::default())
         .await
@@ -133,26 +165,33 @@ async fn consume(
         .basic_consume(QUEUE.into(), "".into(), options, FieldTable::default())
         .await
         .unwrap();
-    let (mut begun, mut over) = (Instant::now(), Instant::now());
-    let mut seen = 0;
+    let (mut first, mut last) = (Instant::now(), Instant::now());
+    let (mut seen, mut latencies) = (0, Vec::new());
     while seen < messages {
         let ready = consumer.next().await.unwrap().unwrap();
-        let (mut last, before) = (ready, seen);
+        if let Some(at) = ready.data.first_chunk() {
+            let published = Duration::from_nanos(u64::from_be_bytes(*at));
+            latencies.push(begun.elapsed().saturating_sub(published));
+        }
+        let (mut newest, before) = (ready, seen);
         seen += 1;
         for _ in 1..at_once {
             let more = futures_util::FutureExt::now_or_never(consumer.next());
             let Some(Some(Ok(next))) = more else { break };
-            last = next;
+            newest = next;
             seen += 1;
         }
-        last.ack(BasicAckOptions { multiple: true }).await.unwrap();
+        newest
+            .ack(BasicAckOptions { multiple: true })
+            .await
+            .unwrap();
         let passed = |mark| before < mark && seen >= mark;
         if passed(from) {
-            begun = Instant::now();
+            first = Instant::now();
         }
         if passed(to) {
-            over = Instant::now();
+            last = Instant::now();
         }
     }
-    over - begun
+    (last - first, latencies)
 }

@@ -7,11 +7,11 @@ use crate::crowd::Crowd;
 use crate::load;
 use crate::percentile::per_mille;
 use crate::scene::Scene;
-use crate::table::{Goal, Row, Sample};
+use crate::table::{Goal, Row, Sample, Unit};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-use xtask_kit::cmd::{Result, came_true, fail, nap, output};
+use xtask_kit::cmd::{Context, Result, came_true, fail, nap, output};
 use xtask_kit::system;
 use xtask_stand::chat::{Chat, DIGITS, MARK};
 use xtask_stand::servers::Postgres;
@@ -28,16 +28,16 @@ const PROMISED: f64 = 3_000.0;
 
 /// Seconds that a round may take.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// Starts of a second, where each event is timed, by so many people: nobody starts again within seconds. And the hooks
-/// that they are told at: called often enough that none is waited for.
-const STEADY: u32 = 500;
+/// The part of the pair's rate at which each event is timed, those who start, and the hooks that they are told at: called
+/// often enough that none is waited for.
+const STEADY_PART: f64 = 0.1;
 const STEADY_USERS: usize = 2_000;
 const STEADY_PROJECTS: usize = 100;
 const STEADY_INTERVAL_MS: u32 = 10;
 
 pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     let bare = system::binary(true, "examples/bare");
-    let (latencies, steady_mb) = steady(options)?;
+    let (latency, busy) = steady(options, &bare)?;
     let chat = Chat::start()?;
     let hooks = &options.hooks;
     let mut scene = Scene::services(hooks.interval_ms)?;
@@ -45,10 +45,10 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
     let crowd = Crowd::gather(&scene, &chat, 1, hooks.projects)?;
     make_samples(&scene, &crowd, &chat, &database)?;
     let (mut samples, mut beside_many) = (Vec::new(), Vec::new());
-    for (round, (p50_ms, p99_ms)) in latencies.into_iter().enumerate() {
+    for round in 0..options.rounds {
         let broker = scene.broker()?.url.clone();
-        let consumed = |at_once| consumed(&bare, &broker, options.events, at_once);
-        let (each, many) = (consumed(1)?, consumed(ACKNOWLEDGED)?);
+        let each = consumed(&bare, &broker, options.events, 1)?;
+        let many = consumed(&bare, &broker, options.events, ACKNOWLEDGED)?;
         let before = chat.requests();
         let took = tell(options, &chat, &database, round)?;
         let rate = sustained(options.events)? / took.as_secs_f64();
@@ -57,11 +57,7 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
             round + 1,
             chat.requests() - before
         );
-        samples.push(Sample {
-            p50_ms,
-            p99_ms,
-            ..Sample::of(rate, each)
-        });
+        samples.push(Sample::of(rate, each));
         beside_many.push(Sample::of(rate, many));
     }
     let (_, twice) = chat.accepted();
@@ -72,11 +68,10 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
         statements::show(&database)?;
     }
     let row = Row {
-        p99_goal: Some(100.0),
         samples,
         rss_mb: Some(scene.resident_mb("notifier")?),
         ..Row::new(
-            format!("events, {} hooks; latency at {STEADY}/s", hooks.projects),
+            format!("events, {} hooks", hooks.projects),
             "a bare lapin publisher and consumer",
             Goal::AtLeast(0.35),
         )
@@ -99,24 +94,31 @@ pub(super) fn events(options: &Options) -> Result<Vec<Row>> {
             Goal::AtLeast(1.0),
         )
     };
-    let busy = memory::row(
-        format!("memory, notifier, after {STEADY}/s"),
-        memory::BUSY,
-        steady_mb,
-        None,
-    );
-    Ok(vec![row, beside_many, floor, busy])
+    Ok(vec![row, beside_many, floor, latency, busy])
 }
 
 /// Messages a second that the broker gives a bare consumer while a bare publisher publishes.
 fn consumed(bare: &Path, broker: &str, events: usize, at_once: usize) -> Result<f64> {
-    let numbers =
-        [events, at_once, SUSTAINED.start, SUSTAINED.end].map(|number| number.to_string());
-    let answer = output(Command::new(bare).arg(broker).args(numbers))?;
-    match answer.trim().parse::<f64>() {
-        Ok(seconds) => Ok(sustained(events)? / seconds),
-        Err(_) => fail(format!("the bare consumer says {answer:?}")),
-    }
+    Ok(sustained(events)? / pair(bare, broker, events, at_once, None)?)
+}
+
+/// What the bare publisher and consumer say: seconds, or, where they have a pace, the milliseconds of the p99.
+fn pair(
+    bare: &Path,
+    broker: &str,
+    events: usize,
+    at_once: usize,
+    gap: Option<Duration>,
+) -> Result<f64> {
+    let numbers = [events, at_once, SUSTAINED.start, SUSTAINED.end];
+    let mut command = Command::new(bare);
+    command
+        .arg(broker)
+        .args(numbers.map(|number| number.to_string()));
+    command.args(gap.map(|gap| gap.as_nanos().to_string()));
+    let answer = output(&mut command)?;
+    let said = answer.trim().parse();
+    said.context(|| format!("the bare consumer says {answer:?}"))
 }
 
 /// How many of them are timed.
@@ -124,25 +126,33 @@ fn sustained(events: usize) -> Result<f64> {
     Ok(f64::from(u32::try_from(events * SUSTAINED.len() / 100)?))
 }
 
-/// Of each round at a rate that leaves room p50 and p99 of the milliseconds from a session's own time, which is a moment
-/// before its commit, until the chat had its event. And what the notifier holds at the end.
-fn steady(options: &Options) -> Result<(Vec<(f64, f64)>, f64)> {
+/// The p99 of an event, from its session's own time, which is a moment before the commit, until the chat has it, beside that of
+/// the pair from publish to receipt: both at a tenth of the pair's rate. And what the notifier holds at the end.
+fn steady(options: &Options, bare: &Path) -> Result<(Row, Row)> {
     let chat = Chat::start()?;
     let mut scene = Scene::services(STEADY_INTERVAL_MS)?;
     let crowd = Crowd::gather(&scene, &chat, STEADY_USERS, STEADY_PROJECTS)?;
     // The hooks' addresses travel as events of their own.
     nap(Duration::from_secs(2))?;
-    let count = usize::try_from(u64::from(STEADY) * options.seconds * 2)?;
     let database = scene.database("worksession")?.to_owned();
-    let mut rounds = Vec::new();
-    for round in 0..options.rounds {
-        let from = round * count;
-        let gap = Duration::from_secs(1) / STEADY;
-        let outcome = load::fire(
-            scene.address("worksession")?,
-            crowd.starts(from, count),
-            gap,
-        )?;
+    let broker = scene.broker()?.url.clone();
+    let time = Duration::from_secs(options.seconds * 2);
+    let mut row = Row {
+        unit: Unit::Milliseconds,
+        ..Row::new(
+            "events, p99 at a tenth of the pair's rate",
+            "the same pair at the same rate",
+            Goal::Below(5.0),
+        )
+    };
+    let mut from = 0;
+    for round in 1..=options.rounds {
+        let rate = consumed(bare, &broker, options.events, 1)? * STEADY_PART;
+        let gap = Duration::from_secs_f64(1.0 / rate);
+        let count = usize::try_from(time.as_nanos() / gap.as_nanos())?;
+        let pair_p99 = pair(bare, &broker, count, 1, Some(gap))?;
+        let shots = crowd.starts(from, count);
+        let outcome = load::fire(scene.address("worksession")?, shots, gap)?;
         if outcome.with_status(201) != count {
             return fail(format!("not all are 201: {:?}", outcome.statuses));
         }
@@ -153,24 +163,35 @@ fn steady(options: &Options) -> Result<(Vec<(f64, f64)>, f64)> {
             .skip(from)
             .map(|(arrived, made)| arrived.saturating_duration_since(made).as_secs_f64() * 1_000.0);
         let latencies: Vec<_> = latencies.collect();
+        from += count;
         let of_each_second: Vec<_> = latencies
-            .chunks(usize::try_from(STEADY)?)
+            .chunks(count.div_ceil(usize::try_from(time.as_secs())?))
             .map(|second| format!("{:.0}", p50_and_p99(second).1))
             .collect();
-        let (p50, p99) = p50_and_p99(&latencies);
+        let (p50_ms, p99_ms) = p50_and_p99(&latencies);
         let (start_p50, start_p99, _) = outcome.summary();
         println!(
-            "events at {STEADY}/s, round {}: p50 {p50:.1} ms, p99 {p99:.1} ms, of each second {}; \
-             the start's answer p50 {start_p50:.1} ms, p99 {start_p99:.1} ms",
-            round + 1,
+            "events at {rate:.0}/s, round {round}: p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms of the pair's {pair_p99:.1}, \
+             of each second {}; the start's answer p50 {start_p50:.1} ms, p99 {start_p99:.1} ms",
             of_each_second.join(", "),
         );
-        rounds.push((p50, p99));
+        row.samples.push(Sample {
+            p50_ms,
+            p99_ms,
+            ..Sample::of(p99_ms, pair_p99)
+        });
     }
     if options.statements {
         statements::show(&database)?;
     }
-    Ok((rounds, scene.resident_mb("notifier")?))
+    let mb = scene.resident_mb("notifier")?;
+    let busy = memory::row(
+        "memory, notifier, after events".to_owned(),
+        memory::BUSY,
+        mb,
+        None,
+    );
+    Ok((row, busy))
 }
 
 /// The times that these sessions were given, a moment before they were committed.

@@ -13,12 +13,13 @@ use service_kit::config::{CommaList, SecretKey};
 use service_kit::crypto::hmac_sha256;
 use service_kit::http::BodyBudget;
 use service_kit::seal::{Purpose, SealError, Sealer, SealingKeys};
+use service_kit::start::StartError;
 use tokio::sync::Mutex;
 
 use crate::allowed_origins::OriginAllowList;
 use crate::config::{Config, PremiumConfig, TeamsConfig};
 use crate::cookies::Cookies;
-use crate::error::{Error, StartError};
+use crate::error::Error;
 use crate::feed::Memory;
 use crate::limits::Limits;
 use crate::passwords::PasswordHasher;

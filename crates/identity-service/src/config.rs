@@ -9,11 +9,11 @@ use chrono::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use service_kit::config::{
-    BrokerConfig, CommaList, ConfigError, DatabaseConfig, HttpGuardConfig, RateLimitsConfig,
-    SecretKey, SecretsConfig, is_base_url,
+    BrokerConfig, CommaList, ConfigError, CorsConfig, DatabaseConfig, HttpGuardConfig,
+    RateLimitsConfig, SecretKey, SecretsConfig, is_base_url, public_url,
 };
 use service_kit::http::Inside;
-use service_kit::server::on_this_machine;
+use service_kit::start::Home;
 use url::Url;
 
 pub use accounts::{AdminConfig, PasswordConfig};
@@ -246,14 +246,6 @@ impl PremiumConfig {
     }
 }
 
-/// `[identity.cors]`
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CorsConfig {
-    /// Origins, such as `https://app.example.com`, whose pages may call the API from a browser.
-    pub allowed_origins: CommaList<String>,
-}
-
 impl Config {
     /// Rules that concern several keys or more than a type can hold.
     ///
@@ -292,7 +284,7 @@ impl Config {
             }
         }
         self.limits.check()?;
-        self.broker_url()?;
+        self.broker.url::<BrokerUrl>("IDENTITY")?;
         self.redirects()?;
         self.clients()?;
         match &self.base_url {
@@ -303,14 +295,8 @@ impl Config {
         }
     }
 
-    /// Where the broker is.
-    pub(crate) fn broker_url(&self) -> Result<BrokerUrl, ConfigError> {
-        let Some(url) = &self.broker.url else {
-            return Ok(BrokerUrl::Memory);
-        };
-        url.expose()
-            .parse()
-            .map_err(|error| ConfigError::rule(format!("IDENTITY__BROKER__URL: {error}")))
+    pub(crate) fn home(&self) -> Home {
+        Home::new(self.data_dir.as_deref())
     }
 
     /// Where browsers may be sent to.
@@ -326,10 +312,7 @@ impl Config {
 
     /// The public address without a slash at its end, for a server that listens on `listen`.
     pub(crate) fn public_url(&self, listen: SocketAddr) -> String {
-        match &self.base_url {
-            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
-            None => format!("http://{}", on_this_machine(listen)),
-        }
+        public_url(self.base_url.as_ref(), listen)
     }
 }
 

@@ -1,18 +1,13 @@
 //! What can go wrong, once for the whole service, and what of it the caller is told.
 
 use std::borrow::Cow;
-use std::net::SocketAddr;
 
 use actix_web::http::StatusCode;
-use db_kit::{DbError, InvalidDatabaseUrl};
+use db_kit::DbError;
 use diesel::result::DatabaseErrorKind;
 use diesel::result::Error::DatabaseError;
 use serde_json::{Value, json};
 use service_kit::Problem;
-use service_kit::config::ConfigError;
-use service_kit::data_dir::DataDirError;
-use service_kit::guard::GuardError;
-use service_kit::seal::SealError;
 use thiserror::Error;
 
 /// When who met a full queue or a missing database may try again.
@@ -228,42 +223,4 @@ pub(crate) fn sentence(text: &str) -> String {
     chars.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(chars).collect()
     })
-}
-
-/// Why the service did not start.
-#[derive(Debug, Error)]
-pub enum StartError {
-    /// A rule of the configuration is broken.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The data folder or a key in it cannot be used.
-    #[error(transparent)]
-    DataDir(#[from] DataDirError),
-    /// The data folder's path makes no database URL.
-    #[error(transparent)]
-    DatabaseUrl(#[from] InvalidDatabaseUrl),
-    /// The database does not answer or a migration failed.
-    #[error(transparent)]
-    Database(#[from] DbError),
-    /// The encryption key is of no use.
-    #[error(transparent)]
-    Key(#[from] SealError),
-    /// The client that fetches photos.
-    #[error(transparent)]
-    Http(#[from] GuardError),
-    /// The signing keys could not be read or made.
-    #[error("signing keys: {0}")]
-    SigningKeys(String),
-    /// The clients of the configuration could not be written.
-    #[error("OAuth clients: {0}")]
-    Clients(String),
-    /// A metric could not be registered.
-    #[error(transparent)]
-    Metrics(#[from] prometheus::Error),
-    /// The thread of the change feed.
-    #[error("the change feed's thread: {0}")]
-    Feed(std::io::Error),
-    /// The address cannot be bound.
-    #[error("cannot listen on {0}: {1}")]
-    Listen(SocketAddr, std::io::Error),
 }

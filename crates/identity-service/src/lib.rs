@@ -46,11 +46,10 @@ mod totp;
 
 pub use cli::{AdminArgs, run_admin, run_cli};
 pub use config::{
-    AdminConfig, Config, CorsConfig, KeysConfig, LimitsConfig, PasswordConfig, PremiumConfig,
-    SsoConfig, TeamsConfig, TokensConfig,
+    AdminConfig, Config, KeysConfig, LimitsConfig, PasswordConfig, PremiumConfig, SsoConfig,
+    TeamsConfig, TokensConfig,
 };
-pub use error::StartError;
 pub use oauth::clients::config::OAuthClientConfig;
 pub use oauth::config::OAuthConfig;
 pub use openapi::openapi;
-pub use start::{Deps, MIGRATIONS, Running, migrate, start};
+pub use start::{Deps, MIGRATIONS, Running, start};

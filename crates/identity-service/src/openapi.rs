@@ -1,6 +1,6 @@
 //! The description of the area, generated from the handlers.
 
-use service_kit::openapi::{may_answer, operations, refuses_misfits};
+use service_kit::openapi::{add_bearer, may_answer, operations, refuses_misfits};
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
@@ -93,31 +93,18 @@ use crate::{
         oauth::consents::routes::list_applications,
         oauth::consents::routes::revoke_application,
     ),
-    modifiers(&Bearer, &CommonAnswers, &Refusals)
+    modifiers(&Authentication, &CommonAnswers, &Refusals)
 )]
 struct Description;
 
-struct Bearer;
+struct Authentication;
 
-impl Modify for Bearer {
+impl Modify for Authentication {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
-        let scheme = SecurityScheme::Http(
-            Http::builder()
-                .scheme(HttpAuthScheme::Bearer)
-                .bearer_format("JWT")
-                .build(),
-        );
-        openapi
-            .components
-            .get_or_insert_default()
-            .add_security_scheme("bearer", scheme);
-        openapi
-            .components
-            .get_or_insert_default()
-            .add_security_scheme(
-                "client",
-                SecurityScheme::Http(Http::new(HttpAuthScheme::Basic)),
-            );
+        add_bearer(openapi);
+        let client = SecurityScheme::Http(Http::new(HttpAuthScheme::Basic));
+        let components = openapi.components.get_or_insert_default();
+        components.add_security_scheme("client", client);
     }
 }
 

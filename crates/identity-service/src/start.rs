@@ -1,25 +1,23 @@
 //! From a configuration to a server that answers.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix_web::web::Data;
 use broker::{Broker, BrokerState, Relay, RelayHandle, RelayOptions};
-use db_kit::{DatabaseUrl, DbError, Migrations, Pool, PoolOptions};
+use db_kit::{Migrations, Pool};
 use diesel_migrations::embed_migrations;
 use service_kit::Clock;
-use service_kit::config::SecretKey;
-use service_kit::data_dir;
 use service_kit::http::BodyBudget;
 use service_kit::metrics::Metrics;
-use service_kit::server::{self, ReadyCheck, ReadyReport, ServerOptions};
+use service_kit::server::{self, ServerOptions};
+use service_kit::start::{self, SECRETS_KEY, StartError};
 
 use crate::app::{App, Secrets};
 use crate::config::Config;
-use crate::error::{StartError, render};
+use crate::error::render;
 use crate::feed::Watch;
 use crate::housekeeping::{self, Housekeeping};
 use crate::tokens::SigningAlgorithm;
@@ -34,11 +32,10 @@ pub const MIGRATIONS: Migrations = Migrations {
     sqlite: &embed_migrations!("../../migrations/identity/sqlite"),
 };
 
-/// The SQLite file in the data folder.
-const FILE: &str = "identity.db";
-/// The keys in the data folder that were not configured: our own, and the one that mails are sealed with.
+/// The name in `listening NAME http://…` and of the SQLite file.
+pub(crate) const NAME: &str = "identity";
+/// The file of the service's own key, when none is configured.
 const OWN_KEY: &str = "identity-keys.key";
-const MAIL_KEY: &str = "secrets.key";
 
 /// What is passed in and not configured.
 #[derive(Clone)]
@@ -105,13 +102,9 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     config.check()?;
     let pool = open_pool(&config)?;
     if config.database.migrate {
-        let pool = pool.clone();
-        tokio::task::spawn_blocking(move || migrate(&pool))
-            .await
-            .map_err(|error| DbError::Unreachable(error.to_string()))??;
+        start::migrate(&pool, MIGRATIONS).await?;
     }
-    let listener =
-        server::bind(config.listen).map_err(|error| StartError::Listen(config.listen, error))?;
+    let listener = start::listen(config.listen)?;
     let listen = listener
         .local_addr()
         .map_err(|error| StartError::Listen(config.listen, error))?;
@@ -135,7 +128,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     if let Err(error) = app.tokens.warm_up().await {
         // Without migrations of its own the service may well start before its tables are there.
         if config.database.migrate {
-            return Err(StartError::SigningKeys(error.to_string()));
+            return Err(StartError::other(format!("signing keys: {error}")));
         }
         log::warn!("the signing keys cannot be read yet: {error}");
     }
@@ -144,12 +137,13 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         metrics.register(app.keys(algorithm).reads().clone())?;
     }
     let app = Data::new(app);
-    let watch = Watch::spawn(pool.clone(), Arc::clone(&app.memory)).map_err(StartError::Feed)?;
+    let watch = Watch::spawn(pool.clone(), Arc::clone(&app.memory))
+        .map_err(|error| StartError::other(format!("the change feed's thread: {error}")))?;
     let figures = housekeeping::Figures::register(&metrics)?;
     let parts = Arc::clone(&app);
     let bodies = app.bodies.clone();
     let options = ServerOptions {
-        name: "identity",
+        name: NAME,
         listen,
         base_url: base_url.clone(),
         workers: config
@@ -165,7 +159,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         render,
         render_page: Some(pages::render_problem),
         metrics,
-        ready: ready_check(pool, deps.broker),
+        ready: start::ready_check(pool, MIGRATIONS, move || deps.broker.report()),
         openapi: Some(openapi),
         drain: Duration::from_secs(config.drain_seconds),
     };
@@ -212,7 +206,7 @@ async fn apply_clients(app: &App, config: &Config) -> Result<(), StartError> {
             log::warn!("the OAuth clients cannot be looked through yet: {error}");
             Ok(())
         }
-        outcome => outcome.map_err(|error| StartError::Clients(error.to_string())),
+        outcome => outcome.map_err(|error| StartError::other(format!("OAuth clients: {error}"))),
     }
 }
 
@@ -226,7 +220,7 @@ fn spawn_relay(pool: &Pool, deps: &Deps, metrics: &Metrics) -> Option<RelayHandl
         return None;
     }
     let clock = deps.clock.clone();
-    let options = RelayOptions::new("identity", move || clock.now_naive());
+    let options = RelayOptions::new(NAME, move || clock.now_naive());
     Some(Relay::spawn(
         pool.clone(),
         deps.broker.publisher(),
@@ -235,89 +229,26 @@ fn spawn_relay(pool: &Pool, deps: &Deps, metrics: &Metrics) -> Option<RelayHandl
     ))
 }
 
-/// Applies the migrations that the database lacks.
-///
-/// # Errors
-/// [`DbError`] when the database is away or a migration fails.
-pub fn migrate(pool: &Pool) -> Result<(), DbError> {
-    for name in db_kit::migrations::run(pool, MIGRATIONS)? {
-        log::info!("applied migration {name}");
-    }
-    Ok(())
-}
-
-/// The pool of the configured database.
+/// The database that the configuration names, else a file in the data folder.
 pub(crate) fn open_pool(config: &Config) -> Result<Pool, StartError> {
-    let url = database_url(config)?;
-    Ok(Pool::open(PoolOptions::new(url, config.database.pool_size)))
+    Ok(config.home().open_pool(&config.database, NAME)?)
 }
 
-/// Where the database is, by default a SQLite file in the data folder.
-pub(crate) fn database_url(config: &Config) -> Result<DatabaseUrl, StartError> {
-    match &config.database.url {
-        Some(url) => Ok(url.clone()),
-        None => Ok(format!("sqlite://{}/{FILE}", data_dir(config)?.display()).parse()?),
-    }
-}
-
-/// What a service has made here before, a database or a key, and is not there; nothing is made in looking.
-pub(crate) fn missing_file(config: &Config) -> Option<PathBuf> {
-    let folder = config.data_dir.as_deref();
-    let folder = folder.unwrap_or(Path::new(data_dir::DEFAULT));
-    let database = match &config.database.url {
-        Some(url) => url.file(),
-        None => Some(folder.join(FILE)),
-    };
+/// A key that a service has made here before, and is not there; nothing is made in looking.
+pub(crate) fn missing_key(config: &Config) -> Option<PathBuf> {
     let keys = [
         (&config.keys.encryption_key, OWN_KEY),
-        (&config.secrets.encryption_key, MAIL_KEY),
+        (&config.secrets.encryption_key, SECRETS_KEY),
     ];
-    let keys = keys.into_iter().filter(|(key, _)| key.is_none());
-    let keys = keys.map(|(_, name)| folder.join(name));
-    database.into_iter().chain(keys).find(|path| !path.exists())
+    let mut unset = keys.into_iter().filter(|(key, _)| key.is_none());
+    unset.find_map(|(_, name)| Some(config.home().file(name)).filter(|path| !path.exists()))
 }
 
 /// The keys that were configured, else those in the data folder, made there once.
 pub(crate) fn secrets(config: &Config) -> Result<Secrets, StartError> {
-    let or_file = |key: &Option<SecretKey>, name: &str| match key {
-        Some(key) => Ok::<_, StartError>(key.clone()),
-        None => Ok(data_dir::key_file(&data_dir(config)?, name)?.into()),
-    };
+    let home = config.home();
     Ok(Secrets {
-        own: or_file(&config.keys.encryption_key, OWN_KEY)?,
-        shared: or_file(&config.secrets.encryption_key, MAIL_KEY)?,
-    })
-}
-
-fn data_dir(config: &Config) -> Result<PathBuf, StartError> {
-    Ok(data_dir::resolve(config.data_dir.as_deref())?)
-}
-
-/// Ready is who reaches a database with all tables; migrations that were once seen are not looked for again.
-fn ready_check(pool: Pool, broker: Broker) -> ReadyCheck {
-    let migrated = Arc::new(AtomicBool::new(false));
-    Arc::new(move || {
-        let (pool, broker, migrated) = (pool.clone(), broker.clone(), Arc::clone(&migrated));
-        Box::pin(async move {
-            let database = if migrated.load(Ordering::Acquire) {
-                pool.ping().await.map(|()| Vec::new())
-            } else {
-                pool.read(|db| db_kit::migrations::pending(db, MIGRATIONS))
-                    .await
-            };
-            let database = match database {
-                Ok(pending) if pending.is_empty() => {
-                    migrated.store(true, Ordering::Release);
-                    "connected".to_owned()
-                }
-                Ok(pending) => format!("{} migrations pending", pending.len()),
-                Err(_) => "unreachable".to_owned(),
-            };
-            ReadyReport {
-                ready: database == "connected",
-                database,
-                broker: broker.report(),
-            }
-        })
+        own: home.key(config.keys.encryption_key.as_ref(), OWN_KEY)?,
+        shared: home.key(config.secrets.encryption_key.as_ref(), SECRETS_KEY)?,
     })
 }

@@ -3,9 +3,8 @@ use std::process::ExitCode;
 
 use broker::{Broker, BrokerUrl};
 use clap::{Parser, Subcommand};
-use service_kit::cli::{self, CommonArgs};
-use service_kit::config::ConfigError;
-use service_kit::{Clock, logging, start};
+use service_kit::cli::{self, CommonArgs, runtime};
+use service_kit::{Clock, start};
 
 use crate::admin::{AdminArgs, Caller, run_admin};
 use crate::config::{Config, PREFIX};
@@ -39,28 +38,15 @@ type Error = Box<dyn std::error::Error>;
 
 /// Runs the command line of the binary, its name being the first argument.
 pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args = match Args::try_parse_from(args) {
-        Ok(args) => args,
-        Err(message) => {
-            // Help and version come this way too; clap knows which stream each belongs to.
-            let printed = message.print();
-            return if message.use_stderr() || printed.is_err() {
-                ExitCode::from(2)
-            } else {
-                ExitCode::SUCCESS
-            };
-        }
-    };
-    logging::init();
-    run(args).unwrap_or_else(|error| cli::finish(Err(error)))
+    cli::run(args, execute)
 }
 
-fn run(args: Args) -> Result<ExitCode, Error> {
+fn execute(args: Args) -> Result<ExitCode, Error> {
     let config = Config::load(args.common.config.as_deref(), args.common.data_dir)?;
     match args.command.unwrap_or(Command::Serve) {
         Command::Serve => runtime()?.block_on(serve(config))?,
         Command::Migrate => runtime()?.block_on(migrate(&config))?,
-        Command::CheckConfig => broker_url(&config).map(drop)?,
+        Command::CheckConfig => config.broker.outside_url::<BrokerUrl>(PREFIX).map(drop)?,
         Command::Healthcheck => runtime()?.block_on(cli::healthcheck(config.listen))?,
         Command::Admin(args) => {
             let caller = Caller {
@@ -73,16 +59,9 @@ fn run(args: Args) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Two threads: the database has threads of its own.
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-}
-
 async fn serve(config: Config) -> Result<(), Error> {
-    let broker = Broker::connect(&broker_url(&config)?, &config.broker.prefix, "notifier");
+    let url = config.broker.outside_url(PREFIX)?;
+    let broker = Broker::connect(&url, &config.broker.prefix, "notifier");
     let deps = Deps {
         clock: Clock::system(),
         broker: broker.clone(),
@@ -97,19 +76,5 @@ async fn serve(config: Config) -> Result<(), Error> {
 
 async fn migrate(config: &Config) -> Result<(), Error> {
     let applied = start::migrate(&running::open_pool(config)?, running::MIGRATIONS).await?;
-    cli::print(&match applied.as_slice() {
-        [] => "nothing to apply".to_owned(),
-        names => format!("applied {}", names.join(", ")),
-    })?;
-    Ok(())
-}
-
-/// A process of its own has nobody inside to hear from.
-fn broker_url(config: &Config) -> Result<BrokerUrl, ConfigError> {
-    match config.broker_url()? {
-        url @ BrokerUrl::Amqp(_) => Ok(url),
-        BrokerUrl::Memory => Err(ConfigError::rule(format!(
-            "{PREFIX}__BROKER__URL: an amqp:// or amqps:// address is needed; memory: works only inside the standalone"
-        ))),
-    }
+    Ok(cli::print_applied(&applied)?)
 }

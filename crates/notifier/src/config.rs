@@ -186,22 +186,11 @@ impl Config {
         }
         self.smtp.server()?;
         self.smtp.sender()?;
-        self.broker_url().map(drop)
+        self.broker.url::<BrokerUrl>(PREFIX).map(drop)
     }
 
     pub(crate) fn home(&self) -> Home {
         Home::new(self.data_dir.as_deref())
-    }
-
-    /// Where the broker is; the standalone's own when nothing is configured.
-    pub(crate) fn broker_url(&self) -> Result<BrokerUrl, ConfigError> {
-        match &self.broker.url {
-            None => Ok(BrokerUrl::Memory),
-            Some(url) => url
-                .expose()
-                .parse()
-                .map_err(|cause| ConfigError::rule(format!("{PREFIX}__BROKER__URL: {cause}"))),
-        }
     }
 }
 

@@ -7,10 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use base64::{Engine, engine::general_purpose::STANDARD};
-use secrecy::SecretBox;
-
+use crate::config::SecretKey;
 use crate::crypto::random_bytes;
+use base64::{Engine, engine::general_purpose::STANDARD};
 
 /// The folder used when none is configured, relative to the working directory.
 pub const DEFAULT: &str = "data";
@@ -54,7 +53,7 @@ pub fn locate(given: Option<&Path>) -> Result<PathBuf, DataDirError> {
 ///
 /// Several processes may ask at once: the file appears complete or not at all, the first one wins,
 /// and all get the same key.
-pub fn key_file(dir: &Path, name: &str) -> Result<SecretBox<[u8; 32]>, DataDirError> {
+pub fn key_file(dir: &Path, name: &str) -> Result<SecretKey, DataDirError> {
     let path = dir.join(name);
     match File::open(&path) {
         Ok(file) => read_key(file, &path),
@@ -66,7 +65,7 @@ pub fn key_file(dir: &Path, name: &str) -> Result<SecretBox<[u8; 32]>, DataDirEr
     }
 }
 
-fn read_key(mut file: File, path: &Path) -> Result<SecretBox<[u8; 32]>, DataDirError> {
+fn read_key(mut file: File, path: &Path) -> Result<SecretKey, DataDirError> {
     let mode = file.metadata().map_err(failed(path))?.permissions().mode();
     if mode & 0o077 != 0 {
         log::warn!(
@@ -77,11 +76,7 @@ fn read_key(mut file: File, path: &Path) -> Result<SecretBox<[u8; 32]>, DataDirE
     }
     let mut text = String::new();
     file.read_to_string(&mut text).map_err(failed(path))?;
-    let bytes = STANDARD
-        .decode(text.trim())
-        .map_err(|_| DataDirError::BadKey(path.into()))?;
-    let key = <[u8; 32]>::try_from(bytes).map_err(|_| DataDirError::BadKey(path.into()))?;
-    Ok(SecretBox::new(Box::new(key)))
+    text.parse().map_err(|_| DataDirError::BadKey(path.into()))
 }
 
 /// Writes a new key beside `path` and links it there. A link, unlike a rename, never replaces what
@@ -121,7 +116,6 @@ mod tests {
     use std::{fs, os::unix::fs::PermissionsExt, thread};
 
     use super::{DataDirError, key_file, resolve};
-    use secrecy::ExposeSecret;
 
     #[test]
     fn a_key_is_made_once_for_all_who_ask_at_once_and_only_its_owner_reads_it() {
@@ -129,7 +123,7 @@ mod tests {
         let dir = resolve(Some(&parent.path().join("a/b"))).unwrap();
         let keys: Vec<[u8; 32]> = thread::scope(|scope| {
             let threads: Vec<_> = (0..16)
-                .map(|_| scope.spawn(|| *key_file(&dir, "k").unwrap().expose_secret()))
+                .map(|_| scope.spawn(|| *key_file(&dir, "k").unwrap().expose()))
                 .collect();
             threads
                 .into_iter()

@@ -1,7 +1,18 @@
 //! What many endpoints of an area may answer, said in its description in one place.
 
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
 use utoipa::openapi::{Content, OpenApi, Ref, RefOr, Response, ResponseBuilder};
+
+/// Says how callers authenticate: with an access token.
+pub fn add_bearer(openapi: &mut OpenApi) {
+    let bearer = Http::builder()
+        .scheme(HttpAuthScheme::Bearer)
+        .bearer_format("JWT")
+        .build();
+    let components = openapi.components.get_or_insert_default();
+    components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+}
 
 /// Every operation that is described, with its method and its path.
 pub fn operations(

@@ -10,16 +10,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use db_kit::{DatabaseUrl, DbError, Migrations, Pool, PoolOptions, migrations};
 use thiserror::Error;
 
-use crate::config::{ConfigError, DatabaseConfig, HttpGuardConfig, SecretsConfig};
+use crate::config::{ConfigError, DatabaseConfig, HttpGuardConfig, SecretKey, SecretsConfig};
 use crate::data_dir::{self, DataDirError};
 use crate::guard::{GuardError, GuardOptions};
 use crate::seal::{SealError, SealingKeys};
 use crate::server::{self, ReadyCheck, ReadyReport};
 
 /// The file of the key that all parts seal with for each other, when none is configured.
-const SECRETS_KEY: &str = "secrets.key";
+pub const SECRETS_KEY: &str = "secrets.key";
 
-/// Why a service did not start.
+/// Connections of a command, which does one thing after the other.
+const COMMAND_CONNECTIONS: u32 = 2;
+
+/// Why a service, or a command beside it, did not start.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// A rule of the configuration.
@@ -28,9 +31,17 @@ pub enum StartError {
     /// The data folder or a key in it.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    /// The database, while migrations were applied.
-    #[error("database: {0}")]
+    /// The database does not answer, or a migration failed.
+    #[error(transparent)]
     Database(#[from] DbError),
+    /// A command where no service has been.
+    #[error("there is no {}; give the service's --data-dir or configuration, or start the service once", .0.display())]
+    NothingThere(PathBuf),
+    /// A command on a database of an earlier version: how many migrations it lacks.
+    #[error(
+        "{0} migrations of the database are pending; apply them first, with the command `migrate`"
+    )]
+    Pending(usize),
     /// The client for addresses that users give.
     #[error(transparent)]
     Guard(#[from] GuardError),
@@ -41,8 +52,18 @@ pub enum StartError {
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
     /// The address cannot be bound.
-    #[error("{0}: {1}")]
+    #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
+    /// Something that only this service needs; a sentence.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl StartError {
+    /// Something that only this service needs.
+    pub fn other(cause: impl ToString) -> Self {
+        Self::Other(cause.to_string())
+    }
 }
 
 /// Where a service's own files are. Made only when something is put there: with a database server and
@@ -55,6 +76,13 @@ impl Home {
     #[must_use]
     pub fn new(configured: Option<&Path>) -> Self {
         Self(configured.map(Path::to_path_buf))
+    }
+
+    /// A file in the folder, whether or not it is there; nothing is made.
+    #[must_use]
+    pub fn file(&self, name: &str) -> PathBuf {
+        let folder = self.0.as_deref();
+        folder.unwrap_or(Path::new(data_dir::DEFAULT)).join(name)
     }
 
     /// The folder's absolute path; it is there afterwards.
@@ -77,16 +105,45 @@ impl Home {
         Ok(Pool::open(PoolOptions::new(url, config.pool_size)))
     }
 
+    /// The same for a command beside the service: a wrong path would otherwise become an empty database there.
+    ///
+    /// # Errors
+    /// [`StartError::NothingThere`].
+    pub fn open_existing_pool(
+        &self,
+        config: &DatabaseConfig,
+        name: &str,
+    ) -> Result<Pool, StartError> {
+        let usual = || DatabaseUrl::sqlite_file(&self.file(&format!("{name}.db")));
+        let url = config.url.clone().unwrap_or_else(usual);
+        match url.file().filter(|file| !file.exists()) {
+            Some(missing) => Err(StartError::NothingThere(missing)),
+            None => Ok(Pool::open(PoolOptions::new(url, COMMAND_CONNECTIONS))),
+        }
+    }
+
+    /// The key that is configured, else that of the file `name` in the folder, which is made once.
+    ///
+    /// # Errors
+    /// [`DataDirError`] when the folder or the key in it is of no use.
+    pub fn key(
+        &self,
+        configured: Option<&SecretKey>,
+        name: &str,
+    ) -> Result<SecretKey, DataDirError> {
+        match configured {
+            Some(key) => Ok(key.clone()),
+            None => data_dir::key_file(&self.folder()?, name),
+        }
+    }
+
     /// Seal and open what the parts tell each other; without a configured key the one kept in the folder.
     ///
     /// # Errors
     /// [`StartError`] when the folder or the key in it is of no use.
     pub fn sealing_keys(&self, config: &SecretsConfig) -> Result<SealingKeys, StartError> {
         let old = config.encryption_keys_old.0.iter().map(|key| key.expose());
-        let key = match &config.encryption_key {
-            Some(key) => key.clone(),
-            None => data_dir::key_file(&self.folder()?, SECRETS_KEY)?.into(),
-        };
+        let key = self.key(config.encryption_key.as_ref(), SECRETS_KEY)?;
         Ok(SealingKeys::new(key.expose(), old))
     }
 }
@@ -103,6 +160,18 @@ pub async fn migrate(pool: &Pool, migrations: Migrations) -> Result<Vec<String>,
         log::info!("applied the migration {name}");
     }
     Ok(applied)
+}
+
+/// Refuses a database that lacks migrations.
+///
+/// # Errors
+/// [`StartError::Pending`], and [`DbError`] when the database is away.
+pub async fn check_migrated(pool: &Pool, migrations: Migrations) -> Result<(), StartError> {
+    let pending = pool.read(move |db| migrations::pending(db, migrations));
+    match pending.await? {
+        names if names.is_empty() => Ok(()),
+        names => Err(StartError::Pending(names.len())),
+    }
 }
 
 /// Takes the service's address; who connects before it answers waits.

@@ -2,8 +2,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use service_kit::cli::{self, CommonArgs};
-use service_kit::{Clock, logging};
+use service_kit::Clock;
+use service_kit::cli::{self, CommonArgs, runtime};
 
 use crate::occupied::Occupied;
 use crate::{Config, admin, demo, running};
@@ -65,24 +65,10 @@ type Error = Box<dyn std::error::Error>;
 
 /// Runs the command line of the binary, its name being the first argument.
 pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args = match Args::try_parse_from(args) {
-        Ok(args) => args,
-        Err(message) => {
-            // Help and version come this way too; clap knows which stream each belongs to.
-            let printed = message.print();
-            let fine = !message.use_stderr() && printed.is_ok();
-            return if fine {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::from(2)
-            };
-        }
-    };
-    logging::init();
-    run(args).unwrap_or_else(|error| cli::finish(Err(error)))
+    cli::run(args, execute)
 }
 
-fn run(args: Args) -> Result<ExitCode, Error> {
+fn execute(args: Args) -> Result<ExitCode, Error> {
     let command = args.command.unwrap_or(Command::Serve { demo: false });
     if let Command::Openapi { area } = command {
         cli::print(describe(area)?.trim_end())?;
@@ -111,7 +97,7 @@ fn run(args: Args) -> Result<ExitCode, Error> {
     }
     match command {
         Command::Serve { demo } => runtime()?.block_on(serve(config, demo))?,
-        Command::Migrate => migrate(&config)?,
+        Command::Migrate => cli::print_applied(&running::migrate(&config)?)?,
         Command::Healthcheck => runtime()?.block_on(healthcheck(&config))?,
         Command::Admin(Admin::Identity(args)) => {
             let program = "holdfast admin identity";
@@ -137,14 +123,6 @@ fn run(args: Args) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Two threads: the HTTP workers and the databases have threads of their own.
-fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-}
-
 async fn serve(config: Config, with_demo: bool) -> Result<(), Error> {
     let _taken = Occupied::take(&config.data_dir)?;
     let sign_in = if with_demo {
@@ -162,15 +140,6 @@ async fn serve(config: Config, with_demo: bool) -> Result<(), Error> {
     }
     service_kit::termination().await?;
     running.stop().await;
-    Ok(())
-}
-
-fn migrate(config: &Config) -> Result<(), Error> {
-    let applied = running::migrate(config)?;
-    cli::print(&match applied.as_slice() {
-        [] => "nothing to apply".to_owned(),
-        names => format!("applied {}", names.join(", ")),
-    })?;
     Ok(())
 }
 

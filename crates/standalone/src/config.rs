@@ -4,16 +4,14 @@ use std::thread::available_parallelism;
 use broker::BrokerUrl;
 use db_kit::DatabaseUrl;
 use service_kit::config::{
-    ConfigError, DatabaseConfig, SecretKey, SecretText, SecretsConfig, load, refuse_development,
+    ConfigError, DatabaseConfig, SecretKey, SecretsConfig, load, refuse_development,
 };
 use service_kit::crypto::random_bytes;
 use service_kit::data_dir;
+use service_kit::start::{SECRETS_KEY, StartError as PartError};
 
 use crate::dashboard;
 use crate::running::StartError;
-
-/// The file of the key that the parts seal for each other with, when none is configured.
-const SECRETS_KEY: &str = "secrets.key";
 
 /// Where browsers may be sent to when nothing is said: programs that are tried out on this machine.
 const LOOPBACK_ORIGINS: [&str; 2] = ["http://localhost:*", "http://127.0.0.1:*"];
@@ -47,7 +45,7 @@ impl Config {
     /// The same for a command beside the service: where that has made nothing yet, nothing is made now.
     ///
     /// # Errors
-    /// As [`Config::load`], and [`StartError::NothingThere`].
+    /// As [`Config::load`], and [`StartError::Command`].
     pub fn load_made(file: Option<&Path>, data_dir: Option<&Path>) -> Result<Self, StartError> {
         let mut parts = Parts::read(file)?;
         let folder = parts
@@ -58,7 +56,7 @@ impl Config {
         let key = (!has_key).then(|| folder.join(SECRETS_KEY));
         let wanted = [Some(folder.clone()), key];
         if let Some(missing) = wanted.into_iter().flatten().find(|path| !path.exists()) {
-            return Err(StartError::NothingThere(missing));
+            return Err(PartError::NothingThere(missing).into());
         }
         Self::in_folder(parts, data_dir::resolve(Some(&folder))?)
     }
@@ -193,9 +191,9 @@ impl Config {
     /// Where each part's messages go: all of them through RabbitMQ, or all of them inside.
     pub(crate) fn brokers(&self) -> Result<[BrokerUrl; 3], StartError> {
         let urls = [
-            broker_url("IDENTITY", self.identity.broker.url.as_ref())?,
-            broker_url("WORKSESSION", self.worksession.broker.url.as_ref())?,
-            broker_url("NOTIFIER", self.notifier.broker.url.as_ref())?,
+            self.identity.broker.url("IDENTITY")?,
+            self.worksession.broker.url("WORKSESSION")?,
+            self.notifier.broker.url("NOTIFIER")?,
         ];
         let inside = urls
             .iter()
@@ -254,7 +252,7 @@ impl Parts {
     fn share_key(&mut self, folder: &Path) -> Result<SecretKey, StartError> {
         let key = match self.shared_key() {
             Some(key) => key,
-            None => data_dir::key_file(folder, SECRETS_KEY)?.into(),
+            None => data_dir::key_file(folder, SECRETS_KEY)?,
         };
         for part in self.secrets() {
             let own: &SecretKey = part.encryption_key.get_or_insert_with(|| key.clone());
@@ -267,15 +265,6 @@ impl Parts {
         }
         Ok(key)
     }
-}
-
-fn broker_url(part: &str, url: Option<&SecretText>) -> Result<BrokerUrl, ConfigError> {
-    let Some(url) = url else {
-        return Ok(BrokerUrl::Memory);
-    };
-    url.expose()
-        .parse()
-        .map_err(|cause| ConfigError::rule(format!("{part}__BROKER__URL: {cause}")))
 }
 
 fn lay_into(database: &mut DatabaseConfig, folder: &Path, name: &str) {

@@ -1,5 +1,4 @@
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use broker::Broker;
 use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions};
@@ -8,6 +7,7 @@ use service_kit::config::ConfigError;
 use service_kit::data_dir::DataDirError;
 use service_kit::http::Inside;
 use service_kit::server::on_this_machine;
+use service_kit::start;
 use thiserror::Error;
 use url::Url;
 
@@ -23,20 +23,14 @@ pub enum StartError {
     #[error(transparent)]
     DataDir(#[from] DataDirError),
     /// A command where no service has been.
-    #[error("there is no {}; give the service's --data-dir or configuration, or start the service once", .0.display())]
-    NothingThere(PathBuf),
+    #[error(transparent)]
+    Command(#[from] start::StartError),
     /// A database, outside a part's own start.
     #[error("database: {0}")]
     Database(#[from] DbError),
-    /// The identity area.
-    #[error("identity: {0}")]
-    Identity(#[from] identity_service::StartError),
-    /// The work-session area.
-    #[error("worksession: {0}")]
-    Worksession(#[from] worksession_service::StartError),
-    /// The notifier.
-    #[error("notifier: {0}")]
-    Notifier(#[from] notifier::StartError),
+    /// A part, by its name.
+    #[error("{0}: {1}")]
+    Part(&'static str, start::StartError),
 }
 
 /// All parts while they answer.
@@ -92,6 +86,7 @@ impl Running {
 /// # Errors
 /// [`StartError`]; the parts that had started run on until the process ends, which is what it should do.
 pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartError> {
+    let of = |part| move |cause| StartError::Part(part, cause);
     let brokers = connect(&config)?;
     let [of_identity, of_worksession, of_notifier] = brokers.clone();
 
@@ -106,7 +101,8 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
         config.identity.inside = Some(inside.clone());
         config.worksession.inside = Some(inside);
     }
-    let identity = identity_service::start(config.identity, deps).await?;
+    let identity = identity_service::start(config.identity, deps).await;
+    let identity = identity.map_err(of("identity"))?;
     if config.worksession.identity_url.is_none() {
         config.worksession.identity_url = Some(from_inside(identity.addr())?);
     }
@@ -118,16 +114,17 @@ pub async fn start(mut config: Config, clock: Clock) -> Result<Running, StartErr
         clock: clock.clone(),
         broker: of_notifier,
     };
-    let notifier = notifier::start(config.notifier, deps).await?;
+    let notifier = notifier::start(config.notifier, deps).await;
+    let notifier = notifier.map_err(of("notifier"))?;
     let deps = worksession_service::Deps {
         clock,
         broker: of_worksession,
         bodies: Some(identity.bodies().clone()),
     };
-    let worksession = worksession_service::start(config.worksession, deps).await?;
+    let worksession = worksession_service::start(config.worksession, deps).await;
     Ok(Running {
         identity,
-        worksession,
+        worksession: worksession.map_err(of("worksession"))?,
         notifier,
         brokers,
     })

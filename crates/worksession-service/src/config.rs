@@ -5,12 +5,11 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Deserializer};
 use service_kit::config::{
-    self, BrokerConfig, CommaList, ConfigError, DatabaseConfig, HttpGuardConfig, RateLimitsConfig,
-    SecretText, SecretsConfig, is_base_url,
+    self, BrokerConfig, CommaList, ConfigError, CorsConfig, DatabaseConfig, HttpGuardConfig,
+    RateLimitsConfig, SecretText, SecretsConfig, is_base_url, public_url,
 };
 use service_kit::http::{Inside, Limits};
 use service_kit::names::is_readable;
-use service_kit::server::on_this_machine;
 use service_kit::start::Home;
 use url::Url;
 
@@ -135,14 +134,6 @@ impl AuthConfig {
     }
 }
 
-/// `[worksession.cors]`
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct CorsConfig {
-    /// Origins, such as `https://app.example.com`, whose pages may call the API from a browser.
-    pub allowed_origins: CommaList<String>,
-}
-
 /// `[worksession.dashboard]`: with both the dashboard at `/` signs people in, without them it says how to register it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -227,10 +218,7 @@ impl Config {
 
     /// The public address without a slash at the end; that of a service that listens on `listen` where none is set.
     pub(crate) fn public_url(&self, listen: SocketAddr) -> String {
-        match &self.base_url {
-            Some(url) => url.as_str().trim_end_matches('/').to_owned(),
-            None => format!("http://{}", on_this_machine(listen)),
-        }
+        public_url(self.base_url.as_ref(), listen)
     }
 
     /// Reads and checks the configuration; `data_dir` comes from the command line and wins.

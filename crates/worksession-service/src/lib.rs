@@ -42,12 +42,10 @@ mod team_projects;
 mod user_data;
 mod webhooks;
 
-pub use auth::IdentityClientError;
 pub use cli::{AdminArgs, run_admin, run_cli};
 pub use config::{
-    AuditConfig, AuthConfig, CategoriesConfig, Config, CorsConfig, DashboardConfig,
-    LeaderboardConfig, PREFIX,
+    AuditConfig, AuthConfig, CategoriesConfig, Config, DashboardConfig, LeaderboardConfig, PREFIX,
 };
 pub use live::LiveConfig;
 pub use openapi::{openapi, openapi_json};
-pub use running::{Deps, MIGRATIONS, Running, StartError, start};
+pub use running::{Deps, MIGRATIONS, Running, start};

@@ -1,7 +1,6 @@
 //! The API description, made from the code. Every handler is listed here once.
 
-use service_kit::openapi::{may_answer, operations, refuses_misfits};
-use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityScheme};
+use service_kit::openapi::{add_bearer, may_answer, operations, refuses_misfits};
 use utoipa::{Modify, OpenApi};
 
 use crate::{
@@ -63,26 +62,9 @@ use crate::{
         webhooks::deliveries::routes::test,
         health::routes::report,
     ),
-    modifiers(&Bearer, &Refusals)
+    modifiers(&Refusals)
 )]
 struct Description;
-
-struct Bearer;
-
-impl Modify for Bearer {
-    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
-        let scheme = SecurityScheme::Http(
-            Http::builder()
-                .scheme(HttpAuthScheme::Bearer)
-                .bearer_format("JWT")
-                .build(),
-        );
-        openapi
-            .components
-            .get_or_insert_default()
-            .add_security_scheme("bearer", scheme);
-    }
-}
 
 /// Who asks is found out by the identity service, before anything else is done.
 struct Refusals;
@@ -90,6 +72,7 @@ struct Refusals;
 impl Modify for Refusals {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         const AWAY: &str = "Authentication service unavailable";
+        add_bearer(openapi);
         refuses_misfits(openapi, "ErrorBody");
         for (_, _, operation) in operations(openapi) {
             if operation.request_body.is_some() {

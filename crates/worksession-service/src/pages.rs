@@ -4,14 +4,14 @@
 use std::net::SocketAddr;
 
 use actix_web::web::Data;
-use dashboard::{Dashboard, OAuthClient, Sealers, Settings};
+use dashboard::{ClientError, Dashboard, OAuthClient, Sealers, Settings};
 use service_kit::Clock;
 use service_kit::seal::{Purpose, SealingKeys};
 use service_kit::server::on_this_machine;
-use url::Url;
+use service_kit::start::StartError;
+use url::{ParseError, Url};
 
 use crate::config::{Config, default_identity_url};
-use crate::running::StartError;
 
 pub(crate) use dashboard::{configure, render_problem};
 
@@ -25,6 +25,7 @@ pub(crate) fn dashboard(
     keys: &SealingKeys,
     clock: &Clock,
 ) -> Result<Data<Dashboard>, StartError> {
+    let failed = |cause: ClientError| StartError::other(format!("dashboard: {cause}"));
     let here = format!("http://{}", on_this_machine(addr));
     let identity_url = config.identity_url.clone();
     let identity_url = identity_url.unwrap_or_else(default_identity_url);
@@ -45,7 +46,9 @@ pub(crate) fn dashboard(
         base_url: config.public_url(addr),
         identity_public_url: without_slash(identity_public_url),
         identity_url,
-        worksession_url: here.parse().map_err(dashboard::ClientError::from)?,
+        worksession_url: here
+            .parse()
+            .map_err(|cause: ParseError| failed(cause.into()))?,
         allow_insecure_cookies: config.allow_insecure_cookies,
         inside: config.inside.clone(),
         client: client.map(|(id, secret)| OAuthClient { id, secret }),
@@ -56,5 +59,6 @@ pub(crate) fn dashboard(
         sign_ins: keys.sealer(Purpose::DashboardSignIns)?,
         forms: keys.sealer(Purpose::Forms)?,
     };
-    Ok(Data::new(Dashboard::new(settings, sealers, clock.clone())?))
+    let dashboard = Dashboard::new(settings, sealers, clock.clone());
+    Ok(Data::new(dashboard.map_err(failed)?))
 }

@@ -11,14 +11,12 @@ use service_kit::guard::GuardedClient;
 use service_kit::http::{BodyBudget, SlowBodyCheck};
 use service_kit::metrics::Metrics;
 use service_kit::rate_limit::KeyedLimiter;
-use service_kit::seal::SealError;
 use service_kit::server::{self, ServerOptions};
-use service_kit::start;
+use service_kit::start::{self, StartError};
 use service_kit::{Clock, Problem};
-use thiserror::Error;
 use tokio::sync::Notify;
 
-use crate::auth::{IdentityClient, IdentityClientError, check_again};
+use crate::auth::{IdentityClient, check_again};
 use crate::chore::Chore;
 use crate::config::{Config, default_identity_url};
 use crate::departures::eraser;
@@ -57,23 +55,6 @@ pub struct Deps {
     pub broker: Broker,
     /// The memory for request bodies, where another part has made it in this process.
     pub bodies: Option<BodyBudget>,
-}
-
-/// Why the service did not start.
-#[derive(Debug, Error)]
-pub enum StartError {
-    /// What any service may meet.
-    #[error(transparent)]
-    Service(#[from] start::StartError),
-    /// The client of the identity service.
-    #[error(transparent)]
-    Identity(#[from] IdentityClientError),
-    /// The dashboard's client of both services.
-    #[error("dashboard: {0}")]
-    Dashboard(#[from] dashboard::ClientError),
-    /// A key that seals is of no use.
-    #[error(transparent)]
-    Seal(#[from] SealError),
 }
 
 /// The service while it answers.
@@ -128,23 +109,20 @@ impl Running {
 /// # Errors
 /// [`StartError`]; nothing keeps running then.
 pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
-    config.check().map_err(start::StartError::from)?;
+    config.check()?;
     let pool = open_pool(&config)?;
     if config.database.migrate {
-        let applied = start::migrate(&pool, MIGRATIONS).await;
-        applied.map_err(start::StartError::from)?;
+        start::migrate(&pool, MIGRATIONS).await?;
     }
     // Before anything runs that would have to be stopped again.
     let listen = config.listen;
     let listener = start::listen(listen)?;
     let addr = listener
         .local_addr()
-        .map_err(|cause| start::StartError::Listen(listen, cause))?;
-    let metrics = Metrics::new().map_err(start::StartError::from)?;
-    let watched = metrics.watch_pool(&pool);
-    watched.map_err(start::StartError::from)?;
-    let audits = rollups::Figures::register(metrics.registry());
-    let audits = audits.map_err(start::StartError::from)?;
+        .map_err(|cause| StartError::Listen(listen, cause))?;
+    let metrics = Metrics::new()?;
+    metrics.watch_pool(&pool)?;
+    let audits = rollups::Figures::register(metrics.registry())?;
     let identity_url = config.identity_url.clone();
     let identity = IdentityClient::new(
         &identity_url.unwrap_or_else(default_identity_url),
@@ -152,13 +130,13 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         deps.clock.clone(),
         &metrics,
         config.inside.as_ref(),
-    )?;
+    )
+    .map_err(StartError::other)?;
     let base_url = config.public_url(addr).into();
     let keys = config.home().sealing_keys(&config.secrets)?;
     let sealers = Sealers::new(&keys)?;
     let dashboard = pages::dashboard(&config, addr, &keys, &deps.clock)?;
-    let guard = GuardedClient::new(start::guard_options(&config.http));
-    let guard = guard.map_err(start::StartError::from)?;
+    let guard = GuardedClient::new(start::guard_options(&config.http))?;
     let bodies = deps.bodies;
     let bodies = bodies.unwrap_or_else(|| BodyBudget::new(config.limits.large_bodies_mib));
     let options = server_options(&config, &pool, &deps.broker, &metrics, bodies);
@@ -172,7 +150,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         metrics.registry(),
     );
     let boards = Boards::new(config.leaderboard.remember());
-    let live = Hub::new(config.live, &metrics).map_err(start::StartError::from)?;
+    let live = Hub::new(config.live, &metrics)?;
     let limited = config.rate_limits.enabled.unwrap_or(true);
     let state = Data::new(AppState {
         pool: pool.clone(),
@@ -200,7 +178,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         pages::configure(routes, &dashboard);
     };
     let server = server::start_on(listener, options, mount)
-        .map_err(|cause| start::StartError::Listen(listen, cause))?;
+        .map_err(|cause| StartError::Listen(listen, cause))?;
     let tail = live::spawn(state.clone());
     let somebody_gone = Arc::new(Notify::new());
     let chores = [
@@ -239,7 +217,7 @@ fn hourly(calls: u32) -> KeyedLimiter<UserId> {
 }
 
 /// The database that the configuration names, else a file in the data folder.
-pub(crate) fn open_pool(config: &Config) -> Result<Pool, start::StartError> {
+pub(crate) fn open_pool(config: &Config) -> Result<Pool, StartError> {
     Ok(config.home().open_pool(&config.database, NAME)?)
 }
 

@@ -1,8 +1,9 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use service_kit::cli::runtime;
 
-use super::context::{Context, Failure, runtime};
+use super::context::{Context, Failure};
 use super::{audit, clients, keys, users};
 use crate::config::Config;
 

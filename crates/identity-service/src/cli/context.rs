@@ -1,19 +1,16 @@
 use std::process::ExitCode;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
-use db_kit::{DbError, Pool, PoolOptions};
+use db_kit::DbError;
 use serde::Serialize;
-use service_kit::cli::print;
-use service_kit::{Clock, Problem};
+use service_kit::start::{StartError, check_migrated};
+use service_kit::{Clock, Problem, cli};
 
 use crate::app::App;
 use crate::config::Config;
-use crate::error::{Error, StartError, render};
+use crate::error::{Error, render};
 use crate::origin::{Origin, Via};
-use crate::start::{self, MIGRATIONS};
-
-/// Connections of a command, which does one thing after the other.
-const CONNECTIONS: u32 = 2;
+use crate::start::{self, MIGRATIONS, NAME};
 
 /// What a command works with: the service's parts without a server. Its events wait in the outbox, where
 /// the service's own relay finds them; what running services remember, they forget by the change feed.
@@ -42,25 +39,12 @@ impl Context {
         json: bool,
         program: &'static str,
     ) -> Result<Self, Failure> {
-        // A wrong path would otherwise become an empty database there, with keys of its own.
-        if let Some(missing) = start::missing_file(config) {
-            return Err(Failure::Refused(format!(
-                "there is no {}; give the service's --data-dir or configuration, or start the service once",
-                missing.display()
-            )));
+        let pool = config.home().open_existing_pool(&config.database, NAME)?;
+        // A wrong path would otherwise get keys of its own.
+        if let Some(missing) = start::missing_key(config) {
+            return Err(StartError::NothingThere(missing).into());
         }
-        let url = start::database_url(config)?;
-        let pool = Pool::open(PoolOptions::new(url, CONNECTIONS));
-        let pending = pool
-            .read(|db| db_kit::migrations::pending(db, MIGRATIONS))
-            .await
-            .map_err(Error::from)?;
-        if !pending.is_empty() {
-            return Err(Failure::Refused(format!(
-                "{} migrations of the database are pending; apply them first, with the command `migrate`",
-                pending.len()
-            )));
-        }
+        check_migrated(&pool, MIGRATIONS).await?;
         let base_url = config.public_url(config.listen);
         let secrets = start::secrets(config)?;
         let app = App::new(config, base_url, pool, Clock::system(), &secrets, None)?;
@@ -83,14 +67,7 @@ impl Context {
         outcome: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), Failure> {
-        if self.json {
-            let json = serde_json::to_string_pretty(outcome)
-                .map_err(|error| Error::internal("writing JSON", error))?;
-            print(&json)
-        } else {
-            print(&text(outcome))
-        }
-        .map_err(Failure::Refused)
+        cli::show(self.json, outcome, text).map_err(Failure::Refused)
     }
 }
 
@@ -157,11 +134,4 @@ pub(super) fn moment(text: &str) -> Result<DateTime<Utc>, &'static str> {
     text.parse::<NaiveDate>()
         .map(|date| date.and_time(NaiveTime::MIN).and_utc())
         .map_err(|_| "a moment is written 2027-01-31 or 2027-01-31T18:00:00Z")
-}
-
-pub(super) fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
 }

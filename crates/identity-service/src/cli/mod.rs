@@ -12,13 +12,13 @@ use std::process::ExitCode;
 
 use broker::Broker;
 use clap::{Parser, Subcommand};
-use service_kit::cli::{CommonArgs, finish, healthcheck, print};
-use service_kit::{Clock, config, logging, termination};
+use service_kit::cli::{self, CommonArgs, healthcheck, print, runtime};
+use service_kit::start::StartError;
+use service_kit::{Clock, config, termination};
 
 pub use self::admin::{AdminArgs, run_admin};
-use self::context::runtime;
 use crate::config::Config;
-use crate::start::{self, Deps};
+use crate::start::{self, Deps, MIGRATIONS};
 
 /// How `identity-service` calls its own administration, in hints.
 const ADMIN: &str = "identity-service admin";
@@ -51,21 +51,7 @@ enum Command {
 
 /// Runs the command line of the binary, its name being the first argument.
 pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match Args::try_parse_from(args) {
-        Ok(args) => {
-            logging::init();
-            execute(args).unwrap_or_else(|error| finish(Err(error)))
-        }
-        Err(message) => {
-            // Help and version come this way too; clap knows which stream each belongs to.
-            let printed = message.print().is_ok();
-            if printed && !message.use_stderr() {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::from(2)
-            }
-        }
-    }
+    cli::run(args, execute)
 }
 
 fn execute(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
@@ -80,7 +66,7 @@ fn execute(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     }
     match command {
         Command::Serve => runtime()?.block_on(serve(config))?,
-        Command::Migrate => start::migrate(&start::open_pool(&config)?)?,
+        Command::Migrate => runtime()?.block_on(migrate(&config))?,
         Command::Healthcheck => runtime()?.block_on(healthcheck(config.listen))?,
         Command::Admin(args) => return Ok(run_admin(args, &config, ADMIN)),
         Command::CheckConfig | Command::Openapi => {}
@@ -98,8 +84,14 @@ fn read_config(common: &CommonArgs) -> Result<Config, config::ConfigError> {
     Ok(config)
 }
 
+async fn migrate(config: &Config) -> Result<(), StartError> {
+    let pool = start::open_pool(config)?;
+    service_kit::start::migrate(&pool, MIGRATIONS).await?;
+    Ok(())
+}
+
 async fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {
-    let url = config.broker_url()?;
+    let url = config.broker.url("IDENTITY")?;
     let broker = Broker::connect(&url, &config.broker.prefix, "identity-service");
     let running = start::start(
         config,

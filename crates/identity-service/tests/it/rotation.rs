@@ -56,7 +56,7 @@ impl Replicas {
         &self,
         key: [u8; 32],
         old: &[[u8; 32]],
-    ) -> Result<Running, identity_service::StartError> {
+    ) -> Result<Running, service_kit::start::StartError> {
         let mut config = config(&self.db);
         config.base_url = Some("https://id.example.com".parse().unwrap());
         config.keys.encryption_key = Some(SecretKey::new(key));

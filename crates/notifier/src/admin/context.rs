@@ -1,19 +1,13 @@
-use std::path::PathBuf;
-use std::process::ExitCode;
-
 use broker::{BrokerUrl, ParkedError};
-use db_kit::{DatabaseUrl, DbError, Pool, PoolOptions};
+use db_kit::{DbError, Pool};
 use serde::Serialize;
-use service_kit::cli::print;
 use service_kit::config::DatabaseConfig;
-use service_kit::{Clock, data_dir};
+use service_kit::start::{self, StartError};
+use service_kit::{Clock, cli};
 use uuid::Uuid;
 
 use crate::config::{Config, PREFIX};
 use crate::running::{MIGRATIONS, NAME};
-
-/// Connections of a command, which does one thing after the other.
-const CONNECTIONS: u32 = 2;
 
 /// Where the administration is called from.
 #[derive(Debug, Clone, Copy)]
@@ -48,25 +42,18 @@ impl Context {
         caller: Caller<'_>,
         json: bool,
     ) -> Result<Self, Failure> {
-        let pool = existing(&config.database, config.data_dir.clone())?;
-        let pending = pool
-            .read(|db| db_kit::migrations::pending(db, MIGRATIONS))
-            .await?;
-        if !pending.is_empty() {
-            return Err(Failure(format!(
-                "{} migrations of the database are pending; apply them first, with the command `migrate`",
-                pending.len()
-            )));
-        }
+        let home = config.home();
+        let pool = home.open_existing_pool(&config.database, NAME)?;
+        start::check_migrated(&pool, MIGRATIONS).await?;
         let mut others = Vec::new();
         for &(part, database) in caller.others {
-            others.push((part, existing(database, config.data_dir.clone())?));
+            others.push((part, home.open_existing_pool(database, part)?));
         }
-        let told = |cause: &dyn std::fmt::Display| Failure(cause.to_string());
+        let broker = config.broker.url(PREFIX);
         Ok(Self {
             pool,
             others,
-            broker: config.broker_url().map_err(|cause| told(&cause))?,
+            broker: broker.map_err(StartError::from)?,
             prefix: config.broker.prefix.clone(),
             clock: Clock::system(),
             json,
@@ -85,47 +72,13 @@ impl Context {
         outcome: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), Failure> {
-        if self.json {
-            let json = serde_json::to_string_pretty(outcome);
-            print(&json.map_err(|cause| Failure(cause.to_string()))?)
-        } else {
-            print(&text(outcome))
-        }
-        .map_err(Failure)
+        cli::show(self.json, outcome, text).map_err(Failure)
     }
 }
 
-/// A wrong path would otherwise become an empty database there.
-fn existing(database: &DatabaseConfig, folder: Option<PathBuf>) -> Result<Pool, Failure> {
-    let url = match &database.url {
-        Some(url) => url.clone(),
-        None => {
-            let folder = folder.unwrap_or_else(|| data_dir::DEFAULT.into());
-            DatabaseUrl::sqlite_file(&folder.join(format!("{NAME}.db")))
-        }
-    };
-    match url.file().filter(|file| !file.exists()) {
-        Some(missing) => Err(Failure(format!(
-            "there is no {}; give the service's --data-dir or configuration, or start the service once",
-            missing.display()
-        ))),
-        None => Ok(Pool::open(PoolOptions::new(url, CONNECTIONS))),
-    }
-}
-
-impl Failure {
-    /// Tells it on standard error, and the exit code.
-    #[expect(
-        clippy::print_stderr,
-        reason = "the command's own error, for whoever typed it"
-    )]
-    pub(super) fn tell(self, json: bool) -> ExitCode {
-        if json {
-            eprintln!("{}", serde_json::json!({ "error": self.0 }));
-        } else {
-            eprintln!("error: {}", self.0);
-        }
-        ExitCode::FAILURE
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        Self(error.to_string())
     }
 }
 

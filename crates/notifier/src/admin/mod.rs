@@ -7,6 +7,7 @@ mod parked;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use service_kit::cli;
 
 pub use context::Caller;
 
@@ -37,14 +38,10 @@ enum AdminCommand {
 #[must_use]
 pub fn run_admin(args: AdminArgs, config: &Config, caller: Caller<'_>) -> ExitCode {
     let json = args.json;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build();
-    let outcome = runtime
+    let outcome = cli::runtime()
         .map_err(|cause| Failure(cause.to_string()))
         .and_then(|runtime| runtime.block_on(execute(args, config, caller)));
-    outcome.unwrap_or_else(|failure| failure.tell(json))
+    outcome.unwrap_or_else(|failure| cli::fail(&failure.0, json))
 }
 
 async fn execute(

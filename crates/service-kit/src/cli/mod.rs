@@ -2,14 +2,18 @@
 
 pub mod output;
 
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::io::{ErrorKind, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{Args, Parser};
+use serde::Serialize;
 
+use crate::logging;
 use crate::server::on_this_machine;
 
 /// Options that stand before or after any command.
@@ -23,20 +27,78 @@ pub struct CommonArgs {
     pub data_dir: Option<PathBuf>,
 }
 
-/// Ends a command: an error becomes one line on standard error and exit code 1.
-pub fn finish<E: std::fmt::Display>(outcome: Result<(), E>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            #[expect(
-                clippy::print_stderr,
-                reason = "the command's own error, for whoever typed it"
-            )]
-            {
-                eprintln!("error: {error}");
-            }
-            ExitCode::FAILURE
+/// Reads the command line, the program's name being the first argument, and executes it. An error becomes one line on
+/// standard error and exit code 1; what cannot be meant so ends with 2.
+pub fn run<A: Parser, E: Display>(
+    args: impl IntoIterator<Item = OsString>,
+    execute: impl FnOnce(A) -> Result<ExitCode, E>,
+) -> ExitCode {
+    match A::try_parse_from(args) {
+        Ok(args) => {
+            logging::init();
+            execute(args).unwrap_or_else(|error| fail(&error, false))
         }
+        Err(message) => {
+            // Help and version come this way too; clap knows which stream each belongs to.
+            let printed = message.print().is_ok();
+            match printed && !message.use_stderr() {
+                true => ExitCode::SUCCESS,
+                false => ExitCode::from(2),
+            }
+        }
+    }
+}
+
+/// Two threads: the HTTP workers and the databases have threads of their own.
+///
+/// # Errors
+/// When the machine gives no threads.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+}
+
+/// Tells on standard error why a command did nothing, for programs as JSON, and gives its exit code.
+pub fn fail(why: &impl Display, json: bool) -> ExitCode {
+    let text = match json {
+        true => serde_json::json!({ "error": why.to_string() }).to_string(),
+        false => format!("error: {why}"),
+    };
+    #[expect(
+        clippy::print_stderr,
+        reason = "the command's own error, for whoever typed it"
+    )]
+    {
+        eprintln!("{text}");
+    }
+    ExitCode::FAILURE
+}
+
+/// Prints which migrations a command has applied.
+///
+/// # Errors
+/// As [`print`].
+pub fn print_applied(migrations: &[String]) -> Result<(), String> {
+    match migrations {
+        [] => print("nothing to apply"),
+        names => print(&format!("applied {}", names.join(", "))),
+    }
+}
+
+/// Prints the outcome of a command: for programs as JSON, for people as text.
+///
+/// # Errors
+/// As [`print`].
+pub fn show<T: Serialize>(
+    json: bool,
+    outcome: &T,
+    text: impl FnOnce(&T) -> String,
+) -> Result<(), String> {
+    match json {
+        true => print(&serde_json::to_string_pretty(outcome).map_err(|cause| cause.to_string())?),
+        false => print(&text(outcome)),
     }
 }
 

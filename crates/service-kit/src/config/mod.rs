@@ -7,6 +7,7 @@ mod development;
 mod parts;
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use config::{ConfigError as Cause, FileFormat, Map, Source, Value};
@@ -16,9 +17,11 @@ use url::Url;
 
 pub use development::{Exposed, is_public, refuse_development};
 pub use parts::{
-    BrokerConfig, CommaList, DatabaseConfig, HttpGuardConfig, RateLimitsConfig, SecretKey,
-    SecretText, SecretsConfig,
+    BrokerConfig, CommaList, CorsConfig, DatabaseConfig, HttpGuardConfig, RateLimitsConfig,
+    SecretKey, SecretText, SecretsConfig,
 };
+
+use crate::server::on_this_machine;
 
 /// The tables that a file may have, so that a misspelt one is noticed.
 const TABLES: [&str; 4] = ["identity", "worksession", "notifier", "standalone"];
@@ -47,6 +50,24 @@ pub fn is_base_url(url: &Url) -> bool {
         && url.query().is_none()
         && url.fragment().is_none()
         && path.split('/').skip(1).all(is_plain)
+}
+
+/// The public address without a slash at its end; that of a server that listens on `listen` where none is configured.
+#[must_use]
+pub fn public_url(base_url: Option<&Url>, listen: SocketAddr) -> String {
+    match base_url {
+        Some(url) => url.as_str().trim_end_matches('/').to_owned(),
+        None => format!("http://{}", on_this_machine(listen)),
+    }
+}
+
+/// What browsers are told of https: nothing by a service that is not reached so.
+#[must_use]
+pub fn hsts_seconds(base_url: Option<&Url>, configured: u64) -> u64 {
+    match base_url.is_some_and(|url| url.scheme() == "https") {
+        true => configured,
+        false => 0,
+    }
 }
 
 /// Reads a part's configuration from the file, if one is given, and the process's environment.

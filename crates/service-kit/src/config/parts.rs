@@ -8,6 +8,8 @@ use ipnet::IpNet;
 use secrecy::{ExposeSecret, SecretBox, SecretString};
 use serde::{Deserialize, Deserializer};
 
+use super::ConfigError;
+
 /// `[…database]`
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -44,6 +46,40 @@ pub struct BrokerConfig {
     pub prefix: String,
 }
 
+impl BrokerConfig {
+    /// Where the broker is, as its client reads it, for the service with this prefix; the one inside the process when
+    /// nothing is set.
+    ///
+    /// # Errors
+    /// One line that names the key.
+    pub fn url<U: FromStr<Err: fmt::Display> + Default>(
+        &self,
+        service: &str,
+    ) -> Result<U, ConfigError> {
+        let Some(url) = &self.url else {
+            return Ok(U::default());
+        };
+        let parsed = url.expose().parse();
+        parsed.map_err(|cause| ConfigError::rule(format!("{service}__BROKER__URL: {cause}")))
+    }
+
+    /// The same for a process of its own, which has nobody inside to talk to.
+    ///
+    /// # Errors
+    /// One line that names the key.
+    pub fn outside_url<U: FromStr<Err: fmt::Display> + Default>(
+        &self,
+        service: &str,
+    ) -> Result<U, ConfigError> {
+        match &self.url {
+            Some(url) if url.expose() != "memory:" => self.url(service),
+            _ => Err(ConfigError::rule(format!(
+                "{service}__BROKER__URL: an amqp:// or amqps:// address is needed; memory: works only inside the standalone"
+            ))),
+        }
+    }
+}
+
 /// `[…secrets]`
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -63,6 +99,14 @@ pub struct HttpGuardConfig {
     pub allowed_cidrs: CommaList<IpNet>,
     /// Whether addresses given by users may be plain http.
     pub allow_plain: bool,
+}
+
+/// `[…cors]`
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CorsConfig {
+    /// Origins, such as `https://app.example.com`, whose pages may call the API from a browser.
+    pub allowed_origins: CommaList<String>,
 }
 
 /// `[…rate_limits]`
@@ -160,12 +204,6 @@ impl SecretKey {
 impl Clone for SecretKey {
     fn clone(&self) -> Self {
         Self::new(*self.expose())
-    }
-}
-
-impl From<SecretBox<[u8; 32]>> for SecretKey {
-    fn from(key: SecretBox<[u8; 32]>) -> Self {
-        Self(key)
     }
 }
 

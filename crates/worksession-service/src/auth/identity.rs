@@ -244,14 +244,11 @@ impl std::fmt::Debug for IdentityClient {
 
 /// Why no client of the identity service can be made.
 #[derive(Debug, thiserror::Error)]
-pub enum IdentityClientError {
-    /// The configured address is no base for others.
+pub(crate) enum IdentityClientError {
     #[error("identity_url: {0}")]
     Address(#[from] url::ParseError),
-    /// TLS or the like.
     #[error("HTTP client: {0}")]
     Http(#[from] reqwest::Error),
-    /// Its figures cannot be registered.
     #[error("metrics: {0}")]
     Metrics(#[from] prometheus::Error),
 }

@@ -16,7 +16,6 @@ mod sign_in;
 pub(crate) use current_user::CurrentUser;
 pub(crate) use extract::{Caller, check_again};
 pub(crate) use identity::IdentityClient;
-pub use identity::IdentityClientError;
 pub(crate) use scope::{
     Account, AdoptHooks, ChatsWrite, IntegrationsWrite, Scope, SessionsRead, SessionsWrite,
     TeamActivity, Teams, TeamsWrite, UserData, WebhooksWrite,

@@ -40,10 +40,6 @@ impl Config {
 
     /// What browsers are told of https.
     pub(crate) fn hsts_seconds(&self) -> u64 {
-        let is_https = |url: &url::Url| url.scheme() == "https";
-        match self.base_url.as_ref().is_some_and(is_https) {
-            true => self.hsts_seconds,
-            false => 0,
-        }
+        config::hsts_seconds(self.base_url.as_ref(), self.hsts_seconds)
     }
 }

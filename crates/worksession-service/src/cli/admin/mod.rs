@@ -3,21 +3,17 @@
 mod flags;
 mod rollups;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use db_kit::{Pool, PoolOptions};
+use db_kit::Pool;
 use serde::Serialize;
-use service_kit::cli::print;
-use service_kit::{Clock, data_dir};
+use service_kit::start::{self, StartError};
+use service_kit::{Clock, cli};
 
 use crate::config::Config;
 use crate::error::Error;
 use crate::running::{MIGRATIONS, NAME};
-
-/// Connections of a command, which does one thing after the other.
-const CONNECTIONS: u32 = 2;
 
 /// What can be administered from the machine's command line.
 #[derive(Debug, Args)]
@@ -60,13 +56,10 @@ impl From<Error> for Failure {
 #[must_use]
 pub fn run_admin(args: AdminArgs, config: &Config) -> ExitCode {
     let json = args.json;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let outcome = runtime
+    let outcome = cli::runtime()
         .map_err(|cause| Failure(cause.to_string()))
         .and_then(|runtime| runtime.block_on(execute(args, config)));
-    outcome.unwrap_or_else(|failure| tell(&failure.0, json))
+    outcome.unwrap_or_else(|failure| cli::fail(&failure.0, json))
 }
 
 async fn execute(args: AdminArgs, config: &Config) -> Result<ExitCode, Failure> {
@@ -77,29 +70,16 @@ async fn execute(args: AdminArgs, config: &Config) -> Result<ExitCode, Failure> 
     }
 }
 
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        Self(error.to_string())
+    }
+}
+
 impl Context {
     async fn open(config: &Config, json: bool) -> Result<Self, Failure> {
-        // A wrong path would otherwise become an empty database there.
-        if let Some(file) = database_file(config).filter(|file| !file.exists()) {
-            return Err(Failure(format!(
-                "there is no {}; give the service's --data-dir or configuration, or start the service once",
-                file.display()
-            )));
-        }
-        let told = |cause: &dyn std::fmt::Display| Failure(cause.to_string());
-        let url = config.home().open_pool(&config.database, NAME);
-        let url = url.map_err(|cause| told(&cause))?.url().clone();
-        let pool = Pool::open(PoolOptions::new(url, CONNECTIONS));
-        let pending = pool
-            .read(|db| db_kit::migrations::pending(db, MIGRATIONS))
-            .await;
-        let pending = pending.map_err(|cause| told(&cause))?;
-        if !pending.is_empty() {
-            return Err(Failure(format!(
-                "{} migrations of the database are pending; apply them first, with the command `migrate`",
-                pending.len()
-            )));
-        }
+        let pool = config.home().open_existing_pool(&config.database, NAME)?;
+        start::check_migrated(&pool, MIGRATIONS).await?;
         Ok(Self {
             pool,
             clock: Clock::system(),
@@ -113,37 +93,6 @@ impl Context {
         outcome: &T,
         text: impl FnOnce(&T) -> String,
     ) -> Result<(), Failure> {
-        if self.json {
-            let json = serde_json::to_string_pretty(outcome).map_err(Error::internal)?;
-            print(&json)
-        } else {
-            print(&text(outcome))
-        }
-        .map_err(Failure)
+        cli::show(self.json, outcome, text).map_err(Failure)
     }
-}
-
-fn database_file(config: &Config) -> Option<PathBuf> {
-    let folder = config.data_dir.clone();
-    match &config.database.url {
-        Some(url) => url.file(),
-        None => Some(
-            folder
-                .unwrap_or_else(|| data_dir::DEFAULT.into())
-                .join(format!("{NAME}.db")),
-        ),
-    }
-}
-
-#[expect(
-    clippy::print_stderr,
-    reason = "the command's own error, for whoever typed it"
-)]
-fn tell(text: &str, json: bool) -> ExitCode {
-    if json {
-        eprintln!("{}", serde_json::json!({ "error": text }));
-    } else {
-        eprintln!("error: {text}");
-    }
-    ExitCode::FAILURE
 }

@@ -22,8 +22,7 @@ pub(crate) fn spawn(state: State, every: Duration) -> Chore {
 
 async fn look(state: State) -> Result<(), Error> {
     let until = state.clock.now_naive() - REMEMBERED;
-    let read = |db: &mut _| Ok(inbox::oldest(db)?);
-    let oldest = state.pool.read::<_, Error, _>(read).await?;
+    let oldest = state.read(inbox::oldest).await?;
     let mut more = oldest.is_some_and(|oldest| oldest < until);
     while more {
         let forget = move |db: &mut _| Ok(inbox::forget_before(db, until, BATCH)?);

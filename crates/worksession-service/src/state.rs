@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use auth_types::UserId;
 use broker::{Broker, RelayHandle};
-use db_kit::Pool;
+use db_kit::{Db, Pool};
+use diesel::QueryResult;
 use service_kit::Clock;
 use service_kit::guard::GuardedClient;
 use service_kit::rate_limit::KeyedLimiter;
@@ -60,6 +61,14 @@ pub(crate) struct AppState {
 }
 
 impl AppState {
+    /// Runs queries without a transaction around them.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&mut Db) -> QueryResult<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        self.pool.read(move |db| Ok(query(db)?)).await
+    }
+
     /// The address of a page, for a mail.
     pub(crate) fn page(&self, path: &str) -> String {
         format!("{}{path}", self.base_url)

@@ -36,10 +36,7 @@ pub(crate) fn spawn(state: State, wake: Arc<Notify>, every: Duration) -> Chore {
 
 async fn look(state: State) -> Result<(), Error> {
     let now = state.clock.now_naive();
-    let due = state
-        .pool
-        .read::<_, Error, _>(move |db| Ok(queries::due(db, now)?))
-        .await?;
+    let due = state.read(move |db| queries::due(db, now)).await?;
     for gone in due {
         // One that cannot be done now is due again; the others need not wait for it.
         if let Err(cause) = erase(&state, gone).await {

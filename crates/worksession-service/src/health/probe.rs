@@ -6,7 +6,6 @@ use chrono::TimeDelta;
 use db_kit::outbox;
 
 use super::findings::Findings;
-use crate::error::Error;
 use crate::state::AppState;
 
 /// Nobody is asked for longer than this.
@@ -55,7 +54,7 @@ async fn find(state: &AppState) -> Findings {
 
 /// Whether events wait too long; none when the database does not answer.
 async fn backlog(state: &AppState) -> Option<bool> {
-    let stats = state.pool.read::<_, Error, _>(|db| Ok(outbox::stats(db)?));
+    let stats = state.read(outbox::stats);
     match tokio::time::timeout(PATIENCE, stats).await {
         Ok(Ok(stats)) => Some(
             stats

@@ -23,9 +23,7 @@ pub(crate) type Recipients = BTreeMap<Option<TeamId>, Option<Contact>>;
 /// Why the identity service does not say, for the log; it is to be asked again.
 pub(crate) async fn recipients(state: &AppState, lost: &LostAccess) -> Result<Recipients, String> {
     let by = lost.clone();
-    let owners = state
-        .pool
-        .read::<_, Error, _>(move |db| Ok(queries::owners(db, &by)?));
+    let owners = state.read(move |db| queries::owners(db, &by));
     let mut recipients = Recipients::new();
     for team_id in owners.await.map_err(|cause| cause.to_string())? {
         let question = ExistenceQuestion {

@@ -69,7 +69,7 @@ pub(super) fn heads(db: &mut Db, span: Span) -> QueryResult<Vec<Head>> {
 }
 
 /// These sessions as they are now, each in a moment of its own.
-pub(super) fn news(db: &mut Db, ids: &[&str]) -> QueryResult<Vec<NewsRow>> {
+pub(super) fn news(db: &mut Db, ids: &[String]) -> QueryResult<Vec<NewsRow>> {
     let text = match db.backend() {
         Backend::Postgres => include_str!("news.postgres.sql"),
         Backend::Sqlite => include_str!("news.sqlite.sql"),

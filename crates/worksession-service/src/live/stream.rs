@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix_web::web::Bytes;
 use auth_types::UserId;
 use chrono::{NaiveDateTime, TimeDelta};
-use db_kit::DbError;
+use db_kit::{Db, DbError};
 use futures_util::stream::{StreamExt as _, poll_fn};
 use serde_json::json;
 use service_kit::http::RequestId;
@@ -149,12 +149,8 @@ impl Stream {
             after,
             now: self.state.clock.now_naive(),
         };
-        let missed = self
-            .state
-            .pool
-            .read::<_, Error, _>(move |db| Ok(queries::missed(db, user, &teams, span)?))
-            .await;
-        let mut rows = match missed {
+        let missed = move |db: &mut Db| queries::missed(db, user, &teams, span);
+        let mut rows = match self.state.read(missed).await {
             Ok(Some(rows)) if rows.len() < MOST_MISSED => rows,
             Ok(_) => return self.reset("too_much", position).await,
             Err(cause) => {

@@ -66,10 +66,7 @@ impl Reader {
         // Before now too, for a clock that was set back.
         let after = (last.min(now) - OVERLAP).max(self.floor.min(now));
         let span = Span { after, now };
-        let heads = state
-            .pool
-            .read::<_, Error, _>(move |db| Ok(queries::heads(db, span)?))
-            .await?;
+        let heads = state.read(move |db| queries::heads(db, span)).await?;
         if heads.len() >= MOST_HEADS {
             self.floor = now;
             self.known.clear();
@@ -100,11 +97,7 @@ impl Reader {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let read = state.pool.read::<_, Error, _>(move |db| {
-            let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-            Ok(queries::news(db, &ids)?)
-        });
-        read.await
+        state.read(move |db| queries::news(db, &ids)).await
     }
 
     /// What to hand out, and from now on known.

@@ -14,10 +14,8 @@ pub(super) async fn list(
     user: UserId,
     archived: bool,
 ) -> Result<Vec<ProjectRow>, Error> {
-    state
-        .pool
-        .read(move |db| Ok(queries::list(db, user, archived)?))
-        .await
+    let list = move |db: &mut Db| queries::list(db, user, archived);
+    state.read(list).await
 }
 
 pub(super) async fn find(
@@ -25,10 +23,8 @@ pub(super) async fn find(
     user: UserId,
     id: ProjectId,
 ) -> Result<ProjectRow, Error> {
-    state
-        .pool
-        .read(move |db| queries::find(db, user, id)?.ok_or(Error::ProjectNotFound))
-        .await
+    let found = state.read(move |db| queries::find(db, user, id)).await?;
+    found.ok_or(Error::ProjectNotFound)
 }
 
 pub(super) async fn create(
@@ -94,16 +90,12 @@ pub(super) async fn list_all(
 ) -> Result<AllProjectsResponse, Error> {
     let user = caller.id;
     let teams = caller.teams.iter().map(|team| team.id).collect::<Vec<_>>();
-    let (personal, of_teams) = state
-        .pool
-        .read::<_, Error, _>(move |db| {
-            let personal = queries::list(db, user, archived)?;
-            Ok((
-                personal,
-                team_projects::queries::list(db, &teams, archived)?,
-            ))
-        })
-        .await?;
+    let list = move |db: &mut Db| {
+        let personal = queries::list(db, user, archived)?;
+        let of_teams = team_projects::queries::list(db, &teams, archived)?;
+        Ok((personal, of_teams))
+    };
+    let (personal, of_teams) = state.read(list).await?;
     let personal = personal.into_iter().map(|row| AnyProject {
         id: ProjectRef::Personal(row.id).to_string(),
         name: row.name,

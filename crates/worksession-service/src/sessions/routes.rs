@@ -114,10 +114,7 @@ pub(crate) async fn get_presession(
 ) -> Result<web::Json<PreSessionResponse>, Error> {
     let id = model::session_id(&model::path_id(path)?)?;
     let user = caller.id;
-    let row = state
-        .pool
-        .read::<_, Error, _>(move |db| Ok(queries::find(db, user, &id)?))
-        .await?;
+    let row = state.read(move |db| queries::find(db, user, &id)).await?;
     Ok(web::Json(PreSessionResponse::from(
         &row.ok_or(Error::SessionNotFound)?,
     )))

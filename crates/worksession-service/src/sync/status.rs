@@ -14,9 +14,7 @@ pub(super) async fn status(
     since: Cursor,
 ) -> Result<SyncStatus, Error> {
     let now = state.clock.now();
-    let read = state
-        .pool
-        .read::<_, Error, _>(move |db| Ok(queries::since(db, user, since)?));
+    let read = state.read(move |db| queries::since(db, user, since));
     let mut rows = read.await?;
     let (counted, looked) = rows
         .first()

@@ -21,10 +21,8 @@ pub(super) async fn list(
     archived: bool,
 ) -> Result<TeamProjectsResponse, Error> {
     let teams = caller.teams.iter().map(|team| team.id).collect::<Vec<_>>();
-    let rows = state
-        .pool
-        .read::<_, Error, _>(move |db| Ok(queries::list(db, &teams, archived)?))
-        .await?;
+    let list = move |db: &mut Db| queries::list(db, &teams, archived);
+    let rows = state.read(list).await?;
     let summaries = rows.into_iter().map(|row| TeamProjectSummary {
         id: row.id,
         team_name: team_name(&row, caller),
@@ -43,10 +41,7 @@ pub(super) async fn detail(
     caller: &CurrentUser,
     id: TeamProjectId,
 ) -> Result<TeamProjectDetail, Error> {
-    let row = state
-        .pool
-        .read::<_, Error, _>(move |db| Ok(queries::find(db, id)?))
-        .await?;
+    let row = state.read(move |db| queries::find(db, id)).await?;
     let row = row.ok_or(Error::TeamProjectNotFound)?;
     if !row.is_public && caller.membership(row.team_id).is_none() {
         return Err(Error::TeamProjectForbidden);
@@ -82,15 +77,13 @@ pub(super) async fn create(
         created_at: now,
         updated_at: now,
     };
-    let row = state
-        .pool
-        .write_tx(move |db| {
-            if queries::count_and_hold(db, team_id)? >= MOST_PROJECTS {
-                return Err(Error::TooManyProjects);
-            }
-            Ok(queries::insert(db, &new)?)
-        })
-        .await?;
+    let insert = move |db: &mut Db| {
+        if queries::count_and_hold(db, team_id)? >= MOST_PROJECTS {
+            return Err(Error::TooManyProjects);
+        }
+        Ok(queries::insert(db, &new)?)
+    };
+    let row = state.pool.write_tx(insert).await?;
     Ok(TeamProjectDetail::new(row, team_name))
 }
 

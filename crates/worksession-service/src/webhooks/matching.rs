@@ -92,10 +92,7 @@ async fn hear(state: &AppState, deliveries: Vec<Delivery>) -> Vec<Verdict> {
         .collect();
     let about = read.iter().flatten();
     let whose: Vec<_> = about.map(|(_, about)| about.whose()).collect();
-    let listening = state
-        .pool
-        .read(move |db| Ok::<_, Error>(queries::listening(db, &whose)?))
-        .await;
+    let listening = state.read(move |db| queries::listening(db, &whose)).await;
     let listening = match listening {
         Ok(listening) => listening,
         Err(cause) => {

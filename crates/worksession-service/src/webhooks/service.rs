@@ -27,10 +27,8 @@ pub(super) async fn list(
     let managed = teams.filter(|team| sees_teams && caller.manages(*team));
     let teams: Vec<TeamId> = managed.collect();
     let user = caller.id;
-    let rows = state
-        .pool
-        .read::<_, Error, _>(move |db| Ok(queries::list(db, user, &teams)?));
-    let mut rows = rows.await?;
+    let list = move |db: &mut Db| queries::list(db, user, &teams);
+    let mut rows = state.read(list).await?;
     rows.retain(|row| row.maker.is_open_to(caller));
     Ok(rows.into())
 }

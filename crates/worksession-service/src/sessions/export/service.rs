@@ -1,6 +1,7 @@
 use actix_web::web::Bytes;
 use auth_types::UserId;
 use chrono::NaiveDateTime;
+use db_kit::Db;
 use futures_util::Stream;
 use futures_util::stream::try_unfold;
 
@@ -11,7 +12,7 @@ use crate::error::Error;
 use crate::page::Position;
 use crate::sessions::history::Span;
 use crate::sessions::record::RecordRow;
-use crate::state::{AppState, State};
+use crate::state::State;
 
 /// A file on its way. It holds a page of sessions at most, and between two pages nothing but where it is.
 pub(super) struct Export {
@@ -36,11 +37,11 @@ enum Next {
 pub(super) async fn open(state: State, user: UserId, query: ExportQuery) -> Result<Export, Error> {
     let format = query.format.as_deref().unwrap_or("json").parse()?;
     let span = Span::parse(query.from.as_deref(), query.to.as_deref())?;
-    let read = state.pool.read::<_, Error, _>(move |db| {
+    let read = move |db: &mut Db| {
         let (from, until) = span.starts(db, user)?;
         Ok((queries::page(db, user, Position::at(from), until)?, until))
-    });
-    let (rows, until) = read.await?;
+    };
+    let (rows, until) = state.read(read).await?;
     Ok(Export {
         state,
         user,
@@ -82,11 +83,8 @@ impl Export {
 
     async fn read(&self, after: Position) -> Result<Vec<RecordRow>, Error> {
         let (user, until) = (self.user, self.until);
-        let state: &AppState = &self.state;
-        state
-            .pool
-            .read(move |db| Ok(queries::page(db, user, after, until)?))
-            .await
-            .inspect_err(|cause| log::warn!("an export broke off: {cause}"))
+        let page = move |db: &mut Db| queries::page(db, user, after, until);
+        let read = self.state.read(page).await;
+        read.inspect_err(|cause| log::warn!("an export broke off: {cause}"))
     }
 }

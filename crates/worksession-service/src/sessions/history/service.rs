@@ -1,5 +1,6 @@
 use auth_types::UserId;
 use chrono::NaiveDateTime;
+use db_kit::Db;
 
 use super::queries::{self, ListArguments, Look};
 use super::wire::{Filter, SessionsResponse};
@@ -16,7 +17,7 @@ pub(super) async fn list(
     user: UserId,
     filter: Filter,
 ) -> Result<SessionsResponse, Error> {
-    let read = state.pool.read::<_, Error, _>(move |db| {
+    let read = move |db: &mut Db| {
         let (from, until) = filter.span.starts(db, user)?;
         let look = filter.look();
         let arguments = filter.arguments(user, from, Position::at(until));
@@ -28,17 +29,15 @@ pub(super) async fn list(
             queries::last_looked_at(db, look, &arguments)?
         };
         Ok(SessionsResponse::new(rows, next.as_ref()))
-    });
-    read.await
+    };
+    state.read(read).await
 }
 
 /// One session of the user's.
 pub(super) async fn get(state: &AppState, user: UserId, id: &str) -> Result<RecordRow, Error> {
     let id = model::session_id(id)?;
-    let read = state
-        .pool
-        .read::<_, Error, _>(move |db| Ok(queries::find(db, user, &id)?));
-    read.await?.ok_or(Error::SessionNotFound)
+    let found = state.read(move |db| queries::find(db, user, &id)).await?;
+    found.ok_or(Error::SessionNotFound)
 }
 
 impl Filter {

@@ -1,8 +1,10 @@
 //! What all pages have in common.
 
+use actix_web::http::StatusCode;
 use web_kit::assets::STYLESHEET;
 
 use crate::assets::OWN_STYLESHEET;
+use crate::notices::Notices;
 use crate::state::Dashboard;
 
 /// What surrounds a page; `templates/frame.html` shows it.
@@ -21,6 +23,7 @@ pub(crate) struct Frame {
     pub(crate) position: i64,
     /// Without its query; marks where one is.
     pub(crate) path: String,
+    pub(crate) notices: Notices,
 }
 
 impl Frame {
@@ -35,7 +38,18 @@ impl Frame {
             stylesheets: [STYLESHEET.path(), OWN_STYLESHEET.path()],
             position: dashboard.clock.now().timestamp_micros(),
             path: String::new(),
+            notices: Notices::default(),
         }
+    }
+
+    /// The same with what there is to say of the form that was sent.
+    pub(crate) fn with(self, notices: Notices) -> Self {
+        Self { notices, ..self }
+    }
+
+    /// The status of the page, by what it says of the form.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.notices.status()
     }
 
     /// Whether it is this page.

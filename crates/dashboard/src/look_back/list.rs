@@ -39,7 +39,6 @@ struct Sessions {
 #[template(path = "look_back/list.html")]
 struct ListPage<'a> {
     frame: Frame,
-    notices: Notices,
     filter: &'a Filter,
     is_filtered: bool,
     projects: &'a [Project],
@@ -85,15 +84,14 @@ pub(super) async fn page(member: Member, query: Query<Filter>) -> actix_web::Res
     };
     let face = Clockface::of(&data.timezone);
     let page = ListPage {
-        frame: member.frame("Sessions", &data),
+        frame: member.frame("Sessions", &data).with(notices),
         is_filtered: filter.is_filtered(),
         projects: &projects.projects,
         rows: found.sessions.iter().map(|it| Row::new(it, face)).collect(),
         pager: filter.pager(found.next_cursor.as_deref()),
         filter: &filter,
-        notices,
     };
-    Ok(member.show(page.notices.status(), &page))
+    Ok(member.show(page.frame.status(), &page))
 }
 
 impl Sessions {

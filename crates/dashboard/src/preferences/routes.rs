@@ -49,7 +49,6 @@ struct Typed {
 #[template(path = "preferences/page.html")]
 struct SettingsPage<'a> {
     frame: Frame,
-    notices: Notices,
     typed: Typed,
     timezone: &'a str,
     /// The choices beside the one that is set.
@@ -119,13 +118,12 @@ async fn show(
 ) -> actix_web::Result<HttpResponse> {
     let data: UserData = member.on(member.call().get("/api/user/data").await)?;
     let page = SettingsPage {
-        frame: member.frame("Settings", &data),
+        frame: member.frame("Settings", &data).with(notices),
         typed: typed.unwrap_or_else(|| Typed::of(&data.preferences)),
         timezones: timezone::all(&data.timezone),
         timezone: &data.timezone,
-        notices,
     };
-    Ok(member.show(page.notices.status(), &page))
+    Ok(member.show(page.frame.status(), &page))
 }
 
 impl Typed {

@@ -12,7 +12,6 @@ use crate::visitor::Member;
 #[template(path = "projects/list.html")]
 struct ListPage {
     frame: Frame,
-    notices: Notices,
     projects: Vec<OwnProject>,
     typed: Typed,
 }
@@ -21,7 +20,6 @@ struct ListPage {
 #[template(path = "projects/one.html")]
 struct OnePage<'a> {
     frame: Frame,
-    notices: Notices,
     project: &'a OwnProject,
     typed: Typed,
 }
@@ -54,12 +52,11 @@ pub(super) async fn show_list(
     ))?;
     found.projects.sort_by_key(|project| project.archived);
     let page = ListPage {
-        frame: member.frame("Your projects", &data),
+        frame: member.frame("Your projects", &data).with(notices),
         projects: found.projects,
         typed,
-        notices,
     };
-    Ok(member.show(page.notices.status(), &page))
+    Ok(member.show(page.frame.status(), &page))
 }
 
 pub(super) async fn show_one(
@@ -78,10 +75,9 @@ pub(super) async fn show_one(
         description: project.description.clone(),
     };
     let page = OnePage {
-        frame: member.frame("Project", &data),
+        frame: member.frame("Project", &data).with(notices),
         typed: typed.unwrap_or_else(stored),
         project: &project,
-        notices,
     };
-    Ok(member.show(page.notices.status(), &page))
+    Ok(member.show(page.frame.status(), &page))
 }

@@ -26,7 +26,6 @@ const NEARLY: TimeDelta = TimeDelta::seconds(5);
 #[template(path = "sessions/finish.html")]
 struct FinishPage {
     frame: Frame,
-    notices: Notices,
     id: String,
     plan: Plan,
     /// When the work began and ended, local and for the service.
@@ -148,7 +147,7 @@ async fn show(
     let worked = (ended - planned.started_at).num_minutes().max(0);
     let plan = planned.presession;
     let page = FinishPage {
-        frame: member.frame("What came of it?", &data),
+        frame: member.frame("What came of it?", &data).with(notices),
         id: id.to_string(),
         from: face.time(&planned.started_at),
         to: face.time(&ended),
@@ -163,9 +162,8 @@ async fn show(
             note: plan.planning_note,
         },
         account,
-        notices,
     };
-    Ok(member.show(page.notices.status(), &page))
+    Ok(member.show(page.frame.status(), &page))
 }
 
 /// What is wrong, in words for who did not write a client.

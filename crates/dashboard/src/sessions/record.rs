@@ -25,7 +25,6 @@ pub(super) struct One {
 #[template(path = "sessions/record.html")]
 struct RecordPage<'a> {
     frame: Frame,
-    notices: Notices,
     session: &'a Session,
     planned: String,
     from: String,
@@ -79,7 +78,7 @@ pub(super) async fn show(
     let face = Clockface::of(&data.timezone);
     let ended = session.end_time.or(session.ended_at);
     let page = RecordPage {
-        frame: member.frame("Session", &data),
+        frame: member.frame("Session", &data).with(notices),
         planned: text::minutes(session.planned_duration),
         from: face.moment(&session.started_at),
         to: ended.map(|at| face.time(&at)),
@@ -94,7 +93,6 @@ pub(super) async fn show(
             tags: session.tags.join(", "),
         }),
         session: &session,
-        notices,
     };
-    Ok(member.show(page.notices.status(), &page))
+    Ok(member.show(page.frame.status(), &page))
 }

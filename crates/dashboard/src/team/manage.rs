@@ -33,7 +33,6 @@ pub(super) struct Typed {
 #[template(path = "team/new_project.html")]
 struct NewProjectPage<'a> {
     frame: Frame,
-    notices: Notices,
     detail: &'a TeamDetail,
     typed: Typed,
 }
@@ -136,10 +135,9 @@ async fn ask(
         return Err(Problem::not_found().into());
     }
     let page = NewProjectPage {
-        frame: member.frame("New project", &data),
+        frame: member.frame("New project", &data).with(notices),
         detail: &detail,
-        notices,
         typed,
     };
-    Ok(member.show(page.notices.status(), &page))
+    Ok(member.show(page.frame.status(), &page))
 }

@@ -10,7 +10,7 @@ use super::week::{Sums, monday};
 use crate::api::{Slug, UserData};
 use crate::assets::LIVE;
 use crate::frame::Frame;
-use crate::notices::{Done, Notices};
+use crate::notices::Done;
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
@@ -26,7 +26,6 @@ pub(super) struct OverviewQuery {
 #[template(path = "team/overview.html")]
 struct OverviewPage<'a> {
     frame: Frame,
-    notices: Notices,
     live: &'static str,
     detail: &'a TeamDetail,
     /// The identity service's page of the team.
@@ -88,8 +87,9 @@ pub(super) async fn page(
     let activity = member.on(call.get::<TeamActivity>(&activity).await)?;
     let settings = &member.visitor.dashboard.settings;
     let page = OverviewPage {
-        frame: member.frame(&detail.team.name, &data),
-        notices: done.0.notices(),
+        frame: member
+            .frame(&detail.team.name, &data)
+            .with(done.0.notices()),
         live: LIVE.path(),
         people: settings.account(&format!("/teams/{slug}")),
         running: working(&activity, face),

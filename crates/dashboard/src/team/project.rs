@@ -9,7 +9,7 @@ use web_kit::text::{Pager, with_query};
 use super::bodies::{Activity, ChatAnswer, Entry, TeamDetail, TeamProject};
 use crate::api::{Slug, UserData};
 use crate::frame::Frame;
-use crate::notices::{Done, Notices};
+use crate::notices::Done;
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
@@ -23,7 +23,6 @@ pub(super) struct ProjectQuery {
 #[template(path = "team/project.html")]
 struct ProjectPage<'a> {
     frame: Frame,
-    notices: Notices,
     detail: &'a TeamDetail,
     project: &'a TeamProject,
     path: &'a str,
@@ -72,8 +71,7 @@ pub(super) async fn page(
         format!("/team/{slug}/projects/{id}"),
     );
     let page = ProjectPage {
-        frame: member.frame(&project.name, &data),
-        notices: done.0.notices(),
+        frame: member.frame(&project.name, &data).with(done.0.notices()),
         chat: chat.chat.provider.clone().unwrap_or_default(),
         chat_is_on: chat.chat.status == "active",
         rows: activity

@@ -20,7 +20,6 @@ pub(super) type Place = (Slug, i64);
 #[template(path = "team/settings.html")]
 struct SettingsPage<'a> {
     frame: Frame,
-    notices: Notices,
     project: &'a TeamProject,
     path: String,
     typed: manage::Typed,
@@ -72,7 +71,7 @@ pub(super) async fn show(
             "paused" => Some(maker.await),
             _ => None,
         },
-        frame: member.frame("Settings of the project", &data),
+        frame: member.frame("Settings of the project", &data).with(notices),
         path: format!("/team/{slug}/projects/{id}"),
         typed: typed.project.unwrap_or_else(|| manage::Typed::of(&project)),
         chat_typed: typed.chat.unwrap_or_else(|| chat::Typed::of(chat)),
@@ -81,8 +80,7 @@ pub(super) async fn show(
             .as_ref()
             .map(|test| chat::outcome(test, face)),
         project: &project,
-        notices,
         chat,
     };
-    Ok(member.show(page.notices.status(), &page))
+    Ok(member.show(page.frame.status(), &page))
 }

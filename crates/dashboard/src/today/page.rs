@@ -52,7 +52,6 @@ struct Sessions {
 #[template(path = "today/page.html")]
 struct TodayPage<'a> {
     frame: Frame,
-    notices: Notices,
     day: String,
     now: String,
     sound: &'a str,
@@ -164,10 +163,8 @@ impl Day {
             found.map(move |session| Row::new(session, face))
         };
         let settings = &dashboard.settings;
-        let status = notices.status();
         let page = TodayPage {
-            frame: member.frame(&title, data),
-            notices,
+            frame: member.frame(&title, data).with(notices),
             day: face.day(&now),
             now: text::machine(&now),
             sound: &data.preferences.notification_sound,
@@ -186,7 +183,7 @@ impl Day {
             short_break: data.preferences.short_break_duration,
             long_break: data.preferences.long_break_duration,
         };
-        member.show(status, &page)
+        member.show(page.frame.status(), &page)
     }
 
     /// Those that are suggested, and before them those of the last sessions that are not.

@@ -34,7 +34,6 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
 #[template(path = "today/landing.html")]
 struct LandingPage {
     frame: Frame,
-    notices: Notices,
     register: String,
 }
 
@@ -153,8 +152,7 @@ async fn take_break(member: Member, query: Query<BreakQuery>) -> actix_web::Resu
 
 fn land(dashboard: &Dashboard, notices: Notices) -> HttpResponse {
     let page = LandingPage {
-        frame: Frame::of_nobody(dashboard, "Plan, focus, finish, look back"),
-        notices,
+        frame: Frame::of_nobody(dashboard, "Plan, focus, finish, look back").with(notices),
         register: dashboard.settings.account("/register"),
     };
     html(StatusCode::OK, &page, &dashboard.policy)

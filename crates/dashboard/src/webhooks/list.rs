@@ -17,7 +17,6 @@ const API: &str = "/api/webhooks";
 #[template(path = "webhooks/list.html")]
 struct ListPage {
     frame: Frame,
-    notices: Notices,
     webhooks: Vec<(Webhook, String)>,
     teams: Teams,
     typed: Typed,
@@ -84,11 +83,10 @@ async fn show(member: &Member, notices: Notices, typed: Typed) -> actix_web::Res
         (webhook, whose)
     });
     let page = ListPage {
-        frame: member.frame("Webhooks", &data),
+        frame: member.frame("Webhooks", &data).with(notices),
         webhooks: webhooks.collect(),
         teams,
         typed,
-        notices,
     };
-    Ok(member.show(page.notices.status(), &page))
+    Ok(member.show(page.frame.status(), &page))
 }

@@ -21,7 +21,6 @@ pub(super) struct OneQuery {
 #[template(path = "webhooks/one.html")]
 struct OnePage<'a> {
     frame: Frame,
-    notices: Notices,
     webhook: &'a Webhook,
     /// Whose a paused one is.
     maker: Option<String>,
@@ -70,7 +69,7 @@ pub(super) async fn show(
     };
     let calls = log.deliveries.iter();
     let page = OnePage {
-        frame: member.frame("Webhook", &data),
+        frame: member.frame("Webhook", &data).with(notices),
         typed: typed.unwrap_or_else(|| Typed::of(&webhook)),
         secret_since: face.moment(&webhook.secret_changed_at),
         deliveries: calls
@@ -84,7 +83,6 @@ pub(super) async fn show(
         },
         webhook: &webhook,
         maker,
-        notices,
     };
-    Ok(member.show(page.notices.status(), &page))
+    Ok(member.show(page.frame.status(), &page))
 }

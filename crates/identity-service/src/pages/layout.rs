@@ -1,12 +1,13 @@
 //! What all pages have in common: the frame around them, their headers, and how errors look.
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
 use askama::Template;
 use service_kit::Problem;
-use web_kit::ReturnTo;
 use web_kit::assets::STYLESHEET;
 use web_kit::html::{self, FORMS_LEAD_ELSEWHERE, WITHOUT_SCRIPTS};
 use web_kit::text::in_words;
+use web_kit::{Notices, ReturnTo};
 
 /// Where somebody goes who came from nowhere in particular.
 pub(crate) const HOME: &str = "/account";
@@ -22,9 +23,20 @@ pub(crate) struct Frame {
     pub(crate) stylesheet: &'static str,
     /// Without its query; marks where one is.
     pub(crate) path: String,
+    pub(crate) notices: Notices,
 }
 
 impl Frame {
+    /// The same with what there is to say of the form that was sent.
+    pub(crate) fn with(self, notices: Notices) -> Self {
+        Self { notices, ..self }
+    }
+
+    /// The status of the page, by what it says of the form.
+    pub(crate) fn status(&self) -> StatusCode {
+        self.notices.status()
+    }
+
     /// Whether the page is in this part of the site.
     pub(crate) fn is_in(&self, part: &str) -> bool {
         self.path == part
@@ -43,6 +55,7 @@ impl Frame {
             is_superadmin: false,
             stylesheet: STYLESHEET.path(),
             path: String::new(),
+            notices: Notices::default(),
         }
     }
 }

@@ -12,6 +12,7 @@ use auth_types::AccountRole;
 use secrecy::ExposeSecret as _;
 use service_kit::Problem;
 use service_kit::crypto::random_token;
+use web_kit::Notices;
 use web_kit::assets::STYLESHEET;
 use web_kit::cookies::set_cookie;
 use web_kit::form::FormToken;
@@ -112,6 +113,7 @@ impl Visitor {
                 .is_some_and(|user| matches!(user.account.role(), Ok(AccountRole::Superadmin))),
             stylesheet: STYLESHEET.path(),
             path: self.path.split('?').next().unwrap_or_default().to_owned(),
+            notices: Notices::default(),
         }
     }
 

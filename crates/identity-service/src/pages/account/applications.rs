@@ -15,7 +15,7 @@ use crate::oauth::scopes;
 use crate::origin::Origin;
 use crate::pages::form::Form;
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
+use crate::pages::notices::DoneQuery;
 use crate::pages::text;
 use crate::pages::visitor::Member;
 
@@ -28,7 +28,6 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
 #[template(path = "account/applications.html")]
 struct ApplicationsPage {
     frame: Frame,
-    notices: Notices,
     applications: Vec<Listed>,
 }
 
@@ -64,8 +63,7 @@ async fn page(member: Member, query: Query<DoneQuery>) -> Result<HttpResponse, E
     let app = &member.visitor.app;
     let found = service::list_applications(app, member.user.account.id).await?;
     let page = ApplicationsPage {
-        frame: member.visitor.frame("Applications"),
-        notices: query.0.notices(),
+        frame: member.visitor.frame("Applications").with(query.0.notices()),
         applications: found.into_iter().map(Listed::from).collect(),
     };
     Ok(member.visitor.show(StatusCode::OK, &page))

@@ -23,7 +23,6 @@ use crate::totp;
 #[template(path = "account/delete.html")]
 struct DeletePage {
     frame: Frame,
-    notices: Notices,
     /// His with other members in them: they have to be handed over or deleted first.
     kept: Vec<Team>,
     /// His alone, which go with him.
@@ -75,18 +74,16 @@ pub(super) async fn delete(
 }
 
 async fn show(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
-    let status = notices.status();
     let app = &member.visitor.app;
     let id = member.user.account.id;
     let mut own = teams::service::list_teams(app, &member.user).await?;
     own.retain(|team| team.owner_id == id);
     let (kept, lost) = own.into_iter().partition(|team| team.member_count > 1);
     let page = DeletePage {
-        frame: member.visitor.frame("Delete your account"),
-        notices,
+        frame: member.visitor.frame("Delete your account").with(notices),
         kept,
         lost,
         asks_code: totp::service::status(app, &member.user).await?.enabled,
     };
-    Ok(member.visitor.show(status, &page))
+    Ok(member.visitor.show(page.frame.status(), &page))
 }

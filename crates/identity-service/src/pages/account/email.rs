@@ -17,7 +17,6 @@ use crate::totp;
 #[template(path = "account/email.html")]
 struct EmailPage<'a> {
     frame: Frame,
-    notices: Notices,
     /// The one that the account has, if it has one.
     current: Option<&'a str>,
     is_verified: bool,
@@ -58,16 +57,14 @@ pub(super) async fn change(
 }
 
 async fn show(member: &Member, notices: Notices, email: &str) -> actix_web::Result<HttpResponse> {
-    let status = notices.status();
     let account = &member.user.account;
     let factor = totp::service::status(&member.visitor.app, &member.user).await?;
     let page = EmailPage {
-        frame: member.visitor.frame("E-mail address"),
-        notices,
+        frame: member.visitor.frame("E-mail address").with(notices),
         current: account.own_email(),
         is_verified: account.email_verified,
         email,
         asks_code: factor.enabled,
     };
-    Ok(member.visitor.show(status, &page))
+    Ok(member.visitor.show(page.frame.status(), &page))
 }

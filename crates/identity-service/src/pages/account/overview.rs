@@ -9,7 +9,7 @@ use service_kit::http::Query;
 use super::photo::Portrait;
 use crate::accounts::model::AccountRow;
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
+use crate::pages::notices::DoneQuery;
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::sessions::list;
@@ -20,7 +20,6 @@ use crate::totp;
 #[template(path = "account/overview.html")]
 struct OverviewPage<'a> {
     frame: Frame,
-    notices: Notices,
     portrait: Portrait,
     account: &'a AccountRow,
     since: String,
@@ -42,8 +41,7 @@ pub(super) async fn page(
     };
     let account = &user.account;
     let page = OverviewPage {
-        frame: visitor.frame("Your account"),
-        notices: query.0.notices(),
+        frame: visitor.frame("Your account").with(query.0.notices()),
         portrait: Portrait::of(account),
         since: text::day(&account.created_at.and_utc()),
         has_email: account.own_email().is_some(),

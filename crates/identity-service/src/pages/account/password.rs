@@ -19,7 +19,6 @@ use crate::totp;
 #[template(path = "account/password.html")]
 struct PasswordPage {
     frame: Frame,
-    notices: Notices,
     asks_code: bool,
 }
 
@@ -66,12 +65,10 @@ pub(super) async fn change(
 }
 
 async fn show(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
-    let status = notices.status();
     let factor = totp::service::status(&member.visitor.app, &member.user).await?;
     let page = PasswordPage {
-        frame: member.visitor.frame("Password"),
-        notices,
+        frame: member.visitor.frame("Password").with(notices),
         asks_code: factor.enabled,
     };
-    Ok(member.visitor.show(status, &page))
+    Ok(member.visitor.show(page.frame.status(), &page))
 }

@@ -20,7 +20,6 @@ use crate::photos::{public_url, service, upload};
 #[template(path = "account/photo.html")]
 struct PhotoPage {
     frame: Frame,
-    notices: Notices,
     portrait: Portrait,
     most_mebibytes: usize,
 }
@@ -92,12 +91,10 @@ fn no_file() -> Error {
 }
 
 fn show(member: &Member, notices: Notices) -> HttpResponse {
-    let status = notices.status();
     let page = PhotoPage {
-        frame: member.visitor.frame("Photo"),
-        notices,
+        frame: member.visitor.frame("Photo").with(notices),
         portrait: Portrait::of(&member.user.account),
         most_mebibytes: member.visitor.app.photos.max_bytes / (1024 * 1024),
     };
-    member.visitor.show(status, &page)
+    member.visitor.show(page.frame.status(), &page)
 }

@@ -19,7 +19,6 @@ use crate::profiles::wire::UpdateUserRequest;
 #[template(path = "account/profile.html")]
 struct ProfilePage<'a> {
     frame: Frame,
-    notices: Notices,
     portrait: Portrait,
     bio: &'a str,
     website_url: &'a str,
@@ -63,13 +62,11 @@ pub(super) async fn save(
 }
 
 fn show(member: &Member, notices: Notices, (bio, website_url): (&str, &str)) -> HttpResponse {
-    let status = notices.status();
     let page = ProfilePage {
-        frame: member.visitor.frame("Profile"),
-        notices,
+        frame: member.visitor.frame("Profile").with(notices),
         portrait: Portrait::of(&member.user.account),
         bio,
         website_url,
     };
-    member.visitor.show(status, &page)
+    member.visitor.show(page.frame.status(), &page)
 }

@@ -38,7 +38,6 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
 #[template(path = "account/second_factor.html")]
 struct StatusPage {
     frame: Frame,
-    notices: Notices,
     status: TotpStatus,
 }
 
@@ -47,7 +46,6 @@ struct StatusPage {
 #[template(path = "account/second_factor_confirm.html")]
 struct ConfirmPage {
     frame: Frame,
-    notices: Notices,
     shown: Option<(TotpSetup, Symbol)>,
 }
 
@@ -64,7 +62,6 @@ struct CodesPage {
 #[template(path = "account/second_factor_change.html")]
 struct ChangePage {
     frame: Frame,
-    notices: Notices,
     asks_code: bool,
     turns_off: bool,
 }
@@ -140,23 +137,22 @@ async fn switch_off(
 }
 
 async fn show_status(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
-    let code = notices.status();
     let page = StatusPage {
-        frame: member.visitor.frame("Second factor"),
-        notices,
+        frame: member.visitor.frame("Second factor").with(notices),
         status: service::status(&member.visitor.app, &member.user).await?,
     };
-    Ok(member.visitor.show(code, &page))
+    Ok(member.visitor.show(page.frame.status(), &page))
 }
 
 fn ask_code(member: &Member, notices: Notices, shown: Option<(TotpSetup, Symbol)>) -> HttpResponse {
-    let status = notices.status();
     let page = ConfirmPage {
-        frame: member.visitor.frame("Set up the second factor"),
-        notices,
+        frame: member
+            .visitor
+            .frame("Set up the second factor")
+            .with(notices),
         shown,
     };
-    member.visitor.show(status, &page)
+    member.visitor.show(page.frame.status(), &page)
 }
 
 fn show_codes(member: &Member, codes: RecoveryCodes, is_new: bool) -> HttpResponse {
@@ -182,14 +178,12 @@ async fn show_change(
         true => "Switch the second factor off",
         false => "New recovery codes",
     };
-    let code = notices.status();
     let page = ChangePage {
-        frame: member.visitor.frame(title),
-        notices,
+        frame: member.visitor.frame(title).with(notices),
         asks_code: true,
         turns_off,
     };
-    Ok(member.visitor.show(code, &page))
+    Ok(member.visitor.show(page.frame.status(), &page))
 }
 
 /// A QR code as the one path of a drawing, which needs no style of its own.

@@ -11,7 +11,7 @@ use web_kit::cookies::set_cookie;
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
-use crate::pages::notices::{self, ListQuery, Notices};
+use crate::pages::notices::{self, ListQuery};
 use crate::pages::text::{self, Pager};
 use crate::pages::visitor::Member;
 use crate::sessions::wire::{SessionEntry, SessionsQuery};
@@ -30,7 +30,6 @@ pub(super) fn routes(cfg: &mut ServiceConfig) {
 #[template(path = "account/sessions.html")]
 struct SessionsPage {
     frame: Frame,
-    notices: Notices,
     sessions: Vec<SessionEntry>,
     total: i64,
     pager: Pager,
@@ -49,8 +48,10 @@ async fn page(member: Member, query: Query<ListQuery>) -> actix_web::Result<Http
     };
     let found = list::list_sessions(&member.visitor.app, &member.user, wanted).await?;
     let page = SessionsPage {
-        frame: member.visitor.frame("Sessions"),
-        notices: notices::done(done.as_deref()),
+        frame: member
+            .visitor
+            .frame("Sessions")
+            .with(notices::done(done.as_deref())),
         pager: Pager::by_offset(PATH, offset, PAGE, found.total),
         sessions: found.sessions,
         total: found.total,

@@ -22,7 +22,6 @@ use crate::pages::visitor::Administrator;
 #[template(path = "admin/confirm.html")]
 struct ConfirmPage<'a> {
     frame: Frame,
-    notices: Notices,
     username: &'a str,
     back: String,
     /// Where the form goes.
@@ -211,17 +210,15 @@ fn show(
     notices: Notices,
 ) -> HttpResponse {
     let back = path_of(user.user.id);
-    let status = notices.status();
     let page = ConfirmPage {
-        frame: admin.visitor.frame(action.title),
-        notices,
+        frame: admin.visitor.frame(action.title).with(notices),
         username: &user.user.username,
         path: format!("{back}/{}", action.name),
         back,
         meaning: action.meaning,
         button: action.button,
     };
-    admin.visitor.show(status, &page)
+    admin.visitor.show(page.frame.status(), &page)
 }
 
 fn path_of(id: UserId) -> String {

@@ -25,7 +25,6 @@ const PATH: &str = "/admin/audit";
 #[template(path = "admin/audit.html")]
 struct AuditPage<'a> {
     frame: Frame,
-    notices: Notices,
     query: &'a AuditQuery,
     entries: Vec<AuditEntry>,
     pager: Pager,
@@ -57,10 +56,8 @@ pub(super) async fn page(
         },
         Err(wrong) => (wrong, Vec::new(), None),
     };
-    let status = notices.status();
     let page = AuditPage {
-        frame: admin.visitor.frame("Audit log"),
-        notices,
+        frame: admin.visitor.frame("Audit log").with(notices),
         entries,
         pager: Pager {
             previous: query.before.map(|_| query.link(None)),
@@ -68,7 +65,7 @@ pub(super) async fn page(
         },
         query: &query,
     };
-    Ok(admin.visitor.show(status, &page))
+    Ok(admin.visitor.show(page.frame.status(), &page))
 }
 
 impl AuditQuery {

@@ -26,7 +26,6 @@ const PATH: &str = "/admin/clients";
 #[template(path = "admin/clients.html")]
 struct ClientsPage {
     frame: Frame,
-    notices: Notices,
     clients: Vec<OAuthClient>,
 }
 
@@ -34,7 +33,6 @@ struct ClientsPage {
 #[template(path = "admin/new_client.html")]
 struct NewClientPage<'a> {
     frame: Frame,
-    notices: Notices,
     typed: &'a ClientForm,
     scopes: [Scope; 10],
 }
@@ -43,7 +41,6 @@ struct NewClientPage<'a> {
 #[template(path = "admin/client.html")]
 struct ClientPage {
     frame: Frame,
-    notices: Notices,
     client: OAuthClient,
     made: String,
 }
@@ -61,7 +58,6 @@ struct SecretPage<'a> {
 #[template(path = "admin/client_confirm.html")]
 struct ConfirmPage<'a> {
     frame: Frame,
-    notices: Notices,
     client: &'a OAuthClient,
     deletes: bool,
 }
@@ -120,8 +116,7 @@ pub(super) async fn list(
     query: Query<DoneQuery>,
 ) -> Result<HttpResponse, Error> {
     let page = ClientsPage {
-        frame: admin.visitor.frame("Clients"),
-        notices: query.0.notices(),
+        frame: admin.visitor.frame("Clients").with(query.0.notices()),
         clients: service::list(&admin.visitor.app).await?,
     };
     Ok(admin.visitor.show(StatusCode::OK, &page))
@@ -157,14 +152,12 @@ pub(super) async fn create(
 }
 
 fn show_new(admin: &Administrator, notices: Notices, typed: &ClientForm) -> HttpResponse {
-    let status = notices.status();
     let page = NewClientPage {
-        frame: admin.visitor.frame("New client"),
-        notices,
+        frame: admin.visitor.frame("New client").with(notices),
         typed,
         scopes: Scope::ALL,
     };
-    admin.visitor.show(status, &page)
+    admin.visitor.show(page.frame.status(), &page)
 }
 
 fn show_secret(admin: &Administrator, made: &WithSecret) -> HttpResponse {
@@ -183,8 +176,7 @@ pub(super) async fn page(
 ) -> actix_web::Result<HttpResponse> {
     let client = service::get(&admin.visitor.app, &id.0.0).await?;
     let page = ClientPage {
-        frame: admin.visitor.frame(&client.name),
-        notices: query.0.notices(),
+        frame: admin.visitor.frame(&client.name).with(query.0.notices()),
         made: text::moment(&client.created_at.and_utc()),
         client,
     };
@@ -239,17 +231,15 @@ async fn ask(
     notices: Notices,
     deletes: bool,
 ) -> actix_web::Result<HttpResponse> {
-    let status = notices.status();
     let client = service::get(&admin.visitor.app, id).await?;
     let title = match deletes {
         true => "Delete the client",
         false => "Give the client a new secret",
     };
     let page = ConfirmPage {
-        frame: admin.visitor.frame(title),
-        notices,
+        frame: admin.visitor.frame(title).with(notices),
         client: &client,
         deletes,
     };
-    Ok(admin.visitor.show(status, &page))
+    Ok(admin.visitor.show(page.frame.status(), &page))
 }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::origin::Origin;
 use crate::pages::form::{Empty, Form};
 use crate::pages::layout::Frame;
-use crate::pages::notices::{DoneQuery, Notices};
+use crate::pages::notices::DoneQuery;
 use crate::pages::text;
 use crate::pages::visitor::Administrator;
 use crate::tokens::rotation::{self, Key, KeyState, Rotated, RotationKind};
@@ -18,7 +18,6 @@ use crate::tokens::rotation::{self, Key, KeyState, Rotated, RotationKind};
 #[template(path = "admin/keys.html")]
 struct KeysPage {
     frame: Frame,
-    notices: Notices,
     keys: Vec<Key>,
 }
 
@@ -33,8 +32,7 @@ pub(super) async fn page(
     query: Query<DoneQuery>,
 ) -> Result<HttpResponse, Error> {
     let page = KeysPage {
-        frame: admin.visitor.frame("Keys"),
-        notices: query.0.notices(),
+        frame: admin.visitor.frame("Keys").with(query.0.notices()),
         keys: rotation::list_keys(&admin.visitor.app).await?,
     };
     Ok(admin.visitor.show(StatusCode::OK, &page))

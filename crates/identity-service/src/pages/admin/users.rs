@@ -34,7 +34,6 @@ struct UsersPage<'a> {
 #[template(path = "admin/user.html")]
 struct UserPage {
     frame: Frame,
-    notices: Notices,
     shown: AdminUser,
     /// As the field of the plan's end has it: a day, or nothing.
     until: String,
@@ -174,7 +173,6 @@ async fn show(
     notices: Notices,
     typed_until: Option<String>,
 ) -> actix_web::Result<HttpResponse> {
-    let status = notices.status();
     let shown = service::get(&admin.visitor.app, id).await?;
     let until = || {
         let end = shown.premium.expires_at.filter(|_| shown.premium.is_active);
@@ -182,13 +180,12 @@ async fn show(
             .unwrap_or_default()
     };
     let page = UserPage {
-        frame: admin.visitor.frame(&shown.user.username),
-        notices,
+        frame: admin.visitor.frame(&shown.user.username).with(notices),
         until: typed_until.unwrap_or_else(until),
         is_self: admin.admin.0.account.id == id,
         shown,
     };
-    Ok(admin.visitor.show(status, &page))
+    Ok(admin.visitor.show(page.frame.status(), &page))
 }
 
 pub(super) fn known(id: PathId) -> Result<UserId, Error> {

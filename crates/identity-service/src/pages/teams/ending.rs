@@ -17,7 +17,6 @@ use crate::teams::{members, service};
 #[template(path = "teams/leave.html")]
 struct LeavePage<'a> {
     frame: Frame,
-    notices: Notices,
     path: String,
     team_name: &'a str,
     is_owner: bool,
@@ -27,7 +26,6 @@ struct LeavePage<'a> {
 #[template(path = "teams/delete.html")]
 struct DeletePage<'a> {
     frame: Frame,
-    notices: Notices,
     path: String,
     team_name: &'a str,
     slug: &'a str,
@@ -55,15 +53,13 @@ pub(super) async fn leave(
 }
 
 fn ask_leave(at_team: &AtTeam<TeamMember>, notices: Notices) -> HttpResponse {
-    let status = notices.status();
     let page = LeavePage {
-        frame: at_team.visitor.frame("Leave the team"),
-        notices,
+        frame: at_team.visitor.frame("Leave the team").with(notices),
         path: at_team.path(),
         team_name: &at_team.team().name,
         is_owner: at_team.rank.role == TeamRole::Owner,
     };
-    at_team.visitor.show(status, &page)
+    at_team.visitor.show(page.frame.status(), &page)
 }
 
 pub(super) async fn delete_page(at_team: AtTeam<TeamOwner>) -> HttpResponse {
@@ -85,14 +81,12 @@ pub(super) async fn delete(
 }
 
 fn ask_delete(at_team: &AtTeam<TeamOwner>, notices: Notices, typed: &str) -> HttpResponse {
-    let status = notices.status();
     let page = DeletePage {
-        frame: at_team.visitor.frame("Delete the team"),
-        notices,
+        frame: at_team.visitor.frame("Delete the team").with(notices),
         path: at_team.path(),
         team_name: &at_team.team().name,
         slug: &at_team.team().slug,
         typed,
     };
-    at_team.visitor.show(status, &page)
+    at_team.visitor.show(page.frame.status(), &page)
 }

@@ -20,7 +20,6 @@ use crate::teams::wire::Member;
 #[template(path = "teams/member.html")]
 struct MemberPage<'a> {
     frame: Frame,
-    notices: Notices,
     path: String,
     team_name: &'a str,
     member: Member,
@@ -32,7 +31,6 @@ struct MemberPage<'a> {
 #[template(path = "teams/confirm.html")]
 struct ConfirmPage<'a> {
     frame: Frame,
-    notices: Notices,
     /// Of the member's page.
     back: String,
     team_name: &'a str,
@@ -82,18 +80,16 @@ async fn show(
     username: &str,
     notices: Notices,
 ) -> actix_web::Result<HttpResponse> {
-    let status = notices.status();
     let reader = at_team.member();
     let member = members::find_member(&at_team.visitor.app, reader, username).await?;
     let page = MemberPage {
-        frame: at_team.visitor.frame(&member.username),
-        notices,
+        frame: at_team.visitor.frame(&member.username).with(notices),
         path: at_team.path(),
         team_name: &reader.team.name,
         is_owner: reader.role == TeamRole::Owner,
         member,
     };
-    Ok(at_team.visitor.show(status, &page))
+    Ok(at_team.visitor.show(page.frame.status(), &page))
 }
 
 pub(super) async fn remove_page(
@@ -146,19 +142,17 @@ async fn ask<R: Rank>(
     notices: Notices,
     hands_over: bool,
 ) -> actix_web::Result<HttpResponse> {
-    let status = notices.status();
     let member = members::find_member(&at_team.visitor.app, at_team.member(), username).await?;
     let title = match hands_over {
         true => "Hand the team over",
         false => "Remove a member",
     };
     let page = ConfirmPage {
-        frame: at_team.visitor.frame(title),
-        notices,
+        frame: at_team.visitor.frame(title).with(notices),
         back: format!("{}/members/{}", at_team.path(), member.username),
         team_name: &at_team.team().name,
         member,
         hands_over,
     };
-    Ok(at_team.visitor.show(status, &page))
+    Ok(at_team.visitor.show(page.frame.status(), &page))
 }

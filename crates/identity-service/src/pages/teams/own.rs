@@ -22,7 +22,6 @@ use crate::teams::wire::{CreateTeamRequest, PageQuery, Team};
 #[template(path = "teams/own.html")]
 struct TeamsPage {
     frame: Frame,
-    notices: Notices,
     teams: Vec<Team>,
     invitations: Vec<Invitation>,
     user_id: UserId,
@@ -32,7 +31,6 @@ struct TeamsPage {
 #[template(path = "teams/new.html")]
 struct NewTeamPage<'a> {
     frame: Frame,
-    notices: Notices,
     name: &'a str,
     slug: &'a str,
     description: &'a str,
@@ -60,16 +58,14 @@ pub(super) async fn page(
 
 async fn show(member: &Member, notices: Notices) -> actix_web::Result<HttpResponse> {
     let app = &member.visitor.app;
-    let status = notices.status();
     let waiting = answers::list_own(app, &member.user, PageQuery::default()).await?;
     let page = TeamsPage {
-        frame: member.visitor.frame("Teams"),
-        notices,
+        frame: member.visitor.frame("Teams").with(notices),
         teams: service::list_teams(app, &member.user).await?,
         invitations: waiting.invitations,
         user_id: member.user.account.id,
     };
-    Ok(member.visitor.show(status, &page))
+    Ok(member.visitor.show(page.frame.status(), &page))
 }
 
 pub(super) async fn create_page(member: Member) -> HttpResponse {
@@ -105,15 +101,13 @@ fn show_new(
     notices: Notices,
     (name, slug, description): (&str, &str, &str),
 ) -> HttpResponse {
-    let status = notices.status();
     let page = NewTeamPage {
-        frame: member.visitor.frame("New team"),
-        notices,
+        frame: member.visitor.frame("New team").with(notices),
         name,
         slug,
         description,
     };
-    member.visitor.show(status, &page)
+    member.visitor.show(page.frame.status(), &page)
 }
 
 pub(super) async fn accept(

@@ -22,7 +22,6 @@ const PAGE: i64 = 50;
 #[template(path = "teams/people.html")]
 struct PeoplePage<'a> {
     frame: Frame,
-    notices: Notices,
     path: String,
     team_name: &'a str,
     invitations: Vec<Invitation>,
@@ -130,13 +129,11 @@ async fn show(
     typed: Typed<'_>,
     offset: i64,
 ) -> actix_web::Result<HttpResponse> {
-    let status = notices.status();
     let wanted = InvitationsQuery::pending(PAGE, offset);
     let found = service::list_of_team(&at_team.visitor.app, &at_team.rank, wanted).await?;
     let path = at_team.path();
     let page = PeoplePage {
-        frame: at_team.visitor.frame("Add people"),
-        notices,
+        frame: at_team.visitor.frame("Add people").with(notices),
         team_name: &at_team.team().name,
         pager: Pager::by_offset(&format!("{path}/people"), offset, PAGE, found.total),
         invitations: found.invitations,
@@ -144,5 +141,5 @@ async fn show(
         path,
         typed,
     };
-    Ok(at_team.visitor.show(status, &page))
+    Ok(at_team.visitor.show(page.frame.status(), &page))
 }

@@ -18,7 +18,6 @@ use crate::teams::wire::ChangeTeamRequest;
 #[template(path = "teams/settings.html")]
 struct SettingsPage<'a> {
     frame: Frame,
-    notices: Notices,
     path: String,
     team_name: &'a str,
     is_owner: bool,
@@ -72,10 +71,8 @@ fn show(
     notices: Notices,
     (name, slug, description): (&str, &str, &str),
 ) -> HttpResponse {
-    let status = notices.status();
     let page = SettingsPage {
-        frame: at_team.visitor.frame("Settings of the team"),
-        notices,
+        frame: at_team.visitor.frame("Settings of the team").with(notices),
         path: at_team.path(),
         team_name: &at_team.team().name,
         is_owner: at_team.member().role == TeamRole::Owner,
@@ -83,5 +80,5 @@ fn show(
         slug,
         description,
     };
-    at_team.visitor.show(status, &page)
+    at_team.visitor.show(page.frame.status(), &page)
 }

@@ -9,7 +9,7 @@ use service_kit::http::Query;
 use super::at_team::AtTeam;
 use crate::error::Error;
 use crate::pages::layout::Frame;
-use crate::pages::notices::{self, ListQuery, Notices};
+use crate::pages::notices::{self, ListQuery};
 use crate::pages::text::{self, Pager};
 use crate::photos::public_url;
 use crate::teams::access::TeamMember;
@@ -23,7 +23,6 @@ const PAGE: i64 = 100;
 #[template(path = "teams/team.html")]
 struct TeamPage<'a> {
     frame: Frame,
-    notices: Notices,
     path: String,
     team: &'a TeamRow,
     role: TeamRole,
@@ -68,8 +67,9 @@ pub(super) async fn page(
         member: listed,
     };
     let page = TeamPage {
-        frame: visitor.frame(&member.team.name),
-        notices: notices::done(done.as_deref()),
+        frame: visitor
+            .frame(&member.team.name)
+            .with(notices::done(done.as_deref())),
         team: &member.team,
         role,
         pager: Pager::by_offset(&path, offset, PAGE, found.total),

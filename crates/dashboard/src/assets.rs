@@ -24,7 +24,6 @@ pub(crate) static CLOCK: LazyLock<Asset> =
 pub(crate) static LIVE: LazyLock<Asset> =
     LazyLock::new(|| Asset::module("live", include_str!("../assets/live.js")));
 
-/// Serves one of them.
 pub(crate) async fn asset(name: Path<(String,)>) -> Result<HttpResponse, Problem> {
     let ours: [&Asset; 5] = [&STYLESHEET, &OWN_STYLESHEET, &TIMER, &CLOCK, &LIVE];
     assets::serve(&name.0.0, &ours)

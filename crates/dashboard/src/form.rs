@@ -66,7 +66,6 @@ impl Typed {
         Self(typed.collect())
     }
 
-    /// Of this request.
     pub(crate) fn of(request: &HttpRequest) -> Vec<String> {
         let typed = request.extensions().get::<Self>().cloned();
         typed.unwrap_or_default().0

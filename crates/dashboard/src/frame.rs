@@ -52,7 +52,6 @@ impl Frame {
         self.notices.status()
     }
 
-    /// Whether it is this page.
     pub(crate) fn is_at(&self, path: &str) -> bool {
         self.path == path
     }

@@ -20,7 +20,6 @@ impl Clockface {
         at.with_timezone(&self.0).format("%H:%M").to_string()
     }
 
-    /// The local date.
     pub(crate) fn date(self, at: &DateTime<Utc>) -> NaiveDate {
         at.with_timezone(&self.0).date_naive()
     }

@@ -232,7 +232,6 @@ impl Member {
         }
     }
 
-    /// The answer that shows a page.
     pub(crate) fn show(&self, status: StatusCode, page: &impl Template) -> HttpResponse {
         self.remember(html(status, page, &self.visitor.dashboard.policy))
     }

@@ -14,7 +14,6 @@ use crate::transaction::transaction;
 use crate::workers::{Missed, Pending, Ticket};
 use crate::{Backend, Db, DbError, Pool};
 
-/// The most that is done as one.
 const MOST: usize = 32;
 /// How many reads go on at the same time: the others gather meanwhile.
 const READS_AT_ONCE: usize = 1;

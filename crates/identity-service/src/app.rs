@@ -165,7 +165,6 @@ impl App {
         self.pool.write_one(move |db| Ok(statement(db)?)).await
     }
 
-    /// The keys of an algorithm.
     pub(crate) fn keys(&self, algorithm: SigningAlgorithm) -> &KeyStore {
         match algorithm {
             SigningAlgorithm::Es256 => self.tokens.keys(),

@@ -233,7 +233,6 @@ impl Change<'_> {
         })
     }
 
-    /// Has an event published.
     fn publish<T: EventData>(&mut self, data: &T) -> Result<(), Error> {
         self.told.events = true;
         let request_id = self.origin.request_id.clone();

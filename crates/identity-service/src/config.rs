@@ -305,7 +305,6 @@ impl Config {
             .map_err(|why| ConfigError::rule(format!("IDENTITY__SSO__ALLOWED_ORIGINS: {why}")))
     }
 
-    /// The OAuth clients of the file.
     pub(crate) fn clients(&self) -> Result<Vec<ConfiguredClient>, ConfigError> {
         read(&self.oauth_clients)
     }

@@ -10,10 +10,8 @@ use crate::tokens::refresh::RefreshToken;
 #[derive(Debug, Clone)]
 pub(crate) struct Cookies(web_kit::Cookies);
 
-/// Which cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
-    /// The sign-in.
     SignIn,
     /// What the tokens of forms are bound to.
     Forms,
@@ -53,7 +51,6 @@ impl Cookies {
         self.0.lasting(Name::SignIn.text(), token.expose(), life)
     }
 
-    /// Forgets a sign-in.
     pub(crate) fn sign_out(&self) -> Cookie<'static> {
         self.0.forgotten(Name::SignIn.text())
     }
@@ -63,7 +60,6 @@ impl Cookies {
         self.0.lasting(Name::KeptForm.text(), value, KEPT_SECONDS)
     }
 
-    /// Forgets a form that was kept.
     pub(crate) fn no_kept_form(&self) -> Cookie<'static> {
         self.0.forgotten(Name::KeptForm.text())
     }

@@ -36,7 +36,6 @@ pub(crate) enum ByAddress {
     Device,
 }
 
-/// What an account does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ByAccount {
     /// Sends a mail to an address of its choice.

@@ -69,7 +69,6 @@ impl Origin {
         }
     }
 
-    /// The address as it is stored.
     pub(crate) fn address_text(&self) -> Option<String> {
         self.address.map(|address| address.to_string())
     }

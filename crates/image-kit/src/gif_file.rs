@@ -64,7 +64,6 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// The header with its palette.
     fn header(&mut self) -> Result<&'a [u8], Refused> {
         let flags = self.rest.get(10).copied().ok_or(Refused::Unsupported)?;
         self.take(13 + palette_size(flags))

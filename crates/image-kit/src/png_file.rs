@@ -85,7 +85,6 @@ fn unpacked(data: &[u8]) -> Option<Vec<u8>> {
     fdeflate::decompress_to_vec_bounded(packed, MAX_PROFILE).ok()
 }
 
-/// A chunk in a file.
 struct Chunk<'a> {
     kind: &'a [u8; 4],
     data: &'a [u8],

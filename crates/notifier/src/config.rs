@@ -134,7 +134,6 @@ impl SmtpConfig {
             .map_err(|cause| ConfigError::rule(format!("{PREFIX}__SMTP__URL: {cause}")))
     }
 
-    /// Who sends.
     pub(crate) fn sender(&self) -> Result<Mailbox, ConfigError> {
         sender_address(&self.from).ok_or_else(|| {
             ConfigError::rule(format!(

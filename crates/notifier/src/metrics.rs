@@ -100,7 +100,6 @@ impl Figures {
         })
     }
 
-    /// Counts what a transaction did.
     pub(crate) fn count(&self, tally: &Tally) {
         for &(ending, count) in &tally.ended {
             let outcome = self.outcomes.with_label_values(&[ending.name()]);

@@ -148,7 +148,6 @@ impl Error {
         }
     }
 
-    /// A 400 with this sentence.
     pub(crate) fn invalid(sentence: impl Into<Cow<'static, str>>) -> Self {
         Self::Invalid(sentence.into())
     }

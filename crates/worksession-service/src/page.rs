@@ -16,7 +16,6 @@ pub(crate) const LONGEST_PAGE: i32 = 200;
 /// Characters of an id, more than any has.
 const ID_CHARS: usize = 64;
 
-/// Reads `limit`.
 pub(crate) fn page_size(limit: Option<i64>) -> Result<i32, Error> {
     let Some(limit) = limit else { return Ok(PAGE) };
     i32::try_from(limit)
@@ -49,7 +48,6 @@ impl Position {
         Self::at(day.and_time(NaiveTime::MIN))
     }
 
-    /// The place of a session.
     pub(crate) fn of(started_at: NaiveDateTime, session_id: &str) -> Self {
         Self {
             started_at,

@@ -136,7 +136,6 @@ pub(crate) struct PreSession {
     pub(crate) project: Project,
 }
 
-/// The answer to a start.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Started {}
 

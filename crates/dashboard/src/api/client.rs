@@ -192,7 +192,6 @@ pub(crate) fn chunks(response: Response) -> impl Stream<Item = reqwest::Result<B
     })
 }
 
-/// The body of a good answer.
 async fn answer<T: DeserializeOwned>(response: reqwest::Result<Response>) -> Result<T, ApiError> {
     let response = good(response).await?;
     let body = bounded(response).await?;

@@ -5,7 +5,6 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionId(String);
 
-/// A text that is no id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoId;
 
@@ -32,7 +31,6 @@ impl fmt::Display for SessionId {
 pub(crate) struct Slug(String);
 
 impl Slug {
-    /// The text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -14,7 +14,6 @@ use crate::frame::Frame;
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
-/// Days of the chart by day.
 const DAYS: usize = 30;
 /// Columns that have room for a name.
 const LABELS: usize = 6;
@@ -62,7 +61,6 @@ struct Told {
     named: Projects,
 }
 
-/// Shows them.
 pub(super) async fn page(
     member: Member,
     query: Query<FiguresQuery>,

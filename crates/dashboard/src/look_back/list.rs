@@ -13,7 +13,6 @@ use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
 const PATH: &str = "/look-back/sessions";
-/// Sessions on a page.
 const PAGE: &str = "25";
 
 /// What is looked for. An empty field is none.
@@ -68,7 +67,6 @@ impl ListPage<'_> {
     ];
 }
 
-/// Shows a page of them.
 pub(super) async fn page(member: Member, query: Query<Filter>) -> actix_web::Result<HttpResponse> {
     let filter = query.0;
     let (call, path) = (member.call(), filter.request());

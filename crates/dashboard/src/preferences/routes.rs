@@ -85,7 +85,6 @@ impl SettingsPage<'_> {
     }
 }
 
-/// Shows them.
 async fn page(member: Member, done: Query<Done>) -> actix_web::Result<HttpResponse> {
     show(&member, done.0.notices(), None).await
 }

@@ -25,7 +25,6 @@ pub(super) struct One {
     pub(super) project: OwnProject,
 }
 
-/// A project as it is typed.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct Typed {
     pub(super) name: String,

@@ -17,7 +17,6 @@ impl Typed {
     }
 }
 
-/// Makes one.
 pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     match member
@@ -29,7 +28,6 @@ pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse>
     }
 }
 
-/// Changes one.
 pub(super) async fn save(
     form: Form<Typed>,
     Path((id,)): Path<(i64,)>,

@@ -30,7 +30,6 @@ pub(super) async fn list(member: Member, done: Query<Done>) -> actix_web::Result
     show_list(&member, notices, Typed::default()).await
 }
 
-/// Shows one.
 pub(super) async fn one(
     member: Member,
     Path((id,)): Path<(i64,)>,

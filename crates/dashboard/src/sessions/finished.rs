@@ -38,7 +38,6 @@ struct FinishedPage<'a> {
     is_flagged: bool,
 }
 
-/// Shows it.
 pub(super) async fn page(
     member: Member,
     Path((id,)): Path<(SessionId,)>,

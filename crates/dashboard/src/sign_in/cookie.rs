@@ -47,7 +47,6 @@ struct Stored<'a> {
 }
 
 impl SignIn {
-    /// A new one.
     pub(super) fn new(tokens: Tokens, now: DateTime<Utc>) -> Self {
         Self {
             username: tokens.user.username,

@@ -39,7 +39,6 @@ pub(super) struct User {
     pub(super) username: String,
 }
 
-/// Why there are no tokens.
 #[derive(Debug, Error)]
 pub(crate) enum TokenError {
     /// The code or the refresh token is good no more.

@@ -38,7 +38,6 @@ pub(super) struct Member {
     pub(super) credited_minutes: i64,
 }
 
-/// A session that runs.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Running {
     pub(super) session_id: String,

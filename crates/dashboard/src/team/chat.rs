@@ -98,7 +98,6 @@ pub(super) fn outcome(test: &Test, face: Clockface) -> String {
     }
 }
 
-/// Sets it.
 pub(super) async fn save(
     form: Form<Typed>,
     Path(place): Path<Place>,

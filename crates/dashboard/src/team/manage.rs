@@ -19,7 +19,6 @@ use crate::visitor::Member;
 /// The fields, for what is said beside them.
 const FIELDS: [&str; 3] = ["name", "description", "chat_channel"];
 
-/// A project as it is typed.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Typed {
@@ -67,7 +66,6 @@ pub(super) async fn new_page(
     ask(&member, &slug, Notices::default(), Typed::default()).await
 }
 
-/// Makes it.
 pub(super) async fn create(
     form: Form<Typed>,
     Path((slug,)): Path<(Slug,)>,
@@ -87,7 +85,6 @@ pub(super) async fn create(
     }
 }
 
-/// Changes it.
 pub(super) async fn save(
     form: Form<Typed>,
     Path(place): Path<Place>,

@@ -14,7 +14,6 @@ use crate::notices::Done;
 use crate::text::{self, Clockface};
 use crate::visitor::Member;
 
-/// Places of the board.
 const PLACES: &str = "20";
 
 #[derive(Deserialize)]
@@ -41,7 +40,6 @@ struct OverviewPage<'a> {
     projects: &'a [TeamProject],
 }
 
-/// Somebody who is in a session.
 struct Working {
     session: String,
     username: String,

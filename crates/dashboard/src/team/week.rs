@@ -11,7 +11,6 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// All of the team.
     pub(super) fn of(activity: &TeamActivity) -> Self {
         let members = activity.members.iter();
         members.fold(Self::default(), |all, one| Self {

@@ -18,7 +18,6 @@ const LOOKED_AT: usize = 12;
 /// Sessions that are listed as the last ones.
 const LISTED: usize = 5;
 
-/// What the start form has in it.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Start {
     #[serde(default)]
@@ -148,7 +147,6 @@ impl Day {
         }
     }
 
-    /// Shows it.
     pub(super) fn show(&self, member: &Member, notices: Notices, start: Start) -> HttpResponse {
         let (data, dashboard) = (&self.data, &member.visitor.dashboard);
         let (face, now) = (Clockface::of(&data.timezone), dashboard.clock.now());

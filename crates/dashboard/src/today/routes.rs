@@ -62,7 +62,6 @@ async fn today(visitor: Visitor, done: Query<Done>) -> actix_web::Result<HttpRes
     Ok(day.show(&member, notices, day.likely_start()))
 }
 
-/// Starts a session.
 async fn start(form: Form<Start>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     let Ok(duration) = fields.duration.trim().parse::<i64>() else {

@@ -75,7 +75,6 @@ pub(super) async fn rotate_secret(
     Ok(show_secret(&member, &data, &made, false))
 }
 
-/// Removes it.
 pub(super) async fn delete(
     form: Form<Empty>,
     Path((id,)): Path<(i64,)>,

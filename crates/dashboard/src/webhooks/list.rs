@@ -32,13 +32,11 @@ pub(super) struct SecretPage<'a> {
     pub(super) is_new: bool,
 }
 
-/// Shows them all.
 pub(super) async fn page(member: Member, done: Query<Done>) -> actix_web::Result<HttpResponse> {
     let notices = done.0.notices();
     show(&member, notices, Typed::new()).await
 }
 
-/// Makes one.
 pub(super) async fn create(form: Form<Typed>) -> actix_web::Result<HttpResponse> {
     let Form { member, fields } = form;
     // Before the secret is made: nothing must fail between it and its only page.

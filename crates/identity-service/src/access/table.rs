@@ -8,7 +8,6 @@ use super::Access;
 /// Who may call an endpoint besides a sign-in at the product itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rule {
-    /// An OAuth client.
     pub(crate) client: Client,
     /// A site that the sign-in was handed over to.
     pub(crate) sso: bool,
@@ -17,9 +16,7 @@ pub(crate) struct Rule {
 /// What an OAuth client needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Client {
-    /// Any good token.
     AnyToken,
-    /// This scope.
     Scope(Scope),
     /// Nothing helps.
     Never,

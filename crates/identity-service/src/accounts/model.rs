@@ -165,7 +165,6 @@ impl AccountRow {
     }
 }
 
-/// A plan as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) tier: PremiumTier,

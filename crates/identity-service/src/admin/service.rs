@@ -24,7 +24,6 @@ use crate::passwords::own_words;
 use crate::sessions;
 use crate::totp;
 
-/// A page of accounts.
 pub(crate) async fn search(app: &App, mut search: SearchQuery) -> Result<AdminUserList, Error> {
     let limit = page_size(search.limit)?;
     search.q = search

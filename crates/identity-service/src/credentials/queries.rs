@@ -135,7 +135,6 @@ pub(super) fn take_email(
         .get_results(db)
 }
 
-/// Claims that hold at `now`.
 #[diesel::dsl::auto_type]
 fn holds_at(now: NaiveDateTime) -> _ {
     email_claims::expires_at

@@ -85,7 +85,6 @@ impl Question {
     }
 }
 
-/// The body of an answer.
 struct Answer {
     body: Bytes,
     /// What it says is so in this time, unless something changes.
@@ -218,7 +217,6 @@ impl Memory {
         }
     }
 
-    /// Forgets what has changed.
     pub(crate) fn forget(&self, subjects: &[Subject]) {
         if subjects.is_empty() {
             return;
@@ -243,7 +241,6 @@ impl Memory {
         }
     }
 
-    /// Forgets everything.
     pub(super) fn forget_all(&self) {
         let mut epoch = self.epoch.write().unwrap_or_else(PoisonError::into_inner);
         *epoch += 1;

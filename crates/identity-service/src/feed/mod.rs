@@ -15,7 +15,6 @@ use auth_types::UserId;
 pub(crate) use memory::{Memory, Question};
 pub(crate) use watch::Watch;
 
-/// What has changed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Subject {
     /// A sign-in, by its id.
@@ -24,7 +23,6 @@ pub(crate) enum Subject {
     User(UserId),
     /// A team's name or existence.
     Teams,
-    /// The signing keys.
     Keys,
     /// An OAuth client, by its id.
     Client(String),

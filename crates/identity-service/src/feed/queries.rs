@@ -12,7 +12,6 @@ use crate::schema::changes;
 /// Rows of one reading; a burst beyond that makes the reader forget everything.
 pub(super) const MAX_ROWS: usize = 10_000;
 
-/// A row of the feed.
 pub(super) type Row = (i64, String, String);
 
 /// Rows of one statement.

@@ -28,7 +28,6 @@ use crate::tokens::rotation;
 /// How often the larger tables are looked through, by the service's clock.
 const HOURLY: TimeDelta = TimeDelta::hours(1);
 
-/// What housekeeping counts.
 #[derive(Clone)]
 pub(crate) struct Figures {
     removed: IntCounterVec,

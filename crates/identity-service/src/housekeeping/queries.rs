@@ -17,7 +17,6 @@ const LOCK_KEY: i64 = 0x686f_6c64_6b65_6570;
 /// Rows that nobody needs any more.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outlived {
-    /// How they are counted.
     pub(super) kind: &'static str,
     /// For how long they are kept after their time.
     kept: TimeDelta,

@@ -6,7 +6,6 @@ use crate::error::Error;
 
 /// Failures further apart than this are not one attack, and nobody waits longer.
 const WINDOW: Duration = Duration::minutes(15);
-/// Keys that are remembered.
 const REMEMBERED: u64 = 100_000;
 
 /// Waiting that grows with failures in a row. Success, or time, ends it.
@@ -38,7 +37,6 @@ impl<K: Hash + Eq + Send + Sync + 'static> Waits<K> {
         }
     }
 
-    /// Counts a failure.
     pub(super) fn failed(&self, key: K, now: DateTime<Utc>) {
         self.failures.entry(key).and_upsert_with(|entry| {
             let before = entry

@@ -42,12 +42,10 @@ pub(crate) enum OAuthError {
 }
 
 impl OAuthError {
-    /// 400 `invalid_request` with this sentence.
     pub(crate) fn invalid_request(sentence: impl Into<Cow<'static, str>>) -> Self {
         Self::InvalidRequest(sentence.into())
     }
 
-    /// 400 `invalid_grant` with this sentence.
     pub(crate) fn invalid_grant(sentence: impl Into<Cow<'static, str>>) -> Self {
         Self::InvalidGrant(sentence.into())
     }

@@ -57,7 +57,6 @@ const ID_TOKEN_CLAIMS: [&str; 9] = [
 const BASIC: &str = "client_secret_basic";
 const POST: &str = "client_secret_post";
 
-/// The metadata of this server.
 pub(crate) fn metadata(app: &App) -> MetadataResponse {
     let at = |path: &str| format!("{}{path}", app.base_url);
     MetadataResponse {

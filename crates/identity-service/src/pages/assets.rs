@@ -5,7 +5,6 @@ use service_kit::Problem;
 use service_kit::http::Path;
 use web_kit::assets::{self, STYLESHEET};
 
-/// Serves one of them.
 pub(super) async fn asset(name: Path<(String,)>) -> Result<HttpResponse, Problem> {
     assets::serve(&name.0.0, &[&STYLESHEET])
 }

@@ -31,7 +31,6 @@ struct InvitationPage {
     frame: Frame,
 }
 
-/// Yes or no.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Answer {

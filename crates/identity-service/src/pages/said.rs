@@ -9,7 +9,6 @@ use service_kit::http::Path;
 use super::layout::Frame;
 use super::visitor::Visitor;
 
-/// What is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
     /// At `/done/signed-out` and so on.
@@ -60,7 +59,6 @@ pub(super) async fn home(visitor: Visitor) -> HttpResponse {
     }
 }
 
-/// Says it.
 pub(super) fn say(visitor: &Visitor, said: Said) -> HttpResponse {
     let (title, text) = said.words();
     let (next, next_text) = match (said, &visitor.user) {

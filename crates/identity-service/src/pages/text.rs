@@ -8,7 +8,6 @@ pub(crate) fn moment(at: &DateTime<Utc>) -> String {
     at.format("%-d %B %Y, %H:%M UTC").to_string()
 }
 
-/// A day.
 pub(crate) fn day(at: &DateTime<Utc>) -> String {
     at.format("%-d %B %Y").to_string()
 }

@@ -117,7 +117,6 @@ impl Visitor {
         }
     }
 
-    /// The answer that shows a page.
     pub(crate) fn show(&self, status: StatusCode, page: &impl Template) -> HttpResponse {
         self.show_under(WITHOUT_SCRIPTS, status, page)
     }

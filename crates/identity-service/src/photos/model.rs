@@ -11,7 +11,6 @@ use crate::schema::{profile_photos, users};
 /// Bytes of a photo's hash that its version consists of.
 const VERSION_BYTES: usize = 12;
 
-/// A photo to be stored.
 pub(crate) struct NewPhoto {
     pub(super) content_type: &'static str,
     pub(super) bytes: Vec<u8>,
@@ -84,7 +83,6 @@ impl OwnerRow {
     }
 }
 
-/// A stored photo.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = profile_photos)]
 pub(crate) struct PhotoRow {

@@ -109,7 +109,6 @@ pub(super) async fn list_meta(
     Ok(PhotosResponse { users, total })
 }
 
-/// A photo to be sent.
 pub(super) struct PhotoFile {
     pub(super) version: String,
     /// Whether anybody may see it, and so whoever lies between here and there may keep it.

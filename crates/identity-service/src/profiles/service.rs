@@ -18,7 +18,6 @@ use crate::origin::Origin;
 use crate::photos::model::NewPhoto;
 use crate::photos::{self, source};
 
-/// What is to become of a photo.
 enum PhotoChange {
     Keep,
     Remove,

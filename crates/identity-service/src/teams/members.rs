@@ -43,7 +43,6 @@ pub(crate) async fn list_members(
         .await
 }
 
-/// One member of a team.
 pub(crate) async fn find_member(
     app: &App,
     member: &TeamMember,

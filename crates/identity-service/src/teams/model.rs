@@ -10,7 +10,6 @@ use crate::error::Error;
 use crate::photos;
 use crate::schema::{team_members, teams, users};
 
-/// A team.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable)]
 #[diesel(table_name = teams)]
 pub(crate) struct TeamRow {

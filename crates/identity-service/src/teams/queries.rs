@@ -12,7 +12,6 @@ use crate::schema::{team_departures, team_members, teams, users};
 /// The most teams of one account that are listed: what the highest caps of the configuration allow.
 const MAX_TEAMS: i64 = 2 * TeamsConfig::HIGHEST;
 
-/// A row of `teams` to be.
 #[derive(Insertable)]
 #[diesel(table_name = teams)]
 pub(crate) struct NewTeam<'a> {

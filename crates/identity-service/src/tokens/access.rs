@@ -19,7 +19,6 @@ const NOT_BEFORE_LEEWAY_SECONDS: i64 = 30;
 /// Some 5 MB when full.
 const REMEMBERED_TOKENS: usize = 20_000;
 
-/// Issues and verifies access tokens.
 pub(crate) struct AccessTokens {
     issuer: String,
     ttl: Duration,

@@ -25,7 +25,6 @@ pub(crate) struct SigningKeyRow {
 /// More keys than this of one algorithm are never alive at once.
 const MAX_KEYS: i64 = 1_000;
 
-/// A row of `signing_keys` to be.
 #[derive(Insertable)]
 #[diesel(table_name = signing_keys)]
 pub(crate) struct NewSigningKey {

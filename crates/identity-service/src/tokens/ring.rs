@@ -13,12 +13,9 @@ use super::algorithm::SigningAlgorithm;
 use super::queries::SigningKeyRow;
 use crate::error::Error;
 
-/// Keys of one moment.
 #[derive(Default)]
 pub(crate) struct KeyRing {
-    /// The number of the reading.
     pub(super) reading: u64,
-    /// When it began.
     pub(super) read_at: Option<Instant>,
     /// How often the keys had changed before it.
     pub(super) generation: u64,

@@ -34,7 +34,6 @@ pub(crate) struct Rotation {
     pub(crate) rs256: Option<Rotated>,
 }
 
-/// What the rotation of one key came to.
 #[derive(Serialize)]
 pub(crate) struct Rotated {
     /// False when the newest key was there already, or was made by another process at the same moment.
@@ -70,7 +69,6 @@ pub(crate) enum RotationKind {
     LostKey,
 }
 
-/// What a key is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum KeyState {

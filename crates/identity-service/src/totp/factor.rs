@@ -20,7 +20,6 @@ const SECRET_BYTES: usize = 20;
 pub(super) struct Factor(Totp);
 
 impl Factor {
-    /// A new one for an account.
     pub(super) fn generate(username: &str) -> Result<Self, Error> {
         Self::new(random_bytes::<SECRET_BYTES>().to_vec(), username)
     }

@@ -18,7 +18,6 @@ const COUNT: usize = 10;
 pub(super) struct RecoveryCode([u8; LENGTH]);
 
 impl RecoveryCode {
-    /// A new set.
     pub(super) fn generate_set() -> Vec<Self> {
         (0..COUNT).map(|_| Self::generate()).collect()
     }

@@ -1,4 +1,3 @@
-/// What a notification is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A team is told of a session.

@@ -6,7 +6,6 @@ use diesel::prelude::*;
 use super::state::{Answer, PENDING};
 use crate::schema::{deliveries, destinations};
 
-/// A destination as stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = destinations)]
 pub(crate) struct DestinationRow {
@@ -44,7 +43,6 @@ pub(crate) struct Settings {
     pub(crate) paused: bool,
 }
 
-/// A delivery as stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = deliveries)]
 pub(crate) struct DeliveryRow {
@@ -64,7 +62,6 @@ pub(crate) struct DeliveryRow {
     pub(crate) created_at: NaiveDateTime,
 }
 
-/// A delivery to be stored.
 #[derive(Debug, Clone, Insertable)]
 #[diesel(table_name = deliveries)]
 pub(crate) struct NewDelivery {
@@ -183,7 +180,6 @@ pub(crate) fn number(destination_id: &str) -> i64 {
 pub(crate) struct Reply {
     /// None when there was no answer.
     pub(crate) status: Option<u16>,
-    /// How long it took.
     pub(crate) took: Duration,
 }
 

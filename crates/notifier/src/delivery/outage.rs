@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use super::scheduler::Pace;
 
-/// What is known of an outage.
 #[derive(Debug, Default)]
 pub(crate) struct Outage {
     times: Mutex<Times>,

@@ -103,14 +103,12 @@ pub(crate) trait Work: Clone + Send + Sync + 'static {
     /// Whether the next job is to be done on the same connection.
     fn keeps_connection(&self) -> bool;
 
-    /// Ends a connection.
     fn close(&self, connection: Self::Connection) -> impl Future<Output = ()> + Send;
 
     /// Counts what waits, and forgets some of what is long over.
     fn keep_house(&self) -> impl Future<Output = Result<(), DbError>> + Send;
 }
 
-/// A running scheduler.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
     stop: watch::Sender<bool>,

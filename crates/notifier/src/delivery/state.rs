@@ -15,7 +15,6 @@ pub(crate) const SENDING: &str = "sending";
 /// Does not open before the operator gives the key.
 pub(crate) const LOCKED: &str = "locked";
 
-/// How a delivery ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Delivered,
@@ -115,7 +114,6 @@ pub(crate) struct Transition {
     pub(crate) destination: Effect,
 }
 
-/// What a delivery does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Next {
     End(Ending, Option<String>),
@@ -146,7 +144,6 @@ pub(crate) enum Effect {
 /// A longer wait would overflow a date, and the delivery expires long before.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3_600);
 
-/// What follows from an answer.
 pub(crate) fn transition(policy: &Policy, facts: &Facts, answer: &Answer) -> Transition {
     let now = facts.now;
     let (delivery, destination) = match answer {

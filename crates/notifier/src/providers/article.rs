@@ -58,7 +58,6 @@ impl Mood {
     }
 }
 
-/// What is to be said of a notice.
 pub(super) fn article(notice: &Notice) -> Article<'_> {
     match notice {
         Notice::Planned(started) => planned(started),

@@ -12,7 +12,6 @@ const NAME: usize = 300;
 /// How much of a notice a line of a digest shows.
 #[derive(Clone, Copy)]
 pub(super) struct Room {
-    /// The longest name.
     name: usize,
     /// The longest first line of a note.
     note: usize,
@@ -54,7 +53,6 @@ pub(super) trait Tongue {
         self.sum_up(article, NAME)
     }
 
-    /// The headline of a digest.
     fn digest_headline(&self, count: usize) -> String {
         self.strong(&format!("{count} focus sessions"))
     }
@@ -79,7 +77,6 @@ pub(super) trait Tongue {
         rooms.find(|room| self.digest_line(article, *room) == line)
     }
 
-    /// One notice in a digest.
     fn digest_line(&self, article: &Article<'_>, room: Room) -> String {
         let mut line = self.sum_up(article, room.name);
         let first = article.note.lines().next().filter(|_| room.note > 0);

@@ -17,7 +17,6 @@ const TEXT: Plain = Plain {
     digest_limit: 9_000,
 };
 
-/// The longest topic.
 const TOPIC: usize = 60;
 
 pub(super) struct Zulip;

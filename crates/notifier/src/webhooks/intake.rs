@@ -27,11 +27,9 @@ const BATCH: i64 = 1_000;
 enum Content {
     /// Where a webhook goes.
     Configured(Settings),
-    /// A call to be made.
     Due(Box<Call>),
     /// A call to be made again.
     Replayed(WebhookReplayed),
-    /// An account.
     User(UserChanged),
 }
 

@@ -173,7 +173,6 @@ fn table_of(text: &str, prefix: &str) -> Result<Map<String, Value>, ConfigError>
     }
 }
 
-/// A table as a layer.
 #[derive(Debug, Clone)]
 struct Table(Map<String, Value>);
 

@@ -13,16 +13,13 @@ pub(crate) enum AdminError {
     /// A rule of the command itself.
     #[error("{0}")]
     Refused(String),
-    /// The configuration.
     #[error(transparent)]
     Config(#[from] StartError),
     /// The data folder is in use, or not whole.
     #[error(transparent)]
     Occupied(#[from] OccupiedError),
-    /// The file system.
     #[error("{}: {}", .0.display(), .1)]
     File(PathBuf, io::Error),
-    /// A SQLite file.
     #[error("{}: {}", .0.display(), .1)]
     Sqlite(PathBuf, rusqlite::Error),
     /// A PostgreSQL database, by the part that it is for.

@@ -15,7 +15,6 @@ pub(crate) const NAMES: [&str; 3] = ["identity", "worksession", "notifier"];
 pub(crate) struct Part {
     /// `identity`, `worksession` or `notifier`.
     pub(crate) name: &'static str,
-    /// Its database.
     pub(crate) file: PathBuf,
     /// What brings its database up to date.
     pub(crate) migrations: Migrations,

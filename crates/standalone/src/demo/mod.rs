@@ -47,23 +47,18 @@ impl fmt::Display for SignIn {
 /// Why there is no demonstration.
 #[derive(Debug, Error)]
 pub(crate) enum DemoError {
-    /// The parts did not start.
     #[error(transparent)]
     Start(#[from] StartError),
     /// The folder cannot be written.
     #[error("{0}: {1}")]
     Mark(PathBuf, std::io::Error),
-    /// A call was not answered.
     #[error("demo: {0}")]
     Call(#[from] reqwest::Error),
-    /// A call was refused.
     #[error("demo: {call} answered {status}: {body}")]
     Refused {
         /// Method and path.
         call: String,
-        /// The status.
         status: u16,
-        /// The error body.
         body: String,
     },
     /// An answer lacks a field.

@@ -80,7 +80,6 @@ impl Range {
         Ok(Self { from, to })
     }
 
-    /// Each date.
     pub(super) fn days(self) -> impl Iterator<Item = NaiveDate> {
         self.from.iter_days().take_while(move |day| *day <= self.to)
     }

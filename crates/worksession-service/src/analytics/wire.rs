@@ -75,7 +75,6 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// A bucket.
     pub(super) fn new(key: String, sums: Sums) -> Self {
         Self { key, worked: sums }
     }

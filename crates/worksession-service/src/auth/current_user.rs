@@ -5,9 +5,7 @@ use chrono::{DateTime, Utc};
 /// The account behind a request, as the identity service vouched for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CurrentUser {
-    /// The account.
     pub(crate) id: UserId,
-    /// Its name.
     pub(crate) username: String,
     /// May be the placeholder address; null without the scope `email`.
     pub(crate) email: Option<String>,

@@ -23,7 +23,6 @@ const LATE_WRITE: TimeDelta = TimeDelta::seconds(90);
 /// What a transaction came to.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// There is more.
     More,
     /// Nothing is left, or another process is at it.
     Done,

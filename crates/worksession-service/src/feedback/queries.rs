@@ -9,7 +9,6 @@ use diesel::upsert::excluded;
 use crate::schema::notifications;
 use crate::sessions;
 
-/// What became of a notification.
 #[derive(Debug, Clone, Insertable)]
 pub(super) struct Notification {
     /// The session event that was to be told.

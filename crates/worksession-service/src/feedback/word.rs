@@ -19,7 +19,6 @@ pub(super) enum Word {
         revision: i64,
         reason: String,
     },
-    /// A chat was tested.
     Tested(ChatTested),
     /// How a call of a webhook stands.
     Attempted(WebhookAttempted),

@@ -17,7 +17,6 @@ pub(crate) enum FlagState {
 }
 
 impl FlagState {
-    /// The stored name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -58,7 +57,6 @@ pub(super) struct FlagRow {
     pub(super) credited_minutes: i32,
 }
 
-/// A flag as it is shown.
 #[derive(Debug, Serialize)]
 pub(crate) struct FlagEntry {
     pub(crate) id: i64,

@@ -38,7 +38,6 @@ pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<FlagRow>> {
     cached::<Columns, _>(list).load(db)
 }
 
-/// One flag.
 pub(super) fn find(db: &mut Db, id: i64) -> QueryResult<Option<FlagRow>> {
     let filter = Filter {
         state: None,

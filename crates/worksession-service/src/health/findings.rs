@@ -3,7 +3,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-/// What was found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
     /// What is down, a sentence each.

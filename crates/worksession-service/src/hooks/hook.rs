@@ -25,12 +25,9 @@ auth_types::id_type! {
     pub(crate) struct WebhookId;
 }
 
-/// Which hook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hook {
-    /// The chat of a team project.
     Chat(TeamProjectId),
-    /// A webhook.
     Webhook(WebhookId),
 }
 

@@ -10,7 +10,6 @@ use crate::schema::{chat_integrations as chats, team_projects, webhooks};
 
 type Condition<T> = Box<dyn BoxableExpression<T, DbBackend, SqlType = Nullable<Bool>>>;
 
-/// A hook that was paused.
 #[derive(Debug)]
 pub(super) struct Paused {
     pub(super) hook: Hook,

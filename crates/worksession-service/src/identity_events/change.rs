@@ -26,7 +26,6 @@ pub(super) enum Change {
     Team {
         id: TeamId,
         name: String,
-        /// When it happened.
         at: NaiveDateTime,
         gone: bool,
     },

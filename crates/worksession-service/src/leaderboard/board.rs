@@ -7,7 +7,6 @@ use chrono::NaiveDateTime;
 use super::wire::Entry;
 use crate::error::Error;
 
-/// A user on a board, as stored.
 #[derive(Debug, Clone, PartialEq, Eq, diesel::Queryable)]
 pub(super) struct BoardRow {
     pub(super) user_id: UserId,
@@ -73,14 +72,12 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// The board of these rows.
     pub(super) fn new(mut rows: Vec<BoardRow>) -> Self {
         rows.sort_by_key(BoardRow::place);
         let by_user = rows.iter().map(|row| row.user_id).zip(0..).collect();
         Self { rows, by_user }
     }
 
-    /// Users on it.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }

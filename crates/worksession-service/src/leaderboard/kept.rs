@@ -11,7 +11,6 @@ use super::wire::Period;
 /// Boards kept at once, counted by the users on them: some 50 MB, and four of the largest.
 const KEPT_USERS: u64 = 500_000;
 
-/// Which board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     /// 0 for everybody, else the team.

@@ -58,7 +58,6 @@ pub(crate) enum Period {
 }
 
 impl Period {
-    /// The name in the database.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -83,7 +82,6 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// The entry of a row.
     pub(super) fn new(rank: usize, row: &BoardRow) -> Self {
         Self {
             rank,

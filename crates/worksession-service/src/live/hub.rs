@@ -134,7 +134,6 @@ impl Hub {
         self.changed.notified().await;
     }
 
-    /// Hands out what was read, up to `position`.
     pub(super) fn hand_out(&self, batch: Batch, position: NaiveDateTime) {
         if !batch.is_empty() {
             // An error says that the last stream has just ended.

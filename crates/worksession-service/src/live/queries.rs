@@ -17,7 +17,6 @@ const AHEAD: TimeDelta = TimeDelta::hours(1);
 /// Sessions that are read in one statement.
 const AT_ONCE: usize = 500;
 
-/// That a session changed.
 #[derive(Debug, Queryable)]
 pub(super) struct Head {
     pub(super) session_id: String,

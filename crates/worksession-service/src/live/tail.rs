@@ -48,7 +48,6 @@ async fn follow(state: &AppState) {
     }
 }
 
-/// What was read last.
 #[derive(Debug, Default)]
 struct Reader {
     /// When the last look began; none before the first, which only learns what is there.

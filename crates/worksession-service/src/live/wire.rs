@@ -39,14 +39,12 @@ pub(super) struct TeamNews {
     pub(super) expected_end_at: DateTime<Utc>,
 }
 
-/// Who works.
 #[derive(Debug, Serialize)]
 pub(super) struct Member {
     pub(super) id: UserId,
     pub(super) username: String,
 }
 
-/// What on.
 #[derive(Debug, Serialize)]
 pub(super) struct TeamProject {
     /// `team_N`.

@@ -18,7 +18,6 @@ pub(crate) struct SettingsRow {
     pub(crate) preferences: Preferences,
 }
 
-/// The SQL types of [`SettingsRow`].
 pub(crate) type SettingsSql = SqlOf<SettingsRow>;
 
 impl Default for SettingsRow {

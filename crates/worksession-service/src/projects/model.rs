@@ -16,7 +16,6 @@ pub(crate) struct ProjectRow {
     pub(crate) created_at: NaiveDateTime,
 }
 
-/// The SQL types of [`ProjectRow`].
 pub(crate) type ProjectSql = SqlOf<ProjectRow>;
 
 /// A personal project to be stored.

@@ -21,7 +21,6 @@ pub(crate) fn list(db: &mut Db, user: UserId, archived: bool) -> QueryResult<Vec
     }
 }
 
-/// One project of the user's.
 pub(crate) fn find(db: &mut Db, user: UserId, id: ProjectId) -> QueryResult<Option<ProjectRow>> {
     projects::table
         .filter(projects::id.eq(id).and(projects::user_id.eq(user)))

@@ -8,7 +8,6 @@ use crate::error::Error;
 /// (`none`, the empty text, null and absent are one value).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ProjectRef {
-    /// No project.
     None,
     /// `team_N`
     Team(TeamProjectId),

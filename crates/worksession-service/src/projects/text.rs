@@ -8,7 +8,6 @@ pub(crate) const READABLE: &str =
 
 /// Characters of a project's name and of a channel's.
 const NAME_CHARS: usize = 100;
-/// Characters of a description.
 const DESCRIPTION_CHARS: usize = 2_000;
 
 /// Reads the field `name` of a project: one line of 1 to 100 characters.

@@ -35,7 +35,6 @@ pub(crate) struct Standing {
     badges: Option<String>,
 }
 
-/// The SQL types of [`Standing`].
 pub(crate) type StandingSql = (
     BigInt,
     BigInt,
@@ -60,7 +59,6 @@ pub(crate) type StandingSql = (
 );
 
 impl Standing {
-    /// The stored streak.
     pub(crate) fn streak(&self) -> Streak {
         let mark = self
             .streak_last_start

@@ -67,7 +67,6 @@ pub(super) fn old_boards(
     cached::<(BigInt, Text, Date), _>(old).load(db)
 }
 
-/// Drops a board.
 pub(super) fn drop_board(
     db: &mut Db,
     scope: i64,

@@ -12,7 +12,6 @@ pub(crate) struct Facts {
     pub(crate) completion: Completion,
     /// Local hour of its start.
     pub(crate) hour: i32,
-    /// Complete sessions of the user.
     pub(crate) completed_sessions: i64,
     /// Credited minutes of the user.
     pub(crate) minutes: i64,

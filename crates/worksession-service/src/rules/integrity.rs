@@ -133,7 +133,6 @@ pub(crate) fn busiest_day(own: &Work, others: &[Work]) -> i32 {
 }
 
 impl Severity {
-    /// The stored name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Info => "info",

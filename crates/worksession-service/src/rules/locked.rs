@@ -3,7 +3,6 @@
 /// The locked fields of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan<'a> {
-    /// The planned category.
     pub(crate) category: &'a str,
     /// Planned minutes.
     pub(crate) duration: i64,

@@ -6,7 +6,6 @@ use chrono::{
 };
 use chrono_tz::Tz;
 
-/// The longest plan.
 pub(crate) const LONGEST_SESSION: TimeDelta = TimeDelta::minutes(480);
 /// A session can be submitted until this long after its planned end.
 pub(crate) const OPEN_AFTER_PLANNED_END: TimeDelta = TimeDelta::hours(12);
@@ -49,9 +48,7 @@ pub(crate) struct Measured {
     pub(crate) started_at: NaiveDateTime,
     /// When the server saw it end: at the next start, or when the submit arrived.
     pub(crate) stopped_at: NaiveDateTime,
-    /// What the client says its start was.
     pub(crate) client_start: NaiveDateTime,
-    /// What the client says its end was.
     pub(crate) client_end: NaiveDateTime,
     /// End of the user's session before this one, when there is one.
     pub(crate) previous_end: Option<NaiveDateTime>,
@@ -116,7 +113,6 @@ pub(crate) fn parse_instant(text: &str) -> Option<NaiveDateTime> {
 /// A moment on the user's own calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LocalMoment {
-    /// The local date.
     pub(crate) day: NaiveDate,
     /// The local hour, 0 to 23.
     pub(crate) hour: i32,
@@ -161,12 +157,10 @@ impl Periods {
         }
     }
 
-    /// Whether `day` lies in the week.
     pub(crate) fn in_week(&self, day: NaiveDate) -> bool {
         self.week.0 <= day && day <= self.week.1
     }
 
-    /// Whether `day` lies in the month.
     pub(crate) fn in_month(&self, day: NaiveDate) -> bool {
         self.month.0 <= day && day <= self.month.1
     }

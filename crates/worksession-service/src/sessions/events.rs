@@ -11,7 +11,6 @@ use super::wire::{SubmitResponse, project_kind};
 use crate::error::Error;
 use crate::events::outbox_row;
 
-/// The outbox row that tells of a start.
 pub(super) fn started(row: &SessionRow, request_id: &RequestId) -> Result<NewOutboxRow, Error> {
     let data = SessionStarted {
         session_id: id(row)?,

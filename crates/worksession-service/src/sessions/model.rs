@@ -53,7 +53,6 @@ impl Status {
         }
     }
 
-    /// The status of that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
@@ -109,7 +108,6 @@ pub(crate) struct SessionRow {
     pub(crate) submit_result: Option<String>,
 }
 
-/// The SQL types of [`SessionRow`].
 pub(crate) type SessionSql = (
     Text,
     BigInt,

@@ -9,7 +9,6 @@ use diesel::sql_types::{BigInt, Integer, Text, Timestamp};
 use super::model::{NewFlag, SessionRow, SessionSql};
 use crate::schema::{session_flags, sessions};
 
-/// One session of the user's.
 pub(super) fn find(db: &mut Db, user: UserId, session_id: &str) -> QueryResult<Option<SessionRow>> {
     let find = diesel::sql_query(include_str!("find.sql"))
         .bind::<Text, _>(session_id)

@@ -11,13 +11,9 @@ use crate::rollups::{PointsSummary, StreakSummary};
 use crate::rules::points::Points;
 use crate::rules::time::parse_instant;
 
-/// Characters of a note.
 const NOTE_CHARS: usize = 2_000;
-/// Characters of a category.
 const CATEGORY_CHARS: usize = 64;
-/// Tags of a session.
 const TAGS: usize = 10;
-/// Characters of a tag.
 const TAG_CHARS: usize = 32;
 
 /// The plan with which a timer starts; it is locked from then on.
@@ -284,7 +280,6 @@ where
     Option::deserialize(deserializer).map(Some)
 }
 
-/// The field `note`.
 pub(super) fn note(text: Option<String>) -> Result<String, Error> {
     let text = text.unwrap_or_default();
     if text.chars().count() > NOTE_CHARS {
@@ -301,7 +296,6 @@ pub(super) fn check_rating(rating: Option<i32>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The field `tags`.
 pub(super) fn tags(tags: Vec<String>) -> Result<Vec<String>, Error> {
     let fits = |tag: &String| !tag.trim().is_empty() && tag.chars().count() <= TAG_CHARS;
     if tags.len() > TAGS || !tags.iter().all(fits) {

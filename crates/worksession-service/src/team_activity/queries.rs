@@ -23,7 +23,6 @@ pub(super) fn members(
     cached::<((BigInt, Text), BigInt, BigInt, BigInt), _>(sums).load(db)
 }
 
-/// The SQL types of [`RunningSession`].
 type RunningSql = (
     Text,
     (BigInt, Text),

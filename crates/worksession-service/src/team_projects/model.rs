@@ -5,7 +5,6 @@ use diesel::prelude::*;
 use crate::projects::TeamProjectId;
 use crate::schema::team_projects;
 
-/// A team project as stored.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = team_projects)]
 pub(crate) struct TeamProjectRow {
@@ -21,7 +20,6 @@ pub(crate) struct TeamProjectRow {
     pub(crate) created_at: NaiveDateTime,
 }
 
-/// A team project to be stored.
 #[derive(Debug, Insertable)]
 #[diesel(table_name = team_projects)]
 pub(crate) struct NewTeamProject {

@@ -89,7 +89,6 @@ pub(super) fn archive(db: &mut Db, id: TeamProjectId, now: NaiveDateTime) -> Que
         .execute(db)
 }
 
-/// Archives all projects of a team.
 pub(crate) fn archive_all(db: &mut Db, team: TeamId, now: NaiveDateTime) -> QueryResult<usize> {
     diesel::update(team_projects::table)
         .filter(team_projects::team_id.eq(team))

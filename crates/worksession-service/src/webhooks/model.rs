@@ -22,7 +22,6 @@ pub(crate) const EVENTS: [&str; 3] = [
 /// Whose sessions a webhook hears of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Those of a user.
     User(UserId),
     /// Those on a team's projects. The webhook is the team's, whoever made it.
     Team(TeamId),
@@ -38,7 +37,6 @@ impl Owner {
     }
 }
 
-/// A webhook as stored.
 #[derive(Clone, Queryable, Selectable)]
 #[diesel(table_name = webhooks)]
 pub(crate) struct WebhookRow {

@@ -11,7 +11,6 @@ use crate::columns::columns;
 use crate::hooks::{ACTIVE, Maker, OFF, WebhookId};
 use crate::schema::webhooks;
 
-/// A webhook to be stored.
 pub(super) struct NewWebhook {
     pub(super) owner: Owner,
     pub(super) description: String,
@@ -181,7 +180,6 @@ pub(super) fn switch_off(
         .optional()
 }
 
-/// Who has a webhook.
 #[derive(Debug)]
 pub(super) struct Listening {
     users: HashSet<i64>,

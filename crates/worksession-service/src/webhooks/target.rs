@@ -59,7 +59,6 @@ pub(super) fn seal(
     Hook::Webhook(id).seal(sealers, revision, &plain)
 }
 
-/// Opens what a webhook has.
 pub(super) fn open(sealers: &Sealers, row: &WebhookRow) -> Result<WebhookTarget, Error> {
     let plain = Hook::Webhook(row.id).open(sealers, row.revision, row.sealed.as_deref())?;
     // serde's message would quote what it stumbled over.

@@ -8,7 +8,6 @@ use crate::error::Error;
 use crate::hooks::{ACTIVE, WebhookId};
 use crate::projects::text::line;
 
-/// Characters of a description.
 const DESCRIPTION_CHARS: usize = 200;
 
 /// A new webhook.
@@ -147,7 +146,6 @@ pub(super) fn read_events(events: &[String]) -> Result<String, Error> {
     Ok(wanted.collect::<Vec<_>>().join(" "))
 }
 
-/// Reads `description`.
 pub(super) fn read_description(text: &str) -> Result<String, Error> {
     line("description", text, DESCRIPTION_CHARS)
 }

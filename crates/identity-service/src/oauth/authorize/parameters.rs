@@ -42,7 +42,6 @@ pub(super) enum Unreadable {
 }
 
 impl Parameters {
-    /// Reads a query string.
     pub(crate) fn parse(query: &str) -> Self {
         let known = form_urlencoded::parse(query.as_bytes())
             .filter(|(name, _)| KNOWN.contains(&name.as_ref()));

@@ -15,7 +15,6 @@ use crate::oauth::error::OAuthError;
 use crate::schema::oauth_clients;
 use crate::tokens::SigningAlgorithm;
 
-/// A client as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Queryable, Selectable, Insertable, AsChangeset)]
 #[diesel(table_name = oauth_clients, treat_none_as_null = true)]
 pub(crate) struct ClientRow {
@@ -62,7 +61,6 @@ pub(crate) struct OAuthClient {
 }
 
 impl OAuthClient {
-    /// Whether it has no secret.
     pub(crate) fn is_public(&self) -> bool {
         self.secret_hash.is_none()
     }
@@ -96,7 +94,6 @@ impl OAuthClient {
         }
     }
 
-    /// Whether this is its secret.
     pub(crate) fn has_secret(&self, presented: &str) -> bool {
         let Some(stored) = &self.secret_hash else {
             return false;

@@ -18,7 +18,6 @@ pub(crate) use super::authentication::{authenticate, authenticate_known};
 /// An installation has no more clients than this; lists show them all.
 const MAX_CLIENTS: u16 = 1_000;
 
-/// The client of this id.
 pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClient>, Error> {
     let id = id.to_owned();
     let row = app.read(move |db| queries::find(db, &id)).await?;

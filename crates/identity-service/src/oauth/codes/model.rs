@@ -4,7 +4,6 @@ use diesel::prelude::*;
 
 use crate::schema::oauth_codes;
 
-/// A row of `oauth_codes` to be.
 #[derive(Insertable)]
 #[diesel(table_name = oauth_codes)]
 pub(super) struct NewCodeRow<'a> {

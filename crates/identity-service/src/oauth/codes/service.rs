@@ -24,7 +24,6 @@ use crate::sessions;
 /// Time enough for a browser to bring it to its client.
 const CODE_LIFE: TimeDelta = TimeDelta::seconds(60);
 
-/// What a code is made for.
 pub(crate) struct NewCode {
     pub(crate) client_id: String,
     /// As the request has it.

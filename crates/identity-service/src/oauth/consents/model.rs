@@ -41,7 +41,6 @@ pub(crate) struct Application {
     pub(crate) connected_at: NaiveDateTime,
     /// When it last asked for a token; none while it has no session.
     pub(crate) last_used_at: Option<NaiveDateTime>,
-    /// How many sessions it has.
     pub(crate) sessions: u32,
 }
 
@@ -70,7 +69,6 @@ impl Application {
         })
     }
 
-    /// Counts a session of this application.
     pub(super) fn count(&mut self, row: &ClientSessionRow) -> Result<(), Error> {
         let scope = scopes::read(row.scope.as_deref().unwrap_or_default(), "sessions.scope")?;
         self.scope = self.scope.union(scope);

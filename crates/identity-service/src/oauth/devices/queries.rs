@@ -7,7 +7,6 @@ use super::model::{DeviceRow, Status, WaitingRow};
 use crate::columns::columns;
 use crate::schema::oauth_devices;
 
-/// A device to be.
 #[derive(Insertable)]
 #[diesel(table_name = oauth_devices)]
 pub(super) struct NewDevice {

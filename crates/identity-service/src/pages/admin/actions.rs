@@ -39,7 +39,6 @@ struct PasswordPage<'a> {
     password: &'a str,
 }
 
-/// What can be done.
 struct Action {
     /// In addresses.
     name: &'static str,

@@ -31,7 +31,6 @@ struct TeamPage<'a> {
     pager: Pager,
 }
 
-/// A line of the list.
 struct Listed {
     member: Member,
     photo: Option<String>,

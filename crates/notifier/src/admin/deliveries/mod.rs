@@ -90,7 +90,6 @@ impl Medium {
     }
 }
 
-/// What is asked for.
 #[derive(Debug, Clone)]
 struct Filter {
     state: Wanted,

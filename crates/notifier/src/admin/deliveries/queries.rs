@@ -8,7 +8,6 @@ use super::{Filter, Medium, Wanted};
 use crate::delivery::{LOCKED, PENDING, UNKNOWN, expect};
 use crate::schema::deliveries;
 
-/// A delivery of any medium.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = deliveries)]
 pub(super) struct Delivery {

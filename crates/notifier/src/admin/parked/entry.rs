@@ -7,7 +7,6 @@ use service_kit::crypto::sha256;
 use super::super::context::short;
 use super::diagnosis;
 
-/// Something that is parked.
 pub(super) struct Entry {
     /// The queue that parked it, or the outbox where it was set aside, such as `worksession.outbox`.
     pub(super) place: String,

@@ -6,7 +6,6 @@ use super::hand::Walk;
 
 /// Where something may be parked.
 pub(super) enum Source {
-    /// The parking queue on RabbitMQ.
     Queue(Box<ParkedQueue>),
     /// A part's outbox.
     Outbox(&'static str, Pool),

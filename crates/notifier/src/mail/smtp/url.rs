@@ -24,7 +24,6 @@ pub(super) enum Security {
     /// By STARTTLS if it is offered. Whoever could show a false certificate could as well keep the offer
     /// back, so that any certificate is taken: better than none.
     Offered,
-    /// Never.
     Never,
 }
 

@@ -33,9 +33,7 @@ pub(in crate::mail) enum Failure {
 /// What a failure means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::mail) struct Verdict {
-    /// For the mail.
     pub(in crate::mail) answer: Answer,
-    /// For the server.
     pub(in crate::mail) server: Server,
 }
 

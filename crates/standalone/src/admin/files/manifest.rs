@@ -31,11 +31,9 @@ pub(crate) struct Manifest {
 /// What is known of a database in a backup.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Database {
-    /// Its file.
     pub(crate) file: PathBuf,
     /// The version of its newest migration.
     pub(crate) schema: String,
-    /// Rows of each table.
     pub(crate) rows: BTreeMap<String, i64>,
 }
 

@@ -44,21 +44,16 @@ impl Kind {
 /// A value, the same on both databases. Reals by their bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Cell {
-    /// No value.
     Null,
     /// A number.
     Whole(i64),
-    /// Yes or no.
     Truth(bool),
     /// A real number's 64 bits.
     Real(u64),
-    /// A text.
     Text(String),
-    /// Bytes.
     Bytes(Vec<u8>),
     /// A time in UTC, in whole microseconds.
     Moment(NaiveDateTime),
-    /// A day.
     Day(NaiveDate),
 }
 
@@ -135,13 +130,11 @@ fn bytes_of(text: &str) -> Option<Vec<u8>> {
 /// What a table holds, in a few bytes: the same for the same rows in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Content {
-    /// How many rows.
     pub(super) rows: u64,
     sum: u128,
 }
 
 impl Content {
-    /// Adds a row.
     pub(super) fn add(&mut self, row: &[Cell]) {
         let mut digest = Context::new(&SHA256);
         for cell in row {

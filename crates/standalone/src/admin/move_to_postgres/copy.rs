@@ -17,7 +17,6 @@ const BATCH_ROWS: usize = 2_000;
 /// Why a table did not arrive.
 #[derive(Debug, Error)]
 pub(super) enum CopyError {
-    /// The SQLite file.
     #[error("the SQLite file: {0}")]
     Sqlite(#[from] rusqlite::Error),
     /// The PostgreSQL database.
@@ -28,7 +27,6 @@ pub(super) enum CopyError {
     Value {
         /// Whose column.
         table: String,
-        /// Its name.
         column: String,
         /// How the row is found.
         key: String,

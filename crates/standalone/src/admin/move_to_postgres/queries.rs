@@ -14,13 +14,10 @@ const LOCK_KEY: i64 = 0x6d6f_7665_696e_746f;
 /// Diesel's own list of what was applied.
 const MIGRATIONS: &str = "__diesel_schema_migrations";
 
-/// A column of PostgreSQL.
 #[derive(Debug, QueryableByName)]
 pub(super) struct Column {
-    /// Its table.
     #[diesel(sql_type = Text)]
     pub(super) table_name: String,
-    /// Its name.
     #[diesel(sql_type = Text)]
     pub(super) column_name: String,
     /// The type's name in `information_schema`.
@@ -85,14 +82,12 @@ pub(super) fn tables(db: &mut PgConnection) -> QueryResult<Vec<String>> {
     Ok(names.into_iter().map(|name| name.name).collect())
 }
 
-/// Whether a table has a row.
 pub(super) fn has_rows(db: &mut PgConnection, table: &str) -> QueryResult<bool> {
     let sql = format!("SELECT EXISTS (SELECT 1 FROM {}) AS answer", quoted(table));
     let found: Answer = diesel::sql_query(sql).get_result(db)?;
     Ok(found.answer)
 }
 
-/// The columns of all tables, in their order.
 pub(super) fn columns(db: &mut PgConnection) -> QueryResult<Vec<Column>> {
     let sql = "SELECT c.table_name::text, c.column_name::text, c.data_type::text, \
                pg_get_serial_sequence(quote_ident(c.table_name), c.column_name) AS sequence \
@@ -172,7 +167,6 @@ pub(super) fn analyze(db: &mut PgConnection) -> QueryResult<()> {
     db.batch_execute("ANALYZE")
 }
 
-/// The columns of a table of the SQLite file.
 pub(super) fn sqlite_columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let mut found = db.prepare("SELECT name FROM pragma_table_info(?1) ORDER BY cid")?;
     found.query_map([table], |row| row.get(0))?.collect()

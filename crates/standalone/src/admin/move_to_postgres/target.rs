@@ -18,7 +18,6 @@ use crate::admin::parts::Part;
 pub(super) struct Moved {
     /// Of which part.
     pub(super) part: &'static str,
-    /// Its name.
     pub(super) table: String,
     /// What it holds, the same on both sides.
     pub(super) content: Content,

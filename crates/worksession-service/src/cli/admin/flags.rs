@@ -8,7 +8,6 @@ use service_kit::cli::output::{Column, minute, table};
 use super::{Context, Failure};
 use crate::flags::{self, Filter, FlagEntry, FlagState};
 
-/// Characters of a reason.
 const REASON_CHARS: usize = 500;
 
 #[derive(Debug, Subcommand)]

@@ -57,7 +57,6 @@ pub(super) struct Totals {
     pub(super) favorite_category_minutes: i64,
 }
 
-/// A day of a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DayTotals {
     pub(super) sums: Sums,
@@ -67,7 +66,6 @@ pub(super) struct DayTotals {
     pub(super) by_project: Split,
 }
 
-/// A month of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct MonthTotals {
     pub(super) by_day: Split,

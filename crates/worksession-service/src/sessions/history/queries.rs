@@ -19,7 +19,6 @@ pub(in crate::sessions) fn find(
     cached::<RecordSql, _>(find).get_result(db).optional()
 }
 
-/// Which sessions to list.
 pub(super) struct ListArguments {
     pub(super) user_id: UserId,
     /// Started then or later.
@@ -34,7 +33,6 @@ pub(super) struct ListArguments {
     pub(super) limit: i32,
 }
 
-/// Where to look for a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Look {
     /// Every session matches: the longest page and one more are looked at.

@@ -33,7 +33,6 @@ pub(super) async fn list(
     state.read(read).await
 }
 
-/// One session of the user's.
 pub(super) async fn get(state: &AppState, user: UserId, id: &str) -> Result<RecordRow, Error> {
     let id = model::session_id(id)?;
     let found = state.read(move |db| queries::find(db, user, &id)).await?;

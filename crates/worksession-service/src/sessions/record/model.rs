@@ -40,7 +40,6 @@ pub(crate) struct RecordRow {
     pub(crate) flags: Flags,
 }
 
-/// The SQL types of [`RecordRow`].
 pub(crate) type RecordSql = (
     Text,
     Text,

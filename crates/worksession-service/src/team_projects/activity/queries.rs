@@ -6,7 +6,6 @@ use super::wire::ActivityEntry;
 use crate::page::Position;
 use crate::projects::{ProjectRef, TeamProjectId};
 
-/// The SQL types of [`ActivityEntry`].
 type ActivitySql = (
     Text,
     (BigInt, Text),

@@ -7,7 +7,6 @@ use crate::hooks::WebhookId;
 /// It is not settled yet.
 pub(super) const PENDING: &str = "pending";
 
-/// A call that is to be made.
 pub(in crate::webhooks) struct NewCall {
     pub(in crate::webhooks) webhook: WebhookId,
     /// The webhook's.

@@ -27,7 +27,6 @@ pub(crate) fn next_user(db: &mut Db, after: Option<UserId>) -> QueryResult<Optio
     Ok(next.and_then(UserId::new))
 }
 
-/// How many users have totals.
 pub(crate) fn count_users(db: &mut Db) -> QueryResult<i64> {
     user_totals::table.count().get_result(db)
 }

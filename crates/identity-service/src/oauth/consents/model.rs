@@ -2,6 +2,7 @@ use auth_types::ScopeSet;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 
+use super::wire::Application;
 use crate::error::Error;
 use crate::oauth::scopes;
 use crate::schema::{oauth_clients, oauth_consents, sessions};
@@ -31,26 +32,13 @@ pub(super) struct ClientSessionRow {
     pub(super) last_used_at: NaiveDateTime,
 }
 
-/// A client that has access to an account, or had and need not ask again.
-#[derive(Debug, Clone)]
-pub(crate) struct Application {
-    pub(crate) client_id: String,
-    pub(crate) name: String,
-    pub(crate) scope: ScopeSet,
-    /// When access was first given, of what still stands.
-    pub(crate) connected_at: NaiveDateTime,
-    /// When it last asked for a token; none while it has no session.
-    pub(crate) last_used_at: Option<NaiveDateTime>,
-    pub(crate) sessions: u32,
-}
-
 impl Application {
     pub(super) fn allowed(row: ConsentRow) -> Result<Self, Error> {
         Ok(Self {
             scope: scopes::read(&row.scope, "oauth_consents.scope")?,
             client_id: row.client_id,
             name: row.client_name,
-            connected_at: row.created_at,
+            connected_at: row.created_at.and_utc(),
             last_used_at: None,
             sessions: 0,
         })
@@ -63,7 +51,7 @@ impl Application {
             name: row.client_name.clone().unwrap_or_else(|| client_id.clone()),
             client_id,
             scope: ScopeSet::default(),
-            connected_at: row.created_at,
+            connected_at: row.created_at.and_utc(),
             last_used_at: None,
             sessions: 0,
         })
@@ -72,8 +60,8 @@ impl Application {
     pub(super) fn count(&mut self, row: &ClientSessionRow) -> Result<(), Error> {
         let scope = scopes::read(row.scope.as_deref().unwrap_or_default(), "sessions.scope")?;
         self.scope = self.scope.union(scope);
-        self.connected_at = self.connected_at.min(row.created_at);
-        self.last_used_at = self.last_used_at.max(Some(row.last_used_at));
+        self.connected_at = self.connected_at.min(row.created_at.and_utc());
+        self.last_used_at = self.last_used_at.max(Some(row.last_used_at.and_utc()));
         self.sessions = self.sessions.saturating_add(1);
         Ok(())
     }

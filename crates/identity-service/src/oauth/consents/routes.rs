@@ -4,7 +4,7 @@ use auth_types::wire::IdentityError;
 use service_kit::http::{Path, endpoint};
 
 use super::service;
-use super::wire::{ApplicationEntry, ApplicationsResponse};
+use super::wire::ApplicationsResponse;
 use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
@@ -27,10 +27,7 @@ async fn list_applications(app: Data<App>, caller: CurrentUser) -> Result<HttpRe
     let applications = service::list_applications(&app, caller.account.id).await?;
     Ok(HttpResponse::Ok().json(ApplicationsResponse {
         total: applications.len(),
-        applications: applications
-            .into_iter()
-            .map(ApplicationEntry::from)
-            .collect(),
+        applications,
     }))
 }
 

@@ -3,8 +3,8 @@ use std::collections::BTreeMap;
 use auth_types::{ScopeSet, UserId};
 use serde_json::json;
 
-use super::model::Application;
 use super::queries;
+use super::wire::Application;
 use crate::accounts;
 use crate::app::App;
 use crate::audit::{Action, Entry};

@@ -1,24 +1,25 @@
+use auth_types::ScopeSet;
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
-
-use super::model::Application;
 
 /// The applications that have access to the caller's account, by name.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ApplicationsResponse {
-    pub(crate) applications: Vec<ApplicationEntry>,
+    pub(crate) applications: Vec<Application>,
     pub(crate) total: usize,
 }
 
 /// One application.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct ApplicationEntry {
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[schema(as = ApplicationEntry)]
+pub(crate) struct Application {
     pub(crate) client_id: String,
     pub(crate) name: String,
     /// What it may do, with spaces between.
-    #[schema(example = "openid profile")]
-    pub(crate) scope: String,
+    #[schema(value_type = String, example = "openid profile")]
+    #[serde(serialize_with = "as_text")]
+    pub(crate) scope: ScopeSet,
     /// When it was given access.
     pub(crate) connected_at: DateTime<Utc>,
     /// When it last got a token; null while it has none that could be refreshed.
@@ -27,15 +28,6 @@ pub(crate) struct ApplicationEntry {
     pub(crate) sessions: u32,
 }
 
-impl From<Application> for ApplicationEntry {
-    fn from(application: Application) -> Self {
-        Self {
-            client_id: application.client_id,
-            name: application.name,
-            scope: application.scope.to_string(),
-            connected_at: application.connected_at.and_utc(),
-            last_used_at: application.last_used_at.map(|at| at.and_utc()),
-            sessions: application.sessions,
-        }
-    }
+fn as_text<S: Serializer>(scope: &ScopeSet, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(scope)
 }

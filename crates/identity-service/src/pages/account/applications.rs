@@ -9,8 +9,8 @@ use serde::Deserialize;
 use service_kit::http::{Query, endpoint};
 
 use crate::error::Error;
-use crate::oauth::consents::model::Application;
 use crate::oauth::consents::service;
+use crate::oauth::consents::wire::Application;
 use crate::oauth::scopes;
 use crate::origin::Origin;
 use crate::pages::form::Form;
@@ -46,8 +46,8 @@ impl From<Application> for Listed {
         let last_used = application.last_used_at;
         Self {
             may: lines.map(|line| line.text).collect(),
-            since: text::day(&application.connected_at.and_utc()),
-            last_used: last_used.map(|at| text::moment(&at.and_utc())),
+            since: text::day(&application.connected_at),
+            last_used: last_used.as_ref().map(text::moment),
             client_id: application.client_id,
             name: application.name,
         }

@@ -73,42 +73,15 @@ fn ended(
         also.collect(),
         reason.to_owned(),
     );
+    macro_rules! ended {
+        ($event:ident $(, $reason:ident)?) => {
+            event(&rows, at, &$event { event_id, about, session_id, project_id, at, also, $($reason)? })
+        };
+    }
     match ending {
-        Ending::Delivered => {
-            let ended = NotificationDelivered {
-                event_id,
-                about,
-                session_id,
-                project_id,
-                at,
-                also,
-            };
-            event(&rows, at, &ended)
-        }
-        Ending::Failed => {
-            let ended = NotificationFailed {
-                event_id,
-                about,
-                session_id,
-                project_id,
-                at,
-                also,
-                reason,
-            };
-            event(&rows, at, &ended)
-        }
-        Ending::Skipped => {
-            let ended = NotificationSkipped {
-                event_id,
-                about,
-                session_id,
-                project_id,
-                at,
-                also,
-                reason,
-            };
-            event(&rows, at, &ended)
-        }
+        Ending::Delivered => ended!(NotificationDelivered),
+        Ending::Failed => ended!(NotificationFailed, reason),
+        Ending::Skipped => ended!(NotificationSkipped, reason),
     }
     .map(Some)
 }

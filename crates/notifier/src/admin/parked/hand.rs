@@ -50,11 +50,11 @@ impl Walk {
     }
 
     /// The next ones; none at the end.
-    pub(super) async fn next(&mut self) -> Result<Vec<Entry>, Failure> {
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Entry>>, Failure> {
         let left = self.total.saturating_sub(self.seen);
         let limit = u16::try_from(left).unwrap_or(WINDOW).min(WINDOW);
         if limit == 0 {
-            return Ok(Vec::new());
+            return Ok(None);
         }
         let entries: Vec<Entry> = match &mut self.hand {
             Hand::Queue(hand) => {
@@ -79,7 +79,7 @@ impl Walk {
         };
         self.seen += u64::try_from(entries.len()).unwrap_or_default();
         self.tell_progress();
-        Ok(entries)
+        Ok((!entries.is_empty()).then_some(entries))
     }
 
     #[expect(clippy::print_stderr, reason = "progress, for whoever waits")]

@@ -106,11 +106,9 @@ async fn list(
         let total = source.count().await?;
         listed.total += total;
         let mut walk = source.walk(total).await?;
-        while !listed.more {
-            let window = walk.next().await?;
-            if window.is_empty() {
-                break;
-            }
+        while !listed.more
+            && let Some(window) = walk.next().await?
+        {
             for entry in window {
                 if queue.as_ref().is_some_and(|queue| *queue != entry.place) {
                     continue;
@@ -137,11 +135,7 @@ async fn show(
     let mut shown = Shown { parked: Vec::new() };
     for source in sources {
         let mut walk = source.walk(source.count().await?).await?;
-        loop {
-            let window = walk.next().await?;
-            if window.is_empty() {
-                break;
-            }
+        while let Some(window) = walk.next().await? {
             let found = window.iter().filter(|entry| entry.is_called(id));
             shown.parked.extend(found.map(wire::Whole::from));
         }
@@ -164,11 +158,7 @@ async fn settle(
     let mut moved = Moved::new(if drops { "dropped" } else { "replayed" }, chosen);
     for source in sources {
         let mut walk = source.walk(source.count().await?).await?;
-        loop {
-            let window = walk.next().await?;
-            if window.is_empty() {
-                break;
-            }
+        while let Some(window) = walk.next().await? {
             let chosen: Vec<&Entry> = window.iter().filter(|entry| chosen.has(entry)).collect();
             let outcomes = if drops {
                 walk.discard(&chosen).await?;

@@ -21,7 +21,7 @@ const LATEST: TimeDelta = TimeDelta::seconds(10);
 
 /// What this process has sent where. Cheap to clone. Another process does not know of it: it hears from the chat itself when
 /// it is too much.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Addresses {
     clock: Clock,
     /// Between two messages to one address.
@@ -124,12 +124,6 @@ impl Addresses {
         // A project whose hook went away does not come for its turn.
         turns.waiting.retain(|(_, turn)| *turn + LATEST > now);
         work(turns)
-    }
-}
-
-impl std::fmt::Debug for Addresses {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Addresses").finish_non_exhaustive()
     }
 }
 

@@ -155,7 +155,7 @@ where
 }
 
 /// A secret text that is never printed.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct SecretText(SecretString);
 
 impl<'de> Deserialize<'de> for SecretText {
@@ -178,13 +178,8 @@ impl From<&str> for SecretText {
     }
 }
 
-impl fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
-    }
-}
-
 /// A key of 32 bytes, written in base64.
+#[derive(Debug)]
 pub struct SecretKey(SecretBox<[u8; 32]>);
 
 impl SecretKey {
@@ -204,12 +199,6 @@ impl SecretKey {
 impl Clone for SecretKey {
     fn clone(&self) -> Self {
         Self::new(*self.expose())
-    }
-}
-
-impl fmt::Debug for SecretKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
     }
 }
 

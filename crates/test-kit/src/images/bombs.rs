@@ -31,7 +31,6 @@ const EDGE: u16 = 4096;
 
 /// Every bomb we know how to build.
 pub fn bombs() -> Vec<Bomb> {
-    use Fate::{Taken, TooLarge, Unsupported};
     let small = || png(64, 64);
     // Some 600 MB each.
     let zlib = || zlib_zeros(600_000_000);
@@ -47,124 +46,71 @@ pub fn bombs() -> Vec<Bomb> {
         assert!(file.len() <= MOST_BYTES, "{name}: {}", file.len());
         Bomb { name, file, fate }
     };
+    let taken = |name, file| bomb(name, file, Fate::Taken);
+    let too_large = |name, file| bomb(name, file, Fate::TooLarge);
+    let unsupported = |name, file| bomb(name, file, Fate::Unsupported);
     vec![
-        bomb(
-            "PNG of 30,000 x 30,000",
-            flat_png(30_000, 1, 0, false),
-            TooLarge,
-        ),
-        bomb("JPEG of 30,000 x 30,000", jpeg_claiming(30_000), TooLarge),
-        bomb("GIF of 30,000 x 30,000", gif_claiming(30_000), TooLarge),
-        bomb(
-            "GIF whose frame is 30,000 x 30,000",
-            gif_with_frame(30_000),
-            TooLarge,
-        ),
-        bomb(
-            "PNG of 2^31 x 2^31",
-            flat_header(i32::MAX.unsigned_abs()),
-            TooLarge,
-        ),
-        bomb("GIF of 10,000 frames", many_frames(10_000), Taken),
-        bomb("PNG, zTXt of 600 MB", text(b"zTXt", b"Comment\0\0"), Taken),
-        bomb(
+        too_large("PNG of 30,000 x 30,000", flat_png(30_000, 1, 0, false)),
+        too_large("JPEG of 30,000 x 30,000", jpeg_claiming(30_000)),
+        too_large("GIF of 30,000 x 30,000", gif_claiming(30_000)),
+        too_large("GIF whose frame is 30,000 x 30,000", gif_with_frame(30_000)),
+        too_large("PNG of 2^31 x 2^31", flat_header(i32::MAX.unsigned_abs())),
+        taken("GIF of 10,000 frames", many_frames(10_000)),
+        taken("PNG, zTXt of 600 MB", text(b"zTXt", b"Comment\0\0")),
+        taken(
             "PNG, iTXt of 600 MB",
             text(b"iTXt", b"XML:com.adobe.xmp\0\x01\0\0\0"),
-            Taken,
         ),
-        bomb("PNG, iCCP of 600 MB", text(b"iCCP", b"profile\0\0"), Taken),
-        bomb("PNG, fdAT of 600 MB", animated(&zlib()), Taken),
-        bomb(
-            "PNG, tEXt of 4 MB",
-            {
-                let data = [b"Comment\0".to_vec(), vec![b'x'; 4_000_000]].concat();
-                png_with_chunks(&small(), &[png_chunk(b"tEXt", &data)])
-            },
-            Taken,
-        ),
-        bomb(
+        taken("PNG, iCCP of 600 MB", text(b"iCCP", b"profile\0\0")),
+        taken("PNG, fdAT of 600 MB", animated(&zlib())),
+        taken("PNG, tEXt of 4 MB", {
+            let data = [b"Comment\0".to_vec(), vec![b'x'; 4_000_000]].concat();
+            png_with_chunks(&small(), &[png_chunk(b"tEXt", &data)])
+        }),
+        taken(
             "PNG, 300,000 tEXt",
             png_with_chunks(&small(), &vec![png_chunk(b"tEXt", b"a\0b"); 300_000]),
-            Taken,
         ),
-        bomb(
+        unsupported(
             "PNG, a chunk that claims 2 GB",
             claims(i32::MAX.unsigned_abs()),
-            Unsupported,
         ),
-        bomb(
-            "PNG, a chunk that claims 4 GB",
-            claims(u32::MAX),
-            Unsupported,
-        ),
-        bomb("PNG in 330,000 IDAT", many_idat(330_000), Taken),
-        bomb(
+        unsupported("PNG, a chunk that claims 4 GB", claims(u32::MAX)),
+        taken("PNG in 330,000 IDAT", many_idat(330_000)),
+        taken(
             "PNG whose data is ten times the picture",
             flat_png_of(512, 8, 6, 10_000_000),
-            Taken,
         ),
-        bomb(
-            "PNG of 4,096 x 4,096, gray",
-            flat_png(EDGE.into(), 8, 0, false),
-            Taken,
-        ),
-        bomb(
-            "PNG of 4,096 x 4,096, RGBA",
-            flat_png(EDGE.into(), 8, 6, false),
-            Taken,
-        ),
-        bomb(
+        taken("PNG of 4,096 x 4,096, gray", flat_png(4096, 8, 0, false)),
+        taken("PNG of 4,096 x 4,096, RGBA", flat_png(4096, 8, 6, false)),
+        taken(
             "PNG of 4,096 x 4,096, RGBA, interlaced",
-            flat_png(EDGE.into(), 8, 6, true),
-            Taken,
+            flat_png(4096, 8, 6, true),
         ),
-        bomb(
+        taken(
             "PNG of 4,096 x 4,096, RGBA of 16 bits",
-            flat_png(EDGE.into(), 16, 6, false),
-            Taken,
+            flat_png(4096, 16, 6, false),
         ),
-        bomb("GIF of 4,096 x 4,096", flat_gif(EDGE), Taken),
-        bomb("JPEG of 4,096 x 4,096", flat_jpeg(EDGE), Taken),
-        bomb(
-            "PNG of 7,000 x 7,000, RGBA",
-            flat_png(7000, 8, 6, false),
-            Taken,
-        ),
-        bomb("GIF of 7,000 x 7,000", flat_gif(7000), Taken),
-        bomb("JPEG of 7,000 x 7,000", flat_jpeg(7000), Taken),
-        bomb("JPEG of 7,100 x 7,100", jpeg_claiming(7100), TooLarge),
-        bomb(
+        taken("GIF of 4,096 x 4,096", flat_gif(4096)),
+        taken("JPEG of 4,096 x 4,096", flat_jpeg(4096)),
+        taken("PNG of 7,000 x 7,000, RGBA", flat_png(7000, 8, 6, false)),
+        taken("GIF of 7,000 x 7,000", flat_gif(7000)),
+        taken("JPEG of 7,000 x 7,000", flat_jpeg(7000)),
+        too_large("JPEG of 7,100 x 7,100", jpeg_claiming(7100)),
+        too_large(
             "PNG of 65,536 x 1",
             png_of(png_head(65_536, 1, 8, 0, false), &[zlib_zeros(65_537)]),
-            TooLarge,
         ),
-        bomb("WebP of 16,000 x 16,000", webp_claiming(16_000), TooLarge),
-        bomb("WebP of 7,000 x 7,000", webp_claiming(7000), TooLarge),
-        bomb(
-            "WebP of 100 x 100 without data",
-            webp_claiming(100),
-            Unsupported,
-        ),
-        bomb(
-            "JPEG of 4,096 x 4,096, progressive",
-            progressive(4096, 1),
-            TooLarge,
-        ),
-        bomb(
+        too_large("WebP of 16,000 x 16,000", webp_claiming(16_000)),
+        too_large("WebP of 7,000 x 7,000", webp_claiming(7000)),
+        unsupported("WebP of 100 x 100 without data", webp_claiming(100)),
+        too_large("JPEG of 4,096 x 4,096, progressive", progressive(4096, 1)),
+        taken(
             "JPEG of 2,048 x 2,048, progressive, 32 scans",
             progressive(2048, 32),
-            Taken,
         ),
-        bomb(
-            "JPEG, progressive, 33 scans",
-            progressive(2048, 33),
-            Unsupported,
-        ),
-        bomb(
-            "JPEG, progressive, 60,000 scans",
-            progressive(2048, 60_000),
-            Unsupported,
-        ),
+        unsupported("JPEG, progressive, 33 scans", progressive(2048, 33)),
+        unsupported("JPEG, progressive, 60,000 scans", progressive(2048, 60_000)),
     ]
 }
 

@@ -34,9 +34,9 @@ events! {
     ChatTestRequested = "chat.test_requested.v1" on Private, "team-project" of project_id;
     ChatTested = "chat.tested.v1" on Public, "team-project" of project_id;
     MailRequested = "mail.requested.v1" on Private, "mail" of template;
-    NotificationDelivered = "notification.delivered.v1" on Public, "session" of session_id;
-    NotificationFailed = "notification.failed.v1" on Public, "session" of session_id;
-    NotificationSkipped = "notification.skipped.v1" on Public, "session" of session_id;
+    NotificationDelivered = "notification.delivered.v1" on Public, "session" of notification.session_id;
+    NotificationFailed = "notification.failed.v1" on Public, "session" of notification.session_id;
+    NotificationSkipped = "notification.skipped.v1" on Public, "session" of notification.session_id;
     WebhookConfigured = "webhook.configured.v1" on Private, "webhook" of webhook_id;
     WebhookDue = "webhook.due.v1" on Private, "webhook" of webhook_id;
     WebhookReplayed = "webhook.replayed.v1" on Private, "webhook" of webhook_id;

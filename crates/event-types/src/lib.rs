@@ -23,7 +23,9 @@ pub use integration::{
     IntegrationDisabled,
 };
 pub use mail::{Mail, MailRequested, MailText};
-pub use notification::{Notice, NotificationDelivered, NotificationFailed, NotificationSkipped};
+pub use notification::{
+    Notice, Notification, NotificationDelivered, NotificationFailed, NotificationSkipped,
+};
 pub use session::{
     ChatTarget, SessionAbandoned, SessionProject, SessionStarted, SessionSubmitted, SessionUser,
 };

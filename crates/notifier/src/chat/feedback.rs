@@ -2,8 +2,8 @@ use chrono::{DateTime, Utc};
 use db_kit::outbox::NewOutboxRow;
 use diesel::QueryResult;
 use event_types::{
-    ChatTested, EventData, Notice, NotificationDelivered, NotificationFailed, NotificationSkipped,
-    SessionAbandoned, SessionStarted, SessionSubmitted,
+    ChatTested, EventData, Notice, Notification, NotificationDelivered, NotificationFailed,
+    NotificationSkipped, SessionAbandoned, SessionStarted, SessionSubmitted,
 };
 
 use super::model::Kind;
@@ -63,25 +63,33 @@ fn ended(
     let (Some(row), Some(first)) = (rows.first(), also.next()) else {
         return Ok(None);
     };
-    let Notice {
-        event_id,
-        about,
-        session_id,
-    } = first;
-    let (project_id, also, reason) = (
-        Some(number(&row.destination_id)),
-        also.collect(),
-        reason.to_owned(),
-    );
-    macro_rules! ended {
-        ($event:ident $(, $reason:ident)?) => {
-            event(&rows, at, &$event { event_id, about, session_id, project_id, at, also, $($reason)? })
-        };
-    }
+    let notification = Notification {
+        event_id: first.event_id,
+        about: first.about,
+        session_id: first.session_id,
+        project_id: Some(number(&row.destination_id)),
+        at,
+        also: also.collect(),
+    };
+    let reason = reason.to_owned();
     match ending {
-        Ending::Delivered => ended!(NotificationDelivered),
-        Ending::Failed => ended!(NotificationFailed, reason),
-        Ending::Skipped => ended!(NotificationSkipped, reason),
+        Ending::Delivered => event(&rows, at, &NotificationDelivered { notification }),
+        Ending::Failed => event(
+            &rows,
+            at,
+            &NotificationFailed {
+                notification,
+                reason,
+            },
+        ),
+        Ending::Skipped => event(
+            &rows,
+            at,
+            &NotificationSkipped {
+                notification,
+                reason,
+            },
+        ),
     }
     .map(Some)
 }

@@ -23,7 +23,7 @@ fn numbers(row: &NewOutboxRow) -> Vec<u128> {
     }
     let delivered: NotificationDelivered = event.data_as().unwrap();
     let number = |notice: Notice| notice.event_id.as_u128();
-    delivered.notices().map(number).collect()
+    delivered.notification.notices().map(number).collect()
 }
 
 #[test]

@@ -1,4 +1,3 @@
-use chrono::{DateTime, Utc};
 use event_types::{
     ChatTested, Event, EventData, EventError, IntegrationDisabled, Notice, NotificationDelivered,
     NotificationFailed, NotificationSkipped, SessionStarted, WebhookAttempted, WebhookDisabled,
@@ -33,19 +32,14 @@ impl Word {
     /// Why it can never be read, shown beside the parked message.
     pub(super) fn read(event: &Event) -> Result<(Uuid, Self), String> {
         let word = match event.event_type.as_str() {
-            NotificationDelivered::TYPE => event.data_as().map(|data: NotificationDelivered| {
-                let (project, at) = (data.project_id, data.at);
-                settled(data.notices(), project, "delivered", None, at)
-            }),
+            NotificationDelivered::TYPE => event
+                .data_as()
+                .map(|data: NotificationDelivered| settled(data.notification, "delivered", None)),
             NotificationFailed::TYPE => event.data_as().map(|data: NotificationFailed| {
-                let (project, at) = (data.project_id, data.at);
-                let reason = Some(data.reason.clone());
-                settled(data.notices(), project, "failed", reason, at)
+                settled(data.notification, "failed", Some(data.reason))
             }),
             NotificationSkipped::TYPE => event.data_as().map(|data: NotificationSkipped| {
-                let (project, at) = (data.project_id, data.at);
-                let reason = Some(data.reason.clone());
-                settled(data.notices(), project, "skipped", reason, at)
+                settled(data.notification, "skipped", Some(data.reason))
             }),
             IntegrationDisabled::TYPE => {
                 return Self::disabled(event).map(|word| (event.id, word));
@@ -83,13 +77,14 @@ impl Word {
 
 /// What became of plans; how a session's end was told is no affair of the team's list.
 fn settled(
-    notices: impl Iterator<Item = Notice>,
-    team_project_id: Option<i64>,
+    notification: event_types::Notification,
     outcome: &'static str,
     reason: Option<String>,
-    at: DateTime<Utc>,
 ) -> Word {
-    let plans = notices.filter(|notice| notice.about == SessionStarted::TYPE);
+    let (team_project_id, at) = (notification.project_id, notification.at);
+    let plans = notification
+        .notices()
+        .filter(|notice| notice.about == SessionStarted::TYPE);
     let of = |notice: Notice| Notification {
         event_id: notice.event_id.to_string(),
         session_id: notice.session_id.to_string(),
@@ -103,6 +98,8 @@ fn settled(
 
 #[cfg(test)]
 mod tests {
+    use chrono::DateTime;
+
     use super::*;
 
     fn body<T: EventData>(data: &T) -> String {
@@ -128,32 +125,38 @@ mod tests {
         };
         let reason = "gone".to_owned();
         let delivered = body(&NotificationDelivered {
-            event_id,
-            about: about.clone(),
-            session_id,
-            project_id,
-            at,
-            also: vec![
-                notice(2, "session.submitted.v1"),
-                notice(3, SessionStarted::TYPE),
-            ],
+            notification: event_types::Notification {
+                event_id,
+                about: about.clone(),
+                session_id,
+                project_id,
+                at,
+                also: vec![
+                    notice(2, "session.submitted.v1"),
+                    notice(3, SessionStarted::TYPE),
+                ],
+            },
         });
         let failed = body(&NotificationFailed {
-            event_id,
-            about: about.clone(),
-            session_id,
-            project_id,
-            at,
-            also: Vec::new(),
+            notification: event_types::Notification {
+                event_id,
+                about: about.clone(),
+                session_id,
+                project_id,
+                at,
+                also: Vec::new(),
+            },
             reason: reason.clone(),
         });
         let skipped = body(&NotificationSkipped {
-            event_id,
-            about,
-            session_id,
-            project_id,
-            at,
-            also: Vec::new(),
+            notification: event_types::Notification {
+                event_id,
+                about,
+                session_id,
+                project_id,
+                at,
+                also: Vec::new(),
+            },
             reason: reason.clone(),
         });
         for (body, outcome, plans) in [

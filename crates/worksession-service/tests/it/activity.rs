@@ -2,7 +2,9 @@
 
 use broker::{Broker, Outcome};
 use chrono::{DateTime, TimeDelta, Utc};
-use event_types::{EventData, NotificationDelivered, NotificationFailed, NotificationSkipped};
+use event_types::{
+    EventData, Notification, NotificationDelivered, NotificationFailed, NotificationSkipped,
+};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -66,12 +68,14 @@ async fn members_see_each_others_sessions_and_whether_the_chat_was_told() {
     let ((event_id, session_id), reason) =
         (of_start(&service, &first), "It answered 500".to_owned());
     let failed = NotificationFailed {
-        about: "session.started.v1".to_owned(),
-        also: Vec::new(),
-        event_id,
-        session_id,
-        project_id,
-        at,
+        notification: Notification {
+            about: "session.started.v1".to_owned(),
+            also: Vec::new(),
+            event_id,
+            session_id,
+            project_id,
+            at,
+        },
         reason,
     };
     told(&broker, &failed).await;
@@ -80,12 +84,14 @@ async fn members_see_each_others_sessions_and_whether_the_chat_was_told() {
     told(
         &broker,
         &NotificationSkipped {
-            about: "session.started.v1".to_owned(),
-            also: Vec::new(),
-            event_id,
-            session_id,
-            project_id,
-            at,
+            notification: Notification {
+                about: "session.started.v1".to_owned(),
+                also: Vec::new(),
+                event_id,
+                session_id,
+                project_id,
+                at,
+            },
             reason,
         },
     )
@@ -147,12 +153,14 @@ async fn members_see_each_others_sessions_and_whether_the_chat_was_told() {
     told(
         &broker,
         &NotificationDelivered {
-            about: "session.started.v1".to_owned(),
-            also: Vec::new(),
-            event_id,
-            session_id,
-            project_id,
-            at,
+            notification: Notification {
+                about: "session.started.v1".to_owned(),
+                also: Vec::new(),
+                event_id,
+                session_id,
+                project_id,
+                at,
+            },
         },
     )
     .await;

@@ -3,7 +3,7 @@ use chrono::DateTime;
 use diesel::prelude::*;
 use event_types::{
     ChatAddress, ChatDestination, ChatProvider, Event, EventData, IntegrationConfigured,
-    IntegrationDisabled, NotificationDelivered, NotificationFailed,
+    IntegrationDisabled, Notification, NotificationDelivered, NotificationFailed,
 };
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -263,12 +263,14 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
     let (event_id, at) = (Uuid::now_v7(), DateTime::UNIX_EPOCH);
     let project_id = Some(3);
     let failed = |reason: &str| NotificationFailed {
-        about: "session.started.v1".to_owned(),
-        also: Vec::new(),
-        event_id,
-        session_id,
-        project_id,
-        at,
+        notification: Notification {
+            about: "session.started.v1".to_owned(),
+            also: Vec::new(),
+            event_id,
+            session_id,
+            project_id,
+            at,
+        },
         reason: reason.into(),
     };
     let first = Uuid::now_v7();
@@ -290,12 +292,14 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
         row("failed", Some("It answered 500"))
     );
     let data = NotificationDelivered {
-        about: "session.started.v1".to_owned(),
-        also: Vec::new(),
-        event_id,
-        session_id,
-        project_id,
-        at,
+        notification: Notification {
+            about: "session.started.v1".to_owned(),
+            also: Vec::new(),
+            event_id,
+            session_id,
+            project_id,
+            at,
+        },
     };
     assert_eq!(
         tell(&broker, Uuid::now_v7(), &data).await,
@@ -305,12 +309,14 @@ async fn what_became_of_a_notification_is_taken_in_once_and_the_latest_word_hold
 
     // The session of this one is gone, and nothing is kept about it.
     let of_gone = NotificationDelivered {
-        about: "session.started.v1".to_owned(),
-        also: Vec::new(),
-        event_id: Uuid::now_v7(),
-        session_id: Uuid::now_v7(),
-        project_id,
-        at,
+        notification: Notification {
+            about: "session.started.v1".to_owned(),
+            also: Vec::new(),
+            event_id: Uuid::now_v7(),
+            session_id: Uuid::now_v7(),
+            project_id,
+            at,
+        },
     };
     assert_eq!(
         tell(&broker, Uuid::now_v7(), &of_gone).await,

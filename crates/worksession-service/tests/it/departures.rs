@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use broker::Outcome;
 use chrono::{DateTime, TimeDelta};
-use event_types::{Event, EventData, NotificationDelivered};
+use event_types::{Event, EventData, Notification, NotificationDelivered};
 use serde_json::{Value, json};
 use test_kit::{TestBackend, wait_until};
 use uuid::Uuid;
@@ -117,12 +117,14 @@ async fn live(world: &World, person: &Person<'_>) -> Vec<String> {
 /// The notifier says that the team was told of the session.
 async fn told_in_chat(world: &World, session: &str) {
     let data = NotificationDelivered {
-        about: "session.started.v1".to_owned(),
-        also: Vec::new(),
-        event_id: Uuid::now_v7(),
-        session_id: session.parse().unwrap(),
-        project_id: None,
-        at: DateTime::UNIX_EPOCH,
+        notification: Notification {
+            about: "session.started.v1".to_owned(),
+            also: Vec::new(),
+            event_id: Uuid::now_v7(),
+            session_id: session.parse().unwrap(),
+            project_id: None,
+            at: DateTime::UNIX_EPOCH,
+        },
     };
     world.tell(&data).await;
     let sql =
@@ -262,12 +264,14 @@ async fn what_is_told_of_sessions_while_they_go_is_not_left_behind() {
     for (gone, word_first) in [(GONE, true), (8, false)] {
         let started = Person::member(&world.service, gone).start_coding().await;
         let word = NotificationDelivered {
-            about: "session.started.v1".to_owned(),
-            also: Vec::new(),
-            event_id: Uuid::now_v7(),
-            session_id: started["session_id"].as_str().unwrap().parse().unwrap(),
-            project_id: None,
-            at: DateTime::UNIX_EPOCH,
+            notification: Notification {
+                about: "session.started.v1".to_owned(),
+                also: Vec::new(),
+                event_id: Uuid::now_v7(),
+                session_id: started["session_id"].as_str().unwrap().parse().unwrap(),
+                project_id: None,
+                at: DateTime::UNIX_EPOCH,
+            },
         };
         let id = if word_first {
             let slow = "LOCK TABLE notifications IN SHARE ROW EXCLUSIVE MODE";

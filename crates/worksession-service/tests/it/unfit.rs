@@ -1,7 +1,7 @@
 //! Events that can be read and never be written down: they are set aside at once, and hold up nothing behind them.
 
 use broker::Outcome;
-use event_types::{EventData, NotificationFailed, SessionStarted, WebhookDue};
+use event_types::{EventData, Notification, NotificationFailed, SessionStarted, WebhookDue};
 use serde_json::json;
 use test_kit::{TestBackend, wait_until};
 use uuid::Uuid;
@@ -29,12 +29,14 @@ async fn a_word_of_the_notifier_with_a_nul_in_it_is_parked_and_what_comes_behind
     let ada = Person::member(&world.service, 7);
     let session = ada.start_coding().await;
     let failed = |reason: &str| NotificationFailed {
-        event_id: Uuid::now_v7(),
-        about: SessionStarted::TYPE.to_owned(),
-        session_id: session["session_id"].as_str().unwrap().parse().unwrap(),
-        project_id: None,
-        at: world.service.time.now(),
-        also: Vec::new(),
+        notification: Notification {
+            event_id: Uuid::now_v7(),
+            about: SessionStarted::TYPE.to_owned(),
+            session_id: session["session_id"].as_str().unwrap().parse().unwrap(),
+            project_id: None,
+            at: world.service.time.now(),
+            also: Vec::new(),
+        },
         reason: reason.to_owned(),
     };
     let words = [

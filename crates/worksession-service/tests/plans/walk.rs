@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use broker::{Broker, ConsumeOptions, Message, Outcome, Queue, Verdict};
 use chrono::TimeDelta;
-use event_types::{Event, EventData, Exchange, NotificationDelivered};
+use event_types::{Event, EventData, Exchange, Notification, NotificationDelivered};
 use serde_json::{Value, json};
 use test_kit::wait_until;
 use uuid::Uuid;
@@ -269,12 +269,14 @@ async fn hear_of_the_chat(ada: &Person<'_>, project: &str, broker: &Broker, walk
     let first = ada.get(&path).await.expect(200).json()["activity"][0].clone();
     let at = ada.service.time.now();
     let data = NotificationDelivered {
-        about: "session.started.v1".to_owned(),
-        also: Vec::new(),
-        event_id: Uuid::now_v7(),
-        session_id: first["session_id"].as_str().unwrap().parse().unwrap(),
-        project_id: project.trim_start_matches("team_").parse().ok(),
-        at,
+        notification: Notification {
+            about: "session.started.v1".to_owned(),
+            also: Vec::new(),
+            event_id: Uuid::now_v7(),
+            session_id: first["session_id"].as_str().unwrap().parse().unwrap(),
+            project_id: project.trim_start_matches("team_").parse().ok(),
+            at,
+        },
     };
     let id = Uuid::now_v7();
     let event = Event::new(id, "notifier", at, None, &data).unwrap();

@@ -1,5 +1,6 @@
-use std::{net::SocketAddr, time::Duration};
+use std::{io::Read, net::SocketAddr, time::Duration};
 
+use flate2::read::GzDecoder;
 use reqwest::{
     Client, Method, RequestBuilder,
     header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
@@ -175,9 +176,15 @@ impl Reply {
             .unwrap_or_else(|error| panic!("{}: {error}: {:?}", self.call, self.text()))
     }
 
-    /// The body as text.
+    /// The body as text, unpacked if it was sent with gzip.
     pub fn text(&self) -> String {
-        String::from_utf8_lossy(&self.body).into_owned()
+        if self.header("content-encoding") != "gzip" {
+            return String::from_utf8_lossy(&self.body).into_owned();
+        }
+        let mut text = String::new();
+        let read = GzDecoder::new(self.body.as_slice()).read_to_string(&mut text);
+        read.unwrap_or_else(|error| panic!("{}: {error}", self.call));
+        text
     }
 
     /// A header's value, or "".

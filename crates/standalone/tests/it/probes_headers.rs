@@ -97,10 +97,10 @@ async fn the_description_and_its_page_come_from_the_program_itself() {
             "nothing is fetched from elsewhere:\n{}",
             page.text()
         );
-        api.get("/docs/swagger-ui-bundle.js")
-            .send()
-            .await
-            .expect(200);
+        let script = api.get("/docs/swagger-ui-bundle.js").send().await;
+        let script = script.expect(200);
+        assert_eq!(script.header("content-encoding"), "gzip");
+        assert!(script.text().contains("SwaggerUIBundle"));
     }
 }
 

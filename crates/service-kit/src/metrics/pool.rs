@@ -21,7 +21,7 @@ impl PoolFigures {
             size: IntGauge::new("database_connections_max", "The most connections")?,
             in_use: IntGauge::new(
                 "database_connections_in_use",
-                "Units of work that have a connection, or are about to get one",
+                "Connections that run something now",
             )?,
             refused: IntCounter::new(
                 "database_refused_total",

@@ -147,8 +147,8 @@ async fn publish_one(channel: &lapin::Channel, body: &[u8]) -> PublisherConfirm 
     confirm.await.unwrap()
 }
 
-/// Consumes them all, and says how long those between the two marks took, and of each how long after the publish that it
-/// tells of it was received.
+/// Consumes all messages. Gives the time that those between the two marks took, and for each message the time from its
+/// publish to its receipt.
 async fn consume(
     channel: lapin::Channel,
     messages: usize,

@@ -26,7 +26,8 @@ pub enum Queue {
     WorksessionIdentity,
     /// What the notifier answers to the work-session area.
     WorksessionFeedback,
-    /// What the work-session area sends to itself of sessions that somebody's webhook hears of, to call these outside of requests.
+    /// What the work-session area sends to itself of sessions that a webhook listens to, so that the webhook is called outside of
+    /// requests.
     WorksessionWebhooks,
 }
 

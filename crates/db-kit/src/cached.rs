@@ -8,7 +8,7 @@ use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 /// program's, such as a `.sql` file: a text that is put together at run time would fill the connection's memory.
 ///
 /// On both databases `$1`, `$2`, … stand for the values, which first appear in this order. A statement that only SQLite runs, with
-/// more values than can be counted, has names instead: see [`bind_named`](crate::bind_named).
+/// too many values to number by hand, has names instead: see [`bind_named`](crate::bind_named).
 #[must_use]
 pub fn cached<R, Q>(query: Q) -> Cached<R, Q> {
     Cached {

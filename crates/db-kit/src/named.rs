@@ -53,7 +53,7 @@ fn bind(
             Some(Value::Bool(value)) => statement.bind::<Bool, _>(*value),
             Some(Value::Null) => statement.bind::<Nullable<Text>, _>(None::<String>),
             _ => {
-                let reason = format!("the row has no value for :{name}");
+                let reason = format!("the row has no text, integer, bool or null for :{name}");
                 return Err(Error::QueryBuilderError(reason.into()));
             }
         };
@@ -61,8 +61,8 @@ fn bind(
     Ok(statement)
 }
 
-/// The parameters in a statement, each once: SQLite numbers them as they appear. A colon stands before nothing else, outside of
-/// lines that are comments.
+/// The parameters in a statement, each once: SQLite numbers them as they appear. In such a statement a colon only begins a
+/// parameter: it has no text with one, such as '10:30', and comments have lines of their own.
 fn names(text: &'static str) -> Vec<&'static str> {
     let lines = text.lines().filter(|line| !line.starts_with("--"));
     let mut names = Vec::new();

@@ -96,7 +96,7 @@ pub(crate) fn bearer(req: &HttpRequest) -> Result<&str, Error> {
     })
 }
 
-/// The caller of a good token. What the token may do is not looked at: that is for whoever asks.
+/// The caller of a good token. It does not check what the token may do; the code that asks does.
 pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser, Error> {
     let token = app.tokens.verify(token, app.clock.now()).await?;
     let (session, account) = standing(app, &token).await?;

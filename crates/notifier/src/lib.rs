@@ -29,4 +29,3 @@ pub use admin::{AdminArgs, Caller, run_admin};
 pub use cli::run_cli;
 pub use config::{ChatConfig, Config, PREFIX, SmtpConfig};
 pub use running::{Deps, MIGRATIONS, Running, start};
-pub use service_kit::start::StartError;

@@ -54,13 +54,13 @@ pub enum StartError {
     /// The address cannot be bound.
     #[error("cannot listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
-    /// Something that only this service needs; a sentence.
+    /// A cause that only one service has; a sentence.
     #[error("{0}")]
     Other(String),
 }
 
 impl StartError {
-    /// Something that only this service needs.
+    /// A cause that only one service has.
     pub fn other(cause: impl ToString) -> Self {
         Self::Other(cause.to_string())
     }

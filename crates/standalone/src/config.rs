@@ -56,7 +56,7 @@ impl Config {
         let key = (!has_key).then(|| folder.join(SECRETS_KEY));
         let wanted = [Some(folder.clone()), key];
         if let Some(missing) = wanted.into_iter().flatten().find(|path| !path.exists()) {
-            return Err(PartError::NothingThere(missing).into());
+            return Err(StartError::Command(PartError::NothingThere(missing)));
         }
         Self::in_folder(parts, data_dir::resolve(Some(&folder))?)
     }

@@ -22,9 +22,9 @@ pub enum StartError {
     /// The data folder or a key in it.
     #[error(transparent)]
     DataDir(#[from] DataDirError),
-    /// A command where no service has been.
+    /// A command where no service has been, [`start::StartError::NothingThere`].
     #[error(transparent)]
-    Command(#[from] start::StartError),
+    Command(start::StartError),
     /// A database, outside a part's own start.
     #[error("database: {0}")]
     Database(#[from] DbError),

@@ -103,7 +103,9 @@ async fn a_full_queue_refuses_at_once_until_a_caller_goes_away() {
     first.abort();
     first.await.unwrap_err();
     let third = run(&workers, LONG, || {});
-    until_waiting(&workers, 2).await;
+    // The third has the first one's place, so the next is refused.
+    let refused = run(&workers, LONG, || {});
+    assert!(matches!(refused.await.unwrap(), Err(Missed::Full)));
     drop(let_go);
     second.await.unwrap().unwrap();
     third.await.unwrap().unwrap();

@@ -12,8 +12,7 @@ use std::process::ExitCode;
 
 use broker::Broker;
 use clap::{Parser, Subcommand};
-use service_kit::cli::{self, CommonArgs, healthcheck, print, runtime};
-use service_kit::start::StartError;
+use service_kit::cli::{self, CommonArgs, healthcheck, print, print_applied, runtime};
 use service_kit::{Clock, config, termination};
 
 pub use self::admin::{AdminArgs, run_admin};
@@ -84,10 +83,10 @@ fn read_config(common: &CommonArgs) -> Result<Config, config::ConfigError> {
     Ok(config)
 }
 
-async fn migrate(config: &Config) -> Result<(), StartError> {
+async fn migrate(config: &Config) -> Result<(), Box<dyn std::error::Error>> {
     let pool = start::open_pool(config)?;
-    service_kit::start::migrate(&pool, MIGRATIONS).await?;
-    Ok(())
+    let migrations = service_kit::start::migrate(&pool, MIGRATIONS).await?;
+    Ok(print_applied(&migrations)?)
 }
 
 async fn serve(config: Config) -> Result<(), Box<dyn std::error::Error>> {

@@ -28,7 +28,7 @@ pub struct CommonArgs {
 }
 
 /// Reads the command line, the program's name being the first argument, and executes it. An error becomes one line on
-/// standard error and exit code 1; what cannot be meant so ends with 2.
+/// standard error and exit code 1; a command line that cannot be parsed ends with exit code 2.
 pub fn run<A: Parser, E: Display>(
     args: impl IntoIterator<Item = OsString>,
     execute: impl FnOnce(A) -> Result<ExitCode, E>,
@@ -60,7 +60,7 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
         .build()
 }
 
-/// Tells on standard error why a command did nothing, for programs as JSON, and gives its exit code.
+/// Prints on standard error why a command did nothing, for programs as JSON, and gives its exit code.
 pub fn fail(why: &impl Display, json: bool) -> ExitCode {
     let text = match json {
         true => serde_json::json!({ "error": why.to_string() }).to_string(),
@@ -68,7 +68,7 @@ pub fn fail(why: &impl Display, json: bool) -> ExitCode {
     };
     #[expect(
         clippy::print_stderr,
-        reason = "the command's own error, for whoever typed it"
+        reason = "the command's own error, for its caller"
     )]
     {
         eprintln!("{text}");
@@ -79,7 +79,7 @@ pub fn fail(why: &impl Display, json: bool) -> ExitCode {
 /// Prints which migrations a command has applied.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn print_applied(migrations: &[String]) -> Result<(), String> {
     match migrations {
         [] => print("nothing to apply"),
@@ -90,7 +90,7 @@ pub fn print_applied(migrations: &[String]) -> Result<(), String> {
 /// Prints the outcome of a command: for programs as JSON, for people as text.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub fn show<T: Serialize>(
     json: bool,
     outcome: &T,
@@ -102,7 +102,7 @@ pub fn show<T: Serialize>(
     }
 }
 
-/// Prints what a command was asked for. That whoever reads it has seen enough, as `head` has, is no error.
+/// Prints what a command was asked for. A reader that stops early, as `head` does, is no error.
 ///
 /// # Errors
 /// A sentence when it cannot be written.

@@ -61,7 +61,7 @@ pub fn public_url(base_url: Option<&Url>, listen: SocketAddr) -> String {
     }
 }
 
-/// What browsers are told of https: nothing by a service that is not reached so.
+/// Seconds for `Strict-Transport-Security`; 0 when the public address is not https.
 #[must_use]
 pub fn hsts_seconds(base_url: Option<&Url>, configured: u64) -> u64 {
     match base_url.is_some_and(|url| url.scheme() == "https") {

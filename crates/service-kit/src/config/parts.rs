@@ -47,8 +47,8 @@ pub struct BrokerConfig {
 }
 
 impl BrokerConfig {
-    /// Where the broker is, as its client reads it, for the service with this prefix; the one inside the process when
-    /// nothing is set.
+    /// Where the broker is, as its client reads it; the one inside the process when nothing is set. `service` is what the
+    /// names of this service's settings begin with, such as `IDENTITY`; errors name it.
     ///
     /// # Errors
     /// One line that names the key.

@@ -146,13 +146,13 @@ impl IdentityClient {
         }
     }
 
-    /// Whether the identity service believes us for which address we ask; none when it does not answer within `patience`. The
-    /// log tells when that changes.
+    /// Whether the identity service trusts the client address that we forward; none when it does not answer within `patience`. A
+    /// change is logged.
     pub(crate) async fn sign_of_life(&self, patience: Duration) -> Option<bool> {
         self.look(&self.live, patience).await
     }
 
-    /// The same for the log alone, at a path whose figures are not those of health reports.
+    /// Asks the same only to log it, on a path that does not count as a health report in the metrics.
     pub(crate) async fn check_trust(&self) {
         self.look(&self.serving, PATIENCE).await;
     }

@@ -9,7 +9,6 @@ use broker::{Broker, BrokerUrl};
 use clap::{Parser, Subcommand};
 use service_kit::cli::{self, CommonArgs};
 use service_kit::{Clock, start};
-use tokio::runtime::Runtime;
 
 pub use self::admin::{AdminArgs, run_admin};
 use crate::config::{Config, PREFIX};
@@ -59,10 +58,10 @@ fn execute(args: Args) -> Result<ExitCode, Error> {
         config.check_exposure()?;
     }
     match command {
-        Command::Serve => Runtime::new()?.block_on(serve(config))?,
-        Command::Migrate => Runtime::new()?.block_on(migrate(&config))?,
+        Command::Serve => cli::runtime()?.block_on(serve(config))?,
+        Command::Migrate => cli::runtime()?.block_on(migrate(&config))?,
         Command::CheckConfig => config.broker.outside_url::<BrokerUrl>(PREFIX).map(drop)?,
-        Command::Healthcheck => Runtime::new()?.block_on(cli::healthcheck(config.listen))?,
+        Command::Healthcheck => cli::runtime()?.block_on(cli::healthcheck(config.listen))?,
         Command::Admin(args) => return Ok(run_admin(args, &config)),
         Command::Openapi => {}
     }

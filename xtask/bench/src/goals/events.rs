@@ -28,10 +28,10 @@ const PROMISED: f64 = 3_000.0;
 
 /// Seconds that a round may take.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// The part of the pair's rate at which each event is timed, those who start, and the hooks that they are told at: called
-/// often enough that none is waited for.
+/// The part of the pair's rate at which each event is timed, and the users who start sessions at that rate.
 const STEADY_PART: f64 = 0.1;
 const STEADY_USERS: usize = 2_000;
+/// Projects whose hooks are called, each so often that no event waits for its turn.
 const STEADY_PROJECTS: usize = 100;
 const STEADY_INTERVAL_MS: u32 = 10;
 
@@ -126,8 +126,8 @@ fn sustained(events: usize) -> Result<f64> {
     Ok(f64::from(u32::try_from(events * SUSTAINED.len() / 100)?))
 }
 
-/// The p99 of an event, from its session's own time, which is a moment before the commit, until the chat has it, beside that of
-/// the pair from publish to receipt: both at a tenth of the pair's rate. And what the notifier holds at the end.
+/// The p99 of an event, from the session's start until the chat has it, beside the pair's, from publish to receipt: both at a
+/// tenth of the pair's rate. The second row is what the notifier holds at the end.
 fn steady(options: &Options, bare: &Path) -> Result<(Row, Row)> {
     let chat = Chat::start()?;
     let mut scene = Scene::services(STEADY_INTERVAL_MS)?;

@@ -72,7 +72,8 @@ pub(in crate::sessions) async fn submit(
     }
 }
 
-/// Waits for the user's lock outside of the batch, so that nobody else waits. The number that taking it gives is left out.
+/// Waits for the user's lock outside of the batch, so that nobody else waits. `sync::bump` takes it; the number that it gives
+/// stays unused.
 async fn alone(state: &AppState, attempt: Attempt) -> Result<Outcome, Error> {
     let submit = move |db: &mut Db| {
         sync::bump(db, attempt.user)?;

@@ -62,8 +62,10 @@ pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 /// Prints on standard error why a command did nothing, for programs as JSON, and gives its exit code.
 pub fn fail(why: &impl Display, json: bool) -> ExitCode {
+    // libpq explains itself on several lines.
+    let why = why.to_string().replace("\n\t", " ").replace('\n', " ");
     let text = match json {
-        true => serde_json::json!({ "error": why.to_string() }).to_string(),
+        true => serde_json::json!({ "error": why }).to_string(),
         false => format!("error: {why}"),
     };
     #[expect(

@@ -32,6 +32,7 @@ mod projects;
 mod public;
 mod secrets_in_logs;
 mod settings;
+mod shared_database;
 mod sign_in;
 mod told;
 mod webhooks;

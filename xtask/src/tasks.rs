@@ -17,10 +17,10 @@ pub(crate) enum Tool {
 /// Each task, what it does, and where.
 #[rustfmt::skip]
 pub(crate) const TASKS: [(&str, &str, Tool); 18] = [
-    ("test", "Run all tests, on SQLite and on PostgreSQL with RabbitMQ at once, then the README's tour", Tool::Suite),
+    ("test", "Run all tests, on SQLite and on PostgreSQL with RabbitMQ at once, then the API guide's tour", Tool::Suite),
     ("e2e", "Run the tests that need real browsers and other people's OAuth libraries", Tool::E2e),
     ("with-servers", "Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to servers for tests", Tool::Suite),
-    ("tour", "Run the README's tour against a fresh `holdfast`, or against a running one", Tool::Suite),
+    ("tour", "Run the API guide's tour against a fresh `holdfast`, or against a running one", Tool::Suite),
     ("chat-listener", "Print the chat messages that arrive at a local port", Tool::Suite),
     ("ci", "fmt, clippy, tidy, doc, licences, what lies in deploy, test, e2e", Tool::Suite),
     ("tidy", "Check what the compiler does not: directions, lengths, where SQL stands", Tool::Checks),

@@ -1,4 +1,4 @@
-//! All tests, the README's tour, and what a change must pass.
+//! All tests, the tour of the API guide, and what a change must pass.
 #![expect(
     clippy::print_stdout,
     reason = "a command-line tool speaks on standard output"
@@ -16,11 +16,11 @@ use xtask_kit::cmd;
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]
 enum Task {
-    /// Run all tests: on SQLite, again on PostgreSQL with RabbitMQ, then the README's tour
+    /// Run all tests: on SQLite, again on PostgreSQL with RabbitMQ, then the API guide's tour
     Test(suite::Options),
     /// Run a command with HOLDFAST_TEST_PG and HOLDFAST_TEST_AMQP set to servers for tests
     WithServers(suite::WithServers),
-    /// Run the README's tour against a fresh `holdfast`, or against a running one
+    /// Run the API guide's tour against a fresh `holdfast`, or against a running one
     Tour(tour::Options),
     /// Print the chat messages that arrive at a local port
     ChatListener(chat_listener::Options),

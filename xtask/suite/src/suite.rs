@@ -1,4 +1,4 @@
-//! `cargo xtask test`: all tests on both databases, then the README's tour.
+//! `cargo xtask test`: all tests on both databases, then the tour of the API guide.
 
 mod unsteady;
 
@@ -38,7 +38,7 @@ enum Part {
     Sqlite,
     /// PostgreSQL and RabbitMQ
     Postgres,
-    /// The blocks of README.md
+    /// The blocks of docs/api.md
     Tour,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn test(options: &Options) -> Result<Counts> {
     let mut counts = Counts::default();
     let mut broken = both_databases(options, &mut counts)?;
     if options.includes(Part::Tour) {
-        println!("the tour of README.md");
+        println!("the tour of docs/api.md");
         match tour::tour_of_built() {
             Ok(()) => counts.passed += 1,
             Err(failure) => {

@@ -1,4 +1,4 @@
-//! `cargo xtask tour`: runs the README's own blocks, and holds them to the output they show.
+//! `cargo xtask tour`: runs the blocks of the API guide, and holds them to the output they show.
 
 use std::process::Command;
 use xtask_kit::cmd::{Context, Result, fail, run_reading};
@@ -9,7 +9,8 @@ use xtask_stand::servers::free_port;
 
 const SCRIPT: &str = "sh tour";
 const SHOWN: &str = "text tour";
-const MARK: &str = "@@ README.md:";
+const GUIDE: &str = "docs/api.md";
+const MARK: &str = "@@ tour:";
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -45,8 +46,8 @@ pub(crate) fn tour_of_built() -> Result {
 
 /// Walks through a running product that reaches this machine under `hook_host`.
 pub(crate) fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result {
-    let readme = std::fs::read_to_string(envs::root().join("README.md"))?;
-    let steps = steps(&readme)?;
+    let guide = std::fs::read_to_string(envs::root().join(GUIDE))?;
+    let steps = steps(&guide)?;
     let file = tempfile::Builder::new()
         .prefix("tour-")
         .suffix(".sh")
@@ -76,18 +77,18 @@ pub(crate) fn walk(identity: &str, worksession: &str, hook_host: &str) -> Result
             block.push(line.to_owned());
         }
     });
-    ended.context(|| "the blocks of README.md do not run".to_owned())?;
+    ended.context(|| format!("the blocks of {GUIDE} do not run"))?;
     for (step, lines) in steps.iter().zip(said.iter().skip(1)) {
         check(step, lines)?;
     }
     println!(
-        "tour: {} blocks ran and said what README.md shows",
+        "tour: {} blocks ran and said what {GUIDE} shows",
         steps.len()
     );
     Ok(())
 }
 
-/// A block and what the README shows of its output.
+/// A block and what the guide shows of its output.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Step {
     line: usize,
@@ -95,10 +96,10 @@ struct Step {
     shown: Vec<String>,
 }
 
-fn steps(readme: &str) -> Result<Vec<Step>> {
+fn steps(guide: &str) -> Result<Vec<Step>> {
     let mut steps: Vec<Step> = Vec::new();
     let mut fence = "";
-    for (n, line) in readme.lines().enumerate() {
+    for (n, line) in guide.lines().enumerate() {
         match (line.strip_prefix("```"), fence) {
             (Some(info), "") => {
                 fence = if info.is_empty() { "plain" } else { info };
@@ -118,13 +119,13 @@ fn steps(readme: &str) -> Result<Vec<Step>> {
             }
             (None, SHOWN) => match steps.last_mut() {
                 Some(step) => step.shown.push(line.to_owned()),
-                None => return fail(format!("README.md:{}: output before any block", n + 1)),
+                None => return fail(format!("{GUIDE}:{}: output before any block", n + 1)),
             },
             _ => {}
         }
     }
     if steps.is_empty() || steps.iter().all(|step| step.shown.is_empty()) {
-        return fail("README.md has no tour, or shows none of its output");
+        return fail(format!("{GUIDE} has no tour, or shows none of its output"));
     }
     Ok(steps)
 }
@@ -142,7 +143,7 @@ fn check(step: &Step, said: &[String]) -> Result {
     for shown in &step.shown {
         if !said.any(|line| matches(shown, line)) {
             return fail(format!(
-                "README.md:{} shows `{shown}`, which was not said",
+                "{GUIDE}:{} shows `{shown}`, which was not said",
                 step.line
             ));
         }
@@ -175,11 +176,11 @@ fn matches(shown: &str, line: &str) -> bool {
 mod tests {
     use super::*;
 
-    const README: &str = "# x\n```sh\nnot run\n```\n```sh tour\nname=mia\necho $name\n```\nsays\n```text tour\nmia\n```\n";
+    const TOUR: &str = "# x\n```sh\nnot run\n```\n```sh tour\nname=mia\necho $name\n```\nsays\n```text tour\nmia\n```\n";
 
     #[test]
     fn only_marked_blocks_are_run() {
-        let steps = steps(README).unwrap();
+        let steps = steps(TOUR).unwrap();
         assert_eq!(steps.len(), 1);
         assert_eq!(steps[0].line, 5);
         assert_eq!(steps[0].script, "name=mia\necho $name\n");
@@ -187,13 +188,13 @@ mod tests {
     }
 
     #[test]
-    fn a_readme_without_a_tour_is_refused() {
+    fn a_guide_without_a_tour_is_refused() {
         assert!(steps("# x\n```sh\nls\n```\n").is_err());
         assert!(steps("```sh tour\nls\n```\n").is_err());
     }
 
     #[test]
-    fn an_output_that_differs_from_the_readme_is_found() {
+    fn an_output_that_differs_from_the_guide_is_found() {
         let step = Step {
             line: 1,
             script: String::new(),

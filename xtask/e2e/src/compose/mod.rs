@@ -99,7 +99,7 @@ fn play(
         run(cargo()
             .args(["xtask", "tour", "--against", &identity, &worksession])
             .args(["--hook-host", "host.docker.internal"]))?;
-        Ok("says what README.md shows".to_owned())
+        Ok("says what docs/api.md shows".to_owned())
     })?;
     report.step("metrics", || metrics(&[&identity, &worksession]))?;
 

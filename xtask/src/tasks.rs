@@ -24,7 +24,7 @@ pub(crate) const TASKS: [(&str, &str, Tool); 18] = [
     ("chat-listener", "Print the chat messages that arrive at a local port", Tool::Suite),
     ("ci", "fmt, clippy, tidy, doc, licences, what lies in deploy, test, e2e", Tool::Suite),
     ("tidy", "Check what the compiler does not: directions, lengths, where SQL stands", Tool::Checks),
-    ("licences", "Check the licences of everything that is linked", Tool::Checks),
+    ("licences", "Check the licences and sources of the dependencies", Tool::Checks),
     ("sbom", "Print what a program is made of, as a CycloneDX document", Tool::Checks),
     ("kubernetes", "Check deploy/kubernetes: against the API's schemas, itself, the code's paths, and the programs", Tool::Checks),
     ("alerts", "Check the alert rules, their tests and the dashboard", Tool::Checks),

@@ -6,6 +6,7 @@
 )]
 
 mod config_reference;
+mod dependencies;
 mod events;
 mod instructions;
 mod kubernetes;
@@ -29,7 +30,7 @@ use xtask_kit::envs;
 enum Check {
     /// Check what the compiler does not: directions, lengths, where SQL stands
     Tidy,
-    /// Check the licences of everything that is linked
+    /// Check the licences and sources of the dependencies
     Licences,
     /// Print what a program is made of, as a CycloneDX document
     Sbom(sbom::Options),

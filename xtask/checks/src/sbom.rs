@@ -2,7 +2,7 @@
 //!
 //! The same lock file gives the same bytes: no time, no serial number, everything in order.
 
-use crate::licences::{metadata, reached};
+use crate::dependencies::{metadata, reached};
 use cargo_metadata::{Metadata, Package, PackageId};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 //! Which crate may stand on which.
 
-use crate::licences::metadata;
+use crate::dependencies::metadata;
 use cargo_metadata::DependencyKind;
 use xtask_kit::cmd::Result;
 

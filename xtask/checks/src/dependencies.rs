@@ -1,0 +1,43 @@
+//! What cargo knows of the dependencies.
+
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, PackageId};
+use std::collections::BTreeSet;
+use xtask_kit::cmd::{Result, cargo};
+use xtask_kit::envs;
+
+/// What cargo knows of the workspace and all it uses.
+pub(crate) fn metadata() -> Result<Metadata> {
+    let mut command = MetadataCommand::new();
+    command
+        .cargo_path(cargo().get_program())
+        .current_dir(envs::root());
+    command.other_options(vec!["--locked".to_owned()]);
+    Ok(command.exec()?)
+}
+
+/// Everything these packages reach by normal and build dependencies. Build dependencies count,
+/// because the C libraries come in through them; what only tests use is not linked.
+pub(crate) fn reached(
+    metadata: &Metadata,
+    roots: impl IntoIterator<Item = PackageId>,
+) -> BTreeSet<PackageId> {
+    let Some(resolve) = &metadata.resolve else {
+        return BTreeSet::new();
+    };
+    let mut seen = BTreeSet::new();
+    let mut open: Vec<PackageId> = roots.into_iter().collect();
+    while let Some(id) = open.pop() {
+        if !seen.insert(id.clone()) {
+            continue;
+        }
+        let node = resolve.nodes.iter().find(|node| node.id == id);
+        let uses = node.iter().flat_map(|node| &node.deps);
+        let uses = uses.filter(|d| {
+            d.dep_kinds
+                .iter()
+                .any(|k| k.kind != DependencyKind::Development)
+        });
+        open.extend(uses.map(|d| d.pkg.clone()));
+    }
+    seen
+}

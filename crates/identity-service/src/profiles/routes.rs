@@ -5,7 +5,7 @@ use auth_types::wire::IdentityError;
 use service_kit::http::{Path, Unread};
 
 use super::service;
-use super::wire::UpdateUserRequest;
+use super::wire::UpdateProfileRequest;
 use crate::accounts::wire::UserResponse;
 use crate::app::App;
 use crate::auth::CurrentUser;
@@ -15,7 +15,7 @@ use crate::photos::routes::own_id;
 /// Changes the caller's own profile: all that is asked for, or nothing. No link to a new password is mailed to
 /// an address that is set here, proved or not, before `email/change` was asked for it with the password.
 #[utoipa::path(
-    put, path = "/api/auth/user/{user_id}", tag = "accounts", params(("user_id" = UserId, Path)), request_body = UpdateUserRequest, security(("bearer" = [])),
+    put, path = "/api/auth/user/{user_id}", tag = "accounts", params(("user_id" = UserId, Path)), request_body = UpdateProfileRequest, security(("bearer" = [])),
     responses(
         (status = 200, description = "The account as it is now", body = UserResponse),
         (status = 400, description = "`validation_failed`, `email_not_updatable`, `email_taken` or `photo_unreachable`; nothing was changed", body = IdentityError),
@@ -34,7 +34,7 @@ pub(crate) async fn update_user(
 ) -> actix_web::Result<HttpResponse> {
     let id = own_id(&caller, &user_id.0.0)?;
     let body = body.of_account(id.get());
-    let request: UpdateUserRequest = body.json(app.profile_json_bytes).await?;
+    let request: UpdateProfileRequest = body.json(app.profile_json_bytes).await?;
     let user = service::update_user(&app, &caller, request, origin).await?;
     Ok(HttpResponse::Ok().json(UserResponse { user }))
 }

@@ -3,7 +3,7 @@ use auth_types::wire::{User, is_placeholder};
 
 use super::queries::{self, ProfileChanges};
 use super::rules::{check_bio, check_website};
-use super::wire::UpdateUserRequest;
+use super::wire::UpdateProfileRequest;
 use crate::access::Access;
 use crate::accounts;
 use crate::accounts::model::AccountRow;
@@ -39,7 +39,7 @@ struct Update {
 pub(crate) async fn update_user(
     app: &App,
     caller: &CurrentUser,
-    request: UpdateUserRequest,
+    request: UpdateProfileRequest,
     origin: Origin,
 ) -> Result<User, Error> {
     if request.email.is_some() && caller.token.access != Access::Full {
@@ -56,7 +56,7 @@ pub(crate) async fn update_user(
 
 /// Everything that takes no transaction. The photo comes last: nobody's server is called for a request
 /// that is refused anyway.
-async fn prepare(app: &App, id: UserId, request: UpdateUserRequest) -> Result<Update, Error> {
+async fn prepare(app: &App, id: UserId, request: UpdateProfileRequest) -> Result<Update, Error> {
     if let Some(Some(bio)) = &request.bio {
         check_bio(bio)?;
     }

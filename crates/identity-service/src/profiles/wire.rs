@@ -7,7 +7,7 @@ use crate::present::present;
 /// (`role`, `premium_tier` …) are ignored.
 #[derive(Default, Deserialize, ToSchema)]
 #[serde(default)]
-pub(crate) struct UpdateUserRequest {
+pub(crate) struct UpdateProfileRequest {
     /// Up to 2,000 characters.
     #[serde(deserialize_with = "present")]
     #[schema(value_type = Option<String>, max_length = 2000)]

@@ -13,7 +13,7 @@ use crate::pages::notices::{self, DoneQuery, Notices};
 use crate::pages::text;
 use crate::pages::visitor::Member;
 use crate::profiles::service;
-use crate::profiles::wire::UpdateUserRequest;
+use crate::profiles::wire::UpdateProfileRequest;
 
 #[derive(Template)]
 #[template(path = "account/profile.html")]
@@ -45,11 +45,11 @@ pub(super) async fn save(
 ) -> actix_web::Result<HttpResponse> {
     let (member, typed) = form.by_member()?;
     let user = &member.user;
-    let request = UpdateUserRequest {
+    let request = UpdateProfileRequest {
         // Browsers end lines with two characters, programs with one.
         bio: Some(text::given(typed.bio.replace("\r\n", "\n"))),
         website_url: Some(text::given(typed.website_url.clone())),
-        ..UpdateUserRequest::default()
+        ..UpdateProfileRequest::default()
     };
     let saved = service::update_user(&member.visitor.app, user, request, origin).await;
     match saved {

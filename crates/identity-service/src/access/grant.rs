@@ -1,4 +1,4 @@
-//! What a sign-in was opened for.
+//! Session grants and the access of their tokens.
 
 use auth_types::{Scope, ScopeSet};
 use chrono::Duration;
@@ -7,25 +7,25 @@ use diesel::{Queryable, Selectable};
 use crate::error::Error;
 use crate::schema::sessions;
 
-/// A session is over after this long, however often it is refreshed.
+/// The lifetime of a session, however often its tokens are refreshed.
 pub(crate) const ABSOLUTE_LIFE: Duration = Duration::days(365);
-/// The cookie of the hosted pages is good for this long.
+/// The lifetime of the hosted pages' sign-in cookie.
 pub(crate) const COOKIE_LIFE: Duration = Duration::days(30);
 
 /// What a session was opened for, which decides what its tokens may do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Grant {
-    /// A sign-in at the product itself: everything that the account may.
+    /// A sign-in at the product itself, with the full access of the account.
     FirstParty,
-    /// The cookie of the hosted pages. It has no tokens, and never refreshes.
+    /// The sign-in cookie of the hosted pages. The session has no tokens and is never refreshed.
     Browser,
-    /// A hand-over to another site, which the label names.
+    /// A session handed over to another site, which the label names.
     Sso {
         service: Option<String>,
-        /// The site's origin; none where it was not noted yet.
+        /// The site's origin; `None` for sessions from before it was recorded.
         site: Option<String>,
     },
-    /// Access that the account gave to an OAuth client.
+    /// Access of an OAuth client that the account has consented to.
     Client {
         client_id: String,
         scope: ScopeSet,
@@ -33,14 +33,14 @@ pub(crate) enum Grant {
     },
 }
 
-/// What an access token may be used for, as its claims say: at most what the session was opened for.
+/// What an access token may be used for, according to its claims. Never more than the session's grant allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Everything that the account may.
+    /// The full access of the account.
     Full,
-    /// What the site of this origin may that a sign-in was handed over to.
+    /// The access of a site that a session was handed over to, with the site's origin.
     Sso { site: Option<String> },
-    /// What an OAuth client may with these scopes.
+    /// The access of an OAuth client with these scopes.
     Client {
         client_id: String,
         scope: ScopeSet,
@@ -54,7 +54,7 @@ impl Grant {
     pub(crate) const SSO: &'static str = "sso";
     pub(crate) const CLIENT: &'static str = "client";
 
-    /// The name in the database.
+    /// Returns the value of `sessions.kind`.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::FirstParty => Self::FIRST_PARTY,
@@ -99,7 +99,7 @@ impl Grant {
         }
     }
 
-    /// What a token of this session may be used for.
+    /// Returns the access of this session's tokens.
     pub(crate) fn access(&self) -> Access {
         match self {
             Self::FirstParty | Self::Browser => Access::Full,
@@ -117,7 +117,7 @@ impl Grant {
     }
 }
 
-/// The columns of a session that say what it was opened for, without its client's.
+/// The columns of a session that hold its grant, without those of its OAuth client.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = sessions)]
 pub(crate) struct GrantRow {
@@ -130,7 +130,7 @@ pub(crate) struct GrantRow {
 }
 
 impl GrantRow {
-    /// The grant of a session that no OAuth client holds; none for one that a client holds.
+    /// Returns the grant of a session without an OAuth client, and `None` for one that a client holds.
     pub(crate) fn own(self) -> Result<Option<Grant>, Error> {
         match self.kind.as_str() {
             Grant::FIRST_PARTY => Ok(Some(Grant::FirstParty)),
@@ -146,7 +146,7 @@ impl GrantRow {
 }
 
 impl Access {
-    /// The claim `origin` of a token.
+    /// Returns the claim `origin` of a token.
     pub(crate) fn origin(&self) -> Option<&'static str> {
         match self {
             Self::Sso { .. } => Some("sso"),
@@ -158,7 +158,7 @@ impl Access {
         }
     }
 
-    /// The claim `sso_origin` of a token.
+    /// Returns the claim `sso_origin` of a token.
     pub(crate) fn site(&self) -> Option<&str> {
         match self {
             Self::Sso { site } => site.as_deref(),
@@ -166,7 +166,7 @@ impl Access {
         }
     }
 
-    /// Reads the claims; none for a combination that no token of ours has.
+    /// Builds the access from a token's claims. Returns `None` for a combination that this service never issues.
     pub(crate) fn of_claims(
         client_id: Option<String>,
         scope: Option<&str>,
@@ -194,7 +194,7 @@ impl Access {
         }
     }
 
-    /// The scopes of a client's token; none where scopes limit nothing.
+    /// Returns the scopes of an OAuth client's token, or `None` if no scopes limit the token.
     pub(crate) fn scope(&self) -> Option<ScopeSet> {
         match self {
             Self::Client { scope, .. } => Some(*scope),
@@ -202,19 +202,19 @@ impl Access {
         }
     }
 
-    /// Whether the account's e-mail address may be told.
+    /// Whether the token may read the account's e-mail address.
     pub(crate) fn sees_email(&self) -> bool {
         self.scope()
             .is_none_or(|scope| scope.contains(Scope::Email))
     }
 
-    /// Whether it may be told until when the account has paid: strangers see the plan alone.
+    /// Whether the token may read when the account's plan ends. Other clients see only the plan.
     pub(crate) fn sees_end_of_plan(&self) -> bool {
         self.scope()
             .is_none_or(|scope| scope.contains(Scope::Profile))
     }
 
-    /// Whether the account's teams may be told along with who it is.
+    /// Whether the token may read the account's teams together with the account.
     pub(crate) fn sees_teams(&self) -> bool {
         self.scope().is_none_or(|scope| {
             [Scope::Teams, Scope::SessionsRead, Scope::SessionsWrite]

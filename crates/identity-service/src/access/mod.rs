@@ -1,6 +1,5 @@
-//! What the tokens of a sign-in may be used for: what each sign-in was opened for, and the table of every
-//! endpoint and who may call it. What the table does not name is refused to everybody but a sign-in at the
-//! product itself.
+//! What access tokens may be used for: the grant of each session, and the table of endpoints with the tokens that
+//! they accept. An endpoint that is not in the table accepts only the product's own sign-ins.
 
 mod grant;
 mod table;

@@ -5,42 +5,42 @@ use auth_types::Scope;
 
 use super::Access;
 
-/// Who may call an endpoint besides a sign-in at the product itself.
+/// The callers that an endpoint accepts besides the product's own sign-ins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) client: Client,
-    /// A site that the sign-in was handed over to.
+    /// Whether it accepts a site that a session was handed over to.
     pub(crate) sso: bool,
 }
 
-/// What an OAuth client needs.
+/// What an OAuth client needs to call an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Client {
     AnyToken,
     Scope(Scope),
-    /// Nothing helps.
+    /// No token of a client is accepted.
     Never,
 }
 
-/// Everybody with a good token.
+/// Any valid token.
 const ANY: Rule = Rule {
     client: Client::AnyToken,
     sso: true,
 };
-/// `account`, or a site that the sign-in was handed over to: profile, photo, signing out everywhere.
+/// A client with the scope `account`, or an SSO session: profile, photo, and global sign-out.
 const ACCOUNT_OR_SSO: Rule = scope(Scope::Account);
-/// `account`, and no other site: sign-ins, applications, export.
+/// A client with the scope `account`, but no SSO session: sessions, applications, and export.
 const ACCOUNT_NOT_SSO: Rule = Rule {
     client: Client::Scope(Scope::Account),
     sso: false,
 };
-/// A sign-in at the product itself alone: password, e-mail address, second factor, deletion, giving access to
-/// others, and administration, which could undo all of these.
+/// Only the product's own sign-ins: password, e-mail address, second factor, deletion, giving access to others, and
+/// administration, which could undo all of these.
 const SIGN_IN: Rule = Rule {
     client: Client::Never,
     sso: false,
 };
-/// A hand-over of a sign-in from site to site.
+/// The product's own sign-ins and SSO sessions: handing a sign-in over to another site.
 const HAND_OVER: Rule = Rule {
     client: Client::Never,
     sso: true,
@@ -144,13 +144,13 @@ static BY_ENDPOINT: LazyLock<HashMap<(&str, &str), Rule>> = LazyLock::new(|| {
         .collect()
 });
 
-/// Whether there are good tokens that an endpoint does not take.
+/// Whether an endpoint rejects some valid tokens.
 pub(crate) fn refuses_some(method: &str, pattern: &str) -> bool {
     let rule = BY_ENDPOINT.get(&(method, pattern));
     rule.is_some_and(|rule| *rule != ANY)
 }
 
-/// Whether a token may be used at an endpoint, which is named by its method and the pattern of its path.
+/// Whether a token may be used at an endpoint, given by its method and path pattern.
 pub(crate) fn allows(access: &Access, method: &str, pattern: &str) -> bool {
     let method = if method == "HEAD" { "GET" } else { method };
     let rule = BY_ENDPOINT.get(&(method, pattern));
@@ -167,7 +167,7 @@ pub(crate) fn allows(access: &Access, method: &str, pattern: &str) -> bool {
             Some(rule),
         ) => match rule.client {
             Client::AnyToken => true,
-            // A client that is no longer first-party can still have a token with that scope.
+            // A client that is no longer first-party can still hold a token with that scope.
             Client::Scope(Scope::Account) => *is_first_party && scope.contains(Scope::Account),
             Client::Scope(needed) => scope.contains(needed),
             Client::Never => false,
@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(documented, rows.collect::<Vec<_>>());
     }
 
-    /// What an OAuth client can be given never reaches what only the account itself may do.
+    /// A client's token never reaches an endpoint that only the account itself may call.
     #[test]
     fn no_scope_opens_what_no_client_may() {
         let client = |scope: ScopeSet, is_first_party| Access::Client {

@@ -8,7 +8,7 @@ use crate::change::Change;
 use crate::error::Error;
 use crate::links;
 
-/// Answers a taken name without a hash; who decides is the unique constraint, in [`create_account`].
+/// Rejects a taken username before a password is hashed. The unique constraint decides in the end, in [`create_account`].
 pub(crate) async fn check_free(app: &App, username: &Username) -> Result<(), Error> {
     let wanted = username.lower();
     let taken = app.read(move |db| queries::username_exists(db, &wanted));
@@ -18,7 +18,7 @@ pub(crate) async fn check_free(app: &App, username: &Username) -> Result<(), Err
     }
 }
 
-/// Writes the account, and claims its e-mail address.
+/// Inserts an account and claims its e-mail address.
 pub(crate) fn create_account(
     change: &mut Change<'_>,
     username: &Username,
@@ -50,8 +50,8 @@ pub(crate) fn create_account(
     Ok(account)
 }
 
-/// Claims an address that is not proved, and asks its holder to prove it. `confirmed`: whether the password was shown,
-/// or chosen, for it.
+/// Claims an unverified address and mails a verification link to it. `confirmed` says whether the password was
+/// presented, or chosen, together with it.
 pub(crate) fn claim_email(
     change: &mut Change<'_>,
     account: &AccountRow,

@@ -1,4 +1,4 @@
-//! Accounts: registration, one's own account, and what others may see of it.
+//! Accounts: registration, the caller's own account, and the public data of others.
 
 pub(crate) mod creation;
 pub(crate) mod model;

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::photos;
 use crate::schema::users;
 
-/// An account without its secrets: the password hash is read only where one is checked.
+/// An account without its secrets. The password hash is loaded only where it is checked.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(crate) struct AccountRow {
@@ -29,7 +29,7 @@ pub(crate) struct AccountRow {
 
 #[cfg(test)]
 impl AccountRow {
-    /// An active account.
+    /// Returns an active account.
     pub(crate) fn sample(id: UserId) -> Self {
         Self {
             id,
@@ -49,17 +49,17 @@ impl AccountRow {
     }
 }
 
-/// Who looks at an account: its e-mail address is nobody else's business.
+/// Who reads an account. The e-mail address is visible only to some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Viewer {
     SelfOrSuperadmin,
-    /// An OAuth client with the scope `email`: a placeholder is no address of the account's.
+    /// An OAuth client with the scope `email`, which never sees a placeholder address.
     Client,
     Other,
 }
 
 impl Viewer {
-    /// As whom the holder of a token sees its account.
+    /// Returns how the holder of a token sees their own account.
     pub(crate) fn of(access: &Access) -> Self {
         match (access.scope(), access.sees_email()) {
             (None, _) => Self::SelfOrSuperadmin,
@@ -77,7 +77,7 @@ impl Viewer {
 }
 
 impl AccountRow {
-    /// The form that addresses are compared in.
+    /// The address in the form used for comparison.
     pub(crate) fn email_lower(&self) -> String {
         self.email.to_ascii_lowercase()
     }
@@ -86,7 +86,7 @@ impl AccountRow {
         self.email_lower() == email_lower
     }
 
-    /// The address, unless it is only the placeholder.
+    /// The address, unless it is the placeholder.
     pub(crate) fn own_email(&self) -> Option<&str> {
         Some(self.email.as_str()).filter(|email| !is_placeholder(email))
     }
@@ -97,7 +97,7 @@ impl AccountRow {
             .map_err(|error| Error::internal("users.role", error))
     }
 
-    /// The account as `viewer` sees it at `now`; `base_url` is the area's public address.
+    /// Returns the account as `viewer` sees it at `now`; `base_url` is the service's public URL.
     pub(crate) fn to_user(
         &self,
         viewer: Viewer,
@@ -125,12 +125,12 @@ impl AccountRow {
         })
     }
 
-    /// Where the account's photo is, if it has one.
+    /// The public URL of the account's photo, if it has one.
     pub(crate) fn photo_url(&self, base_url: &str) -> Option<String> {
         photos::public_url(base_url, self.id, self.photo_version.as_deref())
     }
 
-    /// The account's plan at `now`, with the bandwidth that the operator gives to each tier.
+    /// Returns the account's plan at `now`, with the bandwidth of its tier.
     pub(crate) fn premium(
         &self,
         bandwidth: impl Fn(PremiumTier) -> i64,
@@ -146,7 +146,7 @@ impl AccountRow {
         })
     }
 
-    /// The plan as it is stored, whether or not it has run out.
+    /// Returns the stored plan, which may have ended.
     pub(crate) fn plan(&self) -> Result<Plan, Error> {
         let tier = self.premium_tier.parse();
         Ok(Plan {
@@ -155,7 +155,7 @@ impl AccountRow {
         })
     }
 
-    /// A plan that has run out reads as FREE at once, whether or not a job has noticed.
+    /// Returns the tier at `now`. A plan that has ended counts as FREE without any job having run.
     fn tier_at(&self, now: NaiveDateTime) -> Result<PremiumTier, Error> {
         let plan = self.plan()?;
         Ok(match plan.expires_at {
@@ -178,10 +178,10 @@ impl Plan {
     };
 }
 
-/// How long an unverified registration keeps its e-mail address from others.
+/// How long an unverified registration reserves its e-mail address.
 pub(crate) const UNVERIFIED_CLAIM: Duration = Duration::hours(24);
 
-/// What sign-in needs to know of an account.
+/// The columns of an account that sign-in needs.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(crate) struct CredentialsRow {
@@ -190,7 +190,6 @@ pub(crate) struct CredentialsRow {
     pub(crate) is_active: bool,
 }
 
-/// A row of `users` to be.
 #[derive(Insertable)]
 #[diesel(table_name = users)]
 pub(crate) struct NewAccount<'a> {

@@ -23,19 +23,19 @@ pub(crate) fn insert_account(db: &mut Db, account: &NewAccount<'_>) -> QueryResu
         .get_result(db)
 }
 
-/// That an address is an account's.
+/// A claim of an account to an e-mail address.
 pub(crate) struct EmailClaim {
     pub(crate) email_lower: String,
     pub(crate) user_id: UserId,
-    /// When it runs out unless it is proved before; none for one that is proved.
+    /// When the claim expires unless the address is verified; `None` for a verified address.
     pub(crate) expires_at: Option<NaiveDateTime>,
-    /// Whether who gave the address has shown, or chosen, the password: without that it never gets a link to a new one.
+    /// Whether the password was presented, or chosen, with the address; otherwise no reset link goes to it.
     pub(crate) confirmed: bool,
     pub(crate) now: NaiveDateTime,
 }
 
-/// Claims an e-mail address; false while somebody else's claim holds, and for one that is proved, when somebody else had
-/// proved it before.
+/// Claims an e-mail address. A temporary claim succeeds if no claim is in force; a permanent one fails only if
+/// another account has a permanent claim. Returns whether it succeeded.
 pub(crate) fn claim_email(db: &mut Db, claim: &EmailClaim) -> QueryResult<bool> {
     let insert = diesel::sql_query(
         "INSERT INTO email_claims (email_lower, user_id, expires_at, confirmed) VALUES ($1, $2, $3, $4) \
@@ -63,7 +63,7 @@ pub(crate) fn find_account(db: &mut Db, id: UserId) -> QueryResult<Option<Accoun
         .optional()
 }
 
-/// An account by name, active or not.
+/// Returns an account by name, active or not.
 pub(crate) fn find_by_name(db: &mut Db, username_lower: &str) -> QueryResult<Option<AccountRow>> {
     users::table
         .filter(users::username_lower.eq(username_lower))
@@ -83,8 +83,8 @@ pub(crate) fn find_credentials(
         .optional()
 }
 
-/// Replaces a password hash, perhaps by itself, if it is still the one of an active account; locks the
-/// account for the rest of the transaction then.
+/// Replaces the password hash of an active account if it still is `old`; `new` may be the same hash. Returns whether
+/// it was replaced, which locks the account until the transaction ends.
 pub(crate) fn replace_hash(db: &mut Db, id: UserId, old: &str, new: &str) -> QueryResult<bool> {
     let known = users::table
         .find(id)
@@ -96,7 +96,7 @@ pub(crate) fn replace_hash(db: &mut Db, id: UserId, old: &str, new: &str) -> Que
         .map(|replaced| replaced == 1)
 }
 
-/// Replaces a password hash; false when there is no such account. Locks the account.
+/// Replaces a password hash and locks the account. Returns false if the account does not exist.
 pub(crate) fn set_hash(db: &mut Db, id: UserId, hash: &str) -> QueryResult<bool> {
     diesel::update(users::table.find(id))
         .set(users::password_hash.eq(hash))
@@ -104,8 +104,8 @@ pub(crate) fn set_hash(db: &mut Db, id: UserId, hash: &str) -> QueryResult<bool>
         .map(|replaced| replaced == 1)
 }
 
-/// Makes others who change the account, or sign in to it, wait for the end of the transaction; the account as
-/// it is then, or none when it is gone. An UPDATE, because both databases lock with it.
+/// Locks an account against changes and sign-ins until the transaction ends, and returns its current row. Uses an
+/// UPDATE, because that locks in both databases.
 pub(crate) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
     diesel::update(users::table.find(id))
         .set(users::is_active.eq(users::is_active))
@@ -114,7 +114,7 @@ pub(crate) fn lock_account(db: &mut Db, id: UserId) -> QueryResult<Option<Accoun
         .optional()
 }
 
-/// The same of an account that somebody may sign in to.
+/// Locks an account like [`lock_account`], and returns it only if it is active.
 pub(crate) fn lock_active(db: &mut Db, id: UserId) -> QueryResult<Option<AccountRow>> {
     Ok(lock_account(db, id)?.filter(|account| account.is_active))
 }

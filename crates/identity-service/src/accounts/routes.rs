@@ -26,7 +26,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         .service(endpoint("/api/status").get(status));
 }
 
-/// Makes an account and signs it in.
+/// Creates an account and signs it in.
 #[utoipa::path(
     post, path = "/api/auth/register", tag = "accounts", request_body = RegisterRequest,
     responses(
@@ -46,7 +46,7 @@ async fn register(
     Ok(HttpResponse::Created().json(pair))
 }
 
-/// The caller's own account.
+/// Returns the caller's own account.
 #[utoipa::path(
     get, path = "/api/auth/me", tag = "accounts", security(("bearer" = [])),
     responses(
@@ -61,7 +61,7 @@ async fn me(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, Error> 
     Ok(HttpResponse::Ok().json(UserResponse { user }))
 }
 
-/// What others may see of an account. The e-mail address is null unless the account itself or a SUPERADMIN asks.
+/// Returns the public data of an account. The e-mail address is null unless the caller is its owner or a SUPERADMIN.
 #[utoipa::path(
     get, path = "/api/auth/user/{user_id}", tag = "accounts", params(("user_id" = UserId, Path)), security((), ("bearer" = [])),
     responses(
@@ -80,7 +80,7 @@ async fn get_user(
     Ok(HttpResponse::Ok().json(UserResponse { user }))
 }
 
-/// Whether the service works, and for how many.
+/// Returns whether the service works, and the number of active accounts.
 #[utoipa::path(
     get, path = "/api/status", tag = "status",
     responses(

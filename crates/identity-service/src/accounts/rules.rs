@@ -1,4 +1,4 @@
-//! What a username, a password and an e-mail address may be. Parsed at the edge, trusted inside.
+//! Rules for usernames, passwords and e-mail addresses, parsed at the edge and trusted inside.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,17 +7,17 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::error::Error;
 
-/// bcrypt reads this many bytes and no more.
+/// The number of bytes that bcrypt reads; it ignores the rest.
 const MAX_PASSWORD_BYTES: usize = 72;
-/// Longest path of RFC 5321 section 4.5.3.1.3, without its angle brackets.
+/// The longest path of RFC 5321 section 4.5.3.1.3, without its angle brackets.
 const MAX_EMAIL_BYTES: usize = 254;
 
-/// A name that an account may have: 3 to 64 of `A-Z a-z 0-9 _ -`, kept as typed.
+/// A valid username: 3 to 64 of `A-Z a-z 0-9 _ -`, stored as typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Username(String);
 
 impl Username {
-    /// Reads a name; blanks around it are dropped.
+    /// Parses a username, without surrounding white space.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let text = text.trim();
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
@@ -33,28 +33,28 @@ impl Username {
         &self.0
     }
 
-    /// The form that names are compared in.
+    /// The name in the form used for comparison.
     pub(crate) fn lower(&self) -> String {
         self.0.to_ascii_lowercase()
     }
 
-    /// The address of an account that gave none; `.invalid` never resolves (RFC 2606).
+    /// The placeholder address of an account without one; `.invalid` never resolves (RFC 2606).
     pub(crate) fn placeholder_email(&self) -> String {
         format!("{}@placeholder.invalid", self.0)
     }
 }
 
-/// The form in which a name is looked up that somebody typed, or pasted with blanks around it.
+/// Normalises a typed or pasted name for a lookup.
 pub(crate) fn name_to_look_up(text: &str) -> String {
     text.trim().to_ascii_lowercase()
 }
 
-/// A password in the form that is hashed: NFKC, so that the same keys on another machine give the same bytes.
+/// A password in the form that is hashed: NFKC, so that the same keys give the same bytes on every machine.
 #[derive(Clone)]
 pub(crate) struct Password(String);
 
 impl Password {
-    /// Reads a password for a new account: 8 characters to 72 bytes, both after normalisation.
+    /// Parses the password of a new account: at least 8 characters and at most 72 bytes, both after normalisation.
     pub(crate) fn parse_new(text: &str) -> Result<Self, Error> {
         let password = Self::presented(text);
         if password.0.contains('\0') {
@@ -71,12 +71,12 @@ impl Password {
         Ok(password)
     }
 
-    /// Reads a password at sign-in, where nothing is refused: what cannot be right is simply wrong.
+    /// Accepts any password at sign-in. One that breaks the rules simply does not match.
     pub(crate) fn presented(text: &str) -> Self {
         Self(text.nfkc().collect())
     }
 
-    /// Whether bcrypt would read all of it.
+    /// Whether bcrypt reads all of it.
     pub(crate) fn fits(&self) -> bool {
         self.0.len() <= MAX_PASSWORD_BYTES
     }
@@ -96,9 +96,9 @@ impl fmt::Debug for Password {
     }
 }
 
-/// An e-mail address as typed; the shape that HTML forms accept, and never a reserved `.invalid` one. An
-/// internationalised domain is kept in its ASCII form (UTS 46), which mail servers understand and which is the same
-/// however it was typed. The part before the `@` is ASCII.
+/// An e-mail address as typed, in the shape that HTML forms accept, and never under the reserved `.invalid`. An
+/// internationalised domain is stored in its ASCII form (UTS 46), which mail servers understand and which has one
+/// spelling. The local part is ASCII.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Email(String);
 
@@ -126,13 +126,13 @@ impl Email {
         &self.0
     }
 
-    /// The form that addresses are compared in.
+    /// The address in the form used for comparison.
     pub(crate) fn lower(&self) -> String {
         self.0.to_ascii_lowercase()
     }
 }
 
-/// A domain as it is stored: an ASCII one as typed.
+/// Returns the stored form of a domain, which is ASCII. An ASCII domain stays as typed.
 pub(crate) fn ascii_domain(domain: &str) -> Option<Cow<'_, str>> {
     match domain.is_ascii() {
         true => Some(domain.into()),
@@ -197,7 +197,7 @@ mod tests {
             Password::parse_new(&"π".repeat(37)),
             Err(Error::PasswordTooLong)
         ));
-        // One ligature is three letters after normalisation, and a letter with a combining mark is one.
+        // A ligature becomes three letters by normalisation; a letter with a combining mark becomes one.
         assert!(Password::parse_new("ﬃﬃﬃ").is_ok());
         assert!(Password::parse_new("e\u{301}234567").is_err());
         assert!(Password::parse_new("1234567\0").is_err());

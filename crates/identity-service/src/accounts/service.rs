@@ -17,12 +17,12 @@ use crate::origin::Origin;
 use crate::passwords::own_words;
 use crate::sessions::{self, NewSession};
 
-/// How old the number of accounts may be.
+/// The maximum age of the cached number of accounts.
 const COUNT_MAX_AGE: Duration = Duration::seconds(5);
-/// How long to wait for who is counting.
+/// The maximum wait for another request that is counting.
 const COUNT_MAX_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
 
-/// Makes an account and signs it in.
+/// Creates an account and signs it in.
 pub(crate) async fn register(
     app: &App,
     request: RegisterRequest,
@@ -32,7 +32,7 @@ pub(crate) async fn register(
     session.token_pair(app, &account).await
 }
 
-/// Makes an account and opens a session of it.
+/// Creates an account and opens a session for it.
 pub(crate) async fn open(
     app: &App,
     request: RegisterRequest,
@@ -56,7 +56,7 @@ pub(crate) async fn open(
     .await
 }
 
-/// What `viewer`, or nobody in particular, may see of an account.
+/// Returns an account as `viewer`, or an anonymous caller, may see it.
 pub(crate) async fn get_user(
     app: &App,
     id: UserId,
@@ -68,7 +68,7 @@ pub(crate) async fn get_user(
         .ok_or(Error::UserNotFound)?;
     let privileged = match viewer {
         Some(viewer) => {
-            // What was handed over or given to a client does not administer.
+            // Tokens of SSO sessions and OAuth clients do not administer.
             viewer.account.id == id
                 || (viewer.token.access == Access::Full
                     && viewer.account.role()? == AccountRole::Superadmin
@@ -85,11 +85,11 @@ pub(crate) async fn get_user(
     account.to_user(viewer, app.clock.now_naive(), &app.base_url)
 }
 
-/// The number of active accounts, remembered for a few seconds: anybody may ask, and counting is not free.
+/// Returns the number of active accounts, cached for a few seconds because anybody may request it and counting is slow.
 pub(crate) async fn count_users(app: &App) -> Result<i64, Error> {
     let now = app.clock.now_naive();
-    // One counts for all who wait. Nobody waits longer for that than for a connection: behind a
-    // database that is away each would otherwise wait for the failures of all before him.
+    // One request counts for all that wait. The wait is as limited as that for a connection: with an unreachable
+    // database, each request would otherwise wait for the failures of all those before it.
     let mut counted = tokio::time::timeout(COUNT_MAX_WAIT, app.user_count.lock())
         .await
         .map_err(|_| DbError::Busy)?;

@@ -1,5 +1,5 @@
-//! Administration of other people's accounts, by a SUPERADMIN over HTTP and by whoever is at the
-//! machine's command line: the same operations, each with its entry in the audit log.
+//! Administration of accounts, by a SUPERADMIN over HTTP or from the machine's command line. Both run the same
+//! operations and write the same audit entries.
 
 pub(crate) mod model;
 pub(crate) mod queries;

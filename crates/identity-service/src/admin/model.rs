@@ -11,18 +11,18 @@ use crate::accounts::rules::{Email, Password, Username};
 use crate::error::Error;
 use crate::schema::users;
 
-/// An account that somebody else makes.
+/// An account that an administrator creates.
 pub(crate) struct NewUser {
     pub(crate) username: Username,
     pub(crate) email: Option<Email>,
-    /// One is made when there is none.
+    /// Generated if absent.
     pub(crate) password: Option<Password>,
     pub(crate) role: AccountRole,
 }
 
 impl Plan {
-    /// What the plan is after the changes. A paid plan that has run out counts as FREE, so that paying
-    /// again does not bring its old end back.
+    /// Returns the plan after the changes. A PREMIUM plan that has ended counts as FREE, so that buying it again does
+    /// not restore its old end.
     pub(crate) fn changed(
         self,
         changes: &UpdateUserRequest,
@@ -55,7 +55,7 @@ impl Plan {
     }
 }
 
-/// The columns that administration writes.
+/// The columns that administration changes.
 #[derive(AsChangeset)]
 #[diesel(table_name = users)]
 pub(super) struct AccountChanges {
@@ -67,39 +67,39 @@ pub(super) struct AccountChanges {
     pub(super) updated_at: NaiveDateTime,
 }
 
-/// What an administrator sees beside the account itself.
+/// Facts about sign-ins that an administrator sees beside the account.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SignIns {
-    /// Those that stand.
+    /// The number of valid sessions.
     pub(super) open: i64,
-    /// The latest that is still on record.
+    /// The time of the latest session that is still stored.
     pub(super) last_at: Option<NaiveDateTime>,
     pub(super) totp_enabled: bool,
 }
 
-/// What became of an account that was to be another.
+/// The result of changing an account.
 #[derive(Serialize)]
 pub(crate) struct Updated {
-    /// False when it was so already.
+    /// False if the account already was in the requested state.
     pub(crate) changed: bool,
     pub(crate) sessions_ended: usize,
     pub(crate) user: AdminUser,
 }
 
-/// Letters and digits that nobody takes for one another.
+/// Letters and digits that are not mistaken for one another.
 const ALPHABET: [char; 32] = [
     'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'm', 'n', 'p', 'q', 'r', 's', 't', 'u',
     'v', 'w', 'x', 'y', 'z', '2', '3', '4', '5', '6', '7', '8', '9',
 ];
 
-/// A password of 100 random bits that can be read out over the telephone: four groups of five.
+/// Generates a password of 100 random bits that can be dictated over the phone: four groups of five.
 pub(super) fn generate_password() -> SecretString {
     let mut text = String::with_capacity(23);
     for (n, byte) in random_bytes::<20>().into_iter().enumerate() {
         if n > 0 && n % 5 == 0 {
             text.push('-');
         }
-        // 256 is a multiple of 32: every letter is as likely.
+        // 256 is a multiple of 32, so that every letter is equally likely.
         text.extend(ALPHABET.get(usize::from(byte) % ALPHABET.len()));
     }
     text.into()

@@ -17,7 +17,7 @@ diesel::define_sql_function! {
     fn lower(text: Text) -> Text;
 }
 
-/// A page of accounts by id, with one more than asked for when there are more.
+/// Returns a page of accounts in order of id, with one extra row if there are more.
 pub(super) fn search(
     db: &mut Db,
     search: &SearchQuery,
@@ -64,7 +64,7 @@ pub(super) fn search(
     query.load(db)
 }
 
-/// The LIKE pattern for "contains this", with what LIKE itself would read escaped.
+/// Returns the LIKE pattern for "contains `text`", with the wildcards in it escaped.
 fn containing(text: &str) -> String {
     let mut pattern = String::from("%");
     for character in text.to_lowercase().chars() {
@@ -77,7 +77,7 @@ fn containing(text: &str) -> String {
     pattern
 }
 
-/// What there is to say of the sign-ins of these accounts.
+/// Returns the sessions and second factors of these accounts.
 pub(super) fn sign_ins(
     db: &mut Db,
     ids: &[UserId],
@@ -125,7 +125,7 @@ pub(super) fn sign_ins(
     Ok(all)
 }
 
-/// The names of these accounts, of those that are still there.
+/// Returns the usernames of those accounts that still exist.
 pub(crate) fn names(db: &mut Db, ids: &HashSet<i64>) -> QueryResult<HashMap<i64, String>> {
     let rows: Vec<(i64, String)> = users::table
         .filter(users::id.eq_any(ids.iter().copied().collect::<Vec<_>>()))
@@ -134,8 +134,8 @@ pub(crate) fn names(db: &mut Db, ids: &HashSet<i64>) -> QueryResult<HashMap<i64,
     Ok(rows.into_iter().collect())
 }
 
-/// Makes everybody wait who would change an account with all rights, until the transaction ends. In one order,
-/// so that two who come at once do not wait for each other.
+/// Locks the rows of all SUPERADMIN accounts until the transaction ends. They are locked in one order, so that
+/// concurrent transactions cannot deadlock.
 pub(super) fn lock_superadmins(db: &mut Db) -> QueryResult<()> {
     match db {
         Db::Pg(conn) => users::table
@@ -145,7 +145,7 @@ pub(super) fn lock_superadmins(db: &mut Db) -> QueryResult<()> {
             .for_no_key_update()
             .load::<i64>(conn)
             .map(drop),
-        // The transaction has the write lock.
+        // The transaction holds the write lock.
         Db::Sqlite(_) => Ok(()),
     }
 }

@@ -8,17 +8,17 @@ use crate::origin::Origin;
 use crate::tokens::rotation;
 use crate::totp;
 
-/// What sealing anew came to.
+/// The result of resealing.
 #[derive(Debug, Serialize)]
 pub(crate) struct Resealed {
     pub(crate) signing_keys: usize,
     pub(crate) second_factors: usize,
-    /// Second factors that no configured key opens: their owners cannot sign in.
+    /// Second factors that no configured key can open; their owners cannot sign in.
     pub(crate) not_opened: usize,
 }
 
-/// Seals with the current encryption key whatever older ones have sealed here, so that those can be
-/// forgotten. What is interrupted can be repeated.
+/// Reseals with the current encryption key everything that older keys have sealed, so that those can be removed from
+/// the configuration. An interrupted run can be repeated.
 pub(crate) async fn reseal(app: &App, origin: &Origin) -> Result<Resealed, Error> {
     let signing_keys = rotation::reseal(app).await?;
     let totp::Resealed { done, unopened } = totp::reseal(app).await?;

@@ -17,7 +17,7 @@ use crate::auth::SuperAdmin;
 use crate::error::Error;
 use crate::origin::Origin;
 
-/// The account of a path: what is no id is no account.
+/// The account id in a path. A malformed id counts as an account that does not exist.
 type PathId = Result<Path<(UserId,)>, Problem>;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
@@ -35,7 +35,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     .service(endpoint("/api/admin/users/{user_id}/revoke-sessions").post(revoke_sessions));
 }
 
-/// Searches the accounts, by id.
+/// Searches the accounts, in order of id.
 #[utoipa::path(
     get, path = "/api/admin/users", tag = "administration", params(SearchQuery), security(("bearer" = [])),
     responses(
@@ -51,7 +51,7 @@ async fn search_users(
     Ok(HttpResponse::Ok().json(service::search(&app, query?.0).await?))
 }
 
-/// An account, whether it is active or not.
+/// Returns an account, active or not.
 #[utoipa::path(
     get, path = "/api/admin/users/{user_id}", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(
@@ -64,7 +64,7 @@ async fn get_admin_user(app: Data<App>, _: SuperAdmin, id: PathId) -> Result<Htt
     Ok(HttpResponse::Ok().json(AdminUserResponse { user }))
 }
 
-/// Makes an account without signing it in.
+/// Creates an account without signing it in.
 #[utoipa::path(
     post, path = "/api/admin/users", tag = "administration", request_body = CreateUserRequest, security(("bearer" = [])),
     responses(
@@ -91,13 +91,13 @@ async fn create_user(
     Ok(HttpResponse::Created().json(created))
 }
 
-/// Changes rights, plan or standing. Deactivating ends every session of the account at once.
+/// Changes role, plan or active state. Deactivating an account ends all its sessions at once.
 #[utoipa::path(
     patch, path = "/api/admin/users/{user_id}", tag = "administration", params(("user_id" = UserId, Path)),
     request_body = UpdateUserRequest, security(("bearer" = [])),
     responses(
         (status = 200, description = "The account as it is now", body = AdminUserResponse),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or about to lose his own rights", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or removing their own rights", body = IdentityError),
         (status = 404, description = "`user_not_found`", body = IdentityError),
     )
 )]
@@ -116,14 +116,14 @@ async fn update_user(
     Ok(HttpResponse::Ok().json(AdminUserResponse { user }))
 }
 
-/// Gives an account another password and ends all its sessions.
+/// Sets a new password and ends all sessions of the account.
 #[utoipa::path(
     post, path = "/api/admin/users/{user_id}/reset-password", tag = "administration", params(("user_id" = UserId, Path)),
     request_body = Option<ResetPasswordRequest>, security(("bearer" = [])),
     responses(
         (status = 200, description = "The account, and its password if none was given", body = PasswordResponse),
         (status = 400, description = "`validation_failed`, `password_too_long` or `weak_password`", body = IdentityError),
-        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or his own account", body = IdentityError),
+        (status = 403, description = "`forbidden`: no SUPERADMIN, signed in more than 12 hours ago, or the caller's own account", body = IdentityError),
         (status = 404, description = "`user_not_found`", body = IdentityError),
     )
 )]
@@ -142,7 +142,7 @@ async fn reset_password(
     Ok(HttpResponse::Ok().json(reset))
 }
 
-/// Ends every session of an account.
+/// Ends all sessions of an account.
 #[utoipa::path(
     post, path = "/api/admin/users/{user_id}/revoke-sessions", tag = "administration", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(

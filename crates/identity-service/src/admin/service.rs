@@ -48,7 +48,7 @@ pub(crate) async fn search(app: &App, mut search: SearchQuery) -> Result<AdminUs
     })
 }
 
-/// A part of a name or an address as both are stored, which is in ASCII.
+/// Normalises a search text to the ASCII form in which names and addresses are stored.
 fn text_to_look_for(typed: &str) -> String {
     let typed = typed.trim();
     let ascii = |domain| ascii_domain(domain).unwrap_or(Cow::Borrowed(domain));
@@ -58,14 +58,14 @@ fn text_to_look_for(typed: &str) -> String {
     }
 }
 
-/// An account, whether it is active or not.
+/// Returns an account, active or not.
 pub(crate) async fn get(app: &App, id: UserId) -> Result<AdminUser, Error> {
     let now = app.clock.now_naive();
     let profile = app.pool.read(move |db| profile(db, id, now)).await?;
     profile.shown(app)
 }
 
-/// Makes an account without signing it in.
+/// Creates an account without signing it in.
 pub(crate) async fn create(
     app: &App,
     new: NewUser,
@@ -90,8 +90,8 @@ pub(crate) async fn create(
     with_password(app, &profile, generated, 0)
 }
 
-/// Changes rights, plan or standing. What is so already is no change and leaves no trace; an account that
-/// is deactivated loses every session in the same transaction.
+/// Changes role, plan or active state. Without an effective change nothing is written. Deactivating an account ends
+/// all its sessions in the same transaction.
 pub(crate) async fn update(
     app: &App,
     id: UserId,
@@ -101,13 +101,13 @@ pub(crate) async fn update(
     let loses = changes.is_active == Some(false) || changes.role == Some(AccountRole::User);
     if loses && is_self(origin, id) {
         return Err(Error::Forbidden(
-            "nobody takes his own rights or deactivates himself here; another SUPERADMIN or the command line does",
+            "you cannot remove your own rights or deactivate yourself; another SUPERADMIN or the command line can",
         ));
     }
     let change = app.change(origin, move |change| {
         let now = change.now.naive_utc();
         if loses {
-            // Of two who take each other's rights at once the first does, and then the other has none.
+            // If two administrators demote each other at once, the first succeeds and the second has lost the role.
             queries::lock_superadmins(change.db)?;
             change.check_standing()?;
         }
@@ -137,7 +137,7 @@ pub(crate) async fn update(
             }
             if !is_active {
                 sessions_ended = sessions::end_all_for(change, id, "deactivated")?;
-                // Whoever made it necessary may have a link on its way that outlives it.
+                // Otherwise a mail link on its way would outlive the deactivation.
                 links::withdraw(change, id, &before.email)?;
             }
             change.user_changed(id)?;
@@ -152,7 +152,7 @@ pub(crate) async fn update(
     })
 }
 
-/// Gives an account another password and ends all its sessions.
+/// Sets a new password and ends all sessions of the account.
 pub(crate) async fn reset_password(
     app: &App,
     id: UserId,
@@ -169,13 +169,13 @@ pub(crate) async fn reset_password(
     let (generated, hash) = hash(app, password, words).await?;
     let (profile, sessions_ended) = app
         .change(origin, move |change| {
-            // Locks the account: a sign-in with the old password is either seen below or refused.
+            // Locks the account: a concurrent sign-in with the old password is either ended below or rejected.
             if !accounts::queries::set_hash(change.db, id, &hash)? {
                 return Err(Error::UserNotFound);
             }
             let account =
                 accounts::queries::find_account(change.db, id)?.ok_or(Error::UserNotFound)?;
-            // Whoever had the old password may have asked for another address with it, too.
+            // Somebody with the old password may also have requested another address with it.
             links::withdraw(change, id, &account.email)?;
             change.audit(&Entry::on(Action::USER_PASSWORD_RESET, id))?;
             tell_owner(change, &account, "password")?;
@@ -186,7 +186,7 @@ pub(crate) async fn reset_password(
     with_password(app, &profile, generated, sessions_ended)
 }
 
-/// Ends every session of an account; how many.
+/// Ends all sessions of an account and returns their number.
 pub(crate) async fn revoke_sessions(
     app: &App,
     id: UserId,
@@ -199,8 +199,8 @@ pub(crate) async fn revoke_sessions(
     .await
 }
 
-/// Lets an account whose owner has lost his second factor sign in without one. For the command line
-/// alone: who has stolen a SUPERADMIN's token must not get past other people's second factors.
+/// Removes the second factor of an account whose owner has lost it. Only for the command line: a stolen SUPERADMIN
+/// token must not get past the second factors of others.
 pub(crate) async fn remove_totp(app: &App, id: UserId, origin: &Origin) -> Result<Updated, Error> {
     let change = app.change(origin, move |change| {
         let account = accounts::queries::lock_account(change.db, id)?.ok_or(Error::UserNotFound)?;
@@ -218,12 +218,12 @@ pub(crate) async fn remove_totp(app: &App, id: UserId, origin: &Origin) -> Resul
     })
 }
 
-/// Whether somebody does this to himself over HTTP.
+/// Whether an administrator changes their own account over HTTP.
 fn is_self(origin: &Origin, id: UserId) -> bool {
     origin.via == Via::Http && origin.actor == Some(id)
 }
 
-/// The password that was made, if one had to be, and its hash.
+/// Returns the generated password, if one was needed, and the hash.
 async fn hash(
     app: &App,
     given: Option<Password>,
@@ -240,14 +240,14 @@ async fn hash(
     Ok((generated, app.passwords.hash(password, words).await?))
 }
 
-/// An account, seen by an administrator.
+/// An account with its sign-ins, as an administrator sees it.
 struct Profile {
     account: AccountRow,
     sign_ins: SignIns,
 }
 
 impl Profile {
-    /// The account with all that an administrator needs to know.
+    /// Returns the account with everything that an administrator sees.
     fn shown(&self, app: &App) -> Result<AdminUser, Error> {
         let (account, now) = (&self.account, app.clock.now_naive());
         Ok(AdminUser {
@@ -260,7 +260,7 @@ impl Profile {
     }
 }
 
-/// The account with the password that was made, if one was.
+/// Returns the account with the generated password, if there is one.
 fn with_password(
     app: &App,
     profile: &Profile,

@@ -1,4 +1,4 @@
-//! The append-only record of what happened to accounts: sign-ins, failed ones, revocations, changes of rights.
+//! The append-only audit log of accounts: sign-ins, failures, revocations, changes of rights.
 
 pub(crate) mod model;
 pub(crate) mod queries;
@@ -9,7 +9,7 @@ pub(crate) mod wire;
 use auth_types::UserId;
 use serde_json::Value;
 
-/// What can be recorded, by its name in the log.
+/// An action, with its name in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Action(&'static str);
 
@@ -43,9 +43,9 @@ impl Action {
     pub(crate) const KEY_REMOVED: Self = Self("keys.removed");
     pub(crate) const KEYS_RESEALED: Self = Self("keys.resealed");
     pub(crate) const EMAIL_SET: Self = Self("account.email_set");
-    /// The right password without the code that the account asks for.
+    /// The correct password without the required code of the second factor.
     pub(crate) const TOTP_MISSING: Self = Self("session.totp_required");
-    /// A wrong password, or code, of somebody who is signed in.
+    /// A wrong password or code from a signed-in caller.
     pub(crate) const PASSWORD_REFUSED: Self = Self("password.refused");
     pub(crate) const PASSWORD_CHANGED: Self = Self("password.changed");
     pub(crate) const PASSWORD_RESET_REQUESTED: Self = Self("password.reset_requested");
@@ -54,7 +54,7 @@ impl Action {
     pub(crate) const EMAIL_CHANGE_REQUESTED: Self = Self("email.change_requested");
     pub(crate) const EMAIL_VERIFIED: Self = Self("email.verified");
     pub(crate) const EMAIL_CHANGED: Self = Self("email.changed");
-    /// Somebody else has proved the address that this account only claimed.
+    /// Another account has verified the address that this account only claimed.
     pub(crate) const EMAIL_LOST: Self = Self("email.lost");
     pub(crate) const TOTP_SET_UP: Self = Self("totp.set_up");
     /// A wrong code when a second factor was to be confirmed.
@@ -67,10 +67,10 @@ impl Action {
     pub(crate) const CLIENT_CHANGED: Self = Self("client.changed");
     pub(crate) const CLIENT_SECRET_ROTATED: Self = Self("client.secret_rotated");
     pub(crate) const CLIENT_DELETED: Self = Self("client.deleted");
-    /// Somebody allowed a client what it asked for.
+    /// An account consented to the scopes of a client.
     pub(crate) const ACCESS_ALLOWED: Self = Self("oauth.allowed");
     pub(crate) const ACCESS_DENIED: Self = Self("oauth.denied");
-    /// A client used what somebody allowed it, and has a session from then on.
+    /// A client used a consent and received a session.
     pub(crate) const ACCESS_GRANTED: Self = Self("oauth.granted");
     pub(crate) const ACCESS_REVOKED: Self = Self("oauth.revoked");
     pub(crate) const CODE_REPLAYED: Self = Self("session.revoked_by_replay");
@@ -80,8 +80,8 @@ impl Action {
     }
 }
 
-/// One entry: what happened to whom. Who did it, from where and when is added when it is written. A name
-/// that was typed is never kept: people type passwords there.
+/// One audit entry: the action and its object. Actor, address and time are added when it is written. Typed usernames
+/// are never stored, because people type passwords there by mistake.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     action: Action,
@@ -91,7 +91,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Something that concerns no account that exists.
+    /// Creates an entry that concerns no existing account.
     pub(crate) fn new(action: Action) -> Self {
         Self {
             action,
@@ -101,7 +101,7 @@ impl Entry {
         }
     }
 
-    /// Something that happened to this account.
+    /// Creates an entry about an account.
     pub(crate) fn on(action: Action, user_id: UserId) -> Self {
         Self {
             user_id: Some(user_id),
@@ -109,13 +109,13 @@ impl Entry {
         }
     }
 
-    /// In or to which sign-in.
+    /// Adds the session that the entry concerns.
     pub(crate) fn session(mut self, sid: &str) -> Self {
         self.session_id = Some(sid.to_owned());
         self
     }
 
-    /// What exactly, without anything secret.
+    /// Adds details, which must contain no secret.
     pub(crate) fn details(mut self, details: Value) -> Self {
         self.details = Some(details);
         self

@@ -3,8 +3,8 @@ use diesel::prelude::*;
 
 use crate::schema::audit_log;
 
-/// A row of `audit_log` to be. What is absent is written as NULL, so that many rows are one statement on
-/// SQLite too.
+/// A new row of `audit_log`. Absent values are written as NULL, so that one statement inserts many rows on SQLite
+/// too.
 #[derive(Insertable)]
 #[diesel(table_name = audit_log, treat_none_as_default_value = false)]
 pub(super) struct NewAuditRow {
@@ -18,7 +18,6 @@ pub(super) struct NewAuditRow {
     pub(super) details: Option<String>,
 }
 
-/// An entry as it is stored.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = audit_log)]
 pub(crate) struct AuditRow {

@@ -11,7 +11,7 @@ use crate::columns::columns;
 use crate::origin::Origin;
 use crate::schema::audit_log;
 
-/// Rows of one statement: SQLite takes 32,766 values in one.
+/// The number of rows in one statement. SQLite accepts 32,766 values.
 const BATCH: usize = 1_000;
 
 pub(crate) fn record(
@@ -38,7 +38,7 @@ pub(crate) fn record(
     })
 }
 
-/// Entries, newest first, with one more than asked for when there are more.
+/// Returns entries, newest first, with one extra row if there are more.
 pub(super) fn list(db: &mut Db, filter: &AuditQuery, limit: u16) -> QueryResult<Vec<AuditRow>> {
     let mut query = audit_log::table
         .select(columns::<AuditRow>())

@@ -13,7 +13,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/admin/audit").get(list_audit));
 }
 
-/// What happened to accounts, newest first.
+/// Returns the audit log, newest first.
 #[utoipa::path(
     get, path = "/api/admin/audit", tag = "administration", params(AuditQuery), security(("bearer" = [])),
     responses(

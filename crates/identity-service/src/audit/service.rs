@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::page::page_size;
 
-/// A page of the log with the names of the accounts as they are now.
+/// Returns a page of the log, with the current usernames of the accounts.
 pub(crate) async fn list(app: &App, filter: AuditQuery) -> Result<AuditList, Error> {
     let limit = page_size(filter.limit)?;
     let action = filter.action.as_deref().unwrap_or_default();

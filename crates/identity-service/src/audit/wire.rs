@@ -4,62 +4,62 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-/// Which entries; everything given must fit.
+/// Filters for audit entries; an entry must match all of them.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct AuditQuery {
-    /// Id of the account that it happened to.
+    /// The id of the account that was affected.
     #[param(value_type = Option<i64>)]
     pub(crate) user: Option<UserId>,
-    /// Id of the account that did it.
+    /// The id of the account that acted.
     #[param(value_type = Option<i64>)]
     pub(crate) actor: Option<UserId>,
-    /// An action such as `session.refused`, or `session` for all of that kind.
+    /// An action such as `session.refused`, or its first part, such as `session`, for all that share it.
     pub(crate) action: Option<String>,
-    /// From this moment on.
+    /// The earliest time, inclusive.
     pub(crate) since: Option<DateTime<Utc>>,
-    /// Before this moment.
+    /// The latest time, exclusive.
     pub(crate) until: Option<DateTime<Utc>>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     pub(crate) cursor: Option<i64>,
     /// 1 to 200.
     #[param(minimum = 1, maximum = 200, default = 50)]
     pub(crate) limit: Option<u16>,
 }
 
-/// An account that an entry names.
+/// An account in an audit entry.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct Person {
     pub(crate) id: i64,
-    /// Null when the account is gone.
+    /// Null if the account has been deleted.
     pub(crate) username: Option<String>,
 }
 
-/// Something that happened.
+/// An audit entry.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AuditEntry {
     pub(crate) id: i64,
     pub(crate) at: DateTime<Utc>,
-    /// Such as `session.opened`.
+    /// For example `session.opened`.
     pub(crate) action: String,
-    /// Whom it happened to; null when that was no account.
+    /// The affected account; null if the entry concerns no account.
     pub(crate) user: Option<Person>,
-    /// Who did it; null for who was not signed in, the command line and the service itself.
+    /// The acting account; null for callers without a sign-in, the command line and the service itself.
     pub(crate) actor: Option<Person>,
     /// `http`, `command` or `system`.
     pub(crate) via: String,
     pub(crate) session_id: Option<String>,
-    /// Where the request came from.
+    /// The network address of the request.
     pub(crate) address: Option<String>,
-    /// What exactly; its fields depend on the action.
+    /// Details, whose fields depend on the action.
     #[schema(value_type = Option<Object>)]
     pub(crate) details: Option<Value>,
 }
 
-/// A page of the log, newest first.
+/// A page of the audit log, newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AuditList {
     pub(crate) entries: Vec<AuditEntry>,
-    /// For the next page; null on the last one.
+    /// The cursor of the next page; null on the last one.
     pub(crate) next_cursor: Option<i64>,
 }

@@ -7,10 +7,10 @@ use super::context::{Context, Failure};
 use super::{audit, clients, keys, users};
 use crate::config::Config;
 
-/// What can be administered from the machine's command line.
+/// Administration from the machine's command line.
 #[derive(Debug, Args)]
 pub struct AdminArgs {
-    /// Print JSON, for programs; errors too, on standard error
+    /// Print JSON instead of text, also for errors (on standard error)
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -19,21 +19,21 @@ pub struct AdminArgs {
 
 #[derive(Debug, Subcommand)]
 enum AdminCommand {
-    /// Accounts: make, find and change them
+    /// Create, find and change accounts
     #[command(subcommand)]
     Users(users::UsersCommand),
-    /// OAuth clients: who may ask for access to accounts
+    /// Register, show and delete OAuth clients, which request access to accounts
     #[command(subcommand)]
     Clients(clients::ClientsCommand),
-    /// The keys that sign tokens
+    /// List, rotate and remove the keys that sign tokens
     #[command(subcommand)]
     Keys(keys::KeysCommand),
-    /// What happened to accounts, newest first
+    /// List what happened to accounts, newest first
     Audit(audit::AuditArgs),
 }
 
-/// Runs one command of the administration. `program` is how it was called (`identity-service admin`), for
-/// what it says to do next. Exit code 1 says that it could not be done, 2 that it cannot be meant so.
+/// Runs one administration command. `program` is its name for hints, such as `identity-service admin`. The exit code
+/// is 1 if the operation failed, and 2 if the arguments are invalid.
 #[must_use]
 pub fn run_admin(args: AdminArgs, config: &Config, program: &'static str) -> ExitCode {
     let json = args.json;

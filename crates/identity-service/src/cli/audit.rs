@@ -12,25 +12,25 @@ use service_kit::cli::output::{Column, second, table};
 
 #[derive(Debug, Args)]
 pub(super) struct AuditArgs {
-    /// Only what happened to this account (username, or id; of a deleted account the id)
+    /// Only entries about this account (username or id; for a deleted account the id)
     #[arg(long, value_name = "USER")]
     user: Option<String>,
-    /// Only what this account did (username, or id; of a deleted account the id)
+    /// Only entries by this account (username or id; for a deleted account the id)
     #[arg(long, value_name = "USER")]
     actor: Option<String>,
-    /// Only this, such as session.refused, or session for all of that kind
+    /// Only this action, such as session.refused, or its first part, such as session, for all that share it
     #[arg(long)]
     action: Option<String>,
-    /// From this moment on (2027-01-31, or RFC 3339)
+    /// From this time on (2027-01-31, or RFC 3339)
     #[arg(long, value_name = "MOMENT", value_parser = moment)]
     since: Option<DateTime<Utc>>,
-    /// Before this moment
+    /// Before this time
     #[arg(long, value_name = "MOMENT", value_parser = moment)]
     until: Option<DateTime<Utc>>,
-    /// At most so many, 1 to 200
+    /// Maximum number of entries, 1 to 200
     #[arg(long, value_name = "N", default_value_t = PAGE)]
     limit: u16,
-    /// Only entries before this one: the next page
+    /// Only entries before this one, for the next page
     #[arg(long, value_name = "ID")]
     before: Option<i64>,
 }
@@ -49,7 +49,7 @@ pub(super) async fn run(context: &Context, args: AuditArgs) -> Result<(), Failur
     context.show(&page, listed)
 }
 
-/// An id is taken as it is: what happened to an account outlives it.
+/// Returns the id of an account. An id is not looked up, because audit entries outlive the account.
 async fn id(context: &Context, user: Option<String>) -> Result<Option<UserId>, Failure> {
     match user {
         None => Ok(None),
@@ -98,7 +98,7 @@ fn named(person: &Person) -> String {
     }
 }
 
-/// Who did it, or where it came from when that was nobody who had signed in.
+/// Returns who acted, or the channel if no signed-in account did.
 fn by(entry: &AuditEntry) -> String {
     match (&entry.actor, entry.via.as_str()) {
         (Some(actor), _) => named(actor),
@@ -108,7 +108,7 @@ fn by(entry: &AuditEntry) -> String {
     }
 }
 
-/// `USER → SUPERADMIN` for what was one thing and is another, `reason: deactivated` for the rest.
+/// Formats details: `USER → SUPERADMIN` for a changed value, `reason: deactivated` for the rest.
 fn details(details: &Value) -> String {
     if let (Some(old), Some(new)) = (details.get("old"), details.get("new")) {
         return format!("{} → {}", value_of(old), value_of(new));

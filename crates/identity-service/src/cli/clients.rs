@@ -14,55 +14,54 @@ use service_kit::cli::output::{Column, count, minute, record, table};
 pub(super) enum ClientsCommand {
     /// Register a client
     ///
-    /// Its secret is made too, and printed once, unless the client is public.
+    /// Its secret is generated and printed once, unless the client is public.
     Create(CreateArgs),
-    /// Show all clients, oldest first
+    /// List all clients, oldest first
     List,
-    /// Show all of one client
+    /// Show one client
     Show(ClientArg),
-    /// Give a client another secret, which is printed once; the old one is refused at once
+    /// Replace a client's secret and print the new one once; the old one stops working at once
     RotateSecret(ClientArg),
-    /// Delete a client and end all sessions that it was given
+    /// Delete a client and end all its sessions
     ///
-    /// Every running service refuses its tokens within a second.
+    /// Every running service rejects its tokens within a second.
     Delete(ClientArg),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct CreateArgs {
-    /// Shown to people who are asked for their consent
+    /// Name that consent pages show
     #[arg(long)]
     name: String,
-    /// Where answers may be sent, to the letter; on loopback any port
+    /// Redirect URIs, which must match exactly; on loopback any port matches
     #[arg(long, value_name = "URI", num_args = 1..)]
     redirect_uri: Vec<String>,
-    /// It can keep no secret, as a program on a user's machine
+    /// Register a public client, which cannot keep a secret, such as a program on a user's machine
     #[arg(long)]
     public: bool,
-    /// It is one of the product's own: nobody is asked for consent, unless it is public and not at an https address
+    /// Client of the product itself; no consent is asked, unless it is public and its redirect URI is not https
     #[arg(long)]
     first_party: bool,
-    /// What it may ask for, and gets when it asks for nothing [default: openid profile email; every scope with --first-party]
+    /// Scopes it may request, and gets by default [default: openid profile email; every scope with --first-party]
     #[arg(long, num_args = 1..)]
     scope: Vec<String>,
-    /// ES256 (the default) or RS256
+    /// Algorithm of its ID tokens: ES256 (the default) or RS256
     #[arg(long, value_name = "ALGORITHM")]
     id_token_signed_response_alg: Option<String>,
-    /// What it may come to the token endpoint with; the device flow takes device_code [default: authorization_code refresh_token]
+    /// Grant types for the token endpoint; device_code is the device flow [default: authorization_code refresh_token]
     #[arg(long, num_args = 1..)]
     grant_type: Vec<String>,
-    /// It may introspect tokens of others
+    /// Allow it to introspect tokens of other clients
     #[arg(long)]
     introspect_any: bool,
-    /// It has to send a challenge made with S256, though not every client has to
+    /// Require an S256 code challenge from this client, even if the service does not require it from all
     #[arg(long)]
     require_pkce_s256: bool,
 }
 
-/// Which client.
 #[derive(Debug, Args)]
 pub(super) struct ClientArg {
-    /// As `list` shows it
+    /// Id of the client, as `list` shows it
     #[arg(value_name = "CLIENT_ID")]
     client_id: String,
 }
@@ -142,7 +141,7 @@ async fn delete(context: &Context, ClientArg { client_id }: ClientArg) -> Result
     })
 }
 
-/// Says where to look for what was not found.
+/// Turns "not found" into an error that says where to look.
 fn named(context: &Context, client_id: &str, error: Error) -> Failure {
     match error {
         Error::ClientNotFound => Failure::Refused(format!(

@@ -12,23 +12,23 @@ use crate::error::{Error, render};
 use crate::origin::{Origin, Via};
 use crate::start::{self, MIGRATIONS, NAME};
 
-/// What a command works with: the service's parts without a server. Its events wait in the outbox, where
-/// the service's own relay finds them; what running services remember, they forget by the change feed.
+/// The state of a command: the service's state without a server. A running service publishes the events that it
+/// leaves in the outbox, and learns of its changes by the change feed.
 pub(super) struct Context {
     pub(super) app: App,
     pub(super) origin: Origin,
     json: bool,
-    /// How the administration is called here, such as `identity-service admin`.
+    /// The command name for hints, such as `identity-service admin`.
     program: &'static str,
 }
 
-/// Why a command did nothing.
+/// Why a command failed.
 pub(super) enum Failure {
-    /// It cannot be meant as it was written: exit code 2.
+    /// The arguments are invalid: exit code 2.
     Usage(String),
-    /// It could not be done: exit code 1.
+    /// The operation is not possible: exit code 1.
     Refused(String),
-    /// There is no such account: exit code 1.
+    /// The account does not exist: exit code 1.
     UserNotFound(String),
     Service(Error),
 }
@@ -40,7 +40,7 @@ impl Context {
         program: &'static str,
     ) -> Result<Self, Failure> {
         let pool = config.home().open_existing_pool(&config.database, NAME)?;
-        // A wrong path would otherwise get keys of its own.
+        // A wrong path would otherwise get new keys.
         if let Some(missing) = start::missing_key(config) {
             return Err(StartError::NothingThere(missing).into());
         }
@@ -56,12 +56,12 @@ impl Context {
         })
     }
 
-    /// The command of this administration, for a hint.
+    /// Returns an administration command for a hint.
     pub(super) fn command(&self, command: &str) -> String {
         format!("`{} {command}`", self.program)
     }
 
-    /// Prints the outcome: for programs as JSON, for people as text.
+    /// Prints the result, as JSON for programs or as text for people.
     pub(super) fn show<T: Serialize>(
         &self,
         outcome: &T,
@@ -72,7 +72,7 @@ impl Context {
 }
 
 impl Failure {
-    /// Tells it on standard error, and the exit code.
+    /// Prints the error on standard error and returns the exit code.
     pub(super) fn tell(self, json: bool) -> ExitCode {
         let code = match &self {
             Self::Usage(_)
@@ -101,7 +101,7 @@ impl Failure {
 fn told(text: &str, code: u8) -> ExitCode {
     #[expect(
         clippy::print_stderr,
-        reason = "the command's own error, for whoever typed it"
+        reason = "the command's own error, for the person who typed it"
     )]
     {
         eprintln!("{text}");
@@ -126,7 +126,7 @@ impl From<StartError> for Failure {
     }
 }
 
-/// A moment as people write it: `2027-01-31`, which is its first moment in UTC, or RFC 3339.
+/// Parses a time: RFC 3339, or a date such as `2027-01-31` for the start of that day in UTC.
 pub(super) fn moment(text: &str) -> Result<DateTime<Utc>, &'static str> {
     if let Ok(moment) = DateTime::parse_from_rfc3339(text) {
         return Ok(moment.to_utc());

@@ -9,30 +9,30 @@ use service_kit::cli::output::{Column, count, day, minute, second, table};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum KeysCommand {
-    /// Show the keys, those of access tokens first, newest first
+    /// List the keys, those of access tokens first, newest first
     List,
-    /// Make new signing keys; what the old ones signed stays good
+    /// Create new signing keys; tokens signed by the old ones stay valid
     ///
-    /// A new key is published a few minutes before it signs: programs that verify tokens by themselves keep the
-    /// public keys for up to five.
+    /// A new key is published a few minutes before it signs: programs that verify tokens themselves cache the public
+    /// keys for up to five minutes.
     Rotate {
-        /// Sign with the new key at once; for a leaked key
+        /// Sign with the new key at once, for a leaked key
         #[arg(long)]
         now: bool,
-        /// Like --now, when the encryption key of the current keys is lost
+        /// Like --now, if the encryption key of the current keys is lost
         #[arg(long)]
         lost_key: bool,
     },
-    /// Seal with the current encryption key what older ones have sealed
+    /// Reseal with the current encryption key what older ones have sealed
     ///
-    /// Signing keys and second factors: once every service has the new IDENTITY__KEYS__ENCRYPTION_KEY
-    /// and this was run, IDENTITY__KEYS__ENCRYPTION_KEYS_OLD is needed no more.
+    /// Covers signing keys and second factors. Once every service has the new IDENTITY__KEYS__ENCRYPTION_KEY and this
+    /// command has run, IDENTITY__KEYS__ENCRYPTION_KEYS_OLD can be removed.
     Reseal,
-    /// Refuse whatever a retired key has signed
+    /// Reject everything that a retired key has signed
     ///
-    /// For a leaked key: `rotate --now` first. Signed-in people get a token of the new key by refreshing.
+    /// For a leaked key; run `rotate --now` first. Signed-in users get a token of the new key by refreshing.
     Remove {
-        /// As `list` shows it
+        /// Id of the key, as `list` shows it
         // An id may begin with a hyphen.
         #[arg(value_name = "KEY", allow_hyphen_values = true)]
         kid: String,

@@ -19,7 +19,7 @@ pub use self::admin::{AdminArgs, run_admin};
 use crate::config::Config;
 use crate::start::{self, Deps, MIGRATIONS};
 
-/// How `identity-service` calls its own administration, in hints.
+/// The name of the administration command, for hints.
 const ADMIN: &str = "identity-service admin";
 
 /// Accounts, tokens and teams.
@@ -34,21 +34,21 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Answer requests (the default)
+    /// Run the service (the default)
     Serve,
     /// Apply pending migrations
     Migrate,
-    /// Read the configuration and say whether it fits
+    /// Check the configuration without starting the service
     CheckConfig,
     /// Print the OpenAPI description
     Openapi,
     /// Ask a running service on this machine whether it is ready
     Healthcheck,
-    /// Accounts, OAuth clients, signing keys and the audit log, beside a running service or without one
+    /// Administer accounts, OAuth clients, signing keys and the audit log, with or without a running service
     Admin(AdminArgs),
 }
 
-/// Runs the command line of the binary, its name being the first argument.
+/// Runs the command line of the binary; the first argument is the program's name.
 pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     cli::run(args, execute)
 }
@@ -73,7 +73,7 @@ fn execute(args: Args) -> Result<ExitCode, Box<dyn std::error::Error>> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The configuration of file, environment and command line, checked.
+/// Loads and checks the configuration from file, environment and command line.
 fn read_config(common: &CommonArgs) -> Result<Config, config::ConfigError> {
     let mut config: Config = config::load("IDENTITY", common.config.as_deref())?;
     if let Some(dir) = &common.data_dir {

@@ -8,36 +8,36 @@ use crate::accounts::rules::Password;
 use crate::cli::context::{Failure, moment};
 use crate::page::PAGE;
 
-/// A password is shorter; what is longer is no password but a file.
+/// The maximum number of bytes read from standard input; no password is longer.
 const MAX_PASSWORD_INPUT: u64 = 4_096;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum UsersCommand {
-    /// Make an account
+    /// Create an account
     ///
-    /// Its password is made too, and printed once, unless it is given on standard input.
+    /// The password is generated and printed once, unless it is read from standard input.
     Create {
         /// 3 to 64 of A-Z a-z 0-9 _ -
         #[arg(value_name = "USERNAME")]
         username: String,
-        /// Is sent a mail that asks to prove it
+        /// E-mail address, to which a verification link is mailed
         #[arg(long)]
         email: Option<String>,
-        /// May administer everything; the first one is made here
+        /// Create a SUPERADMIN, who may administer everything; this is how the first one is created
         #[arg(long)]
         superadmin: bool,
         #[command(flatten)]
         password: PasswordArg,
     },
-    /// Show accounts by id
+    /// List accounts in order of id
     List {
-        /// A part of the username or of the e-mail address, in any case
+        /// Only accounts whose username or e-mail address contains this text, ignoring case
         #[arg(value_name = "TEXT")]
         text: Option<String>,
-        /// Only USER or SUPERADMIN
+        /// Only accounts with this role: USER or SUPERADMIN
         #[arg(long, ignore_case = true, value_parser = role)]
         role: Option<AccountRole>,
-        /// Only FREE or PREMIUM
+        /// Only accounts with this plan: FREE or PREMIUM
         #[arg(long, value_name = "TIER", value_parser = tier)]
         premium: Option<PremiumTier>,
         /// Only active accounts
@@ -46,59 +46,58 @@ pub(in crate::cli) enum UsersCommand {
         /// Only deactivated accounts
         #[arg(long)]
         inactive: bool,
-        /// At most so many, 1 to 200
+        /// Maximum number of accounts, 1 to 200
         #[arg(long, value_name = "N", default_value_t = PAGE)]
         limit: u16,
-        /// Only ids above this one: the next page
+        /// Only ids above this one, for the next page
         #[arg(long, value_name = "ID")]
         after: Option<UserId>,
     },
-    /// Show all of one account
+    /// Show one account
     Show(UserArg),
     /// Make an account a SUPERADMIN
     Promote(UserArg),
     /// Make a SUPERADMIN an ordinary account again
     Demote(UserArg),
-    /// Give an account a plan
+    /// Set the plan of an account
     SetPremium {
         #[command(flatten)]
         user: UserArg,
         /// FREE or PREMIUM
         #[arg(long, value_parser = tier)]
         tier: PremiumTier,
-        /// When PREMIUM ends (2027-01-31, or RFC 3339); without it, it does not
+        /// When PREMIUM ends (2027-01-31, or RFC 3339); never if not set
         #[arg(long, value_name = "MOMENT", value_parser = moment)]
         until: Option<DateTime<Utc>>,
     },
-    /// Shut an account out and end all its sessions
+    /// Deactivate an account and end all its sessions
     ///
-    /// Every running service refuses its tokens within a second.
+    /// Every running service rejects its tokens within a second.
     Deactivate(UserArg),
-    /// Let a deactivated account in again
+    /// Reactivate a deactivated account
     Activate(UserArg),
-    /// Give an account another password and end all its sessions
+    /// Set a new password for an account and end all its sessions
     ///
-    /// The password is made, and printed once, unless it is given on standard input.
+    /// The password is generated and printed once, unless it is read from standard input.
     ResetPassword {
         #[command(flatten)]
         user: UserArg,
         #[command(flatten)]
         password: PasswordArg,
     },
-    /// Let an account whose owner has lost his second factor in without one
+    /// Remove the second factor of an account whose owner has lost it
     RemoveTotp(UserArg),
     /// End all sessions of an account
     RevokeSessions(UserArg),
 }
 
-/// Which account.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(in crate::cli) struct UserArg {
-    /// A username, or an id: what is made of digits alone
+    /// Username, or id if it consists of digits only
     #[arg(value_name = "USER")]
     pub(super) user: Option<String>,
-    /// The account with this id
+    /// Id of the account
     #[arg(long, value_name = "ID")]
     pub(super) id: Option<UserId>,
 }
@@ -111,7 +110,7 @@ pub(in crate::cli) struct PasswordArg {
 }
 
 impl PasswordArg {
-    /// The password that was given on standard input, if one was to be.
+    /// Reads the password from standard input, if the option is set.
     pub(super) fn read(&self) -> Result<Option<Password>, Failure> {
         if !self.password_stdin {
             return Ok(None);
@@ -119,7 +118,7 @@ impl PasswordArg {
         let mut input = std::io::stdin();
         let mut text = String::new();
         let read = if input.is_terminal() {
-            #[expect(clippy::print_stderr, reason = "a question to whoever sits there")]
+            #[expect(clippy::print_stderr, reason = "a prompt for the terminal's user")]
             {
                 eprintln!("Type the password and press Enter; it shows while you type.");
             }

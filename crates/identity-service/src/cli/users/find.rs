@@ -6,8 +6,8 @@ use crate::accounts::model::AccountRow;
 use crate::accounts::rules::name_to_look_up;
 use crate::cli::context::{Context, Failure};
 
-/// The account that is meant. One whose name is all digits is meant by its id; where both a name and an
-/// id fit, nothing is guessed.
+/// Returns the account that the arguments name. A text of digits is an id. If it matches another account's name as
+/// well, that is an error.
 pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow, Failure> {
     let (id, name) = match (&user.id, &user.user) {
         (Some(id), _) => (Some(*id), None),
@@ -63,7 +63,7 @@ pub(super) async fn find(context: &Context, user: &UserArg) -> Result<AccountRow
     }
 }
 
-/// The id of the account with this name.
+/// Returns the id of the account with this name.
 pub(in crate::cli) async fn find_named(context: &Context, name: String) -> Result<UserId, Failure> {
     let user = UserArg {
         user: Some(name),

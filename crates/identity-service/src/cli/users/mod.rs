@@ -1,4 +1,4 @@
-//! `admin users …`
+//! The commands of `admin users`.
 
 mod args;
 mod find;
@@ -134,7 +134,7 @@ async fn set_active(context: &Context, user: &UserArg, active: bool) -> Result<(
     .await
 }
 
-/// Changes an account and says what it is now; what it was already is no change and no error.
+/// Changes an account and reports its new state. A change without effect is reported as such, and is not an error.
 async fn change(
     context: &Context,
     user: &UserArg,

@@ -1,4 +1,4 @@
-//! What people read of accounts.
+//! Text output about accounts.
 
 use auth_types::PremiumTier;
 use auth_types::wire::is_placeholder;
@@ -75,7 +75,7 @@ pub(super) fn named(user: &AdminUser) -> String {
     format!("{} (id {})", user.user.username, user.user.id)
 }
 
-/// The address, unless it is only the placeholder.
+/// The address, unless it is the placeholder.
 pub(super) fn email(user: &AdminUser) -> Option<&str> {
     let email = user.user.email.as_deref()?;
     (!is_placeholder(email)).then_some(email)

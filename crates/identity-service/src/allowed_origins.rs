@@ -1,26 +1,26 @@
-//! The origins that a browser may be sent to, as the configuration lists them. Both sides are compared
-//! after WHATWG parsing, and only the parsed form is ever sent on: what a browser reads is what was checked.
+//! The configured origins to which browsers may be redirected. Both sides are compared after WHATWG URL parsing, and
+//! only the parsed form is sent on, so that the browser reads exactly what was checked.
 
 use std::str::FromStr;
 
 use service_kit::http::is_loopback;
 use url::{Host, Url, form_urlencoded};
 
-/// The query parameter that says where to.
+/// The query parameter with the address.
 const PARAMETER: &str = "redirect_uri";
-/// Longer addresses are refused.
+/// The maximum length of an address, in bytes.
 const MAX_BYTES: usize = 4_096;
 
-/// Where a browser may be sent to. Empty: nowhere.
+/// The origins to which a browser may be redirected. An empty list allows none.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OriginAllowList(Vec<AllowedOrigin>);
 
-/// The address is not one that a browser may be sent to.
+/// The error for an address to which no browser may be redirected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotAllowed;
 
-/// One entry: `https://app.example.com`, `https://*.example.com` for one label below it and not itself,
-/// `http://localhost:*` for any port of this machine. A port that is not written is the scheme's own.
+/// One allowed origin. `https://*.example.com` matches hosts one label below the domain but not the domain itself,
+/// and `http://localhost:*` matches any port of this machine. Without a port, the default port of the scheme applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct AllowedOrigin {
     scheme: &'static str,
@@ -41,7 +41,7 @@ enum AllowedPort {
 }
 
 impl OriginAllowList {
-    /// Reads the entries of a configuration; the error quotes the bad one and says what is wrong with it.
+    /// Parses the entries of the configuration. The error quotes the invalid entry and gives the reason.
     pub(crate) fn parse(entries: &[String]) -> Result<Self, String> {
         entries
             .iter()
@@ -50,7 +50,7 @@ impl OriginAllowList {
             .map(Self)
     }
 
-    /// The address that the query string of a request names in its one `redirect_uri`, in normal form.
+    /// Returns the address in the only `redirect_uri` of a query string, in normal form.
     pub(crate) fn check(&self, raw_query: &str) -> Result<Url, NotAllowed> {
         let mut given =
             form_urlencoded::parse(raw_query.as_bytes()).filter(|(name, _)| name == PARAMETER);
@@ -71,8 +71,8 @@ impl OriginAllowList {
     }
 }
 
-/// Whether an address says what it means: a parser would drop, mend or turn round everything that is
-/// refused here, and not every reader of the address does so alike.
+/// Whether an address means what it appears to mean. Parsers drop, repair or reinterpret everything that this
+/// rejects, and not all parsers do so alike.
 fn is_plain(text: &str) -> bool {
     let odd = |c: char| {
         c.is_control() || c.is_whitespace() || c == '\\' || c == char::REPLACEMENT_CHARACTER

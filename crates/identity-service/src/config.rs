@@ -1,4 +1,4 @@
-//! The service's configuration: the table `[identity]` of the file and `IDENTITY__…` of the environment.
+//! The configuration of the service: the table `[identity]` of the file and `IDENTITY__…` in the environment.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -23,70 +23,70 @@ use crate::allowed_origins::OriginAllowList;
 use crate::oauth::clients::config::{ConfiguredClient, OAuthClientConfig, read};
 use crate::oauth::config::OAuthConfig;
 
-/// Everything that can be set. `Default` is what a bare `identity-service serve` runs with.
+/// All configuration keys. `Default` is what `identity-service serve` runs with if nothing is configured.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The address to listen on; port 0 picks one, which the line on standard output tells.
+    /// The address to listen on. Port 0 picks a free port, which the line on standard output shows.
     pub listen: SocketAddr,
-    /// The address at which browsers and clients find it, http or https without a query. It is the issuer of
-    /// tokens, and stands in mails and in addresses of photos. When not set, `http://` and the address it listens
-    /// on (the loopback address where it listens on all of them).
+    /// The public URL of the service for browsers and clients: http or https, without a query. It is the issuer of
+    /// tokens, and part of links in mails and of photo addresses. If not set, `http://` and the listening address, or
+    /// the loopback address when listening on all addresses.
     #[serde(deserialize_with = "read_url")]
     pub base_url: Option<Url>,
-    /// Folder for the SQLite file and for keys that were not configured; `data` in the working directory when
-    /// not set. Not needed where the database and both keys are.
+    /// The data directory, for the SQLite file and for keys that are not configured; `data` in the working directory
+    /// if not set. Not needed if the database and both keys are configured.
     pub data_dir: Option<PathBuf>,
     /// The database.
     pub database: DatabaseConfig,
-    /// The broker for the area's events.
+    /// The broker for the service's events.
     pub broker: BrokerConfig,
-    /// What signing keys are sealed with.
+    /// The encryption key for signing keys and second factors.
     pub keys: KeysConfig,
-    /// What mails on their way are sealed with.
+    /// The encryption key for mails on their way to the notifier.
     pub secrets: SecretsConfig,
-    /// Access tokens.
+    /// Lifetime and caching of access tokens.
     pub tokens: TokensConfig,
-    /// Passwords.
+    /// Hashing and strength of passwords.
     pub password: PasswordConfig,
-    /// What administration takes.
+    /// What administration requires.
     pub admin: AdminConfig,
     /// Single sign-on.
     pub sso: SsoConfig,
-    /// OAuth clients that stand in the file.
+    /// OAuth clients that are defined in the file.
     pub oauth_clients: Vec<OAuthClientConfig>,
-    /// OAuth clients.
+    /// Rules for all OAuth clients.
     pub oauth: OAuthConfig,
-    /// What the plans give.
+    /// The bandwidth of the plans.
     pub premium: PremiumConfig,
-    /// How many teams there may be, and how people get into them.
+    /// How many teams an account may have, and how people join them.
     pub teams: TeamsConfig,
-    /// Whether rate limits hold.
+    /// Whether rate limits apply.
     pub rate_limits: RateLimitsConfig,
-    /// What is refused for its size.
+    /// The sizes beyond which requests are rejected.
     pub limits: LimitsConfig,
-    /// Which pages of other origins may call.
+    /// The origins whose pages may call the API.
     pub cors: CorsConfig,
-    /// Networks whose `X-Forwarded-For` and `Forwarded` are believed: those of proxies and of the work-session
-    /// service, loopback too if they are on this machine. Limits by address count whoever stands before them.
+    /// Networks whose `X-Forwarded-For` and `Forwarded` headers are trusted: those of proxies and of the work-session service,
+    /// including loopback if they run on this machine. Rate limits by address count the client that the headers name.
     pub trusted_proxies: CommaList<IpNet>,
     /// The guarded client for addresses that users give.
     pub http: HttpGuardConfig,
-    /// Whether people may sign in to pages over plain http from other machines.
+    /// Whether users may sign in to pages over plain http from other machines.
     pub allow_insecure_cookies: bool,
-    /// Seconds for which browsers that came over https come over nothing else (`Strict-Transport-Security`); 0 to
-    /// leave that to the proxy. Never said where the public address is plain http.
+    /// Seconds for which browsers that came over https must not use plain http (`Strict-Transport-Security`); 0
+    /// leaves that to the proxy. Never sent if the public URL is plain http.
     pub hsts_seconds: u64,
-    /// How the other parts of this process are known.
+    /// The secret by which other services in this process are recognised.
     #[serde(skip)]
     pub inside: Option<Inside>,
-    /// Threads that answer requests, at least 1; as many as there are cores when not set.
+    /// Threads that serve requests, at least 1; the number of cores if not set.
     pub workers: Option<usize>,
-    /// Seconds after SIGTERM during which requests are still accepted, so that balancers notice that it is not
-    /// ready. What is then in flight has ten more.
+    /// Seconds after SIGTERM during which requests are still accepted, so that load balancers notice that the service
+    /// is not ready. Requests then in flight have ten more seconds.
     pub drain_seconds: u64,
-    /// Seconds between two rounds of housekeeping (what has expired, keys that are due), at least 1; the larger
-    /// tables are looked through once an hour.
+    /// Seconds between two housekeeping runs, which delete expired rows and rotate keys; at least 1. The larger
+    /// tables are processed once an hour.
     pub housekeeping_seconds: u64,
 }
 
@@ -127,12 +127,12 @@ impl Default for Config {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeysConfig {
-    /// Seals signing keys and second factors in the database; the same in all replicas. When it is not set,
-    /// `identity-keys.key` in the data folder, which is made once.
+    /// Seals signing keys and second factors in the database; the same in all replicas. If not set,
+    /// `identity-keys.key` in the data directory, created at the first start.
     pub encryption_key: Option<SecretKey>,
-    /// Keys that still open what they sealed, until `admin keys reseal` was run.
+    /// Old keys that can still open what they sealed, until `admin keys reseal` has run.
     pub encryption_keys_old: CommaList<SecretKey>,
-    /// Days after which a key that signs tokens is replaced by a new one; 0 for never.
+    /// Days after which a signing key is replaced by a new one; 0 for never.
     pub rotate_days: u16,
 }
 
@@ -147,7 +147,7 @@ impl Default for KeysConfig {
 }
 
 impl KeysConfig {
-    /// None for never.
+    /// Returns the age at which signing keys are rotated, or `None` for never.
     pub(crate) fn rotate_after(&self) -> Option<Duration> {
         (self.rotate_days > 0).then(|| Duration::days(self.rotate_days.into()))
     }
@@ -157,10 +157,10 @@ impl KeysConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TokensConfig {
-    /// Seconds for which an access token is good, at least 1; also `expires_in`.
+    /// Lifetime of an access token in seconds, at least 1; also sent as `expires_in`.
     pub access_ttl_seconds: u32,
-    /// Whether sessions and accounts are remembered while the feed of changes lives; without, each
-    /// validation reads the database.
+    /// Whether sessions and accounts are cached while the change feed is alive. Otherwise each validation reads the
+    /// database.
     pub remember: bool,
 }
 
@@ -183,9 +183,9 @@ impl TokensConfig {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SsoConfig {
-    /// Origins that sign-ins may be handed to, and browsers sent to after a sign-out: full ones, such as
-    /// `https://app.example.com`, or `https://*.example.com` for one label below. Plain http and `:*` for any
-    /// port are for this machine alone: `http://localhost:*`.
+    /// Origins to which sign-ins may be handed over, and to which browsers may be sent after signing out. Written in
+    /// full, such as `https://app.example.com`, or as `https://*.example.com` for one label below the domain. Plain
+    /// http, and `:*` for any port, are allowed for this machine only: `http://localhost:*`.
     pub allowed_origins: CommaList<String>,
 }
 
@@ -193,9 +193,9 @@ pub struct SsoConfig {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PremiumConfig {
-    /// Megabytes of bandwidth that a FREE account is told it has; nothing here enforces it.
+    /// Bandwidth of a FREE account in megabytes, as the API reports it; the service does not enforce it.
     pub free_bandwidth_mb: i64,
-    /// Megabytes of bandwidth that a PREMIUM account is told it has.
+    /// Bandwidth of a PREMIUM account in megabytes, as the API reports it; the service does not enforce it.
     pub premium_bandwidth_mb: i64,
 }
 
@@ -214,15 +214,15 @@ impl Default for PremiumConfig {
 pub struct TeamsConfig {
     /// Teams that one account may own; 1 to 1,000.
     pub max_owned: u32,
-    /// Teams of others that one account may be in; 1 to 1,000.
+    /// Teams of others that one account may belong to; 1 to 1,000.
     pub max_joined: u32,
-    /// Whether admins of a team may add an account without asking it. Where not, people are invited and join by
-    /// accepting. Whoever left a team by themselves always has to be invited.
+    /// Whether team admins may add an account without its owner's consent. Otherwise people are invited, and join by
+    /// accepting. A member who left a team on their own always has to be invited.
     pub direct_add: bool,
 }
 
 impl TeamsConfig {
-    /// The highest value of either.
+    /// The highest value of both limits.
     pub(crate) const HIGHEST: i64 = 1_000;
 }
 
@@ -237,7 +237,6 @@ impl Default for TeamsConfig {
 }
 
 impl PremiumConfig {
-    /// Megabytes of an account of this tier.
     pub(crate) fn bandwidth_mb(&self, tier: PremiumTier) -> i64 {
         match tier {
             PremiumTier::Free => self.free_bandwidth_mb,
@@ -247,7 +246,7 @@ impl PremiumConfig {
 }
 
 impl Config {
-    /// Rules that concern several keys or more than a type can hold.
+    /// Checks the rules that concern several keys, or that no type expresses.
     ///
     /// # Errors
     /// [`ConfigError`] with one line that names the key.
@@ -299,7 +298,7 @@ impl Config {
         Home::new(self.data_dir.as_deref())
     }
 
-    /// Where browsers may be sent to.
+    /// Returns the origins to which browsers may be redirected.
     pub(crate) fn redirects(&self) -> Result<OriginAllowList, ConfigError> {
         OriginAllowList::parse(&self.sso.allowed_origins.0)
             .map_err(|why| ConfigError::rule(format!("IDENTITY__SSO__ALLOWED_ORIGINS: {why}")))
@@ -309,7 +308,7 @@ impl Config {
         read(&self.oauth_clients)
     }
 
-    /// The public address without a slash at its end, for a server that listens on `listen`.
+    /// Returns the public URL without a trailing slash, for a server that listens on `listen`.
     pub(crate) fn public_url(&self, listen: SocketAddr) -> String {
         public_url(self.base_url.as_ref(), listen)
     }

@@ -18,7 +18,7 @@ fn list() -> OriginAllowList {
     OriginAllowList::parse(&entries).unwrap()
 }
 
-/// What the list makes of an address, sent as a browser sends it.
+/// Checks an address, encoded as a browser sends it.
 fn check(address: &str) -> Result<String, NotAllowed> {
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair(PARAMETER, address)
@@ -63,7 +63,7 @@ fn addresses_of_listed_origins_pass_in_normal_form() {
             "https://app.example.com/%2f%2fevil.example",
             "https://app.example.com/%2f%2fevil.example",
         ),
-        // Spellings of the same host: the browser is sent to the plain one.
+        // Spellings of the same host. The browser is sent to the normal one.
         ("https://app%2eexample%2ecom/", "https://app.example.com/"),
         ("https://app。example。com/", "https://app.example.com/"),
         ("https://ａｐｐ.example.com/", "https://app.example.com/"),
@@ -144,7 +144,7 @@ fn nothing_else_passes() {
         "about:blank",
         "mailto:a@app.example.com",
         "custom://app.example.com/",
-        // Somebody before the host.
+        // User information before the host.
         "https://app.example.com@evil.example/",
         "https://app.example.com:443@evil.example/",
         "https://app.example.com%40evil.example/",
@@ -156,7 +156,7 @@ fn nothing_else_passes() {
         "https://evil.example@app.example.com/",
         "https://app.example.com;@evil.example/",
         "https://app.example.com&@evil.example#@app.example.com/",
-        // Slashes that are none, too few or too many of them.
+        // Slashes that are not slashes, too few, or too many.
         "https:app.example.com",
         "https:/app.example.com",
         "https:///app.example.com",
@@ -186,7 +186,7 @@ fn nothing_else_passes() {
         "https://evil.example／app.example.com/",
         "https://app.example.com／.evil.example/",
         "https://evil.example℀.app.example.com/",
-        // What parsers drop without a word.
+        // Characters that parsers drop silently.
         " https://app.example.com/",
         "https://app.example.com/ ",
         "\thttps://app.example.com/",
@@ -208,7 +208,7 @@ fn nothing_else_passes() {
         "https://muenchen.example/",
         "https://xn--/",
         "https://xn--a.example/",
-        // Other names of this machine, and other machines that are written like one.
+        // Other names of this machine, and other machines with similar names.
         "http://127.0.0.2:3000/",
         "http://[::1]:3000/",
         "http://[::ffff:127.0.0.1]:3000/",
@@ -224,7 +224,7 @@ fn nothing_else_passes() {
         "http://localhost:-1/",
         "http://localhost:port/",
         "http://localhost:*/",
-        // No address at all.
+        // Not an address.
         "",
         "/",
         "app.example.com",
@@ -281,7 +281,7 @@ fn the_parameter_stands_in_the_query_once() {
         &format!("redirect_uri=https://evil.example/&{good}"),
         &format!("{good}&redirect%5Furi=https://evil.example/"),
         &format!("{good}&%72edirect_uri"),
-        // No UTF-8, and a name that is encoded twice.
+        // Invalid UTF-8, and a name that is encoded twice.
         "redirect_uri=https://app.example.com/%ff",
         "redirect_uri=https://app.example.com/%c0%af",
         "redirect%255Furi=https://app.example.com/x",

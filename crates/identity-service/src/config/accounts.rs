@@ -4,11 +4,11 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PasswordConfig {
-    /// The cost of bcrypt for new passwords, 4 to 15; each step doubles the time that a sign-in takes the processor.
+    /// The bcrypt cost of new password hashes, 4 to 15; each step doubles the processor time of a sign-in.
     pub bcrypt_cost: u32,
-    /// Whether a cost under 10 is accepted, which is for tests.
+    /// Whether a cost below 10 is accepted; for tests only.
     pub allow_weak_cost: bool,
-    /// How hard a new password must be to guess: 0 (no matter) to 4 (very), as zxcvbn counts.
+    /// The minimum strength of new passwords by zxcvbn: 0 (any) to 4 (very hard to guess).
     pub min_strength: u8,
 }
 
@@ -26,6 +26,6 @@ impl Default for PasswordConfig {
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AdminConfig {
-    /// Whether a SUPERADMIN has to have a second factor to administer. Commands on the machine do not ask for it.
+    /// Whether a SUPERADMIN needs a second factor for administration. The command line does not require it.
     pub require_totp: bool,
 }

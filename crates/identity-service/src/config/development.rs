@@ -3,13 +3,13 @@ use service_kit::config::{self, ConfigError, Exposed};
 use super::Config;
 
 impl Config {
-    /// Whether it is meant for more than the machine that it runs on.
+    /// Whether the public URL is meant for other machines as well.
     #[must_use]
     pub fn is_public(&self) -> bool {
         config::is_public(&self.public_url(self.listen))
     }
 
-    /// What is set here that is for development on one machine, as the environment names it.
+    /// Returns the settings that are meant for development on one machine, by their names in the environment.
     #[must_use]
     pub fn development_values(&self) -> Vec<String> {
         let mut found = Exposed {
@@ -37,10 +37,10 @@ impl Config {
         found
     }
 
-    /// Refuses what must not be served at a public address.
+    /// Rejects a configuration that must not be used at a public address.
     ///
     /// # Errors
-    /// One line that names all that is for development.
+    /// One line that names all settings for development.
     pub fn check_exposure(&self) -> Result<(), ConfigError> {
         match self.is_public() {
             true => config::refuse_development(&self.development_values()),
@@ -48,7 +48,7 @@ impl Config {
         }
     }
 
-    /// What browsers are told of https.
+    /// Returns the `max-age` of `Strict-Transport-Security`, in seconds.
     pub(crate) fn hsts_seconds(&self) -> u64 {
         config::hsts_seconds(self.base_url.as_ref(), self.hsts_seconds)
     }

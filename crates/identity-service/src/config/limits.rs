@@ -2,26 +2,26 @@ use serde::Deserialize;
 use service_kit::config::ConfigError;
 use service_kit::http::Limits;
 
-/// `[identity.limits]`: sizes in bytes, and slowness, that are refused.
+/// `[identity.limits]`: the sizes, in bytes, and times beyond which requests are rejected.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
-    /// Bytes of a JSON body: 413 beyond them.
+    /// Maximum size of a JSON body in bytes; 413 beyond it.
     pub json_bytes: usize,
-    /// Bytes of all header lines together: 431 beyond them.
+    /// Maximum size of all header lines together in bytes; 431 beyond it.
     pub header_bytes: usize,
-    /// Seconds in which a body must have arrived: 408 after them.
+    /// Seconds within which a body must arrive; 408 after that.
     pub body_seconds: u64,
-    /// MiB of memory for all bodies over 64 KiB that are received at the same time, photos that are fetched among
-    /// them: 503 beyond them. 3/16 of the memory limit (of the control group, else of half of the machine)
-    /// when not set, 16 to 256. At least as large as the largest body.
+    /// MiB of memory for all bodies over 64 KiB that are received at the same time, including photos being fetched;
+    /// 503 beyond it. If not set, 3/16 of the memory limit (that of the control group, or half of the machine's
+    /// memory), between 16 and 256. At least as large as the largest body.
     pub large_bodies_mib: Option<u32>,
-    /// Connections that may be open at the same time; further ones wait. One for each 128 KiB of the memory
-    /// limit when not set, 256 to 50,000.
+    /// Maximum number of open connections; further ones wait. If not set, one for each 128 KiB of the memory limit,
+    /// between 256 and 50,000.
     pub connections: Option<usize>,
-    /// Bytes of a photo, uploaded or fetched: 413 beyond them.
+    /// Maximum size of a photo in bytes, uploaded or fetched; 413 beyond it.
     pub photo_bytes: usize,
-    /// Bytes of the JSON body of a profile, which may hold a photo: 413 beyond them.
+    /// Maximum size of a profile's JSON body in bytes, which may hold a photo; 413 beyond it.
     pub profile_json_bytes: usize,
 }
 
@@ -47,7 +47,7 @@ impl Default for LimitsConfig {
 }
 
 impl LimitsConfig {
-    /// Those that hold for every request.
+    /// Returns the limits that apply to every request.
     pub(crate) fn general(self) -> Limits {
         Limits {
             json_bytes: self.json_bytes,

@@ -1,10 +1,10 @@
-//! Whatever is sent, what passes has an origin that the list names.
+//! Every address that passes has a listed origin.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The origins that the list names, written out one by one.
+/// Whether an origin is listed. Each one is written out here.
 fn is_named(origin: &str) -> bool {
     let exact = [
         "https://app.example.com",
@@ -29,7 +29,7 @@ fn is_named(origin: &str) -> bool {
         || local("http://127.0.0.1")
 }
 
-/// Pieces that addresses are made of, good and bad, in any order.
+/// Pieces of addresses, valid and invalid, in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         proptest::sample::select(vec![
@@ -83,7 +83,7 @@ fn pieces() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
 }
 
-/// An address that passes, with one piece somewhere in it that does not belong there.
+/// A valid address with pieces inserted somewhere that do not belong there.
 fn disturbed() -> impl Strategy<Value = String> {
     let good = proptest::sample::select(vec![
         "https://app.example.com/x",

@@ -15,8 +15,8 @@ use crate::limits::{ByAccount, ByAddress};
 use crate::links::{self, Purpose};
 use crate::origin::Origin;
 
-/// Mails a link to an address that the caller wants to have; the address is his once he has opened it.
-/// For the address he has, and has not proved, the link is sent again.
+/// Mails a verification link to a new address, which becomes the caller's once they have opened the link. For the
+/// current, unverified address, the link is sent again.
 pub(crate) async fn change(
     app: &App,
     caller: &CurrentUser,
@@ -31,7 +31,7 @@ pub(crate) async fn change(
     let session_id = caller.token.session_id.clone();
     proof
         .change(app, move |change, account| {
-            // By the password an address that was given without it gets to be one for links to a new one.
+            // The password confirms an address that was given without it, so that reset links may go there.
             queries::confirm(change.db, &email.lower(), account.id)?;
             if account.email_verified && account.email == email.as_str() {
                 return Ok(());
@@ -47,7 +47,7 @@ pub(crate) async fn change(
         .await
 }
 
-/// Gives an account the address whose mail was read. Others who only claimed it lose it; who proved it
+/// Verifies the address that the link was mailed to. Accounts that only claimed it lose it; one that has verified it
 /// before keeps it.
 pub(crate) async fn verify(
     app: &App,
@@ -61,7 +61,7 @@ pub(crate) async fn verify(
             .filter(|account| account.is_active)
             .ok_or(Error::InvalidLink)?;
         let email_lower = email.to_ascii_lowercase();
-        // An address that nobody claims yet was asked for with the password.
+        // If there is no claim to the address, it was requested with the password.
         let confirmed = queries::find_confirmed(change.db, &email_lower, user_id)?.unwrap_or(true);
         prove(change, user_id, &email, confirmed)?;
         if before.email_verified && !before.has_email(&email_lower) {
@@ -78,8 +78,8 @@ pub(crate) async fn verify(
     .await
 }
 
-/// Gives an account an address whose mail was read, unless somebody else proved it before. `confirmed`: whether the
-/// password was shown, or chosen, for it. The account is locked.
+/// Records a verified address, unless another account has verified it before. `confirmed` says whether the password
+/// was presented, or chosen, with it. The caller has locked the account.
 pub(super) fn prove(
     change: &mut Change<'_>,
     user_id: UserId,
@@ -106,7 +106,7 @@ pub(super) fn prove(
     change.audit(&Entry::on(Action::EMAIL_VERIFIED, user_id))
 }
 
-/// Puts everybody else who shows the address back to their placeholder.
+/// Replaces the address by the placeholder in all other accounts that have it.
 fn take_from_others(
     change: &mut Change<'_>,
     email_lower: &str,
@@ -114,7 +114,7 @@ fn take_from_others(
 ) -> Result<(), Error> {
     let now = change.now.naive_utc();
     for (loser, placeholder) in queries::take_email(change.db, email_lower, user_id, now)? {
-        // What was mailed to the address is for its holder to read, not to use.
+        // Links that were mailed to the address may be read by its owner, but not used.
         links::withdraw(change, loser, &placeholder)?;
         change.user_changed(loser)?;
         change.audit(&Entry::on(Action::EMAIL_LOST, loser))?;
@@ -122,7 +122,7 @@ fn take_from_others(
     Ok(())
 }
 
-/// Enough of an address for who knows it to recognise it: `a…@e….org`.
+/// Returns enough of an address for its owner to recognise it: `a…@e….org`.
 fn hint(email: &str) -> String {
     let first = |text: &str| text.chars().next().map(String::from).unwrap_or_default();
     let (local, domain) = email.split_once('@').unwrap_or((email, ""));

@@ -1,4 +1,4 @@
-//! The password and the e-mail address of an account: changing them, and getting back in by mail.
+//! Password and e-mail address of an account: changing them, and recovering access by mail.
 
 pub(crate) mod email;
 pub(crate) mod password;
@@ -16,7 +16,7 @@ use crate::error::Error;
 
 pub(crate) use proof::Proof;
 
-/// Tells an account's owner what was changed, if the address is known to be his.
+/// Notifies an account's owner of a change by mail, if the address is verified.
 pub(crate) fn tell_owner(
     change: &mut Change<'_>,
     account: &AccountRow,

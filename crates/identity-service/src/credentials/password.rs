@@ -11,8 +11,8 @@ use crate::origin::Origin;
 use crate::passwords::own_words;
 use crate::sessions;
 
-/// Replaces the caller's password. Every other session of his is over, and so is every link that was
-/// mailed before: whoever had the old password has nothing left.
+/// Replaces the caller's password. Ends all their other sessions and withdraws every mail link, so that nobody with
+/// the old password keeps access.
 pub(crate) async fn change(
     app: &App,
     caller: &CurrentUser,

@@ -19,8 +19,8 @@ use crate::passwords::Verdict;
 use crate::sessions;
 use crate::totp::{self, Attempt, CodeCheck};
 
-/// Somebody who is signed in and has just shown the password again, for what a stolen access token
-/// alone must not do.
+/// A signed-in caller who has just presented the password again, for changes that a stolen access token alone must
+/// not make.
 #[derive(Clone)]
 pub(crate) struct Proof {
     user_id: UserId,
@@ -30,7 +30,7 @@ pub(crate) struct Proof {
     better: String,
     totp_code: Option<String>,
     attempt: Option<Attempt>,
-    /// Whether the code was right, though the transaction may have been given up afterwards.
+    /// Whether the code was correct, even if the transaction was rolled back afterwards.
     is_code_right: Arc<AtomicBool>,
     second_factors: Sealer,
     origin: Origin,
@@ -38,10 +38,10 @@ pub(crate) struct Proof {
 }
 
 impl Proof {
-    /// Checks the password; `what` is what it is asked for, in the audit log.
+    /// Checks the password. `what` names the operation in the audit log.
     ///
     /// # Errors
-    /// [`Error::InvalidCredentials`], which counts like a refused sign-in, and [`Error::RateLimited`].
+    /// [`Error::InvalidCredentials`], which counts like a failed sign-in, and [`Error::RateLimited`].
     pub(crate) async fn of(
         app: &App,
         caller: &CurrentUser,
@@ -83,19 +83,19 @@ impl Proof {
         Ok(proof)
     }
 
-    /// Counts the code, if one was given, before it is looked at: to be called before the first transaction.
+    /// Counts the code as an attempt before it is checked. Called before the first transaction.
     ///
     /// # Errors
-    /// [`Error::RateLimited`] while the account has to wait for its next code.
+    /// [`Error::RateLimited`] while the account has to wait before its next code.
     pub(crate) async fn with_attempt(mut self, app: &App) -> Result<Self, Error> {
         self.attempt = totp::begin(app, self.user_id, self.totp_code.as_deref()).await?;
         Ok(self)
     }
 
-    /// Runs the transaction of what the password was asked for, with the account as it is in it.
+    /// Runs the transaction that the password was required for, with the account as read inside it.
     ///
     /// # Errors
-    /// What `work` returns, and those of [`Proof::hold`].
+    /// Those of `work` and of [`Proof::hold`].
     pub(crate) async fn change<T, F>(self, app: &App, work: F) -> Result<T, Error>
     where
         F: FnOnce(&mut Change<'_>, &AccountRow) -> Result<T, Error> + Send + 'static,
@@ -111,13 +111,13 @@ impl Proof {
         proof.settle(app, done).await
     }
 
-    /// In a transaction: makes sure that everything shown is still good, and uses the code up. Nobody else
-    /// changes the account's credentials, or signs in to it, from now on until its end.
+    /// Checks, inside a transaction, that everything presented is still valid, and uses up the code. Until the
+    /// transaction ends, nobody else can change the account's credentials or sign in to it.
     ///
     /// # Errors
-    /// [`Error::TotpRequired`] when the account has a second factor and no code was given,
-    /// [`Error::InvalidCredentials`] when the code is wrong or the password is not what it was,
-    /// [`Error::TokenRevoked`] when the session was ended meanwhile. The transaction is to be given up.
+    /// [`Error::TotpRequired`] if the account has a second factor and no code was given;
+    /// [`Error::InvalidCredentials`] if the code is wrong or the password has changed; [`Error::TokenRevoked`] if the
+    /// session has ended. The caller must roll back the transaction.
     pub(crate) fn hold(&self, change: &mut Change<'_>) -> Result<AccountRow, Error> {
         let id = self.user_id;
         if !accounts::queries::replace_hash(change.db, id, &self.stored, &self.better)? {
@@ -135,7 +135,7 @@ impl Proof {
         accounts::queries::find_account(change.db, id)?.ok_or(Error::TokenRevoked)
     }
 
-    /// Counts what came of the transaction that had this in it, for the next who tries.
+    /// Updates the failure counters by the outcome of the transaction.
     pub(crate) async fn settle<T>(self, app: &App, done: Result<T, Error>) -> Result<T, Error> {
         match done {
             Err(Error::InvalidCredentials) => {

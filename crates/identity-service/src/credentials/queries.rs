@@ -9,11 +9,11 @@ use crate::schema::{email_claims, users};
 
 #[diesel::declare_sql_function]
 extern "SQL" {
-    /// Addresses are ASCII: both databases agree on what this is.
+    /// Addresses are ASCII, so that both databases agree on the result.
     fn lower(text: Text) -> Text;
 }
 
-/// The password hash of an active account.
+/// Returns the password hash of an active account.
 pub(super) fn find_hash(db: &mut Db, id: UserId) -> QueryResult<Option<String>> {
     users::table
         .find(id)
@@ -23,7 +23,7 @@ pub(super) fn find_hash(db: &mut Db, id: UserId) -> QueryResult<Option<String>> 
         .optional()
 }
 
-/// Who claims an address now.
+/// Returns the account whose claim to an address is in force.
 pub(super) fn find_claimant(
     db: &mut Db,
     email_lower: &str,
@@ -37,7 +37,7 @@ pub(super) fn find_claimant(
         .optional()
 }
 
-/// Whether an account claims an address until exactly then.
+/// Whether an account has a claim to an address that expires at exactly this time.
 pub(super) fn claims_until(
     db: &mut Db,
     email_lower: &str,
@@ -51,7 +51,7 @@ pub(super) fn claims_until(
     diesel::select(exists(claim)).get_result(db)
 }
 
-/// Whether somebody else has proved an address, or claims it now.
+/// Whether another account has verified an address, or has a claim to it that is in force.
 pub(super) fn is_claimed_by_other(
     db: &mut Db,
     email_lower: &str,
@@ -65,7 +65,7 @@ pub(super) fn is_claimed_by_other(
     diesel::select(exists(claim)).get_result(db)
 }
 
-/// Whether the password was shown for an address; none when the account does not claim it.
+/// Whether the password was presented for an address; `None` if the account has no claim to it.
 pub(super) fn find_confirmed(
     db: &mut Db,
     email_lower: &str,
@@ -79,7 +79,7 @@ pub(super) fn find_confirmed(
         .optional()
 }
 
-/// The password was shown for an address that an account claims.
+/// Records that the password was presented for an address that an account claims.
 pub(super) fn confirm(db: &mut Db, email_lower: &str, id: UserId) -> QueryResult<()> {
     let claim = email_claims::table
         .find(email_lower)
@@ -90,7 +90,7 @@ pub(super) fn confirm(db: &mut Db, email_lower: &str, id: UserId) -> QueryResult
         .map(drop)
 }
 
-/// Lets go of every other address of an account.
+/// Deletes the claims of an account to every other address.
 pub(super) fn remove_other_claims(db: &mut Db, id: UserId, email_lower: &str) -> QueryResult<()> {
     let others = email_claims::table
         .filter(email_claims::user_id.eq(id))
@@ -98,7 +98,7 @@ pub(super) fn remove_other_claims(db: &mut Db, id: UserId, email_lower: &str) ->
     diesel::delete(others).execute(db).map(drop)
 }
 
-/// Gives an account an address that it has proved.
+/// Sets an account's address, which it has verified.
 pub(super) fn set_verified_email(
     db: &mut Db,
     id: UserId,
@@ -115,7 +115,7 @@ pub(super) fn set_verified_email(
         .map(drop)
 }
 
-/// Puts everybody but `id` who shows an address back to his placeholder, and says who and to which.
+/// Replaces an address by the placeholder in every account but `id` that has it unverified. Returns the changed rows.
 pub(super) fn take_email(
     db: &mut Db,
     email_lower: &str,

@@ -21,21 +21,20 @@ use crate::origin::Origin;
 use crate::passwords::own_words;
 use crate::sessions;
 
-/// When answers that must not tell anything by their time are given: at multiples of this. The work
-/// itself takes a few milliseconds, with a mail or without.
+/// Responses whose timing must reveal nothing are sent at multiples of this interval. The work itself takes a few
+/// milliseconds, with or without a mail.
 const BEAT: Duration = Duration::from_millis(250);
 
-/// Whose password is forgotten, in the forms that are compared.
+/// The account whose password was forgotten, by its name or address in lower case.
 enum Who {
     Username(String),
     Email(String),
-    /// What no account can be called.
+    /// A name or address that no account can have.
     Nobody,
 }
 
-/// Mails a link to a new password, if there is an account and an address that is known to be its
-/// owner's. Whoever asks learns nothing of that: the link is written before he is answered, so that it
-/// is not lost, and he is answered at the same time whether there was one or not.
+/// Mails a reset link if the account exists and its address is trusted. The caller learns neither: the response comes
+/// at the same time in every case. It comes after the link has been committed, so that no link is lost.
 pub(crate) async fn forgot(
     app: &App,
     request: ForgotRequest,
@@ -80,7 +79,7 @@ async fn mail_link(app: &App, who: Who, origin: &Origin) -> Result<(), Error> {
         change.audit(&entry)?;
         match recipient {
             Some(account) => {
-                // First, as everybody does who takes links back.
+                // The account is locked first, as in every transaction that withdraws links.
                 accounts::queries::lock_account(change.db, account.id)?;
                 links::send_reset(change, account.id, &account.username, &account.email)
             }
@@ -90,7 +89,7 @@ async fn mail_link(app: &App, who: Who, origin: &Origin) -> Result<(), Error> {
     .await
 }
 
-/// The account, and whether the address it has may be trusted with a link.
+/// Returns the account, and whether a reset link may be mailed to its address.
 fn find_recipient(
     db: &mut Db,
     who: &Who,
@@ -112,17 +111,17 @@ fn find_recipient(
     let email_lower = account.email_lower();
     let confirmed = queries::find_confirmed(db, &email_lower, account.id)? == Some(true);
     let reachable = (account.email_verified && confirmed) || {
-        // The address of the registration, for a day, if it was not changed since: exactly then does the
-        // claim to it end a day after the account began.
+        // The address of the registration is trusted for a day, unless it was changed. Only its claim expires exactly
+        // one day after the account was created.
         let until = account.created_at + UNVERIFIED_CLAIM;
         until > now && queries::claims_until(db, &email_lower, account.id, until)?
     };
     Ok(Some((account, reachable)))
 }
 
-/// Sets a new password by a link of a mail, once; all sessions of the account are over then. Whoever came by the link
-/// has read the mail, so that the address is proven. A bad
-/// password leaves the link as it is. One bcrypt is computed whether or not the link is good.
+/// Sets a new password with a mailed link, once, and ends all sessions of the account. Using the link verifies the
+/// address. An invalid password does not use up the link. One bcrypt hash is computed whether or not the link is
+/// valid.
 pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> Result<(), Error> {
     app.limits.check_address(ByAddress::Link, origin.address)?;
     let password = Password::parse_new(&request.new_password)?;
@@ -135,9 +134,9 @@ pub(crate) async fn reset(app: &App, request: ResetRequest, origin: &Origin) -> 
     let done = app
         .change(origin, move |change| {
             let (user_id, address) = links::redeem(change, Purpose::ResetPassword, &request.token)?;
-            // Under the account's lock, so that no sign-in escapes that is under way.
+            // Under the account's lock, so that no concurrent sign-in escapes.
             accounts::queries::set_hash(change.db, user_id, &hash)?;
-            // The link was for who has the address: once that is another one, it is nobody's.
+            // The link was for the owner of that address, and is void once the account has another one.
             let account = accounts::queries::find_account(change.db, user_id)?
                 .filter(|account| account.is_active && account.email == address)
                 .ok_or(Error::InvalidLink)?;

@@ -20,7 +20,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         .service(endpoint("/api/auth/email/change").post(change_email));
 }
 
-/// Replaces the caller's password and ends every other session of his.
+/// Replaces the caller's password and ends all their other sessions.
 #[utoipa::path(
     post, path = "/api/auth/password/change", tag = "credentials", security(("bearer" = [])), request_body = ChangePasswordRequest,
     responses(
@@ -40,8 +40,8 @@ async fn change_password(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Mails a link to a new password. The answer, and its time, is the same whether there is such an
-/// account or not.
+/// Mails a link for setting a new password. Neither the response nor its timing reveals whether there is such an
+/// account.
 #[utoipa::path(
     post, path = "/api/auth/password/forgot", tag = "credentials", request_body = ForgotRequest,
     responses(
@@ -60,9 +60,8 @@ async fn forgot_password(
     }))
 }
 
-/// Sets a new password by the link of a mail, and ends all sessions of the account. The address that the mail went to
-/// counts as proven from then on. A link is good once,
-/// for an hour.
+/// Sets a new password with a mailed link and ends all sessions of the account. The address that the mail went to is
+/// verified from then on. A link works once, within an hour.
 #[utoipa::path(
     post, path = "/api/auth/password/reset", tag = "credentials", request_body = ResetRequest,
     responses(
@@ -80,7 +79,7 @@ async fn reset_password(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Proves an e-mail address by the link of a mail. A link is good once, for a day.
+/// Verifies an e-mail address with a mailed link. A link works once, within a day.
 #[utoipa::path(
     post, path = "/api/auth/email/verify", tag = "credentials", request_body = VerifyEmailRequest,
     responses(
@@ -98,7 +97,7 @@ async fn verify_email(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Asks for another e-mail address; it is the account's once it is proved.
+/// Requests another e-mail address. It becomes the account's address once it is verified.
 #[utoipa::path(
     post, path = "/api/auth/email/change", tag = "credentials", security(("bearer" = [])), request_body = ChangeEmailRequest,
     responses(

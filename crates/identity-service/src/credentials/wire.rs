@@ -1,26 +1,26 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A new password for who knows the old one.
+/// A new password, for a caller who knows the old one.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct ChangePasswordRequest {
     #[schema(format = Password)]
     pub(crate) current_password: String,
-    /// At least 8 characters, at most 72 bytes of UTF-8, after NFKC.
+    /// At least 8 characters and at most 72 bytes of UTF-8, after NFKC normalisation.
     #[schema(min_length = 8, format = Password)]
     pub(crate) new_password: String,
-    /// Of the second factor, if the account has one: from the authenticator app, or a recovery code.
+    /// A code of the second factor, if the account has one: from the authenticator app, or a recovery code.
     pub(crate) totp_code: Option<String>,
 }
 
-/// Whose password is forgotten: one of the two.
+/// The account whose password was forgotten, by exactly one of the two fields.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct ForgotRequest {
     pub(crate) username: Option<String>,
     pub(crate) email: Option<String>,
 }
 
-/// The same for everybody.
+/// The response, which is the same for every request.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ForgotResponse {
     #[schema(
@@ -29,31 +29,31 @@ pub(crate) struct ForgotResponse {
     pub(crate) message: &'static str,
 }
 
-/// A new password for who has read the mail.
+/// A new password, for somebody who has received a reset link.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct ResetRequest {
-    /// The end of the link.
+    /// The last part of the link.
     pub(crate) token: String,
-    /// At least 8 characters, at most 72 bytes of UTF-8, after NFKC.
+    /// At least 8 characters and at most 72 bytes of UTF-8, after NFKC normalisation.
     #[schema(min_length = 8, format = Password)]
     pub(crate) new_password: String,
 }
 
-/// Shows that a mail was read.
+/// Verifies the address that a link was mailed to.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct VerifyEmailRequest {
-    /// The end of the link.
+    /// The last part of the link.
     pub(crate) token: String,
 }
 
-/// Another e-mail address.
+/// A new e-mail address.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct ChangeEmailRequest {
     #[schema(format = Email)]
     pub(crate) email: String,
-    /// The account's.
+    /// The account's password.
     #[schema(format = Password)]
     pub(crate) password: String,
-    /// Of the second factor, if the account has one: from the authenticator app, or a recovery code.
+    /// A code of the second factor, if the account has one: from the authenticator app, or a recovery code.
     pub(crate) totp_code: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The end of an account, by its owner.
+//! Deletion of an account by its owner.
 
 mod queries;
 pub(crate) mod routes;

@@ -4,7 +4,7 @@ use diesel::prelude::*;
 
 use crate::schema::{team_members, users};
 
-/// The teams that an account is in, in the order in which they are locked.
+/// Returns the teams of an account, in the order in which they are locked.
 pub(super) fn list_team_ids(db: &mut Db, user_id: UserId) -> QueryResult<Vec<TeamId>> {
     team_members::table
         .filter(team_members::user_id.eq(user_id))
@@ -13,8 +13,8 @@ pub(super) fn list_team_ids(db: &mut Db, user_id: UserId) -> QueryResult<Vec<Tea
         .load(db)
 }
 
-/// Locks an account as deleting it does: nothing that refers to it is written until the transaction ends,
-/// no new membership either. False when it is gone.
+/// Locks an account for deletion: until the transaction ends, no row that refers to it can be written, such as a new
+/// membership. Returns false if the account does not exist.
 pub(super) fn lock_to_delete(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
     let account = users::table.find(user_id).select(users::id);
     let id: Option<UserId> = match db {
@@ -25,8 +25,7 @@ pub(super) fn lock_to_delete(db: &mut Db, user_id: UserId) -> QueryResult<bool> 
     Ok(id.is_some())
 }
 
-/// Deletes an account and, by the tables' definition, its sessions, memberships, address claims, photo,
-/// links and second factor.
+/// Deletes an account. Foreign keys delete its sessions, memberships, address claims, photo, links and second factor.
 pub(super) fn delete_account(db: &mut Db, user_id: UserId) -> QueryResult<()> {
     diesel::delete(users::table.find(user_id))
         .execute(db)

@@ -10,8 +10,8 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::origin::Origin;
 
-/// Deletes the caller's account with all that belongs to it. A team of which he is the only member goes
-/// with him. The name and the address are free afterwards; the id is never given out again.
+/// Deletes the caller's account and all its data, including teams in which they are the only member. The username and
+/// address become free; the id is never used again.
 #[utoipa::path(
     delete, path = "/api/auth/user/{user_id}", tag = "accounts", security(("bearer" = [])),
     params(("user_id" = i64, Path)), request_body = DeleteAccountRequest,
@@ -20,7 +20,7 @@ use crate::origin::Origin;
         (status = 401, description = "`authentication_required`, `invalid_token`, `token_expired` or `token_revoked`; `invalid_credentials`, or `totp_required` when only the code is missing", body = IdentityError),
         (status = 403, description = "`forbidden`: not the caller's own", body = IdentityError),
         (status = 404, description = "`user_not_found`: no id at all", body = IdentityError),
-        (status = 409, description = "`last_owner`: he owns a team that has other members", body = IdentityError),
+        (status = 409, description = "`last_owner`: the caller owns a team that has other members", body = IdentityError),
         (status = 429, description = "`rate_limited`; see `Retry-After`", body = IdentityError),
     )
 )]

@@ -12,18 +12,18 @@ use crate::error::Error;
 use crate::origin::Origin;
 use crate::{sessions, teams};
 
-/// How often the teams may change under a deletion before it gives up.
+/// How often the account's teams may change during a deletion before it gives up.
 const ATTEMPTS: usize = 5;
 
-/// Whether an attempt came to its end.
+/// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Deleted,
-    /// He joined a team between the look at his teams and the lock on his account.
+    /// The account joined a team after its teams were read and before it was locked.
     JoinedMeanwhile,
 }
 
-/// Nobody deletes another's account here, whether it exists or not.
+/// Rejects any account but the caller's own, whether or not it exists.
 pub(super) fn check_own(caller: &CurrentUser, user_id: UserId) -> Result<(), Error> {
     if user_id == caller.account.id {
         Ok(())
@@ -32,7 +32,7 @@ pub(super) fn check_own(caller: &CurrentUser, user_id: UserId) -> Result<(), Err
     }
 }
 
-/// Deletes the caller's account if he knows its password, and has a code of its second factor.
+/// Deletes the caller's account, given its password and a code of its second factor.
 pub(crate) async fn delete_account(
     app: &App,
     caller: &CurrentUser,
@@ -56,8 +56,8 @@ pub(crate) async fn delete_account(
     Err(DbError::Busy.into())
 }
 
-/// One transaction. Teams are locked first, in the order of their ids, then the account: who changes the
-/// members of a team locks it before he looks at an account.
+/// Deletes the account in one transaction. Teams are locked first, in order of id, then the account. Changes of a
+/// team's members lock in the same order.
 fn delete(change: &mut Change<'_>, user_id: UserId, proof: &Proof) -> Result<Outcome, Error> {
     let now = change.now.naive_utc();
     let mut locked = Vec::new();
@@ -70,7 +70,7 @@ fn delete(change: &mut Change<'_>, user_id: UserId, proof: &Proof) -> Result<Out
     let ids = queries::list_team_ids(change.db, user_id)?;
     let lock_of = |id| locked.iter().find(|team| team.id == id);
     if ids.iter().any(|id| lock_of(*id).is_none()) {
-        // Before anything is written, or a code is used up.
+        // Before anything is written or a code is used up.
         return Ok(Outcome::JoinedMeanwhile);
     }
     proof.hold(change)?;

@@ -1,5 +1,5 @@
-//! What the product's other parts ask before they erase something because of an event: an event can be forged by anybody
-//! who may publish, the answer of this service cannot.
+//! Lets other services check an event before they erase data because of it. Anybody who may publish can forge an
+//! event, but not a response of this service.
 
 pub(crate) mod routes;
 mod service;

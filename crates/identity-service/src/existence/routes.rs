@@ -10,8 +10,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/existence").post(existence));
 }
 
-/// Whether an account, a team or a membership exists. The product's own parts ask this: the question is sealed with the
-/// key that they share.
+/// Returns whether an account, team or membership exists. For the product's own services only: the request is sealed
+/// with the key that they share.
 #[utoipa::path(
     post, path = "/api/auth/existence", tag = "services", request_body = ExistenceRequest,
     responses(

@@ -9,10 +9,10 @@ use crate::error::Error;
 use crate::teams::model::effective_role;
 use crate::{accounts, sessions, teams};
 
-/// Answers a sealed question.
+/// Responds to a sealed request.
 ///
 /// # Errors
-/// [`Error::Forbidden`] when no part of the product has sealed it.
+/// [`Error::Forbidden`] if no service of the product has sealed it.
 pub(super) async fn answer(app: &App, sealed: &str) -> Result<ExistenceAnswer, Error> {
     let opened = app
         .sealers

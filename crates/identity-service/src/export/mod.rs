@@ -1,4 +1,4 @@
-//! Everything that is kept about an account, in one document for its owner.
+//! The export of everything stored about an account, in one document for its owner.
 
 mod queries;
 pub(crate) mod routes;

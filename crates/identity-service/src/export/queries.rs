@@ -60,7 +60,7 @@ pub(super) fn list_memberships(
         .load(db)
 }
 
-/// The teams that the account left, and when.
+/// Returns the teams that the account left, with the times.
 pub(super) fn list_departures(
     db: &mut Db,
     user_id: UserId,
@@ -75,7 +75,7 @@ pub(super) fn list_departures(
         .load(db)
 }
 
-/// Invitations that the account sent.
+/// Returns the invitations that the account sent.
 pub(super) fn list_sent(
     db: &mut Db,
     user_id: UserId,
@@ -86,13 +86,13 @@ pub(super) fn list_sent(
         .load(db)
 }
 
-/// Invitations that were sent to the account's proven address, or accepted by it.
+/// Returns the invitations that were sent to the account's verified address, or that it accepted.
 pub(super) fn list_received(
     db: &mut Db,
     user_id: UserId,
     limit: i64,
 ) -> QueryResult<Vec<ExportedInvitation>> {
-    // An address that is only claimed may be somebody else's. None is empty.
+    // An address that is only claimed may be somebody else's. No stored address is empty.
     let email = find_proven_address(db, user_id)?;
     let email = email.unwrap_or_default().to_ascii_lowercase();
     let his = invitations::email_lower

@@ -15,7 +15,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/auth/export").get(export));
 }
 
-/// Everything that is kept about the caller, as a file to save. Ten times an hour.
+/// Returns all stored data about the caller as a file to save. Limited to ten requests an hour.
 #[utoipa::path(
     get, path = "/api/auth/export", tag = "accounts", security(("bearer" = [])),
     responses(
@@ -32,9 +32,9 @@ async fn export(
     Ok(as_file(&caller, &document))
 }
 
-/// The document as a file to save.
+/// Returns the document as a file to save.
 pub(crate) fn as_file(caller: &CurrentUser, document: &ExportResponse) -> HttpResponse {
-    // A username has no character that would have to be quoted.
+    // A username contains no character that needs quoting.
     let name = format!(
         "attachment; filename=\"holdfast-{}.json\"",
         caller.account.username

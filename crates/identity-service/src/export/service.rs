@@ -22,12 +22,12 @@ use crate::photos::model::PhotoRow;
 use crate::teams::model::effective_role;
 use crate::totp;
 
-/// The longest list but the audit log's.
+/// The maximum length of every list except the audit log.
 const MOST: usize = 1_000;
-/// Entries of the audit log.
+/// The maximum number of audit entries.
 const MOST_ENTRIES: usize = 10_000;
 
-/// Reads everything about the caller, as the database has it now, and writes down that it was read.
+/// Reads everything about the caller from the database, after recording the export in the audit log.
 pub(crate) async fn export(
     app: &App,
     caller: &CurrentUser,
@@ -82,7 +82,7 @@ pub(crate) async fn export(
         .await
 }
 
-/// Reads lists of one account, and notes which were longer than what is given of them.
+/// Reads lists of one account, and records which of them exceed their limit.
 struct Reader<'a> {
     db: &'a mut Db,
     user_id: UserId,
@@ -90,7 +90,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads one row more than is given, to know whether there are more.
+    /// Reads one row more than the limit, to learn whether there are more.
     fn list<T>(
         &mut self,
         name: &'static str,

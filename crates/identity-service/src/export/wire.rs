@@ -9,36 +9,36 @@ use utoipa::ToSchema;
 
 use crate::schema::{invitations, sessions, team_departures, teams, users};
 
-/// What is kept about an account. Hashes of passwords and tokens, and the secret of a second factor, are
-/// not in it: they say nothing about a person.
+/// The stored data of an account, without password and token hashes and the second factor's secret, which say nothing
+/// about a person.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ExportResponse {
     pub(crate) exported_at: DateTime<Utc>,
     pub(crate) account: User,
     pub(crate) premium: Premium,
-    /// Whether a second factor is asked for at sign-in.
+    /// Whether signing in requires a code of a second factor.
     pub(crate) totp_enabled: bool,
     /// The profile photo as a `data:` URL.
     pub(crate) profile_photo: Option<String>,
-    /// Sign-ins, also those that are over; newest first, at most 1,000.
+    /// Sessions, including those that have ended; newest first, at most 1,000.
     pub(crate) sessions: Vec<ExportedSession>,
-    /// Memberships, oldest first, at most 1,000.
+    /// Memberships, in order of team id, at most 1,000.
     pub(crate) teams: Vec<ExportedMembership>,
-    /// Teams that the account left by itself, and has not come back to; at most 1,000.
+    /// Teams that the account left on its own and has not rejoined; at most 1,000.
     pub(crate) teams_left: Vec<ExportedDeparture>,
-    /// What applications need not ask for again, by name, at most 1,000.
+    /// Applications that the account has consented to, by name, at most 1,000.
     pub(crate) applications: Vec<ExportedApplication>,
     /// Invitations to the account's verified address, or that it accepted; newest first, at most 1,000.
     pub(crate) invitations_received: Vec<ExportedInvitation>,
-    /// Invitations that it sent; newest first, at most 1,000.
+    /// Invitations that the account sent; newest first, at most 1,000.
     pub(crate) invitations_sent: Vec<ExportedInvitation>,
-    /// What the audit log says about the account; newest first, at most 10,000.
+    /// Audit entries about the account; newest first, at most 10,000.
     pub(crate) audit_log: Vec<ExportedEntry>,
-    /// The lists above that end before their end.
+    /// The names of the lists above that were cut at their limit.
     pub(crate) truncated: Vec<&'static str>,
 }
 
-/// One sign-in.
+/// One session.
 #[derive(Serialize, ToSchema, Queryable, Selectable)]
 #[diesel(table_name = sessions)]
 pub(crate) struct ExportedSession {
@@ -55,15 +55,15 @@ pub(crate) struct ExportedSession {
     pub(crate) user_agent: Option<String>,
     /// `first_party`, `browser`, `sso` or `client`.
     pub(crate) kind: String,
-    /// The site that it was handed to.
+    /// The label of the site that it was handed over to.
     pub(crate) service: Option<String>,
-    /// The application whose access it is.
+    /// The id of the client that holds the session.
     pub(crate) client_id: Option<String>,
-    /// What that may do.
+    /// The scopes of that client.
     pub(crate) scope: Option<String>,
 }
 
-/// What the account has allowed an application.
+/// The consent of the account to an application.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ExportedApplication {
     pub(crate) client_id: String,
@@ -109,9 +109,9 @@ pub(crate) struct ExportedInvitation {
     pub(crate) team: ExportedTeam,
     pub(crate) email: String,
     pub(crate) role: String,
-    /// As it is stored: a pending one whose time is over reads `pending`.
+    /// The stored status; an expired invitation still reads `pending`.
     pub(crate) status: String,
-    /// The username of who asked, if that account is still there.
+    /// The username of the inviter, if that account still exists.
     #[diesel(select_expression = users::username.nullable())]
     pub(crate) invited_by: Option<String>,
     #[diesel(deserialize_as = AsUtc<NaiveDateTime>)]
@@ -126,12 +126,12 @@ pub(crate) struct ExportedInvitation {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ExportedEntry {
     pub(crate) at: DateTime<Utc>,
-    /// Such as `session.opened`.
+    /// For example `session.opened`.
     pub(crate) action: String,
     pub(crate) session_id: Option<String>,
-    /// Who did it; null when nobody was signed in.
+    /// The acting account; null when nobody was signed in.
     pub(crate) actor_id: Option<UserId>,
-    /// From where; null when somebody else who was signed in did it, whose business that is.
+    /// The network address of the request; null if another account acted, to protect its owner.
     pub(crate) address: Option<String>,
     /// `http`, `command` or `system`.
     pub(crate) via: String,

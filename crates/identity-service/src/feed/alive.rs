@@ -1,23 +1,23 @@
-//! Whether the feed lives: how long ago everything committed until then had been heard.
+//! Whether the change feed is alive, that is, whether everything committed until a moment ago has been read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The feed counts as down after so much silence.
+/// The silence after which the feed counts as down.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// Until when the feed counts as alive, by two clocks: the monotonic one stands still while the machine
-/// sleeps, the other one can be set back. It is alive while both say so.
+/// The time until which the feed counts as alive, by two clocks. The monotonic one stops while the machine sleeps,
+/// and the wall clock can be set back, so that both must agree.
 pub(super) struct Alive {
     born: Instant,
     /// Milliseconds after `born`; 0 while the feed is down.
     monotonic: AtomicU64,
-    /// Milliseconds since the epoch; 0 while the feed is down.
+    /// Milliseconds since the Unix epoch; 0 while the feed is down.
     wall: AtomicU64,
 }
 
 impl Alive {
-    /// Not alive before it is heard for the first time.
+    /// Returns the initial state: the feed is down until its first read.
     pub(super) fn new() -> Self {
         Self {
             born: Moment::now().monotonic,
@@ -32,7 +32,7 @@ impl Alive {
             && self.wall.load(Ordering::Acquire) > wall
     }
 
-    /// All that was committed before `moment` has been heard: alive for [`SILENCE`] from then on.
+    /// Records that everything committed before `moment` has been read. The feed is alive for [`SILENCE`] from then on.
     pub(super) fn heard_at(&self, moment: Moment) {
         let (monotonic, wall) = self.millis(moment);
         let silence = millis(SILENCE);
@@ -60,7 +60,7 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What the machine's two clocks say at once.
+/// The readings of both clocks at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Moment {
     pub(super) monotonic: Instant,
@@ -97,7 +97,7 @@ mod tests {
         assert!(alive.at(heard));
         assert!(alive.at(later(998, 998)));
         assert!(!alive.at(later(1_000, 0)));
-        // The machine slept for an hour, which only one of its clocks has noticed.
+        // The machine slept for an hour, and only one of its clocks noticed.
         assert!(!alive.at(later(5, 3_600_000)));
         alive.heard_at(later(2_000, 2_000));
         assert!(alive.at(later(2_100, 2_100)));

@@ -16,42 +16,42 @@ use crate::accounts::model::AccountRow;
 use crate::oauth::clients::model::OAuthClient;
 use crate::sessions::model::SessionState;
 
-/// Nothing is remembered for longer, whatever the feed says; an answer is made of what is remembered, and may be twice as old.
+/// The lifetime of cached rows, whatever the feed reports. A response is built from cached rows, and may be twice as old.
 const LIFE: Duration = Duration::from_secs(120);
-/// Sign-ins that are remembered, some 10 MB when full.
+/// The number of cached sessions: about 10 MB when full.
 const SESSIONS: usize = 100_000;
-/// Accounts that are remembered, some 40 MB when full.
+/// The number of cached accounts: about 40 MB when full.
 const USERS: usize = 100_000;
-/// Accounts' teams that are remembered.
+/// The number of accounts whose teams are cached.
 const TEAMS: usize = 20_000;
-/// OAuth clients that are remembered: all that there can be.
+/// The number of cached OAuth clients, which is the maximum that can exist.
 const CLIENTS: usize = 1_000;
-/// Answers that are kept ready: some 20 MB when full.
+/// The number of cached responses: about 20 MB when full.
 const ANSWERS: usize = 20_000;
 
-/// What this process remembers of sessions, accounts, memberships and clients while the feed lives.
+/// This process's cache of sessions, accounts, memberships and clients, used while the feed is alive.
 pub(crate) struct Memory {
     sessions: Remembered<Uuid, SessionState>,
     users: Remembered<UserId, Arc<AccountRow>>,
     teams: Remembered<UserId, Arc<[TeamMembership]>>,
     clients: Remembered<String, Arc<OAuthClient>>,
     answers: Remembered<Question, Arc<Answer>>,
-    /// Steps up with every change that is seen. Who inserts holds it still.
+    /// Grows with every change that is read. An insert holds the read lock, so that it cannot grow meanwhile.
     epoch: RwLock<u64>,
-    /// Steps up when the signing keys are to be read again.
+    /// Grows when the signing keys must be read again.
     keys: AtomicU64,
     alive: Alive,
     enabled: bool,
 }
 
-/// Permission to remember what is read from the database from now on.
+/// Permission to cache what is read from the database from now on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ticket {
     epoch: u64,
     given_at: Instant,
 }
 
-/// What is asked of an access token, by a SHA-256: no token stands in memory.
+/// The key of a cached response, with a SHA-256 of the token: no token stays in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Question {
     hash: [u8; 32],
@@ -65,7 +65,7 @@ enum What {
 }
 
 impl Question {
-    /// Whether it is good, and whose it is.
+    /// Returns the key of a validation: whether the token is valid, and whose it is.
     pub(crate) fn validation(token: &str, with_teams: bool) -> Self {
         Self {
             hash: sha256(token.as_bytes()),
@@ -73,9 +73,9 @@ impl Question {
         }
     }
 
-    /// What `client` may know of it.
+    /// Returns the key of an introspection: what `client` may learn about the token.
     pub(crate) fn introspection(token: &str, client: &OAuthClient) -> Self {
-        // No id has a line's end in it.
+        // No client id contains a line feed.
         Self {
             hash: sha256(format!("{}\n{token}", client.id).as_bytes()),
             what: What::Introspection {
@@ -87,14 +87,14 @@ impl Question {
 
 struct Answer {
     body: Bytes,
-    /// What it says is so in this time, unless something changes.
+    /// The times between which the response is true, unless something changes.
     from: DateTime<Utc>,
     until: DateTime<Utc>,
     epoch: u64,
 }
 
 impl Memory {
-    /// An empty memory; one that is not enabled stays so.
+    /// Creates an empty cache, which stays empty unless `enabled`.
     pub(crate) fn new(enabled: bool) -> Self {
         Self {
             enabled,
@@ -109,7 +109,7 @@ impl Memory {
         }
     }
 
-    /// Whether what is remembered may be used now; if so, a ticket for what has to be read.
+    /// Returns a ticket if cached rows may be used now. It is also needed to cache what has to be read.
     pub(crate) fn ticket(&self) -> Option<Ticket> {
         let now = Moment::now();
         let usable = self.enabled && self.alive.at(now);
@@ -119,7 +119,7 @@ impl Memory {
         })
     }
 
-    /// Whether a change would be heard of now.
+    /// Whether a change would be noticed now.
     pub(crate) fn hears(&self) -> bool {
         self.alive.at(Moment::now())
     }
@@ -141,7 +141,7 @@ impl Memory {
         self.clients.get(id, ticket.given_at)
     }
 
-    /// The answer that was given to the same question, if nothing at all has changed since.
+    /// Returns the response to an earlier identical request, if nothing at all has changed since.
     pub(crate) fn answer(
         &self,
         ticket: Ticket,
@@ -153,8 +153,8 @@ impl Memory {
         holds.then(|| answer.body.clone())
     }
 
-    /// Remembers a session and its account, unless something changed since the ticket was given: the
-    /// row may have been read before that.
+    /// Caches a session and its account, unless something changed after the ticket was issued: the row may have been
+    /// read before the change.
     pub(crate) fn remember(
         &self,
         ticket: Ticket,
@@ -171,14 +171,14 @@ impl Memory {
         });
     }
 
-    /// Remembers an account's teams, under the same condition.
+    /// Caches an account's teams, under the same condition.
     pub(crate) fn remember_teams(&self, ticket: Ticket, id: UserId, teams: &Arc<[TeamMembership]>) {
         self.if_unchanged(ticket, || {
             self.teams.insert(id, Arc::clone(teams), ticket.given_at);
         });
     }
 
-    /// Remembers an OAuth client, under the same condition.
+    /// Caches an OAuth client, under the same condition.
     pub(crate) fn remember_client(&self, ticket: Ticket, client: &Arc<OAuthClient>) {
         self.if_unchanged(ticket, || {
             let id = client.id.clone();
@@ -186,7 +186,7 @@ impl Memory {
         });
     }
 
-    /// Keeps an answer ready for that time, under the same condition, and gives it in the form in which it is kept.
+    /// Caches a response for the given times, under the same condition, and returns the body in its cached form.
     pub(crate) fn remember_answer(
         &self,
         ticket: Ticket,
@@ -194,7 +194,7 @@ impl Memory {
         body: Vec<u8>,
         (from, until): (DateTime<Utc>, DateTime<Utc>),
     ) -> Bytes {
-        // Without the room that is left at its end: a quarter, of most.
+        // Without spare capacity, which is a quarter of most bodies.
         let body = Bytes::from(body.into_boxed_slice());
         let kept = body.clone();
         self.if_unchanged(ticket, || {
@@ -252,17 +252,17 @@ impl Memory {
         self.keys.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Counts up each time the signing keys have changed.
+    /// Returns a number that grows each time the signing keys change.
     pub(crate) fn keys_generation(&self) -> u64 {
         self.keys.load(Ordering::Acquire)
     }
 
-    /// Everything that was committed before `moment` has been seen.
+    /// Records that everything committed before `moment` has been read.
     pub(super) fn caught_up_at(&self, moment: Moment) {
         self.alive.heard_at(moment);
     }
 
-    /// Nothing new will be heard until further notice.
+    /// Records that the feed is down, and empties the cache.
     pub(super) fn feed_went_down(&self) {
         self.alive.mark_down();
         self.forget_all();

@@ -1,9 +1,9 @@
-//! The change feed: how each process learns within a second what another one changed, so that it may
-//! answer from memory in between.
+//! The change feed: each process learns within a second what another one changed, and may respond from memory in
+//! between.
 //!
-//! Who changes something writes a row per subject into `changes`, in the same transaction. `watch`
-//! reads them on a connection of its own and has `memory` forget. While that connection is silent
-//! nothing is answered from memory; the database is asked each time, and nothing revoked passes.
+//! Each change inserts a row per subject into `changes`, in its own transaction. `watch` reads the rows on a
+//! connection of its own and removes the subjects from `memory`. While that connection is silent, every validation
+//! reads the database, so that no revoked token passes.
 
 mod alive;
 pub(crate) mod memory;
@@ -17,11 +17,11 @@ pub(crate) use watch::Watch;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Subject {
-    /// A sign-in, by its id.
+    /// A session, by its id.
     Session(String),
-    /// An account, or what it is in a team.
+    /// An account, or its role in a team.
     User(UserId),
-    /// A team's name or existence.
+    /// The name or existence of a team.
     Teams,
     Keys,
     /// An OAuth client, by its id.
@@ -47,7 +47,7 @@ impl Subject {
         }
     }
 
-    /// Reads a row; none for a kind that a newer version writes.
+    /// Parses a row. Returns `None` for a kind that only a newer version writes.
     fn read(kind: &str, name: String) -> Option<Self> {
         match kind {
             "session" => Some(Self::Session(name)),

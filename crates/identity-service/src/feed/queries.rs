@@ -9,15 +9,15 @@ use diesel::sql_types::{BigInt, Timestamp};
 use super::Subject;
 use crate::schema::changes;
 
-/// Rows of one reading; a burst beyond that makes the reader forget everything.
+/// The maximum number of rows in one read. After a larger burst the reader empties the whole cache.
 pub(super) const MAX_ROWS: usize = 10_000;
 
 pub(super) type Row = (i64, String, String);
 
-/// Rows of one statement.
+/// The number of rows in one statement.
 const BATCH: usize = 1_000;
 
-/// Writes down what changed, as the last thing of a transaction.
+/// Inserts the changed subjects into the feed. Called last in a transaction.
 pub(crate) fn record(db: &mut Db, subjects: &[Subject]) -> QueryResult<()> {
     let mut told = HashSet::new();
     let rows: Vec<_> = subjects
@@ -34,7 +34,7 @@ pub(crate) fn record(db: &mut Db, subjects: &[Subject]) -> QueryResult<()> {
         return Ok(());
     }
     if let Db::Pg(conn) = db {
-        // Wakes the other processes; see [`listen`].
+        // Wakes the other processes, see [`listen`].
         conn.batch_execute("NOTIFY holdfast_identity_changes")?;
     }
     rows.chunks(BATCH).try_for_each(|rows| {
@@ -42,18 +42,17 @@ pub(crate) fn record(db: &mut Db, subjects: &[Subject]) -> QueryResult<()> {
     })
 }
 
-/// How far a reader has come. Neither form asks a clock: a transaction that takes long to commit, or a
-/// clock that is set, hides nothing.
+/// How far a reader has read. Neither form uses a clock, so that neither a slow commit nor a changed clock hides a
+/// row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Position {
-    /// PostgreSQL gives ids out before it commits, in any order: every transaction before this one had
-    /// ended.
+    /// PostgreSQL assigns ids before commit, in any order. Every transaction before this one had ended.
     Transaction(i64),
-    /// SQLite has one writer at a time, so that ids are in the order of commits: the newest one.
+    /// SQLite has a single writer, so that ids are in commit order. This is the newest one.
     Id(i64),
 }
 
-/// Where a reading that begins now leaves off at the least.
+/// Returns the position that a read beginning now is certain to reach.
 pub(super) fn position(db: &mut Db) -> QueryResult<Position> {
     match db {
         Db::Pg(conn) => {
@@ -69,8 +68,8 @@ pub(super) fn position(db: &mut Db) -> QueryResult<Position> {
     }
 }
 
-/// The newest [`MAX_ROWS`] of all that may have been committed since a reading began at `position`. What
-/// that reading found may be among them.
+/// Returns the newest [`MAX_ROWS`] rows that may have been committed since a read began at `position`. Rows that the
+/// earlier read returned may be among them.
 pub(super) fn since(db: &mut Db, position: Position) -> QueryResult<Vec<Row>> {
     let limit = i64::try_from(MAX_ROWS).unwrap_or(i64::MAX);
     let rows = changes::table
@@ -83,8 +82,8 @@ pub(super) fn since(db: &mut Db, position: Position) -> QueryResult<Vec<Row>> {
     }
 }
 
-/// Prepares a connection that only listens: short waits, and on PostgreSQL the subscription and a name
-/// for who looks at the server.
+/// Prepares a connection that only reads the feed. On PostgreSQL this sets a short timeout and an application name,
+/// and subscribes to the notifications.
 pub(super) fn listen(db: &mut Db) -> QueryResult<()> {
     match db {
         Db::Pg(conn) => conn.batch_execute(
@@ -95,7 +94,7 @@ pub(super) fn listen(db: &mut Db) -> QueryResult<()> {
     }
 }
 
-/// Whether somebody else has committed something since the last call.
+/// Whether another connection has committed something since the last call.
 pub(super) fn something_happened(db: &mut Db, version: &mut i64) -> QueryResult<bool> {
     match db {
         Db::Pg(conn) => {
@@ -114,8 +113,8 @@ pub(super) fn something_happened(db: &mut Db, version: &mut i64) -> QueryResult<
     }
 }
 
-/// Removes what every reader has read: rows of more than ten minutes ago by the database's clock. Readers
-/// come twice a second; the rest is for clocks that are set.
+/// Deletes rows that every reader has read: those older than ten minutes by the database's clock. Readers come twice
+/// a second; the margin covers changed clocks.
 pub(crate) fn sweep(db: &mut Db) -> QueryResult<usize> {
     let until = match db.backend() {
         Backend::Postgres => {

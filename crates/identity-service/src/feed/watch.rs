@@ -12,15 +12,15 @@ use super::alive::Moment;
 use super::memory::Memory;
 use super::queries::{self, MAX_ROWS, Position, Row};
 
-/// How often the connection is looked at.
+/// The interval between two polls of the connection.
 const EVERY: Duration = Duration::from_millis(200);
-/// How often the table is read although nobody has called: a wake-up may get lost, a row may not.
+/// The maximum interval between two reads of the table. A notification may be lost, but a row may not.
 const AT_LEAST_EVERY: Duration = Duration::from_millis(300);
-/// After so long a pause rows may have been swept unseen.
+/// The pause after which rows may have been deleted unread.
 const TOO_LONG: Duration = Duration::from_secs(60);
 
-/// The thread that reads the feed. It has ended when this is stopped or dropped: a process that is over takes the
-/// libraries down that a connection stands on.
+/// The thread that reads the feed. Stopping or dropping this ends the thread, because at process exit the libraries
+/// that its connection uses are unloaded.
 #[derive(Debug)]
 pub(crate) struct Watch {
     stop: mpsc::Sender<()>,
@@ -28,7 +28,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Starts to read. The thread has a connection of its own, which never writes.
+    /// Starts the thread, which has its own connection and never writes.
     pub(crate) fn spawn(pool: Pool, memory: Arc<Memory>) -> std::io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let thread = std::thread::Builder::new()
@@ -44,7 +44,7 @@ impl Watch {
         })
     }
 
-    /// Ends the thread and waits for it.
+    /// Stops the thread and waits for its end.
     pub(crate) async fn stop(mut self) {
         let _ = self.stop.send(());
         if let Some(thread) = self.thread.take() {
@@ -62,13 +62,12 @@ impl Drop for Watch {
     }
 }
 
-/// Waits for the next look; true when there will be none.
+/// Waits for the next poll. Returns true if the thread has to stop.
 fn is_stopped(stopped: &mpsc::Receiver<()>) -> bool {
     !matches!(stopped.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout))
 }
 
-/// Follows the feed again each time that this fails or panics, until it is to end. In between nothing is
-/// remembered.
+/// Follows the feed until it is stopped, and starts again after each failure or panic. In between nothing is cached.
 fn keep_up(
     memory: &Memory,
     stopped: &mpsc::Receiver<()>,
@@ -76,7 +75,7 @@ fn keep_up(
 ) {
     let mut down = false;
     loop {
-        // What a panic leaves behind is forgotten: the connection, and all that was remembered.
+        // Nothing survives a panic: neither the connection nor the cache.
         let ended = catch_unwind(AssertUnwindSafe(|| follow(&mut down)));
         memory.feed_went_down();
         let why = match ended {
@@ -84,7 +83,7 @@ fn keep_up(
             Ok(Err(error)) => error.to_string(),
             Err(_) => "its thread panicked".to_owned(),
         };
-        // Said once an outage; requests that meet it say the rest.
+        // Logged once per outage.
         if !std::mem::replace(&mut down, true) {
             log::warn!("the change feed is down, every token is looked up: {why}");
         }
@@ -94,7 +93,7 @@ fn keep_up(
     }
 }
 
-/// Follows the feed over one connection until that fails or the thread is to end.
+/// Follows the feed over one connection until that fails or the thread has to stop.
 fn follow(
     pool: &Pool,
     memory: &Memory,
@@ -102,7 +101,7 @@ fn follow(
     down: &mut bool,
 ) -> Result<(), DbError> {
     let mut reader = Reader::open(pool)?;
-    // Whatever was remembered under the last connection may have changed since.
+    // Everything cached during the last connection may have changed since.
     memory.forget_all();
     loop {
         reader.look(memory)?;
@@ -115,12 +114,12 @@ fn follow(
     }
 }
 
-/// A connection, and what was read over it.
+/// A connection, with the state of reading over it.
 struct Reader {
     db: Db,
     data_version: i64,
     position: Position,
-    /// The rows of the last reading: what is among them again is no news.
+    /// The ids of the last read's rows, which the next read may return again.
     known: HashSet<i64>,
     read_at: Option<Instant>,
 }
@@ -139,7 +138,7 @@ impl Reader {
         })
     }
 
-    /// One look: reads the table if there is something new in it, or if it is time to make sure.
+    /// Polls once: reads the table if something was committed, or if the maximum interval has passed.
     fn look(&mut self, memory: &Memory) -> Result<(), DbError> {
         let started = Moment::now();
         let pause = self.read_at.map(|at| started.monotonic - at);
@@ -147,7 +146,7 @@ impl Reader {
         if !called && pause.is_some_and(|pause| pause < AT_LEAST_EVERY) {
             return Ok(());
         }
-        // Before the reading: what is committed in between is read twice rather than not at all.
+        // Taken before the read: what is committed in between is read twice rather than never.
         let position = queries::position(&mut self.db)?;
         let rows = queries::since(&mut self.db, self.position)?;
         if rows.len() >= MAX_ROWS || pause.is_some_and(|pause| pause > TOO_LONG) {

@@ -1,5 +1,5 @@
-//! What has to be done now and then: removing what nobody needs any more, and rotating signing keys by
-//! age. Each replica does it; they do not get into each other's way, and a round that fails is repeated.
+//! Housekeeping: deletes expired rows and rotates signing keys by age. Every replica runs it without getting in the
+//! way of the others, and a failed run is repeated.
 
 mod queries;
 
@@ -25,7 +25,7 @@ use crate::origin::{Origin, Via};
 use crate::sessions;
 use crate::tokens::rotation;
 
-/// How often the larger tables are looked through, by the service's clock.
+/// The interval between two passes over the larger tables, by the service's clock.
 const HOURLY: TimeDelta = TimeDelta::hours(1);
 
 #[derive(Clone)]
@@ -55,14 +55,14 @@ impl Figures {
     }
 }
 
-/// The task that keeps house; it ends when this is stopped.
+/// The housekeeping task, which runs until it is stopped.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
     task: JoinHandle<()>,
 }
 
 impl Housekeeping {
-    /// Keeps house now, and then each `every`. Keys older than `rotate_after` are rotated.
+    /// Starts housekeeping at once, and repeats it at the interval `every`. Keys older than `rotate_after` are rotated.
     pub(crate) fn spawn(
         app: Arc<App>,
         figures: Figures,
@@ -88,7 +88,7 @@ impl Housekeeping {
                     Ok(()) => {}
                     Err(error) => {
                         keeper.figures.failures.inc();
-                        // Said once an outage.
+                        // Logged once per outage.
                         if !std::mem::replace(&mut failing, true) {
                             log::warn!("housekeeping fails, and is tried again: {error}");
                         }
@@ -99,10 +99,10 @@ impl Housekeeping {
         Self { task }
     }
 
-    /// Ends it; a transaction under way completes on its own thread.
+    /// Stops the task. A running transaction completes on its own thread.
     pub(crate) async fn stop(self) {
         self.task.abort();
-        // Ends with the cancellation that was just asked for.
+        // Ends with the cancellation requested above.
         drop(self.task.await);
     }
 }
@@ -119,7 +119,7 @@ impl Keeper {
         self.remove("change", |db, _| feed::queries::sweep(db))
             .await?;
         let now = self.app.clock.now();
-        // A clock that was set back counts as an hour gone by.
+        // A clock that was set back counts as an hour.
         let recent = |at: &DateTime<Utc>| *at <= now && now - *at < HOURLY;
         if !self.looked_through.as_ref().is_some_and(recent) {
             self.look_through().await?;
@@ -129,7 +129,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// One chore that cannot be done does not keep the others from being done.
+    /// Runs all jobs; a failed one does not stop the others.
     async fn look_through(&self) -> Result<(), Error> {
         let mut outcomes = vec![
             self.end_expired().await,
@@ -144,7 +144,7 @@ impl Keeper {
         outcomes.into_iter().collect()
     }
 
-    /// Removes batch after batch until none is left, or until another replica is at it.
+    /// Deletes batch after batch until none is left, or until another replica holds the lock.
     async fn remove(
         &self,
         kind: &str,
@@ -159,7 +159,7 @@ impl Keeper {
         }
     }
 
-    /// Ends handed-over sessions that have expired, so that other services hear of it. A parent waits for its
+    /// Ends expired SSO sessions and their descendants, so that other services learn of it. A parent waits for its
     /// children, hence the loop.
     async fn end_expired(&self) -> Result<(), Error> {
         loop {
@@ -180,7 +180,7 @@ impl Keeper {
         }
     }
 
-    /// Sessions are found before the write lock is taken: that may mean reading all of them.
+    /// Selects sessions before taking the write lock, because that may read all of them.
     async fn remove_sessions(&self) -> Result<(), Error> {
         let ttl = TimeDelta::seconds(self.app.tokens.expires_in());
         loop {
@@ -192,14 +192,14 @@ impl Keeper {
             let removed = self
                 .batch("session", move |db| queries::delete_sessions(db, &over))
                 .await?;
-            // Those that others descended from come after these.
+            // Sessions with children are found only after these are gone.
             if removed == 0 {
                 return Ok(());
             }
         }
     }
 
-    /// One short transaction; nothing when another replica is at it.
+    /// Runs one short transaction, which does nothing if another replica holds the lock.
     async fn batch(
         &self,
         kind: &str,

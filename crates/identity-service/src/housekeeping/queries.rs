@@ -9,18 +9,18 @@ use crate::access::Grant;
 use crate::schema::sessions;
 use crate::sessions::KEPT;
 
-/// Rows that are removed in one transaction: few enough that nobody waits for it. The statements below have it too.
+/// The number of rows deleted in one transaction, small enough to delay nobody. The statements below repeat it.
 pub(super) const BATCH: u16 = 500;
-/// The key of the advisory lock that PostgreSQL replicas take while they remove rows.
+/// The key of the advisory lock that a PostgreSQL replica holds while it deletes rows.
 const LOCK_KEY: i64 = 0x686f_6c64_6b65_6570;
 
-/// Rows that nobody needs any more.
+/// One kind of expired rows, with its retention.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Outlived {
     pub(super) kind: &'static str,
-    /// For how long they are kept after their time.
+    /// How long the rows are kept after they have expired.
     kept: TimeDelta,
-    /// Removes a batch of those whose time was over before `$1`. Some may have been renewed after they were looked up.
+    /// Deletes a batch of the rows that expired before `$1`. Some may have been renewed since they were selected.
     statement: &'static str,
 }
 
@@ -43,14 +43,14 @@ pub(super) const OUTLIVED: [Outlived; 6] = [
         statement: "DELETE FROM email_claims WHERE expires_at <= $1 AND email_lower IN \
             (SELECT email_lower FROM email_claims WHERE expires_at <= $1 LIMIT 500)",
     },
-    // Second factors that nobody has shown a code of.
+    // Second factors that were never confirmed with a code.
     Outlived {
         kind: "totp_factor",
         kept: TimeDelta::days(1),
         statement: "DELETE FROM totp_factors WHERE confirmed_at IS NULL AND created_at < $1 AND user_id IN \
             (SELECT user_id FROM totp_factors WHERE confirmed_at IS NULL AND created_at < $1 LIMIT 500)",
     },
-    // A code that was used, or a device that got its tokens, is known as such for a while.
+    // Used codes and devices stay recognisable for a while.
     Outlived {
         kind: "oauth_code",
         kept: TimeDelta::days(1),
@@ -65,7 +65,7 @@ pub(super) const OUTLIVED: [Outlived; 6] = [
     },
 ];
 
-/// Removes a batch of rows; how many.
+/// Deletes a batch of rows and returns their number.
 pub(super) fn delete_outlived(
     db: &mut Db,
     outlived: Outlived,
@@ -76,20 +76,20 @@ pub(super) fn delete_outlived(
     cached::<(), _>(delete).execute(db)
 }
 
-/// Whether no other replica removes rows now; none does until this transaction ends. Two that delete the same rows in
-/// different orders would deadlock.
+/// Takes the housekeeping lock until the transaction ends. Returns false if another replica holds it: two replicas
+/// that delete the same rows in different orders would deadlock.
 pub(super) fn is_ours(db: &mut Db) -> QueryResult<bool> {
     match db {
         Db::Pg(conn) => {
             let lock = diesel::sql_query("SELECT pg_try_advisory_xact_lock($1)");
             cached::<Bool, _>(lock.bind::<BigInt, _>(LOCK_KEY)).get_result(conn)
         }
-        // The transaction has the write lock.
+        // The transaction holds the write lock.
         Db::Sqlite(_) => Ok(true),
     }
 }
 
-/// Some expired sessions of single sign-on without living children, and their accounts.
+/// Returns a batch of expired SSO sessions and their descendants, without valid children, with their accounts.
 pub(super) fn list_expired(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<(String, UserId)>> {
     let below = diesel::alias!(sessions as below);
     let standing = below
@@ -115,19 +115,19 @@ pub(super) fn list_expired(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<(
         .load(db)
 }
 
-/// Some sessions that were revoked, or whose last token expired, long ago.
+/// Returns a batch of sessions that were revoked, or whose last token expired, long ago.
 pub(super) fn list_over_sessions(
     db: &mut Db,
     now: NaiveDateTime,
     ttl: TimeDelta,
 ) -> QueryResult<Vec<String>> {
     let revoked_before = now - KEPT;
-    // An access token made with the last refresh may outlive the session's own end.
+    // An access token from the last refresh may outlive the session itself.
     let over_before = now - KEPT.max(ttl);
     let below = diesel::alias!(sessions as below);
     let parent = below.field(sessions::parent_sid);
     sessions::table
-        // A parent row stays while a child names it: ending an ancestor reaches the child through it.
+        // A parent row stays while a child refers to it, because ending an ancestor reaches the child through it.
         .filter(not(exists(below.filter(parent.eq(sessions::id.nullable())))))
         .filter(
             sessions::revoked_at
@@ -141,7 +141,7 @@ pub(super) fn list_over_sessions(
         .load(db)
 }
 
-/// Removes sessions by id: what was over a moment ago does not come to life again.
+/// Deletes sessions by id. A session that has ended cannot become valid again.
 pub(super) fn delete_sessions(db: &mut Db, ids: &[String]) -> QueryResult<usize> {
     diesel::delete(sessions::table.filter(sessions::id.eq_any(ids))).execute(db)
 }

@@ -14,7 +14,7 @@ fn ada() -> UserId {
     "1".parse().unwrap()
 }
 
-/// A memory whose feed has just been heard.
+/// Returns a cache whose feed has just been read.
 fn alive() -> Memory {
     let memory = Memory::new(true);
     memory.caught_up_at(Moment::now());
@@ -42,7 +42,7 @@ fn question(what: What) -> Question {
     Question { hash, what }
 }
 
-/// Whether an answer of each kind is ready.
+/// Whether a response of each kind is cached.
 fn answers(memory: &Memory, seconds: i64) -> bool {
     let now = DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds);
     let ticket = memory.ticket().unwrap();
@@ -100,7 +100,7 @@ fn what_a_client_may_know_is_another_question_for_each_client_and_each_right() {
     assert_eq!(different.len(), questions.len());
 }
 
-/// Whether the session, the account and its teams are remembered.
+/// Whether the session, the account and its teams are cached.
 fn known(memory: &Memory) -> (bool, bool, bool) {
     let ticket = memory.ticket().unwrap();
     (
@@ -132,7 +132,7 @@ fn what_is_remembered_is_there_until_its_subject_changes() {
 
 #[test]
 fn a_change_between_the_read_and_the_insert_is_never_remembered() {
-    // Of the very subject, of another one, of everything, and an outage: the row may be older than any.
+    // A change of the same subject, of another one, of everything, and an outage: the row may be older than any of them.
     let changes: [fn(&Memory); 4] = [
         |memory| memory.forget(&[Subject::Session(SID.to_owned())]),
         |memory| memory.forget(&[Subject::Teams]),
@@ -197,7 +197,7 @@ fn each_change_of_the_signing_keys_counts() {
 #[test]
 fn readers_that_race_a_revocation_leave_nothing_of_before_it() {
     let memory = alive();
-    // What the database says: revoked or not.
+    // The state in the database: revoked or not.
     let revoked = AtomicBool::new(false);
     for _ in 0..200 {
         memory.forget_all();

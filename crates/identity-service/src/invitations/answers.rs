@@ -1,4 +1,4 @@
-//! The invited person's side: looking at what is asked, joining, and declining.
+//! The invitee's operations: reading an invitation, joining, and declining.
 
 use auth_types::{TeamRole, UserId};
 use serde_json::json;
@@ -17,7 +17,7 @@ use crate::teams::model::{TeamRow, effective_role};
 use crate::teams::wire::PageQuery;
 use crate::{accounts, teams};
 
-/// What waits for an answer from the account's proven address. An address that is only claimed may be somebody else's.
+/// Returns the pending invitations for the account's verified address. An unverified one may be somebody else's.
 pub(crate) async fn list_own(
     app: &App,
     caller: &CurrentUser,
@@ -38,7 +38,7 @@ pub(crate) async fn list_own(
         .await
 }
 
-/// An invitation as whoever has its mail may see it; an id, which is no secret, shows nothing.
+/// Returns an invitation to anybody who has its mail. An id is no secret, and shows nothing.
 pub(crate) async fn look(app: &App, token: String) -> Result<Option<Invitation>, Error> {
     let Reference::Token(hash) = Reference::parse(token) else {
         return Ok(None);
@@ -52,7 +52,7 @@ pub(crate) async fn look(app: &App, token: String) -> Result<Option<Invitation>,
         .await
 }
 
-/// The slug of the team that the caller joined by the invitation with this token, while they are in it.
+/// Returns the slug of the team that the caller joined with this token, while they are a member.
 pub(crate) async fn find_joined(
     app: &App,
     caller: &CurrentUser,
@@ -66,7 +66,7 @@ pub(crate) async fn find_joined(
         .await
 }
 
-/// Joins the team. Who is a member already is told so, and his role stays what it is.
+/// Joins the team. An existing member keeps their role, and the response says that they are a member.
 pub(crate) async fn accept(
     app: &App,
     caller: &CurrentUser,
@@ -106,7 +106,7 @@ pub(crate) async fn accept(
     .await
 }
 
-/// Says no, for good.
+/// Declines the invitation for good.
 pub(crate) async fn decline(
     app: &App,
     caller: &CurrentUser,
@@ -126,7 +126,7 @@ pub(crate) async fn decline(
     .await
 }
 
-/// Looks without writing: who guesses holds nobody up.
+/// Finds an invitation without writing, so that guessing tokens blocks nobody.
 async fn find(app: &App, reference: Reference) -> Result<(Reference, Asked), Error> {
     app.pool
         .read(move |db| {
@@ -136,18 +136,18 @@ async fn find(app: &App, reference: Reference) -> Result<(Reference, Asked), Err
         .await
 }
 
-/// An invitation that somebody answers who may.
+/// An invitation that the caller may accept or decline, with its team.
 struct Answer {
     team: TeamRow,
     asked: Asked,
     by: UserId,
-    /// Whether it was sent to the address that the caller has proven to be his.
+    /// Whether it was sent to the caller's verified address.
     addressed: bool,
 }
 
 impl Answer {
-    /// Locks the team, then the account. Possession of the token is enough; an id, which is no secret,
-    /// opens it only to the proven address.
+    /// Locks the team, then the account. The token alone is sufficient; an id, which is no secret, requires the
+    /// verified address.
     fn open(
         change: &mut Change<'_>,
         reference: &Reference,
@@ -157,7 +157,7 @@ impl Answer {
         let now = change.now.naive_utc();
         let team = teams::queries::lock_team(change.db, seen.team_id, now)?
             .ok_or(Error::InvitationNotFound)?;
-        // Again, now that nobody changes it: a renewed one has another token.
+        // Read again under the lock, because a renewed invitation has another token.
         let asked = queries::find_asked(change.db, reference)?.ok_or(Error::InvitationNotFound)?;
         let account = accounts::queries::lock_active(change.db, by)?.ok_or(Error::TokenRevoked)?;
         let addressed = account.email_verified && account.has_email(&asked.email_lower);
@@ -172,7 +172,7 @@ impl Answer {
         })
     }
 
-    /// Settles it; false when it was settled before or has expired.
+    /// Settles the invitation. Returns false if it was settled before or has expired.
     fn settle(&self, change: &mut Change<'_>, status: Status) -> Result<bool, Error> {
         let (action, accepted_by) = match status {
             Status::Accepted => (Action::INVITATION_ACCEPTED, Some(self.by)),
@@ -188,8 +188,8 @@ impl Answer {
     }
 }
 
-/// Nobody gives what he no longer has: the invitation of an admin who is none any more, or cannot sign
-/// in, makes a plain member.
+/// Returns the role that the invitee gets, which is at most the inviter's current one. It is `member` if the inviter
+/// has left the team or is deactivated.
 fn given_role(change: &mut Change<'_>, team: &TeamRow, asked: &Asked) -> Result<TeamRole, Error> {
     let role = asked.role()?;
     let Some(inviter) = asked.invited_by else {

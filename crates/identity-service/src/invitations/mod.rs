@@ -1,4 +1,4 @@
-//! Invitations into teams: an address is asked by mail, and whoever has the mail may join, once.
+//! Invitations to teams. An address is invited by mail, and anybody with the mail can join once.
 
 pub(crate) mod answers;
 pub(crate) mod model;

@@ -9,19 +9,19 @@ use crate::error::Error;
 use crate::links;
 use crate::schema::invitations;
 
-/// How long an invitation is good, from its newest mail on.
+/// The lifetime of an invitation, counted from its newest mail.
 pub(super) const LIFE: TimeDelta = TimeDelta::days(7);
 
-/// How a path names an invitation.
+/// The reference to an invitation in a path.
 pub(crate) enum Reference {
-    /// By its id, which is no secret.
+    /// Its id, which is no secret.
     Id(String),
-    /// By the hash of the token that was in the mail.
+    /// The hash of the token in its mail.
     Token(String),
 }
 
 impl Reference {
-    /// Reads a path segment; whatever is no id may be a token.
+    /// Parses a path segment. Anything that is not an id may be a token.
     pub(crate) fn parse(text: String) -> Self {
         match invitation_id(&text) {
             Some(id) => Self::Id(id),
@@ -30,14 +30,14 @@ impl Reference {
     }
 }
 
-/// The id in its one spelling; none for what is no id.
+/// Returns the id in its canonical form, or `None` for any other text.
 pub(super) fn invitation_id(text: &str) -> Option<String> {
     const HYPHENATED: usize = 36;
     let id = Uuid::try_parse(text).ok()?;
     (text.len() == HYPHENATED).then(|| id.to_string())
 }
 
-/// A row of `invitations` to be, pending.
+/// A new, pending row of `invitations`.
 #[derive(Insertable)]
 #[diesel(table_name = invitations)]
 pub(super) struct NewInvitation<'a> {
@@ -53,7 +53,7 @@ pub(super) struct NewInvitation<'a> {
     pub(super) expires_at: NaiveDateTime,
 }
 
-/// What answering an invitation needs to know of it.
+/// The columns of an invitation that accepting or declining it needs.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = invitations)]
 pub(super) struct Asked {
@@ -70,7 +70,7 @@ impl Asked {
     }
 }
 
-/// An invitation with its team and who asks, if that account is still there.
+/// An invitation with its team, and with the inviter if that account still exists.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = invitations)]
 pub(super) struct InvitationRow {
@@ -87,7 +87,7 @@ pub(super) struct InvitationRow {
 }
 
 impl InvitationRow {
-    /// The record as it is at `now`: nothing needs to happen for one to expire.
+    /// Returns the invitation as it is at `now`. Expiry follows from the time alone.
     pub(super) fn into_wire(self, now: NaiveDateTime) -> Result<Invitation, Error> {
         let status = match self.status.as_str() {
             "pending" if self.expires_at <= now => Status::Expired,

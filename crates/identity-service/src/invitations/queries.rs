@@ -9,7 +9,7 @@ use super::wire::Status;
 use crate::columns::columns;
 use crate::schema::{invitations, team_members, teams, users};
 
-/// Invitations with their teams and who asks.
+/// Invitations joined with their teams and inviters.
 type Joined<'a> =
     IntoBoxed<'a, LeftJoin<InnerJoin<invitations::table, teams::table>, users::table>, DbBackend>;
 
@@ -20,8 +20,8 @@ pub(super) fn insert(db: &mut Db, invitation: &NewInvitation<'_>) -> QueryResult
         .map(drop)
 }
 
-/// Gives the address's pending invitation into the team a new token, role, inviter and time; its id, or
-/// none when there is nothing to renew. Expired ones are renewed too.
+/// Renews the pending invitation of an address to the team with a new token, role, inviter and expiry, even if it has
+/// expired. Returns its id, or `None` if there is none.
 pub(super) fn renew(db: &mut Db, by: &NewInvitation<'_>) -> QueryResult<Option<String>> {
     let pending = invitations::table
         .filter(invitations::team_id.eq(by.team_id))
@@ -40,8 +40,8 @@ pub(super) fn renew(db: &mut Db, by: &NewInvitation<'_>) -> QueryResult<Option<S
         .optional()
 }
 
-/// Ends a pending invitation that has not expired. This one statement decides every race: of any
-/// number who answer one gets true.
+/// Settles a pending invitation that has not expired. This statement decides every race: only one of several
+/// concurrent callers gets true.
 pub(super) fn settle(
     db: &mut Db,
     id: &str,
@@ -63,7 +63,7 @@ pub(super) fn settle(
         .map(|settled| settled == 1)
 }
 
-/// Takes back what an account has sent for a team, and what was sent to its address; the ids.
+/// Revokes the invitations to a team that an account has sent, and those to its address. Returns their ids.
 pub(super) fn withdraw(
     db: &mut Db,
     team_id: TeamId,
@@ -73,7 +73,7 @@ pub(super) fn withdraw(
 ) -> QueryResult<Vec<String>> {
     let concerned = invitations::invited_by
         .eq(sent_by)
-        // No address is empty.
+        // No stored address is empty.
         .or(invitations::email_lower.eq(sent_to.unwrap_or_default()));
     let pending = invitations::table
         .filter(invitations::team_id.eq(team_id))
@@ -114,7 +114,7 @@ pub(super) fn find_by_token(db: &mut Db, hash: &str) -> QueryResult<Option<Invit
     Ok(load(db, row, 1, 0)?.pop())
 }
 
-/// A page of a team's invitations, newest first, and how many there are.
+/// Returns a page of a team's invitations, newest first, and their total.
 pub(super) fn list_of_team(
     db: &mut Db,
     team_id: TeamId,
@@ -133,7 +133,7 @@ pub(super) fn list_of_team(
     Ok((load(db, wanted(), limit, offset)?, total))
 }
 
-/// A page of the invitations that wait for an answer from an address, newest first, and how many there are.
+/// Returns a page of the pending invitations for an address, newest first, and their total.
 pub(super) fn list_pending(
     db: &mut Db,
     email_lower: &str,
@@ -148,7 +148,7 @@ pub(super) fn list_pending(
     Ok((load(db, wanted(), limit, offset)?, total))
 }
 
-/// The slug of the team that an account joined by an invitation, while it is in it.
+/// Returns the slug of the team that an account joined with an invitation, while it is a member.
 pub(super) fn find_joined(
     db: &mut Db,
     token_hash: &str,
@@ -171,7 +171,7 @@ fn joined<'a>() -> Joined<'a> {
         .into_boxed()
 }
 
-/// Nothing is stored when an invitation expires: it is still pending there.
+/// Filters by status. Expiry is not stored: an expired invitation is still pending in the table.
 fn with_status<'a>(all: Joined<'a>, status: Status, now: NaiveDateTime) -> Joined<'a> {
     let stored = match status {
         Status::Expired => Status::Pending,

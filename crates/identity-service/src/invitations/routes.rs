@@ -27,8 +27,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         .service(endpoint("/api/user/invitations").get(list_own));
 }
 
-/// Asks an address into the team by mail; for admins and the owner. Asking again renews the invitation,
-/// sends another mail, and the older mail's link is dead.
+/// Invites an address to the team by mail; for admins and the owner. Inviting it again renews the invitation and
+/// sends another mail, and the link in the older mail stops working.
 #[utoipa::path(
     post, path = "/api/teams/{slug}/invite", tag = "invitations", security(("bearer" = [])),
     params(("slug" = String, Path)), request_body = InviteRequest,
@@ -51,7 +51,7 @@ async fn invite(
     }))
 }
 
-/// The team's invitations, newest first; for admins and the owner.
+/// Returns the team's invitations, newest first; for admins and the owner.
 #[utoipa::path(
     get, path = "/api/teams/{slug}/invitations", tag = "invitations", security(("bearer" = [])),
     params(("slug" = String, Path), InvitationsQuery),
@@ -66,12 +66,12 @@ async fn list_of_team(
     admin: TeamAdmin,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
-    // Read here and not as an argument: who may not see the team is told that first.
+    // Extracted here rather than as an argument, because the right to see the team is checked first.
     let query = Query::<InvitationsQuery>::extract(&req).await?.0;
     Ok(HttpResponse::Ok().json(service::list_of_team(&app, &admin, query).await?))
 }
 
-/// Takes an invitation back; for admins and the owner.
+/// Withdraws an invitation; for admins and the owner.
 #[utoipa::path(
     delete, path = "/api/teams/{slug}/invitations/{id}", tag = "invitations", security(("bearer" = [])),
     params(("slug" = String, Path), ("id" = String, Path, format = Uuid)),
@@ -93,8 +93,8 @@ async fn revoke(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Joins a team by the token in the mail, which is enough, or by the invitation's id, for the account
-/// whose verified address was invited. Who is a member already gets 200 and stays what he is.
+/// Joins a team, with the token from the mail or with the invitation's id. The id works only for an account whose
+/// verified address was invited. A member gets 200 as well, and keeps their role.
 #[utoipa::path(
     post, path = "/api/invitations/{token}", tag = "invitations", security(("bearer" = [])),
     params(("token" = String, Path, description = "The token in the mail's link, or the invitation's id")),
@@ -116,8 +116,8 @@ async fn accept(
     Ok(HttpResponse::Ok().json(joined))
 }
 
-/// Declines an invitation: by its id, for the account whose verified address was invited, or by the
-/// token in the mail.
+/// Declines an invitation, with the token from the mail or with the invitation's id. The id works only for an account
+/// whose verified address was invited.
 #[utoipa::path(
     delete, path = "/api/invitations/{token}", tag = "invitations", security(("bearer" = [])),
     params(("token" = String, Path, description = "The invitation's id, or the token in the mail's link")),
@@ -138,7 +138,7 @@ async fn decline(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// The invitations that wait for an answer from the account's e-mail address, newest first; none before that is verified.
+/// Returns the pending invitations for the account's e-mail address, newest first; none unless it is verified.
 #[utoipa::path(
     get, path = "/api/user/invitations", tag = "invitations", security(("bearer" = [])), params(PageQuery),
     responses(
@@ -151,7 +151,7 @@ async fn list_own(
     caller: CurrentUser,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
-    // Read here and not as an argument: the token is judged first.
+    // Extracted here rather than as an argument, because the token is checked first.
     let page = Query::<PageQuery>::extract(&req).await?.0;
     Ok(HttpResponse::Ok().json(answers::list_own(&app, &caller, page).await?))
 }

@@ -1,4 +1,4 @@
-//! The team's side: asking, looking at what was asked, and taking it back.
+//! The team's operations: inviting, listing, and withdrawing.
 
 use auth_types::TeamRole;
 use db_kit::outbox::uuid_v7;
@@ -21,8 +21,8 @@ use crate::origin::Origin;
 use crate::teams::access::{Actor, TeamAdmin};
 use crate::teams::wire::given_role;
 
-/// Asks an address into the team by mail. What happens and what is answered does not depend on whether
-/// somebody has that address, or is a member already: that would tell whose it is.
+/// Invites an address to the team by mail. Neither effect nor response depends on whether the address belongs to an
+/// account or a member, because that would reveal whose it is.
 pub(crate) async fn invite(
     app: &App,
     admin: &TeamAdmin,
@@ -74,7 +74,7 @@ pub(crate) async fn invite(
     .await
 }
 
-/// The team's invitations, whatever became of them, or those of one status.
+/// Returns the team's invitations, of one status or of all.
 pub(crate) async fn list_of_team(
     app: &App,
     admin: &TeamAdmin,
@@ -91,7 +91,7 @@ pub(crate) async fn list_of_team(
         .await
 }
 
-/// Takes an invitation back, unless it was answered or has expired before.
+/// Withdraws an invitation, unless it has been settled or has expired.
 pub(crate) async fn revoke(
     app: &App,
     admin: &TeamAdmin,

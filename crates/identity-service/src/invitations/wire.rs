@@ -9,20 +9,20 @@ use crate::error::Error;
 use crate::schema::{teams, users};
 use crate::teams::wire::{PageQuery, Team};
 
-/// Somebody who is asked into a team.
+/// An invitation to join a team.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Invitation {
     #[schema(format = Uuid)]
     pub(crate) id: String,
     pub(crate) team: InvitedTo,
-    /// As the inviter typed it, an internationalised domain in its ASCII form. In lists null for an OAuth client
-    /// without the scope `email`.
+    /// As the inviter typed it, with an internationalised domain in its ASCII form. In lists, null for an OAuth
+    /// client without the scope `email`.
     #[schema(required)]
     pub(crate) email: Option<String>,
-    /// What the invited becomes: `member` or `admin`.
+    /// The role that the invitee gets: `member` or `admin`.
     pub(crate) role: TeamRole,
     pub(crate) status: Status,
-    /// Null when the inviter's account is gone.
+    /// Null if the inviter's account has been deleted.
     #[schema(required)]
     pub(crate) invited_by: Option<Inviter>,
     pub(crate) created_at: DateTime<Utc>,
@@ -39,7 +39,7 @@ pub(crate) struct InvitedTo {
     pub(crate) name: String,
 }
 
-/// Who asks.
+/// The account that sent an invitation.
 #[derive(Serialize, ToSchema, Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(crate) struct Inviter {
@@ -48,24 +48,24 @@ pub(crate) struct Inviter {
     pub(crate) username: String,
 }
 
-/// What became of an invitation.
+/// The status of an invitation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
-    /// Nobody has answered yet.
+    /// Neither accepted nor declined yet.
     Pending,
-    /// Somebody joined by it.
+    /// Somebody joined the team with it.
     Accepted,
-    /// The invited does not want to.
+    /// The invitee declined it.
     Declined,
-    /// The team took it back.
+    /// The team withdrew it.
     Revoked,
-    /// Nobody answered in time.
+    /// It was not accepted in time.
     Expired,
 }
 
 impl Status {
-    /// The name in the database, where nothing is ever expired.
+    /// Parses the stored status, which is never `expired`.
     pub(super) fn stored(text: &str) -> Result<Self, Error> {
         match text {
             "pending" => Ok(Self::Pending),
@@ -87,16 +87,16 @@ impl Status {
     }
 }
 
-/// Whom to ask.
+/// An invitation to be sent.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct InviteRequest {
     #[schema(format = Email)]
     pub(crate) email: String,
-    /// `member` (when absent) or `admin`, in any case.
+    /// `member` (the default) or `admin`, ignoring case.
     pub(crate) role: Option<String>,
 }
 
-/// An invitation that is on its way.
+/// An invitation that was sent.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct InviteResponse {
     #[schema(example = "The invitation was sent")]
@@ -104,7 +104,7 @@ pub(crate) struct InviteResponse {
     pub(crate) invitation: Invitation,
 }
 
-/// A team that the caller is in now.
+/// The team that the caller has joined.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AcceptResponse {
     #[schema(example = "You joined the team")]
@@ -116,12 +116,12 @@ pub(crate) struct AcceptResponse {
 #[derive(Default, Serialize, ToSchema)]
 pub(crate) struct InvitationsResponse {
     pub(crate) invitations: Vec<Invitation>,
-    /// Of the whole list, not of the page.
+    /// The number of invitations in the whole list, not only on this page.
     pub(crate) total: i64,
 }
 
 impl InvitationsResponse {
-    /// A page of rows and how many there are, as a token shows it that may or may not know addresses.
+    /// Builds a page from rows and their total, without addresses unless the token may see them.
     pub(super) fn new(
         (rows, total): (Vec<InvitationRow>, i64),
         now: NaiveDateTime,
@@ -137,23 +137,23 @@ impl InvitationsResponse {
     }
 }
 
-/// Which part of a team's invitations is wanted.
+/// Filter and page of a team's invitations.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct InvitationsQuery {
-    /// Only those with this status; all when absent.
+    /// Only invitations with this status; all if absent.
     #[param(inline)]
     pub(crate) status: Option<Status>,
-    /// 1 to 200; 200 when absent.
+    /// 1 to 200; 200 if absent.
     #[param(minimum = 1, maximum = 200)]
     limit: Option<i64>,
-    /// How many to leave out before the page.
+    /// The number of invitations to skip before the page.
     #[param(minimum = 0)]
     offset: Option<i64>,
 }
 
 impl InvitationsQuery {
-    /// Those that wait for an answer.
+    /// Returns the query for a page of pending invitations.
     pub(crate) fn pending(limit: i64, offset: i64) -> Self {
         Self {
             status: Some(Status::Pending),

@@ -8,8 +8,8 @@ use crate::error::Error;
 use crate::teams;
 use crate::teams::model::TeamRow;
 
-/// Withdraws the invitations to the team that a former member sent, and those sent to their verified address: otherwise
-/// a removed member could rejoin. The team is locked.
+/// Withdraws the invitations to the team that a former member sent, and those sent to their verified address.
+/// Otherwise a removed member could rejoin. The caller has locked the team.
 pub(crate) fn withdraw_of(
     change: &mut Change<'_>,
     team: &TeamRow,

@@ -1,5 +1,5 @@
-//! Links in mails: each is good once, for one purpose, account and address, and for a limited time. The
-//! database has only their hashes.
+//! Links in mails. Each one works once, for one purpose, account and address, and for a limited time. The database
+//! stores only their hashes.
 
 mod queries;
 
@@ -18,13 +18,12 @@ use crate::accounts::rules::Email;
 use crate::change::Change;
 use crate::error::Error;
 
-/// How long an address can be proved by the mail that was sent to it.
+/// How long an address can be verified with the mail that was sent to it.
 const VERIFY_LIFE: TimeDelta = TimeDelta::hours(24);
 
-/// How long a link in a mail lets its holder choose a new password.
+/// How long a reset link can be used.
 const RESET_LIFE: TimeDelta = TimeDelta::hours(1);
 
-/// What a link is good for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// `BASE/verify-email/TOKEN`
@@ -49,7 +48,7 @@ impl Purpose {
     }
 }
 
-/// Makes a link for an account and an address; older ones of this purpose die.
+/// Creates a link for an account and an address, and deletes older ones of this purpose.
 pub(crate) fn issue(
     change: &mut Change<'_>,
     purpose: Purpose,
@@ -74,9 +73,9 @@ pub(crate) fn issue(
     Ok(format!("{base}/{path}/{}", token.expose_secret()))
 }
 
-/// Uses a link up: whose it was, and the address it was sent to. One statement, so that of two who come
-/// with it one gets it. Before that it locks the account, as everybody does who takes links back: in the
-/// other order the two would wait for each other.
+/// Uses up a link, and returns its account and address. A single statement takes it, so that only one of two
+/// concurrent callers succeeds. The account is locked before, as in every transaction that withdraws links, to avoid
+/// a deadlock.
 pub(crate) fn redeem(
     change: &mut Change<'_>,
     purpose: Purpose,
@@ -88,7 +87,7 @@ pub(crate) fn redeem(
     queries::take(change.db, purpose.as_str(), &hash, now)?.ok_or(Error::InvalidLink)
 }
 
-/// Whose a link is, and the address it was sent to, without using it up.
+/// Returns the account and address of a link without using it up.
 pub(crate) fn find_holder(
     db: &mut Db,
     purpose: Purpose,
@@ -99,7 +98,7 @@ pub(crate) fn find_holder(
     queries::find_holder(db, purpose.as_str(), &hash, now)
 }
 
-/// Takes back the links of an account, but for the one that proves the address it has.
+/// Withdraws the links of an account, except the one that verifies its current address.
 pub(crate) fn withdraw(
     change: &mut Change<'_>,
     user_id: UserId,
@@ -109,7 +108,7 @@ pub(crate) fn withdraw(
     Ok(queries::remove_but(change.db, user_id, spared)?)
 }
 
-/// Asks the holder of an address to prove it.
+/// Mails a verification link to an address.
 pub(crate) fn send_verification(
     change: &mut Change<'_>,
     user_id: UserId,
@@ -131,7 +130,7 @@ pub(crate) fn send_verification(
     change.mail(email.as_str(), text)
 }
 
-/// Lets the holder of an address choose a new password for an account.
+/// Mails a reset link for an account to an address.
 pub(crate) fn send_reset(
     change: &mut Change<'_>,
     user_id: UserId,
@@ -147,7 +146,7 @@ pub(crate) fn send_reset(
     change.mail(address, text)
 }
 
-/// What the database knows of a token.
+/// Returns the hash of a token, as the database stores it.
 pub(crate) fn hash(token: &SecretString) -> String {
     URL_SAFE_NO_PAD.encode(sha256(token.expose_secret().as_bytes()))
 }

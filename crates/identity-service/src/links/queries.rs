@@ -5,7 +5,6 @@ use diesel::prelude::*;
 
 use crate::schema::mail_tokens;
 
-/// A row of `mail_tokens` to be.
 #[derive(Insertable)]
 #[diesel(table_name = mail_tokens)]
 pub(super) struct NewToken<'a> {
@@ -59,7 +58,7 @@ pub(super) fn find_holder(
         .optional()
 }
 
-/// Removes an account's tokens, but for those of one purpose and address.
+/// Deletes an account's tokens, except those of one purpose and address.
 pub(super) fn remove_but(
     db: &mut Db,
     user_id: UserId,

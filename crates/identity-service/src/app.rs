@@ -1,4 +1,4 @@
-//! What every request of the service shares.
+//! The state that all requests of the service share.
 
 use std::sync::Arc;
 
@@ -29,18 +29,18 @@ use crate::tokens::SigningAlgorithm;
 use crate::tokens::access::AccessTokens;
 use crate::tokens::keys::KeyStore;
 
-/// An id token tells of one sign-in and is no key to anything; clients read it once.
+/// How long an ID token is valid. It only describes one sign-in and grants no access; clients read it once.
 pub(crate) const ID_TOKEN_LIFE: Duration = Duration::hours(1);
 
-/// The keys that the service is configured with or finds in its data folder.
+/// The encryption keys, from the configuration or the data directory.
 pub(crate) struct Secrets {
-    /// For signing keys, second factors and what browsers carry.
+    /// Seals signing keys, second factors, and the state that browsers carry.
     pub(crate) own: SecretKey,
-    /// For mails and questions; the other services have it too.
+    /// Seals mails and requests between services; the other services have the same key.
     pub(crate) shared: SecretKey,
 }
 
-/// One for each kind of secret, but for signing keys.
+/// One sealer for each kind of secret except signing keys.
 pub(crate) struct Sealers {
     /// The notifier has the same key.
     pub(crate) mails: Sealer,
@@ -63,24 +63,23 @@ impl Sealers {
     }
 }
 
-/// The service's parts.
 pub(crate) struct App {
     pub(crate) pool: Pool,
     pub(crate) clock: Clock,
     pub(crate) passwords: PasswordHasher,
     pub(crate) refreshes: Refreshes,
     pub(crate) tokens: AccessTokens,
-    /// The keys of id tokens for clients that ask for RS256; access tokens have theirs.
+    /// The RS256 keys, for ID tokens of clients that ask for them. Access tokens use the keys in `tokens`.
     rsa_keys: KeyStore,
-    /// What is remembered of the database while the change feed lives.
+    /// Cached rows, valid while the change feed is alive.
     pub(crate) memory: Arc<Memory>,
-    /// Woken when there are events to publish; none in a command, whose events the service publishes.
+    /// Wakes the relay when there are events to publish. Commands have none; the running service publishes their events.
     pub(crate) relay: Option<RelayHandle>,
     pub(crate) sealers: Sealers,
-    /// The public address, without a slash at its end.
+    /// The public address, without a trailing slash.
     pub(crate) base_url: Arc<str>,
-    /// What refresh tokens are derived from one another with. The replicas share it as they share the
-    /// key it is derived from.
+    /// The key from which successors of refresh tokens are derived. Replicas share it, because they share the
+    /// encryption key that it comes from.
     pub(crate) successor_key: [u8; 32],
     pub(crate) cookies: Cookies,
     pub(crate) limits: Limits,
@@ -89,14 +88,14 @@ pub(crate) struct App {
     pub(crate) require_admin_totp: bool,
     pub(crate) premium: PremiumConfig,
     pub(crate) teams: TeamsConfig,
-    /// Where browsers may be sent to.
+    /// The origins to which browsers may be redirected.
     pub(crate) redirects: OriginAllowList,
-    /// The memory for request bodies.
+    /// The memory budget for request bodies.
     pub(crate) bodies: BodyBudget,
     pub(crate) photos: PhotoProcessor,
-    /// The largest JSON body of a profile.
+    /// The maximum size of a profile's JSON body, in bytes.
     pub(crate) profile_json_bytes: usize,
-    /// The number of active accounts, and when it was counted.
+    /// The number of active accounts, with the time of the count.
     pub(crate) user_count: Mutex<Option<(NaiveDateTime, i64)>>,
 }
 
@@ -149,7 +148,7 @@ impl App {
         })
     }
 
-    /// Runs queries without a transaction around them.
+    /// Runs queries outside a transaction.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&mut Db) -> QueryResult<T> + Send + 'static,
@@ -157,7 +156,7 @@ impl App {
         self.pool.read(move |db| Ok(query(db)?)).await
     }
 
-    /// Runs one writing statement by itself.
+    /// Runs a single writing statement.
     pub(crate) async fn write_one<T: Send + 'static>(
         &self,
         statement: impl FnOnce(&mut Db) -> QueryResult<T> + Send + 'static,
@@ -172,7 +171,7 @@ impl App {
         }
     }
 
-    /// The parts, from inside an extractor.
+    /// Returns the shared state, for use in extractors.
     pub(crate) fn of(req: &HttpRequest) -> Result<Data<Self>, Error> {
         req.app_data::<Data<Self>>()
             .cloned()

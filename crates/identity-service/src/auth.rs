@@ -1,4 +1,4 @@
-//! Who is calling, as argument types of handlers.
+//! Argument types of handlers for the authenticated caller.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::sessions::model::SessionState;
 use crate::tokens::access::VerifiedToken;
 use crate::totp;
 
-/// Makes a type an argument of handlers: what this async function makes of the request.
+/// Implements `FromRequest` for a type with an async function that builds it from the request.
 macro_rules! extract_by {
     ($argument:ty, $error:ty, $function:expr) => {
         impl actix_web::FromRequest for $argument {
@@ -40,7 +40,7 @@ extract_by!(CurrentUser, Error, current_user);
 extract_by!(SuperAdmin, Error, super_admin);
 extract_by!(MaybeUser, Error, maybe_user);
 
-/// The account whose good access token the request carries, as the database has it now.
+/// The account, session and access token of the request, once the token has been verified.
 #[derive(Clone)]
 pub(crate) struct CurrentUser {
     pub(crate) account: Arc<AccountRow>,
@@ -49,7 +49,7 @@ pub(crate) struct CurrentUser {
 }
 
 impl CurrentUser {
-    /// As whom the caller sees their own account: with its e-mail address, unless the token hides that.
+    /// Returns how the caller sees their own account: with the e-mail address, unless the token's scopes hide it.
     pub(crate) fn of_themselves(&self) -> Viewer {
         Viewer::of(&self.token.access)
     }
@@ -58,16 +58,16 @@ impl CurrentUser {
 /// A SUPERADMIN who signed in at most [`ADMIN_SIGN_IN_AGE`] ago.
 pub(crate) struct SuperAdmin(pub(crate) CurrentUser);
 
-/// How old a sign-in may be that administers other people's accounts.
+/// The maximum age of a sign-in for administering other accounts.
 const ADMIN_SIGN_IN_AGE: TimeDelta = TimeDelta::hours(12);
 
-/// What a SUPERADMIN without a second factor is told where administration takes one.
+/// The error message for a SUPERADMIN without a second factor, where administration requires one.
 pub(crate) const SECOND_FACTOR_MISSING: &str = "this takes a second factor; set one up at /account/second-factor, or with POST /api/auth/totp/setup";
 
-/// The caller of an endpoint that needs no token; a bad token counts as none there.
+/// The caller of an endpoint that needs no token. An invalid token counts as none.
 pub(crate) struct MaybeUser(pub(crate) Option<CurrentUser>);
 
-/// The caller, if the token may be used at this endpoint ([`crate::access::TABLE`]).
+/// Returns the caller, if the endpoint table accepts their token at this endpoint.
 pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error> {
     let caller = identify(req).await?;
     let pattern = req.match_pattern().unwrap_or_default();
@@ -77,14 +77,14 @@ pub(crate) async fn current_user(req: &HttpRequest) -> Result<CurrentUser, Error
     Ok(caller)
 }
 
-/// Verifies the request's token, then asks whether its session and account still stand. What the token may
-/// be used for is not looked at.
+/// Verifies the request's token, then checks that its session and account are still valid. Does not check what the
+/// token may be used for.
 async fn identify(req: &HttpRequest) -> Result<CurrentUser, Error> {
     let app = App::of(req)?;
     identify_token(&app, bearer(req)?).await
 }
 
-/// The token that the request carries, whatever it is worth.
+/// Extracts the bearer token from the request, without verifying it.
 pub(crate) fn bearer(req: &HttpRequest) -> Result<&str, Error> {
     let headers = req
         .headers()
@@ -96,7 +96,7 @@ pub(crate) fn bearer(req: &HttpRequest) -> Result<&str, Error> {
     })
 }
 
-/// The caller of a good token. It does not check what the token may do; the code that asks does.
+/// Resolves the caller of an access token. Does not check what the token may be used for; callers of this function do.
 pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser, Error> {
     let token = app.tokens.verify(token, app.clock.now()).await?;
     let (session, account) = standing(app, &token).await?;
@@ -107,8 +107,8 @@ pub(crate) async fn identify_token(app: &App, token: &str) -> Result<CurrentUser
     })
 }
 
-/// The session and the account of a token whose signature is good, if both still stand. From memory
-/// while the change feed lives, else from the database.
+/// Returns session and account of a verified token, if neither has been ended or deactivated. Reads the cache while
+/// the change feed is alive, and the database otherwise.
 pub(crate) async fn standing(
     app: &App,
     token: &VerifiedToken,
@@ -137,14 +137,14 @@ pub(crate) async fn standing(
     if session.revoked_at.is_some() || !account.is_active || account.id != token.user_id {
         return Err(Error::TokenRevoked);
     }
-    // The last access token of a sign-in may be good for longer than the sign-in itself.
+    // The last access token of a session can expire later than the session itself.
     if session.expires_at <= app.clock.now_naive() {
         return Err(Error::TokenExpired);
     }
     Ok((session, account))
 }
 
-/// Whether the caller has a second factor, or administration takes none here.
+/// Whether the caller has a second factor, or this installation requires none for administration.
 pub(crate) async fn has_factor_of_admin(app: &App, caller: &CurrentUser) -> Result<bool, Error> {
     let id = caller.account.id;
     Ok(!app.require_admin_totp || app.read(move |db| totp::is_on(db, id)).await?)
@@ -165,10 +165,10 @@ async fn super_admin(req: &HttpRequest) -> Result<SuperAdmin, Error> {
 }
 
 impl SuperAdmin {
-    /// The caller as an administrator.
+    /// Checks that the caller may administer other accounts.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for others, after a sign-in too long ago, and without a second factor where it takes one.
+    /// [`Error::Forbidden`] without the role, after a sign-in too long ago, or without a second factor where one is required.
     pub(crate) async fn new(app: &App, caller: CurrentUser) -> Result<Self, Error> {
         if caller.account.role()? != AccountRole::Superadmin {
             return Err(Error::Forbidden("this takes a SUPERADMIN"));
@@ -186,7 +186,7 @@ impl SuperAdmin {
 }
 
 impl Origin {
-    /// The same, on behalf of who is signed in.
+    /// Adds the signed-in caller as the actor, and the session check of their token.
     pub(crate) fn of(mut self, caller: &CurrentUser) -> Self {
         self.actor = Some(caller.account.id);
         self.standing = Some(Standing {
@@ -196,7 +196,7 @@ impl Origin {
         self
     }
 
-    /// The same, on behalf of an administrator.
+    /// Adds an administrator as the actor. The session check then requires the role SUPERADMIN.
     pub(crate) fn of_admin(self, SuperAdmin(caller): &SuperAdmin) -> Self {
         let mut origin = self.of(caller);
         if let Some(standing) = &mut origin.standing {
@@ -205,7 +205,7 @@ impl Origin {
         origin
     }
 
-    /// The same from a browser that gets another cookie in place of this sign-in's, if it has one.
+    /// Adds the session whose cookie the browser replaces, if it had one.
     pub(crate) fn replacing(mut self, before: Option<&CurrentUser>) -> Self {
         self.replaces = before.map(|user| (user.account.id, user.token.session_id.clone()));
         self

@@ -1,5 +1,5 @@
-//! One transaction that changes something, with all that follows from it: what every process has to forget,
-//! events, mails and the audit log, written together with the change or not at all.
+//! One transaction and everything that follows from it. The change, its change-feed rows, events, mails and audit
+//! entries are written together or not at all.
 
 use std::sync::Arc;
 
@@ -21,21 +21,21 @@ use crate::feed::{self, Subject};
 use crate::origin::Origin;
 use crate::sessions;
 
-/// The `source` of this service's events.
+/// The CloudEvents `source` of this service's events.
 const SOURCE: &str = "identity-service";
 
-/// A transaction under way.
+/// An open transaction, with the operations that belong in it.
 pub(crate) struct Change<'a> {
     pub(crate) db: &'a mut Db,
     pub(crate) now: DateTime<Utc>,
     pub(crate) origin: &'a Origin,
-    /// The public address, without a slash at its end.
+    /// The public address, without a trailing slash.
     pub(crate) base_url: &'a str,
     mails: &'a Sealer,
     told: Told,
 }
 
-/// What a committed transaction leaves to be done in this process.
+/// The work that this process does after the commit.
 #[derive(Default)]
 struct Told {
     subjects: Vec<Subject>,
@@ -43,8 +43,8 @@ struct Told {
 }
 
 impl App {
-    /// Runs one transaction. After its commit this process forgets what it changed, and its events are
-    /// on their way; before that nobody is answered.
+    /// Runs one transaction. After the commit it drops what became stale from this process's memory and wakes the
+    /// relay. No response precedes the commit.
     pub(crate) async fn change<T, F>(&self, origin: &Origin, work: F) -> Result<T, Error>
     where
         F: FnOnce(&mut Change<'_>) -> Result<T, Error> + Send + 'static,
@@ -66,7 +66,7 @@ impl App {
                 change.check_standing()?;
                 let value = work(&mut change)?;
                 let Change { db, told, .. } = change;
-                // Last, so that next to nothing lies between their stamp and the commit.
+                // Written last, so that little time passes between the rows' timestamp and the commit.
                 feed::queries::record(db, &told.subjects)?;
                 Ok::<_, Error>((value, told))
             })
@@ -82,8 +82,8 @@ impl App {
 }
 
 impl Change<'_> {
-    /// Whether the caller may still do this. Looked at first of all, and again after a wait for something that may
-    /// have ended it.
+    /// Returns an error when the caller may no longer make this change. Every transaction checks this first, and
+    /// again after waiting for a lock whose holder may have revoked the caller's access.
     pub(crate) fn check_standing(&mut self) -> Result<(), Error> {
         match &self.origin.standing {
             Some(standing) if !sessions::queries::may_change(self.db, standing)? => {
@@ -93,12 +93,12 @@ impl Change<'_> {
         }
     }
 
-    /// Writes to the audit log; the actor and the address are the origin's.
+    /// Writes an entry to the audit log, with actor and address from the origin.
     pub(crate) fn audit(&mut self, entry: &Entry) -> Result<(), Error> {
         self.audit_all(std::slice::from_ref(entry))
     }
 
-    /// The same of many things at once.
+    /// Writes several entries to the audit log, with actor and address from the origin.
     pub(crate) fn audit_all(&mut self, entries: &[Entry]) -> Result<(), Error> {
         Ok(audit::queries::record(
             self.db,
@@ -108,7 +108,7 @@ impl Change<'_> {
         )?)
     }
 
-    /// Writes to the audit log that sessions of an account were ended, and why where that is worth saying.
+    /// Records in the audit log that sessions of an account were ended, with the reason if there is one.
     pub(crate) fn audit_ended(
         &mut self,
         user_id: UserId,
@@ -125,8 +125,8 @@ impl Change<'_> {
         self.audit_all(&sids.iter().map(entry).collect::<Vec<_>>())
     }
 
-    /// Ends what descends from these ended sessions, and has the end of all of them published: every process refuses
-    /// their tokens within a second. With the last session of an OAuth client its access ends.
+    /// Ends the sessions derived from these ended ones and publishes the end of them all. Every process rejects their
+    /// tokens within a second. An OAuth client whose last session ends here loses its access to the account.
     pub(crate) fn end_descendants_and_publish(
         &mut self,
         user_id: UserId,
@@ -153,7 +153,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// An OAuth client that had no session any more has no access to this account from now on.
+    /// Publishes that an OAuth client without a session has lost its access to this account.
     pub(crate) fn client_shut_out(&mut self, user_id: UserId, id: &str) -> Result<(), Error> {
         self.publish(&SessionRevoked {
             user_id,
@@ -162,7 +162,7 @@ impl Change<'_> {
         })
     }
 
-    /// What is remembered or shown of this account is out of date.
+    /// Invalidates what is cached about an account and publishes the change.
     pub(crate) fn user_changed(&mut self, user_id: UserId) -> Result<(), Error> {
         self.told.subjects.push(Subject::User(user_id));
         let account = accounts::queries::find_account(self.db, user_id)?;
@@ -173,7 +173,7 @@ impl Change<'_> {
         })
     }
 
-    /// The account is gone.
+    /// Publishes that the account was deleted.
     pub(crate) fn user_deleted(&mut self, user_id: UserId) -> Result<(), Error> {
         self.told.subjects.push(Subject::User(user_id));
         self.publish(&UserChanged {
@@ -183,7 +183,7 @@ impl Change<'_> {
         })
     }
 
-    /// What an account is in a team from now on; nothing when it is no member any more.
+    /// Publishes an account's new role in a team, or `None` once it is no longer a member.
     pub(crate) fn membership_changed(
         &mut self,
         user_id: UserId,
@@ -198,23 +198,23 @@ impl Change<'_> {
         })
     }
 
-    /// A team was made, renamed or deleted.
+    /// Publishes that a team was created, renamed or deleted.
     pub(crate) fn team_changed(&mut self, team: TeamRef, deleted: bool) -> Result<(), Error> {
         self.told.subjects.push(Subject::Teams);
         self.publish(&TeamChanged { team, deleted })
     }
 
-    /// Signing keys were made, retired or removed.
+    /// Records that signing keys were created, retired or removed.
     pub(crate) fn keys_changed(&mut self) {
         self.told.subjects.push(Subject::Keys);
     }
 
-    /// An OAuth client was changed or deleted.
+    /// Records that an OAuth client was changed or deleted.
     pub(crate) fn client_changed(&mut self, id: &str) {
         self.told.subjects.push(Subject::Client(id.to_owned()));
     }
 
-    /// Has a mail sent. Nothing of it but its kind is readable on the way.
+    /// Enqueues a mail. Its content is sealed; only the template's name is readable on the way.
     pub(crate) fn mail(&mut self, to: &str, text: MailText) -> Result<(), Error> {
         let template = text.template();
         let mail = Mail {

@@ -1,4 +1,4 @@
-//! Which columns a row is read from: the row's type says so.
+//! Selects the columns of a row by the row's type.
 
 use db_kit::DbBackend;
 use diesel::Selectable;
@@ -6,7 +6,7 @@ use diesel::Selectable;
 /// The columns of a row, in the order of its fields.
 pub(crate) type Columns<R> = <R as Selectable<DbBackend>>::SelectExpression;
 
-/// What to select, or to return, for a row of this type.
+/// Returns the columns to select, or to return, for a row of this type.
 pub(crate) fn columns<R: Selectable<DbBackend>>() -> Columns<R> {
     R::construct_selection()
 }

@@ -6,14 +6,14 @@ use web_kit::kept::KEPT_SECONDS;
 
 use crate::tokens::refresh::RefreshToken;
 
-/// How they are named and sent, which goes by the service's public address.
+/// Names and attributes of the cookies, which depend on the service's public address.
 #[derive(Debug, Clone)]
 pub(crate) struct Cookies(web_kit::Cookies);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name {
     SignIn,
-    /// What the tokens of forms are bound to.
+    /// The value to which form tokens are bound.
     Forms,
     /// A form that waits for its sender to sign in again.
     KeptForm,
@@ -30,22 +30,22 @@ impl Name {
 }
 
 impl Cookies {
-    /// The rules for a public address; `insecure` allows plain http beyond this machine.
+    /// Returns the cookie rules of a public address; `insecure` allows sign-in cookies over plain http from other machines.
     pub(crate) fn new(base_url: &str, insecure: bool) -> Self {
         Self(web_kit::Cookies::new(base_url, insecure))
     }
 
-    /// Whether a sign-in may be put in a cookie of whoever sends this request.
+    /// Whether a sign-in cookie may be set in the response to this request.
     pub(crate) fn allow(&self, req: &HttpRequest) -> bool {
         self.0.allow(req)
     }
 
-    /// The value that a request carries, if it carries it once.
+    /// Returns the cookie's value, if the request carries it exactly once.
     pub(crate) fn read(&self, req: &HttpRequest, name: Name) -> Option<String> {
         self.0.read(req, name.text())
     }
 
-    /// Keeps a sign-in for as long as its session lasts.
+    /// Returns the sign-in cookie, which lasts as long as its session.
     pub(crate) fn sign_in(&self, token: &RefreshToken) -> Cookie<'static> {
         let life = crate::access::COOKIE_LIFE.num_seconds();
         self.0.lasting(Name::SignIn.text(), token.expose(), life)
@@ -55,7 +55,7 @@ impl Cookies {
         self.0.forgotten(Name::SignIn.text())
     }
 
-    /// Keeps a form for a while.
+    /// Returns the cookie that holds a saved form for a limited time.
     pub(crate) fn kept_form(&self, value: String) -> Cookie<'static> {
         self.0.lasting(Name::KeptForm.text(), value, KEPT_SECONDS)
     }
@@ -64,7 +64,7 @@ impl Cookies {
         self.0.forgotten(Name::KeptForm.text())
     }
 
-    /// Until the browser is closed.
+    /// Returns a cookie that lasts until the browser is closed.
     pub(crate) fn forms(&self, value: String) -> Cookie<'static> {
         self.0.until_closed(Name::Forms.text(), value)
     }

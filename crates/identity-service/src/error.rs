@@ -1,4 +1,4 @@
-//! What can go wrong, once for the whole service, and what of it the caller is told.
+//! The errors of the service, and their mapping to responses.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use service_kit::Problem;
 use thiserror::Error;
 
-/// When who met a full queue or a missing database may try again.
+/// The `Retry-After` of a response that a full queue or an unreachable database caused, in seconds.
 const BUSY_RETRY_SECONDS: u64 = 2;
 
-/// Every way in which an operation of the identity area ends without its answer.
+/// Every way in which an operation of the identity service fails.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
     #[error("{0}")]
@@ -106,12 +106,12 @@ impl Error {
         Self::Internal(format!("{what}: {cause}"))
     }
 
-    /// Whether it says that the caller is not known, as opposed to that nobody could find out.
+    /// Whether the caller could not be authenticated, as opposed to an outage.
     pub(crate) fn is_unauthorized(&self) -> bool {
         self.status_and_code().0 == StatusCode::UNAUTHORIZED
     }
 
-    /// Whether it says that the caller's token is good for nothing here.
+    /// Whether the endpoint does not accept the caller's token.
     pub(crate) fn is_refusal(&self) -> bool {
         self.is_unauthorized() || matches!(self, Self::InsufficientScope)
     }
@@ -172,8 +172,8 @@ impl Error {
 impl From<DbError> for Error {
     fn from(error: DbError) -> Self {
         match error {
-            // What rows refer to is an account or a team that was there a moment ago: the caller's own,
-            // wherever the handler does not say otherwise.
+            // The row that a foreign key misses is an account or a team that was deleted a moment ago. Unless the
+            // handler maps it itself, it is the caller's own account.
             DbError::Query(DatabaseError(DatabaseErrorKind::ForeignKeyViolation, _)) => {
                 Self::TokenRevoked
             }
@@ -212,12 +212,12 @@ impl From<&Error> for Problem {
 
 service_kit::respond_with_problem!(Error);
 
-/// The body of an error in this area.
+/// Returns the JSON body of an error.
 pub(crate) fn render(problem: &Problem) -> Value {
     json!({ "error": problem.code, "error_description": problem.message })
 }
 
-/// Errors are written in lower case, as Rust has it; people read sentences.
+/// Writes the first letter in upper case. By Rust's convention error messages begin in lower case, but people read sentences.
 pub(crate) fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| {

@@ -1,7 +1,7 @@
-//! The identity area: accounts, sign-in sessions and their tokens, teams, invitations. It answers other services
-//! only over HTTP, and its database is nobody else's.
+//! The identity service: accounts, sign-in sessions and their tokens, teams and invitations. Other services reach it
+//! only over HTTP, and no other service uses its database.
 //!
-//! What it is not: it knows nothing of projects or focus sessions, and sends no mail or chat message.
+//! It knows nothing of projects or focus sessions, and sends no mail or chat message itself.
 
 mod access;
 mod accounts;

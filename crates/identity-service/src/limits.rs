@@ -1,5 +1,5 @@
-//! How often an address, an account at an address, and a session may ask. Refusals are 429 with a
-//! waiting time; an account is never locked, which would let anybody lock out anybody.
+//! Rate limits by address, by account at an address, and by session. Exceeding one is 429 with `Retry-After`. No
+//! account is ever locked, since anybody could then lock out anybody else.
 
 mod waits;
 
@@ -15,37 +15,37 @@ use crate::access::Grant;
 use crate::error::Error;
 use crate::tokens::refresh::RefreshToken;
 
-/// Failed sign-ins at an account from an address before waiting begins.
+/// Failed sign-ins at one account from one address before waiting begins.
 const FREE_SIGN_INS: u32 = 10;
 
-/// All limits of the identity area; none of them when switched off.
+/// All rate limits of the service, or none if they are switched off.
 pub(crate) struct Limits(Option<Limiters>);
 
-/// What an address does; each 60 times at once, and then 30 times a minute.
+/// What is limited by address. Each allows a burst of 60, refilled by 30 a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ByAddress {
     Login,
     Register,
-    /// Asks for a link in a mail, or comes with one.
+    /// Requests a mail link, or presents one.
     Link,
-    /// Comes with what is no refresh token.
+    /// Presents something that is not a refresh token.
     RefusedRefresh,
-    /// Fails as an OAuth client, whichever it claims to be.
+    /// Fails to authenticate as an OAuth client, whichever client it claims to be.
     ClientFailure,
-    /// Begins as a device: each takes one of the codes that people can type.
+    /// Starts a device authorization, each of which takes one of the limited number of user codes.
     Device,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ByAccount {
-    /// Sends a mail to an address of its choice.
+    /// Sends a mail to an address of the account's choice.
     Invite,
     Export,
-    /// Costs a processor, and where the photo is fetched a stranger's server a request.
+    /// Costs processor time and, if the photo is fetched, a request to somebody else's server.
     Photo,
-    /// Is sent a link to a new password.
+    /// Receives a link for setting a new password.
     ResetMail,
-    /// Has mail sent to an address which may be anybody's.
+    /// Sends a mail to an address that may belong to anybody.
     NewAddress,
 }
 
@@ -55,12 +55,12 @@ struct Limiters {
     invite: KeyedLimiter<UserId>,
     exports: KeyedLimiter<UserId>,
     photo: KeyedLimiter<UserId>,
-    /// Mails to an address that somebody named.
+    /// Mails to an address that a caller named.
     mails: KeyedLimiter<(ByAccount, UserId)>,
-    /// Sessions that are opened without a password, and codes for which nobody was asked.
+    /// Sessions opened without a password, and authorization codes issued without a prompt.
     derived: KeyedLimiter<(UserId, &'static str, Option<String>)>,
     sign_ins: Waits<(String, IpAddr)>,
-    /// Codes of devices that somebody enters.
+    /// User codes of device authorizations.
     user_codes: KeyedLimiter<UserId>,
     user_codes_here: KeyedLimiter<IpAddr>,
 }
@@ -103,14 +103,14 @@ impl Limits {
         .map_err(refused)
     }
 
-    /// For a session that another one vouches for: a script must not open them faster than anybody uses them.
-    /// OAuth clients and sites are counted one by one, so that none keeps the others out.
+    /// Limits sessions that another session vouches for, so that a script cannot open them faster than a user could.
+    /// OAuth clients and sites are counted separately, so that none uses up the limit of another.
     pub(crate) fn check_derived(&self, user_id: UserId, grant: &Grant) -> Result<(), Error> {
         let holder = grant.client_id().or(grant.site());
         self.check_unasked(user_id, grant.kind(), holder)
     }
 
-    /// For an authorization code for which nobody was asked.
+    /// Limits authorization codes that are issued without a prompt.
     pub(crate) fn check_silent_code(&self, user_id: UserId, client_id: &str) -> Result<(), Error> {
         self.check_unasked(user_id, "silent_code", Some(client_id))
     }
@@ -126,13 +126,13 @@ impl Limits {
         limits.derived.check(&key).map_err(refused)
     }
 
-    /// Whether there are limits at all. The waits after wrong codes of the second factor are kept in the database.
+    /// Whether limits are enabled. The database keeps the waiting times after wrong codes of a second factor.
     pub(crate) fn are_kept(&self) -> bool {
         self.0.is_some()
     }
 
-    /// For codes of devices, which are short (RFC 8628 section 5.1): by account, and by address for who has
-    /// many accounts.
+    /// Limits attempts at user codes, which are short (RFC 8628 section 5.1). The limit by address covers callers
+    /// with many accounts.
     pub(crate) fn check_user_code(
         &self,
         user_id: UserId,
@@ -144,7 +144,7 @@ impl Limits {
         here.map_err(refused)
     }
 
-    /// Asked before any hash is computed.
+    /// Checks the limits of a sign-in, before any hash is computed.
     pub(crate) fn check_login(
         &self,
         address: Option<IpAddr>,
@@ -164,7 +164,7 @@ impl Limits {
             .failed((username.to_owned(), network(address)), now);
     }
 
-    /// Asked before an OAuth client's secret is looked at.
+    /// Checks the limit of an OAuth client's failures, before its secret is compared.
     pub(crate) fn check_client(
         &self,
         address: Option<IpAddr>,
@@ -176,7 +176,7 @@ impl Limits {
         limits.sign_ins.check(&key, now)
     }
 
-    /// Counts a failure of an OAuth client; 429 when there were too many from this address.
+    /// Counts a failure of an OAuth client. Returns 429 after too many failures from this address.
     pub(crate) fn client_failed(
         &self,
         address: Option<IpAddr>,
@@ -195,15 +195,15 @@ impl Limits {
         }
     }
 
-    /// By sign-in: all refresh tokens of one share their lineage.
+    /// Limits refreshes by session: all its refresh tokens share their lineage.
     pub(crate) fn check_refresh(&self, token: &RefreshToken) -> Result<(), Error> {
         let Some(limits) = &self.0 else { return Ok(()) };
         limits.refresh.check(&token.lineage()).map_err(refused)
     }
 }
 
-/// The name under which an OAuth client's failures are counted: no account can be called so. What is longer
-/// than any id is nobody's.
+/// The name under which an OAuth client's failures are counted. No username contains a space, and no client has an id
+/// of more than 64 characters.
 fn client_key(client_id: &str) -> String {
     let shown: String = client_id.chars().take(64).collect();
     format!("client {shown}")
@@ -213,7 +213,7 @@ fn refused(RetryAfter(seconds): RetryAfter) -> Error {
     Error::RateLimited(seconds)
 }
 
-/// One household or server has a whole /64 of IPv6 and could otherwise change its address at will.
+/// Maps an IPv6 address to its /64: a household or server has a whole one, and could change its address at will.
 fn network(address: Option<IpAddr>) -> IpAddr {
     let address = address.unwrap_or(IpAddr::V6(Ipv6Addr::UNSPECIFIED));
     match address.to_canonical() {
@@ -253,7 +253,7 @@ mod tests {
             limits.check_login(here, "ada", now),
             Err(Error::RateLimited(4))
         ));
-        // Somebody else's guessing from elsewhere locks nobody out.
+        // Failures from another address lock nobody out.
         assert!(limits.check_login(there, "ada", now).is_ok());
         assert!(limits.check_login(here, "bob", now).is_ok());
         assert!(

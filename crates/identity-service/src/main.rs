@@ -1,4 +1,4 @@
-//! The identity service on its own.
+//! The identity service as a program of its own.
 
 use mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Names that people give to teams and OAuth clients.
+//! Names of teams and OAuth clients.
 
 use service_kit::names::is_readable;
 
@@ -6,7 +6,7 @@ use crate::error::Error;
 
 const MAX_NAME_CHARS: usize = 100;
 
-/// The name of a team or an OAuth client: what is around it is dropped.
+/// Parses the name of a team or an OAuth client, without surrounding white space.
 pub(crate) fn parse_name(text: &str) -> Result<String, Error> {
     let name = text.trim().to_owned();
     if !(1..=MAX_NAME_CHARS).contains(&name.chars().count()) || !is_readable(&name) {

@@ -1,4 +1,4 @@
-//! The description of the area, generated from the handlers.
+//! The OpenAPI description of the service, generated from its handlers.
 
 use service_kit::openapi::{add_bearer, may_answer, operations, refuses_misfits};
 use utoipa::openapi::RefOr;
@@ -108,7 +108,7 @@ impl Modify for Authentication {
     }
 }
 
-/// What all operations of a kind answer alike. A handler describes a status itself where its reason is another one.
+/// Adds the responses that all operations of a kind share. A handler describes a status itself if it has another reason for it.
 struct CommonAnswers;
 
 impl Modify for CommonAnswers {
@@ -152,7 +152,7 @@ impl Modify for CommonAnswers {
     }
 }
 
-/// What is answered without the database.
+/// The endpoints that respond without the database.
 const METADATA: [&str; 2] = [
     "/.well-known/openid-configuration",
     "/.well-known/oauth-authorization-server",
@@ -165,13 +165,13 @@ fn takes_json(operation: &Operation) -> bool {
     )
 }
 
-/// Whether it answers nobody without an access token.
+/// Whether the operation always requires an access token.
 fn takes_token(operation: &Operation) -> bool {
     let bearer = SecurityRequirement::new::<_, [&str; 0], &str>("bearer", []);
     operation.security.as_deref() == Some(&[bearer])
 }
 
-/// Where a token may be used decides the table of endpoints, before any handler.
+/// Adds 403 to the operations that some tokens may not call. The endpoint table decides that before any handler runs.
 struct Refusals;
 
 impl Modify for Refusals {
@@ -185,7 +185,7 @@ impl Modify for Refusals {
     }
 }
 
-/// The OpenAPI description of the identity area.
+/// Returns the OpenAPI description of the identity service.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
     Description::openapi()

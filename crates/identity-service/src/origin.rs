@@ -1,4 +1,4 @@
-//! Where a request comes from: for the audit log, the list of sign-ins, and events.
+//! The origin of a request, for the audit log, the list of sign-ins, and events.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -10,16 +10,16 @@ use actix_web::{FromRequest, HttpRequest};
 use auth_types::UserId;
 use service_kit::http::{ClientIp, RequestId};
 
-/// Characters of a `User-Agent` that are kept.
+/// The number of characters of a `User-Agent` that are stored.
 const MAX_USER_AGENT_CHARS: usize = 256;
 
-/// Which way a change came.
+/// The channel through which a change was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Via {
     Http,
-    /// Somebody at the machine's command line.
+    /// A command on the machine's command line.
     Command,
-    /// The service itself, such as a rotation by age.
+    /// The service itself, such as a key rotation by age.
     System,
 }
 
@@ -33,7 +33,7 @@ impl Via {
     }
 }
 
-/// Who asks from where. As an argument of a handler it knows the address; who it is, is added with [`Origin::by`].
+/// Who calls, and from where. A handler's argument has the address; [`Origin::by`] adds the account.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
     pub(crate) via: Via,
@@ -41,14 +41,14 @@ pub(crate) struct Origin {
     pub(crate) address: Option<IpAddr>,
     pub(crate) user_agent: Option<String>,
     pub(crate) request_id: Option<String>,
-    /// The sign-in that asks, which must still stand when the change is made.
+    /// The caller's session, which must still be valid when the change is committed.
     pub(crate) standing: Option<Standing>,
-    /// The session whose cookie the browser gives up for the one that is opened.
+    /// The session whose cookie the browser replaces with the new session's.
     pub(crate) replaces: Option<(UserId, String)>,
 }
 
-/// What must still hold of who asks, inside the transaction: a body may take half a minute to arrive after
-/// the token was looked at, and a right may end meanwhile.
+/// What must still hold of the caller inside the transaction. A body may take half a minute to arrive after the token
+/// was checked, and the access may be revoked meanwhile.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
     pub(crate) session_id: String,
@@ -56,7 +56,7 @@ pub(crate) struct Standing {
 }
 
 impl Origin {
-    /// One without an address, as of the machine's command line or the service itself.
+    /// Returns an origin without an address, for the command line or the service itself.
     pub(crate) fn local(via: Via) -> Self {
         Self {
             via,
@@ -73,7 +73,7 @@ impl Origin {
         self.address.map(|address| address.to_string())
     }
 
-    /// The same, and who it is.
+    /// Adds the account that calls.
     pub(crate) fn by(mut self, actor: UserId) -> Self {
         self.actor = Some(actor);
         self

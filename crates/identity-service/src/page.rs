@@ -1,13 +1,13 @@
-//! How much of a list is answered at once.
+//! Page sizes of lists.
 
 use crate::error::Error;
 
-/// Entries when nobody says how many.
+/// The default number of entries on a page.
 pub(crate) const PAGE: u16 = 50;
-/// The most.
+/// The maximum number of entries on a page.
 pub(crate) const MAX_PAGE: u16 = 200;
 
-/// How many entries are asked for.
+/// Returns the requested page size, or the default. A limit outside 1 to 200 is a validation error.
 pub(crate) fn page_size(limit: Option<u16>) -> Result<u16, Error> {
     match limit.unwrap_or(PAGE) {
         limit @ 1..=MAX_PAGE => Ok(limit),
@@ -15,7 +15,7 @@ pub(crate) fn page_size(limit: Option<u16>) -> Result<u16, Error> {
     }
 }
 
-/// How many entries after how many, of a list that is paged by number.
+/// Returns limit and offset of a list that is paged by offset, with `usual` as the default limit.
 pub(crate) fn bounds(
     limit: Option<i64>,
     offset: Option<i64>,

@@ -1,4 +1,4 @@
-//! Makes photos of files: off the async threads, as many at the same time as there are cores and memory for.
+//! Creates profile photos from uploaded files. Work runs on blocking threads, limited by the number of cores and by memory.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,26 +15,26 @@ use tokio::sync::Semaphore;
 use crate::error::Error;
 use crate::photos::model::NewPhoto;
 
-/// The most pixels of a photo.
+/// The maximum number of pixels of a source image.
 const MAX_PIXELS: u64 = 50_000_000;
-/// The most memory of one photo, in MiB, where all photos together have so much.
+/// The maximum memory for one photo, in MiB, if the budget for all photos allows it.
 const MAX_PHOTO_MIB: u32 = 64;
-/// Pixels of the longest edge that is made.
+/// The longest edge of a finished photo, in pixels.
 const MADE_EDGE: u32 = 512;
-/// How long a photo waits for memory, and may take to be fetched.
+/// How long a photo waits for memory.
 const MAX_WAIT: Duration = Duration::from_secs(10);
 const FETCH_TIME: Duration = Duration::from_secs(5);
 
-/// Makes photos of files, and fetches files.
+/// Turns uploaded files into profile photos, and fetches files from user-supplied addresses.
 pub(crate) struct PhotoProcessor {
-    /// Bytes of the largest file.
+    /// The maximum size of a file, in bytes.
     pub(crate) max_bytes: usize,
     pub(crate) client: GuardedClient,
     bodies: BodyBudget,
-    /// What all photos under work take together, in MiB.
+    /// The memory budget of all photos in progress; one permit is one MiB.
     memory: Arc<Semaphore>,
     memory_mib: u32,
-    /// What each takes at the least, so that no more are at work than there are cores.
+    /// The minimum memory that each photo reserves, in MiB, so that no more photos are in progress than there are cores.
     share_mib: u32,
 }
 
@@ -62,7 +62,7 @@ impl PhotoProcessor {
         })
     }
 
-    /// The photo that a file shows. The caller holds the file's share of the budget for bodies.
+    /// Decodes a file and shrinks it to a photo. The caller holds the file's permit of the body budget.
     pub(crate) async fn process(&self, file: Bytes) -> Result<NewPhoto, Error> {
         if file.is_empty() {
             return Err(Error::Validation("the photo is empty".into()));
@@ -75,7 +75,7 @@ impl PhotoProcessor {
             max_memory: u64::from(MAX_PHOTO_MIB.min(self.memory_mib)) << 20,
             made_edge: MADE_EDGE,
         };
-        // A few milliseconds at most: nothing is decoded.
+        // Reads only the container, which takes a few milliseconds at most.
         let opened = image_kit::open(&file, rules).map_err(refused)?;
         drop(file);
         let mib = u32::try_from(opened.memory().div_ceil(1 << 20)).unwrap_or(u32::MAX);
@@ -86,7 +86,7 @@ impl PhotoProcessor {
             .map_err(|_| Error::PhotosWaiting)?
             .map_err(|error| Error::internal("photo queue", error))?;
         let task = tokio::task::spawn_blocking(move || {
-            // Held by the thread, not by the request: a client that hangs up frees nothing.
+            // The thread holds the memory, not the request. A client that disconnects does not free it early.
             let _memory = memory;
             opened.shrink()
         });
@@ -94,7 +94,7 @@ impl PhotoProcessor {
             Ok(made) => made
                 .map(|picture| NewPhoto::new(picture.format.media_type(), picture.bytes))
                 .map_err(refused),
-            // A decoder's own mistake, about a file that is made for it.
+            // A panic in the decoder, which a crafted file may provoke.
             Err(error) => {
                 log::error!("a photo could not be decoded: {error}");
                 Err(Error::UnsupportedImage)
@@ -102,7 +102,7 @@ impl PhotoProcessor {
         }
     }
 
-    /// Room for a file of this account that is fetched.
+    /// Reserves memory for a file that is fetched for this account.
     pub(crate) fn room_to_fetch(&self, account: UserId) -> Result<Option<BodyPermit>, Error> {
         let holder = BodyHolder::Account(account.get());
         let room = self.bodies.take(holder, self.max_bytes);

@@ -1,8 +1,8 @@
-//! Fields of a body that may be absent, null or given.
+//! Fields of a request body that may be absent, null or set.
 
 use serde::{Deserialize, Deserializer};
 
-/// Tells a field that is null from one that is absent: for `#[serde(default, deserialize_with = "present")]`.
+/// Distinguishes null from an absent field. Use with `#[serde(default, deserialize_with = "present")]`.
 pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

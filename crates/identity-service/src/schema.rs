@@ -1,4 +1,4 @@
-//! The tables of `migrations/identity`, the same for both backends.
+//! The tables of `migrations/identity`, the same for both databases.
 
 diesel::table! {
     users (id) {

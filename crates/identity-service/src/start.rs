@@ -1,4 +1,4 @@
-//! From a configuration to a server that answers.
+//! Starts the service from its configuration.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,29 +26,29 @@ use crate::{
     photos, sessions, sso, teams, tokens, totp,
 };
 
-/// The area's tables, for both databases.
+/// The migrations of this service's database, for PostgreSQL and SQLite.
 pub const MIGRATIONS: Migrations = Migrations {
     postgres: &embed_migrations!("../../migrations/identity/postgres"),
     sqlite: &embed_migrations!("../../migrations/identity/sqlite"),
 };
 
-/// The name in `listening NAME http://…` and of the SQLite file.
+/// The service's name, in the line `listening NAME http://…` and in the name of the SQLite file.
 pub(crate) const NAME: &str = "identity";
-/// The file of the service's own key, when none is configured.
+/// The file that holds the service's own encryption key, if none is configured.
 const OWN_KEY: &str = "identity-keys.key";
 
-/// What is passed in and not configured.
+/// Dependencies that the caller provides, apart from the configuration.
 #[derive(Clone)]
 pub struct Deps {
     /// The only source of time.
     pub clock: Clock,
-    /// For the area's events; reported by the readiness probe.
+    /// The broker for this service's events; the readiness probe reports its state.
     pub broker: Broker,
-    /// Whether the consumers of events are in this process, as in the standalone.
+    /// Whether this process also runs the consumers of the events, as the standalone does.
     pub has_consumers: bool,
 }
 
-/// The service while it answers.
+/// A running identity service.
 #[derive(Debug)]
 pub struct Running {
     server: server::Running,
@@ -60,30 +60,30 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where it listens.
+    /// Returns the address on which it listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.server.addr()
     }
 
-    /// Its public address, without a slash at its end.
+    /// Returns its public address, without a trailing slash.
     #[must_use]
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// The memory for request bodies, to be shared with other servers of this process.
+    /// Returns the memory budget for request bodies, which other servers of this process share.
     #[must_use]
     pub fn bodies(&self) -> &BodyBudget {
         &self.bodies
     }
 
-    /// Prints the line that tells whoever started the process that it answers.
+    /// Prints the line which shows that the service answers requests.
     pub fn announce(&self) {
         self.server.announce();
     }
 
-    /// Stops without losing a request.
+    /// Stops the service; requests in flight finish first.
     pub async fn stop(self) {
         self.server.stop().await;
         self.housekeeping.stop().await;
@@ -94,10 +94,10 @@ impl Running {
     }
 }
 
-/// Starts the service: migrates if configured, reads or makes the keys, and answers.
+/// Starts the service: applies migrations if configured, loads or creates the keys, and listens.
 ///
 /// # Errors
-/// [`StartError`] when it cannot do its work; nothing is left running then.
+/// [`StartError`] for an invalid configuration, an unusable database or key, or an address in use. Nothing is left running.
 pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     config.check()?;
     let pool = open_pool(&config)?;
@@ -126,7 +126,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
         relay.clone(),
     )?;
     if let Err(error) = app.tokens.warm_up().await {
-        // Without migrations of its own the service may well start before its tables are there.
+        // Without migrations of its own, the service may start before its tables exist.
         if config.database.migrate {
             return Err(StartError::other(format!("signing keys: {error}")));
         }
@@ -165,7 +165,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     };
     let server = server::start_on(listener, options, move |cfg| {
         cfg.app_data(app.clone());
-        // Paths are tried one after the other, and one with a name in it is an expression: what is asked most comes first.
+        // Routes are tried in order, and those with a parameter are regular expressions: the busiest come first.
         sessions::routes::routes(cfg);
         oauth::routes::introspection_routes(cfg);
         accounts::routes::routes(cfg);
@@ -196,12 +196,12 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     })
 }
 
-/// Brings the configured OAuth clients into the database.
+/// Writes the configured OAuth clients to the database.
 async fn apply_clients(app: &App, config: &Config) -> Result<(), StartError> {
     let clients = config.clients()?;
     let none = clients.is_empty();
     match oauth::clients::configured::apply(app, clients).await {
-        // Without migrations of its own the service may well start before its tables are there.
+        // Without migrations of its own, the service may start before its tables exist.
         Err(error) if none && !config.database.migrate => {
             log::warn!("the OAuth clients cannot be looked through yet: {error}");
             Ok(())
@@ -210,8 +210,8 @@ async fn apply_clients(app: &App, config: &Config) -> Result<(), StartError> {
     }
 }
 
-/// Publishes what the outbox holds. With the memory broker that is of use only where the consumers are in
-/// this process too; elsewhere events wait for a broker to be configured.
+/// Starts the relay that publishes the outbox. The memory broker is useful only if the consumers run in this process.
+/// Otherwise events stay in the outbox until a broker is configured.
 fn spawn_relay(pool: &Pool, deps: &Deps, metrics: &Metrics) -> Option<RelayHandle> {
     if deps.broker.state() == BrokerState::Memory && !deps.has_consumers {
         log::warn!(
@@ -229,12 +229,12 @@ fn spawn_relay(pool: &Pool, deps: &Deps, metrics: &Metrics) -> Option<RelayHandl
     ))
 }
 
-/// The database that the configuration names, else a file in the data folder.
+/// Opens the configured database, or a SQLite file in the data directory.
 pub(crate) fn open_pool(config: &Config) -> Result<Pool, StartError> {
     Ok(config.home().open_pool(&config.database, NAME)?)
 }
 
-/// A key that a service has made here before, and is not there; nothing is made in looking.
+/// Returns the path of an encryption key that should be in the data directory but is missing. Creates nothing.
 pub(crate) fn missing_key(config: &Config) -> Option<PathBuf> {
     let keys = [
         (&config.keys.encryption_key, OWN_KEY),
@@ -244,7 +244,7 @@ pub(crate) fn missing_key(config: &Config) -> Option<PathBuf> {
     unset.find_map(|(_, name)| Some(config.home().file(name)).filter(|path| !path.exists()))
 }
 
-/// The keys that were configured, else those in the data folder, made there once.
+/// Returns the configured keys, or those in the data directory, which are created on first use.
 pub(crate) fn secrets(config: &Config) -> Result<Secrets, StartError> {
     let home = config.home();
     Ok(Secrets {

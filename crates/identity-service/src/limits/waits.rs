@@ -4,11 +4,11 @@ use chrono::{DateTime, Duration, Utc};
 
 use crate::error::Error;
 
-/// Failures further apart than this are not one attack, and nobody waits longer.
+/// Failures further apart than this count as separate attacks. Also the longest wait.
 const WINDOW: Duration = Duration::minutes(15);
 const REMEMBERED: u64 = 100_000;
 
-/// Waiting that grows with failures in a row. Success, or time, ends it.
+/// A wait that grows with consecutive failures and ends with a success or with time.
 pub(super) struct Waits<K> {
     free: u32,
     failures: moka::sync::Cache<K, Failures>,
@@ -21,7 +21,7 @@ struct Failures {
 }
 
 impl<K: Hash + Eq + Send + Sync + 'static> Waits<K> {
-    /// One second after `free` failures, twice as long after each further one, up to a quarter of an hour.
+    /// Waits one second after `free` failures, doubled by each further one, up to 15 minutes.
     pub(super) fn after(free: u32) -> Self {
         Self {
             free,
@@ -59,7 +59,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Waits<K> {
             return 0;
         };
         let wait = Duration::seconds(1_i64 << beyond.min(10)).min(WINDOW);
-        // What is left of a second counts as one, so that who waits as told is let in.
+        // Part of a second counts as a whole one, so that a caller who waits as told is let in.
         let left = (failures.last + wait - now).num_milliseconds();
         u64::try_from(left).map_or(0, |left| left.div_ceil(1_000))
     }

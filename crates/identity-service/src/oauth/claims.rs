@@ -4,32 +4,31 @@ use utoipa::ToSchema;
 
 use crate::accounts::model::AccountRow;
 
-/// What a client may know of an account, in the words of OpenID Connect Core section 5.1. Claims whose
-/// scope was not given are absent.
+/// The standard claims about an account (OpenID Connect Core section 5.1). A claim is absent if its scope was not granted.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ProfileClaims {
-    /// The username; with `profile`.
+    /// The username; requires the scope `profile`.
     #[serde(skip_serializing_if = "Option::is_none")]
     preferred_username: Option<String>,
-    /// Where the account's public profile is; with `profile`.
+    /// The address of the account's public profile; requires the scope `profile`.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
-    /// Where the account's photo is, if it has one; with `profile`.
+    /// The address of the account's photo, if it has one; requires the scope `profile`.
     #[serde(skip_serializing_if = "Option::is_none")]
     picture: Option<String>,
-    /// When the profile was changed last, in seconds since the epoch; with `profile`.
+    /// When the profile was last changed, in seconds since the epoch; requires the scope `profile`.
     #[serde(skip_serializing_if = "Option::is_none")]
     updated_at: Option<i64>,
-    /// With `email`; absent while the account has none.
+    /// The e-mail address, if the account has one; requires the scope `email`.
     #[serde(skip_serializing_if = "Option::is_none")]
     email: Option<String>,
-    /// Whether the account's owner has proved that it is theirs; absent without `email`.
+    /// Whether the account's owner has verified the e-mail address; absent without `email`.
     #[serde(skip_serializing_if = "Option::is_none")]
     email_verified: Option<bool>,
 }
 
 impl ProfileClaims {
-    /// The names of all claims here, for the metadata.
+    /// The names of these claims, for the server metadata.
     pub(crate) const NAMES: [&str; 6] = [
         "preferred_username",
         "profile",
@@ -39,7 +38,7 @@ impl ProfileClaims {
         "email_verified",
     ];
 
-    /// The claims of an account; `has` tells which scopes were given.
+    /// Builds the claims of an account. `has` says whether a scope was granted.
     pub(crate) fn of(account: &AccountRow, base_url: &str, has: impl Fn(Scope) -> bool) -> Self {
         let profile = has(Scope::Profile);
         let email = account.own_email().filter(|_| has(Scope::Email));

@@ -9,21 +9,21 @@ use thiserror::Error;
 
 use crate::error::Error;
 
-/// Why an endpoint that OAuth clients call refuses (RFC 6749 section 5.2, RFC 8628 section 3.5). Where a
-/// text is given, it is a sentence for developers.
+/// An error that an OAuth endpoint returns to a client (RFC 6749 section 5.2, RFC 8628 section 3.5). Its texts are for
+/// developers.
 #[derive(Debug, Error)]
 pub(crate) enum OAuthError {
-    /// A parameter is missing, doubled or malformed.
+    /// A parameter is missing, repeated or malformed.
     #[error("{0}")]
     InvalidRequest(Cow<'static, str>),
-    /// Unknown, or without the right secret: which of them is not told.
+    /// The client is unknown, or its secret is missing or wrong. The response does not say which.
     #[error("The client is unknown, or its authentication is missing or wrong")]
     InvalidClient,
     #[error("{0}")]
     InvalidGrant(Cow<'static, str>),
     #[error("The grant type is not supported")]
     UnsupportedGrantType,
-    /// The client is not registered for what it asks.
+    /// The client is not registered for the grant type.
     #[error("The client is not registered for the grant type {0}")]
     UnauthorizedClient(&'static str),
     #[error("{0}")]
@@ -36,7 +36,7 @@ pub(crate) enum OAuthError {
     SlowDown,
     #[error("The device code has expired")]
     ExpiredToken,
-    /// Whatever is not the client's doing, and what is refused at every endpoint alike.
+    /// An error that the client did not cause, or that every endpoint reports alike.
     #[error("{0}")]
     Other(Problem),
 }
@@ -50,7 +50,7 @@ impl OAuthError {
         Self::InvalidGrant(sentence.into())
     }
 
-    /// The value of `error`.
+    /// Returns the value of the field `error`.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::InvalidRequest(_) => "invalid_request",
@@ -74,7 +74,7 @@ impl From<Error> for OAuthError {
             Error::InvalidRefreshToken | Error::RefreshTokenReused => {
                 Self::InvalidGrant(error.to_string().into())
             }
-            // The account, its sign-in or the client has gone while the request was under way.
+            // The account, its session or the client ended while the request was in progress.
             Error::TokenRevoked => Self::invalid_grant("the access was withdrawn"),
             error => Self::Other(Problem::from(&error)),
         }
@@ -105,7 +105,7 @@ impl ResponseError for OAuthError {
         }
         let mut response = HttpResponse::build(self.status_code());
         if matches!(self, Self::InvalidClient) {
-            // RFC 6749 section 5.2 asks for it where the header was used, RFC 9110 section 15.5.2 always.
+            // RFC 6749 section 5.2 requires this header if the client sent `Authorization`, RFC 9110 section 15.5.2 always.
             response.insert_header((WWW_AUTHENTICATE, r#"Basic realm="OAuth client""#));
         }
         response.json(json!({ "error": self.code(), "error_description": self.to_string() }))

@@ -11,19 +11,19 @@ use url::form_urlencoded;
 
 use super::error::OAuthError;
 
-/// No request of a client is larger.
+/// The maximum size of a form, in bytes. No request of a client needs more.
 const MAX_FORM_BYTES: usize = 64 * 1024;
 const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 
-/// The parameters of a request that an OAuth client posts. Parameters without a value count as absent
-/// (RFC 6749 section 3.2).
+/// The parameters of a form that an OAuth client posts. A parameter without a value counts as absent (RFC 6749
+/// section 3.2).
 pub(crate) struct OAuthForm(BTreeMap<String, String>);
 
 impl OAuthForm {
-    /// Reads a body.
+    /// Parses a form body.
     ///
     /// # Errors
-    /// `invalid_request` for a parameter that comes twice, bad UTF-8, and NUL.
+    /// `invalid_request` for a repeated parameter, invalid UTF-8, or a NUL character.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, OAuthError> {
         let mut fields = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(body) {
@@ -35,7 +35,7 @@ impl OAuthForm {
             if is_bad(&name) || is_bad(&value) {
                 return Err(refuse("is not UTF-8, or has a NUL character"));
             }
-            // A doubled one must not be read differently by whoever looks at it on the way.
+            // Two programs could read a repeated parameter differently.
             if fields.contains_key(&*name) {
                 return Err(refuse("is given twice"));
             }
@@ -45,22 +45,21 @@ impl OAuthForm {
         Ok(Self(fields))
     }
 
-    /// A parameter, if it was given.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// A parameter that must be given.
+    /// Returns a required parameter.
     ///
     /// # Errors
-    /// `invalid_request` that names it.
+    /// `invalid_request`, with the parameter's name, if it is missing.
     pub(crate) fn require(&self, name: &str) -> Result<&str, OAuthError> {
         self.get(name)
             .ok_or_else(|| OAuthError::invalid_request(format!("The parameter {name} is missing")))
     }
 }
 
-/// The names alone: the values are secrets.
+/// Prints only the names, because the values are secrets.
 impl fmt::Debug for OAuthForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()

@@ -1,4 +1,4 @@
-//! The sessions of OAuth clients: what a code or an approved device becomes.
+//! Opens sessions for OAuth clients, in exchange for an authorization code or an approved device.
 
 use auth_types::{ScopeSet, UserId};
 use chrono::NaiveDateTime;
@@ -17,21 +17,21 @@ use crate::origin::Origin;
 use crate::sessions;
 use crate::sessions::model::NewSession;
 
-/// Access that somebody has given a client.
+/// The access that a user has granted to a client.
 pub(crate) struct NewGrant {
     pub(crate) client: OAuthClient,
     pub(crate) user_id: UserId,
     pub(crate) scope: ScopeSet,
-    /// The session in which they did.
+    /// The id of the session in which the user granted it.
     pub(crate) authorized_by: String,
-    /// When they proved there who they are.
+    /// When the user authenticated in that session.
     pub(crate) auth_time: NaiveDateTime,
     pub(crate) nonce: Option<String>,
     /// The grant type, for the audit log.
     pub(crate) by: &'static str,
 }
 
-/// A session that a client has from now on.
+/// A new session of a client.
 pub(crate) struct Granted {
     pub(crate) account: AccountRow,
     pub(crate) session: NewSession,
@@ -40,15 +40,18 @@ pub(crate) struct Granted {
     pub(crate) nonce: Option<String>,
 }
 
-/// Opens a client's session if `use_up` says, in the same transaction, that what it came with was unused
-/// until now; none otherwise.
+/// Opens a client's session if `use_up` returns true; it marks the code or device as used in the same transaction.
+/// Otherwise returns `None`.
+///
+/// # Errors
+/// `invalid_grant` if the account is inactive, or the session in which the user granted the access has ended.
 pub(crate) async fn open(
     app: &App,
     grant: NewGrant,
     origin: &Origin,
     use_up: impl FnOnce(&mut Change<'_>, &str) -> Result<bool, Error> + Send + 'static,
 ) -> Result<Option<Granted>, OAuthError> {
-    // What the client may ask for can have become less since it was asked for.
+    // The client may have lost scopes since the user granted these.
     let scope = grant.scope.intersection(grant.client.scope);
     let opened = Grant::Client {
         client_id: grant.client.id.clone(),
@@ -63,8 +66,8 @@ pub(crate) async fn open(
     let opened = app
         .change(&origin, move |change| {
             let user_id = grant.user_id;
-            // First, as every change of the account's sessions does: signing out everywhere, withdrawing the
-            // client's access and deactivating the account then find the new session and end it.
+            // The lock comes first, as in every change of the account's sessions. A concurrent global sign-out, revocation
+            // or deactivation then finds the new session and ends it.
             let account = accounts::queries::lock_active(change.db, user_id)?;
             let stands = sessions::queries::stands(change.db, &grant.authorized_by)?;
             let (Some(account), true) = (account, stands) else {

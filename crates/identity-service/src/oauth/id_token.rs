@@ -1,4 +1,4 @@
-//! Id tokens (OpenID Connect Core section 2): who has signed in, for the client alone.
+//! ID tokens (OpenID Connect Core section 2), which tell a client who signed in.
 
 use auth_types::ScopeSet;
 use base64::Engine as _;
@@ -14,7 +14,7 @@ use crate::accounts::model::AccountRow;
 use crate::app::{App, ID_TOKEN_LIFE};
 use crate::error::Error;
 
-/// The claims. `exp`, `iat` and `auth_time` are seconds since the epoch.
+/// The claims of an ID token. `exp`, `iat` and `auth_time` are seconds since the epoch.
 #[derive(Serialize)]
 struct IdClaims<'a> {
     iss: &'a str,
@@ -31,8 +31,8 @@ struct IdClaims<'a> {
     profile: ProfileClaims,
 }
 
-/// Signs an id token for a client, with the algorithm that it was registered with. `auth_time` is when the
-/// account's owner signed in, `access_token` the one that it is issued with.
+/// Signs an ID token with the algorithm of the client. `auth_time` is the time of the sign-in, and `access_token` is the
+/// access token of the same response.
 pub(crate) async fn issue(
     app: &App,
     client: &OAuthClient,
@@ -62,7 +62,7 @@ pub(crate) async fn issue(
         .map_err(|error| Error::internal("signing an id token", error))
 }
 
-/// The left half of the hash that goes with the algorithm's (section 3.1.3.6): SHA-256 with both of ours.
+/// Returns the left half of the token's hash (section 3.1.3.6). Both supported algorithms use SHA-256.
 fn at_hash(access_token: &str) -> String {
     let hash = sha256(access_token.as_bytes());
     let (left, _) = hash.split_at(hash.len() / 2);

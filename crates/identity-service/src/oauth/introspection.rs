@@ -1,4 +1,4 @@
-//! What a token is worth (RFC 7662).
+//! Token introspection (RFC 7662).
 
 use actix_web::web::Bytes;
 use chrono::{DateTime, Utc};
@@ -17,30 +17,30 @@ use crate::feed::Question;
 use crate::sessions;
 use crate::tokens::refresh::RefreshToken;
 
-/// What is told of a token. Of one that is not good, or not the caller's business, nothing but `active`.
+/// The state of a token (RFC 7662 section 2.2). `active` is the only field if it is `false`.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub(crate) struct IntrospectionResponse {
-    /// Whether it is good now.
+    /// Whether the token is active.
     active: bool,
-    /// Absent where scopes limit nothing: for a sign-in at the product itself.
+    /// The scopes of the token, separated by spaces; absent if it was not issued to a client.
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
-    /// The client that it was issued to; absent for a sign-in at the product itself.
+    /// The client to which the token was issued, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     client_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     username: Option<String>,
-    /// `Bearer` for an access token, `refresh_token` for the other.
+    /// `Bearer` for an access token, `refresh_token` for a refresh token.
     #[serde(skip_serializing_if = "Option::is_none")]
     token_type: Option<&'static str>,
-    /// Seconds since the epoch, like the next two.
+    /// When the token expires, in seconds since the epoch. `iat` and `nbf` have the same unit.
     #[serde(skip_serializing_if = "Option::is_none")]
     exp: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     iat: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     nbf: Option<i64>,
-    /// The account's id.
+    /// The id of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     sub: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,22 +49,20 @@ pub(crate) struct IntrospectionResponse {
     iss: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     jti: Option<String>,
-    /// `sso` for a token that was handed over to another site, `first_party` for one of the product's own
-    /// OAuth clients.
+    /// `sso` for a token of an SSO session, `first_party` for a token of a first-party client.
     #[serde(skip_serializing_if = "Option::is_none")]
     origin: Option<&'static str>,
 }
 
-/// Tells `client` of a token: of its own ones, or of all if it may. What a token says of its kind beforehand
-/// is not needed. The body of the answer ([`IntrospectionResponse`]); of a good access token it is kept ready for
-/// whoever asks again.
+/// Returns the response for a token, an [`IntrospectionResponse`] as JSON. A client sees its own tokens, or every token if
+/// it is registered for that. A type hint is not needed. The response for an active access token is cached.
 pub(crate) async fn introspect(
     app: &App,
     client: &OAuthClient,
     token: &str,
 ) -> Result<Bytes, OAuthError> {
     let now = app.clock.now();
-    // Before anything is read: whatever changes from here on, nothing that is kept says otherwise.
+    // The ticket comes before every read. A later change then invalidates what is cached with it.
     let ticket = app.memory.ticket();
     let question = Question::introspection(token, client);
     if let Some(body) = ticket.and_then(|ticket| app.memory.answer(ticket, &question, now)) {
@@ -140,7 +138,7 @@ async fn of_refresh_token(
     let is_told = |(row, account): &(sessions::model::RefreshRow, AccountRow)| {
         row.is_good(&presented, now)
             && account.is_active
-            // The cookie of the hosted pages is no token of anybody's.
+            // The cookie of the hosted pages has the same format, but is not a token.
             && row.grant.kind != Grant::BROWSER
             && client.may_see(row.grant.client_id.as_deref())
     };
@@ -158,7 +156,7 @@ async fn of_refresh_token(
 }
 
 impl OAuthClient {
-    /// Whether it may know of a token that was issued to this client, or to none.
+    /// Whether the client may introspect a token that was issued to the client `issued_to`, or to none.
     fn may_see(&self, issued_to: Option<&str>) -> bool {
         self.may_introspect_any || issued_to == Some(&self.id)
     }
@@ -174,7 +172,7 @@ fn active(app: &App, account: &AccountRow) -> IntrospectionResponse {
     }
 }
 
-/// Tells a token that is refused from a service that cannot say.
+/// Turns the error of a refused token into `None`. Other errors remain: the service could not check the token.
 pub(super) fn good<T>(outcome: Result<T, Error>) -> Result<Option<T>, Error> {
     match outcome {
         Ok(value) => Ok(Some(value)),

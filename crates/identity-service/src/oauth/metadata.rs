@@ -1,4 +1,4 @@
-//! What the server can do, for clients that find it out by themselves (RFC 8414, OpenID Connect Discovery).
+//! The server metadata for clients (RFC 8414, OpenID Connect Discovery).
 
 use auth_types::Scope;
 use serde::Serialize;
@@ -8,10 +8,10 @@ use super::claims::ProfileClaims;
 use crate::app::App;
 use crate::tokens::SigningAlgorithm;
 
-/// The server's metadata.
+/// The metadata of the authorization server and OpenID provider.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct MetadataResponse {
-    /// As in `iss` of every token.
+    /// The issuer, as in the claim `iss` of every token.
     issuer: String,
     authorization_endpoint: String,
     token_endpoint: String,
@@ -33,15 +33,15 @@ pub(crate) struct MetadataResponse {
     code_challenge_methods_supported: Vec<&'static str>,
     claims_supported: Vec<&'static str>,
     prompt_values_supported: [&'static str; 3],
-    /// RFC 9207: the answer of the authorization endpoint names the issuer.
+    /// Whether authorization responses contain `iss` (RFC 9207).
     authorization_response_iss_parameter_supported: bool,
     claims_parameter_supported: bool,
     request_parameter_supported: bool,
-    /// Would count as supported if it were not said.
+    /// Always `false`; if it were absent, the default would be `true` (OpenID Connect Discovery section 3).
     request_uri_parameter_supported: bool,
 }
 
-/// Claims of id tokens besides those of the profile.
+/// The claims of ID tokens besides those of [`ProfileClaims`].
 const ID_TOKEN_CLAIMS: [&str; 9] = [
     "iss",
     "sub",

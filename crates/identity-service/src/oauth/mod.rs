@@ -1,5 +1,5 @@
-//! The OAuth 2.0 authorization server (RFC 6749) and OpenID Connect provider: who may ask for access to
-//! accounts, how they show who they are, and what they are given.
+//! The OAuth 2.0 authorization server (RFC 6749) and OpenID Connect provider: clients, their authentication, and the access
+//! that they get.
 
 pub(crate) mod authorize;
 mod claims;

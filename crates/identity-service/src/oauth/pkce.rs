@@ -1,18 +1,18 @@
-//! Proof key for code exchange (RFC 7636): who redeems a code shows that he asked for it.
+//! Proof Key for Code Exchange (RFC 7636): the client that redeems a code proves that it requested the code.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use service_kit::crypto::sha256;
 
-/// How a challenge was made of its verifier.
+/// How a code challenge is derived from its verifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
     S256,
     Plain,
 }
 
-/// What an authorization request says of the verifier that will redeem its code.
+/// The code challenge of an authorization request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Challenge {
     text: String,
@@ -20,7 +20,7 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// Reads the two parameters of an authorization request. The error says which rule is broken.
+    /// Parses the two parameters of an authorization request. The error says which rule is broken.
     pub(crate) fn parse(
         challenge: Option<&str>,
         method: Option<&str>,
@@ -32,7 +32,7 @@ impl Challenge {
                 Some(_) => Err("code_challenge_method is given without code_challenge"),
             };
         };
-        // RFC 7636 section 4.3: plain is what is meant when nothing is said.
+        // RFC 7636 section 4.3: the default is `plain`.
         let method = match method {
             Some("S256") => Method::S256,
             None | Some("plain") if allow_plain => Method::Plain,
@@ -46,7 +46,7 @@ impl Challenge {
         Ok(Some(Self { text, method }))
     }
 
-    /// Reads what is stored; none for a method that was never written.
+    /// Restores a stored challenge. Returns `None` for an unknown method.
     pub(crate) fn stored(text: String, method: &str) -> Option<Self> {
         let method = match method {
             "S256" => Method::S256,
@@ -60,7 +60,7 @@ impl Challenge {
         &self.text
     }
 
-    /// The name on the wire and in the database.
+    /// Returns the name on the wire and in the database.
     pub(crate) fn method(&self) -> &'static str {
         match self.method {
             Method::S256 => "S256",
@@ -68,12 +68,12 @@ impl Challenge {
         }
     }
 
-    /// Whether the verifier cannot be read from it.
+    /// Whether the challenge is a hash, from which nobody can read the verifier.
     pub(crate) fn is_s256(&self) -> bool {
         self.method == Method::S256
     }
 
-    /// Whether this is the verifier that the challenge was made of.
+    /// Whether the challenge was derived from this verifier.
     pub(crate) fn is_met_by(&self, verifier: &str) -> bool {
         let made = match self.method {
             Method::S256 => URL_SAFE_NO_PAD.encode(sha256(verifier.as_bytes())),
@@ -83,7 +83,7 @@ impl Challenge {
     }
 }
 
-/// The syntax of verifiers and challenges (RFC 7636 sections 4.1 and 4.2).
+/// Whether a text has the syntax of verifiers and challenges (RFC 7636 sections 4.1 and 4.2).
 pub(crate) fn is_well_formed(text: &str) -> bool {
     let unreserved = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     (43..=128).contains(&text.len()) && text.bytes().all(unreserved)
@@ -97,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// RFC 7636 appendix B.
+    /// The example of RFC 7636 appendix B.
     const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 

@@ -1,4 +1,4 @@
-//! The end of what a token belongs to, at its holder's wish (RFC 7009).
+//! Token revocation by the client that holds the token (RFC 7009).
 
 use auth_types::UserId;
 use serde_json::json;
@@ -22,11 +22,10 @@ struct Held {
     client_id: Option<String>,
 }
 
-/// Ends the session that either token of it belongs to. A token that nobody knows is as good as revoked
-/// (section 2.2).
+/// Ends the session of an access or refresh token. An unknown token counts as revoked already (section 2.2).
 ///
 /// # Errors
-/// `invalid_grant` for a token that was issued to somebody else.
+/// `invalid_grant` for a token that was not issued to this client.
 pub(crate) async fn revoke(
     app: &App,
     client: &OAuthClient,
@@ -48,7 +47,7 @@ pub(crate) async fn revoke(
 
 async fn end(app: &App, held: Held, origin: &Origin) -> Result<(), Error> {
     app.change(origin, move |change| {
-        // What opens a session with this one takes the same lock.
+        // A transaction that derives a session from this one takes the same lock.
         accounts::queries::lock_account(change.db, held.user_id)?;
         let now = change.now.naive_utc();
         if !sessions::queries::revoke(change.db, &held.session_id, now)? {
@@ -71,7 +70,7 @@ async fn by_access_token(app: &App, token: &str) -> Result<Option<Held>, Error> 
     }))
 }
 
-/// A token that was rotated long ago serves too: its holder once held the session.
+/// Accepts a token that was rotated long ago, because its holder once held the session.
 async fn by_refresh_token(app: &App, token: &str) -> Result<Option<Held>, Error> {
     let Some(token) = RefreshToken::parse(token) else {
         return Ok(None);
@@ -80,7 +79,7 @@ async fn by_refresh_token(app: &App, token: &str) -> Result<Option<Held>, Error>
     let row = app
         .read(move |db| sessions::queries::find_lineage(db, &lineage))
         .await?;
-    // The cookie of the hosted pages is no token of anybody's.
+    // The cookie of the hosted pages has the same format, but is not a token.
     let row = row.filter(|row| row.grant.kind != Grant::BROWSER);
     Ok(row.map(|row| Held {
         session_id: row.id,

@@ -17,7 +17,7 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::origin::Origin;
 
-/// What is asked by every other service, all the time.
+/// Registers introspection on its own: other services call it all the time, so its path is tried early.
 pub(crate) fn introspection_routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/oauth/introspect").post(introspect));
 }
@@ -39,7 +39,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         );
 }
 
-/// What this OpenID provider can do (OpenID Connect Discovery).
+/// Returns the metadata of this OpenID provider (OpenID Connect Discovery).
 #[utoipa::path(
     get, path = "/.well-known/openid-configuration", tag = "oauth",
     responses((status = 200, description = "The metadata; may be kept for 5 minutes", body = MetadataResponse))
@@ -48,7 +48,7 @@ async fn openid_configuration(app: Data<App>) -> HttpResponse {
     published(&app)
 }
 
-/// What this authorization server can do (RFC 8414): the same document.
+/// Returns the metadata of this authorization server (RFC 8414), the same document as for OpenID Connect Discovery.
 #[utoipa::path(
     get, path = "/.well-known/oauth-authorization-server", tag = "oauth",
     responses((status = 200, description = "The metadata; may be kept for 5 minutes", body = MetadataResponse))
@@ -60,13 +60,13 @@ async fn oauth_metadata(app: Data<App>) -> HttpResponse {
 fn published(app: &App) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, "public, max-age=300"))
-        // Pages of any site that sign people in read it.
+        // Pages of any origin that sign users in read the metadata.
         .insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
         .json(metadata::metadata(app))
 }
 
-/// Tells what a token is worth (RFC 7662). A client asks about its own tokens, or about all if it was made so;
-/// it authenticates with its secret.
+/// Returns the state of a token (RFC 7662). The client authenticates with its secret. It may ask about its own tokens, or
+/// about every token if it is registered for that.
 #[utoipa::path(
     post, path = "/api/oauth/introspect", tag = "oauth",
     request_body(content = IntrospectionRequest, content_type = "application/x-www-form-urlencoded"),
@@ -85,7 +85,7 @@ async fn introspect(
 ) -> Result<HttpResponse, OAuthError> {
     let client = authenticate_known(&app, req.headers(), &form, &origin).await?;
     if client.is_public() {
-        // Section 2.1: anybody could look for good tokens in its name.
+        // Section 2.1: without authentication, anybody could scan for valid tokens.
         return Err(OAuthError::InvalidClient);
     }
     let body = introspection::introspect(&app, &client, form.require("token")?).await?;
@@ -94,7 +94,7 @@ async fn introspect(
         .body(body))
 }
 
-/// Ends the session that an access or refresh token belongs to (RFC 7009), with all its tokens.
+/// Revokes an access or refresh token (RFC 7009): its session ends, with all of its tokens.
 #[utoipa::path(
     post, path = "/api/oauth/revoke", tag = "oauth",
     request_body(content = RevocationRequest, content_type = "application/x-www-form-urlencoded"),
@@ -116,7 +116,7 @@ async fn revoke(
     Ok(HttpResponse::Ok().finish())
 }
 
-/// Who the token speaks for (OpenID Connect Core section 5.3); takes scope `openid`.
+/// Returns claims about the account of the access token (OpenID Connect Core section 5.3). Clients need the scope `openid`.
 #[utoipa::path(
     get, path = "/api/oauth/userinfo", tag = "oauth", security(("bearer" = [])),
     responses(
@@ -135,7 +135,7 @@ async fn get_userinfo(
     }
 }
 
-/// The same as GET.
+/// Returns the same claims as GET.
 #[utoipa::path(
     post, path = "/api/oauth/userinfo", tag = "oauth", security(("bearer" = [])),
     responses(

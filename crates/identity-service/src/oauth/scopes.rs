@@ -1,23 +1,23 @@
-//! What scopes mean, in words for who is asked to allow them.
+//! Describes scopes to the user who is asked for consent.
 
 use auth_types::{Scope, ScopeSet, UnknownName};
 
 use crate::error::Error;
 
-/// A scope as the database has it, in this column.
+/// Parses a stored scope. The error names `column`.
 pub(crate) fn read(text: &str, column: &str) -> Result<ScopeSet, Error> {
     let read = text.parse();
     read.map_err(|error: UnknownName| Error::internal(column, error))
 }
 
-/// One thing that a client wants to do.
+/// A thing that a client could do, as the consent page shows it.
 pub(crate) struct Line {
     pub(crate) text: &'static str,
-    /// Whether it changes something.
+    /// Whether it changes data.
     pub(crate) is_change: bool,
 }
 
-/// What a client wants that asks for these, where it was allowed those `before`: it can have them all at once then.
+/// Describes a requested scope. The client can combine it with `before`, the scope that the user allowed earlier.
 pub(crate) fn lines(scope: ScopeSet, before: ScopeSet) -> Vec<Line> {
     let mut lines: Vec<Line> = scope.iter().map(line).collect();
     let others = ScopeSet::from_iter([Scope::Teams, Scope::SessionsRead]);

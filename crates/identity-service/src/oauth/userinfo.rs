@@ -1,4 +1,4 @@
-//! Who a token speaks for (OpenID Connect Core section 5.3).
+//! The userinfo endpoint (OpenID Connect Core section 5.3).
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -14,16 +14,16 @@ use crate::app::App;
 use crate::auth::CurrentUser;
 use crate::error::Error;
 
-/// What the token's scopes let its holder know.
+/// The claims that the scopes of the access token allow.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UserinfoResponse {
-    /// The account's id, as in the id token.
+    /// The id of the account, as in the ID token.
     sub: String,
     #[serde(flatten)]
     claims: ProfileClaims,
 }
 
-/// The claims about the caller; all of them where scopes limit nothing.
+/// Builds the claims about the caller: all of them for a token without scopes.
 pub(crate) fn userinfo(app: &App, caller: &CurrentUser) -> UserinfoResponse {
     let scope = caller.token.access.scope();
     let has = |wanted: Scope| scope.is_none_or(|scope| scope.contains(wanted));
@@ -33,8 +33,8 @@ pub(crate) fn userinfo(app: &App, caller: &CurrentUser) -> UserinfoResponse {
     }
 }
 
-/// A refusal in the words of RFC 6750 section 3.1, which clients look for in the header. Who brought no token
-/// is told no error there.
+/// Reports a refusal in the header `WWW-Authenticate`, where clients look for it (RFC 6750 section 3.1). Without a token,
+/// the header names no error.
 pub(crate) fn refused(error: Error) -> actix_web::Result<HttpResponse> {
     let problem = Problem::from(&error);
     let (code, header) = match problem.status {

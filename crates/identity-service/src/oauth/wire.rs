@@ -1,29 +1,29 @@
-//! The forms that clients post, for the description of the area; they are read as [`super::form::OAuthForm`].
+//! The forms of clients as the OpenAPI document describes them. Handlers read them as [`super::form::OAuthForm`].
 
 use utoipa::ToSchema;
 
-/// A token, and who asks about it.
+/// The token to introspect, and the client's credentials.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the shape is described here and read as a form")]
 pub(crate) struct IntrospectionRequest {
     token: String,
     /// `access_token` or `refresh_token`; not needed.
     token_type_hint: Option<String>,
-    /// Unless the client authenticates in the header.
+    /// Required unless the client authenticates with `Authorization: Basic`.
     client_id: Option<String>,
-    /// Unless the client authenticates in the header.
+    /// Required unless the client authenticates with `Authorization: Basic`.
     client_secret: Option<String>,
 }
 
-/// A token whose session is to end, and who wishes so.
+/// The token to revoke, and the client's credentials.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the shape is described here and read as a form")]
 pub(crate) struct RevocationRequest {
     token: String,
     /// `access_token` or `refresh_token`; not needed.
     token_type_hint: Option<String>,
-    /// Unless the client authenticates in the header.
+    /// Required unless the client authenticates with `Authorization: Basic`.
     client_id: Option<String>,
-    /// For a client that has one, unless it authenticates in the header.
+    /// Required for a confidential client, unless it authenticates with `Authorization: Basic`.
     client_secret: Option<String>,
 }

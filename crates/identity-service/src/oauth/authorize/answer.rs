@@ -1,10 +1,10 @@
-//! What a client is told by way of the browser.
+//! The responses of the authorization endpoint, which the browser brings to the client.
 
 use std::borrow::Cow;
 
 use url::Url;
 
-/// Why a client gets no code (RFC 6749 section 4.1.2.1, OpenID Connect Core section 3.1.2.6).
+/// The error that a client gets instead of a code (RFC 6749 section 4.1.2.1, OpenID Connect Core section 3.1.2.6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) code: &'static str,
@@ -22,7 +22,7 @@ impl Refusal {
     }
 }
 
-/// Where answers to a request go, once its client and address are known to be good.
+/// The target of the responses to a request, once its client and redirect URI are known to be valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReplyTo {
     pub(super) redirect_uri: Url,
@@ -30,12 +30,12 @@ pub(crate) struct ReplyTo {
 }
 
 impl ReplyTo {
-    /// The address that brings the client its code.
+    /// Returns the redirect URI with an authorization code.
     pub(super) fn code(&self, code: &str, issuer: &str) -> Url {
         self.address(&[("code", code)], issuer)
     }
 
-    /// The address that brings the client a refusal.
+    /// Returns the redirect URI with an error.
     pub(super) fn refusal(&self, refusal: Refusal, issuer: &str) -> Url {
         let Refusal { code, description } = refusal;
         self.address(
@@ -44,8 +44,8 @@ impl ReplyTo {
         )
     }
 
-    /// Adds to what the address has of its own (RFC 6749 section 3.1.2). `iss` keeps a client of several
-    /// providers from taking one's answer for another's (RFC 9207).
+    /// Appends to the query that the redirect URI already has (RFC 6749 section 3.1.2). `iss` keeps a client of several
+    /// providers from mixing up their responses (RFC 9207).
     fn address(&self, answer: &[(&str, &str)], issuer: &str) -> Url {
         let mut address = self.redirect_uri.clone();
         let mut query = address.query_pairs_mut();

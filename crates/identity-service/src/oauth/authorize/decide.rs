@@ -1,23 +1,22 @@
-//! What comes next for a good authorization request.
+//! Decides the next step of a valid authorization request.
 
 use chrono::NaiveDateTime;
 
 use super::answer::Refusal;
 use super::request::Request;
 
-/// Which way a request came.
+/// How a request reached the authorization endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Somebody's browser was sent here.
+    /// The client sent the user's browser.
     Browser,
-    /// With what he answered on the consent page.
+    /// The user submitted the consent page with this decision.
     Answered(Decision),
-    /// A program came with his own access token. No other site can make it do so: it is his own act, as
-    /// much as allowing it on the page.
+    /// A program sent the user's own access token. No other site can make a program do that, so it counts as consent.
     Bearer,
 }
 
-/// What somebody answers who is asked.
+/// The user's decision about the request of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Decision {
@@ -25,7 +24,7 @@ pub(crate) enum Decision {
     Deny,
 }
 
-/// What comes next.
+/// The next step of an authorization request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     SignIn,
@@ -35,7 +34,7 @@ pub(super) enum Step {
     Refuse(Refusal),
 }
 
-/// Decides by the sign-in, if there is one, and by whether this was allowed before or need not be.
+/// Decides the next step. `is_allowed` says whether the client already has consent or needs none.
 pub(super) fn next_step(
     request: &Request,
     way: Way,
@@ -86,7 +85,7 @@ mod tests {
         Request::parse(&client, &Parameters::parse(&query), true).unwrap()
     }
 
-    /// What comes next for a browser: a word, or the code of the refusal.
+    /// Returns the name of the next step, or the code of the authorization error.
     fn step(query: &str, way: Way, age: Option<i64>, is_allowed: bool) -> &'static str {
         let signed_in_at = age.map(|age| at(NOW - age));
         match next_step(&request(query), way, signed_in_at, is_allowed, at(NOW)) {

@@ -1,5 +1,5 @@
-//! The authorization endpoint (RFC 6749 section 4.1, OpenID Connect Core section 3.1.2): where a client sends
-//! somebody's browser, to be sent back with a code.
+//! The authorization endpoint (RFC 6749 section 4.1, OpenID Connect Core section 3.1.2). A client sends the user's browser
+//! here, and the browser returns with a code.
 
 mod answer;
 mod decide;

@@ -1,14 +1,14 @@
-//! The parameters of an authorization request, before anything is made of them.
+//! The parameters of an authorization request, before validation.
 
 use chrono::{DateTime, Utc};
 use url::form_urlencoded;
 
-/// Ours: the sign-in must be younger than this, in milliseconds since the epoch. It stands for `prompt=login` and
-/// `max_age` in the address that somebody comes back to from the sign-in page, or he would be sent there
-/// again and again. Whoever writes it himself asks for less than a client could by `max_age`.
+/// A parameter of this server: the earliest sign-in that is accepted, in milliseconds since the epoch. In the address to
+/// which the sign-in page returns, it replaces `prompt=login` and `max_age`, which would demand a sign-in again and again.
+/// Callers who set it themselves demand no more than `max_age` can.
 pub(super) const SIGNED_IN_AFTER: &str = "signed_in_after";
 
-/// What this endpoint reads. Others are ignored (RFC 6749 section 3.1), however often they come.
+/// The parameters that this endpoint reads. All others are ignored (RFC 6749 section 3.1), even if repeated.
 const KNOWN: [&str; 16] = [
     "client_id",
     "redirect_uri",
@@ -28,16 +28,16 @@ const KNOWN: [&str; 16] = [
     SIGNED_IN_AFTER,
 ];
 
-/// The parameters that are known here, as they came.
+/// The known parameters of a request, in their original order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Parameters(Vec<(String, String)>);
 
 /// Why a parameter cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unreadable {
-    /// Two could be read differently elsewhere (RFC 6749 section 3.1).
+    /// The parameter is repeated, and programs could read different values (RFC 6749 section 3.1).
     Doubled,
-    /// Control characters, or what was no UTF-8.
+    /// The value has control characters or is not valid UTF-8.
     Garbled,
 }
 
@@ -52,7 +52,7 @@ impl Parameters {
         )
     }
 
-    /// The value of a parameter. One without a value counts as omitted (RFC 6749 section 3.1).
+    /// Returns the value of a parameter. A parameter without a value counts as omitted (RFC 6749 section 3.1).
     pub(super) fn get(&self, name: &str) -> Result<Option<&str>, Unreadable> {
         let mut given = self.0.iter().filter(|(known, _)| known == name);
         let Some((_, value)) = given.next() else {
@@ -67,26 +67,26 @@ impl Parameters {
         Ok(Some(value.as_str()).filter(|value| !value.is_empty()))
     }
 
-    /// The value of a parameter; none for one that cannot be read, as for one that is missing.
+    /// Returns the value of a parameter, or `None` if it is missing or cannot be read.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.get(name).ok().flatten()
     }
 
-    /// The first parameter that cannot be read.
+    /// Returns the first parameter that cannot be read.
     pub(super) fn unreadable(&self) -> Option<(&str, Unreadable)> {
         self.0
             .iter()
             .find_map(|(name, _)| Some((name.as_str(), self.get(name).err()?)))
     }
 
-    /// The query string that says the same.
+    /// Serializes the parameters as a query string.
     pub(crate) fn query(&self) -> String {
         form_urlencoded::Serializer::new(String::new())
             .extend_pairs(&self.0)
             .finish()
     }
 
-    /// The same request of a client that wants the user to be asked.
+    /// Adds `prompt=consent`, so that the user is asked.
     pub(super) fn asking(mut self) -> Self {
         match self.0.iter_mut().find(|(name, _)| name == "prompt") {
             Some((_, words)) if words.split(' ').any(|word| word == "consent") => {}
@@ -96,8 +96,8 @@ impl Parameters {
         self
     }
 
-    /// The same request for who comes back from the sign-in page, where he was sent at `now` if he had to
-    /// sign in anew.
+    /// Returns the parameters with which the sign-in page returns. If the user must sign in again, only a sign-in from
+    /// `now` on is accepted.
     pub(super) fn after_sign_in(&self, anew: bool, now: DateTime<Utc>) -> Self {
         if !anew {
             return self.clone();

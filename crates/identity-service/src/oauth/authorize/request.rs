@@ -1,4 +1,4 @@
-//! The rules of an authorization request.
+//! The validation of authorization requests.
 
 use auth_types::ScopeSet;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
@@ -10,12 +10,12 @@ use crate::oauth::clients::GrantType;
 use crate::oauth::clients::model::OAuthClient;
 use crate::oauth::pkce::Challenge;
 
-/// Longer ones are refused; a nonce is some random bytes.
+/// The maximum length of a nonce. Clients send some random bytes.
 const MAX_NONCE_CHARS: usize = 512;
-/// Longer requests could not be come back to from the sign-in page.
+/// The maximum size of a query, in bytes. The sign-in page could not return to a longer one.
 const MAX_QUERY_BYTES: usize = 3_800;
 
-/// A request that keeps all rules.
+/// A valid authorization request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(super) scope: ScopeSet,
@@ -25,25 +25,25 @@ pub(crate) struct Request {
     pub(super) freshness: Freshness,
 }
 
-/// What the client wants its user to be asked, or not (OpenID Connect Core section 3.1.2.1).
+/// The parameter `prompt` (OpenID Connect Core section 3.1.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Prompt {
-    /// Nothing may be shown.
+    /// No page may be shown.
     pub(super) none: bool,
-    /// To sign in again, perhaps as somebody else.
+    /// The user must sign in again, perhaps with another account.
     pub(super) login: bool,
-    /// Whether he allows it, even if he did before.
+    /// The user must be asked for consent, even if they gave it before.
     pub(super) consent: bool,
 }
 
-/// How young the sign-in has to be.
+/// The limits on the age of the sign-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Freshness {
     max_age: Option<TimeDelta>,
     after: Option<DateTime<Utc>>,
 }
 
-/// The client that a request names.
+/// Returns the client id of a request. The error is a sentence for the user.
 pub(super) fn client_id(parameters: &Parameters) -> Result<&str, &'static str> {
     if parameters.query().len() > MAX_QUERY_BYTES {
         return Err("The request is too long");
@@ -55,8 +55,8 @@ pub(super) fn client_id(parameters: &Parameters) -> Result<&str, &'static str> {
     }
 }
 
-/// Where answers to this client go. An address that is not one of its own is never sent anybody to
-/// (RFC 9700 section 4.1.3).
+/// Returns the redirect URI as written, and the target of responses. A browser is never sent to a URI that is not
+/// registered for the client (RFC 9700 section 4.1.3).
 pub(super) fn reply_to(
     client: &OAuthClient,
     parameters: &Parameters,
@@ -69,7 +69,7 @@ pub(super) fn reply_to(
     let address = Url::parse(given).ok();
     let known = address.filter(|_| client.allows_redirect(given));
     let redirect_uri = known.ok_or("The redirect_uri is not one of this client's")?;
-    // One that cannot be read is not sent back either.
+    // An unreadable state is not sent back either.
     let state = parameters.value("state").map(str::to_owned);
     let reply_to = ReplyTo {
         redirect_uri,
@@ -79,7 +79,7 @@ pub(super) fn reply_to(
 }
 
 impl Request {
-    /// Reads what a client asks for.
+    /// Validates the parameters of a client's request. The error is for the client.
     pub(super) fn parse(
         client: &OAuthClient,
         parameters: &Parameters,
@@ -107,7 +107,7 @@ impl Request {
             allow_plain,
         )
         .map_err(Refusal::invalid)?;
-        // RFC 9700 section 2.1.1: nothing else proves that who redeems the code is who asked.
+        // RFC 9700 section 2.1.1: only PKCE proves that a public client redeems its own code.
         if client.is_public() && challenge.is_none() {
             return Err(Refusal::invalid(
                 "a public client must send a code_challenge",
@@ -137,13 +137,13 @@ impl Request {
         })
     }
 
-    /// Whether not every sign-in will do.
+    /// Whether the request limits the age of the sign-in.
     pub(super) fn wants_new_sign_in(&self) -> bool {
         self.prompt.login || self.freshness != Freshness::default()
     }
 }
 
-/// What a client gets that asks for this: what it may ask for at most, and all of that when it asks for nothing.
+/// Returns the scope that a client gets: the requested one, or all that it may have if it requests none.
 pub(crate) fn scope_for(client: &OAuthClient, asked: Option<&str>) -> Result<ScopeSet, Refusal> {
     let Some(asked) = asked else {
         return Ok(client.scope);
@@ -159,7 +159,7 @@ pub(crate) fn scope_for(client: &OAuthClient, asked: Option<&str>) -> Result<Sco
         })
 }
 
-/// What kind of answer is wanted, and that nothing is asked for in ways that are not read here.
+/// Checks the response type and mode. Refuses request objects and registration parameters.
 fn check_kind(parameters: &Parameters) -> Result<(), Refusal> {
     for (name, code) in [
         ("request", "request_not_supported"),
@@ -192,7 +192,7 @@ impl Prompt {
         for word in text.split(' ').filter(|word| !word.is_empty()) {
             match word {
                 "none" => prompt.none = true,
-                // Who signs in anew chooses as whom.
+                // When users sign in again, they choose the account.
                 "login" | "select_account" => prompt.login = true,
                 "consent" => prompt.consent = true,
                 _ => return Err(Refusal::invalid("prompt is unknown")),
@@ -206,7 +206,7 @@ impl Prompt {
 }
 
 impl Freshness {
-    /// Whether a sign-in of this moment is young enough.
+    /// Whether a sign-in at this time is recent enough.
     pub(super) fn covers(self, signed_in_at: NaiveDateTime, now: NaiveDateTime) -> bool {
         let young = self.max_age.is_none_or(|most| now - signed_in_at <= most);
         young

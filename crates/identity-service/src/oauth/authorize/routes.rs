@@ -31,10 +31,10 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         .service(endpoint("/consent").post(answer));
 }
 
-/// Where a client sends somebody's browser, to be sent back with a code, or with an error once the client and
-/// its address are known. People signed in by cookie are asked unless they allowed it before or the client is
-/// first-party; they are always asked about a client without a secret at a loopback address or a scheme of its own. A
-/// bearer token of a sign-in counts as consent.
+/// Authorizes a client, which sends the user's browser here. The browser returns with a code or, once client and redirect
+/// URI are known to be valid, with an error. A user signed in by cookie is asked for consent, unless they gave it before or
+/// the client is first-party. A public client at a loopback address or private-use scheme always needs consent. A bearer
+/// token of the user's own sign-in counts as consent.
 #[utoipa::path(
     get, path = "/api/oauth/authorize", tag = "oauth", security((), ("bearer" = [])),
     params(
@@ -83,7 +83,7 @@ async fn authorize(
     }
 }
 
-/// What somebody answers, with the whole request again: it is looked at as if it came just now.
+/// The form of the consent page. It contains the whole request, which is validated anew.
 #[derive(Deserialize)]
 pub(super) struct ConsentForm {
     request: String,
@@ -96,7 +96,7 @@ async fn answer(form: Form<ConsentForm>, origin: Origin) -> actix_web::Result<Ht
     let parameters = Parameters::parse(&fields.request);
     let (parameters, way) = match is_own {
         true => (parameters, Way::Answered(fields.decision)),
-        // Somebody who has signed in since is asked: the answer was another account's.
+        // The decision was made with another account. The user who has signed in since is asked.
         false => (parameters.asking(), Way::Browser),
     };
     let user = visitor.user.as_ref();
@@ -115,7 +115,7 @@ struct ConsentPage<'a> {
     frame: Frame,
     client: &'a str,
     username: &'a str,
-    /// Where the browser goes afterwards.
+    /// The host to which the browser returns, or the scheme if there is no host.
     host: &'a str,
     lines: Vec<Line>,
     request: String,
@@ -142,7 +142,7 @@ async fn ask(visitor: &Visitor, question: &Question) -> Result<HttpResponse, Err
     Ok(visitor.show_under(FORMS_LEAD_ELSEWHERE, StatusCode::OK, &page))
 }
 
-/// Where somebody signs in, anew if they are signed in, and comes back from.
+/// Returns the address of the sign-in page, which leads back here. A signed-in user has to sign in again.
 fn sign_in(visitor: &Visitor, parameters: &Parameters) -> String {
     let path = sign_in_path(&format!("{PATH}?{}", parameters.query()));
     let mut query = Serializer::new(path);
@@ -155,7 +155,7 @@ fn sign_in(visitor: &Visitor, parameters: &Parameters) -> String {
     query.finish()
 }
 
-/// The code in the address is nobody else's business (RFC 9700 section 4.2.4).
+/// Builds a redirect without caching or `Referer`, so that the code does not leak (RFC 9700 section 4.2.4).
 fn sent(status: StatusCode, address: &str) -> HttpResponse {
     HttpResponse::build(status)
         .insert_header((LOCATION, address))

@@ -15,19 +15,19 @@ use crate::oauth::consents;
 use crate::oauth::pkce::Challenge;
 use crate::origin::Origin;
 
-/// How a request ends, for now.
+/// The outcome of an authorization request.
 pub(super) enum Outcome {
-    /// With an answer that the browser brings to the client.
+    /// The browser brings a response to the client.
     Reply(Url),
-    /// At the sign-in page; from there on with these parameters.
+    /// The sign-in page is shown, and returns with these parameters.
     SignIn(Parameters),
-    /// At the consent page.
+    /// The consent page is shown.
     Ask(Box<Question>),
-    /// Nobody to answer to: said to the user (RFC 6749 section 4.1.2.1).
+    /// The client or redirect URI is invalid, so only the user sees the error (RFC 6749 section 4.1.2.1).
     Bad(&'static str),
 }
 
-/// What somebody is asked.
+/// The request for consent that the page shows.
 pub(super) struct Question {
     pub(super) client: OAuthClient,
     pub(super) request: Request,
@@ -35,8 +35,8 @@ pub(super) struct Question {
     pub(super) parameters: Parameters,
 }
 
-/// Looks at a request, which may come again and again with more known each time, and takes it as far as it goes;
-/// for who `looks_only`, without making a code.
+/// Processes an authorization request as far as possible. After sign-in and consent, the same request arrives again. With
+/// `looks_only`, no code is issued.
 pub(super) async fn authorize(
     app: &App,
     parameters: Parameters,
@@ -80,11 +80,11 @@ pub(super) async fn authorize(
     }
 }
 
-/// A request that keeps all rules, and whose it is.
+/// A valid request with its client.
 struct Good {
     client: OAuthClient,
     request: Request,
-    /// As the request has it.
+    /// The redirect URI exactly as in the request.
     redirect_uri: String,
     reply_to: ReplyTo,
 }
@@ -95,7 +95,7 @@ impl Good {
     }
 }
 
-/// Reads a request, or says how it ends for its own fault.
+/// Reads and validates a request. The inner error is the outcome of an invalid one.
 async fn read(app: &App, parameters: &Parameters) -> Result<Result<Good, Outcome>, Error> {
     let id = match request::client_id(parameters) {
         Ok(id) => id,
@@ -134,7 +134,7 @@ async fn is_allowed(app: &App, user: &CurrentUser, good: &Good) -> Result<bool, 
     consents::service::is_allowed(app, user.account.id, id, scope).await
 }
 
-/// Makes the code, and remembers what it is for if that was allowed just now.
+/// Issues the code, and stores the consent if it was given just now.
 async fn grant(
     app: &App,
     user: &CurrentUser,
@@ -148,7 +148,7 @@ async fn grant(
         Way::Bearer => Some("access_token"),
     };
     if allowed_by != Some("page") {
-        // Nobody had to do anything for this one.
+        // No user had to act for this code, so the rate is limited.
         app.limits
             .check_silent_code(user.account.id, &good.client.id)?;
     }

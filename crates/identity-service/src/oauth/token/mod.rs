@@ -1,4 +1,4 @@
-//! The token endpoint (RFC 6749 section 3.2): what a client brings, and the tokens it gets for it.
+//! The token endpoint (RFC 6749 section 3.2), which exchanges grants for tokens.
 
 pub(crate) mod routes;
 mod service;

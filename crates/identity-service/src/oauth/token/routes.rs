@@ -15,8 +15,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/oauth/token").post(token));
 }
 
-/// Exchanges what a client has for tokens: a code, a refresh token, or an approved device's code. Each is
-/// good once; a code that comes again ends the session that it gave.
+/// Exchanges an authorization code, a refresh token or the device code of an approved device for tokens. Each works once.
+/// An authorization code that is presented again ends the session that it opened.
 #[utoipa::path(
     post, path = "/api/oauth/token", tag = "oauth", security(("client" = [])),
     request_body(content = TokenRequest, content_type = "application/x-www-form-urlencoded"),

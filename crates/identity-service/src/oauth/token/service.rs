@@ -18,7 +18,7 @@ use crate::sessions::model::Holder;
 use crate::sessions::refresh;
 use crate::tokens::refresh::RefreshToken;
 
-/// Gives a client that has shown who it is the tokens for what it brings.
+/// Exchanges the grant of an authenticated client for tokens.
 pub(super) async fn exchange(
     app: &App,
     client: &OAuthClient,
@@ -47,14 +47,14 @@ pub(super) async fn exchange(
     }
 }
 
-/// What an access token is made for.
+/// The session and the scope for which tokens are issued.
 struct Issue<'a> {
     client: &'a OAuthClient,
     account: &'a AccountRow,
     session_id: &'a str,
     refresh_token: &'a RefreshToken,
     scope: ScopeSet,
-    /// When the account's owner showed who he is.
+    /// When the account's owner authenticated.
     auth_time: NaiveDateTime,
     nonce: Option<&'a str>,
 }
@@ -76,8 +76,8 @@ async fn first_tokens(
     issue.tokens(app).await
 }
 
-/// Goes on with a client's session. The access token may be made for less than before, never for more
-/// (RFC 6749 section 6), and never for what the client is no longer registered for.
+/// Refreshes a client's session. The new access token may have fewer scopes than the session, never more (RFC 6749
+/// section 6). It gets no scope for which the client is no longer registered.
 async fn refreshed(
     app: &App,
     client: &OAuthClient,
@@ -87,7 +87,7 @@ async fn refreshed(
 ) -> Result<TokenResponse, OAuthError> {
     let holder = Holder::Client(&client.id);
     let narrowed = match asked {
-        // Before the token is used up: who asks for too much keeps it.
+        // Checked before the token is used up, so that a client that asks for too much keeps it.
         Some(asked) => {
             let granted = refresh::find_grant(app, token, holder).await?;
             Some(narrowed(read_scope(&granted)?, asked)?)

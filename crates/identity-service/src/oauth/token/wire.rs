@@ -2,29 +2,29 @@ use auth_types::wire::User;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The tokens that a client gets.
+/// The tokens of a client.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TokenResponse {
     pub(crate) access_token: String,
-    /// For a client with the grant type `refresh_token`.
+    /// Present if the client has the grant type `refresh_token`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refresh_token: Option<String>,
-    /// Seconds.
+    /// The lifetime of the access token, in seconds.
     #[schema(example = 2_592_000)]
     pub(crate) expires_in: i64,
     pub(crate) user: User,
     #[schema(example = "Bearer")]
     pub(crate) token_type: &'static str,
-    /// What the access token may be used for, with spaces between.
+    /// The scopes of the access token, separated by spaces.
     #[schema(example = "openid profile")]
     pub(crate) scope: String,
-    /// Who has signed in, as a JWT for the client; with scope `openid`.
+    /// A JWT that tells the client who signed in; present with the scope `openid`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id_token: Option<String>,
 }
 
-/// What a client sends. It authenticates by `Authorization: Basic` or by `client_secret`; a public one names
-/// itself by `client_id`.
+/// The form of a token request. A confidential client authenticates with `Authorization: Basic` or with `client_secret`. A
+/// public client sends its `client_id`.
 #[derive(ToSchema)]
 #[expect(
     dead_code,
@@ -36,16 +36,16 @@ pub(crate) struct TokenRequest {
     client_id: Option<String>,
     #[schema(format = Password)]
     client_secret: Option<String>,
-    /// For `authorization_code`.
+    /// The authorization code, for `authorization_code`.
     code: Option<String>,
-    /// For `authorization_code`: the one that the code was sent to.
+    /// The redirect URI to which the code was sent, for `authorization_code`.
     redirect_uri: Option<String>,
-    /// For `authorization_code`: required when the request had a `code_challenge`, refused when not.
+    /// For `authorization_code`: required if the authorization request had a `code_challenge`, refused if not.
     code_verifier: Option<String>,
-    /// For `refresh_token`.
+    /// The refresh token, for `refresh_token`.
     refresh_token: Option<String>,
-    /// For `refresh_token`: less than before, for this access token.
+    /// For `refresh_token`: fewer scopes for this access token.
     scope: Option<String>,
-    /// For the device flow.
+    /// The device code, for the device flow.
     device_code: Option<String>,
 }

@@ -6,7 +6,7 @@ use super::*;
 
 const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
-/// A client of `https://app.example.com/cb` that may ask for `openid profile email`.
+/// Returns a client of `https://app.example.com/cb` that may request `openid profile email`.
 fn confidential() -> OAuthClient {
     OAuthClient::sample()
 }
@@ -177,7 +177,7 @@ fn a_request_that_could_not_be_come_back_to_is_refused() {
 }
 
 proptest! {
-    /// Whatever a request says, it is refused or keeps the rules that tokens depend on.
+    /// Any request is refused or keeps the rules that tokens depend on.
     #[test]
     fn no_request_asks_for_more_than_its_client_may(
         words in proptest::collection::vec("[a-z:_ +]{0,16}", 0..4),

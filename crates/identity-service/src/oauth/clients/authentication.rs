@@ -1,4 +1,4 @@
-//! How a client shows who it is (RFC 6749 section 2.3).
+//! Client authentication (RFC 6749 section 2.3).
 
 use std::sync::Arc;
 
@@ -14,24 +14,24 @@ use crate::oauth::error::OAuthError;
 use crate::oauth::form::OAuthForm;
 use crate::origin::Origin;
 
-/// The longest id that a client can have.
+/// The maximum length of a client id.
 const MAX_ID_CHARS: usize = 64;
 
-/// What was presented: an id, and a secret if one was.
+/// The credentials that a client presents.
 #[derive(PartialEq, Eq)]
 struct Presented {
     id: String,
     secret: Option<String>,
-    /// The secret as it stands in the header, where that reads differently: not everybody encodes it.
+    /// The secret exactly as in the header, if decoding changes it. Some clients do not encode it.
     raw_secret: Option<String>,
 }
 
-/// The client that sends a request: by `Authorization: Basic`, or by `client_id` and `client_secret` in the
-/// form; a public client by its id alone.
+/// Authenticates the client of a request: by `Authorization: Basic`, or by `client_id` and `client_secret` in the form. A
+/// public client sends only its id.
 ///
 /// # Errors
-/// [`OAuthError::InvalidClient`], the same for an unknown client and for a wrong secret; `invalid_request`
-/// for two ways at once; 429 for one more failure after too many.
+/// [`OAuthError::InvalidClient`] for an unknown client and for a wrong secret alike; `invalid_request` for contradictory
+/// credentials; 429 for a failure after too many others.
 pub(crate) async fn authenticate(
     app: &App,
     headers: &HeaderMap,
@@ -45,8 +45,8 @@ pub(crate) async fn authenticate(
     }
 }
 
-/// The same for requests that come all the time and give nothing away that lasts: a client that is remembered counts, so
-/// that what another process changed of it holds here within a second.
+/// Authenticates a client against the cache, for frequent requests that issue nothing lasting. A change that another
+/// process makes to the client takes effect here within a second.
 pub(crate) async fn authenticate_known(
     app: &App,
     headers: &HeaderMap,
@@ -57,7 +57,7 @@ pub(crate) async fn authenticate_known(
     if let Some(client) = known_client(app, &presented.id).filter(|client| presented.is(client)) {
         return Ok(client);
     }
-    // What is remembered may be older than the secret: nobody is refused for it.
+    // The cached client may be older than the secret, so the database decides before a refusal.
     let ticket = app.memory.ticket();
     let Some(client) = registered(app, &presented).await?.map(Arc::new) else {
         return refuse(app, &presented, origin);
@@ -68,14 +68,14 @@ pub(crate) async fn authenticate_known(
     Ok(client)
 }
 
-/// The client that was presented, if it is registered and is who it says.
+/// Finds the registered client to which the credentials belong.
 async fn registered(app: &App, presented: &Presented) -> Result<Option<OAuthClient>, OAuthError> {
     let found = match presented.id.len() {
         1..=MAX_ID_CHARS => find_client(app, &presented.id).await?,
         _ => None,
     };
-    // Whatever others have tried: ids are public, and a secret is too long to be guessed. Were failures asked first,
-    // anybody could keep a client behind the same address from its work.
+    // Earlier failures do not matter: ids are public, and a secret is too long to guess. If failures were checked first,
+    // anybody could lock out a client behind the same address.
     Ok(found.filter(|client| presented.is(client)))
 }
 
@@ -90,7 +90,7 @@ fn refuse<T>(app: &App, presented: &Presented, origin: &Origin) -> Result<T, OAu
 
 impl Presented {
     fn is(&self, client: &OAuthClient) -> bool {
-        // Both are looked at, whichever is right: the time tells nothing.
+        // Both secrets are compared in every case, so that the time reveals nothing.
         match (&self.secret, &self.raw_secret) {
             (None, None) => client.is_public(),
             (secret, raw) => [secret, raw]
@@ -132,8 +132,8 @@ fn presented(headers: &HeaderMap, form: &OAuthForm) -> Result<Presented, OAuthEr
     Ok(presented)
 }
 
-/// Reads `Basic`. Both parts are form-encoded before they are joined (RFC 6749 section 2.3.1), but many libraries send the
-/// secret as it is. No id has a character that reads differently.
+/// Parses `Basic` credentials. Both parts are form-encoded before they are joined (RFC 6749 section 2.3.1), but many
+/// libraries send the secret unencoded. An id has no character that decoding changes.
 fn basic(header: &[u8]) -> Option<Presented> {
     let (scheme, encoded) = std::str::from_utf8(header).ok()?.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("Basic") {
@@ -153,7 +153,7 @@ fn basic(header: &[u8]) -> Option<Presented> {
 }
 
 fn form_decode(text: &str) -> Option<String> {
-    // What would end a name or a value in a form stands for itself here: not everybody encodes.
+    // `&` and `=` would end a form value. Clients that do not encode send them, so they stand for themselves.
     let text = text.replace('&', "%26").replace('=', "%3D");
     let (decoded, _) = form_urlencoded::parse(text.as_bytes())
         .next()
@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    /// The id, and what may be the secret.
+    /// Returns the id and the candidates for the secret.
     fn read(header: &str) -> Option<(String, Vec<String>)> {
         let read = basic(header.as_bytes())?;
         let secrets = [read.secret, read.raw_secret];

@@ -8,46 +8,46 @@ use super::model::hash_secret;
 use super::wire::CreateOAuthClientRequest;
 use crate::error::Error;
 
-/// A secret that people made is at least so long: it is stored with a fast hash.
+/// The minimum length of a configured secret. It must be hard to guess, because its hash is a fast one.
 const MIN_SECRET_CHARS: usize = 32;
 const MAX_ID_CHARS: usize = 64;
 
-/// `[[identity.oauth_clients]]`: a client that is what the file says from each start on. Taken out of the
-/// file, it is deleted at the next start.
+/// `[[identity.oauth_clients]]`: an OAuth client that the file defines. Each start updates it from the file. A client that
+/// is no longer in the file is deleted at the next start.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct OAuthClientConfig {
-    /// Its id: 1 to 64 of `A-Z a-z 0-9 . _ ~ -`, not beginning with a hyphen.
+    /// The client id: 1 to 64 of the characters `A-Z a-z 0-9 . _ ~ -`, not starting with a hyphen.
     pub client_id: String,
-    /// What people who are asked for their consent are shown; needed.
+    /// The name that the consent page shows. Required.
     pub name: String,
-    /// Its secret: at least 32 visible ASCII characters. One of this, `client_secret_file` and `public` is needed.
+    /// The secret: at least 32 visible ASCII characters. Set exactly one of this, `client_secret_file` and `public`.
     pub client_secret: Option<SecretText>,
-    /// A file with the secret in it.
+    /// A file that contains the secret.
     pub client_secret_file: Option<PathBuf>,
-    /// Whether it has no secret, because it could keep none.
+    /// Whether it is a public client, which cannot keep a secret.
     pub public: bool,
-    /// Addresses to which answers may be sent, compared to the letter; on loopback any port goes.
+    /// The redirect URIs. Requests must use one of them exactly, except that a loopback address matches with any port.
     pub redirect_uris: CommaList<String>,
-    /// Scopes that it may ask for, and gets when it asks for none; if unset, `openid profile email`, or every scope for
-    /// a first-party client. Only first-party clients may have `account`.
+    /// The scopes that the client may request, and gets if it requests none. If unset, `openid profile email`, or every
+    /// scope for a first-party client. Only first-party clients may have `account`.
     pub scope: CommaList<String>,
-    /// Whether it is the product's own, so that nobody is asked for consent, unless it has no secret and answers go to
-    /// a loopback address or a scheme of its own.
+    /// Whether it is a first-party client, for which no consent is asked. A public client still needs consent if its
+    /// redirect URI is a loopback address or has a private-use scheme.
     pub first_party: bool,
-    /// Whether it may introspect tokens that other clients were given.
+    /// Whether the client may introspect tokens that were not issued to it.
     pub introspect_any: bool,
-    /// What its id tokens are signed with: `ES256`, as when not set, or `RS256`.
+    /// The algorithm that signs its ID tokens: `ES256` (the default) or `RS256`.
     pub id_token_signed_response_alg: Option<String>,
-    /// Whether it has to send a challenge made with `S256`, though not every client has to.
+    /// Whether the client must send a code challenge with `S256`, even if not every client has to.
     pub require_pkce_s256: bool,
-    /// What it may come to the token endpoint with: `authorization_code`, `refresh_token`,
-    /// `urn:ietf:params:oauth:grant-type:device_code` (or `device_code`). When not set, what it had before, and for a new one
-    /// the first two.
+    /// The grant types that the client may use: `authorization_code`, `refresh_token`,
+    /// `urn:ietf:params:oauth:grant-type:device_code` (or `device_code`). If unset, an existing client keeps its grant
+    /// types, and a new one gets the first two.
     pub grant_types: CommaList<String>,
 }
 
-/// A client of the configuration, checked.
+/// A client of the configuration, validated.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfiguredClient {
     pub(crate) id: String,
@@ -55,10 +55,10 @@ pub(crate) struct ConfiguredClient {
     pub(crate) client: NewClient,
 }
 
-/// Reads what is configured.
+/// Validates the configured clients.
 ///
 /// # Errors
-/// One line that names the client.
+/// A line that names the client that is invalid or repeated.
 pub(crate) fn read(clients: &[OAuthClientConfig]) -> Result<Vec<ConfiguredClient>, ConfigError> {
     let mut read: Vec<ConfiguredClient> = Vec::new();
     for client in clients {

@@ -1,4 +1,4 @@
-//! The clients of the configuration file, brought into the database at each start.
+//! Applies the clients of the configuration file to the database at each start.
 
 use serde_json::json;
 
@@ -14,8 +14,8 @@ use crate::error::Error;
 use crate::origin::{Origin, Via};
 use crate::tokens::SigningAlgorithm;
 
-/// Makes the clients of the configuration what it says, and deletes those that it no longer has. The sessions
-/// of a client that is gone, or may do less than before, are ended: their tokens say what it might do.
+/// Makes the clients match the configuration, and deletes those that it no longer has. The sessions of a deleted client
+/// end. So do those of a client that loses scopes or changes its first-party status, because their tokens carry both.
 pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(), Error> {
     let origin = Origin::local(Via::System);
     let is_rsa = |it: &ConfiguredClient| it.client.id_token_alg == SigningAlgorithm::Rs256;
@@ -49,12 +49,12 @@ pub(crate) async fn apply(app: &App, clients: Vec<ConfiguredClient>) -> Result<(
     Ok(())
 }
 
-/// Writes a client if it is new or another; whether it may do less than before.
+/// Writes a client if it is new or changed. Returns whether its sessions must end.
 fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool, Error> {
     let now = change.now.naive_utc();
     let before = queries::find(change.db, &configured.id)?;
     let wanted = &configured.client;
-    // A file that says nothing takes nothing from a client that uses the device flow already.
+    // A file that omits the grant types keeps the stored ones: the client may use the device flow already.
     let grant_types = match (&wanted.grant_types, &before) {
         (None, Some(row)) => GrantTypes::parse(std::slice::from_ref(&row.grant_types))?,
         (wanted, _) => wanted.clone(),
@@ -83,7 +83,7 @@ fn upsert(change: &mut Change<'_>, configured: &ConfiguredClient) -> Result<bool
     change.audit(&Entry::new(action).details(json!({ "client_id": row.id })))?;
     let before = before.map(OAuthClient::try_from).transpose()?;
     Ok(before.is_some_and(|before| {
-        // Its tokens say what they were given to.
+        // The client's tokens carry its scopes and its first-party status.
         before.is_first_party != client.is_first_party || !client.scope.includes(before.scope)
     }))
 }

@@ -1,4 +1,4 @@
-//! The end of clients, and of all that was given to them.
+//! The deletion of clients, with their consents and sessions.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::oauth::consents;
 use crate::origin::{Origin, Via};
 use crate::sessions;
 
-/// Sessions that are ended, or consents that are removed, in one transaction: few enough that nobody waits for it.
+/// How many sessions or consents one transaction ends. Small batches keep others from waiting.
 const BATCH: u16 = 200;
 
-/// Deletes a client with its codes, consents and device authorizations; false when there is none. Its
-/// sessions outlive this transaction: [`end_sessions`] is to follow. No new ones come about, because each
-/// begins with a row that goes with the client.
+/// Deletes a client with its codes, consents and device authorizations. Returns false if there is none. Its sessions remain
+/// until the caller ends them with [`end_sessions`]. No new ones start, because each needs a row that is deleted with the
+/// client.
 pub(crate) fn delete(change: &mut Change<'_>, id: &str) -> Result<bool, Error> {
     while end_some_consents(change, id)? > 0 {}
     if !queries::delete(change.db, id)? {
@@ -30,7 +30,7 @@ pub(crate) fn delete(change: &mut Change<'_>, id: &str) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// Takes back what accounts allowed a client, batch after batch, so that [`delete`] finds little left of it.
+/// Deletes the consents for a client in batches, so that [`delete`] finds few.
 pub(crate) async fn end_consents(app: &App, id: &str, origin: &Origin) -> Result<(), Error> {
     loop {
         let id = id.to_owned();
@@ -41,9 +41,9 @@ pub(crate) async fn end_consents(app: &App, id: &str, origin: &Origin) -> Result
     }
 }
 
-/// Ends every session of a client, batch after batch; how many.
+/// Ends every session of a client in batches. Returns their number.
 pub(crate) async fn end_sessions(app: &App, id: &str, origin: &Origin) -> Result<usize, Error> {
-    // The sign-in that asks may be one of those that end.
+    // The caller's own session may be among those that end, so it is not checked.
     let origin = Origin {
         standing: None,
         ..origin.clone()
@@ -61,7 +61,7 @@ pub(crate) async fn end_sessions(app: &App, id: &str, origin: &Origin) -> Result
     }
 }
 
-/// Ends what is left of clients whose deletion was interrupted; how many sessions.
+/// Ends the remaining sessions of clients whose deletion was interrupted. Returns their number.
 pub(crate) async fn end_orphaned_sessions(app: &App) -> Result<usize, Error> {
     let gone = app.read(queries::list_gone).await?;
     let mut ended = 0;

@@ -1,15 +1,15 @@
-//! What a client may come to the token endpoint with (`grant_types` of RFC 7591 section 2).
+//! The grant types that a client may use at the token endpoint (`grant_types` of RFC 7591 section 2).
 
 use std::fmt;
 
 use crate::error::Error;
 
-/// A way to tokens.
+/// A grant type of the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GrantType {
     AuthorizationCode,
     RefreshToken,
-    /// The device flow (RFC 8628 section 3.4).
+    /// The device authorization grant (RFC 8628 section 3.4).
     DeviceCode,
 }
 
@@ -20,7 +20,7 @@ impl GrantType {
         Self::DeviceCode,
     ];
 
-    /// The name on the wire and in the database.
+    /// Returns the name on the wire and in the database.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::AuthorizationCode => "authorization_code",
@@ -33,7 +33,7 @@ impl GrantType {
         Self::ALL.into_iter().find(|it| it.as_str() == name)
     }
 
-    /// The same of what people write, who may leave the long beginning out.
+    /// Parses a name as people write it: `device_code` stands for the long name.
     fn parse_short(name: &str) -> Option<Self> {
         match name {
             "device_code" => Some(Self::DeviceCode),
@@ -53,7 +53,7 @@ impl Default for GrantTypes {
 }
 
 impl GrantTypes {
-    /// Reads names, one or more in each text; none when there is none.
+    /// Parses names, one or more in each text. Returns `None` if there are none.
     pub(crate) fn parse(names: &[String]) -> Result<Option<Self>, Error> {
         let names = names.iter().flat_map(|text| text.split_whitespace());
         let given: Option<Vec<_>> = names.map(GrantType::parse_short).collect();

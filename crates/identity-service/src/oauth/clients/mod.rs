@@ -1,4 +1,4 @@
-//! OAuth clients: how they are registered, and how they show who they are.
+//! OAuth clients: registration and authentication.
 
 pub(crate) mod authentication;
 pub(crate) mod config;

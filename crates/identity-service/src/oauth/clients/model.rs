@@ -34,28 +34,28 @@ pub(crate) struct ClientRow {
     pub(crate) grant_types: String,
 }
 
-/// Somebody who asks for access to accounts (RFC 6749 section 2).
+/// A registered program that requests access to accounts (RFC 6749 section 2).
 #[derive(Debug, Clone)]
 pub(crate) struct OAuthClient {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// SHA-256 of the secret; none for a public client, which can keep none (section 2.1).
+    /// The SHA-256 of the secret; `None` for a public client, which cannot keep one (section 2.1).
     pub(crate) secret_hash: Option<String>,
     pub(crate) redirect_uris: Vec<String>,
-    /// What it may ask for, and gets when it asks for nothing.
+    /// The scopes that the client may request, and gets if it requests none.
     pub(crate) scope: ScopeSet,
-    /// The product's own: nobody is asked for consent where it cannot be imitated.
+    /// Whether the client is the product's own. It needs no consent where it cannot be imitated.
     pub(crate) is_first_party: bool,
-    /// Whether it may ask about tokens of others.
+    /// Whether the client may introspect tokens that were not issued to it.
     pub(crate) may_introspect_any: bool,
     pub(crate) id_token_alg: SigningAlgorithm,
-    /// Whether the configuration file says what it is, and not a command.
+    /// Whether the configuration file defines the client.
     pub(crate) is_configured: bool,
     pub(crate) created_at: NaiveDateTime,
     pub(crate) updated_at: NaiveDateTime,
-    /// Whether it gets codes only for a challenge that is made with S256.
+    /// Whether the client gets codes only with an S256 code challenge.
     pub(crate) requires_pkce_s256: bool,
-    /// The method of the challenge for which it last got a code, `none` for a code without one.
+    /// The challenge method of its last code: `none` for a code without a challenge.
     pub(crate) pkce_seen: Option<String>,
     pub(crate) grant_types: GrantTypes,
 }
@@ -65,28 +65,27 @@ impl OAuthClient {
         self.secret_hash.is_none()
     }
 
-    /// Whether answers may be sent to this address: exactly as registered (RFC 9700 section 2.1), but for
-    /// the port of a loopback address, which a program on the user's machine cannot choose (RFC 8252
-    /// section 7.3).
+    /// Whether responses may be sent to this URI. It must equal a registered one (RFC 9700 section 2.1). Only the port of a
+    /// loopback address may differ, because a native app cannot choose it (RFC 8252 section 7.3).
     pub(crate) fn allows_redirect(&self, given: &str) -> bool {
         self.redirect_uris
             .iter()
             .any(|registered| redirect::matches(registered, given))
     }
 
-    /// Whether every program on the user's machine could pass for it where answers go to this address: it has no
-    /// secret that would tell them apart (RFC 8252 section 8.6).
+    /// Whether any program on the user's machine could pass for the client at this redirect URI. A public client has no
+    /// secret that tells it apart (RFC 8252 section 8.6).
     pub(crate) fn can_be_imitated_at(&self, redirect_uri: &Url) -> bool {
         self.is_public() && redirect::is_on_users_machine(redirect_uri)
     }
 
-    /// Whether it may come to the token endpoint with this.
+    /// Whether the client is registered for the grant type.
     pub(crate) fn may_use(&self, grant_type: GrantType) -> bool {
         self.grant_types.contains(grant_type)
     }
 
     /// # Errors
-    /// `unauthorized_client` when it is not registered for this.
+    /// `unauthorized_client` if the client is not registered for the grant type.
     pub(crate) fn check_grant_type(&self, grant_type: GrantType) -> Result<(), OAuthError> {
         match self.may_use(grant_type) {
             true => Ok(()),
@@ -155,7 +154,7 @@ impl From<&OAuthClient> for ClientRow {
     }
 }
 
-/// A client with the secret that it was given just now, if it has one.
+/// A client with the secret that was just generated, if it has one.
 pub(crate) struct WithSecret {
     pub(crate) client: OAuthClient,
     pub(crate) secret: Option<SecretString>,
@@ -163,7 +162,7 @@ pub(crate) struct WithSecret {
 
 #[cfg(test)]
 impl OAuthClient {
-    /// A confidential client of `https://app.example.com/cb` that may ask for `openid profile email`.
+    /// Returns a confidential client of `https://app.example.com/cb` that may request `openid profile email`.
     pub(crate) fn sample() -> Self {
         use auth_types::Scope;
         Self {
@@ -187,7 +186,7 @@ impl OAuthClient {
     }
 }
 
-/// What is stored of a secret. It is 256 random bits, so that no slow hash is needed.
+/// Hashes a secret for storage. Secrets are too long to guess, so a fast hash is enough.
 pub(crate) fn hash_secret(secret: &str) -> String {
     URL_SAFE_NO_PAD.encode(sha256(secret.as_bytes()))
 }

@@ -9,7 +9,7 @@ pub(crate) fn find(db: &mut Db, id: &str) -> QueryResult<Option<ClientRow>> {
     oauth_clients::table.find(id).first(db).optional()
 }
 
-/// Clients, oldest first.
+/// Lists clients, oldest first.
 pub(super) fn list(db: &mut Db, limit: i64) -> QueryResult<Vec<ClientRow>> {
     oauth_clients::table
         .order((oauth_clients::created_at, oauth_clients::id))
@@ -21,7 +21,7 @@ pub(super) fn count(db: &mut Db) -> QueryResult<i64> {
     oauth_clients::table.count().get_result(db)
 }
 
-/// The ids of the clients of the configuration.
+/// Lists the ids of the clients that the configuration defines.
 pub(super) fn list_configured(db: &mut Db) -> QueryResult<Vec<String>> {
     oauth_clients::table
         .filter(oauth_clients::is_configured.eq(true))
@@ -46,7 +46,7 @@ pub(super) fn insert(db: &mut Db, row: &ClientRow) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Replaces the secret of a client that has one and is not the configuration's; false when there is none.
+/// Replaces the secret of a confidential client that the configuration does not define. Returns false if there is none.
 pub(super) fn replace_secret(
     db: &mut Db,
     id: &str,
@@ -66,7 +66,7 @@ pub(super) fn replace_secret(
         .map(|replaced| replaced == 1)
 }
 
-/// Writes down which challenge a client sent last, when it was another one before.
+/// Records the challenge method of a client's last code, if it has changed.
 pub(crate) fn set_pkce_seen(db: &mut Db, id: &str, method: &str) -> QueryResult<()> {
     let other = oauth_clients::table.find(id).filter(
         oauth_clients::pkce_seen
@@ -85,7 +85,7 @@ pub(super) fn delete(db: &mut Db, id: &str) -> QueryResult<bool> {
         .map(|deleted| deleted == 1)
 }
 
-/// The ids of clients that are gone and have sessions that stand.
+/// Lists the ids of deleted clients that still have sessions.
 pub(super) fn list_gone(db: &mut Db) -> QueryResult<Vec<String>> {
     let there = oauth_clients::table.select(oauth_clients::id.nullable());
     sessions::table

@@ -1,13 +1,13 @@
-//! Where answers to a client may be sent.
+//! The redirect URIs of clients.
 
 use url::{Host, Url};
 
-/// What begins an address on the user's own machine, over plain http.
+/// The prefixes of addresses on the user's own machine, over plain http.
 const LOOPBACKS: [&str; 3] = ["http://127.0.0.1", "http://[::1]", "http://localhost"];
 
 const MAX_CHARS: usize = 2_048;
 
-/// Whether `given` is `registered`. Texts are compared, not what a parser makes of them: parsers differ.
+/// Whether `given` matches `registered`. The texts are compared, because URL parsers differ.
 pub(crate) fn matches(registered: &str, given: &str) -> bool {
     if registered == given {
         return true;
@@ -18,7 +18,7 @@ pub(crate) fn matches(registered: &str, given: &str) -> bool {
     }
 }
 
-/// Host and path of a loopback address, without its port.
+/// Returns host and path of a loopback address, without its port.
 fn loopback(uri: &str) -> Option<(&'static str, &str)> {
     let (host, rest) = LOOPBACKS
         .into_iter()
@@ -34,10 +34,10 @@ fn loopback(uri: &str) -> Option<(&'static str, &str)> {
     (path.is_empty() || path.starts_with(['/', '?'])).then_some((host, path))
 }
 
-/// Whether programs on the user's own machine answer at an address: anything but https to another host.
+/// Whether programs on the user's own machine can answer at an address: anything but https to another host.
 pub(crate) fn is_on_users_machine(uri: &Url) -> bool {
     let is_here = |host: Host<&str>| match host {
-        // RFC 6761 section 6.3.
+        // RFC 6761 section 6.3: these names are loopback addresses.
         Host::Domain(name) => {
             let name = name.strip_suffix('.').unwrap_or(name);
             name == "localhost" || name.ends_with(".localhost")
@@ -51,16 +51,16 @@ pub(crate) fn is_on_users_machine(uri: &Url) -> bool {
     uri.scheme() != "https" || uri.host().is_none_or(is_here)
 }
 
-/// Whether an address may be registered: https, a loopback address over http, or a scheme that a program
-/// has to itself (RFC 8252 section 7), without fragment (RFC 6749 section 3.1.2) or user.
+/// Checks that an address may be registered: https, http to a loopback address, or a private-use scheme (RFC 8252
+/// section 7). It has neither fragment (RFC 6749 section 3.1.2) nor user.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence that says which rule is broken.
 pub(crate) fn check(uri: &str) -> Result<(), &'static str> {
     if uri.len() > MAX_CHARS {
         return Err("a redirect URI has at most 2,048 characters");
     }
-    // Browsers read a backslash as a slash, and drop what they cannot see.
+    // Browsers read a backslash as a slash, and drop invisible characters.
     if !uri.bytes().all(|byte| byte.is_ascii_graphic()) || uri.contains(['\\', '"', '<', '>']) {
         return Err("a redirect URI is written in visible ASCII characters, without backslash");
     }
@@ -81,7 +81,7 @@ pub(crate) fn check(uri: &str) -> Result<(), &'static str> {
     match url.scheme() {
         "https" if url.has_host() => Ok(()),
         "http" if loopback(uri).is_some() => Ok(()),
-        // A reversed domain name, so that no two programs have the same; this leaves out javascript: too.
+        // A reversed domain name, so that no two programs share a scheme. This also excludes `javascript:`.
         scheme if scheme.contains('.') => Ok(()),
         _ => Err(
             "a redirect URI begins with https://, with http:// and 127.0.0.1, [::1] or localhost, or with a scheme of the program's own such as com.example.app:",
@@ -89,7 +89,7 @@ pub(crate) fn check(uri: &str) -> Result<(), &'static str> {
     }
 }
 
-/// A `*`, as it is or percent-encoded, however often: it promises a choice that this service never gives.
+/// Whether the text has a `*`, plain or percent-encoded any number of times. Wildcards are not supported.
 fn holds_wildcard(uri: &str) -> bool {
     let mut text = uri.to_ascii_lowercase();
     while text.contains("%25") {
@@ -191,7 +191,7 @@ mod tests {
         }
         assert!(matches("http://[::1]/", "http://[::1]:5000/"));
         assert!(matches("http://localhost", "http://localhost:5000"));
-        // Only who registered a loopback address has one.
+        // A client that registered no loopback address cannot use one.
         assert!(!matches(
             "https://app.example.com/cb",
             "http://127.0.0.1:80/cb"

@@ -9,10 +9,10 @@ use crate::error::Error;
 use crate::names::parse_name;
 use crate::tokens::SigningAlgorithm;
 
-/// Addresses that one client can have.
+/// The maximum number of redirect URIs of a client.
 const MAX_REDIRECT_URIS: usize = 20;
 
-/// What a client is to be, checked.
+/// The validated properties of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewClient {
     pub(crate) name: String,
@@ -23,7 +23,7 @@ pub(crate) struct NewClient {
     pub(crate) may_introspect_any: bool,
     pub(crate) id_token_alg: SigningAlgorithm,
     pub(crate) requires_pkce_s256: bool,
-    /// None when nobody said: those that it had, or the usual ones.
+    /// `None` keeps the stored grant types, and gives a new client the default ones.
     pub(crate) grant_types: Option<GrantTypes>,
 }
 
@@ -51,7 +51,7 @@ impl TryFrom<CreateOAuthClientRequest> for NewClient {
 }
 
 impl NewClient {
-    /// The client of this id that begins now.
+    /// Returns the client with this id, created at `now`.
     pub(super) fn into_client(
         self,
         id: String,

@@ -28,7 +28,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     .service(endpoint("/api/admin/oauth-clients/{client_id}/rotate-secret").post(rotate_secret));
 }
 
-/// All OAuth clients, oldest first.
+/// Lists all OAuth clients, oldest first.
 #[utoipa::path(
     get, path = "/api/admin/oauth-clients", tag = "administration", security(("bearer" = [])),
     responses(
@@ -42,7 +42,7 @@ async fn list_clients(app: Data<App>, _: SuperAdmin) -> Result<HttpResponse, Err
     }))
 }
 
-/// Registers an OAuth client. Its secret is told in this answer alone.
+/// Registers an OAuth client. Only this response contains its secret.
 #[utoipa::path(
     post, path = "/api/admin/oauth-clients", tag = "administration", request_body = CreateOAuthClientRequest, security(("bearer" = [])),
     responses(
@@ -60,7 +60,7 @@ async fn create_client(
     Ok(HttpResponse::Created().json(OAuthClientSecretResponse::from(made)))
 }
 
-/// An OAuth client.
+/// Returns an OAuth client.
 #[utoipa::path(
     get, path = "/api/admin/oauth-clients/{client_id}", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
     responses(
@@ -78,7 +78,7 @@ async fn get_client(
     Ok(HttpResponse::Ok().json(OAuthClientResponse { client }))
 }
 
-/// Deletes an OAuth client. Every session that it was given ends at once.
+/// Deletes an OAuth client. All of its sessions end at once.
 #[utoipa::path(
     delete, path = "/api/admin/oauth-clients/{client_id}", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
     responses(
@@ -98,8 +98,8 @@ async fn delete_client(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Gives an OAuth client another secret, which is told in this answer alone. The old one is refused at once;
-/// tokens stay good.
+/// Replaces the secret of an OAuth client. Only this response contains the new one. The old secret stops working at once;
+/// tokens stay valid.
 #[utoipa::path(
     post, path = "/api/admin/oauth-clients/{client_id}/rotate-secret", tag = "administration", params(("client_id" = String, Path)), security(("bearer" = [])),
     responses(

@@ -15,7 +15,7 @@ use crate::tokens::SigningAlgorithm;
 
 pub(crate) use super::authentication::{authenticate, authenticate_known};
 
-/// An installation has no more clients than this; lists show them all.
+/// The maximum number of clients in an installation. Lists contain all of them.
 const MAX_CLIENTS: u16 = 1_000;
 
 pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClient>, Error> {
@@ -24,30 +24,30 @@ pub(crate) async fn find_client(app: &App, id: &str) -> Result<Option<OAuthClien
     row.map(OAuthClient::try_from).transpose()
 }
 
-/// The client of this id, if it is remembered.
+/// Returns a client from the cache.
 pub(super) fn known_client(app: &App, id: &str) -> Option<Arc<OAuthClient>> {
     app.memory.client(app.memory.ticket()?, id)
 }
 
-/// The client of this id, for who administers it.
+/// Returns a client for an administrator.
 pub(crate) async fn get(app: &App, id: &str) -> Result<OAuthClient, Error> {
     find_client(app, id).await?.ok_or(Error::ClientNotFound)
 }
 
-/// All clients, oldest first.
+/// Lists all clients, oldest first.
 pub(crate) async fn list(app: &App) -> Result<Vec<OAuthClient>, Error> {
     let rows = app.read(|db| queries::list(db, MAX_CLIENTS.into())).await?;
     rows.into_iter().map(OAuthClient::try_from).collect()
 }
 
-/// Registers a client; one that is not public is given a secret.
+/// Registers a client. A confidential client gets a secret.
 pub(crate) async fn create(
     app: &App,
     new: NewClient,
     origin: &Origin,
 ) -> Result<WithSecret, Error> {
     if new.id_token_alg == SigningAlgorithm::Rs256 {
-        // Made now, so that every replica has published it when the first id token is verified.
+        // The key is generated now, so that every replica has published it before the first ID token is verified.
         app.keys(SigningAlgorithm::Rs256).signing_key().await?;
     }
     let secret = (!new.is_public).then(random_token);
@@ -67,7 +67,7 @@ pub(crate) async fn create(
     Ok(WithSecret { client, secret })
 }
 
-/// Gives a client another secret; the old one is refused from now on. What it was given stays good.
+/// Replaces the secret of a client. The old one is refused from now on; tokens stay valid.
 pub(crate) async fn rotate_secret(
     app: &App,
     id: &str,
@@ -98,7 +98,7 @@ pub(crate) async fn rotate_secret(
     })
 }
 
-/// Deletes a client and ends all its sessions; how many.
+/// Deletes a client and ends all its sessions. Returns their number.
 pub(crate) async fn delete(app: &App, id: &str, origin: &Origin) -> Result<usize, Error> {
     let client = get(app, id).await?;
     refuse_configured(&client)?;

@@ -5,86 +5,86 @@ use utoipa::ToSchema;
 
 use super::model::{OAuthClient, WithSecret};
 
-/// A client as an administrator sees it.
+/// An OAuth client as an administrator sees it.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OAuthClientBody {
     pub(crate) client_id: String,
     pub(crate) name: String,
-    /// Whether it has no secret.
+    /// Whether it is a public client, which has no secret.
     pub(crate) is_public: bool,
     pub(crate) redirect_uris: Vec<String>,
-    /// What it may ask for, and gets when it asks for nothing; with spaces between.
+    /// The scopes that it may request, and gets if it requests none; separated by spaces.
     pub(crate) scope: String,
-    /// Whether it is the product's own, so that nobody is asked for consent, unless it has no secret and answers go to
-    /// a loopback address or a scheme of its own.
+    /// Whether it is a first-party client, for which no consent is asked. A public client still needs consent if its
+    /// redirect URI is a loopback address or has a private-use scheme.
     pub(crate) is_first_party: bool,
-    /// Whether it may introspect tokens of others.
+    /// Whether it may introspect tokens that were not issued to it.
     pub(crate) may_introspect_any: bool,
-    /// ES256 or RS256.
+    /// The algorithm that signs its ID tokens: `ES256` or `RS256`.
     pub(crate) id_token_signed_response_alg: &'static str,
-    /// What it may come to the token endpoint with.
+    /// The grant types that it may use at the token endpoint.
     pub(crate) grant_types: Vec<&'static str>,
-    /// Whether the configuration file says what it is; it is changed only there then.
+    /// Whether the configuration file defines it. It can then be changed only there.
     pub(crate) is_configured: bool,
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) updated_at: DateTime<Utc>,
-    /// Whether it gets codes only for a challenge made with S256, even where not every client has to send one.
+    /// Whether it gets codes only with an `S256` code challenge, even if not every client needs one.
     pub(crate) requires_pkce_s256: bool,
-    /// What it really uses: the method of the challenge for which it last got a code, S256 or plain, or none; null before
+    /// The code challenge method of its last code: `S256`, `plain`, or `none` for a code without a challenge. Null before
     /// the first code.
     pub(crate) pkce_seen: Option<String>,
 }
 
-/// One client.
+/// An OAuth client.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OAuthClientResponse {
     pub(crate) client: OAuthClientBody,
 }
 
-/// A client that was given a secret just now.
+/// An OAuth client with a new secret.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OAuthClientSecretResponse {
     pub(crate) client_id: String,
-    /// Null for a public client. It cannot be told again.
+    /// The secret, which is never shown again. Null for a public client.
     pub(crate) client_secret: Option<String>,
     pub(crate) client: OAuthClientBody,
 }
 
-/// All clients, oldest first.
+/// All OAuth clients, oldest first.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct OAuthClientList {
     pub(crate) clients: Vec<OAuthClientBody>,
 }
 
-/// A new client.
+/// The OAuth client to register.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub(crate) struct CreateOAuthClientRequest {
-    /// 1 to 100 characters; shown to people who are asked for their consent.
+    /// 1 to 100 characters. The consent page shows it.
     pub(crate) name: String,
-    /// Where answers may be sent, to the letter; on loopback any port. None for clients that use the device
-    /// flow alone.
+    /// The redirect URIs, compared exactly; a loopback address matches with any port. Empty for a client that uses only the
+    /// device flow.
     #[serde(default)]
     pub(crate) redirect_uris: Vec<String>,
-    /// Whether it can keep no secret, as a program on a user's machine.
+    /// Whether it is a public client, which cannot keep a secret, such as a program on a user's machine.
     #[serde(default)]
     pub(crate) is_public: bool,
-    /// Whether it is the product's own, so that nobody is asked for consent, unless it has no secret and answers go to
-    /// a loopback address or a scheme of its own.
+    /// Whether it is a first-party client, for which no consent is asked. A public client still needs consent if its
+    /// redirect URI is a loopback address or has a private-use scheme.
     #[serde(default)]
     pub(crate) is_first_party: bool,
-    /// What it may ask for, and gets when it asks for nothing, with spaces between; if not given, `openid profile email`,
-    /// or every scope for a first-party client. Only first-party clients may have `account`.
+    /// The scopes that it may request, and gets if it requests none; separated by spaces. The default is `openid profile
+    /// email`, or every scope for a first-party client. Only first-party clients may have `account`.
     pub(crate) scope: Option<String>,
-    /// Whether it may introspect tokens of others.
+    /// Whether it may introspect tokens that were not issued to it.
     #[serde(default)]
     pub(crate) may_introspect_any: bool,
-    /// ES256 (the default) or RS256.
+    /// The algorithm that signs its ID tokens: `ES256` (the default) or `RS256`.
     pub(crate) id_token_signed_response_alg: Option<String>,
-    /// Whether it gets codes only for a challenge made with S256.
+    /// Whether it gets codes only with an `S256` code challenge.
     #[serde(default)]
     pub(crate) requires_pkce_s256: bool,
-    /// What it may come to the token endpoint with: `authorization_code` and `refresh_token` when not given; the device
-    /// flow takes `urn:ietf:params:oauth:grant-type:device_code`.
+    /// The grant types that it may use; the default is `authorization_code` and `refresh_token`. The device flow needs
+    /// `urn:ietf:params:oauth:grant-type:device_code`.
     #[serde(default)]
     pub(crate) grant_types: Vec<String>,
 }

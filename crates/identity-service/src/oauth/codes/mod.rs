@@ -1,5 +1,4 @@
-//! Authorization codes: each is good once, for a minute, for the client and the address that it was made for
-//! (RFC 6749 section 4.1.2).
+//! Authorization codes (RFC 6749 section 4.1.2). A code works once, within a minute, for its client and redirect URI.
 
 mod model;
 pub(crate) mod queries;

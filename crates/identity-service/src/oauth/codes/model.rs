@@ -21,7 +21,7 @@ pub(super) struct NewCodeRow<'a> {
     pub(super) expires_at: NaiveDateTime,
 }
 
-/// A code, used or not.
+/// An authorization code, used or unused.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = oauth_codes)]
 pub(super) struct CodeRow {

@@ -14,7 +14,7 @@ pub(super) fn insert_code(db: &mut Db, code: &NewCodeRow<'_>) -> QueryResult<()>
         .map(drop)
 }
 
-/// A code that was made for this client.
+/// Finds a code that was issued to this client.
 pub(super) fn find_code(db: &mut Db, hash: &str, client_id: &str) -> QueryResult<Option<CodeRow>> {
     oauth_codes::table
         .find(hash)
@@ -24,8 +24,8 @@ pub(super) fn find_code(db: &mut Db, hash: &str, client_id: &str) -> QueryResult
         .optional()
 }
 
-/// Uses a code up for this session; false when it was used before or its time is over. This one statement
-/// decides between any number of clients with the same code.
+/// Marks a code as used by this session. Returns false if it was used before or has expired. The condition of the statement
+/// lets only one of several concurrent requests succeed.
 pub(super) fn use_up(
     db: &mut Db,
     hash: &str,
@@ -45,7 +45,7 @@ pub(super) fn use_up(
         .map(|used| used == 1)
 }
 
-/// The session that a used code gave.
+/// Finds the session that a used code opened.
 pub(super) fn find_given(db: &mut Db, hash: &str) -> QueryResult<Option<String>> {
     let given: Option<Option<String>> = oauth_codes::table
         .find(hash)
@@ -55,7 +55,7 @@ pub(super) fn find_given(db: &mut Db, hash: &str) -> QueryResult<Option<String>>
     Ok(given.flatten())
 }
 
-/// Removes the codes that an account gave a client; how many.
+/// Deletes an account's codes for a client. Returns their number.
 pub(crate) fn delete_of(db: &mut Db, user_id: UserId, client_id: &str) -> QueryResult<usize> {
     let given = oauth_codes::table
         .filter(oauth_codes::user_id.eq(user_id))

@@ -21,19 +21,19 @@ use crate::oauth::scopes;
 use crate::origin::Origin;
 use crate::sessions;
 
-/// Time enough for a browser to bring it to its client.
+/// The lifetime of a code: enough for a browser to bring it to the client.
 const CODE_LIFE: TimeDelta = TimeDelta::seconds(60);
 
 pub(crate) struct NewCode {
     pub(crate) client_id: String,
-    /// As the request has it.
+    /// The redirect URI exactly as in the request.
     pub(crate) redirect_uri: String,
     pub(crate) scope: ScopeSet,
     pub(crate) nonce: Option<String>,
     pub(crate) challenge: Option<Challenge>,
 }
 
-/// Makes a code for the client of `code`, by leave of this sign-in.
+/// Issues a code to the client of `code`, in the name of a signed-in user.
 pub(crate) fn issue(
     change: &mut Change<'_>,
     user: &CurrentUser,
@@ -61,8 +61,8 @@ pub(crate) fn issue(
     Ok(token)
 }
 
-/// Opens the session that a code is for. One that comes a second time ends the session that it gave:
-/// somebody has a copy (RFC 6749 section 4.1.2).
+/// Opens the session that a code is for. A code that is presented again ends its session, because somebody has a copy
+/// (RFC 6749 section 4.1.2).
 pub(crate) async fn redeem(
     app: &App,
     client: &OAuthClient,
@@ -77,8 +77,8 @@ pub(crate) async fn redeem(
         .read(move |db| queries::find_code(db, &key, &client_id))
         .await?
         .ok_or_else(not_good)?;
-    // First of all, for a used code too: who cannot show these has only seen the code, and must not end with it what
-    // its client got.
+    // These checks come first, for a used code too. A caller who fails them has only seen the code, and must not end the
+    // client's session with it.
     row.check(redirect_uri, verifier)?;
     if row.used_at.is_some() {
         return replayed(app, client, hash, row, origin).await;
@@ -112,7 +112,7 @@ fn not_good() -> OAuthError {
 }
 
 impl CodeRow {
-    /// Checks what a client must know to use the code.
+    /// Checks the redirect URI and the code verifier.
     fn check(&self, redirect_uri: &str, verifier: Option<&str>) -> Result<(), OAuthError> {
         if self.redirect_uri != redirect_uri {
             return Err(OAuthError::invalid_grant(
@@ -129,7 +129,7 @@ impl CodeRow {
             (Some(challenge), Some(verifier)) if challenge.is_met_by(verifier) => Ok(()),
             (Some(_), Some(_)) => Err(OAuthError::invalid_grant("The code_verifier is wrong")),
             (Some(_), None) => Err(OAuthError::invalid_grant("The code_verifier is missing")),
-            // RFC 9700 section 4.8.2: somebody took the challenge out of the request.
+            // RFC 9700 section 4.8.2: somebody may have removed the challenge from the request.
             (None, Some(_)) => Err(OAuthError::invalid_grant(
                 "The request for this code had no code_challenge",
             )),

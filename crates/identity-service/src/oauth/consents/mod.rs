@@ -1,4 +1,4 @@
-//! What accounts have allowed OAuth clients, and taking it back.
+//! The consents that accounts give to OAuth clients, and their revocation.
 
 pub(crate) mod model;
 pub(crate) mod queries;

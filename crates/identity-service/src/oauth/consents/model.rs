@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::oauth::scopes;
 use crate::schema::{oauth_clients, oauth_consents, sessions};
 
-/// What an account has allowed a client.
+/// The consent of an account for a client.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = oauth_consents)]
 pub(crate) struct ConsentRow {
@@ -19,7 +19,7 @@ pub(crate) struct ConsentRow {
     pub(crate) updated_at: NaiveDateTime,
 }
 
-/// A session that a client has of an account. The client may be gone.
+/// A client's session for an account. The client may be deleted.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = sessions)]
 pub(super) struct ClientSessionRow {
@@ -44,7 +44,7 @@ impl Application {
         })
     }
 
-    /// The application of a session; none for one that no client has.
+    /// Returns the application of a session, or `None` if no client holds the session.
     pub(super) fn of_session(row: &ClientSessionRow) -> Option<Self> {
         let client_id = row.client_id.clone()?;
         Some(Self {

@@ -9,7 +9,7 @@ use crate::access::Grant;
 use crate::columns::columns;
 use crate::schema::{oauth_clients, oauth_consents, sessions};
 
-/// What an account has allowed a client.
+/// Finds the scope that an account has allowed a client.
 pub(super) fn find_scope(
     db: &mut Db,
     user_id: UserId,
@@ -22,7 +22,7 @@ pub(super) fn find_scope(
         .optional()
 }
 
-/// Writes down what an account allows a client from now on.
+/// Stores the scope that an account allows a client.
 pub(super) fn put_consent(
     db: &mut Db,
     user_id: UserId,
@@ -42,14 +42,14 @@ pub(super) fn put_consent(
     cached::<(), _>(put).execute(db).map(drop)
 }
 
-/// Removes what an account allowed a client; false when it was nothing.
+/// Deletes a consent. Returns false if there was none.
 pub(super) fn delete_consent(db: &mut Db, user_id: UserId, client_id: &str) -> QueryResult<bool> {
     diesel::delete(oauth_consents::table.find((user_id.get(), client_id)))
         .execute(db)
         .map(|deleted| deleted == 1)
 }
 
-/// Removes some of what accounts allowed a client, and says whose it was.
+/// Deletes up to `limit` consents for a client. Returns the accounts that had given them.
 pub(crate) fn delete_some(db: &mut Db, client_id: &str, limit: i64) -> QueryResult<Vec<UserId>> {
     let of_client = oauth_consents::table.filter(oauth_consents::client_id.eq(client_id));
     let some: Vec<UserId> = of_client
@@ -61,7 +61,7 @@ pub(crate) fn delete_some(db: &mut Db, client_id: &str, limit: i64) -> QueryResu
         .get_results(db)
 }
 
-/// What an account has allowed clients, by their names.
+/// Lists the consents of an account, sorted by the names of the clients.
 pub(crate) fn list_consents(
     db: &mut Db,
     user_id: UserId,
@@ -76,7 +76,7 @@ pub(crate) fn list_consents(
         .load(db)
 }
 
-/// The sessions that clients have of an account and that are not over, latest first.
+/// Lists the active sessions that clients have for an account, most recently refreshed first.
 pub(super) fn list_client_sessions(
     db: &mut Db,
     user_id: UserId,
@@ -97,7 +97,7 @@ pub(super) fn list_client_sessions(
         .load(db)
 }
 
-/// Ends the sessions that a client has of an account, and says which have ended by this.
+/// Revokes a client's sessions for an account. Returns the ids of those that were not revoked before.
 pub(super) fn revoke_sessions(
     db: &mut Db,
     user_id: UserId,
@@ -110,7 +110,7 @@ pub(super) fn revoke_sessions(
         .filter(sessions::client_id.eq(client_id))
         .filter(sessions::revoked_at.is_null());
     if let Db::Pg(conn) = db {
-        // In one order for everybody: who signs out at the same time would deadlock with this.
+        // The rows are locked in the same order everywhere; otherwise a concurrent sign-out would deadlock.
         standing
             .order(sessions::id)
             .select(sessions::id)

@@ -15,7 +15,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         .service(endpoint("/api/auth/applications/{client_id}").delete(revoke_application));
 }
 
-/// The applications that the caller has given access to his account, by name.
+/// Lists the applications with access to the caller's account, by name.
 #[utoipa::path(
     get, path = "/api/auth/applications", tag = "oauth", security(("bearer" = [])),
     responses(
@@ -31,7 +31,7 @@ async fn list_applications(app: Data<App>, caller: CurrentUser) -> Result<HttpRe
     }))
 }
 
-/// Takes an application's access back: its sessions are over, and it has to ask again.
+/// Revokes an application's access: its sessions end, and it must ask for consent again.
 #[utoipa::path(
     delete, path = "/api/auth/applications/{client_id}", tag = "oauth", security(("bearer" = [])),
     params(("client_id" = String, Path, description = "As the list of applications has it")),

@@ -15,12 +15,12 @@ use crate::oauth::{codes, devices, scopes};
 use crate::origin::Origin;
 use crate::sessions;
 
-/// Applications that are listed; nobody looks through more.
+/// The maximum number of consents in the list. Nobody reads a longer one.
 const MOST: i64 = 200;
-/// Sessions that are looked at for the list.
+/// The maximum number of sessions from which the list is made.
 const MOST_SESSIONS: i64 = 1_000;
 
-/// Whether an account has allowed a client this much before.
+/// Whether an account has already allowed a client this scope.
 pub(crate) async fn is_allowed(
     app: &App,
     user_id: UserId,
@@ -31,7 +31,7 @@ pub(crate) async fn is_allowed(
     Ok(allowed.is_some_and(|allowed| allowed.includes(scope)))
 }
 
-/// What an account has allowed a client before.
+/// Finds the scope that an account has allowed a client.
 pub(crate) async fn find_allowed(
     app: &App,
     user_id: UserId,
@@ -44,8 +44,7 @@ pub(crate) async fn find_allowed(
     allowed.as_deref().map(read_scope).transpose()
 }
 
-/// In a transaction: makes sure that what an account allowed before was not taken back meanwhile, and is not
-/// until the transaction ends.
+/// Checks in a transaction that a consent has not been revoked meanwhile. The lock keeps it until the transaction ends.
 pub(crate) fn hold(
     change: &mut Change<'_>,
     user_id: UserId,
@@ -62,7 +61,7 @@ pub(crate) fn hold(
     }
 }
 
-/// Remembers that an account allows a client this, besides what it allowed before.
+/// Adds a scope to the consent of an account for a client.
 pub(crate) fn allow(
     change: &mut Change<'_>,
     user_id: UserId,
@@ -70,7 +69,7 @@ pub(crate) fn allow(
     scope: ScopeSet,
     by: &'static str,
 ) -> Result<(), Error> {
-    // Two answers at once would each lose what the other adds.
+    // Without the lock, two concurrent consents would overwrite each other.
     accounts::queries::lock_account(change.db, user_id)?;
     let before = queries::find_scope(change.db, user_id, client_id)?;
     let before = read_scope(before.as_deref().unwrap_or_default())?;
@@ -81,7 +80,7 @@ pub(crate) fn allow(
     change.audit(&Entry::on(Action::ACCESS_ALLOWED, user_id).details(details))
 }
 
-/// Writes down that an account did not allow a client what it asked for.
+/// Records that an account denied the request of a client.
 pub(crate) fn deny(
     change: &mut Change<'_>,
     user_id: UserId,
@@ -92,7 +91,7 @@ pub(crate) fn deny(
     change.audit(&Entry::on(Action::ACCESS_DENIED, user_id).details(details))
 }
 
-/// The clients that have access to an account, or need not ask for it again, by name.
+/// Lists the clients with a consent or a session for an account, by name.
 pub(crate) async fn list_applications(
     app: &App,
     user_id: UserId,
@@ -120,8 +119,8 @@ pub(crate) async fn list_applications(
     Ok(applications)
 }
 
-/// Takes a client's access to the caller's account back: it has to ask again, its sessions are over, and
-/// codes on their way to it are worth nothing.
+/// Revokes a client's access to the caller's account. Its sessions end, its pending codes become invalid, and it must ask
+/// for consent again.
 pub(crate) async fn revoke_application(
     app: &App,
     caller: &CurrentUser,
@@ -132,7 +131,7 @@ pub(crate) async fn revoke_application(
     let origin = origin.clone().of(caller);
     app.change(&origin, move |change| {
         let now = change.now.naive_utc();
-        // Codes and devices become sessions under this lock.
+        // Codes and devices are exchanged for sessions under this lock.
         accounts::queries::lock_account(change.db, user_id)?;
         let was_allowed = queries::delete_consent(change.db, user_id, &client_id)?;
         let codes = codes::queries::delete_of(change.db, user_id, &client_id)?;

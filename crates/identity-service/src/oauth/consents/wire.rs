@@ -10,21 +10,21 @@ pub(crate) struct ApplicationsResponse {
     pub(crate) total: usize,
 }
 
-/// One application.
+/// An application with access to the account.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = ApplicationEntry)]
 pub(crate) struct Application {
     pub(crate) client_id: String,
     pub(crate) name: String,
-    /// What it may do, with spaces between.
+    /// The scopes that it may use, separated by spaces.
     #[schema(value_type = String, example = "openid profile")]
     #[serde(serialize_with = "as_text")]
     pub(crate) scope: ScopeSet,
-    /// When it was given access.
+    /// When it got access.
     pub(crate) connected_at: DateTime<Utc>,
-    /// When it last got a token; null while it has none that could be refreshed.
+    /// When it last got a token; null if it has no session.
     pub(crate) last_used_at: Option<DateTime<Utc>>,
-    /// How many sessions it has.
+    /// The number of its sessions.
     pub(crate) sessions: u32,
 }
 

@@ -1,5 +1,5 @@
-//! The device flow (RFC 8628): a program without a browser shows a short code, which somebody enters on the
-//! page for it, signed in, and then the program gets its tokens.
+//! Device authorization (RFC 8628). A program without a browser shows a short code, which a signed-in user enters on a
+//! page. The program then gets its tokens.
 
 mod model;
 pub(crate) mod pages;

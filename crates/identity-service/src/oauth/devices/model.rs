@@ -7,13 +7,13 @@ use diesel::prelude::*;
 use crate::error::Error;
 use crate::schema::oauth_devices;
 
-/// How often a device may ask at first (RFC 8628 section 3.2), and how much less often after it asked too soon
-/// (section 3.5); seconds.
+/// The polling interval of a device, in seconds (RFC 8628 section 3.2). It grows by as much after each poll that is too
+/// early (section 3.5).
 pub(super) const INTERVAL_SECONDS: i64 = 5;
-/// What a network may take away from the time between two polls.
+/// By how much the network may shorten the time between two polls.
 const JITTER: TimeDelta = TimeDelta::milliseconds(500);
 
-/// How far a device has come.
+/// The status of a device authorization.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Status {
     Pending,
@@ -23,7 +23,7 @@ pub(super) enum Status {
 }
 
 impl Status {
-    /// The name in the database.
+    /// Returns the name in the database.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -45,7 +45,7 @@ impl FromStr for Status {
     }
 }
 
-/// A device as it asks for its tokens.
+/// A device authorization, as the token endpoint reads it.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = oauth_devices)]
 pub(super) struct DeviceRow {
@@ -60,14 +60,14 @@ pub(super) struct DeviceRow {
 }
 
 impl DeviceRow {
-    /// Whether it asks sooner than it was told to.
+    /// Whether the device polls earlier than its interval allows.
     pub(super) fn is_hasty(&self, now: NaiveDateTime) -> bool {
         let wait = TimeDelta::seconds(self.poll_seconds) - JITTER;
         self.polled_at.is_some_and(|at| now - at < wait)
     }
 }
 
-/// A device that waits for somebody to enter its code.
+/// A pending device authorization.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = oauth_devices)]
 pub(super) struct WaitingRow {

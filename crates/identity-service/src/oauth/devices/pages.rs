@@ -1,4 +1,4 @@
-//! The page where somebody enters the code that a device shows.
+//! The page on which a user enters the code of a device.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -57,12 +57,12 @@ struct DeviceQuery {
 #[derive(Deserialize)]
 struct DeviceForm {
     user_code: String,
-    /// Once he has seen what it is about.
+    /// Present once the user has seen what the client requests.
     decision: Option<Decision>,
 }
 
 async fn device_page(member: Member, query: Query<DeviceQuery>) -> HttpResponse {
-    // What a link says is shown as typed by nobody: only a code that could be one.
+    // A link can prefill the field, but only with text that could be a code.
     let code = UserCode::parse(&query.0.user_code).map(|code| code.shown());
     show_entry(&member.visitor, &code.unwrap_or_default(), None)
 }

@@ -20,7 +20,7 @@ pub(super) struct NewDevice {
     pub(super) expires_at: NaiveDateTime,
 }
 
-/// Stores a device; false when its user code is taken.
+/// Inserts a device authorization. Returns false if its user code is taken.
 pub(super) fn insert_device(db: &mut Db, device: &NewDevice) -> QueryResult<bool> {
     on_backend!(db, c => diesel::insert_into(oauth_devices::table)
         .values(device)
@@ -29,7 +29,7 @@ pub(super) fn insert_device(db: &mut Db, device: &NewDevice) -> QueryResult<bool
     .map(|inserted| inserted == 1)
 }
 
-/// A device of this client.
+/// Finds a device authorization of this client.
 pub(super) fn find_device(
     db: &mut Db,
     hash: &str,
@@ -43,7 +43,7 @@ pub(super) fn find_device(
         .optional()
 }
 
-/// Writes down that a waiting device has asked, and how long it has to wait from now on.
+/// Records a poll of a pending device, and the interval that it has to keep from now on.
 pub(super) fn note_poll(
     db: &mut Db,
     hash: &str,
@@ -59,7 +59,7 @@ pub(super) fn note_poll(
         .map(drop)
 }
 
-/// The device that shows this code and waits.
+/// Finds the pending device with this user code.
 pub(super) fn find_waiting(
     db: &mut Db,
     user_code: &str,
@@ -74,17 +74,17 @@ pub(super) fn find_waiting(
         .optional()
 }
 
-/// What somebody has decided about a device.
+/// A user's decision about a device.
 pub(super) struct Settlement<'a> {
     pub(super) status: Status,
     pub(super) user_id: UserId,
     pub(super) session_id: &'a str,
     pub(super) auth_time: NaiveDateTime,
-    /// What was shown.
+    /// The scope that the page showed.
     pub(super) scope: ScopeSet,
 }
 
-/// Settles a waiting device; false when it waits no more. Of two who decide at once one does.
+/// Stores the decision about a pending device. Returns false if another decision was first or the device has expired.
 pub(super) fn settle(
     db: &mut Db,
     user_code: &str,
@@ -107,7 +107,7 @@ pub(super) fn settle(
         .map(|settled| settled == 1)
 }
 
-/// Uses an approved device's code up for this session; false when it was used before or its time is over.
+/// Marks an approved device as used by this session. Returns false if it was used before or has expired.
 pub(super) fn use_up(
     db: &mut Db,
     hash: &str,
@@ -127,7 +127,7 @@ pub(super) fn use_up(
         .map(|used| used == 1)
 }
 
-/// Removes the devices that an account gave access for a client; how many.
+/// Deletes a client's device authorizations on which an account has decided. Returns their number.
 pub(crate) fn delete_of(db: &mut Db, user_id: UserId, client_id: &str) -> QueryResult<usize> {
     let settled = oauth_devices::table
         .filter(oauth_devices::user_id.eq(user_id.get()))

@@ -15,7 +15,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/api/oauth/device_authorization").post(begin));
 }
 
-/// Begins the device flow (RFC 8628): the device shows the user code and polls the token endpoint with the other.
+/// Starts a device authorization (RFC 8628). The device shows one code, and polls the token endpoint with the other.
 #[utoipa::path(
     post, path = "/api/oauth/device_authorization", tag = "oauth", security(("client" = [])),
     request_body(content = DeviceAuthorizationRequest, content_type = "application/x-www-form-urlencoded"),

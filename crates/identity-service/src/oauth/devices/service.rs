@@ -22,12 +22,12 @@ use crate::oauth::grants::{self, Granted, NewGrant};
 use crate::oauth::scopes;
 use crate::origin::Origin;
 
-/// How long somebody may take to find a browser and sign in.
+/// The lifetime of a device authorization: enough to find a browser and sign in.
 const DEVICE_LIFE: TimeDelta = TimeDelta::minutes(15);
-/// User codes that are tried; with a million devices waiting one in 25,000 is taken.
+/// How many user codes are tried. With a million pending devices, one code in 25,000 is taken.
 const ATTEMPTS: usize = 5;
 
-/// Begins the flow for a device of this client.
+/// Starts the authorization of a device of this client.
 pub(super) async fn begin(
     app: &App,
     client: &OAuthClient,
@@ -75,14 +75,14 @@ pub(super) async fn begin(
     Err(Error::internal("oauth_devices.user_code", "all are taken").into())
 }
 
-/// A device that waits for somebody's leave.
+/// A pending device authorization, for the user to decide.
 pub(super) struct Waiting {
     pub(super) client: OAuthClient,
-    /// What it would get: what it asked for, as far as it still may.
+    /// The requested scope, as far as the client may still have it.
     pub(super) scope: ScopeSet,
 }
 
-/// The device that shows this code, if it still waits. Guesses are counted.
+/// Finds the pending device with this user code. Attempts are limited.
 pub(super) async fn find_waiting(
     app: &App,
     user: &CurrentUser,
@@ -106,7 +106,7 @@ pub(super) async fn find_waiting(
     }))
 }
 
-/// Lets a waiting device in, or turns it away; false when it waits no more.
+/// Approves or denies a pending device. Returns false if it is pending no longer.
 pub(super) async fn settle(
     app: &App,
     user: &CurrentUser,
@@ -119,7 +119,7 @@ pub(super) async fn settle(
     let (user_id, session_id) = (user.account.id, user.token.session_id.clone());
     let auth_time = user.session.authenticated_at;
     app.change(&origin, move |change| {
-        // First, as wherever something of an account is changed.
+        // The lock comes first, as in every change of an account.
         accounts::queries::lock_account(change.db, user_id)?;
         let settlement = Settlement {
             status: if allow {
@@ -146,10 +146,10 @@ pub(super) async fn settle(
     .await
 }
 
-/// What the audit log says of how access was given.
+/// How access was given, for the audit log.
 const BY: &str = "device_code";
 
-/// Answers a device that asks for its tokens.
+/// Opens the session of an approved device. Other devices get the error for their status (RFC 8628 section 3.5).
 pub(crate) async fn redeem(
     app: &App,
     client: &OAuthClient,
@@ -185,7 +185,7 @@ fn unknown() -> OAuthError {
     OAuthError::invalid_grant("The device_code is unknown or used")
 }
 
-/// Tells a device to ask again, and less often if it asked too soon.
+/// Records a poll and returns its error. A device that polls too early has to wait longer.
 async fn wait(app: &App, hash: String, row: &DeviceRow) -> Result<OAuthError, OAuthError> {
     let now = app.clock.now_naive();
     let is_hasty = row.is_hasty(now);

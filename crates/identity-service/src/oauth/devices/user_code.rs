@@ -1,12 +1,12 @@
-//! The code that somebody reads off a device and types.
+//! The code that a user reads off a device and types.
 
 use service_kit::crypto::random_bytes;
 
-/// No vowels, so that no words come about, and none that look like digits (RFC 8628 section 6.1).
+/// No vowels, so that codes form no words, and no letters that look like digits (RFC 8628 section 6.1).
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LENGTH: usize = 8;
 
-/// Eight letters: one of 25,600,000,000 codes.
+/// A user code of eight letters, one of 25,600,000,000.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UserCode(String);
 
@@ -14,7 +14,7 @@ impl UserCode {
     pub(super) fn generate() -> Self {
         let mut code = String::with_capacity(LENGTH);
         while code.len() < LENGTH {
-            // 240 is a multiple of 20: each letter is as likely as every other.
+            // 240 is a multiple of 20, so that all letters are equally likely.
             let bytes: [u8; 2 * LENGTH] = random_bytes();
             let fair = bytes.into_iter().filter(|byte| *byte < 240);
             let letters = fair.filter_map(|byte| LETTERS.get(usize::from(byte % 20)));
@@ -27,7 +27,7 @@ impl UserCode {
         Self(code)
     }
 
-    /// Reads what somebody typed: in any case, with anything between the letters (RFC 8628 section 6.1).
+    /// Parses what a user typed: in any case, with spaces and punctuation anywhere (RFC 8628 section 6.1).
     pub(super) fn parse(text: &str) -> Option<Self> {
         let code: String = text
             .chars()
@@ -39,12 +39,12 @@ impl UserCode {
         (code.len() == LENGTH && code.bytes().all(known)).then_some(Self(code))
     }
 
-    /// As the database has it.
+    /// Returns the code as it is stored.
     pub(super) fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// As it is shown: `WDJB-MJHT`.
+    /// Returns the code as it is shown: `WDJB-MJHT`.
     pub(super) fn shown(&self) -> String {
         let (first, second) = self.0.split_at(LENGTH / 2);
         format!("{first}-{second}")

@@ -1,25 +1,25 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// What a device shows, and what it asks for its tokens with.
+/// The user code that the device shows, and the device code with which it polls for tokens.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DeviceAuthorizationResponse {
     pub(crate) device_code: String,
     #[schema(example = "WDJB-MJHT")]
     pub(crate) user_code: String,
-    /// Where people enter it.
+    /// The page on which users enter the code.
     pub(crate) verification_uri: String,
-    /// The same with the code in it, for a QR code.
+    /// The same address with the user code, for a QR code.
     pub(crate) verification_uri_complete: String,
-    /// Seconds.
+    /// The lifetime of the codes, in seconds.
     #[schema(example = 900)]
     pub(crate) expires_in: i64,
-    /// Seconds to wait between two polls.
+    /// The minimum interval between two polls, in seconds.
     #[schema(example = 5)]
     pub(crate) interval: i64,
 }
 
-/// What a device sends to begin. A confidential client authenticates as at the token endpoint.
+/// The form that starts a device authorization. A confidential client authenticates as at the token endpoint.
 #[derive(ToSchema)]
 #[expect(
     dead_code,
@@ -29,6 +29,6 @@ pub(crate) struct DeviceAuthorizationRequest {
     client_id: String,
     #[schema(format = Password)]
     client_secret: Option<String>,
-    /// Of the scopes that the client is registered for; all of them when absent.
+    /// The requested scopes, separated by spaces. If absent, all for which the client is registered.
     scope: Option<String>,
 }

@@ -1,12 +1,12 @@
-//! Passwords that everybody who guesses tries first.
+//! The most common passwords, which attackers try first.
 
 use crate::accounts::rules::Password;
 
-/// The 10,000 most common ones of two counts, which `common.LICENSE.txt` names: in lower case, one on a line. Those of
-/// less than 8 characters are left out, since no password may be so short.
+/// The 10,000 most common passwords of two lists, which `common.LICENSE.txt` names; in lower case, one per line. Those
+/// under 8 characters are left out, because no password may be so short.
 const COMMON: &str = include_str!("common.txt");
 
-/// Whether it is one of them, in whatever case it is written.
+/// Whether the password is one of them, regardless of case.
 pub(super) fn is_common(password: &Password) -> bool {
     let lower = password.as_str().to_lowercase();
     COMMON.lines().any(|common| common == lower)

@@ -1,5 +1,5 @@
-//! Password hashing with bcrypt: slow on purpose, so it runs on threads of its own, as many at once as
-//! there are cores, behind a bounded queue. Nobody holds a database connection here.
+//! Password hashing with bcrypt. It is slow on purpose, so it runs on its own threads, one per core, behind a bounded
+//! queue. No database connection is held meanwhile.
 
 mod common;
 mod threads;
@@ -12,7 +12,7 @@ use crate::error::Error;
 
 use threads::Threads;
 
-/// Hashes and checks passwords at one cost.
+/// Password hashing and verification at one bcrypt cost.
 pub(crate) struct PasswordHasher {
     cost: u32,
     min_strength: u8,
@@ -20,17 +20,17 @@ pub(crate) struct PasswordHasher {
     threads: Threads,
 }
 
-/// What a check found.
+/// The result of a password check.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Wrong,
     Right,
-    /// Right, and the stored hash is cheaper than the configured cost: here is its replacement.
+    /// The password matches, but the stored hash has a lower cost than configured. This is its replacement.
     RightButWeak(String),
 }
 
 impl PasswordHasher {
-    /// Hashes as the configuration says.
+    /// Returns a hasher with the configured cost and strength.
     pub(crate) fn new(config: &PasswordConfig) -> Self {
         Self {
             cost: config.bcrypt_cost,
@@ -40,10 +40,10 @@ impl PasswordHasher {
         }
     }
 
-    /// Hashes a password that somebody chose, whose own names (see [`own_words`]) make it no stronger.
+    /// Hashes a new password. `words` are those of its owner, which add no strength (see [`own_words`]).
     ///
     /// # Errors
-    /// [`Error::WeakPassword`] when it is one of the most common ones, or easier to guess than the configuration allows.
+    /// [`Error::WeakPassword`] if it is one of the most common passwords, or easier to guess than the configuration allows.
     pub(crate) async fn hash(
         &self,
         password: Password,
@@ -61,8 +61,8 @@ impl PasswordHasher {
             .await
     }
 
-    /// Compares a presented password with the stored hash, or with a dummy of the same cost when there
-    /// is no account: a wrong one takes one full bcrypt of the configured cost, whatever is stored.
+    /// Verifies a password against the stored hash, or against a dummy of the same cost if there is no account. A mismatch
+    /// takes one full bcrypt of the configured cost, whatever is stored.
     pub(crate) async fn verify(
         &self,
         password: Password,
@@ -91,7 +91,7 @@ impl PasswordHasher {
     }
 }
 
-/// What an attacker tries first: the account's name, its address, and the parts of both.
+/// Returns the words that an attacker tries first: username, e-mail address, and the parts of both.
 pub(crate) fn own_words(username: &str, email: Option<&str>) -> Vec<String> {
     let email = email.unwrap_or_default();
     let local = email.split('@').next().unwrap_or_default();
@@ -107,20 +107,20 @@ pub(crate) fn own_words(username: &str, email: Option<&str>) -> Vec<String> {
         .collect()
 }
 
-/// 0 (guessed at once) to 4. The caller has seen to it that the password has at most 72 bytes.
+/// Returns the strength, from 0 (guessed at once) to 4. The caller ensures that the password has at most 72 bytes.
 fn strength(password: &Password, words: &[String]) -> u8 {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     zxcvbn(password.as_str(), &words).score().into()
 }
 
 fn hash(password: &Password, cost: u32) -> Result<String, Error> {
-    // The length is checked before: the non-truncating call refuses exactly 72 bytes, which are fine.
+    // The length is checked earlier. The non-truncating call refuses exactly 72 bytes, which are allowed.
     bcrypt::hash(password.as_bytes(), cost).map_err(|error| Error::internal("bcrypt", error))
 }
 
-/// Takes what a check at `cost` would have taken longer than the one at `spent`, or else a name whose
-/// hash is older than the configured cost would tell itself by its quick refusal. Each cost doubles
-/// the time, so the costs from `spent` up to `cost` add up to the difference.
+/// Spends the time by which a check at `cost` takes longer than the check at `spent`. Otherwise, a quick refusal would
+/// reveal that an account has a hash of a lower cost. Each cost doubles the time, so the costs from `spent` to below `cost`
+/// add up to the difference.
 fn spend_the_rest(password: &Password, spent: u32, cost: u32) -> Result<(), Error> {
     (spent..cost).try_for_each(|cost| {
         bcrypt::verify(password.as_bytes(), &dummy_hash(cost))
@@ -129,7 +129,7 @@ fn spend_the_rest(password: &Password, spent: u32, cost: u32) -> Result<(), Erro
     })
 }
 
-/// A hash in the right form that no password has: its salt and digest are not of one another.
+/// Returns a well-formed hash that matches no password, because salt and digest do not belong together.
 fn dummy_hash(cost: u32) -> String {
     format!(
         "$2b${cost:02}${}{}",

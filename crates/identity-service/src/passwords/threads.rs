@@ -1,6 +1,5 @@
-//! Threads for work that is slow on purpose: as many as there are cores, at a low priority. The scheduler lets the threads
-//! that answer requests go first, so a flood of sign-ins takes the time that is left over, which is all of it when nothing
-//! else wants any.
+//! Threads for slow work: one per core, at a low priority. The scheduler prefers the threads that answer requests. A flood
+//! of sign-ins therefore gets the time that is left, which is all of it on an idle machine.
 
 use std::time::Duration;
 
@@ -8,29 +7,29 @@ use db_kit::{Missed, Workers};
 
 use crate::error::Error;
 
-/// How many may wait for a core, and for how long. Later callers are told to come back.
+/// How many callers may wait for a thread, and for how long. Later callers get [`Error::Overloaded`].
 const MAX_WAITING: usize = 256;
 const MAX_WAIT: Duration = Duration::from_secs(15);
 
-/// At equal demand a thread of this niceness gets a tenth of what an ordinary one gets: enough that
-/// sign-ins go on, however busy the machine is otherwise.
+/// At equal demand, a thread with this niceness gets a tenth of the time of an ordinary one. That is enough for sign-ins to
+/// continue on a busy machine.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
 
 pub(super) struct Threads(Workers);
 
 impl Threads {
-    /// One thread for each core.
+    /// Creates one thread per core.
     pub(super) fn new() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = Workers::new("identity bcrypt", cores);
         Self(workers.max_waiting(MAX_WAITING).on_start(yield_to_others))
     }
 
-    /// Runs `work` when its turn comes; not when the request was dropped before.
+    /// Runs `work` when a thread is free, unless the request is dropped before.
     ///
     /// # Errors
-    /// [`Error::Overloaded`] when the queue is full or the turn does not come in time.
+    /// [`Error::Overloaded`] if the queue is full, or no thread is free in time.
     pub(super) async fn run<T, F>(&self, work: F) -> Result<T, Error>
     where
         F: FnOnce() -> Result<T, Error> + Send + 'static,
@@ -47,13 +46,13 @@ impl Threads {
 /// Lowers the priority of the calling thread.
 #[cfg(target_os = "linux")]
 fn yield_to_others() {
-    // On Linux this concerns the calling thread alone (setpriority(2), "C library/kernel differences").
+    // On Linux, this affects only the calling thread (setpriority(2), "C library/kernel differences").
     if let Err(error) = rustix::process::nice(NICENESS) {
         log::warn!("sign-ins compete with everything else for the cores: {error}");
     }
 }
 
-/// Elsewhere there is no priority of a single thread that could be lowered without unsafe code.
+/// Does nothing: other systems cannot lower the priority of one thread without unsafe code.
 #[cfg(not(target_os = "linux"))]
 fn yield_to_others() {}
 

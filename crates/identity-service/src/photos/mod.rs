@@ -1,5 +1,5 @@
-//! Profile photos: what anybody sees of an account besides its name. A file is never kept as it was sent:
-//! what is stored and served was drawn anew, small, from its pixels.
+//! Profile photos, which anybody can see. An uploaded file is never stored as it is: a small image is encoded anew from its
+//! pixels, and only that is stored and served.
 
 pub(crate) mod model;
 pub(crate) mod queries;

@@ -8,13 +8,13 @@ use super::wire::ProfilePhotoMeta;
 use crate::accounts::rules::name_to_look_up;
 use crate::schema::{profile_photos, users};
 
-/// Bytes of a photo's hash that its version consists of.
+/// How many bytes of a photo's hash form its version.
 const VERSION_BYTES: usize = 12;
 
 pub(crate) struct NewPhoto {
     pub(super) content_type: &'static str,
     pub(super) bytes: Vec<u8>,
-    /// A prefix of the hash of the bytes: another photo has another one.
+    /// A prefix of the hash of the bytes, so that it changes with the photo.
     pub(crate) version: String,
 }
 
@@ -30,23 +30,22 @@ impl NewPhoto {
     }
 }
 
-/// Where anybody finds an account's photo. The address changes with the photo, so that what it answers
-/// can be kept for ever.
+/// Returns the public address of an account's photo. It changes with the photo, so its responses can be cached forever.
 pub(crate) fn public_url(base_url: &str, id: UserId, version: Option<&str>) -> Option<String> {
     version.map(|version| format!("{base_url}/api/public/user/{id}/profile-photo/file?v={version}"))
 }
 
-/// What a path or a list calls an account by.
+/// The id or username by which a request names an account.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Owner {
     Id(UserId),
-    /// In lower case.
+    /// The username in lower case.
     Name(String),
 }
 
 impl Owner {
-    /// Reads a path segment. Digits are an id and nothing else, even where somebody is called so; none
-    /// when nobody can be called that.
+    /// Parses a path segment. Digits are always an id, even if they are some account's username. Returns `None` for digits
+    /// that are no valid id.
     pub(super) fn of_segment(segment: &str) -> Option<Self> {
         let segment = segment.trim();
         if segment.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -61,7 +60,7 @@ impl Owner {
     }
 }
 
-/// An account, as far as its photo goes.
+/// The columns of an account that its photo needs.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = users)]
 pub(crate) struct OwnerRow {

@@ -22,7 +22,7 @@ pub(super) fn find_owner(db: &mut Db, owner: &Owner) -> QueryResult<Option<Owner
     .optional()
 }
 
-/// Those of many accounts that exist, in no order.
+/// Lists those of the accounts that exist, in no order.
 pub(super) fn list_owners(
     db: &mut Db,
     ids: &[UserId],
@@ -48,8 +48,8 @@ pub(crate) fn find_photo(db: &mut Db, id: UserId) -> QueryResult<Option<PhotoRow
         .optional()
 }
 
-/// Gives an active account another photo; none when it is gone or deactivated. The first statement locks the account for
-/// the rest of the transaction, so that of two uploads at once the later one also stores its file later.
+/// Replaces the photo of an active account. Returns `None` if it is deleted or deactivated. The first statement locks the
+/// account, so that of two concurrent uploads the later one also stores its file later.
 pub(crate) fn set(
     db: &mut Db,
     id: UserId,
@@ -79,7 +79,7 @@ pub(crate) fn set(
     Ok(owner)
 }
 
-/// Removes an account's photo; false when it had none.
+/// Deletes an account's photo. Returns false if there was none.
 pub(crate) fn clear(db: &mut Db, id: UserId, now: NaiveDateTime) -> QueryResult<bool> {
     let shown = users::table
         .find(id)

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::limits::ByAccount;
 use crate::origin::Origin;
 
-/// How long, in seconds, a version may be kept: for ever.
+/// How long a version may be cached, in seconds: in effect, forever.
 const A_YEAR: u32 = 31_536_000;
 
 pub(crate) fn routes(cfg: &mut ServiceConfig) {
@@ -33,8 +33,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     .service(endpoint("/api/public/user/{user_id}/profile-photo/file").get(get_public_file));
 }
 
-/// Replaces the caller's photo. It is drawn anew, at most 512 pixels wide and high; what else the file
-/// holds is dropped.
+/// Replaces the caller's photo. It is encoded anew, at most 512 pixels wide and high. Everything else in the file is
+/// dropped.
 #[utoipa::path(
     put, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     request_body(description = "The file itself, or a form with the field `photo`: JPEG, PNG, GIF or WebP by content, at most 5 MiB and 50 megapixels", content(
@@ -64,7 +64,7 @@ async fn put_photo(
     Ok(HttpResponse::Ok().json(meta))
 }
 
-/// Removes the caller's photo, if there is one.
+/// Deletes the caller's photo, if there is one.
 #[utoipa::path(
     delete, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos", params(("user_id" = UserId, Path)), security(("bearer" = [])),
     responses(
@@ -84,7 +84,7 @@ async fn delete_photo(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Whether an account has a photo, and where. Digits are an id, anything else is a username.
+/// Returns whether an account has a photo, and its address. Digits are an id, anything else is a username.
 #[utoipa::path(
     get, path = "/api/auth/user/{user_id}/profile-photo", tag = "photos",
     params(("user_id" = String, Path, description = "Digits: the id. Anything else: the username, without regard to case")), security(("bearer" = [])),
@@ -102,7 +102,7 @@ async fn get_meta(
     Ok(HttpResponse::Ok().json(meta))
 }
 
-/// The same of many accounts at once. Unknown ones are left out, and nobody is answered twice.
+/// Returns the photo addresses of many accounts. Unknown accounts are left out, and each account appears once.
 #[utoipa::path(
     post, path = "/api/auth/users/profile-photos", tag = "photos", request_body = PhotosRequest, security(("bearer" = [])),
     responses(
@@ -119,7 +119,7 @@ async fn list_meta(
     Ok(HttpResponse::Ok().json(list))
 }
 
-/// An account's photo.
+/// Returns an account's photo.
 #[utoipa::path(
     get, path = "/api/auth/user/{user_id}/profile-photo/file", tag = "photos",
     params(("user_id" = UserId, Path), ("v" = Option<String>, Query, description = "The version: with the current one the answer may be kept for ever")), security(("bearer" = [])),
@@ -143,7 +143,7 @@ async fn get_file(
     Ok(answer(v, file))
 }
 
-/// Whether an account has a photo, and where, for everybody.
+/// Returns whether an account has a photo, and its address. No sign-in is required.
 #[utoipa::path(
     get, path = "/api/public/user/{user_id}/profile-photo", tag = "photos",
     params(("user_id" = String, Path, description = "Digits: the id. Anything else: the username, without regard to case")),
@@ -157,7 +157,7 @@ async fn get_public_meta(app: Data<App>, user: Path<(String,)>) -> Result<HttpRe
     Ok(HttpResponse::Ok().json(meta))
 }
 
-/// An account's photo, for everybody: the address in `profile_photo_url`.
+/// Returns an account's photo. No sign-in is required. `profile_photo_url` is the address of this endpoint.
 #[utoipa::path(
     get, path = "/api/public/user/{user_id}/profile-photo/file", tag = "photos",
     params(("user_id" = UserId, Path), ("v" = Option<String>, Query, description = "The version: with the current one the answer may be kept for ever")),
@@ -177,7 +177,7 @@ async fn get_public_file(
     Ok(answer(v, file))
 }
 
-/// The caller's id, if the path names it. Of every other one is said the same, whether it exists or not.
+/// Returns the caller's id if the path names it. The error for another id does not tell whether it exists.
 pub(crate) fn own_id(caller: &CurrentUser, segment: &str) -> Result<UserId, Error> {
     let id: UserId = segment.parse().map_err(|_| Error::UserNotFound)?;
     if id == caller.account.id {
@@ -187,7 +187,7 @@ pub(crate) fn own_id(caller: &CurrentUser, segment: &str) -> Result<UserId, Erro
     }
 }
 
-/// Whether the caller says that he has this version.
+/// Whether the caller has this version, according to `If-None-Match`.
 fn has(req: &HttpRequest, version: &str) -> bool {
     let current = EntityTag::new_strong(version.to_owned());
     match IfNoneMatch::parse(req) {
@@ -221,7 +221,7 @@ fn answer(asked: Option<String>, file: PhotoFile) -> HttpResponse {
     response
         .insert_header(ETag(EntityTag::new_strong(version)))
         .insert_header(cached)
-        // Whatever a browser takes the file for, it runs nothing in it.
+        // A browser runs nothing in the file, whatever type it assumes.
         .insert_header((
             header::CONTENT_SECURITY_POLICY,
             "default-src 'none'; sandbox",

@@ -12,10 +12,10 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::origin::Origin;
 
-/// Ids and names together that are answered at once.
+/// The maximum number of ids and names in one request.
 const MAX_BATCH: usize = 200;
 
-/// Whether the caller sees inactive accounts: they are there for a SUPERADMIN alone.
+/// Whether the caller sees inactive accounts: only a SUPERADMIN does.
 pub(super) fn sees_inactive(caller: &CurrentUser) -> Result<bool, Error> {
     Ok(caller.account.role()? == AccountRole::Superadmin)
 }
@@ -30,7 +30,7 @@ pub(crate) async fn put(
     let photo = app.photos.process(file).await?;
     app.change(origin, move |change| {
         let owner = queries::set(change.db, id, &photo, change.now.naive_utc())?
-            // Gone or deactivated since the token was looked at.
+            // The account was deleted or deactivated after the token was checked.
             .ok_or(Error::TokenRevoked)?;
         change.user_changed(id)?;
         Ok(owner.to_wire(change.base_url))
@@ -38,7 +38,7 @@ pub(crate) async fn put(
     .await
 }
 
-/// Removes the caller's photo, if he has one.
+/// Deletes the caller's photo, if there is one.
 pub(crate) async fn remove(app: &App, id: UserId, origin: &Origin) -> Result<(), Error> {
     app.change(origin, move |change| {
         if queries::clear(change.db, id, change.now.naive_utc())? {
@@ -49,7 +49,7 @@ pub(crate) async fn remove(app: &App, id: UserId, origin: &Origin) -> Result<(),
     .await
 }
 
-/// Whether an account has a photo, and where.
+/// Returns whether an account has a photo, and its address.
 pub(super) async fn get_meta(
     app: &App,
     segment: &str,
@@ -67,7 +67,7 @@ async fn get_owner(app: &App, owner: Owner, sees_inactive: bool) -> Result<Owner
         .ok_or(Error::UserNotFound)
 }
 
-/// The same of many accounts at once. Who is not there is left out.
+/// Returns the photo addresses of many accounts. Unknown accounts are left out.
 pub(super) async fn list_meta(
     app: &App,
     request: PhotosRequest,
@@ -111,13 +111,13 @@ pub(super) async fn list_meta(
 
 pub(super) struct PhotoFile {
     pub(super) version: String,
-    /// Whether anybody may see it, and so whoever lies between here and there may keep it.
+    /// Whether anybody may see the photo, so that shared caches may store it.
     pub(super) is_public: bool,
-    /// Nothing when the caller has this version already.
+    /// `None` if the caller already has this version.
     pub(super) content: Option<PhotoRow>,
 }
 
-/// An account's photo; its bytes are read only if the caller `has` another version.
+/// Returns an account's photo. Its bytes are read only if the caller does not have the current version.
 pub(super) async fn get_file(
     app: &App,
     segment: &str,
@@ -136,7 +136,7 @@ pub(super) async fn get_file(
         });
     }
     let row = app.read(move |db| queries::find_photo(db, id)).await?;
-    // Another version by now, perhaps, or none: what is sent is said of itself.
+    // The photo may have changed meanwhile, so the version comes from the row that is sent.
     let row = row.ok_or(Error::PhotoNotFound)?;
     Ok(PhotoFile {
         version: row.version.clone().ok_or(Error::PhotoNotFound)?,

@@ -1,4 +1,4 @@
-//! A photo by its address: inside a `data:` URL, or on somebody's server.
+//! Loads a photo from its address: a `data:` URL, or a file on another server.
 
 use actix_web::web::Bytes;
 use auth_types::UserId;
@@ -10,13 +10,13 @@ use super::model::NewPhoto;
 use crate::error::Error;
 use crate::photo_processor::{PhotoProcessor, too_many_bytes};
 
-/// Longest address that is called.
+/// The maximum length of an address that is fetched.
 const MAX_URL_CHARS: usize = 2_048;
 const MEDIA_TYPES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 const ACCEPT: &str = "image/jpeg, image/png, image/gif, image/webp";
 
-/// The photo at an address that a user gave. What is no image there is the same as what cannot be
-/// reached, or the answer would tell what stands at an address in our own network.
+/// Loads the photo at an address that a user gave. A file that is no image gives the same error as an unreachable one.
+/// Otherwise, the error would reveal what exists in the internal network.
 pub(crate) async fn photo_at(
     processor: &PhotoProcessor,
     account: UserId,
@@ -25,7 +25,7 @@ pub(crate) async fn photo_at(
     match strip_prefix_ignoring_case(&address, "data:") {
         Some(rest) => {
             let file = data_of(rest, processor.max_bytes)?;
-            // As long as the file, and longer.
+            // The address is larger than the file, and no longer needed.
             drop(address);
             processor.process(file).await.map_err(|error| match error {
                 Error::UnsupportedImage | Error::Validation(_) => Error::PhotoUnreachable,
@@ -50,7 +50,7 @@ fn strip_prefix_ignoring_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str
     head.eq_ignore_ascii_case(prefix).then_some(rest)
 }
 
-/// The bytes of `image/png;base64,…` (RFC 2397). The type said is not believed, but has to be one of ours.
+/// Decodes `image/png;base64,…` (RFC 2397). The media type must be a supported one; the content decides.
 fn data_of(rest: &str, limit: usize) -> Result<Bytes, Error> {
     let refused = || {
         Error::Validation(
@@ -70,7 +70,7 @@ fn data_of(rest: &str, limit: usize) -> Result<Bytes, Error> {
     if !known || !encoded {
         return Err(refused());
     }
-    // Four characters for three bytes.
+    // Base64 has four characters for three bytes.
     if data.len() / 4 * 3 > limit.saturating_add(3) {
         return Err(too_many_bytes(limit));
     }
@@ -99,7 +99,7 @@ fn photo_url(processor: &PhotoProcessor, address: &str) -> Result<Url, Error> {
         return Err(refused());
     }
     let url = processor.client.check_url(address).map_err(|_| refused())?;
-    // What stands before the @ would be sent as a password.
+    // The part before the `@` would be sent as credentials.
     if url.username().is_empty() && url.password().is_none() {
         Ok(url)
     } else {

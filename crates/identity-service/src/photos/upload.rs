@@ -1,4 +1,4 @@
-//! Reads the file out of a request: the body itself, or a form's field `photo`.
+//! Reads a photo from a request: the body itself, or the form field `photo`.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,26 +15,26 @@ use crate::error::Error;
 use crate::photo_processor::too_many_bytes;
 
 const FIELD: &str = "photo";
-/// The token of a page's form; a longer one is none of ours.
+/// The maximum size of a page's CSRF token, in bytes. Ours are shorter.
 const MAX_TOKEN_BYTES: usize = 256;
-/// What a form may hold besides the photo.
+/// How many bytes a form may have besides the photo.
 const FORM_EXTRA: usize = 64 * 1024;
 
-/// What a form of a page brings.
+/// The fields of a page's form.
 pub(crate) struct Sent {
-    /// Absent also when no file was chosen: browsers send an empty one then.
+    /// Empty if no file was chosen: browsers then send an empty one.
     pub(crate) photo: Option<Bytes>,
     pub(crate) csrf: Option<String>,
 }
 
-/// The file that a page's form brings, and the token of the form; 413 beyond `limit` bytes.
+/// Reads the photo and the CSRF token of a page's form. Fails with `photo_too_large` beyond `limit` bytes.
 pub(crate) async fn read_form(body: Unread, limit: usize) -> Result<Sent, Problem> {
     read_fields(body, limit)
         .await
         .map_err(|problem| in_own_words(problem, limit))
 }
 
-/// The file that a request brings; 413 beyond `limit` bytes, in the photo's own words.
+/// Reads the photo of a request. Fails with `photo_too_large` beyond `limit` bytes.
 pub(super) async fn read(body: Unread, limit: usize) -> Result<Bytes, Problem> {
     let content_type = body.headers().get(CONTENT_TYPE);
     let is_form = content_type
@@ -67,7 +67,7 @@ fn in_own_words(problem: Problem, limit: usize) -> Problem {
 async fn read_fields(body: Unread, limit: usize) -> Result<Sent, Problem> {
     let headers = body.headers().clone();
     let (payload, patience) = body.into_stream(limit + FORM_EXTRA)?;
-    // The parser skips what nobody asks for without end.
+    // The parser skips fields that nobody reads, without limit.
     let left = Rc::new(Cell::new(limit + FORM_EXTRA));
     let counted = {
         let left = Rc::clone(&left);
@@ -88,7 +88,7 @@ async fn read_fields(body: Unread, limit: usize) -> Result<Sent, Problem> {
         .unwrap_or_else(|_| Err(Problem::too_slow()))
 }
 
-/// `room` is made for the photo at once: a buffer that grows takes up to three times as much.
+/// Reads the fields of a form. The photo gets `room` bytes at once: a growing buffer takes up to three times as much.
 async fn fields_of(mut form: Multipart, limit: usize, room: usize) -> Result<Sent, Problem> {
     let (mut photo, mut csrf) = (None, None);
     while let Some(field) = form.next().await {

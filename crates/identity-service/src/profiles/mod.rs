@@ -1,5 +1,4 @@
-//! What an account says of itself, and may change: bio, website, photo, and an e-mail address where it
-//! gave none at registration.
+//! What accounts can change about themselves: bio, website and photo. An account without an e-mail address can set one.
 
 mod queries;
 pub(crate) mod routes;

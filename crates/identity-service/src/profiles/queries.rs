@@ -5,7 +5,7 @@ use diesel::prelude::*;
 
 use crate::schema::users;
 
-/// What changes in a row of `users`; `None` leaves a column alone.
+/// The changes of a row of `users`. `None` leaves a column unchanged.
 #[derive(AsChangeset)]
 #[diesel(table_name = users)]
 pub(super) struct ProfileChanges<'a> {

@@ -12,8 +12,8 @@ use crate::auth::CurrentUser;
 use crate::origin::Origin;
 use crate::photos::routes::own_id;
 
-/// Changes the caller's own profile: all that is asked for, or nothing. No link to a new password is mailed to
-/// an address that is set here, proved or not, before `email/change` was asked for it with the password.
+/// Updates the caller's own profile, completely or not at all. An e-mail address that is set here gets no password reset
+/// link, even if verified, until it is confirmed with the password through `email/change`.
 #[utoipa::path(
     put, path = "/api/auth/user/{user_id}", tag = "accounts", params(("user_id" = UserId, Path)), request_body = UpdateProfileRequest, security(("bearer" = [])),
     responses(

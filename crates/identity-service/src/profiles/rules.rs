@@ -1,4 +1,4 @@
-//! What a bio and a website may be.
+//! The validation of bio and website.
 
 use url::Url;
 
@@ -7,7 +7,7 @@ use crate::error::Error;
 const MAX_BIO_CHARS: usize = 2_000;
 const MAX_WEBSITE_CHARS: usize = 2_048;
 
-/// Checks a bio; any text will do that is not too long.
+/// Checks the length of a bio.
 pub(super) fn check_bio(text: &str) -> Result<(), Error> {
     if text.chars().count() > MAX_BIO_CHARS {
         return Err(Error::Validation(
@@ -17,8 +17,8 @@ pub(super) fn check_bio(text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks a website's address. It is kept as typed, so it has to be what it looks like: readers of URLs
-/// skip spaces and line ends, and `java\nscript:` would be a scheme to some of them.
+/// Checks the address of a website. It is stored as typed, so it must be unambiguous. Some URL parsers skip spaces and line
+/// ends, and read `java\nscript:` as a scheme.
 pub(super) fn check_website(text: &str) -> Result<(), Error> {
     let odd = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
     let fits = text.chars().count() <= MAX_WEBSITE_CHARS && !text.contains(odd);

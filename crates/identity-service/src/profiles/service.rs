@@ -24,7 +24,7 @@ enum PhotoChange {
     Replace(NewPhoto),
 }
 
-/// A request that was found good, as far as that can be said before the transaction.
+/// A request that is valid, as far as that is known before the transaction.
 struct Update {
     bio: Option<Option<String>>,
     website_url: Option<Option<String>>,
@@ -32,10 +32,10 @@ struct Update {
     photo: PhotoChange,
 }
 
-/// Changes the caller's profile: all that is asked for, or nothing.
+/// Updates the caller's profile, completely or not at all.
 ///
 /// # Errors
-/// [`Error::InsufficientScope`] for an e-mail address that does not come from a sign-in at the product itself.
+/// [`Error::InsufficientScope`] for an e-mail address, unless the token belongs to a sign-in at the product itself.
 pub(crate) async fn update_user(
     app: &App,
     caller: &CurrentUser,
@@ -54,8 +54,8 @@ pub(crate) async fn update_user(
     account.to_user(caller.of_themselves(), now, &app.base_url)
 }
 
-/// Everything that takes no transaction. The photo comes last: nobody's server is called for a request
-/// that is refused anyway.
+/// Does all that needs no transaction. The photo comes last, so that no server is called for a request that is refused
+/// anyway.
 async fn prepare(app: &App, id: UserId, request: UpdateProfileRequest) -> Result<Update, Error> {
     if let Some(Some(bio)) = &request.bio {
         check_bio(bio)?;
@@ -63,7 +63,7 @@ async fn prepare(app: &App, id: UserId, request: UpdateProfileRequest) -> Result
     if let Some(Some(website_url)) = &request.website_url {
         check_website(website_url)?;
     }
-    // Not as it is remembered: the address of a photo that was just changed elsewhere is the current one.
+    // Not from the cache: another process may just have changed the address of the photo.
     let account = app
         .read(move |db| accounts::queries::find_account(db, id))
         .await?
@@ -88,11 +88,11 @@ async fn prepare(app: &App, id: UserId, request: UpdateProfileRequest) -> Result
     })
 }
 
-/// The address that an account gets; none when it has it already.
+/// Returns the address to set, or `None` if the account already has it.
 fn new_email(account: &AccountRow, email: &str) -> Result<Option<Email>, Error> {
     let parsed = Email::parse(email);
     let is_unchanged = |text: &str| account.email.eq_ignore_ascii_case(text);
-    // The placeholder itself is no address that could be given.
+    // A placeholder is no valid address, so the text itself is compared too.
     if is_unchanged(email)
         || parsed
             .as_ref()
@@ -107,7 +107,7 @@ fn new_email(account: &AccountRow, email: &str) -> Result<Option<Email>, Error> 
 }
 
 fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<AccountRow, Error> {
-    // Gone or deactivated since the token was looked at.
+    // The account was deleted or deactivated after the token was checked.
     let account = accounts::queries::lock_active(change.db, id)?.ok_or(Error::TokenRevoked)?;
     let email = match &update.email {
         Some(email) => new_email(&account, email)?,
@@ -130,7 +130,7 @@ fn apply(change: &mut Change<'_>, id: UserId, update: &Update) -> Result<Account
         queries::update_profile(change.db, id, &changes)?;
     }
     if let Some(email) = &email {
-        // Nobody was asked for a password.
+        // The claim is unconfirmed, because no password was checked.
         accounts::creation::claim_email(change, &account, email, false)?;
         change.audit(&Entry::on(Action::EMAIL_SET, id))?;
     }

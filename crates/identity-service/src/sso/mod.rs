@@ -1,4 +1,4 @@
-//! Single sign-on: a sign-in handed over to another site of the operator's, which the allow-list names.
+//! Single sign-on: hands a sign-in over to another site of the operator, which must be on the allow-list.
 
 pub(crate) mod routes;
 mod service;

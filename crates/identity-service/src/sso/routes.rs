@@ -22,8 +22,8 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         .service(endpoint("/api/auth/sso/callback").get(callback));
 }
 
-/// Hands a sign-in over to another site, with a token in the address. Who is signed in is known by the
-/// cookie of the sign-in page or by a bearer token; who is not, is sent there first.
+/// Hands a sign-in over to another site, with a token in the address. The caller is known by a bearer token or by the
+/// cookie of the sign-in page. A browser without either goes to the sign-in page first.
 #[utoipa::path(
     get, path = "/api/auth/sso/authorize", tag = "sso", params(AuthorizeQuery), security((), ("bearer" = [])),
     responses(
@@ -46,7 +46,7 @@ async fn authorize(app: Data<App>, req: HttpRequest, origin: Origin) -> HttpResp
     answer
 }
 
-/// Where the browser is to go.
+/// Returns the address to which the browser goes.
 async fn send(app: &App, req: &HttpRequest, origin: &Origin) -> Result<String, Error> {
     let query = req.query_string();
     let mut named = form_urlencoded::parse(query.as_bytes()).filter(|(name, _)| name == "service");
@@ -67,7 +67,7 @@ async fn send(app: &App, req: &HttpRequest, origin: &Origin) -> Result<String, E
         return Ok(sign_in_path(&format!("{}?{query}", req.path())));
     };
     if req.method() == Method::HEAD {
-        // Who only looks where GET would lead gets no session.
+        // A HEAD request opens no session.
         return Ok(target.into());
     }
     let service = service.as_ref().map(|(_, text)| text.as_ref());
@@ -75,7 +75,7 @@ async fn send(app: &App, req: &HttpRequest, origin: &Origin) -> Result<String, E
     Ok(target.into())
 }
 
-/// Who asks: by the bearer token if there is one, else by the cookie.
+/// Identifies the caller by the bearer token, or without one by the cookie.
 async fn caller(req: &HttpRequest) -> Result<Option<CurrentUser>, Error> {
     if req.headers().contains_key(AUTHORIZATION) {
         return CurrentUser::extract(req).await.map(Some);
@@ -83,7 +83,7 @@ async fn caller(req: &HttpRequest) -> Result<Option<CurrentUser>, Error> {
     Ok(Visitor::of(req).await?.user)
 }
 
-/// A pair of tokens of a new session for who has a good token.
+/// Opens a new session for the caller, and returns its tokens.
 #[utoipa::path(
     post, path = "/api/auth/sso/token", tag = "sso", security(("bearer" = [])),
     responses(
@@ -96,7 +96,7 @@ async fn token(app: Data<App>, caller: CurrentUser, origin: Origin) -> Result<Ht
     Ok(HttpResponse::Ok().json(service::exchange(&app, &caller, &origin).await?))
 }
 
-/// Says whether what a mini-app was called with is genuine.
+/// Checks whether the parameters with which a mini-app was called are genuine.
 #[utoipa::path(
     get, path = "/api/auth/sso/callback", tag = "sso", params(CallbackQuery),
     responses(

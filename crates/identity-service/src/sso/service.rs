@@ -10,9 +10,9 @@ use crate::error::Error;
 use crate::origin::Origin;
 use crate::sessions::{self, opening};
 
-/// The longest label of a site, in characters.
+/// The maximum length of the label of a site, in characters.
 const MAX_SERVICE_CHARS: usize = 64;
-/// What is put into the address; the same names in it already would be read for ours.
+/// The parameters that a hand-over adds. It drops others of these names, because the site would trust them.
 const OWN_PARAMETERS: [&str; 6] = [
     "token",
     "access_token",
@@ -22,8 +22,7 @@ const OWN_PARAMETERS: [&str; 6] = [
     "has_profile_photo",
 ];
 
-/// Hands the caller's sign-in over: opens a session for the site and gives the address that the browser
-/// is to be sent to.
+/// Opens a session for the site, and returns the address with its token.
 pub(super) async fn hand_over(
     app: &App,
     caller: &CurrentUser,
@@ -72,7 +71,7 @@ fn label(service: Option<&str>, target: &Url) -> Result<String, Error> {
     Ok(text.to_owned())
 }
 
-/// Mints a pair of tokens of a new session for who has one. What was handed over stays marked so.
+/// Opens a session from the caller's own, and returns its tokens. An SSO session gives another SSO session.
 pub(super) async fn exchange(
     app: &App,
     caller: &CurrentUser,
@@ -94,7 +93,7 @@ pub(super) async fn exchange(
     session.token_pair(app, &caller.account).await
 }
 
-/// Says whether what a mini-app was called with is genuine: a good token, and whose it says it is.
+/// Checks that the parameters of a mini-app are genuine: the token is valid and belongs to the named account.
 pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackResponse, Error> {
     let CallbackQuery {
         token,
@@ -110,11 +109,11 @@ pub(super) async fn check(app: &App, query: CallbackQuery) -> Result<CallbackRes
         _ => return Err(Error::InvalidToken),
     };
     let caller = auth::identify_token(app, &token).await?;
-    // Another site's client must not pass for its user here.
+    // The token of an OAuth client must not sign its user in here.
     if matches!(caller.token.access, Access::Client { .. }) {
         return Err(Error::InvalidToken);
     }
-    // A token that one site was given must not sign anybody in at another.
+    // A token that was issued for one site must not sign anybody in at another.
     let site = caller.token.access.site();
     let mut named = [redirect_uri, origin].into_iter().flatten();
     if !named.all(|address| site.is_some_and(|site| origin_of(&address).as_deref() == Some(site))) {

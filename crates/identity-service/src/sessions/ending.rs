@@ -1,4 +1,4 @@
-//! Ending sign-ins: this one, another one, all others, all.
+//! The end of sessions: one, several, or all of an account.
 
 use auth_types::UserId;
 
@@ -13,11 +13,11 @@ use crate::error::Error;
 use crate::origin::{Origin, Via};
 use crate::tokens::refresh::RefreshToken;
 
-/// Live sessions of one account and kind, and of one account and OAuth client or site. No person has so many, and a
-/// script that signs in for each call keeps the answers about them small.
+/// The most live sessions of one account per kind, OAuth client and site. The limit bounds queries and responses when
+/// a script signs in for each call.
 const MAX_LIVE: i64 = 200;
 
-/// Ends the caller's session, and that of another refresh token of theirs if they name one.
+/// Ends the caller's session, and that of `refresh_token` if it belongs to the caller.
 pub(crate) async fn logout(
     app: &App,
     caller: &CurrentUser,
@@ -35,7 +35,7 @@ pub(crate) async fn logout(
         if let Some(lineage) = other {
             ending.extend(queries::find_session_of(change.db, &lineage, user_id)?);
         }
-        // Everything that ends several does so in this order.
+        // All code that ends several sessions follows this order, which prevents deadlocks.
         ending.sort();
         let mut ended = Vec::new();
         for session_id in ending {
@@ -49,7 +49,7 @@ pub(crate) async fn logout(
     .await
 }
 
-/// Ends one session of the caller, perhaps this one.
+/// Ends one session of the caller, which may be the current one.
 pub(crate) async fn end_session(
     app: &App,
     caller: &CurrentUser,
@@ -69,7 +69,7 @@ pub(crate) async fn end_session(
     .await
 }
 
-/// Ends all sessions of the caller, or all but this one.
+/// Ends all sessions of the caller, or all but the current one.
 pub(crate) async fn end_many(
     app: &App,
     caller: &CurrentUser,
@@ -86,8 +86,8 @@ pub(crate) async fn end_many(
     .await
 }
 
-/// Ends the sessions of an account, all of them or all but `spared`. To be called after something has
-/// locked the account's row: a sign-in under way then either is among them or does not come about.
+/// Ends the sessions of an account, all of them or all but `spared`. The caller must have locked the account's row, so
+/// that a concurrent sign-in is either among them or checked after this change.
 pub(crate) fn end_all(
     change: &mut Change<'_>,
     user_id: UserId,
@@ -98,7 +98,7 @@ pub(crate) fn end_all(
     audit_and_publish(change, user_id, &ended, None)
 }
 
-/// The same for somebody else, with the reason in the audit log; how many.
+/// Ends all sessions of an account with a reason for the audit log, and returns their number.
 pub(crate) fn end_all_for(
     change: &mut Change<'_>,
     user_id: UserId,
@@ -110,23 +110,22 @@ pub(crate) fn end_all_for(
     Ok(ended.len())
 }
 
-/// Ends the oldest sessions like the one that an account is about to get, so that it has no more than [`MAX_LIVE`]
-/// of them. Only those of the same kind, client and site: opening many without a password ends no sign-in with one.
-/// To be called after something has locked the account's row.
+/// Ends the oldest sessions of the kind, client and site of `new`, so that with it at most [`MAX_LIVE`] remain.
+/// Derived sessions never end one that was opened with a password. The caller must have locked the account's row.
 pub(crate) fn make_room(
     change: &mut Change<'_>,
     user_id: UserId,
     new: &NewSession,
 ) -> Result<(), Error> {
     let now = change.now.naive_utc();
-    // Those that the new one descends from are spared: it would end with them.
+    // The ancestors of the new session are spared, because it would end with them.
     let spared = i64::try_from(new.ancestors().len()).unwrap_or_default();
     let newest = MAX_LIVE - 1 - spared;
     let oldest = queries::list_beyond(change.db, user_id, new, newest, now)?;
     end_each(change, user_id, oldest, "too_many").map(drop)
 }
 
-/// Ends expired sessions of an account; how many, without those that have been ended meanwhile.
+/// Ends expired sessions of an account, and returns how many had not ended before.
 pub(crate) async fn end_expired(
     app: &App,
     user_id: UserId,
@@ -145,7 +144,7 @@ fn end_each(
     mut sids: Vec<String>,
     reason: &str,
 ) -> Result<usize, Error> {
-    // Everything that ends several does so in this order.
+    // All code that ends several sessions follows this order, which prevents deadlocks.
     sids.sort();
     let mut ended = Vec::new();
     for sid in sids {
@@ -157,8 +156,8 @@ fn end_each(
     Ok(ended.len())
 }
 
-/// Ends the session whose cookie the browser gives up for a new one, whichever account it is of: nobody could sign out
-/// of it any more. It needs no lock, because such a session has no descendants.
+/// Ends the session whose cookie the browser replaces, whichever account it belongs to: without the cookie, nobody
+/// could sign out of it. It needs no lock, because such a session has no descendants.
 pub(crate) fn end_replaced(change: &mut Change<'_>) -> Result<(), Error> {
     let Some((user_id, session_id)) = &change.origin.replaces else {
         return Ok(());
@@ -170,7 +169,7 @@ pub(crate) fn end_replaced(change: &mut Change<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Audits the end of these sessions of an account, ends what descends from them, and publishes it.
+/// Records the end of these sessions in the audit log, ends their descendants, and publishes the event.
 pub(crate) fn audit_and_publish(
     change: &mut Change<'_>,
     user_id: UserId,

@@ -1,4 +1,4 @@
-//! The sign-ins of an account, for its owner.
+//! The list of an account's sessions, for its owner.
 
 use super::model::SessionRow;
 use super::queries;
@@ -8,7 +8,6 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::page::{PAGE, bounds};
 
-/// A page of the caller's sessions that are not over.
 pub(crate) async fn list_sessions(
     app: &App,
     caller: &CurrentUser,

@@ -16,7 +16,6 @@ use crate::origin::Origin;
 use crate::passwords::Verdict;
 use crate::totp::{self, CodeCheck};
 
-/// Signs in by username and password.
 pub(crate) async fn login(
     app: &App,
     request: LoginRequest,
@@ -26,7 +25,7 @@ pub(crate) async fn login(
     session.token_pair(app, &account).await
 }
 
-/// Opens a session for who knows an account's password, and shows a code if it has a second factor.
+/// Opens a session after checking the password, and the code if the account has a second factor.
 pub(crate) async fn open(
     app: &App,
     request: LoginRequest,
@@ -37,24 +36,23 @@ pub(crate) async fn open(
     known.open(app, request.totp_code, grant, origin).await
 }
 
-/// Somebody who has shown the password of an account, which may be enough to sign in.
+/// A caller whose password is verified. A second factor may still be missing.
 pub(crate) struct Known {
     pub(crate) id: UserId,
-    /// In the form that names are compared in.
+    /// Lower case, as usernames are compared.
     pub(super) username: String,
     stored: String,
     better: Option<String>,
 }
 
-/// Checks a password. An unknown name, a wrong password and an inactive account are one answer and take
-/// one time.
+/// Checks a password. Unknown username, wrong password and inactive account give the same error after the same time.
 pub(crate) async fn show_password(
     app: &App,
     username: &str,
     password: &str,
     origin: &Origin,
 ) -> Result<Known, Error> {
-    // What no account can be called is looked up as nobody, so that a long name costs no memory.
+    // An invalid username is looked up as the empty one, so that a long name takes no memory in the rate limiter.
     let username = Username::parse(username).map_or_else(|_| String::new(), |name| name.lower());
     app.limits
         .check_login(origin.address, &username, app.clock.now())?;
@@ -62,7 +60,7 @@ pub(crate) async fn show_password(
     let found = app
         .read(move |db| accounts::queries::find_credentials(db, &name))
         .await?;
-    // An inactive account's own hash is not looked at: whether the password was right must not show.
+    // An inactive account gets the dummy hash, so that nothing reveals whether the password is right.
     let stored = found
         .as_ref()
         .filter(|credentials| credentials.is_active)
@@ -85,7 +83,7 @@ pub(crate) async fn show_password(
 }
 
 impl Known {
-    /// Who has shown the password whose hash this is.
+    /// Restores the caller whose password matched the hash `stored`.
     pub(super) fn again(id: UserId, username: String, stored: String) -> Self {
         Self {
             id,
@@ -95,7 +93,7 @@ impl Known {
         }
     }
 
-    /// The hash that the account has from now on, or had already.
+    /// Returns the hash that the account has after the sign-in: the renewed one if there is one.
     pub(super) fn hash(&self) -> &str {
         self.better.as_deref().unwrap_or(&self.stored)
     }
@@ -103,7 +101,7 @@ impl Known {
     /// Opens a session.
     ///
     /// # Errors
-    /// [`Error::TotpRequired`] when the account has a second factor and no code was given.
+    /// [`Error::TotpRequired`] without a code, [`Error::InvalidCredentials`] for a wrong code or a changed account.
     pub(crate) async fn open(
         &self,
         app: &App,
@@ -131,12 +129,12 @@ impl Known {
     }
 }
 
-/// What comes of the right password.
+/// The outcome of a sign-in with a verified password.
 enum SignIn {
     Opened(Box<(AccountRow, NewSession)>),
     CodeMissing,
     CodeWrong,
-    /// The password is not what it was a moment ago.
+    /// The password has changed, or the account was deactivated, since the check.
     Refused,
 }
 
@@ -168,13 +166,13 @@ impl Known {
         let id = self.id;
         let (stored, better) = (self.stored.clone(), self.hash().to_owned());
         app.change(&origin.clone().by(id), move |change| {
-            // The account may have been deactivated, or its password changed, while the hash was
-            // computed. This locks its row: whoever does so from now on finds the new session and ends it.
+            // The account may have been deactivated, or its password changed, while the hash was computed. The update
+            // locks the row: a later change of either finds the new session and ends it.
             if !accounts::queries::replace_hash(change.db, id, &stored, &better)? {
                 change.audit(&Entry::on(Action::SIGN_IN_FAILED, id))?;
                 return Ok(SignIn::Refused);
             }
-            // Nothing of a second factor shows, or is used up, before this point.
+            // Before this point, nothing about a second factor is revealed or used up.
             match totp::check(change, &sealer, id, totp_code.as_deref())? {
                 CodeCheck::NotNeeded | CodeCheck::Right => {}
                 CodeCheck::Missing => {

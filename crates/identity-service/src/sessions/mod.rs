@@ -1,5 +1,5 @@
-//! Sign-in sessions: login, logout, refresh, validation. A session is one sign-in and all tokens that
-//! come from it; it is revoked as a whole.
+//! Sign-in sessions: login, logout, refresh, validation. A session is one sign-in with all its tokens, and is revoked
+//! as a whole.
 
 pub(crate) mod ending;
 pub(crate) mod list;
@@ -17,8 +17,8 @@ pub(crate) mod wire;
 
 use chrono::Duration;
 
-/// A session that is over is kept for so long, so that what happened to it can still be told, and so long
-/// is known from where an account was used: each needs the other's rows.
+/// How long the row of an ended session is kept. The data export lists these rows, and the sign-in notice compares
+/// new locations with them.
 pub(crate) const KEPT: Duration = Duration::days(90);
 
 pub(crate) use ending::{end_all, end_all_for, end_replaced, make_room};

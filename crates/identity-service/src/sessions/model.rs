@@ -8,13 +8,13 @@ use crate::origin::Origin;
 use crate::schema::{oauth_clients, sessions};
 use crate::tokens::refresh::RefreshToken;
 
-/// A session that is not refreshed for this long is over.
+/// A session ends if it is not refreshed for this long.
 pub(crate) const IDLE_LIFE: Duration = Duration::days(90);
 
-/// Generations below a handed-over session. A site may open sessions one from another for as long as its sign-in lasts.
+/// The most generations below an SSO session. A site may derive sessions from one another until its sign-in ends.
 const MAX_DEPTH: usize = 20;
 
-/// A session that begins, with its first refresh token in clear.
+/// A session to be inserted, with its first refresh token in plain text.
 pub(crate) struct NewSession {
     pub(crate) id: String,
     pub(crate) refresh_token: RefreshToken,
@@ -22,16 +22,16 @@ pub(crate) struct NewSession {
     pub(super) opened_at: NaiveDateTime,
     pub(super) authenticated_at: NaiveDateTime,
     pub(super) expires_at: NaiveDateTime,
-    /// Whether another session vouches for it, and no password was shown.
+    /// Whether another session opened it, without a password.
     pub(super) is_derived: bool,
-    /// The handed-over sessions that it descends from, nearest first.
+    /// The SSO sessions that it descends from, nearest first.
     ancestors: Vec<String>,
     pub(super) address: Option<String>,
     pub(super) user_agent: Option<String>,
 }
 
 impl NewSession {
-    /// A session for what `grant` says, with as long a life as a session of that kind has.
+    /// Creates a session with the lifetime of its kind of grant.
     pub(crate) fn open(grant: Grant, now: NaiveDateTime, origin: &Origin) -> Self {
         let expires_at = now + grant.life();
         Self {
@@ -48,14 +48,14 @@ impl NewSession {
         }
     }
 
-    /// The same, derived from a session whose owner showed at `at` who they are.
+    /// Marks the session as derived from one whose owner authenticated at `at`.
     pub(crate) fn authenticated(mut self, at: NaiveDateTime) -> Self {
         self.authenticated_at = at;
         self.is_derived = true;
         self
     }
 
-    /// The same, ending when these sessions end, and no later than they expire. Nearest first.
+    /// Makes the session end with these ancestors and expire no later than they do. They come nearest first.
     pub(crate) fn ending_with(mut self, ancestors: Vec<(String, NaiveDateTime)>) -> Self {
         for (sid, end) in ancestors {
             self.expires_at = self.expires_at.min(end);
@@ -68,25 +68,25 @@ impl NewSession {
         &self.ancestors
     }
 
-    /// The session that it ends with. Below generation [`MAX_DEPTH`] a new session becomes a sibling, so the
-    /// recursion stays bounded.
+    /// Returns the session that this one ends with. Below generation [`MAX_DEPTH`], a new session becomes a sibling
+    /// of its opener, so that the recursion stays bounded.
     pub(super) fn parent(&self) -> Option<&str> {
         let above = self.ancestors.len().saturating_sub(MAX_DEPTH);
         self.ancestors.get(above).map(String::as_str)
     }
 
-    /// The same, over no later than `end`.
+    /// Limits the expiry to `end`.
     pub(crate) fn until(mut self, end: NaiveDateTime) -> Self {
         self.expires_at = self.expires_at.min(end);
         self
     }
 }
 
-/// What validation needs to know of a session.
+/// The columns of a session that validation needs.
 #[derive(Debug, Clone, Copy, Queryable, Selectable)]
 #[diesel(table_name = sessions)]
 pub(crate) struct SessionState {
-    /// When the person last proved who they are, however often it was refreshed or handed over since.
+    /// When the owner last authenticated. Refreshing and deriving sessions do not change it.
     pub(crate) authenticated_at: NaiveDateTime,
     pub(crate) expires_at: NaiveDateTime,
     pub(crate) revoked_at: Option<NaiveDateTime>,
@@ -94,7 +94,7 @@ pub(crate) struct SessionState {
 
 #[cfg(test)]
 impl SessionState {
-    /// A session that stands.
+    /// A valid session.
     pub(crate) fn sample() -> Self {
         let opened_at = NaiveDateTime::default();
         Self {
@@ -105,7 +105,7 @@ impl SessionState {
     }
 }
 
-/// A sign-in as its owner sees it.
+/// A session as its owner sees it.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = sessions)]
 pub(crate) struct SessionRow {
@@ -119,12 +119,12 @@ pub(crate) struct SessionRow {
     pub(super) user_agent: Option<String>,
     #[diesel(embed)]
     pub(super) grant: GrantRow,
-    /// None for a client that is gone.
+    /// `None` if the client was deleted.
     #[diesel(select_expression = oauth_clients::name.nullable())]
     pub(super) client_name: Option<String>,
 }
 
-/// What refreshing needs to know of a session.
+/// The columns of a session that a refresh needs.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = sessions)]
 pub(crate) struct RefreshRow {
@@ -140,37 +140,37 @@ pub(crate) struct RefreshRow {
     pub(crate) grant: GrantRow,
 }
 
-/// What presenting a refresh token means that could not be rotated.
+/// The meaning of a presented refresh token that could not be rotated.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Presented {
-    /// The session is over.
+    /// The session has ended, or its account may not sign in.
     Dead,
-    /// Rotated a moment ago, and the successor is still unused: the same successor again.
+    /// Rotated within the grace period, with an unused successor: the caller gets the same successor.
     Repeated,
-    /// Used before: somebody holds a copy.
+    /// Rotated before and presented again (RFC 9700 section 4.14.2): somebody holds a copy.
     Reused,
 }
 
-/// How long a rotated token may be presented again, for answers that were lost on the way.
+/// How long a rotated token may be presented again, in case the response was lost.
 const GRACE: Duration = Duration::seconds(30);
 
 impl RefreshRow {
-    /// Whether this is the refresh token that is good now.
+    /// Whether `presented` is the current refresh token of a live session.
     pub(crate) fn is_good(&self, presented: &RefreshToken, now: NaiveDateTime) -> bool {
         self.revoked_at.is_none() && now < self.ends_at() && presented.hash() == self.refresh_hash
     }
 
-    /// When the session ends unless it is refreshed before.
+    /// Returns when the session ends if it is not refreshed.
     pub(crate) fn ends_at(&self) -> NaiveDateTime {
         self.expires_at.min(self.refresh_expires_at)
     }
 
-    /// When the refresh token that is good now was made.
+    /// Returns when the current refresh token was issued.
     pub(crate) fn rotated_at(&self) -> NaiveDateTime {
         self.refresh_rotated_at
     }
 
-    /// Judges a token of this session's lineage at `now`.
+    /// Classifies a token of this lineage that could not be rotated at `now`.
     pub(crate) fn judge(
         &self,
         presented: &RefreshToken,
@@ -184,7 +184,7 @@ impl RefreshRow {
         }
         let just_rotated = self.refresh_previous_hash.as_ref() == Some(&hash)
             && now - self.refresh_rotated_at <= GRACE;
-        // The second half fails when the server key was changed in between: then there is no same token to give.
+        // If the server key has changed since, the successor differs, and the same token cannot be returned.
         if just_rotated && successor.hash() == self.refresh_hash {
             Presented::Repeated
         } else {
@@ -193,10 +193,10 @@ impl RefreshRow {
     }
 }
 
-/// Who presents a refresh token: each is good only in the hands it was given to.
+/// The party that presents a refresh token. A token is valid only from the party that received it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Holder<'a> {
-    /// The product's own clients and the sites that sign-ins were handed over to.
+    /// The product's own clients, and sites with SSO sessions.
     Own,
     /// An OAuth client, by its id.
     Client(&'a str),

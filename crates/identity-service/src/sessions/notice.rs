@@ -1,4 +1,4 @@
-//! Telling an account's owner of a sign-in from somewhere new.
+//! The mail about a sign-in from a new location.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -10,9 +10,8 @@ use crate::audit;
 use crate::change::Change;
 use crate::error::Error;
 
-/// Mails a notice when this sign-in comes from a program and network that no session of the last 90 days
-/// has. Not the first time that anybody signs in to the account: everything is new then. To be called in
-/// the transaction of the sign-in, before its session is there.
+/// Enqueues a mail if no session of the last 90 days has this sign-in's program and network. The very first sign-in
+/// of an account sends none. The caller runs it in the transaction of the sign-in, before inserting the session.
 pub(super) fn tell_if_new(change: &mut Change<'_>, account: &AccountRow) -> Result<(), Error> {
     let (Some(address), true) = (change.origin.address, account.email_verified) else {
         return Ok(());
@@ -20,7 +19,7 @@ pub(super) fn tell_if_new(change: &mut Change<'_>, account: &AccountRow) -> Resu
     let since = change.now.naive_utc() - KEPT;
     let user_agent = change.origin.user_agent.clone();
     let (text, agent) = (address.to_string(), user_agent.as_deref());
-    // The usual case is answered by the first row that fits.
+    // In the usual case, one matching row settles it.
     if let Some(agent) = agent
         && queries::knows_place(change.db, account.id, since, &text, agent)?
     {
@@ -60,7 +59,7 @@ impl Place {
     }
 }
 
-/// The /24 or /64 that an address is in: what a connection at home or on the road keeps.
+/// Returns the /24 or /64 of an address, which usually stays the same at home and on the road.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(Ipv4Addr::from_bits(address.to_bits() & (u32::MAX << 8))),
@@ -70,8 +69,8 @@ fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// A user agent without the versions of its products (RFC 9110 section 10.1.5): a browser that has updated
-/// itself is no new one, and notices that come every month are read by nobody.
+/// Removes the product versions of a user agent (RFC 9110 section 10.1.5). An updated browser is not a new program,
+/// and users ignore notices that arrive every month.
 fn without_versions(user_agent: &str) -> String {
     let mut kept = String::with_capacity(user_agent.len());
     let mut in_version = false;

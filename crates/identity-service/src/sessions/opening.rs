@@ -1,4 +1,4 @@
-//! A session beside the caller's own, of the same sign-in.
+//! Derived sessions: opened by another session, without a password.
 
 use serde_json::json;
 
@@ -12,11 +12,11 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::origin::Origin;
 
-/// Opens a session for `grant` on the strength of the caller's own. It counts as signed in when that one
-/// was: nobody becomes more recently known, or stays for longer, by passing a sign-in on.
+/// Opens a session for `grant`, derived from the caller's. It keeps that sign-in's time of authentication and absolute
+/// end: passing a sign-in on makes it neither fresher nor longer.
 ///
 /// # Errors
-/// [`Error::RateLimited`]; [`Error::TokenRevoked`] when the caller's session or account ends meanwhile.
+/// [`Error::RateLimited`], and [`Error::TokenRevoked`] when the caller's session or account ends meanwhile.
 pub(crate) async fn open_beside(
     app: &App,
     caller: &CurrentUser,
@@ -29,8 +29,8 @@ pub(crate) async fn open_beside(
         .until(caller.session.authenticated_at + ABSOLUTE_LIFE);
     let (id, own) = (caller.account.id, caller.token.session_id.clone());
     app.change(&origin.clone().of(caller), move |change| {
-        // What ends all sessions of the account locks its row first: either it finds the new one, or the end of
-        // the caller's is seen here.
+        // Code that ends all sessions of the account locks this row first: either it finds the new session, or its
+        // effect is visible here.
         accounts::queries::lock_account(change.db, id)?;
         if !queries::stands(change.db, &own)? {
             return Err(Error::TokenRevoked);

@@ -15,8 +15,8 @@ use crate::limits::ByAddress;
 use crate::origin::Origin;
 use crate::tokens::refresh::RefreshToken;
 
-/// Rotates a refresh token and mints an access token. Who comes again and again with what is none is told
-/// to wait; good tokens from the same address are not, since many may share it.
+/// Rotates a refresh token and issues an access token. An address that keeps presenting invalid tokens is
+/// rate-limited; valid ones from it still pass, because many users may share it.
 pub(crate) async fn refresh(
     app: &App,
     request: &RefreshRequest,
@@ -33,7 +33,7 @@ pub(crate) async fn refresh(
     token_pair(app, &session.account, &session.session_id, &access, &token).await
 }
 
-/// Rotates a refresh token that `holder` presents: the session that goes on, and its next token.
+/// Rotates a refresh token that `holder` presents, and returns its session and the next token.
 pub(crate) async fn rotate(
     app: &App,
     token: &str,
@@ -59,8 +59,8 @@ pub(crate) async fn rotate(
     }
 }
 
-/// The same for one that could not be rotated together with others, or at all. Whom a session belongs to never changes, so
-/// that this needs no transaction; a token that nobody was given is refused without a turn at SQLite's one writer.
+/// Rotates a token that no batch has rotated. A session never changes its account, so this needs no transaction. An
+/// unknown token is refused before it waits for SQLite's single writer.
 async fn rotate_alone(
     app: &App,
     presented: RefreshToken,
@@ -83,7 +83,7 @@ async fn rotate_alone(
     Ok(found)
 }
 
-/// What the session of a refresh token that `holder` presents was opened for, whether or not it still stands.
+/// Returns what the session of a refresh token was opened for, even if it has ended. `holder` must own the token.
 pub(crate) async fn find_grant(
     app: &App,
     token: &str,
@@ -99,8 +99,8 @@ pub(crate) async fn find_grant(
         .ok_or(Error::InvalidRefreshToken)
 }
 
-/// Finds out why a token could not be rotated. `Ok` when it was repeated within the grace period: its session goes on with the
-/// same successor. A token that was reused later ends its session, and no other.
+/// Finds out why a token could not be rotated. A repetition within the grace period is `Ok`: the caller gets the same
+/// successor. A later reuse ends the token's session, and no other.
 async fn not_rotated(
     app: &App,
     presented: RefreshToken,

@@ -31,7 +31,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         .service(endpoint("/api/auth/sessions/{session_id}").delete(end_session));
 }
 
-/// Signs in by username, not by e-mail address.
+/// Signs in with a username and password. An e-mail address is not accepted.
 #[utoipa::path(
     post, path = "/api/auth/login", tag = "sessions", request_body = LoginRequest,
     responses(
@@ -49,7 +49,7 @@ async fn sign_in(
     Ok(HttpResponse::Ok().json(pair))
 }
 
-/// Ends the session of the access token, with all tokens that came from it.
+/// Ends the session of the access token, with all its tokens.
 #[utoipa::path(
     post, path = "/api/auth/logout", tag = "sessions", security(("bearer" = [])), request_body = Option<LogoutRequest>,
     responses(
@@ -69,7 +69,7 @@ async fn logout(
     }))
 }
 
-/// Ends every session of the caller, always; then sends the browser on if the address may be sent to.
+/// Ends all sessions of the caller, then redirects the browser if the target's origin is on the allow-list.
 #[utoipa::path(
     get, path = "/api/auth/global-logout", tag = "sessions", security(("bearer" = [])),
     params(("redirect_uri" = String, Query, description = "An address of an origin on the allow-list; once")),
@@ -84,7 +84,7 @@ async fn global_logout(
     origin: Origin,
     req: HttpRequest,
 ) -> Result<HttpResponse, Error> {
-    // HEAD is answered alike and changes nothing (RFC 9110 section 9.2.1).
+    // HEAD gets the same response and changes nothing (RFC 9110 section 9.2.1).
     if req.method() != Method::HEAD {
         ending::end_many(&app, &caller, false, &origin).await?;
     }
@@ -99,7 +99,7 @@ async fn global_logout(
     Ok(answer)
 }
 
-/// The caller's sessions that are not over, newest first.
+/// Lists the caller's live sessions, newest first.
 #[utoipa::path(
     get, path = "/api/auth/sessions", tag = "sessions", security(("bearer" = [])), params(SessionsQuery),
     responses(
@@ -115,7 +115,7 @@ async fn list_sessions(
     Ok(HttpResponse::Ok().json(list::list_sessions(&app, &caller, page?.0).await?))
 }
 
-/// Ends all sessions of the caller but this one.
+/// Ends all sessions of the caller except the current one.
 #[utoipa::path(
     delete, path = "/api/auth/sessions", tag = "sessions", security(("bearer" = [])),
     responses(
@@ -131,7 +131,7 @@ async fn end_others(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Ends one session of the caller; this one too, if he says so.
+/// Ends one session of the caller, which may be the current one.
 #[utoipa::path(
     delete, path = "/api/auth/sessions/{session_id}", tag = "sessions", security(("bearer" = [])),
     params(("session_id" = String, Path, description = "As the list of sessions has it")),
@@ -151,8 +151,10 @@ async fn end_session(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Exchanges a refresh token for a new pair. Each is good once; presented again within 30 s, while its
-/// successor is unused, it gives the same successor, and later it ends its session.
+/// Exchanges a refresh token for a new token pair.
+///
+/// A token works once. Presented again within 30 seconds, while its successor is unused, it returns the same
+/// successor. Any later reuse ends the session.
 #[utoipa::path(
     post, path = "/api/auth/refresh", tag = "sessions", request_body = RefreshRequest,
     responses(
@@ -170,7 +172,7 @@ async fn rotate(
     Ok(HttpResponse::Ok().json(pair))
 }
 
-/// Tells whether an access token is good and whose it is. POST is the same for older clients.
+/// Checks whether an access token is valid, and returns its account. POST does the same, for older clients.
 #[utoipa::path(
     method(get, post), path = "/api/auth/validate", tag = "sessions", params(ValidateQuery), security(("bearer" = [])),
     responses(
@@ -188,7 +190,7 @@ async fn validate(app: Data<App>, req: HttpRequest) -> actix_web::Result<HttpRes
         .body(body))
 }
 
-/// The contract's `valid` field: only these errors carry it.
+/// Adds `valid: false`, which the contract requires for authentication errors only.
 fn not_valid(error: &Error) -> Problem {
     let problem = Problem::from(error);
     if error.is_unauthorized() {

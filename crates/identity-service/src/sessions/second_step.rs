@@ -1,5 +1,5 @@
-//! A sign-in with a browser in two steps: the password, then the code of the second factor. Between the two
-//! the page carries, sealed, whose password was shown; never the password.
+//! A browser's sign-in in two steps: the password, then the code of the second factor. In between, the page carries a
+//! sealed record of whose password was verified, never the password itself.
 
 use auth_types::UserId;
 use base64::Engine as _;
@@ -15,20 +15,20 @@ use crate::app::App;
 use crate::error::Error;
 use crate::origin::Origin;
 
-/// How long somebody may look for their code.
+/// How long a user may take to enter the code.
 const LIFE: TimeDelta = TimeDelta::minutes(5);
 
-/// What is carried from step to step.
+/// The sealed result of the first step.
 #[derive(Serialize, Deserialize)]
 struct Carried {
     user_id: UserId,
     username: String,
-    /// SHA-256 of the password's hash: another password makes it worthless.
+    /// SHA-256 of the stored password hash: changing the password invalidates the first step.
     hash: String,
     at: DateTime<Utc>,
 }
 
-/// Seals what the first step has shown, for the browser that has this token alone.
+/// Seals the result of the first step, bound to the browser with this cookie value.
 pub(crate) fn carry(app: &App, known: &Known, browser: &str) -> Result<String, Error> {
     let carried = Carried {
         user_id: known.id,
@@ -44,10 +44,10 @@ pub(crate) fn carry(app: &App, known: &Known, browser: &str) -> Result<String, E
         .map_err(|error| Error::internal("sealing a first step", error))
 }
 
-/// Who has taken the first step with this browser a moment ago; none when it has to be taken again.
+/// Opens the result of this browser's first step. `None` means that the first step must be repeated.
 ///
 /// # Errors
-/// [`Error::RateLimited`], as when a password is shown.
+/// [`Error::RateLimited`], under the limits of a password check.
 pub(crate) async fn take_up(
     app: &App,
     sealed: &str,

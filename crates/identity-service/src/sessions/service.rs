@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::feed::Question;
 use crate::teams;
 
-/// The teams of an account, from memory while the change feed lives.
+/// Returns the teams of an account, from the cache while the change feed is alive.
 async fn memberships(app: &App, user_id: UserId) -> Result<Arc<[TeamMembership]>, Error> {
     let ticket = app.memory.ticket();
     if let Some(known) = ticket.and_then(|ticket| app.memory.teams(ticket, user_id)) {
@@ -31,11 +31,11 @@ async fn memberships(app: &App, user_id: UserId) -> Result<Arc<[TeamMembership]>
     Ok(teams)
 }
 
-/// Tells everything about a good token, with the account's teams if asked: the body of the answer, which is kept
-/// ready for who asks again.
+/// Validates a token and returns the response body, with the account's teams if requested. The body is
+/// cached for repeated requests.
 pub(crate) async fn validate(app: &App, token: &str, with_teams: bool) -> Result<Bytes, Error> {
     let now = app.clock.now();
-    // Before anything is read: whatever changes from here on, nothing that is kept says otherwise.
+    // The ticket precedes all reads: if anything changes after it, the response is not cached.
     let ticket = app.memory.ticket();
     let question = Question::validation(token, with_teams);
     if let Some(body) = ticket.and_then(|ticket| app.memory.answer(ticket, &question, now)) {
@@ -52,7 +52,7 @@ pub(crate) async fn validate(app: &App, token: &str, with_teams: bool) -> Result
     Ok(app.memory.remember_answer(ticket, question, body, times))
 }
 
-/// When what is told of a good token is no longer so by time alone.
+/// Returns when the response for a valid token becomes outdated by time alone: when the token, session or plan expires.
 fn holds_until(caller: &CurrentUser, now: DateTime<Utc>) -> Result<DateTime<Utc>, Error> {
     let token = DateTime::from_timestamp(caller.token.expires_at, 0).unwrap_or(now);
     let session = caller.session.expires_at.and_utc();
@@ -74,7 +74,7 @@ async fn tell(
     };
     let now = now.naive_utc();
     let access = &caller.token.access;
-    // The one place where an OAuth client is told a placeholder: its scope `email` never leaves the field empty here.
+    // Only here does an OAuth client see a placeholder address: with its scope `email`, the response always has the field.
     let viewer = Viewer::with_email(access.sees_email());
     let user = caller.account.to_user(viewer, now, &app.base_url)?;
     let mut premium = caller

@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::tokens::refresh::RefreshToken;
 
-/// The answer of everything that signs in or refreshes.
+/// Creates the response of every sign-in and refresh.
 pub(crate) async fn token_pair(
     app: &App,
     account: &AccountRow,
@@ -26,7 +26,7 @@ pub(crate) async fn token_pair(
 }
 
 impl NewSession {
-    /// The answer to the client that opened this session.
+    /// Creates the response for the client that opened this session.
     pub(crate) async fn token_pair(
         &self,
         app: &App,

@@ -2,42 +2,42 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-/// A sign-in.
+/// Credentials of a sign-in.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct LoginRequest {
-    /// Found without regard to case; an e-mail address is no username.
+    /// Case-insensitive. An e-mail address is not a username.
     pub(crate) username: String,
     #[schema(format = Password)]
     pub(crate) password: String,
-    /// Of the second factor, if the account has one: from the authenticator app, or a recovery code.
+    /// Code from the authenticator app, or a recovery code. Required if the account has a second factor.
     pub(crate) totp_code: Option<String>,
 }
 
-/// What else to end with the current session.
+/// What to end in addition to the current session.
 #[derive(Default, Deserialize, ToSchema)]
 pub(crate) struct LogoutRequest {
-    /// Ends this token's session too, if it is the caller's; otherwise ignored.
+    /// Refresh token of another session to end. Ignored unless it belongs to the caller.
     pub(crate) refresh_token: Option<String>,
 }
 
-/// The answer of logout.
+/// Response of a logout.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct LogoutResponse {
     #[schema(example = "Logged out")]
     pub(crate) message: &'static str,
 }
 
-/// A refresh token to be rotated.
+/// A refresh token to rotate.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct RefreshRequest {
     pub(crate) refresh_token: String,
 }
 
-/// What validate is to add.
+/// What the validation response includes.
 #[derive(Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ValidateQuery {
-    /// `teams` adds the account's teams; a comma list, unknown words are ignored.
+    /// `teams` adds the account's teams. Comma-separated list; unknown values are ignored.
     pub(crate) include: Option<String>,
 }
 
@@ -49,23 +49,23 @@ impl ValidateQuery {
     }
 }
 
-/// Which part of the list of sessions is wanted.
+/// Selects a page of the sessions.
 #[derive(Debug, Default, Clone, Copy, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SessionsQuery {
-    /// 1 to 200; 50 when absent.
+    /// 1 to 200; the default is 50.
     #[param(minimum = 1, maximum = 200)]
     pub(crate) limit: Option<i64>,
-    /// How many to leave out before the page.
+    /// Number of sessions to skip.
     #[param(minimum = 0)]
     pub(crate) offset: Option<i64>,
 }
 
-/// A page of the caller's sessions that are not over, newest first.
+/// A page of the caller's live sessions, newest first.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionsResponse {
     pub(crate) sessions: Vec<SessionEntry>,
-    /// Of all of them, not of the page.
+    /// Number of all live sessions, not only those of this page.
     pub(crate) total: i64,
 }
 
@@ -74,31 +74,31 @@ pub(crate) struct SessionsResponse {
 pub(crate) struct SessionClient {
     pub(crate) client_id: String,
     pub(crate) name: String,
-    /// What it may do, with spaces between.
+    /// Granted scopes, separated by spaces.
     pub(crate) scope: String,
 }
 
-/// One sign-in.
+/// A session of the caller.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionEntry {
     pub(crate) id: String,
-    /// When it was signed in.
+    /// When the session was opened.
     pub(crate) created_at: DateTime<Utc>,
-    /// The last refresh, or the sign-in.
+    /// When the session was last refreshed, or opened.
     pub(crate) last_used_at: DateTime<Utc>,
-    /// When it is over unless it is refreshed before.
+    /// When the session ends if it is not refreshed.
     pub(crate) expires_at: DateTime<Utc>,
-    /// `first_party` for a sign-in at the product, `browser` at its pages, `sso` for one that was handed to
-    /// the site `service`, `client` for an application's access.
+    /// `first_party` is a sign-in to the product, `browser` one at its hosted pages. `sso` is a session given to the
+    /// site `service`, `client` the access of an application.
     #[schema(example = "first_party")]
     pub(crate) kind: String,
     pub(crate) service: Option<String>,
-    /// The application whose access it is.
+    /// The application that holds the session.
     pub(crate) client: Option<SessionClient>,
-    /// From where it was used last.
+    /// IP address of the last use.
     pub(crate) address: Option<String>,
-    /// By what it was used last.
+    /// `User-Agent` of the last use.
     pub(crate) user_agent: Option<String>,
-    /// Whether this request came with its token.
+    /// Whether this is the session of the request's own token.
     pub(crate) current: bool,
 }

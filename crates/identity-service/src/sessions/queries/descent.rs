@@ -1,4 +1,4 @@
-//! Sessions that handed-over ones opened, and that end with them.
+//! Sessions that SSO sessions have opened, and that end with them.
 
 use auth_types::UserId;
 use chrono::NaiveDateTime;
@@ -9,8 +9,8 @@ use diesel::sql_types::{Text, Timestamp};
 
 use crate::schema::{oauth_clients, sessions};
 
-/// Ends what descends from sessions that have ended, and returns which. Call it with the account's row locked if they
-/// were handed over: then nothing opens another descendant meanwhile.
+/// Ends the descendants of ended sessions, and returns their ids. If one of the sessions is an SSO session, the caller
+/// must have locked the account's row, so that no further descendant is opened meanwhile.
 pub(crate) fn end_descendants(
     db: &mut Db,
     ended: &[String],
@@ -26,15 +26,15 @@ pub(crate) fn end_descendants(
     cached::<Text, _>(end).load(db)
 }
 
-/// The handed-over sessions that a session is one of, or descends from, with their ends; nearest first. None for
-/// a sign-in at the product itself.
+/// Lists the SSO sessions that a session is or descends from, each with its expiry, nearest first. The list is empty
+/// for a sign-in at the product itself.
 pub(crate) fn list_ancestors(db: &mut Db, sid: &str) -> QueryResult<Vec<(String, NaiveDateTime)>> {
     let ancestors = diesel::sql_query(include_str!("ancestors.sql")).bind::<Text, _>(sid);
     cached::<(Text, Timestamp), _>(ancestors).load(db)
 }
 
-/// The OAuth clients, first-party ones apart, that had one of these ended sessions and have none of the account any
-/// more that may make hooks.
+/// Lists the OAuth clients of these ended sessions that may no longer have integrations. They have no other live session
+/// of the account with the required scopes. First-party clients are left out.
 pub(crate) fn list_shut_out(
     db: &mut Db,
     user_id: UserId,
@@ -45,7 +45,7 @@ pub(crate) fn list_shut_out(
     let another = others
         .filter(others.field(sessions::user_id).eq(user_id))
         .filter(others.field(sessions::client_id).eq(sessions::client_id))
-        // What every hook takes. No other scope has one of these names in it.
+        // Every integration requires these two scopes. No other scope contains either name.
         .filter(others.field(sessions::scope).like("%sessions:read%"))
         .filter(others.field(sessions::scope).like("%integrations:write%"))
         .filter(others.field(sessions::revoked_at).is_null())

@@ -3,7 +3,7 @@ use db_kit::{Db, Gather, Pool};
 use super::find_lineage_account;
 use super::rotation::{Rotated, Rotation, rotate_many};
 
-/// Refreshes that come at the same time are done together: on PostgreSQL by one statement, on SQLite what they read.
+/// Coalesces concurrent refreshes: on PostgreSQL their rotations into one statement, on both databases their reads.
 #[derive(Debug)]
 pub(crate) struct Refreshes {
     pub(in crate::sessions) rotations: Gather<Rotation, Option<Rotated>>,

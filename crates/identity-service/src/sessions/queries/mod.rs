@@ -21,7 +21,6 @@ use crate::origin::Standing;
 use crate::schema::{oauth_clients, sessions, users};
 use crate::tokens::refresh::RefreshToken;
 
-/// Stores a session that begins for an account.
 pub(crate) fn insert_session(
     db: &mut Db,
     user_id: UserId,
@@ -53,7 +52,7 @@ pub(crate) fn insert_session(
         .map(drop)
 }
 
-/// A session and its account: all that validation asks of the database.
+/// Finds a session and its account, which is all that validation reads from the database.
 pub(crate) fn find_session_account(
     db: &mut Db,
     session_id: &str,
@@ -66,7 +65,7 @@ pub(crate) fn find_session_account(
         .optional()
 }
 
-/// The session of a cookie of the hosted pages, and its account.
+/// Finds the session of a hosted page's cookie, and its account.
 pub(crate) fn find_by_cookie(
     db: &mut Db,
     cookie: &RefreshToken,
@@ -93,7 +92,7 @@ pub(crate) fn find_lineage(db: &mut Db, lineage: &str) -> QueryResult<Option<Ref
         .optional()
 }
 
-/// Whose session that is, and what is told of it: nothing that a rotation changes.
+/// Finds the session of a lineage and its account. A rotation changes none of these columns.
 pub(super) fn find_lineage_account(db: &mut Db, lineage: &str) -> QueryResult<Option<Rotated>> {
     sessions::table
         .inner_join(users::table)
@@ -103,7 +102,7 @@ pub(super) fn find_lineage_account(db: &mut Db, lineage: &str) -> QueryResult<Op
         .optional()
 }
 
-/// Ends a session; false when it had ended before.
+/// Ends a session. False if it has ended before.
 pub(crate) fn revoke(db: &mut Db, session_id: &str, now: NaiveDateTime) -> QueryResult<bool> {
     diesel::update(
         sessions::table
@@ -115,8 +114,8 @@ pub(crate) fn revoke(db: &mut Db, session_id: &str, now: NaiveDateTime) -> Query
     .map(|ended| ended == 1)
 }
 
-/// The live sessions of an account that are of the kind, client and site of `new`, but for the `newest` ones of them,
-/// oldest last.
+/// Lists the live sessions of the account with the kind, client and site of `new`, newest first, without the first
+/// `newest` ones.
 pub(super) fn list_beyond(
     db: &mut Db,
     user_id: UserId,
@@ -148,7 +147,7 @@ pub(super) fn list_beyond(
         .load(db)
 }
 
-/// Ends the sessions of an account but `spared`, and says which have ended by this.
+/// Ends the sessions of an account except `spared`, and returns the ids of those that this call ended.
 pub(crate) fn revoke_all(
     db: &mut Db,
     user_id: UserId,
@@ -160,7 +159,7 @@ pub(crate) fn revoke_all(
         .filter(sessions::id.ne(spared.unwrap_or_default()))
         .filter(sessions::revoked_at.is_null());
     if let Db::Pg(conn) = db {
-        // In one order for everybody: who signs out at the same time would deadlock with this.
+        // All callers lock in one order: a concurrent sign-out would otherwise deadlock with this.
         standing
             .order(sessions::id)
             .select(sessions::id)
@@ -173,7 +172,7 @@ pub(crate) fn revoke_all(
         .get_results(db)
 }
 
-/// Ends some sessions of an OAuth client, and says which have ended by this, and whose they were.
+/// Ends up to `limit` sessions of an OAuth client, and returns their ids and accounts.
 pub(crate) fn revoke_of_client(
     db: &mut Db,
     client_id: &str,
@@ -187,7 +186,7 @@ pub(crate) fn revoke_of_client(
         .limit(limit)
         .select(sessions::id);
     let ids: Vec<String> = match db {
-        // In the order of everybody else who ends several.
+        // In the order of all code that ends several sessions.
         Db::Pg(conn) => standing.for_update().load(conn)?,
         Db::Sqlite(conn) => standing.load(conn)?,
     };
@@ -197,7 +196,7 @@ pub(crate) fn revoke_of_client(
         .get_results(db)
 }
 
-/// Whether nobody has taken away a session, its account or the right that was shown; its caller knows that it has not expired.
+/// Whether a session is not revoked, its account is active, and the required role still holds. The caller has checked expiry.
 pub(crate) fn may_change(db: &mut Db, standing: &Standing) -> QueryResult<bool> {
     let role = sessions::table
         .inner_join(users::table)
@@ -211,7 +210,7 @@ pub(crate) fn may_change(db: &mut Db, standing: &Standing) -> QueryResult<bool> 
     Ok(role.is_some_and(|role| !standing.superadmin || role == superadmin))
 }
 
-/// Whether a session is not revoked; its caller knows that it has not expired.
+/// Whether a session is not revoked. The caller has checked its expiry.
 pub(crate) fn stands(db: &mut Db, session_id: &str) -> QueryResult<bool> {
     let standing = sessions::table
         .find(session_id)
@@ -219,15 +218,15 @@ pub(crate) fn stands(db: &mut Db, session_id: &str) -> QueryResult<bool> {
     diesel::select(exists(standing)).get_result(db)
 }
 
-/// Sessions beyond an account's limit that one sign-in ends. More can exist from before there was a limit; they are
-/// left to the next.
+/// The most sessions over the limit that one sign-in ends. Data from before the limit may hold more, which later
+/// sign-ins end.
 const MAX_ENDED: i64 = 1_000;
 
-/// Places that are looked at; somebody with more is told of a known one rather than keep others waiting.
+/// The most locations that one sign-in compares, to bound its time. Beyond them, a known location may cause a notice.
 const MAX_PLACES: i64 = 1_000;
 
-/// Where an account signed in, or went on with a session, since `since`, the last first: address and user
-/// agent, each pair once.
+/// Lists the distinct pairs of address and user agent from which an account signed in or refreshed since `since`,
+/// most recent first.
 pub(crate) fn list_places(
     db: &mut Db,
     user_id: UserId,
@@ -243,7 +242,7 @@ pub(crate) fn list_places(
         .load(db)
 }
 
-/// Whether one of those is this very place.
+/// Whether a session since `since` has exactly this address and user agent.
 pub(crate) fn knows_place(
     db: &mut Db,
     user_id: UserId,
@@ -259,7 +258,7 @@ pub(crate) fn knows_place(
     diesel::select(exists(known)).get_result(db)
 }
 
-/// The site that a session was handed over to, by its label.
+/// Finds the label of the site that a session was given to.
 pub(crate) fn find_service(db: &mut Db, session_id: &str) -> QueryResult<Option<String>> {
     let found = sessions::table
         .find(session_id)
@@ -269,7 +268,7 @@ pub(crate) fn find_service(db: &mut Db, session_id: &str) -> QueryResult<Option<
     Ok(found.flatten())
 }
 
-/// The session of a refresh token if it is this account's.
+/// Finds the session of a refresh token's lineage if it belongs to the account.
 pub(crate) fn find_session_of(
     db: &mut Db,
     lineage: &str,
@@ -283,7 +282,7 @@ pub(crate) fn find_session_of(
         .optional()
 }
 
-/// Ends a session if it is this account's and is not over yet.
+/// Ends a live session of the account. False if there is none with this id.
 pub(crate) fn revoke_of(
     db: &mut Db,
     user_id: UserId,
@@ -303,7 +302,7 @@ pub(crate) fn revoke_of(
     .map(|ended| ended == 1)
 }
 
-/// A page of an account's sessions that are not over, newest first, and how many there are in all.
+/// Returns a page of the account's live sessions, newest first, and their total number.
 pub(crate) fn list_live(
     db: &mut Db,
     user_id: UserId,

@@ -1,4 +1,4 @@
--- A session's refresh token has to be the presented one, in the hands it was given to, of an account that may sign in.
+-- The presented token must be the current one, come from its holder, and belong to an active account.
 UPDATE sessions
 SET refresh_hash = $1, refresh_previous_hash = $2, refresh_rotated_at = $3, refresh_expires_at = $4, address = $5, user_agent = $6
 WHERE refresh_lineage = $7 AND refresh_hash = $2

@@ -1,5 +1,5 @@
--- What `rotate.sql` does, for the tokens in $1, each of another session. Sessions that somebody holds are left out: who holds
--- one waits for nobody, and leaves it to the one who asks alone.
+-- As `rotate.sql`, for the tokens in $1, each of a different session. A locked session is skipped, because a batch that
+-- holds locks must not wait for others. Its token is then rotated alone.
 WITH new AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS rotations (
         lineage text, presented text, successor text, client_id text, address text, user_agent text, now timestamp,

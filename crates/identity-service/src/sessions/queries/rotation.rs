@@ -15,19 +15,19 @@ use crate::schema::sessions;
 use crate::sessions::model::{Holder, IDLE_LIFE};
 use crate::tokens::refresh::RefreshToken;
 
-/// A refresh token that somebody presents, and what takes its place.
+/// A presented refresh token and its replacement.
 #[derive(Debug, Clone, Serialize)]
 pub(in crate::sessions) struct Rotation {
     lineage: String,
     presented: String,
     successor: String,
-    /// The OAuth client that presents it; none for one of the product's own.
+    /// The OAuth client that presents it, or `None` for the product's own clients and SSO sites.
     client_id: Option<String>,
     address: Option<String>,
     user_agent: Option<String>,
     #[serde(serialize_with = "json::timestamp")]
     pub(in crate::sessions) now: NaiveDateTime,
-    /// When the successor is good for nothing any more.
+    /// When the successor expires if it is not used.
     #[serde(serialize_with = "json::timestamp")]
     idle_until: NaiveDateTime,
 }
@@ -38,7 +38,7 @@ pub(in crate::sessions) struct Rotation {
 pub(crate) struct Rotated {
     #[diesel(column_name = id)]
     pub(crate) session_id: String,
-    /// When the person last proved who they are.
+    /// When the owner last authenticated.
     pub(crate) authenticated_at: NaiveDateTime,
     #[diesel(embed)]
     pub(crate) grant: GrantRow,
@@ -65,7 +65,7 @@ impl Rotation {
         }
     }
 
-    /// The same for the tokens of one lineage: of those one goes into a statement.
+    /// Returns a key of the token's lineage. A batch contains at most one rotation per key.
     pub(in crate::sessions) fn owner(&self) -> i64 {
         let first = self.lineage.bytes().take(8);
         first.fold(0, |owner, byte| (owner << 8) | i64::from(byte))
@@ -74,8 +74,8 @@ impl Rotation {
 
 type RotatedSql = SqlTypeOf<(sessions::refresh_lineage, Columns<Rotated>)>;
 
-/// Replaces presented refresh tokens by their successors where they are the ones that are good now, and tells whose they
-/// are. None for one that is not, for one whose session somebody else holds at this moment, and on SQLite.
+/// Replaces the presented refresh tokens that are current by their successors, and returns their sessions. `None`
+/// stands for a token that is not current or whose session is locked. On SQLite, all are `None`.
 pub(in crate::sessions) fn rotate_many(
     db: &mut Db,
     rotations: &[Rotation],
@@ -90,8 +90,8 @@ pub(in crate::sessions) fn rotate_many(
     Ok(lineages.map(|lineage| rotated.remove(lineage)).collect())
 }
 
-/// Replaces the presented refresh token by its successor if it is the one that is good now; waits for whoever holds its
-/// session. This one statement decides every race: of any number of callers with the same token one gets true.
+/// Replaces the presented refresh token by its successor if it is current; waits while the session is locked. This
+/// one statement decides every race: of all callers with the same token, one gets true.
 pub(in crate::sessions) fn rotate(db: &mut Db, rotation: &Rotation) -> QueryResult<bool> {
     let rotate = diesel::sql_query(include_str!("rotate.sql"))
         .bind::<Text, _>(&rotation.successor)

@@ -1,4 +1,4 @@
-//! Who may do what in a team: as argument types of handlers, and once more inside the transaction.
+//! Team authorization: as argument types of handlers, and again inside the transaction.
 
 use actix_web::HttpRequest;
 use auth_types::{TeamId, TeamRole, UserId};
@@ -11,29 +11,29 @@ use crate::auth::{self, CurrentUser, extract_by};
 use crate::change::Change;
 use crate::error::Error;
 
-/// Somebody in the team that the path names. Who is not in it learns nothing, not even whether it exists.
+/// A member of the team in the path. Everybody else gets 404, whether or not the team exists.
 pub(crate) struct TeamMember {
     pub(crate) caller: CurrentUser,
     pub(crate) team: TeamRow,
     pub(crate) role: TeamRole,
 }
 
-/// An admin or the owner of the team that the path names.
+/// An admin or the owner of the team in the path.
 pub(crate) struct TeamAdmin(pub(crate) TeamMember);
 
-/// The owner of the team that the path names.
+/// The owner of the team in the path.
 pub(crate) struct TeamOwner(pub(crate) TeamMember);
 
 extract_by!(TeamMember, Error, in_rank);
 extract_by!(TeamAdmin, Error, in_rank);
 extract_by!(TeamOwner, Error, in_rank);
 
-/// What somebody is in a team at the least.
+/// The minimum role of a caller in a team.
 pub(crate) trait Rank: Sized {
-    /// The member in this rank.
+    /// Checks that the member has at least this role.
     ///
     /// # Errors
-    /// [`Error::Forbidden`] for a lower one.
+    /// [`Error::Forbidden`] for a lower role.
     fn of(member: TeamMember) -> Result<Self, Error>;
 
     fn member(&self) -> &TeamMember;
@@ -71,8 +71,8 @@ impl Rank for TeamOwner {
     }
 }
 
-/// Who changes which team. The role that let the request in is read again inside the transaction: it
-/// may have been taken away in between.
+/// The account that changes a team. Its role is read again inside the transaction, because it may have changed since the
+/// request was authorized.
 #[derive(Clone, Copy)]
 pub(crate) struct Actor {
     pub(crate) team_id: TeamId,
@@ -87,7 +87,7 @@ impl Actor {
         }
     }
 
-    /// Locks the team for this transaction; the team as it is then, and the actor's role.
+    /// Locks the team for this transaction, and returns its current row and the actor's role.
     pub(crate) fn lock(
         self,
         change: &mut Change<'_>,
@@ -110,10 +110,10 @@ async fn in_rank<R: Rank>(req: &HttpRequest) -> Result<R, Error> {
 }
 
 impl TeamMember {
-    /// The caller as a member of the team with this slug.
+    /// Finds the caller as a member of the team with this slug.
     ///
     /// # Errors
-    /// [`Error::TeamNotFound`] also for a team that he is not in.
+    /// [`Error::TeamNotFound`], also for a team that the caller is not in.
     pub(crate) async fn find(app: &App, caller: CurrentUser, slug: &str) -> Result<Self, Error> {
         let slug = Slug::lookup(slug).ok_or(Error::TeamNotFound)?;
         let user_id = caller.account.id;

@@ -1,8 +1,8 @@
-//! How many teams one account may own, and be in. Anybody's account can be put into a team without
-//! being asked; what is in no list any more could not be left either, so that lists are complete.
+//! Limits on the teams that an account owns and joins. Others can add an account without its consent. Nobody can leave a
+//! team that is missing from their list, so the limits keep lists complete.
 //!
-//! Counted after the change, while the account's row is locked: of two that came together the second
-//! sees the first, and what is too much is rolled back.
+//! Teams are counted after the change, while the account's row is locked. The second of two concurrent changes sees the
+//! first, and an excess is rolled back.
 
 use auth_types::UserId;
 use db_kit::Db;
@@ -11,7 +11,7 @@ use super::queries;
 use crate::config::TeamsConfig;
 use crate::error::Error;
 
-/// Refuses a team too many of the account's own.
+/// Fails if the account owns too many teams.
 pub(super) fn check_owned(db: &mut Db, caps: TeamsConfig, owner: UserId) -> Result<(), Error> {
     let most = caps.max_owned;
     if queries::count_owned(db, owner)? > i64::from(most) {
@@ -22,7 +22,7 @@ pub(super) fn check_owned(db: &mut Db, caps: TeamsConfig, owner: UserId) -> Resu
     Ok(())
 }
 
-/// Refuses a team too many of others that the account is in.
+/// Fails if the account is in too many teams of others.
 pub(crate) fn check_joined(db: &mut Db, caps: TeamsConfig, member: UserId) -> Result<(), Error> {
     let most = caps.max_joined;
     if queries::count_joined(db, member)? > i64::from(most) {

@@ -1,4 +1,4 @@
-//! The end of a membership and of a team, as a part of a larger change.
+//! The end of a membership or a team, as part of a larger change.
 
 use auth_types::UserId;
 use serde_json::json;
@@ -23,7 +23,7 @@ pub(crate) fn end_membership(
     change.audit(&Entry::on(Action::MEMBER_REMOVED, id).details(details))
 }
 
-/// Deletes a team that is locked.
+/// Deletes a locked team.
 pub(crate) fn remove_team(change: &mut Change<'_>, team: &TeamRow) -> Result<(), Error> {
     queries::delete_team(change.db, team.id)?;
     change.team_changed(team.to_ref(), true)?;

@@ -55,7 +55,7 @@ pub(crate) async fn find_member(
         .await
 }
 
-/// Adds an account to a team, as member or admin, without asking it. Whoever left by themselves has to be asked.
+/// Adds an account to a team as member or admin, without an invitation. An account that left on its own must be invited.
 pub(crate) async fn add_member(
     app: &App,
     admin: &TeamAdmin,
@@ -89,7 +89,7 @@ pub(crate) async fn add_member(
     .await
 }
 
-/// Changes what a member may do. Giving somebody the role `owner` hands the team over.
+/// Changes a member's role. The role `owner` hands the team over.
 pub(crate) async fn change_role(
     app: &App,
     admin: &TeamAdmin,
@@ -131,7 +131,7 @@ pub(crate) async fn change_role(
     .await
 }
 
-/// Makes a member the owner; who was it becomes an admin.
+/// Makes a member the owner. The previous owner becomes an admin.
 fn hand_over(
     change: &mut Change<'_>,
     team: &TeamRow,
@@ -141,7 +141,7 @@ fn hand_over(
     let mut accounts = [team.owner_id, heir.user_id];
     accounts.sort();
     for id in accounts {
-        // Nobody could take the team back from an owner who cannot sign in.
+        // A team whose owner cannot sign in could never be handed back.
         lock_active(change.db, id)?.ok_or(Error::MemberNotFound)?;
     }
     queries::set_role(change.db, team.id, team.owner_id, TeamRole::Admin)?;
@@ -153,7 +153,7 @@ fn hand_over(
     change.audit(&Entry::on(Action::TEAM_HANDED_OVER, heir.user_id).details(details))
 }
 
-/// Removes a member; one's own name is leaving.
+/// Removes a member. With the caller's own username, the caller leaves.
 pub(crate) async fn remove_member(
     app: &App,
     member: &TeamMember,
@@ -177,7 +177,7 @@ pub(crate) async fn remove_member(
     .await
 }
 
-/// Ends the caller's own membership. From then on nobody adds them again without their consent.
+/// Ends the caller's membership. Afterwards they can only return by invitation.
 pub(crate) async fn leave(app: &App, member: &TeamMember, origin: &Origin) -> Result<(), Error> {
     let username = member.caller.account.username.to_ascii_lowercase();
     let actor = Actor::of(member);

@@ -1,4 +1,4 @@
-//! Teams and their members: who is in which team, and what he may do there.
+//! Teams, their members, and the members' roles.
 
 pub(crate) mod access;
 pub(crate) mod caps;

@@ -21,16 +21,16 @@ pub(crate) struct TeamRow {
     created_at: NaiveDateTime,
 }
 
-/// What of a team is to be different; nothing stands for what stays.
+/// The changes of a team; `None` leaves a field unchanged.
 pub(crate) struct TeamPatch {
     pub(crate) name: Option<String>,
     pub(crate) slug: Option<Slug>,
-    /// Nothing inside clears it.
+    /// `Some(None)` clears it.
     pub(crate) description: Option<Option<String>>,
 }
 
 impl TeamRow {
-    /// The team as it is after the change.
+    /// Returns the team with the changes applied.
     pub(crate) fn patched(&self, patch: TeamPatch) -> Self {
         let mut team = self.clone();
         if let Some(name) = patch.name {
@@ -45,7 +45,7 @@ impl TeamRow {
         team
     }
 
-    /// The names of the fields in which it is not what it was.
+    /// Returns the names of the fields that differ from `old`.
     pub(crate) fn differs_in(&self, old: &Self) -> Vec<&'static str> {
         [
             ("name", self.name != old.name),
@@ -57,7 +57,7 @@ impl TeamRow {
         .collect()
     }
 
-    /// The team as events name it.
+    /// Returns the reference to the team in events.
     pub(crate) fn to_ref(&self) -> TeamRef {
         TeamRef {
             id: self.id,
@@ -79,7 +79,7 @@ impl TeamRow {
     }
 }
 
-/// A team of an account, with what is stored of the account's role there.
+/// A team of an account, with the stored role of the account.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = teams)]
 pub(crate) struct MembershipRow {
@@ -105,7 +105,7 @@ impl MembershipRow {
     }
 }
 
-/// Somebody in a team.
+/// A member of a team.
 #[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = team_members)]
 pub(crate) struct MemberRow {
@@ -136,7 +136,7 @@ impl MemberRow {
     }
 }
 
-/// The owner is who the team says; everybody else is what his own row says.
+/// Returns the role of an account: owner if the team names it so, otherwise the stored role.
 pub(crate) fn effective_role(
     owner_id: UserId,
     user_id: UserId,

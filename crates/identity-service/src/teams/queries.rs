@@ -9,7 +9,7 @@ use crate::columns::columns;
 use crate::config::TeamsConfig;
 use crate::schema::{team_departures, team_members, teams, users};
 
-/// The most teams of one account that are listed: what the highest caps of the configuration allow.
+/// The most teams that are listed for an account: the highest configurable limits of owned and joined teams together.
 const MAX_TEAMS: i64 = 2 * TeamsConfig::HIGHEST;
 
 #[derive(Insertable)]
@@ -39,7 +39,7 @@ pub(crate) fn find_team(db: &mut Db, id: TeamId) -> QueryResult<Option<TeamRow>>
         .optional()
 }
 
-/// What is stored of an account's role in a team, and whose team it is.
+/// Finds the owner of a team and the stored role of an account in it.
 pub(crate) fn find_role(
     db: &mut Db,
     id: TeamId,
@@ -54,7 +54,7 @@ pub(crate) fn find_role(
         .optional()
 }
 
-/// A team by its slug, if the account is in it, with what is stored of his role.
+/// Finds a team by its slug with the stored role of the account, if the account is a member.
 pub(crate) fn find_team_of(
     db: &mut Db,
     slug_lower: &str,
@@ -69,7 +69,7 @@ pub(crate) fn find_team_of(
         .optional()
 }
 
-/// The account's teams with their sizes: its own first, then oldest first.
+/// Lists the account's teams with their sizes: its own first, then oldest first.
 pub(crate) fn list_teams(db: &mut Db, user_id: UserId) -> QueryResult<Vec<(TeamRow, i64)>> {
     let rows: Vec<TeamRow> = team_members::table
         .inner_join(teams::table)
@@ -97,7 +97,7 @@ pub(crate) fn list_teams(db: &mut Db, user_id: UserId) -> QueryResult<Vec<(TeamR
         .collect())
 }
 
-/// The account's teams as validate tells them, in the same order.
+/// Lists the account's teams for the validation response, in the order of [`list_teams`].
 pub(crate) fn list_memberships(db: &mut Db, user_id: UserId) -> QueryResult<Vec<MembershipRow>> {
     team_members::table
         .inner_join(teams::table)
@@ -108,13 +108,11 @@ pub(crate) fn list_memberships(db: &mut Db, user_id: UserId) -> QueryResult<Vec<
         .load(db)
 }
 
-/// Makes every other change of this team, its members and its invitations wait for the end of the
-/// transaction; the team as it is then, or none when it is gone. An UPDATE, because both databases
-/// lock with it.
+/// Locks the team with its members and invitations until the end of the transaction. Returns its current row, or `None`
+/// if it was deleted. It is an UPDATE, because both databases lock with it.
 ///
-/// Locks are taken in one order everywhere, or two changes could wait for each other: first teams,
-/// several of them by ascending id; then accounts ([`crate::accounts::queries::lock_active`], or any change of `users`), also by
-/// ascending id; then the rows that hang on them.
+/// All code takes locks in one order, to prevent deadlocks: teams, then accounts, both by ascending id, then the rows
+/// that depend on them. [`crate::accounts::queries::lock_active`] locks an account, and so does any change of `users`.
 pub(crate) fn lock_team(
     db: &mut Db,
     id: TeamId,
@@ -127,7 +125,7 @@ pub(crate) fn lock_team(
         .optional()
 }
 
-/// The account's e-mail address, if it is verified.
+/// Finds the account's e-mail address if it is verified.
 pub(crate) fn find_proven_address(db: &mut Db, id: UserId) -> QueryResult<Option<String>> {
     users::table
         .find(id)
@@ -149,7 +147,7 @@ pub(crate) fn update_team(db: &mut Db, team: &TeamRow) -> QueryResult<()> {
         .map(drop)
 }
 
-/// Its memberships and invitations go with it.
+/// Deletes a team. Its memberships and invitations are deleted by cascade.
 pub(crate) fn delete_team(db: &mut Db, id: TeamId) -> QueryResult<()> {
     diesel::delete(teams::table.find(id)).execute(db).map(drop)
 }
@@ -161,7 +159,7 @@ pub(crate) fn count_owned(db: &mut Db, user_id: UserId) -> QueryResult<i64> {
         .get_result(db)
 }
 
-/// The teams that the account is in and does not own.
+/// Counts the teams of others that the account is in.
 pub(crate) fn count_joined(db: &mut Db, user_id: UserId) -> QueryResult<i64> {
     team_members::table
         .inner_join(teams::table)
@@ -214,7 +212,7 @@ pub(crate) fn delete_member(db: &mut Db, team_id: TeamId, user_id: UserId) -> Qu
         .map(drop)
 }
 
-/// Notes that a member left by themselves. The team is locked, here and in the next two.
+/// Records that a member left on their own. The caller has locked the team, here and in the next two functions.
 pub(crate) fn insert_departure(
     db: &mut Db,
     team_id: TeamId,
@@ -231,13 +229,13 @@ pub(crate) fn insert_departure(
         .map(drop)
 }
 
-/// Whether somebody left by themselves and has not come back.
+/// Whether an account left on its own and has not returned.
 pub(crate) fn has_left(db: &mut Db, team_id: TeamId, user_id: UserId) -> QueryResult<bool> {
     let departure = team_departures::table.find((team_id, user_id));
     diesel::select(exists(departure)).get_result(db)
 }
 
-/// Somebody comes back.
+/// Deletes the record that an account left, because it returns.
 pub(crate) fn delete_departure(db: &mut Db, team_id: TeamId, user_id: UserId) -> QueryResult<()> {
     diesel::delete(team_departures::table.find((team_id, user_id)))
         .execute(db)
@@ -270,7 +268,7 @@ pub(crate) fn find_member(
         .optional()
 }
 
-/// A page of a team's members in the order in which they joined.
+/// Lists a page of a team's members in the order in which they joined.
 pub(crate) fn list_members(
     db: &mut Db,
     team_id: TeamId,

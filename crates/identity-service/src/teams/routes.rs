@@ -36,7 +36,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         );
 }
 
-/// The teams that the caller belongs to.
+/// Lists the caller's teams.
 #[utoipa::path(
     get, path = "/api/teams", tag = "teams", security(("bearer" = [])),
     responses(
@@ -48,7 +48,7 @@ async fn list_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse,
     Ok(HttpResponse::Ok().json(TeamsResponse { teams }))
 }
 
-/// The same as `GET /api/teams`.
+/// Lists the caller's teams; the same as `GET /api/teams`.
 #[utoipa::path(
     get, path = "/api/user/teams", tag = "teams", security(("bearer" = [])),
     responses(
@@ -59,7 +59,7 @@ async fn list_own_teams(app: Data<App>, caller: CurrentUser) -> Result<HttpRespo
     list_teams(app, caller).await
 }
 
-/// Makes a team, which the caller owns.
+/// Creates a team that the caller owns.
 #[utoipa::path(
     post, path = "/api/teams", tag = "teams", security(("bearer" = [])), request_body = CreateTeamRequest,
     responses(
@@ -77,7 +77,7 @@ async fn create_team(
     Ok(HttpResponse::Created().json(TeamResponse { team }))
 }
 
-/// A team that the caller belongs to.
+/// Returns a team of the caller.
 #[utoipa::path(
     get, path = "/api/teams/{slug}", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     responses(
@@ -88,7 +88,7 @@ async fn get_team(app: Data<App>, member: TeamMember) -> Result<HttpResponse, Er
     Ok(HttpResponse::Ok().json(service::get_team(&app, member).await?))
 }
 
-/// Changes name and description, for admins and the owner; the slug, for the owner alone.
+/// Changes name and description, for admins and the owner, or the slug, for the owner only.
 #[utoipa::path(
     put, path = "/api/teams/{slug}", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     request_body = ChangeTeamRequest,
@@ -108,7 +108,7 @@ async fn change_team(
     Ok(HttpResponse::Ok().json(TeamResponse { team }))
 }
 
-/// Deletes a team, for its owner: nobody is its member any more, and its invitations are gone.
+/// Deletes a team with its memberships and invitations. Requires the owner.
 #[utoipa::path(
     delete, path = "/api/teams/{slug}", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     responses(
@@ -125,7 +125,7 @@ async fn delete_team(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Leaves a team; the same as removing oneself from its members.
+/// Leaves a team. Equivalent to deleting the caller's own membership.
 #[utoipa::path(
     post, path = "/api/teams/{slug}/leave", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     responses(
@@ -138,7 +138,7 @@ async fn leave(app: Data<App>, origin: Origin, member: TeamMember) -> Result<Htt
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// The members of a team, in the order in which they joined.
+/// Lists the members of a team in the order in which they joined.
 #[utoipa::path(
     get, path = "/api/teams/{slug}/members", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path), PageQuery),
     responses(
@@ -151,13 +151,15 @@ async fn list_members(
     member: TeamMember,
     req: HttpRequest,
 ) -> actix_web::Result<HttpResponse> {
-    // Read here and not as an argument: who may not see the team is told that first.
+    // Read here rather than as an argument, so that the membership is checked before the query.
     let page = Query::<PageQuery>::extract(&req).await?.0;
     Ok(HttpResponse::Ok().json(members::list_members(&app, &member, page).await?))
 }
 
-/// Adds an account to a team; for its admins and its owner. Whoever left the team by themselves has to be invited, and
-/// so has everybody where the operator set `IDENTITY__TEAMS__DIRECT_ADD` to false.
+/// Adds an account to a team without an invitation. Requires an admin or the owner.
+///
+/// A member who left on their own must be invited. Everybody must be, if the operator sets `IDENTITY__TEAMS__DIRECT_ADD`
+/// to false.
 #[utoipa::path(
     post, path = "/api/teams/{slug}/members", tag = "teams", security(("bearer" = [])), params(("slug" = String, Path)),
     request_body = AddMemberRequest,
@@ -178,7 +180,7 @@ async fn add_member(
     Ok(HttpResponse::Created().json(MemberResponse { member }))
 }
 
-/// Changes a member's role; for admins and the owner, who hands the team over by giving the role `owner`.
+/// Changes a member's role. Requires an admin or the owner; only the owner can hand the team over with the role `owner`.
 #[utoipa::path(
     put, path = "/api/teams/{slug}/members/{username}", tag = "teams", security(("bearer" = [])),
     params(("slug" = String, Path), ("username" = String, Path)), request_body = ChangeRoleRequest,
@@ -202,7 +204,7 @@ async fn change_role(
     Ok(HttpResponse::Ok().json(MemberResponse { member }))
 }
 
-/// Removes a member; with one's own name, leaves. The owner can do neither to himself.
+/// Removes a member, or leaves if the username is the caller's own. The owner can neither leave nor be removed.
 #[utoipa::path(
     delete, path = "/api/teams/{slug}/members/{username}", tag = "teams", security(("bearer" = [])),
     params(("slug" = String, Path), ("username" = String, Path)),

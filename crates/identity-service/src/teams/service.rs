@@ -28,7 +28,7 @@ pub(crate) async fn list_teams(app: &App, caller: &CurrentUser) -> Result<Vec<Te
         .collect())
 }
 
-/// Makes a team that the caller owns.
+/// Creates a team that the caller owns.
 pub(crate) async fn create_team(
     app: &App,
     caller: &CurrentUser,
@@ -74,7 +74,7 @@ pub(crate) async fn get_team(app: &App, member: TeamMember) -> Result<TeamDetail
     })
 }
 
-/// Changes what is named; a slug only for the owner. What is named as it is already is no change.
+/// Changes the given fields; the slug only for the owner. A value equal to the current one is not a change.
 pub(crate) async fn change_team(
     app: &App,
     admin: &TeamAdmin,
@@ -83,7 +83,7 @@ pub(crate) async fn change_team(
 ) -> Result<Team, Error> {
     let TeamMember { caller, team, role } = &admin.0;
     let other_slug = request.slug.filter(|slug| *slug != team.slug);
-    // Who may not change it at all is told that before what is wrong with the new one.
+    // A missing permission is reported before an invalid slug.
     if other_slug.is_some() && *role < TeamRole::Owner {
         return Err(NOT_THE_SLUG);
     }
@@ -119,7 +119,7 @@ pub(crate) async fn change_team(
     .await
 }
 
-/// Deletes a team with its memberships and invitations. Its event stands for an event for each member.
+/// Deletes a team with its memberships and invitations. One event covers all members.
 pub(crate) async fn delete_team(
     app: &App,
     owner: &TeamOwner,

@@ -2,15 +2,15 @@
 
 use crate::error::Error;
 
-/// Names that paths of pages or of the interface take.
+/// Names that paths of pages or of the API use.
 const RESERVED: [&str; 6] = ["new", "admin", "api", "me", "settings", "invitations"];
 
-/// A team's name in paths: 1 to 64 of `A-Z a-z 0-9 _ -`, kept as typed, compared without regard to case.
+/// A team's name in paths: 1 to 64 of `A-Z a-z 0-9 _ -`, stored as entered, compared case-insensitively.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Slug(String);
 
 impl Slug {
-    /// Reads a slug for a new team.
+    /// Parses the slug of a new team.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let slug = Self::lookup(text).ok_or_else(|| {
             Error::Validation("slug must be 1 to 64 letters, digits, _ or -".into())
@@ -21,7 +21,7 @@ impl Slug {
         Ok(slug)
     }
 
-    /// Reads a slug from a path; none when no team can have it.
+    /// Parses a slug from a path. `None` if no team can have it.
     pub(crate) fn lookup(text: &str) -> Option<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
         ((1..=64).contains(&text.len()) && text.bytes().all(allowed)).then(|| Self(text.to_owned()))
@@ -31,7 +31,7 @@ impl Slug {
         &self.0
     }
 
-    /// The form that slugs are compared in.
+    /// Returns the lower-case form in which slugs are compared.
     pub(crate) fn lower(&self) -> String {
         self.0.to_ascii_lowercase()
     }

@@ -12,7 +12,7 @@ use crate::present::present;
 pub(crate) struct Team {
     pub(crate) id: TeamId,
     pub(crate) name: String,
-    /// Its name in paths; found without regard to case.
+    /// Name of the team in paths; case-insensitive.
     pub(crate) slug: String,
     pub(crate) description: Option<String>,
     pub(crate) owner_id: UserId,
@@ -20,47 +20,47 @@ pub(crate) struct Team {
     pub(crate) created_at: DateTime<Utc>,
 }
 
-/// The teams of the caller.
+/// The caller's teams.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TeamsResponse {
     pub(crate) teams: Vec<Team>,
 }
 
-/// A team that was made or changed.
+/// A created or changed team.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TeamResponse {
     pub(crate) team: Team,
 }
 
-/// A team and what the caller is in it.
+/// A team and the caller's role in it.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TeamDetailResponse {
     pub(crate) team: Team,
     pub(crate) my_role: TeamRole,
 }
 
-/// Somebody in a team.
+/// A member of a team.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Member {
     pub(crate) user_id: UserId,
     pub(crate) username: String,
     pub(crate) role: TeamRole,
-    /// Always `active`; who is only invited is no member yet.
+    /// Always `active`: an invited account is not a member yet.
     #[schema(example = "active")]
     pub(crate) status: &'static str,
     pub(crate) joined_at: DateTime<Utc>,
     pub(crate) profile_photo_url: Option<String>,
 }
 
-/// A page of the members of a team, in the order in which they joined.
+/// A page of a team's members, in the order in which they joined.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct MembersResponse {
     pub(crate) members: Vec<Member>,
-    /// Of the whole team, not of the page.
+    /// Number of all members, not only those of this page.
     pub(crate) total: i64,
 }
 
-/// A member who was added or changed.
+/// An added or changed member.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct MemberResponse {
     pub(crate) member: Member,
@@ -72,7 +72,7 @@ pub(crate) struct CreateTeamRequest {
     /// 1 to 100 characters.
     #[schema(min_length = 1, max_length = 100)]
     pub(crate) name: String,
-    /// Unique without regard to case; `new, admin, api, me, settings, invitations` are refused.
+    /// Unique, case-insensitive. `new`, `admin`, `api`, `me`, `settings` and `invitations` are reserved.
     #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
     pub(crate) slug: String,
     /// Up to 2,000 characters.
@@ -80,13 +80,13 @@ pub(crate) struct CreateTeamRequest {
     pub(crate) description: Option<String>,
 }
 
-/// What is to be different; what is absent stays.
+/// Fields to change. Absent fields stay as they are.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct ChangeTeamRequest {
     /// 1 to 100 characters.
     #[schema(min_length = 1, max_length = 100)]
     pub(crate) name: Option<String>,
-    /// Only the owner changes it; as for a new team.
+    /// As for a new team. Only the owner may change it.
     #[schema(min_length = 1, max_length = 64, pattern = "^[A-Za-z0-9_-]+$")]
     pub(crate) slug: Option<String>,
     /// Up to 2,000 characters; null clears it.
@@ -95,41 +95,41 @@ pub(crate) struct ChangeTeamRequest {
     pub(crate) description: Option<Option<String>>,
 }
 
-/// Somebody to be added.
+/// An account to add to a team.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct AddMemberRequest {
     pub(crate) username: String,
-    /// `member` (when absent) or `admin`, in any case.
+    /// `member` (the default) or `admin`, case-insensitive.
     pub(crate) role: Option<String>,
 }
 
-/// A change of role.
+/// A new role for a member.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct ChangeRoleRequest {
-    /// `member`, `admin`, or `owner`, which hands the team over; in any case.
+    /// `member`, `admin`, or `owner`, which hands the team over; case-insensitive.
     pub(crate) role: String,
 }
 
-/// Which part of a list is wanted.
+/// Selects a page of a list.
 #[derive(Debug, Default, Clone, Copy, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PageQuery {
-    /// 1 to 200; 200 when absent.
+    /// 1 to 200; the default is 200.
     #[param(minimum = 1, maximum = 200)]
     pub(crate) limit: Option<i64>,
-    /// How many to leave out before the page.
+    /// Number of entries to skip.
     #[param(minimum = 0)]
     pub(crate) offset: Option<i64>,
 }
 
 impl PageQuery {
-    /// How many, after how many.
+    /// Returns limit and offset.
     pub(crate) fn bounds(self) -> Result<(i64, i64), Error> {
         bounds(self.limit, self.offset, MAX_PAGE)
     }
 }
 
-/// The role that somebody new is to have: `member` unless it is named, never `owner`.
+/// Parses the role of a new member: `member` by default, never `owner`.
 pub(crate) fn given_role(text: Option<&str>) -> Result<TeamRole, Error> {
     match text.map_or(Ok(TeamRole::Member), parse_role)? {
         TeamRole::Owner => Err(Error::Validation(

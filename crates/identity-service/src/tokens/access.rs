@@ -1,4 +1,4 @@
-//! Access tokens: JWTs of the profile of RFC 9068, signed with ES256.
+//! Access tokens: JWTs after the profile of RFC 9068, signed with ES256.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use super::keys::KeyStore;
 use crate::access::Access;
 use crate::error::Error;
 
-/// RFC 9068 section 2.1: keeps an id token or another JWT from passing as an access token.
+/// RFC 9068 section 2.1. It keeps ID tokens and other JWTs from being accepted as access tokens.
 const TYPE: &str = "at+jwt";
-/// Replicas' clocks may differ by this much when a token is brand new.
+/// How far the issuing replica's clock may be ahead when a token is new.
 const NOT_BEFORE_LEEWAY_SECONDS: i64 = 30;
-/// Some 5 MB when full.
+/// About 5 MB when full.
 const REMEMBERED_TOKENS: usize = 20_000;
 
 pub(crate) struct AccessTokens {
@@ -24,20 +24,19 @@ pub(crate) struct AccessTokens {
     ttl: Duration,
     keys: KeyStore,
     validation: Validation,
-    /// Tokens whose signature was verified, by hash: the same bytes need no second verification. Says
-    /// nothing about time or revocation, which are checked at every use.
+    /// Tokens with a verified signature, by SHA-256: the same bytes need no second verification. Time and revocation are
+    /// checked at every use.
     verified: quick_cache::sync::Cache<[u8; 32], Remembered>,
 }
 
-/// A token, and how often the keys had changed before it was verified: a key that was removed since
-/// vouches for nothing any more.
+/// A verified token, and the key generation before its verification. After a key change, the signature is verified again.
 #[derive(Clone)]
 struct Remembered {
     token: Arc<VerifiedToken>,
     keys: u64,
 }
 
-/// What a token with a good signature claims.
+/// The claims of a token with a valid signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VerifiedToken {
     pub(crate) user_id: UserId,
@@ -47,7 +46,7 @@ pub(crate) struct VerifiedToken {
     pub(crate) issued_at: i64,
     pub(crate) access: Access,
     pub(crate) not_before: i64,
-    /// The token's own id.
+    /// The token's id (RFC 7519 section 4.1.7).
     pub(crate) jti: String,
 }
 
@@ -57,7 +56,7 @@ impl AccessTokens {
         validation.set_required_spec_claims(&["iss", "aud", "sub", "exp", "nbf"]);
         validation.set_issuer(&[&issuer]);
         validation.set_audience(&[&issuer]);
-        // The library reads the machine's clock and has one leeway for both; see `check_time`.
+        // The library uses the system clock and one leeway for both; `check_time` does this instead.
         validation.validate_exp = false;
         validation.validate_nbf = false;
         Self {
@@ -69,22 +68,21 @@ impl AccessTokens {
         }
     }
 
-    /// Reads, or makes, the keys before the first request needs them.
+    /// Loads the keys, or creates the first one, before the first request needs them.
     pub(crate) async fn warm_up(&self) -> Result<(), Error> {
         self.keys.signing_key().await.map(drop)
     }
 
-    /// The keys behind the tokens.
     pub(crate) fn keys(&self) -> &KeyStore {
         &self.keys
     }
 
-    /// Life of a new token in seconds.
+    /// Returns the lifetime of a new token in seconds.
     pub(crate) fn expires_in(&self) -> i64 {
         self.ttl.num_seconds()
     }
 
-    /// Signs a token for a sign-in.
+    /// Signs an access token for a session.
     pub(crate) async fn issue(
         &self,
         user_id: UserId,
@@ -116,7 +114,7 @@ impl AccessTokens {
             .map_err(|error| Error::internal("signing an access token", error))
     }
 
-    /// Verifies signature, claims and times of a token. Whether its session still stands is not known here.
+    /// Verifies signature, claims and times of a token. It does not check whether the session is still valid.
     pub(crate) async fn verify(
         &self,
         token: &str,
@@ -174,7 +172,7 @@ impl AccessTokens {
 }
 
 impl VerifiedToken {
-    /// What stands for a token where a cookie of the hosted pages was shown.
+    /// Creates the stand-in for a token on a request with a cookie of the hosted pages.
     pub(crate) fn of_cookie(user_id: UserId, session_id: String, expires_at: i64) -> Self {
         Self {
             user_id,

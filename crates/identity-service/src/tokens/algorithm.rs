@@ -11,20 +11,20 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::error::Error;
 
-/// What a key signs with (RFC 7518 section 3.1).
+/// The algorithm of a signing key (RFC 7518 section 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SigningAlgorithm {
-    /// Access tokens, and id tokens where a client asks for nothing else.
+    /// Signs access tokens, and ID tokens by default.
     Es256,
-    /// Id tokens for clients that know no elliptic curves.
+    /// Signs ID tokens for clients without support for elliptic curves.
     Rs256,
 }
 
 impl SigningAlgorithm {
-    /// Both, that of access tokens first.
+    /// Both, the one for access tokens first.
     pub(crate) const ALL: [Self; 2] = [Self::Es256, Self::Rs256];
 
-    /// The name in headers, metadata and the database.
+    /// Returns the name in headers, metadata and the database.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Es256 => "ES256",
@@ -32,12 +32,11 @@ impl SigningAlgorithm {
         }
     }
 
-    /// Reads [`SigningAlgorithm::as_str`].
+    /// Parses the text of [`SigningAlgorithm::as_str`].
     pub(crate) fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.as_str() == name)
     }
 
-    /// The library's name for it.
     pub(crate) fn jwt(self) -> Algorithm {
         match self {
             Self::Es256 => Algorithm::ES256,
@@ -45,7 +44,7 @@ impl SigningAlgorithm {
         }
     }
 
-    /// A new private key.
+    /// Generates a private key.
     pub(super) fn generate(self) -> Result<EncodingKey, Error> {
         match self {
             Self::Es256 => {
@@ -58,7 +57,7 @@ impl SigningAlgorithm {
         }
     }
 
-    /// A private key as [`EncodingKey::as_bytes`] gave it.
+    /// Parses a private key from the bytes of [`EncodingKey::as_bytes`].
     pub(super) fn read(self, der: &[u8]) -> EncodingKey {
         match self {
             Self::Es256 => EncodingKey::from_ec_der(der),
@@ -67,7 +66,7 @@ impl SigningAlgorithm {
     }
 }
 
-/// The library that signs wants the key of RFC 8017; the one that makes it gives it only wrapped as PKCS #8.
+/// Generates an RSA key. The signing library needs it as in RFC 8017, the generating one exports only PKCS #8.
 fn generate_rsa() -> Result<EncodingKey, Error> {
     let pair = RsaKeyPair::generate(KeySize::Rsa2048).map_err(failed)?;
     let pkcs8: Pkcs8V1Der<'_> = pair.as_der().map_err(failed)?;

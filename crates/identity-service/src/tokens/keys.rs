@@ -1,5 +1,5 @@
-//! The keys that tokens are signed with: kept sealed in the database, so that every replica signs and
-//! verifies with the same ones, and parsed in memory.
+//! The keys that sign tokens. The database stores them sealed, so that every replica signs and verifies with the same
+//! ones; each process caches them parsed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -21,36 +21,36 @@ use super::ring::{self, KeyRing, SigningKey, place};
 use crate::error::Error;
 use crate::feed::{self, Memory, Subject};
 
-/// How old the keys may be while no change of them would be heard of.
+/// The maximum age of the keys while the change feed is down.
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(200);
-/// Tokens that name keys nobody knows make the database read no more often than this.
+/// The minimum interval between reads of the database for tokens with an unknown key id.
 const UNKNOWN_KEYS_EVERY: Duration = Duration::from_millis(200);
 
-/// The keys of one algorithm that are known to this process.
+/// The keys of one algorithm that this process has loaded.
 pub(crate) struct KeyStore {
     algorithm: SigningAlgorithm,
     pool: Pool,
     clock: Clock,
     sealer: Sealer,
     memory: Arc<Memory>,
-    /// Life of the tokens that this process signs, in seconds.
+    /// Lifetime of the tokens that this process signs, in seconds.
     ttl_seconds: i64,
     ring: RwLock<Arc<KeyRing>>,
-    /// Readings of the table that were begun.
+    /// How many reads of the table have begun.
     begun: AtomicU64,
     readings: tokio::sync::Mutex<Readings>,
     reads: IntCounter,
 }
 
-/// What who waits for a reading needs to know of the others.
+/// The progress of reads, for callers that wait for one.
 #[derive(Default)]
 struct Readings {
     last_begun_at: Option<Instant>,
-    /// The last one that failed.
+    /// Number of the last read that failed.
     failed: u64,
 }
 
-/// A key that was made and is nowhere yet.
+/// A generated key that is not stored yet.
 pub(crate) struct FreshKey {
     pub(crate) kid: String,
     algorithm: SigningAlgorithm,
@@ -60,7 +60,7 @@ pub(crate) struct FreshKey {
 }
 
 impl KeyStore {
-    /// A store that knows no key yet; the first use reads them.
+    /// Creates an empty store, which loads the keys at its first use.
     pub(crate) fn new(
         algorithm: SigningAlgorithm,
         pool: Pool,
@@ -90,12 +90,11 @@ impl KeyStore {
         })
     }
 
-    /// How often the table was read.
     pub(crate) fn reads(&self) -> &IntCounter {
         &self.reads
     }
 
-    /// The key for new tokens, made when the installation has none.
+    /// Returns the key for new tokens, and creates one if there is none.
     pub(crate) async fn signing_key(&self) -> Result<Arc<SigningKey>, Error> {
         let now = self.clock.now_naive();
         let ring = self.current().await?;
@@ -112,9 +111,8 @@ impl KeyStore {
             .unwrap_or_else(|| Err(Error::Internal("no signing key could be made".into())))
     }
 
-    /// The key with this id. One that is not in memory may have been made by another replica a moment
-    /// ago, so the table is read before the token is refused: by one for all who wait, and never twice
-    /// within 200 ms, however many tokens name keys that do not exist.
+    /// Returns the key with this id. Another replica may have just created it, so an unknown id causes a read before the
+    /// token is refused. One read serves all waiting callers, and unknown ids cause at most one every 200 ms.
     pub(crate) async fn verifying_key(&self, kid: &str) -> Result<Option<Arc<DecodingKey>>, Error> {
         let wanted = self.next_reading();
         let ring = self.current().await?;
@@ -125,8 +123,7 @@ impl KeyStore {
         Ok(ring.verifying.get(kid).cloned())
     }
 
-    /// The keys, read again if the change feed says that they have changed, or a fifth of a second after the
-    /// last time while it says nothing at all.
+    /// Returns the keys. It reads them again if the change feed reports a change, or after 200 ms while the feed is down.
     pub(crate) async fn current(&self) -> Result<Arc<KeyRing>, Error> {
         let ring = self.ring();
         if self.is_current(&ring) {
@@ -144,12 +141,12 @@ impl KeyStore {
                 .is_some_and(|read_at| self.memory.hears() || read_at.elapsed() < READ_AGAIN_AFTER)
     }
 
-    /// Counts up each time the keys have changed.
+    /// Returns a number that grows with each key change that this process learns of.
     pub(crate) fn generation(&self) -> u64 {
         self.memory.keys_generation()
     }
 
-    /// A new key, sealed for its place in the database. An RSA key takes a good part of a second.
+    /// Generates a key, sealed for its row in the database. An RSA key takes a good part of a second.
     pub(crate) async fn generate(&self) -> Result<FreshKey, Error> {
         let (algorithm, ttl_seconds) = (self.algorithm, self.ttl_seconds);
         let key = tokio::task::spawn_blocking(move || algorithm.generate())
@@ -170,14 +167,14 @@ impl KeyStore {
         })
     }
 
-    /// Whether this process could sign with a stored key.
+    /// Whether this process can open the private half of a stored key.
     pub(crate) fn opens(&self, row: &SigningKeyRow) -> bool {
         self.sealer
             .open(&place(&row.kid), &row.private_key_sealed)
             .is_ok()
     }
 
-    /// A stored key's private half sealed with the current encryption key; none when it is already.
+    /// Seals the private half of a stored key with the current encryption key. `None` if it already is.
     pub(crate) fn reseal(&self, row: &SigningKeyRow) -> Result<Option<String>, Error> {
         if self.sealer.is_current(&row.private_key_sealed) {
             return Ok(None);
@@ -193,19 +190,19 @@ impl KeyStore {
         Arc::clone(&self.ring.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The number of the first reading that begins from now on. One that is under way may have looked at
-    /// the table just before a key was written that the caller has seen a token of.
+    /// Returns the number of the next read to begin. A read in progress may have queried the table before the key of the
+    /// caller's token was written.
     fn next_reading(&self) -> u64 {
         self.begun.load(Ordering::Acquire) + 1
     }
 
-    /// The outcome of reading number `wanted` or a later one. Who comes first reads, for all who wait, but
-    /// not before `pause` has passed since the last reading.
+    /// Returns the result of read `wanted` or a later one. The first caller reads for all that wait, no sooner than
+    /// `pause` after the previous read.
     async fn read_after(&self, wanted: u64, pause: Duration) -> Result<Arc<KeyRing>, Error> {
         self.read_unless(|_| false, wanted, pause).await
     }
 
-    /// The same, unless the keys are good `enough` by the time that it could begin.
+    /// As [`Self::read_after`], but returns the loaded keys if they satisfy `enough` by then.
     async fn read_unless(
         &self,
         enough: impl Fn(&KeyRing) -> bool,
@@ -255,8 +252,8 @@ impl KeyStore {
         Ok(ring)
     }
 
-    /// Makes sure, before anything is signed, that the keys will be kept for as long as our tokens live. They
-    /// may have been made where they live less long.
+    /// Ensures, before anything is signed, that the keys are kept for the lifetime of this process's tokens. A process
+    /// with a shorter lifetime may have created them.
     async fn keep_long_enough(&self, rows: &[SigningKeyRow]) -> Result<(), Error> {
         let (algorithm, ttl_seconds) = (self.algorithm, self.ttl_seconds);
         let mut signing = rows.iter().filter(|row| row.can_sign());
@@ -268,8 +265,8 @@ impl KeyStore {
             .await
     }
 
-    /// Makes a key where there is none to sign with. Replicas that start together all try; the unique
-    /// constraint lets one in and the others read that one. Those that have looked before publish it soon.
+    /// Creates a key when there is none that signs. Replicas that start together all try: the unique constraint admits
+    /// one key, which all of them read. Those that have already read the table learn of it from the change feed.
     async fn make_first(&self, generation: i64) -> Result<(), Error> {
         let key = self.generate().await?;
         let now = self.clock.now_naive();
@@ -285,7 +282,7 @@ impl KeyStore {
 }
 
 impl FreshKey {
-    /// The row of this key as the `generation`th of its algorithm.
+    /// Returns the row of this key as the `generation`th of its algorithm.
     pub(crate) fn row(
         &self,
         generation: i64,
@@ -305,7 +302,7 @@ impl FreshKey {
     }
 }
 
-/// The key's id (RFC 7638 thumbprint) and the public JWK as it will stand in the JWKS.
+/// Returns the key id (RFC 7638 thumbprint) and the public JWK as it appears in the JWKS.
 fn public_half(
     key: &EncodingKey,
     algorithm: SigningAlgorithm,
@@ -332,7 +329,7 @@ mod tests {
     async fn a_key_that_is_removed_while_no_change_is_heard_of_is_unknown_soon() {
         let db = TestDb::fresh("keys", crate::MIGRATIONS).await;
         let pool = db.pool(2);
-        // Nobody feeds it.
+        // No change feed updates it.
         let memory = Arc::new(Memory::new(true));
         let store = KeyStore::new(
             SigningAlgorithm::Es256,

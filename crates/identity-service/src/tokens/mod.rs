@@ -1,4 +1,4 @@
-//! Access tokens (signed) and refresh tokens (opaque), and the keys behind them and behind id tokens.
+//! Access tokens (signed), refresh tokens (opaque), and the keys that sign access tokens and ID tokens.
 
 pub(crate) mod access;
 mod algorithm;

@@ -6,7 +6,7 @@ use super::algorithm::SigningAlgorithm;
 use crate::columns::columns;
 use crate::schema::signing_keys;
 
-/// A key that signs tokens, as stored.
+/// A stored signing key.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = signing_keys)]
 pub(crate) struct SigningKeyRow {
@@ -22,7 +22,7 @@ pub(crate) struct SigningKeyRow {
     pub(crate) signs_from: NaiveDateTime,
 }
 
-/// More keys than this of one algorithm are never alive at once.
+/// One algorithm never has more keys than this at once.
 const MAX_KEYS: i64 = 1_000;
 
 #[derive(Insertable)]
@@ -39,13 +39,13 @@ pub(crate) struct NewSigningKey {
 }
 
 impl SigningKeyRow {
-    /// Whether its private half is there: retired keys lose it.
+    /// Whether the private half is present. Retired keys lose it.
     pub(crate) fn can_sign(&self) -> bool {
         !self.private_key_sealed.is_empty()
     }
 }
 
-/// The keys of an algorithm, newest first.
+/// Lists the keys of an algorithm, newest first.
 pub(crate) fn list_keys(
     db: &mut Db,
     algorithm: SigningAlgorithm,
@@ -58,7 +58,7 @@ pub(crate) fn list_keys(
         .load(db)
 }
 
-/// Adds a key; false when its algorithm has one of that generation already, made by another replica.
+/// Inserts a key. False if another replica has already created one of this generation.
 pub(crate) fn insert_key(db: &mut Db, key: &NewSigningKey) -> QueryResult<bool> {
     on_backend!(db, c => diesel::insert_into(signing_keys::table)
         .values(key)
@@ -68,7 +68,7 @@ pub(crate) fn insert_key(db: &mut Db, key: &NewSigningKey) -> QueryResult<bool> 
     .map(|inserted| inserted == 1)
 }
 
-/// Retires the keys before a generation from the moment on that this one signs.
+/// Retires the keys older than `generation` from the time on at which that one signs.
 pub(crate) fn retire_older(
     db: &mut Db,
     algorithm: SigningAlgorithm,
@@ -86,7 +86,7 @@ pub(crate) fn retire_older(
         .map(drop)
 }
 
-/// Erases the private halves of retired keys, which sign nothing any more; how many.
+/// Erases the private halves of retired keys, and returns their number.
 pub(crate) fn erase_retired(db: &mut Db, now: NaiveDateTime) -> QueryResult<usize> {
     let retired = signing_keys::table
         .filter(signing_keys::retired_at.le(now))
@@ -96,7 +96,7 @@ pub(crate) fn erase_retired(db: &mut Db, now: NaiveDateTime) -> QueryResult<usiz
         .execute(db)
 }
 
-/// Notes that tokens of this life are signed with the keys of an algorithm that may sign.
+/// Raises the longest token lifetime of an algorithm's keys that may sign.
 pub(crate) fn raise_ttl(
     db: &mut Db,
     algorithm: SigningAlgorithm,
@@ -112,7 +112,7 @@ pub(crate) fn raise_ttl(
         .map(drop)
 }
 
-/// Replaces the sealed form of a key that signs, unless it was retired meanwhile; how many.
+/// Replaces the sealed private half of a key unless it has changed since, and returns the number of changed rows.
 pub(crate) fn replace_sealed(
     db: &mut Db,
     kid: &str,
@@ -127,7 +127,7 @@ pub(crate) fn replace_sealed(
         .execute(db)
 }
 
-/// Removes a retired key; false when there is none of that id.
+/// Deletes a retired key. False if there is none with this id.
 pub(crate) fn remove_retired(db: &mut Db, kid: &str, now: NaiveDateTime) -> QueryResult<bool> {
     let retired = signing_keys::table
         .find(kid)

@@ -1,33 +1,32 @@
-//! Refresh tokens: opaque, stored as hashes, each good for one rotation.
+//! Refresh tokens: opaque, stored as hashes, each valid for one rotation.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use service_kit::crypto::{hmac_sha256, random_bytes, sha256};
 
-/// The part that all refresh tokens of one sign-in share. It is as secret as the rest, so only
-/// somebody who has seen a token of that sign-in can name it.
+/// The part that all refresh tokens of a session share. It is as secret as the rest: only a holder of one knows it.
 const LINEAGE_BYTES: usize = 16;
-/// The part that each rotation replaces: 256 random or derived bits.
+/// The length of a token. Each rotation replaces the last 32 bytes, which are random or derived.
 const TOKEN_BYTES: usize = LINEAGE_BYTES + 32;
 
-/// A refresh token in clear.
+/// A refresh token in plain text.
 #[derive(Clone)]
 pub(crate) struct RefreshToken([u8; TOKEN_BYTES]);
 
 impl RefreshToken {
-    /// The first one of a sign-in.
+    /// Generates the first token of a session.
     pub(crate) fn generate() -> Self {
         Self(random_bytes())
     }
 
-    /// Reads a presented token; none when we can never have issued it.
+    /// Parses a presented token. `None` if the service cannot have issued it.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// The token that this one is rotated into. Derived, so that presenting this one again within the
-    /// grace period gives the same successor without its being stored in clear.
+    /// Returns the token that replaces this one. It is derived: presenting this one again within the grace period gives
+    /// the same successor, although only its hash is stored.
     pub(crate) fn successor(&self, key: &[u8; 32]) -> Self {
         let mut next = self.clone();
         for (byte, derived) in next
@@ -41,17 +40,17 @@ impl RefreshToken {
         next
     }
 
-    /// What the database knows of the sign-in.
+    /// Returns the stored hash of the lineage.
     pub(crate) fn lineage(&self) -> String {
         hashed(self.0.get(..LINEAGE_BYTES).unwrap_or_default())
     }
 
-    /// What the database knows of this very token.
+    /// Returns the stored hash of the token.
     pub(crate) fn hash(&self) -> String {
         hashed(&self.0)
     }
 
-    /// The text given to the client.
+    /// Returns the text for the client.
     pub(crate) fn expose(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }

@@ -17,18 +17,18 @@ use crate::error::Error;
 pub(crate) struct KeyRing {
     pub(super) reading: u64,
     pub(super) read_at: Option<Instant>,
-    /// How often the keys had changed before it.
+    /// The number of key changes before the read.
     pub(super) generation: u64,
-    /// The private halves, newest first, each with the moment that it signs from; or why it cannot be used:
-    /// what was signed is still verified then.
+    /// The private halves, newest first, each with the time from which it signs, or with the reason why it does not open.
+    /// Tokens that it has signed are verified even then.
     private: Vec<(NaiveDateTime, Result<Arc<SigningKey>, String>)>,
     pub(super) newest_generation: i64,
     pub(super) verifying: HashMap<String, Arc<DecodingKey>>,
-    /// The public halves, newest first (RFC 7517 section 4).
+    /// The public halves as JWKs (RFC 7517 section 4), newest first.
     pub(super) public: Vec<Value>,
 }
 
-/// The key that new tokens are signed with.
+/// The key that signs new tokens.
 pub(crate) struct SigningKey {
     pub(crate) kid: String,
     pub(crate) key: EncodingKey,
@@ -61,8 +61,8 @@ impl KeyRing {
         Ok(ring)
     }
 
-    /// The key for new tokens, if there is one: the newest whose time has come. When all others are erased
-    /// already, by a process whose clock is ahead, it is the one whose time comes next.
+    /// Returns the key for new tokens, if there is one: the newest whose time has come. If a process with a fast clock
+    /// has erased all of those, it is the one whose time comes next.
     pub(super) fn signing(&self, now: NaiveDateTime) -> Option<Result<Arc<SigningKey>, Error>> {
         let due = self.private.iter().find(|(from, _)| *from <= now);
         let (_, key) = due.or_else(|| self.private.last())?;
@@ -70,7 +70,7 @@ impl KeyRing {
     }
 }
 
-/// The private half of a stored key.
+/// Opens the private half of a stored key.
 pub(super) fn open(row: &SigningKeyRow, sealer: &Sealer) -> Result<SecretSlice<u8>, String> {
     sealer
         .open(&place(&row.kid), &row.private_key_sealed)
@@ -82,7 +82,7 @@ pub(super) fn open(row: &SigningKeyRow, sealer: &Sealer) -> Result<SecretSlice<u
         })
 }
 
-/// What the sealed key is bound to: moved to another row it does not open.
+/// Returns the context that binds a sealed key to its row: it does not open in another one.
 pub(super) fn place(kid: &str) -> String {
     format!("signing-key:{kid}")
 }

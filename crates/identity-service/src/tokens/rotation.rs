@@ -1,4 +1,4 @@
-//! New signing keys for old: by command, by age, and the end of those that nothing alive was signed with.
+//! Rotation of signing keys, by command or by age, and removal of keys whose signatures have all expired.
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use serde::Serialize;
@@ -11,41 +11,41 @@ use crate::audit::{Action, Entry};
 use crate::error::Error;
 use crate::origin::Origin;
 
-/// For how long the public keys may be kept by their readers.
+/// How long clients may cache the public keys.
 pub(super) const JWKS_MAX_AGE_SECONDS: i64 = 300;
 
-/// A new key is published for this long before it signs: longer than its readers keep what was published
-/// before, by what clocks may differ.
+/// How long a new key is published before it signs: longer than clients cache the previous keys, by the tolerated
+/// difference of clocks.
 const PUBLISHED_FIRST: TimeDelta = TimeDelta::seconds(JWKS_MAX_AGE_SECONDS + 60);
 
-/// A retired key is kept for this much longer than the last token that it can have signed lives: a
-/// replica that hears late of a rotation signs with it a moment longer.
+/// How long a retired key outlives the last token that it can have signed. A replica that learns late of a rotation still
+/// signs with it for a moment.
 const MARGIN: TimeDelta = TimeDelta::days(1);
 
 /// How often a rotation tries to add a key before it gives up.
 const ATTEMPTS: usize = 5;
 
-/// What a rotation came to: for the key of access tokens, and that of RS256 id tokens.
+/// The result of a rotation, for the key of access tokens and the key of RS256 ID tokens.
 #[derive(Serialize)]
 pub(crate) struct Rotation {
     #[serde(flatten)]
     pub(crate) es256: Rotated,
-    /// None while there is no such key.
+    /// `None` while there is no such key.
     pub(crate) rs256: Option<Rotated>,
 }
 
 #[derive(Serialize)]
 pub(crate) struct Rotated {
-    /// False when the newest key was there already, or was made by another process at the same moment.
+    /// False if the newest key already existed, or another process created it at the same moment.
     pub(crate) changed: bool,
     /// The newest key.
     pub(crate) kid: String,
     pub(crate) signs_from: DateTime<Utc>,
-    /// The one that signs until then, if there is one and the newest key is new.
+    /// The key that signs until then. `None` if there is none, or if the newest key is not new.
     pub(crate) retired: Option<String>,
 }
 
-/// A key without its secret half.
+/// A signing key without its private half.
 #[derive(Serialize)]
 pub(crate) struct Key {
     pub(crate) kid: String,
@@ -54,25 +54,25 @@ pub(crate) struct Key {
     pub(crate) created_at: DateTime<Utc>,
     pub(crate) signs_from: DateTime<Utc>,
     pub(crate) retired_at: Option<DateTime<Utc>>,
-    /// When nothing alive can have been signed with it any more.
+    /// When no live token can have its signature any more.
     pub(crate) removed_after: Option<DateTime<Utc>>,
 }
 
-/// When a new key signs, and what is asked of those before it.
+/// When a new key signs, and whether the previous keys must open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RotationKind {
     /// Once it has been published for long enough.
     Published,
     /// At once.
     Immediate,
-    /// At once, although no process will ever open the keys before it.
+    /// At once, although no process can open the previous keys any more.
     LostKey,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum KeyState {
-    /// Published, to sign later.
+    /// Published, but signs later.
     Waiting,
     Signing,
     /// Retired.
@@ -97,7 +97,7 @@ impl KeyState {
     }
 }
 
-/// All keys, those of access tokens first, newest first.
+/// Lists all keys, those of access tokens first, newest first.
 pub(crate) async fn list_keys(app: &App) -> Result<Vec<Key>, Error> {
     let now = app.clock.now_naive();
     let keys = list(app).await?.into_iter().map(|row| Key {
@@ -118,8 +118,8 @@ async fn list(app: &App) -> Result<Vec<SigningKeyRow>, Error> {
     Ok(keys)
 }
 
-/// Makes the next keys, each in one transaction. The keys before must open here, unless they are lost: a
-/// process with another encryption key than the service's would make keys that the service cannot use.
+/// Creates the next keys, each in one transaction. Unless they are lost, the previous keys must open: a process with a
+/// different encryption key would create keys that the service cannot use.
 pub(crate) async fn rotate(
     app: &App,
     origin: &Origin,
@@ -173,7 +173,7 @@ async fn rotate_one(
         }
         if let Some(newest) = rows.first() {
             let waits = newest.signs_from > app.clock.now_naive();
-            // Another process added a key first. If that one waits, `--now` still needs one that signs.
+            // Another process added a key first. If that one is not signing yet, `--now` still needs one that is.
             let done = match kind {
                 RotationKind::Published => overtaken || waits,
                 RotationKind::Immediate | RotationKind::LostKey => overtaken && !waits,
@@ -197,8 +197,7 @@ async fn rotate_one(
     ))
 }
 
-/// Adds the key after these; none when another process was faster: of those that try at once, the unique
-/// generation lets one through.
+/// Adds the key after `rows`. `None` if another process was faster: the unique generation admits one.
 async fn add_key(
     app: &App,
     algorithm: SigningAlgorithm,
@@ -234,12 +233,12 @@ async fn add_key(
     .await
 }
 
-/// When a key may be removed; none while it has no successor.
+/// Returns when a key may be removed. `None` while it has no successor.
 fn gone_after(row: &SigningKeyRow) -> Option<NaiveDateTime> {
     Some(row.retired_at? + TimeDelta::seconds(row.longest_ttl_seconds) + MARGIN)
 }
 
-/// Erases the private halves of the keys that sign no more, and removes those whose time is over; how many.
+/// Erases the private halves of retired keys, and removes keys whose time is over. Returns how many it removed.
 pub(crate) async fn remove_outlived(app: &App, origin: &Origin) -> Result<usize, Error> {
     let now = app.clock.now_naive();
     app.change(origin, move |change| {
@@ -258,8 +257,7 @@ pub(crate) async fn remove_outlived(app: &App, origin: &Origin) -> Result<usize,
     Ok(removed)
 }
 
-/// Removes a retired key, which is refused from now on in whatever it has signed; false when there is no
-/// such key, or when it still signs.
+/// Removes a retired key, so that everything it has signed is refused. False if there is none, or if it still signs.
 pub(crate) async fn remove(app: &App, origin: &Origin, kid: String) -> Result<bool, Error> {
     app.change(origin, move |change| {
         if !queries::remove_retired(change.db, &kid, change.now.naive_utc())? {
@@ -272,8 +270,8 @@ pub(crate) async fn remove(app: &App, origin: &Origin, kid: String) -> Result<bo
     .await
 }
 
-/// Seals the signing keys with the current encryption key where an older one has sealed them; how many. They
-/// stay the same keys, so that nobody has to read them again.
+/// Seals signing keys with the current encryption key if an older one sealed them, and returns their number. The keys
+/// stay the same, so no process has to read them again.
 pub(crate) async fn reseal(app: &App) -> Result<usize, Error> {
     let mut resealed = 0;
     for algorithm in SigningAlgorithm::ALL {

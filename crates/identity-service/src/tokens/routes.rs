@@ -11,11 +11,11 @@ use super::rotation::JWKS_MAX_AGE_SECONDS;
 use crate::app::App;
 use crate::error::Error;
 
-/// The public halves of the keys that access tokens and id tokens are signed with (RFC 7517 section 5).
+/// Public keys for verifying access tokens and ID tokens (RFC 7517 section 5).
 #[derive(Serialize, ToSchema)]
 pub(crate) struct JwksResponse {
-    /// Those of access tokens first, newest first: those that sign soon, those that sign, and retired ones for
-    /// as long as something alive was signed with them.
+    /// Keys for access tokens first, newest first. The list includes keys that will sign soon, and retired keys until
+    /// everything that they signed has expired.
     #[schema(value_type = Vec<Object>)]
     keys: Vec<Value>,
 }
@@ -24,8 +24,9 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
     cfg.service(endpoint("/.well-known/jwks.json").get(jwks));
 }
 
-/// The public keys, for who verifies tokens by himself. A token says in `kid` which one signed it;
-/// on an unknown one, read this again.
+/// Returns the public keys for verifying tokens.
+///
+/// A token names its key in `kid`. If that key is not in a cached copy, request this document again.
 #[utoipa::path(
     get, path = "/.well-known/jwks.json", tag = "tokens",
     responses(
@@ -40,7 +41,7 @@ async fn jwks(app: Data<App>) -> Result<HttpResponse, Error> {
     let max_age = format!("public, max-age={JWKS_MAX_AGE_SECONDS}");
     Ok(HttpResponse::Ok()
         .insert_header((CACHE_CONTROL, max_age))
-        // Pages of any site that verify id tokens read it.
+        // Pages of any site may verify ID tokens.
         .insert_header((ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
         .json(JwksResponse { keys }))
 }

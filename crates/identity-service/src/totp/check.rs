@@ -10,21 +10,21 @@ use crate::audit::{Action, Entry};
 use crate::change::Change;
 use crate::error::Error;
 
-/// What an account's second factor says to a code.
+/// The result of checking a code of the second factor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CodeCheck {
     /// The account has no second factor.
     NotNeeded,
     /// It has one, and no code was given.
     Missing,
-    /// No code of it, or one that was used before.
+    /// The code is not valid, or was used before.
     Wrong,
-    /// The code is used up with the transaction's commit.
+    /// The code is valid, and used up when the transaction commits.
     Right,
 }
 
-/// Checks a code of the authenticator app, or a recovery code, and uses it up. Only for who has shown
-/// the password: to nobody else may it be told whether there is a second factor.
+/// Checks a code of the authenticator app, or a recovery code, and uses it up. The caller's password must be verified:
+/// nobody else may learn whether there is a second factor.
 pub(crate) fn check(
     change: &mut Change<'_>,
     sealer: &Sealer,
@@ -53,8 +53,8 @@ pub(crate) fn check(
     })
 }
 
-/// A code without what apps and people group it by: blanks of every width, hyphens and dashes, and characters that
-/// nobody sees and that come along with a copy. Digits and letters of full width are the usual ones.
+/// Removes the separators of a code: white space, hyphens, dashes, and invisible characters of copied text. Full-width
+/// digits and letters become ordinary ones.
 pub(super) fn plain(code: &str) -> String {
     let separates = |c: char| {
         c.is_whitespace()

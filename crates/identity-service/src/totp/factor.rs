@@ -7,16 +7,16 @@ use totp_rs::{Algorithm, Builder, Totp};
 
 use crate::error::Error;
 
-/// What every authenticator app supports; some take other values and then show wrong codes.
+/// All authenticator apps support these values. Some accept others and then show wrong codes.
 const ALGORITHM: Algorithm = Algorithm::SHA1;
 const DIGITS: u8 = 6;
 const STEP_SECONDS: u64 = 30;
-/// Steps before and after the present one whose code is good too, for clocks that are off.
+/// Accepted time steps before and after the current one, for inaccurate clocks.
 const SKEW: u16 = 1;
 /// The length that RFC 4226 section 4 recommends.
 const SECRET_BYTES: usize = 20;
 
-/// A secret that an authenticator app shares with this service.
+/// A secret shared with an authenticator app.
 pub(super) struct Factor(Totp);
 
 impl Factor {
@@ -38,7 +38,7 @@ impl Factor {
             .map_err(|error| Error::internal("second factor", error))
     }
 
-    /// The form that is stored. It opens for its account alone.
+    /// Returns the stored form, which opens only for this account.
     pub(super) fn seal(&self, sealer: &Sealer, user_id: UserId) -> Result<String, Error> {
         sealer
             .seal(&place(user_id), self.0.secret().as_bytes())
@@ -52,14 +52,14 @@ impl Factor {
         Self::new(secret.expose_secret().to_vec(), "")
     }
 
-    /// The same secret sealed with the current key; none when the sealed one does not open.
+    /// Seals the secret with the current key. `None` if `sealed` does not open.
     pub(super) fn reseal(sealer: &Sealer, user_id: UserId, sealed: &str) -> Option<String> {
         Self::open(sealer, user_id, sealed)
             .and_then(|factor| factor.seal(sealer, user_id))
             .ok()
     }
 
-    /// The time step of which this is the code, if it is one of those that are good at `now`.
+    /// Returns the time step of the code, if the code is valid at `now`.
     pub(super) fn step_of(&self, code: &str, now: DateTime<Utc>) -> Option<i64> {
         let seconds = u64::try_from(now.timestamp()).ok()?;
         self.0
@@ -67,12 +67,12 @@ impl Factor {
             .and_then(|step| i64::try_from(step).ok())
     }
 
-    /// For typing it in: base32.
+    /// Returns the secret in base32, for typing.
     pub(super) fn secret(&self) -> SecretString {
         self.0.secret().to_base32().into()
     }
 
-    /// For a QR code.
+    /// Returns the URL for a QR code.
     pub(super) fn url(&self) -> Result<SecretString, Error> {
         self.0
             .to_url()
@@ -81,7 +81,7 @@ impl Factor {
     }
 }
 
-/// What a sealed secret is bound to.
+/// Returns the context that binds a sealed secret to its account.
 fn place(user_id: UserId) -> String {
     format!("totp:{user_id}")
 }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_code_is_that_of_rfc_6238_and_good_for_three_steps() {
-        // Appendix B has eight digits; six are their end.
+        // RFC 6238 appendix B lists eight digits, of which these are the last six.
         let factor = Factor::new(b"12345678901234567890".to_vec(), "ada").unwrap();
         let at = |seconds| DateTime::from_timestamp(seconds, 0).unwrap();
         assert_eq!(factor.step_of("287082", at(59)), Some(1));

@@ -1,6 +1,6 @@
-//! Guesses at codes. A code is short, so the wait after wrong ones grows up to a day, and only a right code ends
-//! it. It stands in the database: every process and every restart counts on. Only who has shown the password gets
-//! here, so nobody else can make an owner wait.
+//! Protection against guessing codes. Codes are short, so the wait after wrong ones grows up to a day, and only a right
+//! code ends it. The count is in the database: it holds for all processes and survives restarts. Only a caller with a
+//! verified password gets here, so nobody else can make an owner wait.
 
 use auth_types::UserId;
 use event_types::MailText;
@@ -12,18 +12,18 @@ use crate::app::App;
 use crate::error::Error;
 use crate::origin::Origin;
 
-/// The wrong code in a row that waiting begins with: an app that shows wrong ones goes on to, and who guesses
-/// has the password. The statement that counts has the same number.
+/// The number of wrong codes in a row at which the wait begins. Only a faulty app or somebody with the password gets that
+/// far. The counting statement has the same limit.
 const WAIT_BEGINS: i64 = 5;
 
-/// A code that is about to be looked at. It counts as a wrong one until it proves right, so that any number of
-/// codes at the same time are counted before the first of them is looked at.
+/// A code about to be checked. It counts as wrong until it proves right, so that concurrent codes are all counted before
+/// the first one is checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt {
     failures: i64,
 }
 
-/// Takes a turn at an account's second factor; none where no code is given or there is no factor.
+/// Counts an attempt at an account's second factor. `None` without a code or a factor.
 ///
 /// # Errors
 /// [`Error::RateLimited`] while the account has to wait.
@@ -38,7 +38,7 @@ pub(crate) async fn begin(
     }
 }
 
-/// The same at a factor that counts already, or that waits for its first code.
+/// Counts an attempt at a confirmed factor, or at one that waits for its first code.
 pub(super) async fn take_turn(
     app: &App,
     user_id: UserId,
@@ -72,8 +72,7 @@ pub(super) async fn take_turn(
 }
 
 impl Attempt {
-    /// The code was wrong. With the one that waiting begins with the account's owner is told: somebody else may
-    /// have the password.
+    /// Handles a wrong code. When the wait begins, it mails the owner, because somebody else may have the password.
     pub(crate) async fn failed(
         self,
         app: &App,
@@ -100,7 +99,7 @@ impl Attempt {
     }
 }
 
-/// The code was right, although what it was shown for did not come about.
+/// Ends the wait after a right code, even if the request that needed it failed.
 pub(crate) async fn forget_failures(app: &App, user_id: UserId) -> Result<(), Error> {
     app.write_one(move |db| queries::forget_failures(db, user_id))
         .await

@@ -1,5 +1,5 @@
-//! The second factor: codes that change with the time (RFC 6238), and recovery codes for who has lost
-//! what makes them. A factor counts once its owner has shown a code of it.
+//! The second factor: time-based codes (RFC 6238), and recovery codes for an owner without their app. A factor takes
+//! effect once its owner has confirmed it with a code.
 
 mod check;
 mod factor;

@@ -6,19 +6,19 @@ use diesel::sql_types::{BigInt, Bool, Text, Timestamp};
 
 use crate::schema::{recovery_codes, totp_factors};
 
-/// A code that is about to be looked at.
+/// A code about to be checked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub(super) user_id: UserId,
-    /// Whether of a factor that counts, or of one that waits for its first code.
+    /// True for a confirmed factor, false for one that waits for its first code.
     pub(super) confirmed: bool,
     /// Milliseconds since the epoch.
     pub(super) now: i64,
 }
 
-/// Counts a code as a wrong one, before it is looked at, and says how many there are in a row with it; none while the
-/// account waits, or has no such factor. The fifth brings a second to wait, each further one twice as much, up to a day.
-/// This one statement decides for every process.
+/// Counts a code as wrong before it is checked, and returns the number of wrong codes in a row. `None` while the account
+/// has to wait, or without such a factor. The fifth wrong code costs one second, each further one twice as much, up to a
+/// day. This one statement decides for all processes.
 pub(super) fn take_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
     let take = diesel::sql_query(
         "UPDATE totp_factors SET failed_codes = failed_codes + 1, \
@@ -33,7 +33,7 @@ pub(super) fn take_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
     cached::<BigInt, _>(take).get_result(db).optional()
 }
 
-/// When the next code of an account is looked at; none when it has no such factor.
+/// Finds when an account's next code may be checked. `None` without such a factor.
 pub(super) fn find_next_turn(db: &mut Db, turn: &Turn) -> QueryResult<Option<i64>> {
     let factor = totp_factors::table.find(turn.user_id.get());
     factor
@@ -48,7 +48,7 @@ type NoFailures = (
     diesel::dsl::Eq<totp_factors::next_code_at_ms, i64>,
 );
 
-/// What a right code, or a new secret, begins with.
+/// Returns the assignments that reset the count of wrong codes.
 fn no_failures() -> NoFailures {
     (
         totp_factors::failed_codes.eq(0),
@@ -56,7 +56,7 @@ fn no_failures() -> NoFailures {
     )
 }
 
-/// Ends the wait of an account: a right code was shown.
+/// Ends the wait of an account after a right code.
 pub(super) fn forget_failures(db: &mut Db, user_id: UserId) -> QueryResult<()> {
     diesel::update(totp_factors::table.find(user_id.get()))
         .set(no_failures())
@@ -64,7 +64,7 @@ pub(super) fn forget_failures(db: &mut Db, user_id: UserId) -> QueryResult<()> {
         .map(drop)
 }
 
-/// The sealed secret of an account's factor, if it counts.
+/// Finds the sealed secret of an account's confirmed factor.
 pub(super) fn find_confirmed(db: &mut Db, user_id: UserId) -> QueryResult<Option<String>> {
     totp_factors::table
         .find(user_id.get())
@@ -74,12 +74,12 @@ pub(super) fn find_confirmed(db: &mut Db, user_id: UserId) -> QueryResult<Option
         .optional()
 }
 
-/// Whether an account has a factor that counts.
+/// Whether an account has a confirmed factor.
 pub(crate) fn is_on(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
     Ok(find_confirmed(db, user_id)?.is_some())
 }
 
-/// The sealed secret of a factor that waits for its first code.
+/// Finds the sealed secret of a factor that waits for its first code.
 pub(super) fn find_unconfirmed(db: &mut Db, user_id: UserId) -> QueryResult<Option<String>> {
     totp_factors::table
         .find(user_id.get())
@@ -89,7 +89,7 @@ pub(super) fn find_unconfirmed(db: &mut Db, user_id: UserId) -> QueryResult<Opti
         .optional()
 }
 
-/// Stores a secret in place of one that was never confirmed; false when there is a factor that counts.
+/// Stores a secret in place of an unconfirmed one. False if there is a confirmed factor.
 pub(super) fn set_up(
     db: &mut Db,
     user_id: UserId,
@@ -109,7 +109,7 @@ pub(super) fn set_up(
     Ok(stored == 1)
 }
 
-/// Makes the factor with this very secret count; false when it was replaced, removed or confirmed meanwhile.
+/// Confirms the factor with this secret. False if it was replaced, removed or confirmed in the meantime.
 pub(super) fn confirm(
     db: &mut Db,
     user_id: UserId,
@@ -131,8 +131,8 @@ pub(super) fn confirm(
         .map(|confirmed| confirmed == 1)
 }
 
-/// Takes the code of a time step; false when it, or a later one, was taken before. This one statement
-/// decides between two who come with the same code.
+/// Uses up the code of a time step. False if it or a later one was used before. This one statement decides between
+/// concurrent uses of the same code.
 pub(super) fn take_step(db: &mut Db, user_id: UserId, step: i64) -> QueryResult<bool> {
     let unused = totp_factors::table
         .find(user_id.get())
@@ -144,7 +144,7 @@ pub(super) fn take_step(db: &mut Db, user_id: UserId, step: i64) -> QueryResult<
         .map(|taken| taken == 1)
 }
 
-/// Some sealed secrets of accounts behind this one, by account.
+/// Lists up to 500 sealed secrets of accounts after `after`, by account.
 pub(super) fn list_sealed(db: &mut Db, after: i64) -> QueryResult<Vec<(UserId, String)>> {
     totp_factors::table
         .filter(totp_factors::user_id.gt(after))
@@ -154,7 +154,7 @@ pub(super) fn list_sealed(db: &mut Db, after: i64) -> QueryResult<Vec<(UserId, S
         .load(db)
 }
 
-/// Replaces the sealed form of a secret, unless the secret was replaced meanwhile; how many.
+/// Replaces a sealed secret unless it has changed since, and returns the number of changed rows.
 pub(super) fn replace_sealed(
     db: &mut Db,
     user_id: UserId,
@@ -169,7 +169,7 @@ pub(super) fn replace_sealed(
         .execute(db)
 }
 
-/// Removes a factor that counts, with its recovery codes; false when there is none.
+/// Deletes a confirmed factor with its recovery codes. False if there is none.
 pub(crate) fn remove(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
     let counting = totp_factors::table
         .find(user_id.get())
@@ -181,7 +181,7 @@ pub(crate) fn remove(db: &mut Db, user_id: UserId) -> QueryResult<bool> {
     Ok(removed)
 }
 
-/// Replaces the recovery codes, perhaps by none.
+/// Replaces the recovery codes, possibly by none.
 pub(super) fn replace_codes(db: &mut Db, user_id: UserId, hashes: &[String]) -> QueryResult<()> {
     diesel::delete(recovery_codes::table.filter(recovery_codes::user_id.eq(user_id.get())))
         .execute(db)?;
@@ -196,7 +196,7 @@ pub(super) fn replace_codes(db: &mut Db, user_id: UserId, hashes: &[String]) -> 
     Ok(())
 }
 
-/// Uses a recovery code up; false when there is no such one any more.
+/// Uses up a recovery code. False if there is none with this hash.
 pub(super) fn take_code(db: &mut Db, user_id: UserId, hash: &str) -> QueryResult<bool> {
     diesel::delete(recovery_codes::table.find((user_id.get(), hash)))
         .execute(db)

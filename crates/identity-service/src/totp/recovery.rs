@@ -5,16 +5,16 @@ use service_kit::crypto::{random_bytes, sha256};
 
 use super::check::plain;
 
-/// Crockford's base 32: nothing in it looks like something else in it.
+/// Crockford's base32, without characters that look alike.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 /// 75 random bits.
 const LENGTH: usize = 15;
-/// How the characters are grouped for people.
+/// Characters per group, for readability.
 const GROUP: usize = 5;
-/// How many an account gets.
+/// Codes per account.
 const COUNT: usize = 10;
 
-/// A code that is good once in place of one of the authenticator app.
+/// A code that works once in place of one from the authenticator app.
 pub(super) struct RecoveryCode([u8; LENGTH]);
 
 impl RecoveryCode {
@@ -23,13 +23,13 @@ impl RecoveryCode {
     }
 
     fn generate() -> Self {
-        // 32 divides 256: every character is equally likely.
+        // 32 divides 256, so every character is equally likely.
         let pick = |byte: u8| ALPHABET.get(usize::from(byte % 32)).copied();
         Self(random_bytes::<LENGTH>().map(|byte| pick(byte).unwrap_or(b'0')))
     }
 
-    /// Reads a code as people type it: in either case, with or without what groups it, with letters for the
-    /// digits that they resemble.
+    /// Parses a code as people type it: in either case, with or without separators, with letters for
+    /// the digits that they resemble.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut code = [0; LENGTH];
         let mut places = code.iter_mut();
@@ -47,14 +47,14 @@ impl RecoveryCode {
         places.next().is_none().then_some(Self(code))
     }
 
-    /// What is stored. A plain fast hash is enough: 2^75 codes cannot be tried, whatever one try costs.
-    /// A slow hash is for what people think up.
+    /// Returns the stored hash. A fast hash suffices: 2^75 codes cannot be tried at any speed. Slow hashes are for
+    /// secrets that people choose.
     pub(super) fn hash(&self, user_id: UserId) -> String {
         let bound = [user_id.to_string().as_bytes(), b":", &self.0].concat();
         URL_SAFE_NO_PAD.encode(sha256(&bound))
     }
 
-    /// What its owner is shown, once.
+    /// Returns the code as its owner sees it, once.
     pub(super) fn expose(&self) -> String {
         let groups: Vec<_> = self
             .0

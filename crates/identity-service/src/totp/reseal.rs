@@ -5,16 +5,16 @@ use super::queries;
 use crate::app::App;
 use crate::error::Error;
 
-/// What sealing second factors anew came to.
+/// The result of resealing second factors.
 #[derive(Debug, Default)]
 pub(crate) struct Resealed {
     pub(crate) done: usize,
-    /// Those that no configured key opens.
+    /// Secrets that no configured key opens.
     pub(crate) unopened: usize,
 }
 
-/// Seals with the current encryption key what older ones have sealed, some at a time: nobody who signs
-/// in meanwhile waits or is refused.
+/// Seals secrets with the current encryption key if an older one sealed them. It works in batches, so that no sign-in
+/// waits or fails meanwhile.
 pub(crate) async fn reseal(app: &App) -> Result<Resealed, Error> {
     let (mut resealed, mut after) = (Resealed::default(), 0);
     loop {

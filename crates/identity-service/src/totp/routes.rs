@@ -20,7 +20,7 @@ pub(crate) fn routes(cfg: &mut ServiceConfig) {
         .service(endpoint("/api/auth/totp/recovery-codes").post(renew_recovery_codes));
 }
 
-/// Whether the caller's account has a second factor.
+/// Returns whether the caller's account has a second factor.
 #[utoipa::path(
     get, path = "/api/auth/totp", tag = "second factor", security(("bearer" = [])),
     responses(
@@ -31,7 +31,7 @@ async fn get_totp(app: Data<App>, caller: CurrentUser) -> Result<HttpResponse, E
     Ok(HttpResponse::Ok().json(service::status(&app, &caller).await?))
 }
 
-/// Makes a secret for an authenticator app; it counts once it is confirmed.
+/// Creates a secret for an authenticator app. It takes effect once it is confirmed.
 #[utoipa::path(
     post, path = "/api/auth/totp/setup", tag = "second factor", security(("bearer" = [])), request_body = TotpSetupRequest,
     responses(
@@ -51,7 +51,7 @@ async fn set_up_totp(
     Ok(HttpResponse::Ok().json(made))
 }
 
-/// Switches the second factor on, for who shows a code of the authenticator app.
+/// Switches the second factor on with a code from the authenticator app.
 #[utoipa::path(
     post, path = "/api/auth/totp/confirm", tag = "second factor", security(("bearer" = [])), request_body = TotpConfirmRequest,
     responses(
@@ -91,7 +91,7 @@ async fn disable_totp(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Gives new recovery codes in place of the old ones.
+/// Replaces the recovery codes with new ones.
 #[utoipa::path(
     post, path = "/api/auth/totp/recovery-codes", tag = "second factor", security(("bearer" = [])), request_body = TotpChangeRequest,
     responses(

@@ -28,7 +28,7 @@ pub(crate) async fn status(app: &App, caller: &CurrentUser) -> Result<TotpStatus
     .await
 }
 
-/// Makes a secret, in place of one that was never confirmed.
+/// Creates a secret in place of an unconfirmed one.
 pub(crate) async fn set_up(
     app: &App,
     caller: &CurrentUser,
@@ -60,7 +60,7 @@ pub(crate) async fn set_up(
     })
 }
 
-/// Makes the secret count once the caller shows a code of it, and gives them recovery codes.
+/// Confirms the secret with one of its codes, and creates recovery codes.
 pub(crate) async fn confirm(
     app: &App,
     caller: &CurrentUser,
@@ -116,7 +116,7 @@ pub(crate) async fn disable(
         .await
 }
 
-/// Gives new recovery codes; the old ones are good no more.
+/// Replaces the recovery codes. The old ones stop working.
 pub(crate) async fn renew_codes(
     app: &App,
     caller: &CurrentUser,

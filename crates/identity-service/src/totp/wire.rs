@@ -1,55 +1,55 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Whether signing in takes a code.
+/// State of the second factor.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TotpStatus {
     pub(crate) enabled: bool,
-    /// Recovery codes that are not used yet.
+    /// Number of unused recovery codes.
     #[schema(minimum = 0, maximum = 10)]
     pub(crate) recovery_codes_left: i64,
 }
 
-/// Asks for a secret for an authenticator app.
+/// A request for the secret of an authenticator app.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct TotpSetupRequest {
-    /// The account's.
+    /// Password of the account.
     #[schema(format = Password)]
     pub(crate) password: String,
 }
 
-/// What the authenticator app is to be given; shown this once.
+/// The secret for the authenticator app, shown only once.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct TotpSetup {
-    /// For typing: base32.
+    /// In base32, for typing.
     pub(crate) secret: String,
-    /// For a QR code.
+    /// As a URL, for a QR code.
     #[schema(example = "otpauth://totp/Holdfast:ada?secret=JBSWY3DPEHPK3PXP&issuer=Holdfast")]
     pub(crate) otpauth_url: String,
 }
 
-/// Shows that the authenticator app has the secret.
+/// Proof that the authenticator app has the secret.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct TotpConfirmRequest {
-    /// Six digits, as the app shows them now.
+    /// The six digits that the app currently shows.
     #[schema(example = "123456")]
     pub(crate) code: String,
 }
 
-/// Codes for who has lost the authenticator app; each is good once.
+/// Codes for signing in without the authenticator app. Each works once.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RecoveryCodes {
-    /// Ten of 75 random bits; shown this once.
+    /// Ten codes of 75 random bits each, shown only once.
     #[schema(example = json!(["0f3kq-7w2xn-b8c5d"]))]
     pub(crate) recovery_codes: Vec<String>,
 }
 
-/// The password, and a code of the second factor.
+/// The password and a code of the second factor.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct TotpChangeRequest {
-    /// The account's.
+    /// Password of the account.
     #[schema(format = Password)]
     pub(crate) password: String,
-    /// Of the authenticator app, or a recovery code.
+    /// Code from the authenticator app, or a recovery code.
     pub(crate) totp_code: Option<String>,
 }

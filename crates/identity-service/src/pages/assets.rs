@@ -1,4 +1,4 @@
-//! The files that pages load.
+//! The static files of the pages.
 
 use actix_web::HttpResponse;
 use service_kit::Problem;

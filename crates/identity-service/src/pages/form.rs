@@ -1,4 +1,4 @@
-//! What a form of our pages sends, once it is sure that it came from one.
+//! Submitted forms of the hosted pages, protected against cross-site requests.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,9 +21,9 @@ use super::layout::{Frame, HOME};
 use super::visitor::{Administrator, Member, Visitor, sign_in_path};
 use crate::cookies::Name;
 
-/// Where somebody comes back to who had been signed out when a form of theirs arrived.
+/// Where a visitor sees a saved form again after signing in.
 pub(super) const RESUME: &str = "/resume";
-/// Fields that people write.
+/// Fields with text that users write.
 const WRITTEN: [&str; 10] = [
     "bio",
     "description",
@@ -37,13 +37,13 @@ const WRITTEN: [&str; 10] = [
     "website_url",
 ];
 
-/// A form of one of our pages, and who sent it. Absent text fields read as empty ones only where the shape
-/// says so with `#[serde(default)]`.
+/// A form of the hosted pages, and its sender. An absent text field parses as empty only if the type says so with
+/// `#[serde(default)]`.
 pub(crate) struct Form<T> {
     visitor: Visitor,
     fields: T,
     token: FormToken,
-    /// Where it was sent, with the query.
+    /// The path that it was sent to, with the query.
     action: String,
     body: Bytes,
 }
@@ -78,25 +78,25 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
 }
 
 impl<T> Form<T> {
-    /// Whether it was shown to somebody who was not signed in.
+    /// Whether it was shown to a visitor who was not signed in.
     pub(crate) fn is_nobodys(&self) -> bool {
         self.token.account.is_empty()
     }
 
-    /// Whether it was shown to who sends it, or to nobody who was signed in.
+    /// Whether its sender is the account that it was shown to, if any.
     pub(crate) fn is_own(&self) -> bool {
         self.token.account == self.visitor.account()
     }
 
-    /// The form where it does not matter who is signed in.
+    /// Returns the form without checking who is signed in.
     pub(crate) fn by_anybody(self) -> (Visitor, T) {
         (self.visitor, self.fields)
     }
 
-    /// The form as one of the account that it was shown to.
+    /// Returns the form as that of the account that it was shown to.
     ///
     /// # Errors
-    /// The way to the sign-in page and back, with what was written; 403 when another account is signed in.
+    /// A redirect to the sign-in page, with the form saved; 403 when another account is signed in.
     pub(crate) fn by_member(self) -> Result<(Member, T), actix_web::Error> {
         if self.visitor.user.is_none() {
             return Err(self.sign_in_first());
@@ -105,7 +105,7 @@ impl<T> Form<T> {
         Ok((Member::new(self.visitor)?, self.fields))
     }
 
-    /// The form as an administrator's.
+    /// Returns the form as an administrator's.
     ///
     /// # Errors
     /// As for a page of administration.
@@ -114,7 +114,7 @@ impl<T> Form<T> {
         Ok((Administrator::new(member).await?, fields))
     }
 
-    /// Keeps what was written while its sender signs in. What no cookie can hold is given back.
+    /// Saves the sender's input in a cookie while they sign in. Input too large for a cookie is shown to them instead.
     fn sign_in_first(self) -> actix_web::Error {
         let app = &self.visitor.app;
         let now = app.clock.now().timestamp();
@@ -155,7 +155,7 @@ struct ResumePage {
     fields: Vec<KeptField>,
 }
 
-/// Shows the form that was kept for who is signed in now, and keeps it no longer.
+/// Shows the saved form to the account that is now signed in, and deletes its cookie.
 pub(super) async fn resume(member: Member, req: HttpRequest) -> HttpResponse {
     let visitor = &member.visitor;
     let (app, browser, account) = (&visitor.app, visitor.browser(), visitor.account());

@@ -1,4 +1,4 @@
-//! What an invitation's mail leads to.
+//! The page behind the link of an invitation mail.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -43,8 +43,7 @@ pub(super) struct AnswerForm {
     answer: Answer,
 }
 
-/// Shows the holder of the mail who invites them to which team. A member who joined by it and opens the mail again is led to the
-/// team.
+/// Shows the invitation to the holder of the mail. A member who joined by it is redirected to the team.
 pub(super) async fn invitation_page(
     visitor: Visitor,
     token: Path<(String,)>,
@@ -62,7 +61,7 @@ pub(super) async fn invitation_page(
     Ok(show(&visitor, StatusCode::OK, token.0.0, None).await?)
 }
 
-/// Joins or declines.
+/// Accepts or declines the invitation.
 pub(super) async fn answer(
     form: Form<AnswerForm>,
     token: Path<(String,)>,
@@ -85,7 +84,7 @@ pub(super) async fn answer(
             let problem = Some(sentence(&error.to_string()));
             Ok(show(&visitor, StatusCode::BAD_REQUEST, token, problem).await?)
         }
-        // The page says what became of it.
+        // The page shows the invitation's status.
         Err(Error::InvitationGone | Error::InvitationNotFound) => {
             Ok(show(&visitor, StatusCode::GONE, token, None).await?)
         }

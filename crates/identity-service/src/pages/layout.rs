@@ -1,4 +1,4 @@
-//! What all pages have in common: the frame around them, their headers, and how errors look.
+//! What all pages share: the frame, the headers, and the rendering of errors.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
@@ -9,35 +9,35 @@ use web_kit::html::{self, FORMS_LEAD_ELSEWHERE, WITHOUT_SCRIPTS};
 use web_kit::text::in_words;
 use web_kit::{Notices, ReturnTo};
 
-/// Where somebody goes who came from nowhere in particular.
+/// The default page after signing in.
 pub(crate) const HOME: &str = "/account";
 
-/// What surrounds a page; `templates/frame.html` shows it.
+/// The frame of a page, rendered by `templates/frame.html`.
 pub(crate) struct Frame {
     pub(crate) title: String,
     /// For the hidden field of every form.
     pub(crate) csrf: String,
-    /// Of who is signed in.
+    /// The signed-in account, if any.
     pub(crate) username: Option<String>,
     pub(crate) is_superadmin: bool,
     pub(crate) stylesheet: &'static str,
-    /// Without its query; marks where one is.
+    /// Without the query. It marks the current entry of the navigation.
     pub(crate) path: String,
     pub(crate) notices: Notices,
 }
 
 impl Frame {
-    /// The same with what there is to say of the form that was sent.
+    /// Adds the messages about a submitted form.
     pub(crate) fn with(self, notices: Notices) -> Self {
         Self { notices, ..self }
     }
 
-    /// The status of the page, by what it says of the form.
+    /// Returns the status of the page, which depends on these messages.
     pub(crate) fn status(&self) -> StatusCode {
         self.notices.status()
     }
 
-    /// Whether the page is in this part of the site.
+    /// Whether the page belongs to this part of the site.
     pub(crate) fn is_in(&self, part: &str) -> bool {
         self.path == part
             || self
@@ -46,7 +46,7 @@ impl Frame {
                 .is_some_and(|rest| rest.starts_with('/'))
     }
 
-    /// The frame of a page that is shown without asking who looks.
+    /// Creates the frame of a page that ignores who is signed in.
     fn anonymous(title: String) -> Self {
         Self {
             title,
@@ -60,7 +60,7 @@ impl Frame {
     }
 }
 
-/// The policy of a page whose form leads to `return_to`. Both endpoints that send browsers to other sites are in the API.
+/// Returns the policy of a page whose form leads to `return_to`. Only two endpoints of the API redirect to other sites.
 pub(crate) fn policy_before(return_to: &ReturnTo) -> &'static str {
     match return_to.as_str().starts_with("/api/") {
         true => FORMS_LEAD_ELSEWHERE,
@@ -76,7 +76,7 @@ struct ProblemPage<'a> {
     what_next: String,
 }
 
-/// How an error looks to who came with a browser to one of our pages; programs are answered with JSON.
+/// Renders an error for a visitor with a browser. Programs get JSON instead.
 pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option<HttpResponse> {
     if !is_for_browsers(request.path()) || !html::accepts_html(request) {
         return None;
@@ -90,14 +90,14 @@ pub(crate) fn render_problem(problem: &Problem, request: &HttpRequest) -> Option
     Some(html::html(problem.status, &page, WITHOUT_SCRIPTS))
 }
 
-/// Whether people come to this path: all that is no API, and the two endpoints of it that browsers are sent to.
+/// Whether browsers visit this path: all paths outside the API, and its two endpoints that redirect browsers.
 fn is_for_browsers(path: &str) -> bool {
     !path.starts_with("/api/")
         || path == "/api/oauth/authorize"
         || path == "/api/auth/sso/authorize"
 }
 
-/// Whether who is not signed in is to be sent to the sign-in page: all but those that ask for JSON alone.
+/// Whether a visitor without a sign-in is redirected to the sign-in page: always, unless they accept JSON only.
 pub(crate) fn wants_page(request: &HttpRequest) -> bool {
     !html::prefers_json(request)
 }

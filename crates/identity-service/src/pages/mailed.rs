@@ -1,5 +1,5 @@
-//! Where the links of mails lead, and how to get one. Looking at such a page changes nothing: programs that
-//! look through mails open every link.
+//! The pages behind links in mails, and the request for such a link. Showing a page changes nothing, because mail
+//! scanners open every link.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -54,12 +54,12 @@ pub(super) struct ResetForm {
     password: String,
 }
 
-/// Asks whose password is forgotten.
+/// Asks for the account whose password was forgotten.
 pub(super) async fn forgot_page(visitor: Visitor) -> HttpResponse {
     show_forgot(&visitor, None)
 }
 
-/// Mails a link, if there is an account; what is answered does not tell.
+/// Mails a link if the account exists. The response does not reveal whether it does.
 pub(super) async fn forgot(
     form: Form<ForgotForm>,
     origin: Origin,
@@ -70,7 +70,7 @@ pub(super) async fn forgot(
         let problem = Some("Type your username or your e-mail address".to_owned());
         return Ok(show_forgot(&visitor, problem));
     }
-    // No username has the sign that every address has.
+    // An address always contains `@`, a username never.
     let (username, email) = match who.contains('@') {
         true => (None, Some(who.to_owned())),
         false => (Some(who.to_owned()), None),
@@ -119,7 +119,7 @@ pub(super) async fn reset_password(
     })
 }
 
-/// Shows which address is about to be whose.
+/// Shows the address to verify and its account.
 pub(super) async fn verify_page(
     visitor: Visitor,
     token: Path<(String,)>,
@@ -139,7 +139,7 @@ pub(super) async fn verify_page(
     })
 }
 
-/// Proves the address.
+/// Verifies the address.
 pub(super) async fn verify_email(
     form: Form<Empty>,
     token: Path<(String,)>,
@@ -154,7 +154,7 @@ pub(super) async fn verify_email(
     }
 }
 
-/// The active account that a link is for, and the address it was mailed to.
+/// Finds the active account that a link is for, and the address that it was sent to.
 async fn find_holder(
     app: &App,
     purpose: Purpose,

@@ -1,5 +1,5 @@
-//! The hosted pages: HTML made on the server, working without JavaScript. A page is a handler here and a
-//! template in `templates/`; what it shows and does is the work of the same services as the API's.
+//! The hosted pages: server-rendered HTML that works without JavaScript. A page consists of a handler here and a template
+//! in `templates/`. It uses the same services as the API.
 
 mod account;
 mod admin;

@@ -1,4 +1,4 @@
-//! What a page says of the form that was sent: that it is done, or what is wrong with which field.
+//! The messages of a page about a submitted form: that it succeeded, or which field is wrong.
 
 use serde::Deserialize;
 use service_kit::Problem;
@@ -6,13 +6,13 @@ pub(super) use web_kit::Notices;
 
 use crate::error::Error;
 
-/// What a page was sent back to with.
+/// The query of a page that a form redirects to.
 #[derive(Deserialize)]
 pub(super) struct DoneQuery {
     done: Option<String>,
 }
 
-/// The same of a page with a long list.
+/// The same for a page with a long list.
 #[derive(Deserialize)]
 pub(super) struct ListQuery {
     pub(super) done: Option<String>,
@@ -26,15 +26,15 @@ impl DoneQuery {
     }
 }
 
-/// That something is done, by the name in the address the browser was sent to.
+/// Returns the message of a form that succeeded, by its name in the query.
 pub(super) fn done(name: Option<&str>) -> Notices {
     Notices::done(name, &DONE)
 }
 
-/// What somebody can put right who sent a form with these fields.
+/// Returns the message for an error that the sender of a form with these fields can correct.
 ///
 /// # Errors
-/// The error itself when the form is not to blame.
+/// The error itself if changing the form cannot correct it.
 pub(super) fn of(error: Error, fields: &[&'static str]) -> Result<Notices, Error> {
     let Some(field) = field_of(&error, fields) else {
         return Err(error);
@@ -51,13 +51,13 @@ pub(super) fn of(error: Error, fields: &[&'static str]) -> Result<Notices, Error
     Ok(Notices::flawed(field, problem.status, message))
 }
 
-/// The same of a file that was not to be had from the request.
+/// Returns the message for a file that could not be read from the request.
 pub(super) fn of_problem(problem: &Problem, field: &'static str) -> Notices {
     Notices::flawed(Some(field), problem.status, problem.message.to_string())
 }
 
-/// Which of a form's fields an error is about: none in it for the form as a whole, none at all when the
-/// form is not to blame.
+/// Returns the field that an error is about. The inner `None` means the form as a whole, the outer one that the form is
+/// not the cause.
 fn field_of(error: &Error, fields: &[&'static str]) -> Option<Option<&'static str>> {
     let candidates: &[&'static str] = match error {
         Error::Validation(text) => {
@@ -91,7 +91,7 @@ fn field_of(error: &Error, fields: &[&'static str]) -> Option<Option<&'static st
     found.map(|field| Some(*field))
 }
 
-/// Beside a field its name is not said again: "bio must have …" becomes "Must have …".
+/// Omits the field's name in the message beside it: "bio must have …" becomes "Must have …".
 fn shortened(sentence: &str, field: Option<&str>) -> String {
     let rest = field.and_then(|_| sentence.split_once(" must "));
     match rest {
@@ -100,7 +100,7 @@ fn shortened(sentence: &str, field: Option<&str>) -> String {
     }
 }
 
-/// What is said where a form was done.
+/// The messages of forms that succeeded.
 const DONE: [(&str, &str); 31] = [
     ("profile", "Your profile is saved."),
     ("photo", "Your photo is saved."),

@@ -1,4 +1,4 @@
-//! Making an account with a browser.
+//! Registration with a browser.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -29,7 +29,7 @@ struct RegisterPage<'a> {
     sign_in: String,
 }
 
-/// What is wrong with each field.
+/// The messages beside the fields.
 #[derive(Default)]
 struct Problems {
     username: Option<String>,
@@ -47,7 +47,7 @@ pub(super) struct RegisterForm {
     return_to: String,
 }
 
-/// Asks for a name, perhaps an address, and a password.
+/// Asks for a username, an optional address, and a password.
 pub(super) async fn register_page(
     visitor: Visitor,
     query: Query<ReturnQuery>,
@@ -61,7 +61,7 @@ pub(super) async fn register_page(
     Ok(show(&visitor, &return_to, &fields, problems))
 }
 
-/// Makes the account, signs it in, and sends it on.
+/// Creates the account, signs it in, and redirects the browser.
 pub(super) async fn register(
     form: Form<RegisterForm>,
     origin: Origin,
@@ -108,7 +108,7 @@ fn show(
 }
 
 impl RegisterForm {
-    /// What can be seen at once, of all fields together.
+    /// Validates all fields at once, without the database.
     fn problems(&self) -> Problems {
         let told = |error: Error| sentence(&error.to_string());
         let email = self.email().map(|email| Email::parse(&email));
@@ -138,7 +138,7 @@ impl Problems {
         self.username.is_none() && self.email.is_none() && self.password.is_none()
     }
 
-    /// What only the service could see; another error is nothing that a field can mend.
+    /// Adds an error of the service to its field. An error without a field is returned.
     fn add(&mut self, error: Error) -> Result<(), Error> {
         let field = match error {
             Error::UsernameTaken => &mut self.username,

@@ -1,4 +1,4 @@
-//! Pages that say one thing: that something was done, or that there is nothing to do it with.
+//! Pages with a single message: that something is done, or that a link does not work.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -11,7 +11,7 @@ use super::visitor::Visitor;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
-    /// At `/done/signed-out` and so on.
+    /// This and the next four are pages below `/done/`.
     SignedOut,
     PasswordChanged,
     EmailConfirmed,
@@ -35,7 +35,7 @@ struct SaidPage {
     next_text: &'static str,
 }
 
-/// `/done/{what}`: where a form leads that has done its work, so that reloading does not do it again.
+/// Shows `/done/{what}`, to which a form redirects so that a reload does not send it again.
 pub(super) async fn done_page(
     visitor: Visitor,
     what: Path<(String,)>,
@@ -51,7 +51,7 @@ pub(super) async fn done_page(
     Ok(say(&visitor, said))
 }
 
-/// `/`: there is nothing to see here but one's account.
+/// Redirects `/` to the account page or the sign-in page.
 pub(super) async fn home(visitor: Visitor) -> HttpResponse {
     match visitor.user {
         Some(_) => visitor.see_other("/account"),

@@ -1,4 +1,4 @@
-//! Signing in and out with a browser.
+//! Sign-in and sign-out with a browser.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -25,7 +25,7 @@ struct SignInPage<'a> {
     return_to: &'a str,
     username: &'a str,
     problem: Option<String>,
-    /// Where somebody without an account goes.
+    /// Where a visitor without an account registers.
     register: String,
 }
 
@@ -34,10 +34,10 @@ struct SignInPage<'a> {
 struct CodePage<'a> {
     frame: Frame,
     return_to: &'a str,
-    /// What the first step has shown, sealed.
+    /// The sealed result of the first step.
     step: &'a str,
     problem: Option<String>,
-    /// Where the first step is taken again.
+    /// Where the first step is repeated.
     again: String,
 }
 
@@ -49,9 +49,9 @@ pub(super) struct ReturnQuery {
 #[derive(Deserialize)]
 pub(super) struct SignInQuery {
     return_to: Option<String>,
-    /// Asked of who is signed in too, when a client wants a new sign-in.
+    /// Shows the form to a signed-in visitor too, for a client that requires a new sign-in.
     again: Option<String>,
-    /// What a client thinks that he is called.
+    /// The username that a client suggests (OpenID Connect Core section 3.1.2.1).
     #[serde(default)]
     login_hint: String,
 }
@@ -72,7 +72,7 @@ pub(super) struct CodeForm {
     return_to: String,
 }
 
-/// Asks for name and password.
+/// Asks for username and password.
 pub(super) async fn sign_in_page(
     visitor: Visitor,
     query: Query<SignInQuery>,
@@ -86,7 +86,7 @@ pub(super) async fn sign_in_page(
     Ok(show_sign_in(&visitor, &return_to, username, None))
 }
 
-/// The first step: the password, which is enough for an account without a second factor.
+/// Handles the first step: the password, which is enough for an account without a second factor.
 pub(super) async fn sign_in(
     form: Form<SignInForm>,
     origin: Origin,
@@ -117,12 +117,12 @@ pub(super) async fn sign_in(
     }
 }
 
-/// The second step has no page of its own: what it needs is in the answer to the first.
+/// Redirects to the first step. The form of the second step exists only in the response to the first.
 pub(super) async fn first_step(visitor: Visitor) -> HttpResponse {
     visitor.see_other("/login")
 }
 
-/// The second step: a code of the second factor.
+/// Handles the second step: a code of the second factor.
 pub(super) async fn sign_in_with_code(
     form: Form<CodeForm>,
     origin: Origin,
@@ -150,7 +150,7 @@ pub(super) async fn sign_in_with_code(
     }
 }
 
-/// Ends the sign-in of this browser, also when the form was shown to another account.
+/// Ends the session of this browser, even if the form was shown to another account.
 pub(super) async fn sign_out(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
     let (visitor, _) = form.by_anybody();
     if let Some(user) = &visitor.user {
@@ -161,13 +161,13 @@ pub(super) async fn sign_out(form: Form<Empty>, origin: Origin) -> actix_web::Re
     Ok(answer)
 }
 
-/// Whether the account that a form names has signed in since, in another tab.
+/// Whether the account that a form names has since signed in, in another tab.
 fn is_signed_in_as(visitor: &Visitor, username: &str) -> bool {
     let user = visitor.user.as_ref();
     user.is_some_and(|user| user.account.username.eq_ignore_ascii_case(username.trim()))
 }
 
-/// Refuses to sign anybody in where the cookie could be read on its way.
+/// Refuses a sign-in over a connection on which its cookie could be read.
 pub(super) fn check_cookies(visitor: &Visitor) -> Result<(), Problem> {
     if visitor.may_sign_in {
         return Ok(());
@@ -179,7 +179,7 @@ pub(super) fn check_cookies(visitor: &Visitor) -> Result<(), Problem> {
     ))
 }
 
-/// Gives the browser its sign-in, and sends it on.
+/// Sets the cookie of the sign-in, and redirects the browser.
 pub(super) fn signed_in(
     visitor: &Visitor,
     session: &NewSession,

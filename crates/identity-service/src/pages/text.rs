@@ -1,9 +1,9 @@
-//! How pages write moments and devices, beside what the pages of all services write alike.
+//! How these pages show times and devices, in addition to the formats that all services share.
 
 use chrono::{DateTime, Utc};
 pub(crate) use web_kit::text::{Pager, given, initial, with_query};
 
-/// A moment, to the minute. The server does not know the reader's time zone, so it names its own.
+/// Formats a time to the minute. The server does not know the reader's time zone, so it uses UTC and says so.
 pub(crate) fn moment(at: &DateTime<Utc>) -> String {
     at.format("%-d %B %Y, %H:%M UTC").to_string()
 }
@@ -12,8 +12,8 @@ pub(crate) fn day(at: &DateTime<Utc>) -> String {
     at.format("%-d %B %Y").to_string()
 }
 
-/// What a `User-Agent` says, in the words of who uses it: browsers name each other's engines, so the most
-/// particular name is looked for first.
+/// Names the device of a `User-Agent` in familiar words. Browsers name each other's engines, so the most specific
+/// name is tried first.
 pub(crate) fn device(user_agent: Option<&str>) -> String {
     let Some(text) = user_agent else {
         return "Unknown device".to_owned();

@@ -1,4 +1,4 @@
-//! Who looks at a page.
+//! The visitor of a page, as an argument type of handlers.
 
 use std::sync::Arc;
 
@@ -28,29 +28,29 @@ use crate::sessions;
 use crate::tokens::access::VerifiedToken;
 use crate::tokens::refresh::RefreshToken;
 
-/// Somebody with a browser, signed in or not.
+/// A visitor with a browser, signed in or not.
 pub(crate) struct Visitor {
     pub(crate) app: Data<App>,
-    /// The account of the browser's cookie, if that is good.
+    /// The account of the browser's cookie, if its session is valid.
     pub(crate) user: Option<CurrentUser>,
-    /// What tells this browser from all others, signed in or not; its forms' tokens are bound to it.
+    /// Identifies this browser, signed in or not. The tokens of its forms are bound to it.
     browser: String,
-    /// Whether the browser has to be given that first.
+    /// Whether the response must set that identifier as a cookie.
     is_new: bool,
-    /// Whether a sign-in may be put in a cookie where this browser came to.
+    /// Whether a sign-in may be set as a cookie on this connection.
     pub(super) may_sign_in: bool,
     path: String,
-    /// The page that the browser shows, to which it can be sent.
+    /// The path of the page that the browser shows, to which it can return.
     pub(super) page: String,
 }
 
-/// Somebody who has signed in with this browser; others are sent to the sign-in page.
+/// A signed-in visitor. Others are redirected to the sign-in page.
 pub(crate) struct Member {
     pub(crate) visitor: Visitor,
     pub(crate) user: CurrentUser,
 }
 
-/// A SUPERADMIN at a page; for others there is no such page.
+/// A SUPERADMIN on a page. Others get 404.
 pub(crate) struct Administrator {
     pub(crate) visitor: Visitor,
     pub(crate) admin: SuperAdmin,
@@ -61,7 +61,7 @@ extract_by!(Member, actix_web::Error, Member::of);
 extract_by!(Administrator, actix_web::Error, Administrator::of);
 
 impl Visitor {
-    /// Reads the request's cookies. A bad or outdated sign-in counts as none.
+    /// Reads the request's cookies. An invalid or expired sign-in counts as none.
     pub(crate) async fn of(req: &HttpRequest) -> Result<Self, Error> {
         let app = App::of(req)?;
         let user = match app.cookies.read(req, Name::SignIn) {
@@ -82,13 +82,13 @@ impl Visitor {
         })
     }
 
-    /// The account that a form is shown to, as its token names it.
+    /// Returns the account for the token of a form, empty without a sign-in.
     pub(super) fn account(&self) -> String {
         let user = self.user.as_ref();
         user.map_or_else(String::new, |user| user.account.id.to_string())
     }
 
-    /// Reads the token of a form that this browser sent.
+    /// Opens the token of a form that this browser sent.
     ///
     /// # Errors
     /// 403 for a form that was not shown in this browser.
@@ -96,12 +96,11 @@ impl Visitor {
         FormToken::open(&self.app.sealers.forms, &self.browser, given)
     }
 
-    /// What tells this browser from all others, signed in or not.
     pub(crate) fn browser(&self) -> &str {
         &self.browser
     }
 
-    /// What surrounds each page, under this title.
+    /// Creates the frame of a page with this title.
     pub(crate) fn frame(&self, title: &str) -> Frame {
         let user = self.user.as_ref();
         Frame {
@@ -121,7 +120,7 @@ impl Visitor {
         self.show_under(WITHOUT_SCRIPTS, status, page)
     }
 
-    /// The answer that shows a page under another policy than most.
+    /// Renders a page with another content security policy than the usual one.
     pub(crate) fn show_under(
         &self,
         policy: &'static str,
@@ -133,7 +132,7 @@ impl Visitor {
         answer
     }
 
-    /// Sends the browser to a path of this service, with what a form has done behind it (303).
+    /// Redirects the browser to a path of this service (303), so that a reload does not send a form again.
     pub(crate) fn see_other(&self, path: &str) -> HttpResponse {
         let mut answer = HttpResponse::SeeOther()
             .insert_header((LOCATION, path.to_owned()))
@@ -142,7 +141,7 @@ impl Visitor {
         answer
     }
 
-    /// Sends the browser to the sign-in page, to come back here afterwards.
+    /// Redirects the browser to the sign-in page, which leads back here.
     pub(crate) fn to_sign_in(&self) -> HttpResponse {
         self.see_other(&sign_in_path(&self.path))
     }
@@ -154,12 +153,12 @@ impl Visitor {
     }
 }
 
-/// Where somebody signs in and goes on to `path`.
+/// Returns the address of the sign-in page that leads on to `path`.
 pub(crate) fn sign_in_path(path: &str) -> String {
     path_with_return("/login", path)
 }
 
-/// A page of ours that leads on to `path` in the end.
+/// Returns the address of a page that finally leads on to `path`.
 pub(crate) fn path_with_return(page: &str, path: &str) -> String {
     with_query(page, &[("return_to", path)])
 }
@@ -169,7 +168,7 @@ impl Member {
         Self::new(Visitor::of(req).await?)
     }
 
-    /// The visitor as somebody signed in, or the way to the sign-in page as an error.
+    /// Returns the signed-in visitor, or as an error the redirect to the sign-in page.
     pub(crate) fn new(visitor: Visitor) -> Result<Self, actix_web::Error> {
         match visitor.user.clone() {
             Some(user) => Ok(Self { visitor, user }),
@@ -186,7 +185,7 @@ impl Administrator {
         Self::new(Member::of(req).await?).await
     }
 
-    /// The member as an administrator; for others there is no such page.
+    /// Checks that the member is an administrator. Others get 404, or a page that says what is missing.
     pub(crate) async fn new(member: Member) -> Result<Self, actix_web::Error> {
         let Member { visitor, user } = member;
         if user.account.role()? != AccountRole::Superadmin {
@@ -213,21 +212,21 @@ impl Administrator {
     }
 }
 
-/// What an administrator sees whose sign-in is too old.
+/// The page for an administrator whose sign-in is too old.
 #[derive(Template)]
 #[template(path = "admin/sign_in_again.html")]
 struct SignInAgainPage {
     frame: Frame,
 }
 
-/// What an administrator sees who has no second factor where administration takes one.
+/// The page for an administrator without a second factor, if administration requires one.
 #[derive(Template)]
 #[template(path = "admin/second_factor.html")]
 struct SecondFactorPage {
     frame: Frame,
 }
 
-/// The account of a cookie's session, while both stand.
+/// Finds the account of a cookie's session, if both are valid.
 async fn signed_in(app: &App, cookie: &str) -> Result<Option<CurrentUser>, Error> {
     let Some(token) = RefreshToken::parse(cookie) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The applications that somebody has let into his account.
+//! The applications with access to an account.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -31,7 +31,7 @@ struct ApplicationsPage {
     applications: Vec<Listed>,
 }
 
-/// An application, in words.
+/// An application as the page shows it.
 struct Listed {
     client_id: String,
     name: String,

@@ -1,4 +1,4 @@
-//! Taking one's data along, and leaving.
+//! The data export, and the deletion of an account.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderMap;
@@ -23,9 +23,9 @@ use crate::totp;
 #[template(path = "account/delete.html")]
 struct DeletePage {
     frame: Frame,
-    /// His with other members in them: they have to be handed over or deleted first.
+    /// Teams of this owner with other members. They must be handed over or deleted first.
     kept: Vec<Team>,
-    /// His alone, which go with him.
+    /// Teams of this owner without other members. They are deleted with the account.
     lost: Vec<Team>,
     asks_code: bool,
 }
@@ -36,8 +36,7 @@ struct DeletedPage {
     frame: Frame,
 }
 
-/// The file of `GET /api/auth/export`. It is written down that it was read, so other sites' pages may not
-/// ask for it.
+/// Returns the file of `GET /api/auth/export`. Each export is audited, so pages of other sites must not request it.
 pub(super) async fn export(
     member: Member,
     origin: Origin,

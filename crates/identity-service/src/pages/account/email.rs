@@ -1,4 +1,4 @@
-//! The e-mail address of an account: another one, or the link to prove it once more.
+//! The e-mail address of an account: changing it, or sending the verification link again.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -17,7 +17,7 @@ use crate::totp;
 #[template(path = "account/email.html")]
 struct EmailPage<'a> {
     frame: Frame,
-    /// The one that the account has, if it has one.
+    /// The address of the account, if it has one.
     current: Option<&'a str>,
     is_verified: bool,
     email: &'a str,
@@ -29,7 +29,7 @@ pub(super) async fn page(
     query: Query<DoneQuery>,
 ) -> actix_web::Result<HttpResponse> {
     let account = &member.user.account;
-    // An address that is not proved can be sent the link again: it stands in the field already.
+    // An unverified address is filled in already, so that its link can be sent again.
     let again = !account.email_verified && account.own_email().is_some();
     let email = if again { account.email.as_str() } else { "" };
     show(&member, query.0.notices(), email).await

@@ -1,4 +1,4 @@
-//! What somebody who is signed in sees and changes of his own account.
+//! The pages of a signed-in user's own account.
 
 mod applications;
 mod data;

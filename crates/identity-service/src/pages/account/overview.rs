@@ -1,4 +1,4 @@
-//! What there is to see and to change, in one list.
+//! The account page, with links to all others.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;

@@ -1,4 +1,4 @@
-//! Another password for an account.
+//! Changing the password of an account.
 
 use actix_web::HttpResponse;
 use askama::Template;

@@ -1,4 +1,4 @@
-//! The photo of an account, sent as a file by a form.
+//! The photo of an account, uploaded with a form.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -24,9 +24,9 @@ struct PhotoPage {
     most_mebibytes: usize,
 }
 
-/// A photo, or what stands in its place.
+/// A photo, or the initial in its place.
 pub(crate) struct Portrait {
-    /// On this host, whatever its public name is.
+    /// A path on this host, whatever its public name is.
     pub(crate) path: Option<String>,
     pub(crate) initial: char,
 }
@@ -44,7 +44,7 @@ pub(super) async fn page(member: Member, query: Query<DoneQuery>) -> HttpRespons
     show(&member, query.0.notices())
 }
 
-/// Takes the place of the extractor of forms, which reads no files: the token stands in the same body.
+/// Replaces the extractor of forms, which cannot read files: the token is in the same body as the photo.
 pub(super) async fn upload(
     member: Member,
     origin: Origin,

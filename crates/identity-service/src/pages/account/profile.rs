@@ -1,4 +1,4 @@
-//! What others see of an account.
+//! The public profile of an account.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -46,7 +46,7 @@ pub(super) async fn save(
     let (member, typed) = form.by_member()?;
     let user = &member.user;
     let request = UpdateProfileRequest {
-        // Browsers end lines with two characters, programs with one.
+        // Browsers end lines with CR LF, programs with LF.
         bio: Some(text::given(typed.bio.replace("\r\n", "\n"))),
         website_url: Some(text::given(typed.website_url.clone())),
         ..UpdateProfileRequest::default()

@@ -41,7 +41,7 @@ struct StatusPage {
     status: TotpStatus,
 }
 
-/// The secret that an authenticator app is given; nothing but the question for a code once it was shown.
+/// Shows the secret for an authenticator app and asks for a code. Later attempts only ask for the code.
 #[derive(Template)]
 #[template(path = "account/second_factor_confirm.html")]
 struct ConfirmPage {
@@ -57,7 +57,7 @@ struct CodesPage {
     is_new: bool,
 }
 
-/// A question before something is done with the password and a code.
+/// The confirmation of a change with the password and a code.
 #[derive(Template)]
 #[template(path = "account/second_factor_change.html")]
 struct ChangePage {
@@ -88,7 +88,7 @@ async fn confirm(
     let (member, request) = form.by_member()?;
     match service::confirm(&member.visitor.app, &member.user, &request, &origin).await {
         Ok(codes) => Ok(show_codes(&member, codes, true)),
-        // The secret is not shown again: the app has it, or it is made anew.
+        // The secret is not shown again: the app has it, or the user starts over.
         Err(error @ Error::InvalidCredentials) => {
             Ok(ask_code(&member, notices::of(error, &["code"])?, None))
         }
@@ -164,7 +164,7 @@ fn show_codes(member: &Member, codes: RecoveryCodes, is_new: bool) -> HttpRespon
     member.visitor.show(StatusCode::OK, &page)
 }
 
-/// The question, while there is a second factor.
+/// Shows the confirmation if there is a second factor.
 async fn show_change(
     member: &Member,
     notices: Notices,
@@ -186,9 +186,9 @@ async fn show_change(
     Ok(member.visitor.show(page.frame.status(), &page))
 }
 
-/// A QR code as the one path of a drawing, which needs no style of its own.
+/// A QR code as a single SVG path, which needs no style of its own.
 struct Symbol {
-    /// Modules on a side, with the four that ISO/IEC 18004 wants left white around the symbol.
+    /// Modules per side, with the quiet zone of four that ISO/IEC 18004 requires around the symbol.
     size: usize,
     path: String,
 }

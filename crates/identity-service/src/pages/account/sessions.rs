@@ -1,4 +1,4 @@
-//! Where somebody is signed in.
+//! The sessions of an account.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;

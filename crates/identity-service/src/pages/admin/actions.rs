@@ -1,4 +1,4 @@
-//! What an administrator does to an account. Each is asked about on a page of its own.
+//! Actions of an administrator on an account, each confirmed on a page of its own.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -24,7 +24,7 @@ struct ConfirmPage<'a> {
     frame: Frame,
     username: &'a str,
     back: String,
-    /// Where the form goes.
+    /// Where the form is sent.
     path: String,
     meaning: &'static str,
     button: &'static str,
@@ -40,12 +40,12 @@ struct PasswordPage<'a> {
 }
 
 struct Action {
-    /// In addresses.
+    /// In the path.
     name: &'static str,
     title: &'static str,
     meaning: &'static str,
     button: &'static str,
-    /// The notice that it is done.
+    /// The name of the message after the action.
     done: &'static str,
     effect: Effect,
 }
@@ -123,7 +123,7 @@ fn find_action(name: &str) -> Result<&'static Action, Problem> {
     found.ok_or_else(Problem::not_found)
 }
 
-/// Does it; the page that shows what came of it, where that is more than a notice.
+/// Runs the action. Returns a page if the result is more than a message.
 async fn run(
     effect: Effect,
     admin: &Administrator,

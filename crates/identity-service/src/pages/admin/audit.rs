@@ -1,4 +1,4 @@
-//! The record of what happened to accounts.
+//! The audit log.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -30,15 +30,15 @@ struct AuditPage<'a> {
     pager: Pager,
 }
 
-/// What is looked for, as the form of the page sends it: empty text is no condition.
+/// The filter, as the page's form sends it: an empty field is no condition.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct AuditQuery {
-    /// A username or an id, as the next one.
+    /// A username or an id, like `actor`.
     user: String,
     actor: String,
     action: String,
-    /// Days, the first and the last.
+    /// The first and the last day, in UTC.
     since: String,
     until: String,
     before: Option<i64>,
@@ -69,7 +69,7 @@ pub(super) async fn page(
 }
 
 impl AuditQuery {
-    /// The conditions, or what of them cannot be read.
+    /// Returns the conditions, or the message about one that cannot be parsed.
     async fn filter(&self, app: &App) -> Result<Result<wire::AuditQuery, Notices>, Error> {
         let mut found = [None, None];
         let asked = [("user", &self.user), ("actor", &self.actor)];
@@ -93,14 +93,14 @@ impl AuditQuery {
             actor,
             action: text::given(self.action.clone()),
             since,
-            // The last day counts to its end.
+            // The last day is included.
             until: until.and_then(|day| day.checked_add_signed(TimeDelta::days(1))),
             cursor: self.before,
             limit: None,
         }))
     }
 
-    /// The address of another page of the same entries; the first one when there is nothing to be before.
+    /// Returns the address of another page of the same entries: the first one without `before`.
     fn link(&self, before: Option<i64>) -> String {
         let before = before.map(|id| id.to_string()).unwrap_or_default();
         let pairs = [
@@ -115,7 +115,7 @@ impl AuditQuery {
     }
 }
 
-/// An account by its id, which one that is gone still has in the log, or by its name.
+/// Finds an account by its username or id. The log may still contain the id of a deleted account.
 async fn find_account(app: &App, typed: &str) -> Result<Option<UserId>, Error> {
     if let Ok(id) = typed.parse() {
         return Ok(Some(id));
@@ -131,7 +131,7 @@ async fn find_account(app: &App, typed: &str) -> Result<Option<UserId>, Error> {
     Ok(user.map(|user| user.id))
 }
 
-/// The beginning of a day; nothing for no day.
+/// Returns the start of a day, or `None` for empty text.
 fn midnight(day: &str) -> Result<Option<DateTime<Utc>>, chrono::ParseError> {
     match day.trim() {
         "" => Ok(None),
@@ -141,7 +141,7 @@ fn midnight(day: &str) -> Result<Option<DateTime<Utc>>, chrono::ParseError> {
     }
 }
 
-/// Somebody as the log names him: who is gone has only his id left.
+/// Returns the name of an account in the log. Only the id is left of a deleted one.
 pub(super) fn person(person: &Person) -> String {
     match &person.username {
         Some(username) => username.clone(),

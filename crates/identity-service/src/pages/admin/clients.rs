@@ -1,4 +1,4 @@
-//! The OAuth clients: who may ask people to be let into their accounts.
+//! The OAuth clients, which may ask for access to accounts.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -45,7 +45,7 @@ struct ClientPage {
     made: String,
 }
 
-/// A secret, shown this once.
+/// The page that shows a new secret, only once.
 #[derive(Template)]
 #[template(path = "admin/client_secret.html")]
 struct SecretPage<'a> {
@@ -62,12 +62,12 @@ struct ConfirmPage<'a> {
     deletes: bool,
 }
 
-/// The ticks arrive as fields that are there or not.
+/// A ticked checkbox is a present field, an unticked one is absent.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ClientForm {
     name: String,
-    /// One on a line.
+    /// One per line.
     redirect_uris: String,
     scope: String,
     is_public: Option<String>,
@@ -99,7 +99,7 @@ impl ClientForm {
         }
     }
 
-    /// Those that are ticked, by the names of the boxes.
+    /// Returns the grant types whose checkboxes are ticked.
     fn grant_types(&self) -> Vec<String> {
         let boxes = [
             (&self.grant_authorization_code, "authorization_code"),

@@ -1,4 +1,4 @@
-//! The keys that tokens are signed with.
+//! The signing keys.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;

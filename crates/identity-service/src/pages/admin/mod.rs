@@ -1,5 +1,4 @@
-//! Administration with a browser, for a SUPERADMIN who has signed in of late; for others there are no
-//! such pages.
+//! Administration with a browser, for a SUPERADMIN with a recent sign-in. For others these pages do not exist.
 
 mod actions;
 mod audit;
@@ -60,7 +59,7 @@ async fn home(admin: Administrator) -> HttpResponse {
     admin.visitor.see_other("/admin/users")
 }
 
-/// Ends a sign-in that is too old for administration, and begins the next one.
+/// Ends a sign-in that is too old for administration, and starts a new one.
 async fn sign_in_again(form: Form<Empty>, origin: Origin) -> actix_web::Result<HttpResponse> {
     let (member, _) = form.by_member()?;
     let app = &member.visitor.app;

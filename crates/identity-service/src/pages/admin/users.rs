@@ -1,4 +1,4 @@
-//! Finding an account, and what there is to know of it.
+//! The search for accounts, and the page of one.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -35,13 +35,13 @@ struct UsersPage<'a> {
 struct UserPage {
     frame: Frame,
     shown: AdminUser,
-    /// As the field of the plan's end has it: a day, or nothing.
+    /// The end of the plan as its field shows it: a day, or empty.
     until: String,
-    /// Nobody takes his own rights here.
+    /// Administrators cannot change their own role, status or password here.
     is_self: bool,
 }
 
-/// A search as the form of the page sends it: empty text is no condition.
+/// The search, as the page's form sends it: an empty field is no condition.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct UsersQuery {
@@ -59,7 +59,7 @@ pub(super) struct PlanForm {
     until: String,
 }
 
-/// The account in the path: what is no id is no account.
+/// The account in the path. What is not an id counts as an unknown account.
 pub(super) type PathId = Result<Path<(UserId,)>, Problem>;
 
 pub(super) async fn list(
@@ -96,7 +96,7 @@ impl UsersQuery {
         }
     }
 
-    /// The address of another page of the same search; the first one when there is nothing to be after.
+    /// Returns the address of another page of the same search: the first one without `after`.
     fn link(&self, after: Option<UserId>) -> String {
         let after = after.map(|id| id.to_string()).unwrap_or_default();
         let pairs = [
@@ -159,7 +159,7 @@ impl PlanForm {
     }
 }
 
-/// The last second of a day: who is told a day has the whole of it.
+/// Returns the last second of a day: a plan that ends on a day includes it.
 fn end_of(day: &str) -> Result<DateTime<Utc>, Notices> {
     let wrong = || Notices::wrong("until", "Must be a day such as 2027-12-31");
     let day: NaiveDate = day.parse().map_err(|_| wrong())?;

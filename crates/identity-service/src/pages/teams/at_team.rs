@@ -1,4 +1,4 @@
-//! Who may be at a page of a team, and who sent its form, as argument types of handlers.
+//! Argument types for the pages of a team: who may see one, and who sent its form.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,13 +14,13 @@ use crate::pages::visitor::{Member, Visitor};
 use crate::teams::access::{Rank, TeamMember};
 use crate::teams::model::TeamRow;
 
-/// A member on a page of their team, in the rank that the page takes. Anyone else is told that there is no such team.
+/// A member on a page of their team, with the role that the page requires. Anyone else gets 404, a lower role 403.
 pub(super) struct AtTeam<R> {
     pub(super) visitor: Visitor,
     pub(super) rank: R,
 }
 
-/// A form of a team's page, and who sent it.
+/// A form of a team's page, and its sender.
 pub(super) struct TeamForm<T, R> {
     pub(super) at_team: AtTeam<R>,
     pub(super) typed: T,
@@ -71,19 +71,19 @@ impl<R: Rank> AtTeam<R> {
         &self.member().team
     }
 
-    /// Where the pages of the team begin.
+    /// Returns the path that the team's pages start with.
     pub(super) fn path(&self) -> String {
         format!("/teams/{}", self.team().slug)
     }
 
-    /// Sends the browser to one of those, which says what is done.
+    /// Redirects the browser to one of these pages, which shows the message `done`.
     pub(super) fn done(&self, page: &str, done: &str) -> HttpResponse {
         let path = format!("{}{page}?done={done}", self.path());
         self.visitor.see_other(&path)
     }
 }
 
-/// A role as people read it; templates pass everything by reference.
+/// Returns the display name of a role. Templates pass everything by reference.
 pub(super) fn role_name(role: &TeamRole) -> &'static str {
     match role {
         TeamRole::Owner => "Owner",

@@ -1,4 +1,4 @@
-//! Leaving a team, and the end of one.
+//! Leaving a team, and deleting one.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -66,7 +66,7 @@ pub(super) async fn delete_page(at_team: AtTeam<TeamOwner>) -> HttpResponse {
     ask_delete(&at_team, Notices::default(), "")
 }
 
-/// Wants the team's name in addresses typed, so that it is this team that is meant.
+/// Requires the slug to be typed, so that nobody deletes another team by mistake.
 pub(super) async fn delete(
     form: TeamForm<DeleteForm, TeamOwner>,
     origin: Origin,

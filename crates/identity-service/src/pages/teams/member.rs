@@ -1,4 +1,4 @@
-//! One member of a team: his role, removing him, and making him the owner.
+//! One member of a team: changing their role, removing them, and making them the owner.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -26,12 +26,12 @@ struct MemberPage<'a> {
     is_owner: bool,
 }
 
-/// A question before something is done that is not easily undone.
+/// The confirmation of an action that is hard to undo.
 #[derive(Template)]
 #[template(path = "teams/confirm.html")]
 struct ConfirmPage<'a> {
     frame: Frame,
-    /// Of the member's page.
+    /// The path of the member's page.
     back: String,
     team_name: &'a str,
     member: Member,
@@ -59,7 +59,7 @@ pub(super) async fn change_role(
     origin: Origin,
 ) -> actix_web::Result<HttpResponse> {
     let (at_team, username) = (form.at_team, path.0.1);
-    // The ownership has a page of its own, which says what it means.
+    // Handing the team over has a page of its own, which explains it.
     let role = match form.typed.role.as_str() {
         "admin" => TeamRole::Admin,
         "member" => TeamRole::Member,

@@ -1,4 +1,4 @@
-//! Teams with a browser: who is in them, asking people in, and handing over.
+//! Team pages: members, invitations, and handing a team over.
 
 mod at_team;
 mod ending;

@@ -1,4 +1,4 @@
-//! The teams that somebody is in, those that ask for him, and a new one.
+//! A user's teams, the invitations to them, and the creation of a team.
 
 use actix_web::HttpResponse;
 use askama::Template;

@@ -1,4 +1,4 @@
-//! Asking people into a team: by mail, or by the name of their account.
+//! Adding members to a team: by mail, or by username.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -26,12 +26,12 @@ struct PeoplePage<'a> {
     team_name: &'a str,
     invitations: Vec<Invitation>,
     pager: Pager,
-    /// Whether people can be added without being asked.
+    /// Whether accounts can be added without an invitation.
     direct_add: bool,
     typed: Typed<'a>,
 }
 
-/// What stands in the fields of the two forms.
+/// The input in the fields of the two forms.
 #[derive(Default)]
 struct Typed<'a> {
     email: &'a str,

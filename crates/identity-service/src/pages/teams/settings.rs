@@ -1,4 +1,4 @@
-//! A team's name, description, and name in addresses.
+//! A team's name, slug and description.
 
 use actix_web::HttpResponse;
 use askama::Template;
@@ -29,7 +29,7 @@ struct SettingsPage<'a> {
 #[derive(Deserialize)]
 pub(super) struct SettingsForm {
     name: String,
-    /// Not in the form of who may not change it.
+    /// Absent in the form of an admin, who may not change it.
     slug: Option<String>,
     #[serde(default)]
     description: String,

@@ -1,4 +1,4 @@
-//! One team and who is in it.
+//! One team and its members.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -36,7 +36,7 @@ struct Listed {
     photo: Option<String>,
     initial: char,
     is_me: bool,
-    /// Whether the reader may change or remove him.
+    /// Whether the viewer may change or remove the member.
     may_change: bool,
 }
 
@@ -79,7 +79,7 @@ pub(super) async fn page(
     Ok(visitor.show(StatusCode::OK, &page))
 }
 
-/// Pages show nothing but images of the host that they are read at.
+/// Returns the photo's path on this host. Pages load images only from the host that serves them.
 fn on_this_host(member: &Member) -> Option<String> {
     let address = member.profile_photo_url.as_deref()?;
     let (_, version) = address.split_once("?v=")?;

@@ -8,21 +8,21 @@ use tokio::time::MissedTickBehavior;
 
 use crate::error::Error;
 
-/// Work that is done again and again beside the requests, one time after the other.
+/// A background job: work that runs repeatedly beside the requests, never twice at once.
 #[derive(Debug)]
 pub(crate) struct Chore {
     task: JoinHandle<()>,
 }
 
 impl Chore {
-    /// Does work that goes on until it is stopped.
+    /// Runs `work` as a task until the job is stopped.
     pub(crate) fn of(work: impl Future<Output = ()> + Send + 'static) -> Self {
         let task = tokio::spawn(work);
         Self { task }
     }
 
-    /// Does the work now, and then each `every`. When it fails, `failure` is logged with the cause, and the next
-    /// time comes as usual.
+    /// Runs the work at once and then every `every`. When a run fails, the job logs `failure` with the cause and
+    /// continues.
     pub(crate) fn spawn<S, W, D>(every: Duration, failure: &'static str, state: S, work: W) -> Self
     where
         S: Clone + Send + Sync + 'static,
@@ -32,7 +32,7 @@ impl Chore {
         Self::spawn_woken(every, Arc::default(), failure, state, work)
     }
 
-    /// As [`Chore::spawn`], and whenever `wake` says so.
+    /// Like [`Chore::spawn`], but also runs the work whenever `wake` is notified.
     pub(crate) fn spawn_woken<S, W, D>(
         every: Duration,
         wake: Arc<Notify>,
@@ -60,10 +60,10 @@ impl Chore {
         })
     }
 
-    /// Ends it; a transaction under way completes on its own thread, and the next start goes on from there.
+    /// Cancels the job. A transaction in progress completes on its own thread, and the next start continues from there.
     pub(crate) async fn stop(self) {
         self.task.abort();
-        // Ends with the cancellation that was just asked for.
+        // Returns the cancellation that `abort` has requested.
         drop(self.task.await);
     }
 }
@@ -74,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts how often it was done; fails each time.
+    /// Returns a job that always fails, the number of its runs, and a notification of each run.
     fn counting(every: Duration, wake: &Arc<Notify>) -> (Chore, Arc<AtomicUsize>, Arc<Notify>) {
         let (count, done) = (Arc::<AtomicUsize>::default(), Arc::<Notify>::default());
         let (counter, bell) = (Arc::clone(&count), Arc::clone(&done));

@@ -15,73 +15,73 @@ use url::Url;
 
 use crate::live::LiveConfig;
 
-/// The prefix of the service's environment variables; its table in the file is the same in lower case.
+/// The prefix of the service's environment variables. In lower case, it names the service's table in the file.
 pub const PREFIX: &str = "WORKSESSION";
 
 /// The configuration of the work-session service: `[worksession]` in the file, `WORKSESSION__…` in the
-/// environment. Defaults are those of the standalone.
+/// environment. The defaults are those of the standalone.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The address to listen on; port 0 picks one, which the line on standard output tells.
+    /// The address and port to listen on. With port 0 the system chooses a port, which standard output reports.
     pub listen: SocketAddr,
-    /// The address at which browsers and clients find it, http or https: the dashboard's own, to which sign-ins
-    /// return. When not set, `http://` and the address it listens on.
+    /// The public URL of this service, http or https. It is the URL of the dashboard, to which sign-ins return. Defaults
+    /// to `http://` and the listen address.
     #[serde(deserialize_with = "read_optional_url")]
     pub base_url: Option<Url>,
-    /// Threads that answer requests, at least 1; as many as there are cores when not set.
+    /// The number of threads that handle requests, at least 1. Defaults to the number of cores.
     pub workers: Option<usize>,
-    /// Folder for the SQLite file and the key that was not configured; `data` in the working directory when not
-    /// set. Not needed where the database and the key are.
+    /// The folder for the SQLite file and the generated key. Defaults to `data` in the working directory. Not needed if
+    /// the database and the key are configured.
     pub data_dir: Option<PathBuf>,
     /// The work-session database.
     pub database: DatabaseConfig,
-    /// The broker.
+    /// The message broker.
     pub broker: BrokerConfig,
-    /// Where this service asks the identity service about tokens; `http://127.0.0.1:8080` when not set.
+    /// The URL at which this service calls the identity service. Defaults to `http://127.0.0.1:8080`.
     #[serde(deserialize_with = "read_optional_url")]
     pub identity_url: Option<Url>,
-    /// Where browsers find the identity service, to sign in; the address it is asked at when not set.
+    /// The URL at which browsers reach the identity service to sign in. Defaults to the value of `identity_url`.
     #[serde(deserialize_with = "read_optional_url")]
     pub identity_public_url: Option<Url>,
-    /// How tokens are checked.
+    /// How tokens are validated.
     pub auth: AuthConfig,
     /// The dashboard's OAuth client.
     pub dashboard: DashboardConfig,
-    /// The key that seals hook addresses; the notifier's own.
+    /// The key that encrypts the addresses of chats and webhooks. The notifier needs the same key.
     pub secrets: SecretsConfig,
-    /// What users may give as a hook's address.
+    /// Which addresses users may enter for chats and webhooks.
     pub http: HttpGuardConfig,
-    /// On unless said otherwise.
+    /// The rate limits, enabled by default.
     pub rate_limits: RateLimitsConfig,
-    /// Sizes that are refused.
+    /// The limits on requests and connections.
     pub limits: Limits,
-    /// Networks whose `X-Forwarded-For` and `Forwarded` are believed: those of proxies, loopback too if they are on
-    /// this machine. Limits by address count whoever stands before them.
+    /// Networks of trusted proxies, whose `X-Forwarded-For` and `Forwarded` headers count. Include loopback if a proxy
+    /// runs on this machine. Limits by address count the client in front of these proxies.
     pub trusted_proxies: CommaList<IpNet>,
-    /// Whether people may sign in to the dashboard over plain http from other machines.
+    /// Whether users on other machines may sign in to the dashboard over plain http.
     pub allow_insecure_cookies: bool,
-    /// Seconds for which browsers that came over https come over nothing else (`Strict-Transport-Security`); 0 to
-    /// leave that to the proxy. Never said where the public address is plain http.
+    /// The `max-age` of `Strict-Transport-Security` in seconds. With 0 the header is left to the proxy. It is never sent
+    /// if the public URL is plain http.
     pub hsts_seconds: u64,
-    /// How this part is known to the identity area in the same process.
+    /// The secret that identifies this service to an identity service in the same process.
     #[serde(skip)]
     pub inside: Option<Inside>,
-    /// Which pages of other origins may call.
+    /// The origins whose pages may call the API.
     pub cors: CorsConfig,
-    /// Seconds after SIGTERM during which requests are still accepted, so that balancers notice that it is not
-    /// ready. What is then in flight has ten more.
+    /// Seconds after SIGTERM during which requests are still accepted, so that load balancers notice that the service is
+    /// not ready. Requests in progress then have ten more seconds.
     pub drain_seconds: u64,
-    /// Seconds between two looks for sessions that nobody submitted in time, and for what is left of
-    /// accounts and teams that are gone.
+    /// Seconds between two runs of the background jobs, at least 1. They mark overdue sessions as abandoned and erase the
+    /// data of deleted accounts and teams.
     pub sweep_seconds: u64,
     /// The categories of sessions.
     pub categories: CategoriesConfig,
-    /// Streams of live events.
+    /// Event streams.
     pub live: LiveConfig,
     /// Leaderboards.
     pub leaderboard: LeaderboardConfig,
-    /// The night's look at the rollups.
+    /// The nightly audit of the rollups.
     pub audit: AuditConfig,
 }
 
@@ -117,41 +117,41 @@ impl Default for Config {
     }
 }
 
-/// `[worksession.auth]`
+/// `[worksession.auth]`: how tokens are validated.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthConfig {
-    /// Milliseconds for which a good answer of the identity service serves again, never past the
-    /// token's end: 0 (never) to 1000. The bound on how stale a revocation can be.
+    /// Milliseconds for which a successful validation of a token is reused, 0 (never) to 1000, and never past the token's
+    /// expiry. A revocation can take effect this much later.
     pub remember_ms: u64,
 }
 
 impl AuthConfig {
-    /// The same as a duration.
+    /// Returns `remember_ms` as a duration.
     #[must_use]
     pub fn remember(self) -> Duration {
         Duration::from_millis(self.remember_ms)
     }
 }
 
-/// `[worksession.dashboard]`: with both the dashboard at `/` signs people in, without them it says how to register it.
+/// `[worksession.dashboard]`: with both values the dashboard signs users in. Without them it explains how to register it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DashboardConfig {
-    /// The id of the dashboard's OAuth client at the identity service; goes together with the secret. Without
-    /// both nobody can sign in at the dashboard.
+    /// The id of the dashboard's OAuth client at the identity service. It requires the secret. Without both, nobody can
+    /// sign in to the dashboard.
     pub client_id: Option<String>,
-    /// That client's secret.
+    /// The secret of the dashboard's OAuth client.
     pub client_secret: Option<SecretText>,
 }
 
-/// `[worksession.categories]`
+/// `[worksession.categories]`: the categories of sessions.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CategoriesConfig {
-    /// Categories of sessions that clients are offered.
+    /// The session categories that clients suggest.
     pub suggested: CommaList<String>,
-    /// Whether a start with any other category than the suggested ones is refused.
+    /// Whether a start with a category that is not suggested is refused.
     pub strict: bool,
 }
 
@@ -167,11 +167,11 @@ impl Default for CategoriesConfig {
     }
 }
 
-/// `[worksession.leaderboard]`
+/// `[worksession.leaderboard]`: how leaderboards are cached.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LeaderboardConfig {
-    /// Seconds for which a leaderboard that was read serves all who look, 0 (not at all) to 10.
+    /// Seconds for which a leaderboard is cached for all callers, 0 (not cached) to 10.
     pub remember_seconds: u64,
 }
 
@@ -184,20 +184,20 @@ impl Default for LeaderboardConfig {
 }
 
 impl LeaderboardConfig {
-    /// The same as a duration.
+    /// Returns `remember_seconds` as a duration.
     #[must_use]
     pub fn remember(self) -> Duration {
         Duration::from_secs(self.remember_seconds)
     }
 }
 
-/// `[worksession.audit]`
+/// `[worksession.audit]`: the nightly audit of the rollups.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuditConfig {
-    /// The hour, UTC, 0 to 23, at which the totals of some users are compared with their sessions.
+    /// The hour, 0 to 23 in UTC, at which the stored totals of some users are compared with their sessions.
     pub hour: u8,
-    /// How many users are looked at each night.
+    /// The number of users that are compared each night.
     pub users: u32,
 }
 
@@ -211,20 +211,20 @@ impl Default for AuditConfig {
 }
 
 impl Config {
-    /// Where the service's own files are.
+    /// Returns the data directory.
     pub(crate) fn home(&self) -> Home {
         Home::new(self.data_dir.as_deref())
     }
 
-    /// The public address without a slash at the end; that of a service that listens on `listen` where none is set.
+    /// Returns the public URL without a trailing slash. Without `base_url`, it follows from the address `listen`.
     pub(crate) fn public_url(&self, listen: SocketAddr) -> String {
         public_url(self.base_url.as_ref(), listen)
     }
 
-    /// Reads and checks the configuration; `data_dir` comes from the command line and wins.
+    /// Reads and checks the configuration. A `data_dir` from the command line takes precedence.
     ///
     /// # Errors
-    /// One line that names the key.
+    /// [`ConfigError`] when the file is unreadable, or a key is unknown or invalid: one line that names it.
     pub fn load(file: Option<&Path>, data_dir: Option<PathBuf>) -> Result<Self, ConfigError> {
         let mut config: Self = config::load(PREFIX, file)?;
         config.data_dir = data_dir.or(config.data_dir);
@@ -232,10 +232,10 @@ impl Config {
         Ok(config)
     }
 
-    /// Rules that a single value's type cannot hold.
+    /// Checks the rules that the type of a single value cannot express.
     ///
     /// # Errors
-    /// One line that names the key.
+    /// [`ConfigError`] when a value breaks a rule: one line that names the key.
     pub fn check(&self) -> Result<(), ConfigError> {
         let refuse =
             |key: &str, rule: &str| Err(ConfigError::rule(format!("{PREFIX}__{key}: {rule}")));
@@ -282,9 +282,9 @@ impl Config {
 
 mod development;
 
-/// Where the identity service listens when nobody says otherwise.
+/// Returns the default URL of the identity service.
 pub(crate) fn default_identity_url() -> Url {
-    #[expect(clippy::expect_used, reason = "a constant, read by every test")]
+    #[expect(clippy::expect_used, reason = "every test parses this constant")]
     "http://127.0.0.1:8080".parse().expect("an address")
 }
 

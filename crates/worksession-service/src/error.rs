@@ -8,139 +8,136 @@ use service_kit::{Problem, respond_with_problem};
 use thiserror::Error;
 use utoipa::ToSchema;
 
-/// Everything that can go wrong in the work-session area. The text of each variant is what the caller
-/// reads, verbatim; what must stay inside (database, sealing, encoding) is logged and answered as 500 or 503.
+/// The errors of the work-session service. A client error is sent verbatim. The cause of any other error (database,
+/// sealing, encoding) is only logged, and the response is 500 or 503.
 #[derive(Debug, Error)]
 pub(crate) enum Error {
-    /// The request does not fit; the sentence says how.
+    /// The request is invalid. The sentence says why.
     #[error("{0}")]
     Invalid(Cow<'static, str>),
 
-    /// No token or a bad one.
+    /// The token is missing or invalid.
     #[error("Authentication required")]
     AuthenticationRequired,
-    /// No token, where the contract tells it apart from a bad one.
+    /// The token is missing, on an endpoint whose contract distinguishes that from an invalid token.
     #[error("Token required")]
     TokenRequired,
-    /// A bad token, where the contract tells it apart from none.
+    /// The token is invalid, on an endpoint whose contract distinguishes that from a missing token.
     #[error("Invalid or expired token")]
     InvalidToken,
-    /// The token's client was not given what this endpoint asks.
+    /// The token lacks a scope that the endpoint requires.
     #[error("Insufficient scope")]
     InsufficientScope,
-    /// The identity service did not answer in time: nothing is guessed.
+    /// The identity service did not answer in time, so the caller is unknown.
     #[error("Authentication service unavailable")]
     AuthenticationUnavailable,
-    /// The identity service is there and takes no more sign-ins now.
+    /// The identity service works, but accepts no more sign-ins at present.
     #[error("Authentication service unavailable")]
     SignInsUnavailable {
-        /// Seconds.
+        /// Seconds until the client can retry.
         retry_after: u64,
     },
-    /// No account has this name and password, or the code of the second factor is wrong.
+    /// No account has this username and password, or the TOTP code is wrong.
     #[error("Invalid credentials")]
     InvalidCredentials,
-    /// Everything is right but the code of the second factor, which is missing.
+    /// The credentials are correct, but the TOTP code is missing.
     #[error("TOTP code required")]
     TotpRequired,
 
-    /// Not a member of the project's team.
+    /// The caller is not a member of the project's team.
     #[error("Not authorized to access this team project")]
     TeamProjectForbidden,
-    /// Neither owner nor admin of the project's team.
+    /// The caller does not manage the project's team, or is a client that did not configure its chat.
     #[error("Not authorized to change this team project")]
     TeamProjectChangeForbidden,
-    /// Not a member of the team whose board is asked for, or no such team.
+    /// The caller is not a member of the team whose leaderboard is requested, or the team does not exist.
     #[error("Not authorized to access this team's leaderboard")]
     LeaderboardForbidden,
-    /// Not a member of the team whose activity is asked for, or no such team.
+    /// The caller is not a member of the team whose activity is requested, or the team does not exist.
     #[error("Not authorized to access this team's activity")]
     TeamActivityForbidden,
-    /// No such team project.
     #[error("Team project not found")]
     TeamProjectNotFound,
-    /// No such personal project of this user, or a reference that is none.
+    /// The user has no such personal project, or the reference is malformed.
     #[error("Project not found")]
     ProjectNotFound,
-    /// One more would make the list of them longer than lists may be.
+    /// The user or team already has as many projects as a list can hold.
     #[error("There are too many projects already")]
     TooManyProjects,
-    /// Archived projects can be read, not started on.
+    /// The project is archived: it can be read, but no session can start on it.
     #[error("Project is archived")]
     ProjectArchived,
 
-    /// A chat test without a chat, or with one that is switched off.
+    /// The project has no active chat to test.
     #[error("No chat is configured")]
     NoChat,
 
-    /// Unknown, malformed, or not the caller's to know of.
+    /// The webhook does not exist, its id is malformed, or the caller may not see it.
     #[error("Webhook not found")]
     WebhookNotFound,
-    /// A member of the team who is neither its owner nor an admin.
+    /// The caller is a member of the team, but neither its owner nor an admin.
     #[error("Not authorized to manage this team's webhooks")]
     WebhookForbidden,
-    /// A webhook for a team that the caller is no member of.
+    /// The caller is not a member of the team that the webhook is for.
     #[error("Team not found")]
     TeamNotFound,
-    /// All places of the owner are taken.
+    /// The owner already has the maximum number of webhooks.
     #[error("There are 20 webhooks already")]
     TooManyWebhooks,
-    /// No call is made to it before it is changed.
+    /// The webhook is paused or disabled, so it receives no calls.
     #[error("Webhook is switched off")]
     WebhookOff,
-    /// No such call of this webhook, or one that was forgotten.
+    /// The webhook has no such delivery, or the delivery is deleted.
     #[error("Delivery not found")]
     DeliveryNotFound,
-    /// It is tried again anyway.
+    /// The delivery is not settled yet, so it needs no replay.
     #[error("Delivery is still under way")]
     DeliveryUnderWay,
 
     /// The time zone changed less than a day ago.
     #[error("The time zone can be changed once a day")]
     TimezoneChangedRecently {
-        /// Seconds until it may change again.
+        /// Seconds until the time zone can change again.
         retry_after: u64,
     },
 
-    /// Unknown, malformed or another user's session.
+    /// The session does not exist, its id is malformed, or it belongs to another user.
     #[error("Session not found")]
     SessionNotFound,
-    /// A submit without `session_id` while none is open.
+    /// A submit has no `session_id`, and no session is open.
     #[error("No open session matches")]
     NoOpenSession,
-    /// A change of what only exists once the session was submitted.
+    /// The change requires a submitted session.
     #[error("Session is not submitted yet")]
     SessionNotSubmitted,
-    /// Locked fields in the body that are not the plan's; the names in the order of the contract.
+    /// Locked fields in the body differ from the plan. The names are in the order of the contract.
     #[error("Locked fields differ from the plan: {}", .0.join(", "))]
     LockedFieldsDiffer(Vec<&'static str>),
-    /// A second submit with other values.
+    /// The session is already submitted with other values.
     #[error("Session already submitted")]
     AlreadySubmitted,
-    /// The same `Idempotency-Key` with another body.
+    /// The `Idempotency-Key` already belongs to another body.
     #[error("Idempotency-Key was used with another request")]
     IdempotencyKeyReused,
-    /// Too many starts.
     #[error("Too many requests")]
     RateLimited {
-        /// Seconds.
+        /// Seconds until the client can retry.
         retry_after: u64,
     },
 
-    /// An extractor's refusal.
+    /// An extractor refuses the request.
     #[error("{}", .0.message)]
     Request(#[from] Problem),
 
-    /// The database did not do it.
     #[error("database: {0}")]
     Db(#[from] DbError),
-    /// Something that cannot happen did; the text is for the log.
+    /// An unexpected error occurred. The text is only logged.
     #[error("internal: {0}")]
     Internal(String),
 }
 
 impl Error {
-    /// Whether the same work would fail again, whatever the database's and its server's state.
+    /// Whether a retry fails again even if the database and its server work.
     pub(crate) fn is_lasting(&self) -> bool {
         match self {
             Self::Db(cause) => cause.is_lasting(),
@@ -152,7 +149,7 @@ impl Error {
         Self::Invalid(sentence.into())
     }
 
-    /// A cause for the log, told to nobody.
+    /// Returns an error whose cause is only logged.
     pub(crate) fn internal(cause: impl std::fmt::Display) -> Self {
         Self::Internal(cause.to_string())
     }
@@ -164,7 +161,7 @@ impl From<diesel::result::Error> for Error {
     }
 }
 
-/// How long a caller waits before he asks again when a part of ours was away, in seconds.
+/// Seconds after which a client can retry when the database or the identity service is unavailable.
 pub(crate) const TRY_AGAIN: u64 = 2;
 
 impl From<&Error> for Problem {
@@ -225,7 +222,7 @@ impl From<&Error> for Problem {
 
 respond_with_problem!(Error);
 
-/// What becomes of a message that was taken in or not; a failure that will pass is given to `log` first.
+/// Returns the acknowledgement of a message from the outcome of its handling. A transient failure goes to `log` first.
 pub(crate) fn verdict(outcome: Result<(), Error>, log: impl FnOnce(&Error)) -> Verdict {
     match outcome {
         Ok(()) => Verdict::Ack,
@@ -237,9 +234,9 @@ pub(crate) fn verdict(outcome: Result<(), Error>, log: impl FnOnce(&Error)) -> V
     }
 }
 
-/// The error body of the work-session area.
+/// The error body of the work-session service.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ErrorBody {
-    /// A sentence.
+    /// A sentence that describes the error.
     error: String,
 }

@@ -8,7 +8,7 @@ use service_kit::http::RequestId;
 /// The `source` of this service's events.
 pub(crate) const SOURCE: &str = "worksession-service";
 
-/// The outbox row of an event, to be written in the transaction of the change it tells of.
+/// Returns the outbox row of an event, for the transaction of the change that the event reports.
 pub(crate) fn outbox_row<T: EventData>(
     now: DateTime<Utc>,
     request_id: Option<&RequestId>,
@@ -17,7 +17,7 @@ pub(crate) fn outbox_row<T: EventData>(
     NewOutboxRow::of(SOURCE, now, request_id.map(ToString::to_string), data)
 }
 
-/// Writes an event to the outbox; in the transaction of the change it tells of.
+/// Inserts an event into the outbox. Call it in the transaction of the change that the event reports.
 pub(crate) fn enqueue<T: EventData>(
     db: &mut Db,
     now: DateTime<Utc>,

@@ -1,4 +1,4 @@
-//! Forgets which events were taken in, once the broker delivers them no more.
+//! Deletes inbox rows after the broker can no longer redeliver their events.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use crate::chore::Chore;
 use crate::error::Error;
 use crate::state::State;
 
-/// The broker's longest memory and an operator's who has parked events taken in again.
+/// How long inbox rows are kept: longer than the broker redelivers, or operators replay dead letters.
 const REMEMBERED: TimeDelta = TimeDelta::days(30);
-/// Rows that are deleted in one transaction.
+/// Rows deleted in one transaction.
 const BATCH: i64 = 1_000;
 
-/// Forgets what is long over; now, and then each `every`.
+/// Starts the job that deletes old inbox rows, at once and then every `every`.
 pub(crate) fn spawn(state: State, every: Duration) -> Chore {
     let failure = "events taken in long ago could not be forgotten";
     Chore::spawn(every, failure, state, look)

@@ -1,9 +1,9 @@
 //! The work-session service: personal and team projects, chat settings, preferences, planned and
 //! executed focus sessions with their points, streaks and badges, and the health report.
 //!
-//! What it is not: it knows no password and signs no token (the identity service is asked who is
-//! calling), and it talks to no chat (the notifier does, told by events). Starts and submits touch only
-//! the database, so that a dead broker or a hanging chat costs a user nothing.
+//! It stores no password and signs no token: the identity service validates each caller. It calls no chat: the notifier
+//! does, after it receives an event. Starts and submits write to the database only, so that an unavailable broker or a
+//! slow chat never delays them.
 
 mod analytics;
 mod auth;

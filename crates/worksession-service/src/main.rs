@@ -1,4 +1,4 @@
-//! The work-session service as a process of its own.
+//! The work-session service as a program of its own.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! The API description, made from the code. Every handler is listed here once.
+//! The OpenAPI description, generated from the code. It lists every handler once.
 
 use service_kit::openapi::{add_bearer, may_answer, operations, refuses_misfits};
 use utoipa::{Modify, OpenApi};
@@ -66,7 +66,7 @@ use crate::{
 )]
 struct Description;
 
-/// Who asks is found out by the identity service, before anything else is done.
+/// Adds the error responses of authentication and body parsing, which precede every handler.
 struct Refusals;
 
 impl Modify for Refusals {
@@ -92,16 +92,16 @@ impl Modify for Refusals {
     }
 }
 
-/// The API description of this service.
+/// Returns the OpenAPI description of this service.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
     Description::openapi()
 }
 
-/// The API description as it is committed: pretty JSON with a final line break.
+/// Returns the OpenAPI description as it is committed: pretty-printed JSON with a trailing newline.
 ///
 /// # Errors
-/// Never in practice: the description is plain data.
+/// Never in practice, because the description contains plain data only.
 pub fn openapi_json() -> Result<String, serde_json::Error> {
     openapi().to_pretty_json().map(|json| json + "\n")
 }

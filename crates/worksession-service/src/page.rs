@@ -1,4 +1,4 @@
-//! Lists in pages, newest first: how many at once, and where the next page begins.
+//! Pagination of lists, newest first: the size of a page, and the cursor of the next one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime};
 
 use crate::error::Error;
 
-/// Entries of a page when nobody says how many.
+/// The default number of entries on a page.
 const PAGE: i32 = 50;
-/// Entries of a page at most.
+/// The maximum number of entries on a page.
 pub(crate) const LONGEST_PAGE: i32 = 200;
-/// Characters of an id, more than any has.
+/// The maximum number of characters of an id in a cursor; real ids are shorter.
 const ID_CHARS: usize = 64;
 
 pub(crate) fn page_size(limit: Option<i64>) -> Result<i32, Error> {
@@ -24,7 +24,7 @@ pub(crate) fn page_size(limit: Option<i64>) -> Result<i32, Error> {
         .ok_or_else(|| Error::invalid(format!("limit must be 1 to {LONGEST_PAGE}")))
 }
 
-/// Cuts what was read, up to one more than a page has, to the page, and says whether there is more behind it.
+/// Truncates `rows`, which were read with one row more than the page, and returns whether more follow.
 pub(crate) fn cut<T>(rows: &mut Vec<T>, limit: i32) -> bool {
     let page = usize::try_from(limit).unwrap_or_default();
     let more = rows.len() > page;
@@ -32,8 +32,8 @@ pub(crate) fn cut<T>(rows: &mut Vec<T>, limit: i32) -> bool {
     more
 }
 
-/// A place between sessions, which are ordered by their start and then by their id. As a text it is the
-/// cursor that clients hand back; nothing in it is secret, and it opens nothing.
+/// A position among sessions ordered by start and then by id. As text it is the cursor of a page; it contains no
+/// secret and grants no access.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
     /// UTC.
@@ -42,7 +42,7 @@ pub(crate) struct Position {
 }
 
 impl Position {
-    /// The place behind every session.
+    /// Returns a position after every session.
     pub(crate) fn last() -> Self {
         let day = NaiveDate::from_ymd_opt(9999, 12, 31).unwrap_or_default();
         Self::at(day.and_time(NaiveTime::MIN))
@@ -55,7 +55,7 @@ impl Position {
         }
     }
 
-    /// The place before every session that started at `started_at`.
+    /// Returns the position before every session that started at `started_at`.
     pub(crate) fn at(started_at: NaiveDateTime) -> Self {
         Self::of(started_at, "")
     }

@@ -1,5 +1,5 @@
-//! The web dashboard, mounted at `/`. It is a crate of its own that calls this service over HTTP like any other
-//! client; taking it out is taking this module out.
+//! The web dashboard, mounted at `/`. It is a separate crate that calls this service over HTTP like any other client.
+//! Removing this module removes the dashboard.
 
 use std::net::SocketAddr;
 
@@ -15,10 +15,10 @@ use crate::config::{Config, default_identity_url};
 
 pub(crate) use dashboard::{configure, render_problem};
 
-/// The dashboard of a service that listens at `addr`.
+/// Creates the dashboard of a service that listens on `addr`.
 ///
 /// # Errors
-/// [`StartError`] when TLS cannot be set up, an address is no base for others, or a key is of no use.
+/// [`StartError`] when TLS cannot be set up, a URL cannot be a base, or a key is unusable.
 pub(crate) fn dashboard(
     config: &Config,
     addr: SocketAddr,

@@ -33,31 +33,31 @@ use crate::{
     webhooks,
 };
 
-/// The name in `listening NAME http://…` and of the SQLite file.
+/// The name of the service in `listening NAME http://…` and of its SQLite file.
 pub(crate) const NAME: &str = "worksession";
-/// Starts of one user at once, and again over each hour.
+/// Starts that a user can make at once, refilled over each hour.
 const STARTS_PER_HOUR: u32 = 120;
-/// Tests of chats and webhooks, and replays, of one user at once, and again over each hour.
+/// Tests of chats and webhooks, and replays, that a user can request at once, refilled over each hour.
 const CALLS_BY_HAND_PER_HOUR: u32 = 60;
 
-/// The schema of the work-session database.
+/// The migrations of the work-session database.
 pub const MIGRATIONS: Migrations = Migrations {
     postgres: &embed_migrations!("../../migrations/worksession/postgres"),
     sqlite: &embed_migrations!("../../migrations/worksession/sqlite"),
 };
 
-/// What the service is given instead of making it.
+/// The dependencies that the caller of [`start`] creates.
 #[derive(Debug, Clone)]
 pub struct Deps {
-    /// The only clock that is trusted.
+    /// The only source of the current time.
     pub clock: Clock,
-    /// Shared by all parts in the standalone. Whoever made it closes it.
+    /// The broker, which all parts of the standalone share. Its creator closes it.
     pub broker: Broker,
-    /// The memory for request bodies, where another part has made it in this process.
+    /// The memory for request bodies, if another part in this process has created it.
     pub bodies: Option<BodyBudget>,
 }
 
-/// The service while it answers.
+/// The running service.
 #[derive(Debug)]
 pub struct Running {
     server: server::Running,
@@ -71,26 +71,26 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where it listens.
+    /// Returns the address on which the server listens.
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.server.addr()
     }
 
-    /// Its address on this machine, as clients write it.
+    /// Returns the address on which the server listens as an `http://` URL.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}", self.addr())
     }
 
-    /// Prints the line of the launch contract.
+    /// Prints the `listening` line of the launch contract.
     pub fn announce(&self) {
         self.server.announce();
     }
 
-    /// Stops without losing a request or an event: what is not published yet stays in the outbox.
+    /// Stops without losing a request or an event. Unpublished events stay in the outbox.
     pub async fn stop(self) {
-        // A stream ends only by itself: the server would wait for it.
+        // The server waits for open event streams, and they end only when the hub stops.
         self.live.stop();
         self.server.stop().await;
         self.tail.stop().await;
@@ -104,17 +104,17 @@ impl Running {
     }
 }
 
-/// Starts the service: database, relay, consumer, HTTP server.
+/// Starts the service: database, relay, HTTP server, background jobs and consumers.
 ///
 /// # Errors
-/// [`StartError`]; nothing keeps running then.
+/// [`StartError`] when a part cannot start. The parts that have started stop again.
 pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     config.check()?;
     let pool = open_pool(&config)?;
     if config.database.migrate {
         start::migrate(&pool, MIGRATIONS).await?;
     }
-    // Before anything runs that would have to be stopped again.
+    // A failure up to here leaves nothing to stop.
     let listen = config.listen;
     let listener = start::listen(listen)?;
     let addr = listener
@@ -204,7 +204,7 @@ pub async fn start(config: Config, deps: Deps) -> Result<Running, StartError> {
     })
 }
 
-/// Sees at the start, and again each `every`, whether the identity service believes for whom sign-ins are passed on.
+/// Starts the job that checks whether the identity service trusts the client addresses of forwarded sign-ins.
 fn trust_check(state: Data<AppState>, every: Duration) -> Chore {
     Chore::spawn(every, "identity service", state, async |state| {
         state.identity.check_trust().await;
@@ -216,7 +216,7 @@ fn hourly(calls: u32) -> KeyedLimiter<UserId> {
     KeyedLimiter::new(calls, Duration::from_secs(3_600), calls)
 }
 
-/// The database that the configuration names, else a file in the data folder.
+/// Opens the configured database, or the SQLite file in the data directory.
 pub(crate) fn open_pool(config: &Config) -> Result<Pool, StartError> {
     Ok(config.home().open_pool(&config.database, NAME)?)
 }
@@ -225,7 +225,7 @@ fn configure(routes: &mut ServiceConfig, state: &Data<AppState>) {
     routes
         .app_data(state.clone())
         .app_data(Data::new(SlowBodyCheck(check_again)))
-        // Paths are tried one after the other, and one with a name in it is an expression: what is asked most comes first.
+        // actix tries paths in order, and a path with a parameter is a regular expression, so the most frequent come first.
         .configure(user_data::configure)
         .configure(sessions::configure)
         .configure(projects::configure)

@@ -1,4 +1,4 @@
-//! The tables of the work-session database, by hand: one text for PostgreSQL and SQLite.
+//! The tables of the work-session database, written by hand, for both PostgreSQL and SQLite.
 
 diesel::table! {
     projects (id) {
@@ -128,7 +128,7 @@ diesel::table! {
 }
 
 diesel::table! {
-    /// Only what Diesel's builder is asked for: it ends at 32 columns. Texts name the others.
+    /// Lists only the columns that Diesel's query builder needs, because it supports at most 32. SQL texts use the others.
     sessions (session_id) {
         session_id -> Text,
         user_id -> BigInt,

@@ -1,6 +1,6 @@
 use service_kit::seal::{Purpose, SealError, Sealer, SealingKeys};
 
-/// One for each kind of secret.
+/// One sealer for each kind of secret.
 #[derive(Debug, Clone)]
 pub(crate) struct Sealers {
     pub(crate) chats: Sealer,

@@ -19,49 +19,49 @@ use crate::sessions::start::Starts;
 use crate::sessions::submit::Submits;
 use crate::user_data;
 
-/// How a handler takes the state.
+/// The application state as the argument of a handler.
 pub(crate) type State = actix_web::web::Data<AppState>;
 
-/// What every handler of the service may reach, as `web::Data<AppState>`.
+/// The application state that all handlers share, as `web::Data<AppState>`.
 pub(crate) struct AppState {
     /// The work-session database.
     pub(crate) pool: Pool,
-    /// The only clock that is trusted.
+    /// The only source of the current time.
     pub(crate) clock: Clock,
-    /// Woken after a commit that wrote outbox rows.
+    /// Publishes the outbox. Woken after a commit that inserted outbox rows.
     pub(crate) relay: RelayHandle,
-    /// Where people reach this service, without a slash at the end.
+    /// The public URL of this service, without a trailing slash.
     pub(crate) base_url: Arc<str>,
-    /// As read at the start.
+    /// The configuration, read once at the start.
     pub(crate) config: Arc<Config>,
-    /// Who is asking.
+    /// Validates tokens.
     pub(crate) identity: IdentityClient,
-    /// Asked by the health report only: requests never wait for the broker.
+    /// Used by the health report only: requests never wait for the broker.
     pub(crate) broker: Broker,
-    /// Seal what is secret.
+    /// Encrypt secrets, each kind with its own key.
     pub(crate) sealers: Sealers,
-    /// Checks addresses that users give.
+    /// Checks addresses that users enter.
     pub(crate) guard: GuardedClient,
-    /// Starts per user; none when rate limits are off.
+    /// Limits the starts of each user; none if rate limits are disabled.
     pub(crate) start_limiter: Option<KeyedLimiter<UserId>>,
-    /// What clients open with, read for all who ask at the same time.
+    /// Coalesces concurrent reads of user data.
     pub(crate) user_data: user_data::Reads,
-    /// Timers that start, for all who start one at the same time.
+    /// Coalesces concurrent starts.
     pub(crate) starts: Starts,
-    /// Submits, the same.
+    /// Coalesces concurrent submits.
     pub(crate) submits: Submits,
-    /// Leaderboards of a moment ago.
+    /// Leaderboards, cached for a few seconds.
     pub(crate) boards: Boards,
-    /// Calls of hooks that a user asks for by hand; none when rate limits are off.
+    /// Limits the tests and replays that each user requests; none if rate limits are disabled.
     pub(crate) hand_limiter: Option<KeyedLimiter<UserId>>,
-    /// Open streams of live events.
+    /// The open event streams.
     pub(crate) live: Arc<Hub>,
-    /// The health report, shared by those who ask at once.
+    /// The health checks, shared by concurrent requests.
     pub(crate) probe: Probe,
 }
 
 impl AppState {
-    /// Runs queries without a transaction around them.
+    /// Runs queries without a transaction.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         query: impl FnOnce(&mut Db) -> QueryResult<T> + Send + 'static,
@@ -69,22 +69,22 @@ impl AppState {
         self.pool.read(move |db| Ok(query(db)?)).await
     }
 
-    /// The address of a page, for a mail.
+    /// Returns the URL of a page, for a mail.
     pub(crate) fn page(&self, path: &str) -> String {
         format!("{}{path}", self.base_url)
     }
 
-    /// Counts a start against those of the hour.
+    /// Counts a start against the user's limit.
     pub(crate) fn limit_starts(&self, user: UserId) -> Result<(), Error> {
         limit(self.start_limiter.as_ref(), user)
     }
 
-    /// Tests and replays go to an address of the asker's choice: not without end.
+    /// Counts a test or replay against the user's limit, because it calls an address of the user's choice.
     pub(crate) fn limit_calls_by_hand(&self, user: UserId) -> Result<(), Error> {
         limit(self.hand_limiter.as_ref(), user)
     }
 
-    /// After a commit that changed sessions and told of it: what waits for such looks at once.
+    /// Wakes the relay and the event streams, after a commit that changed sessions.
     pub(crate) fn wake(&self) {
         self.relay.wake();
         self.live.wake();

@@ -3,13 +3,13 @@ use service_kit::config::{self, ConfigError, Exposed};
 use super::{Config, PREFIX};
 
 impl Config {
-    /// Whether it is meant for more than the machine that it runs on.
+    /// Whether other machines can reach the public URL, because its host is not a loopback address.
     #[must_use]
     pub fn is_public(&self) -> bool {
         config::is_public(&self.public_url(self.listen))
     }
 
-    /// What is set here that is for development on one machine, as the environment names it.
+    /// Returns the variables whose values are meant for development on one machine.
     #[must_use]
     pub fn development_values(&self) -> Vec<String> {
         Exposed {
@@ -27,10 +27,10 @@ impl Config {
         .development_values()
     }
 
-    /// Refuses what must not be served at a public address.
+    /// Refuses development values at a public address.
     ///
     /// # Errors
-    /// One line that names all that is for development.
+    /// [`ConfigError`] when there are any: one line that names them all.
     pub fn check_exposure(&self) -> Result<(), ConfigError> {
         match self.is_public() {
             true => config::refuse_development(&self.development_values()),
@@ -38,7 +38,7 @@ impl Config {
         }
     }
 
-    /// What browsers are told of https.
+    /// Returns the `max-age` of `Strict-Transport-Security` in seconds, 0 without https.
     pub(crate) fn hsts_seconds(&self) -> u64 {
         config::hsts_seconds(self.base_url.as_ref(), self.hsts_seconds)
     }

@@ -1,5 +1,5 @@
-//! What a user worked, by day, week, hour, category or project. Read from the rows of whole
-//! months and of the days around them: a year costs some seventy rows, however many sessions lie behind.
+//! The user's work by day, week, hour, category or project. It is read from the rows of complete months and of the days
+//! around them. A year costs about seventy rows, however many sessions it has.
 
 mod queries;
 mod range;

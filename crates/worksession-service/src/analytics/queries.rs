@@ -7,8 +7,8 @@ use diesel::sql_types::{BigInt, Date, Text};
 use super::range::Range;
 use super::wire::Group;
 
-/// How the user's months between these first days divide, in order (see [`crate::rollups::Split`]): by day for days and
-/// weeks, else by the group.
+/// Returns the breakdowns of the user's months whose first days are in `months`, in order (see [`crate::rollups::Split`]).
+/// They are by day if `group` is day or week, otherwise by the group.
 pub(super) fn months(
     db: &mut Db,
     user: UserId,
@@ -27,7 +27,7 @@ pub(super) fn months(
     cached::<(Date, Text), _>(months).load(db)
 }
 
-/// How the user's days in these two ranges divide by the hour, the category or the project.
+/// Returns the breakdowns of the user's days in two ranges, by hour, category or project.
 pub(super) fn days(
     db: &mut Db,
     user: UserId,

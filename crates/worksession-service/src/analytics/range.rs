@@ -3,12 +3,12 @@ use chrono::{Datelike, Days, Months, NaiveDate};
 use crate::error::Error;
 use crate::rules::time::month_of;
 
-/// The longest range.
+/// The maximum number of days in a range.
 const MOST_DAYS: i64 = 366;
-/// The range when none is asked for, today included.
+/// The number of days in the default range, including today.
 const USUAL_DAYS: u64 = 30;
 
-/// Local dates, both ends included; none when the last comes before the first.
+/// A range of local dates, both ends included. It is empty if the end precedes the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) from: NaiveDate,
@@ -16,7 +16,7 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// The months that any of its dates lie in, by their first days.
+    /// Returns the months that contain any of the dates, as a range of their first days.
     pub(super) fn months(self) -> Range {
         Range {
             from: month_of(self.from),
@@ -24,7 +24,7 @@ impl Range {
         }
     }
 
-    /// The months that lie in it whole, and the dates before and after them.
+    /// Returns the months that lie completely in the range, and the ranges of dates before and after them.
     pub(super) fn whole_months(self) -> (Range, [Range; 2]) {
         let next = |month: NaiveDate| month + Months::new(1);
         let first = month_of(self.from);
@@ -33,7 +33,7 @@ impl Range {
         } else {
             next(first)
         };
-        // The first day of the month after the last whole one.
+        // The first day after the last complete month.
         let end = month_of(self.to + Days::new(1));
         if first >= end {
             let nothing = Range {
@@ -57,10 +57,10 @@ impl Range {
         (months, [before, after])
     }
 
-    /// Reads the range; without `to` it ends today, without `from` it has thirty days.
+    /// Parses a range. Without `to` it ends today, or at `from` if that is later. Without `from` it has thirty days.
     ///
     /// # Errors
-    /// 400 for what is no date, for an end before the beginning, and for more than 366 days.
+    /// 400 when a value is not a date, when `from` is later than `to`, and for more than 366 days.
     pub(super) fn read(
         from: Option<&str>,
         to: Option<&str>,
@@ -85,10 +85,10 @@ impl Range {
     }
 }
 
-/// `YYYY-MM-DD` in this one spelling.
+/// Parses a date in the only accepted format, `YYYY-MM-DD`.
 fn date(field: &'static str, text: &str) -> Result<NaiveDate, Error> {
     let parsed = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
-    // Years that both databases can hold.
+    // Both databases can store these years.
     parsed
         .filter(|date| date.to_string() == text && (1970..=9999).contains(&date.year()))
         .ok_or_else(|| Error::invalid(format!("{field} must be a date YYYY-MM-DD")))

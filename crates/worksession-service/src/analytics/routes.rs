@@ -15,7 +15,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/analytics/tracking").get(get));
 }
 
-/// Tells what the caller worked in a range of local dates.
+/// Returns the caller's work in a range of local dates, divided by day, week, hour, category or project.
 #[utoipa::path(
     get, path = "/api/analytics/tracking", tag = "user", params(TrackingQuery), security(("bearer" = ["sessions:read"])),
     responses(

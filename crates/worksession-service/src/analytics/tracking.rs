@@ -10,14 +10,14 @@ use super::wire::{Bucket, Group};
 use crate::error::Error;
 use crate::rollups::{Split, Sums};
 
-/// Categories or projects in one answer; the totals count the others too.
+/// The maximum number of categories or projects in a response. The totals include the others.
 const MOST_PARTS: usize = 200;
 
-/// The buckets of the range, and what all of it comes to. Empty ones are there for days, weeks and hours; categories
-/// and projects come with the most minutes first.
+/// Returns the buckets of the range and its totals. Days, weeks and hours include empty buckets. Categories and projects
+/// are sorted by minutes, most first.
 ///
 /// # Errors
-/// When the database does not answer, or a stored division cannot be read.
+/// When a database query fails, or a stored breakdown is unreadable.
 pub(super) fn buckets(
     db: &mut Db,
     user: UserId,
@@ -33,7 +33,7 @@ pub(super) fn buckets(
     }
 }
 
-/// What was worked on each date of the range that has anything, as the months tell it.
+/// Returns the sums of each date in the range that has any sessions, from the rows of its months.
 fn days(db: &mut Db, user: UserId, range: Range) -> Result<BTreeMap<NaiveDate, Sums>, Error> {
     let mut days = BTreeMap::new();
     for (month, split) in queries::months(db, user, range.months(), Group::Day)? {
@@ -48,7 +48,7 @@ fn days(db: &mut Db, user: UserId, range: Range) -> Result<BTreeMap<NaiveDate, S
     Ok(days)
 }
 
-/// One bucket for each key that a date of the range has, in order.
+/// Returns one bucket for each key of the dates in the range, in order.
 fn by_date(
     days: &BTreeMap<NaiveDate, Sums>,
     range: Range,
@@ -69,13 +69,13 @@ fn by_date(
     (buckets.into_iter().map(bucket).collect(), totals)
 }
 
-/// Such as `2026-W47`: the year is that of the week's Thursday.
+/// Returns an ISO week such as `2026-W47`. The year is that of the week's Thursday.
 fn week(day: NaiveDate) -> String {
     let week = day.iso_week();
     format!("{:04}-W{:02}", week.year(), week.week())
 }
 
-/// From the months that lie in the range whole, and the days around them.
+/// Combines the complete months of the range with the days around them.
 fn by_part(
     db: &mut Db,
     user: UserId,
@@ -88,7 +88,7 @@ fn by_part(
     let (mut parts, mut totals) = (BTreeMap::<String, Sums>::new(), Sums::default());
     for split in months.map(|(_, split)| split).chain(days) {
         for (key, sums) in Split::read(Some(&split))?.into_parts() {
-            // Each session has one hour, one category and one project.
+            // Each session has exactly one hour, category and project, so the parts add up to the totals.
             totals += sums;
             *parts.entry(key).or_default() += sums;
         }
@@ -103,7 +103,7 @@ fn by_part(
         (0..24).map(hour).collect()
     } else {
         let mut parts: Vec<_> = parts.into_iter().collect();
-        // Stable: of equals, the first of the alphabet.
+        // The sort is stable, so equal parts stay in alphabetical order.
         parts.sort_by_key(|(_, sums)| std::cmp::Reverse(sums.minutes));
         parts.truncate(MOST_PARTS);
         parts.into_iter().map(bucket).collect()

@@ -5,22 +5,22 @@ use utoipa::{IntoParams, ToSchema};
 use crate::error::Error;
 use crate::rollups::Sums;
 
-/// What to look at.
+/// The range of dates, and how to divide it.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TrackingQuery {
-    /// The first local date, `YYYY-MM-DD`; 29 days before the last when absent.
+    /// The first local date, `YYYY-MM-DD`. Defaults to 29 days before the last one.
     #[param(value_type = Option<NaiveDate>)]
     pub(super) from: Option<String>,
-    /// The last local date; today when absent. At most 366 days.
+    /// The last local date, `YYYY-MM-DD`. Defaults to today. The range has at most 366 days.
     #[param(value_type = Option<NaiveDate>)]
     pub(super) to: Option<String>,
-    /// `day` (when absent), `week`, `hour`, `category` or `project`.
+    /// How to divide the range: `day` (default), `week`, `hour`, `category` or `project`.
     #[param(inline, value_type = Option<Group>)]
     pub(super) group: Option<String>,
 }
 
-/// By what the range is divided.
+/// The unit by which a range is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Group {
@@ -28,17 +28,17 @@ pub(crate) enum Group {
     Day,
     /// ISO weeks.
     Week,
-    /// Local hours, all days together.
+    /// Hours of the local day, summed over all days.
     Hour,
     Category,
     Project,
 }
 
 impl Group {
-    /// Reads the parameter.
+    /// Parses the query parameter.
     ///
     /// # Errors
-    /// 400 for any other text.
+    /// 400 for an unknown group.
     pub(super) fn read(text: Option<&str>) -> Result<Self, Error> {
         let groups = [
             Self::Day,
@@ -65,10 +65,10 @@ impl Group {
     }
 }
 
-/// A part of the range.
+/// One part of the range.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Bucket {
-    /// `2026-11-21`, `2026-W47`, `0` to `23`, the category, or `team_N`, `personal_N`, `none`.
+    /// A date (`2026-11-21`), ISO week (`2026-W47`), hour (`0` to `23`), category or project (`team_N`, `personal_N`, `none`).
     key: String,
     #[serde(flatten)]
     worked: Sums,
@@ -80,18 +80,18 @@ impl Bucket {
     }
 }
 
-/// The range divided.
+/// The work in a range, divided into buckets.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TrackingResponse {
     pub(super) success: bool,
     pub(super) from: NaiveDate,
     pub(super) to: NaiveDate,
     pub(super) group: Group,
-    /// The user's time zone now; each session's day is that of the zone at its start.
+    /// The user's current time zone. A session counts on the date in the zone that applied when it started.
     pub(super) timezone: String,
-    /// Days, weeks and hours in order, empty ones too; at most 200 categories or projects, most minutes first. Of one
-    /// day 200 are told apart, and what comes after them counts as `other`.
+    /// All days, weeks or hours in order, including empty ones; or up to 200 categories or projects, most minutes first. A
+    /// single day distinguishes 200 of them, and counts the others as `other`.
     pub(super) buckets: Vec<Bucket>,
-    /// All of the range.
+    /// The sums of the whole range.
     pub(super) totals: Sums,
 }

@@ -18,7 +18,7 @@ pub(super) struct BoardRow {
 }
 
 impl BoardRow {
-    /// Most points first, of equals who got there first.
+    /// Returns the sort key: most points first, and among equals the user who reached them first.
     fn place(&self) -> Place {
         Place {
             points: Reverse(self.points),
@@ -28,7 +28,7 @@ impl BoardRow {
     }
 }
 
-/// Where a row stands among others, whether or not it is still there: what a page's cursor says.
+/// The position of a row on a board, whether or not the row still exists. As text it is the cursor of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     points: Reverse<i64>,
@@ -37,10 +37,10 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Reads a cursor.
+    /// Parses a cursor.
     ///
     /// # Errors
-    /// 400 for what [`Place::to_text`] did not write.
+    /// 400 for a text that [`Place::to_text`] does not produce.
     pub(super) fn read(text: &str) -> Result<Self, Error> {
         let invalid = || Error::invalid("cursor is not valid");
         let mut parts = text.split('.').map(str::parse::<i64>);
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-/// A whole board at one moment.
+/// A complete leaderboard at one moment.
 #[derive(Debug, Default)]
 pub(super) struct Board {
     rows: Vec<BoardRow>,
@@ -82,7 +82,7 @@ impl Board {
         self.rows.len()
     }
 
-    /// Up to `limit` entries behind `after`, and the next page's cursor.
+    /// Returns up to `limit` entries behind `after`, and the cursor of the next page.
     pub(super) fn page(&self, after: Option<Place>, limit: usize) -> (Vec<Entry>, Option<String>) {
         let first = after.map_or(0, |after| {
             self.rows.partition_point(|row| row.place() <= after)
@@ -95,7 +95,7 @@ impl Board {
         (entries, more.map(|last| last.place().to_text()))
     }
 
-    /// The user's own entry.
+    /// Returns the entry of the user.
     pub(super) fn entry(&self, user_id: UserId) -> Option<Entry> {
         let index = *self.by_user.get(&user_id)?;
         self.rows.get(index).map(|row| Entry::new(index + 1, row))
@@ -141,7 +141,7 @@ mod tests {
             for (entry, rank) in seen.iter().zip(1..) {
                 prop_assert_eq!(entry.rank, rank);
                 prop_assert_eq!(&board.entry(entry.user_id), &Some(entry.clone()));
-                // The slow, obvious rank: how many stand before.
+                // The slow and simple way to compute the rank: count the rows before this one.
                 let own = rows.iter().find(|row| row.user_id == entry.user_id).unwrap();
                 let before = rows.iter().filter(|row| row.points > own.points
                     || (row.points == own.points && (row.reached_at, row.user_id) < (own.reached_at, own.user_id)));

@@ -8,28 +8,28 @@ use tokio::sync::Mutex;
 use super::board::Board;
 use super::wire::Period;
 
-/// Boards kept at once, counted by the users on them: some 50 MB, and four of the largest.
+/// The capacity of the cache in users on all boards: about 50 MB, or four of the largest boards.
 const KEPT_USERS: u64 = 500_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Key {
-    /// 0 for everybody, else the team.
+    /// 0 for everybody, otherwise the id of the team.
     pub(super) scope: i64,
     pub(super) period: Period,
-    /// The period's first day.
+    /// The first day of the period.
     pub(super) start: NaiveDate,
 }
 
-/// Boards as they were a few seconds ago. Cheap to clone.
+/// Leaderboards, cached for a few seconds. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Boards {
     kept: Option<Cache<Key, Arc<Board>>>,
-    /// Held while one request reads a board from the database; the others wait and share it.
+    /// Locked while a request reads a board from the database. The others wait and share the result.
     pub(super) reading: Arc<Mutex<()>>,
 }
 
 impl Boards {
-    /// Boards that are kept for `life`; zero: never.
+    /// Creates a cache whose boards expire after `life`; zero disables it.
     pub(crate) fn new(life: Duration) -> Self {
         let cache = || {
             let weight = |_: &Key, board: &Arc<Board>| u32::try_from(board.len()).unwrap_or(1) + 1;

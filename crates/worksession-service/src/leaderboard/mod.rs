@@ -1,6 +1,6 @@
-//! Who worked most, by UTC day, week, month and ever: everybody who opted in, or the members of a team on its
-//! projects. The boards' rows are written with each submit; here a whole board is read at once and serves all who look
-//! for a few seconds, so that a page and a rank cost the same however many are on it.
+//! Leaderboards by UTC day, week, month and all time: of everybody who opted in, or of a team's members on its projects.
+//! Each submit updates the rows. A request reads a whole board, which is then cached for a few seconds. A page and a rank
+//! therefore cost the same, however many users are on the board.
 
 mod board;
 mod kept;

@@ -5,10 +5,10 @@ use diesel::sql_types::{BigInt, Date, Text, Timestamp};
 use super::board::BoardRow;
 use super::kept::Key;
 
-/// Users on one board at most: who comes after them has no rank.
+/// The maximum number of users on a board. Users below them have no rank.
 const MOST: i64 = 100_000;
 
-/// The best of a board. On that of everybody only who opted in, as it is now.
+/// Returns the best rows of a board. The board of everybody shows only users who are opted in now.
 pub(super) fn rows(db: &mut Db, key: &Key) -> QueryResult<Vec<BoardRow>> {
     let text = match key.scope {
         0 => {

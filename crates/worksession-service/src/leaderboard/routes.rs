@@ -13,7 +13,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/leaderboard").get(get));
 }
 
-/// Shows a leaderboard: of everybody who opted in, or, with the scope `teams`, of a team of the caller's. Sessions under suspicion do not count.
+/// Returns a leaderboard: of everybody who opted in or, with the scope `teams`, of a team. Suspect sessions do not count.
 #[utoipa::path(
     get, path = "/api/leaderboard", tag = "user", params(LeaderboardQuery), security(("bearer" = ["sessions:read"])),
     responses(
@@ -28,7 +28,7 @@ pub(crate) async fn get(
     query: Result<Query<LeaderboardQuery>, Problem>,
 ) -> Result<web::Json<LeaderboardResponse>, Error> {
     let query = query?.0;
-    // The right comes before the rest of the query.
+    // Authorization comes before the rest of the query.
     let scope = service::scope(&caller, query.team.as_deref())?;
     let (period, limit) = (query.period()?, query.limit()?);
     let after = query.cursor.as_deref().map(Place::read).transpose()?;

@@ -14,13 +14,13 @@ use crate::error::Error;
 use crate::rules::time::Periods;
 use crate::state::AppState;
 
-/// How long a request waits for those who read boards before it; as long as for a connection.
+/// How long a request waits for others that read boards; the same as for a connection.
 const WAIT: Duration = Duration::from_secs(2);
 
-/// Whose board: 0 for everybody's, else the team of the caller's with that slug.
+/// Returns 0 for the leaderboard of everybody, or the id of the caller's team with that slug.
 ///
 /// # Errors
-/// 403 for a team that the caller is not in, whether or not there is one, and for a token without the scope `teams`.
+/// 403 when the caller is not in the team, whether or not it exists, and for a token without the scope `teams`.
 pub(super) fn scope(caller: &CurrentUser, team: Option<&str>) -> Result<i64, Error> {
     if team.is_some() && !Teams::is_held_by(caller) {
         return Err(Error::InsufficientScope);
@@ -29,10 +29,10 @@ pub(super) fn scope(caller: &CurrentUser, team: Option<&str>) -> Result<i64, Err
     Ok(team.transpose()?.map_or(0, |team| team.id.get()))
 }
 
-/// The board of everybody or of a team.
+/// Returns the leaderboard of everybody or of a team.
 ///
 /// # Errors
-/// When the database does not give it.
+/// When the database does not return it in time.
 pub(super) async fn board(
     state: &AppState,
     scope: i64,

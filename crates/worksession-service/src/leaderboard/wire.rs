@@ -7,27 +7,27 @@ use crate::error::Error;
 use crate::page::page_size;
 use crate::rules::points::Points;
 
-/// Which board, and which part of it.
+/// Which leaderboard, and which page of it.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct LeaderboardQuery {
-    /// `day`, `week` (when absent), `month` or `all`; UTC.
+    /// The period in UTC: `day`, `week` (default), `month` or `all`.
     #[param(inline, value_type = Option<Period>)]
     period: Option<String>,
-    /// A team's slug: its members on its projects. Everybody who opted in when absent.
+    /// The slug of a team, to rank its members on its projects. Defaults to everybody who opted in.
     pub(super) team: Option<String>,
-    /// 1 to 200 entries; 50 when absent.
+    /// The number of entries, 1 to 200. Defaults to 50.
     #[param(value_type = Option<i64>, minimum = 1, maximum = 200)]
     limit: Option<String>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub(super) cursor: Option<String>,
 }
 
 impl LeaderboardQuery {
-    /// The period asked for.
+    /// Returns the requested period.
     ///
     /// # Errors
-    /// 400 for any other text.
+    /// 400 for an unknown period.
     pub(super) fn period(&self) -> Result<Period, Error> {
         let name = self.period.as_deref().unwrap_or("week");
         let periods = [Period::Day, Period::Week, Period::Month, Period::All];
@@ -35,17 +35,17 @@ impl LeaderboardQuery {
         named.ok_or_else(|| Error::invalid("period must be one of day, week, month, all"))
     }
 
-    /// The entries asked for.
+    /// Returns the requested number of entries.
     ///
     /// # Errors
-    /// 400 outside 1 to 200.
+    /// 400 unless it is a number from 1 to 200.
     pub(super) fn limit(&self) -> Result<usize, Error> {
         let limit = self.limit.as_deref().map(|text| text.parse().unwrap_or(0));
         usize::try_from(page_size(limit)?).map_err(Error::internal)
     }
 }
 
-/// A stretch of UTC time.
+/// A period in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Period {
@@ -53,7 +53,7 @@ pub(crate) enum Period {
     /// Monday to Sunday.
     Week,
     Month,
-    /// Ever.
+    /// All time.
     All,
 }
 
@@ -68,15 +68,15 @@ impl Period {
     }
 }
 
-/// A user on the board.
+/// A user on a leaderboard.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Entry {
-    /// From 1; of equal points, who got there first stands higher.
+    /// The rank, from 1. Among users with equal points, the one who reached them first ranks higher.
     pub(super) rank: usize,
     pub(super) user_id: UserId,
     username: String,
     points: Points,
-    /// Credited.
+    /// Credited minutes.
     minutes: i64,
     sessions: i64,
 }
@@ -94,13 +94,13 @@ impl Entry {
     }
 }
 
-/// A page of a board, at most ten seconds old.
+/// A page of a leaderboard, at most ten seconds old.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LeaderboardResponse {
     pub(super) success: bool,
     pub(super) period: Period,
     pub(super) entries: Vec<Entry>,
-    /// The caller's own entry, on whatever page it is; null for who is not on this board.
+    /// The caller's own entry, on whatever page it is; null if the caller is not on this leaderboard.
     pub(super) me: Option<Entry>,
     /// Null on the last page.
     pub(super) next_cursor: Option<String>,

@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 use prometheus::{IntCounter, IntGauge};
 use service_kit::metrics::Metrics;
 
-/// Failures in a row after which the other side is taken to be away.
+/// Consecutive failures after which the circuit opens.
 const FAILURES: u32 = 5;
-/// While it is away, one question in this time finds out whether it is back.
+/// The interval between probes while the circuit is open.
 const PROBE_EVERY: Duration = Duration::from_millis(250);
-/// News older than this says nothing about now; longer than any question takes. Who comes first after a
-/// quiet night is not refused for what was so in the evening.
+/// Failures older than this no longer keep the circuit open. The first request after a quiet night must not be refused
+/// because of an outage in the evening. It is longer than any request takes.
 const NEWS_LIFE: Duration = Duration::from_secs(3);
 
-/// Stops asking a service that does not answer: without it each request would wait its whole patience, and
-/// the service would come back into a crowd.
+/// A circuit breaker for the identity service. Without it, each request would wait for its timeout, and the service would
+/// meet all of them when it recovers.
 #[derive(Debug)]
 pub(super) struct Breaker {
     state: Mutex<State>,
@@ -23,34 +23,34 @@ pub(super) struct Breaker {
 
 #[derive(Debug, Clone, Copy)]
 struct State {
-    /// Failures since the last answer.
+    /// Failures since the last success.
     failures: u32,
-    /// The last failure that counted.
+    /// The time of the last counted failure.
     last_failure: Instant,
-    /// The last answer: what was asked before it and fails after it is old news.
+    /// The time of the last success. Failures of requests from before it do not count.
     last_answer: Option<Instant>,
     next_probe: Instant,
 }
 
-/// The right to ask once; remembers when.
+/// The permission to send one request, with the time at which it was granted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Question {
     pub(super) asked: Instant,
 }
 
-/// What a question said about the other side.
+/// What the outcome of a request says about the identity service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It answered.
+    /// It works.
     Well,
-    /// It did not, or not what can be used.
+    /// It gave no usable response.
     Failed,
-    /// Something about this one question only: whoever asks so must not shut the way for others.
+    /// Nothing: the cause is this request. A client must not be able to open the circuit for others.
     Nothing,
 }
 
 impl Breaker {
-    /// Closed, with its figures in the registry.
+    /// Creates a closed breaker and registers its metrics.
     pub(super) fn new(metrics: &Metrics) -> Result<Self, prometheus::Error> {
         let open = IntGauge::new(
             "identity_circuit_open",
@@ -73,13 +73,13 @@ impl Breaker {
         })
     }
 
-    /// Whether a question would be refused now. Takes nothing: who is not refused asks with [`Breaker::admit`].
+    /// Whether the circuit refuses a request at present. Permission comes from [`Breaker::admit`] only.
     pub(super) fn refuses(&self, now: Instant) -> bool {
         let state = self.state();
         state.is_open(now) && now < state.next_probe
     }
 
-    /// Lets a question through; while the other side is away, one now and then.
+    /// Permits a request. While the circuit is open, only one probe per interval is permitted.
     pub(super) fn admit(&self, now: Instant) -> Option<Question> {
         let mut state = self.state();
         if state.is_open(now) {
@@ -91,7 +91,7 @@ impl Breaker {
         Some(Question { asked: now })
     }
 
-    /// Tells what came of a question.
+    /// Records the outcome of a request.
     pub(super) fn learn(&self, question: Question, verdict: Verdict, now: Instant) {
         let mut state = self.state();
         match verdict {
@@ -122,7 +122,7 @@ impl Breaker {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Plain figures, written at once: they are whole whoever panicked.
+        // The state is plain numbers, which a panic cannot leave inconsistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -165,7 +165,7 @@ mod tests {
             self.begin + MS * ms
         }
 
-        /// Asks and learns at once; false when the question is refused.
+        /// Sends a request and records its outcome at once; false if it is refused.
         fn ask(&self, ms: u32, verdict: Verdict) -> bool {
             let now = self.at(ms);
             let admitted = self.breaker.admit(now);

@@ -2,65 +2,65 @@ use auth_types::wire::{TeamMembership, is_placeholder};
 use auth_types::{TeamId, TeamRole, UserId};
 use chrono::{DateTime, Utc};
 
-/// The account behind a request, as the identity service vouched for it.
+/// The account behind a request, as the identity service validated it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CurrentUser {
     pub(crate) id: UserId,
     pub(crate) username: String,
-    /// May be the placeholder address; null without the scope `email`.
+    /// The e-mail address, possibly the placeholder address; none without the scope `email`.
     pub(crate) email: Option<String>,
-    /// Whether the address was proven.
+    /// Whether the e-mail address is verified.
     pub(crate) email_verified: bool,
-    /// The teams it belongs to now.
+    /// The teams of which the user is a member.
     pub(crate) teams: Vec<TeamMembership>,
-    /// The token's `exp`.
+    /// The token's expiry (`exp`).
     pub(crate) token_expires_at: DateTime<Utc>,
-    /// Space-separated scopes of an OAuth client's token; none for all others, which scopes do not limit.
+    /// The space-separated scopes of an OAuth client's token. Other tokens have none, and no scope limits them.
     pub(crate) scope: Option<String>,
-    /// The sign-in that the token is of, where the identity service says so.
+    /// The sign-in session of the token (`sid`), if the identity service reports it.
     pub(crate) session_id: Option<String>,
-    /// The OAuth client that it was issued to, also one of the product's own.
+    /// The OAuth client to which the token was issued, which can be a first-party client.
     pub(crate) client_id: Option<String>,
-    /// Whether the token is of a sign-in at the product itself or of a client of its own: neither an OAuth
-    /// client's nor one that single sign-on handed over.
+    /// Whether the token is from a sign-in at the product itself or from a first-party client. It is then not from another
+    /// OAuth client or an SSO session.
     pub(crate) is_first_party: bool,
 }
 
 impl CurrentUser {
-    /// The address, when it is known to be the user's.
+    /// Returns the e-mail address if it is verified.
     #[must_use]
     pub(crate) fn proven_email(&self) -> Option<&str> {
         self.email.as_deref().filter(|_| self.email_verified)
     }
 
-    /// The address as the token's holder may be told it: the placeholder is for the account itself.
+    /// Returns the e-mail address that the token may read. A token with scopes does not read the placeholder address.
     #[must_use]
     pub(crate) fn email_to_show(&self) -> Option<&str> {
         let email = self.email.as_deref();
         email.filter(|email| self.scope.is_none() || !is_placeholder(email))
     }
 
-    /// The user's membership of that team.
+    /// Returns the user's membership of the team.
     #[must_use]
     pub(crate) fn membership(&self, team: TeamId) -> Option<&TeamMembership> {
         self.teams.iter().find(|membership| membership.id == team)
     }
 
-    /// The user's membership of the team with that slug, whatever its case.
+    /// Returns the user's membership of the team with this slug, ignoring ASCII case.
     #[must_use]
     pub(crate) fn team(&self, slug: &str) -> Option<&TeamMembership> {
         let named = |team: &&TeamMembership| team.slug.eq_ignore_ascii_case(slug);
         self.teams.iter().find(named)
     }
 
-    /// Whether the user may change what belongs to that team.
+    /// Whether the user is the owner or an admin of the team.
     #[must_use]
     pub(crate) fn manages(&self, team: TeamId) -> bool {
         self.membership(team)
             .is_some_and(|membership| membership.role >= TeamRole::Admin)
     }
 
-    /// Whether the token carries that scope, or is limited by none.
+    /// Whether the token has the scope, or is not limited by scopes.
     #[must_use]
     pub(crate) fn has_scope(&self, name: &str) -> bool {
         self.scope

@@ -8,11 +8,11 @@ use super::IdentityClient;
 use super::identity::PATIENCE;
 
 impl IdentityClient {
-    /// What the identity service itself says of an account, a team or a membership: events are only what somebody who may
-    /// publish says.
+    /// Asks the identity service about an account, team or membership. An event alone is no proof, because anyone with access
+    /// to the broker could publish it.
     ///
     /// # Errors
-    /// Why there is no answer, for the log.
+    /// The cause, for the log, when there is no usable response.
     pub(crate) async fn existence(
         &self,
         sealer: &Sealer,
@@ -36,10 +36,10 @@ impl IdentityClient {
         }
     }
 
-    /// Whom to write to about an account or a team.
+    /// Returns the contact of an account or of a team's owner; none without a verified address.
     ///
     /// # Errors
-    /// Why there is no answer, for the log.
+    /// The cause, for the log, when there is no usable response.
     pub(crate) async fn contact(
         &self,
         sealer: &Sealer,
@@ -50,7 +50,7 @@ impl IdentityClient {
         };
         let plain = sealer.open(Contact::SEAL_CONTEXT, &sealed);
         let plain = plain.map_err(|cause| format!("the identity service's contact: {cause}"))?;
-        // serde's message would quote what it stumbled over.
+        // The message of serde would quote the contact.
         serde_json::from_slice(plain.expose_secret())
             .map_err(|_| "the identity service's contact is none".to_owned())
     }

@@ -14,8 +14,8 @@ use super::{CurrentUser, Refusal, Scope, SessionsRead};
 use crate::error::Error;
 use crate::state::AppState;
 
-/// The signed-in user, holding the scope `S`. A missing and a bad token are both 401 "Authentication
-/// required", unless the scope says otherwise, a token without the scope 403.
+/// The authenticated user, whose token has the scope `S`. A missing or invalid token is 401 "Authentication required",
+/// unless the scope defines another error. A token without the scope is 403.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller<S> {
     user: Arc<CurrentUser>,
@@ -56,16 +56,17 @@ impl<S: Scope> FromRequest for Caller<S> {
     }
 }
 
-/// See [`SlowBodyCheck`](service_kit::http::SlowBodyCheck). A caller whose rights have changed is to send the request again.
+/// Authenticates the caller again after a slow body; see [`SlowBodyCheck`](service_kit::http::SlowBodyCheck). If the
+/// caller's rights have changed, the client must send the request again.
 pub(crate) fn check_again(request: HttpRequest) -> LocalBoxFuture<'static, Result<(), Problem>> {
     Box::pin(async move {
         let before = request.extensions().get::<Arc<CurrentUser>>().cloned();
-        // One that is not checked yet is checked after the body came.
+        // A request without a caller yet is authenticated after its body has arrived.
         let Some(before) = before else { return Ok(()) };
         match authenticate(&request).await {
             Ok(now) if now == before => Ok(()),
             Ok(_) => Err(Problem::too_slow()),
-            // A refusal says the same whatever the scope.
+            // Every scope of an endpoint with a body maps a refusal to the same error.
             Err(refusal) => Err((&SessionsRead::refused(refusal)).into()),
         }
     })

@@ -22,21 +22,21 @@ use super::breaker::{Breaker, Verdict};
 use super::memory::Memory;
 use super::{CurrentUser, Refusal};
 
-/// How long the identity service may take, waiting for a turn included.
+/// The time limit of a request to the identity service, including the wait for a permit.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
-/// Questions on their way at once. What waits for a turn costs a future, no socket and no thread.
+/// The maximum number of requests in flight. A request that waits for a permit uses no socket and no thread.
 const IN_FLIGHT: usize = 256;
-/// Who waited longer than this for a turn has given the identity service less than its time: that it did
-/// not answer says nothing then.
+/// A request that waited longer than this for a permit had less than its time at the identity service. Its timeout
+/// therefore does not count as a failure.
 const AT_ONCE: Duration = Duration::from_millis(20);
-/// Stands for somebody's address (RFC 5737) when we ask whether what we say of addresses is believed.
+/// An address of nobody (RFC 5737), to test whether the identity service trusts forwarded addresses.
 const SOMEBODY: &str = "192.0.2.1";
 const UNBELIEVED: &str = "identity service: it does not believe for whom sign-ins are passed on, and counts everybody who signs \
      in here as one caller: the address of this service is missing in IDENTITY__TRUSTED_PROXIES";
-/// Shorter than an idle connection is kept by the other side ([`service_kit::server::KEEP_ALIVE`]), so that we close first.
+/// Shorter than the server's [`service_kit::server::KEEP_ALIVE`], so that this side closes idle connections first.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// Asks the identity service who a token belongs to, and passes sign-ins on to it, over kept connections.
+/// The client of the identity service: validates tokens and forwards sign-ins over persistent connections.
 pub(crate) struct IdentityClient {
     pub(super) http: reqwest::Client,
     validate: Url,
@@ -45,18 +45,18 @@ pub(crate) struct IdentityClient {
     pub(super) login: Url,
     pub(super) existence: Url,
     turns: Semaphore,
-    /// Apart from the others' turns: a flood of sign-ins must not slow those who are signed in.
+    /// Separate from `turns`, so that a flood of sign-ins does not delay signed-in users.
     pub(super) sign_ins: Semaphore,
     pub(super) breaker: Breaker,
     remembered: Option<Memory>,
     clock: Clock,
     pub(super) inside: Option<Inside>,
-    /// Whether it believed for whom we ask when it was last asked that.
+    /// Whether the identity service trusted forwarded addresses at the last check.
     is_believed: AtomicBool,
 }
 
-/// The part of validate's answer that is needed here. The shared `ValidateResponse` is flattened, and
-/// serde would buffer the whole body to read it: this runs for every request.
+/// The fields of the validation response that are used here. The shared `ValidateResponse` is flattened, so serde would
+/// buffer the whole body for every request.
 #[derive(Deserialize)]
 struct Validated {
     user: Account,
@@ -79,11 +79,11 @@ struct Account {
 }
 
 impl IdentityClient {
-    /// A client of the identity service at `base`; good answers serve for `remember` (zero: never). `inside` for one in
-    /// the same process.
+    /// Creates a client of the identity service at `base`. Successful validations are reused for `remember`; zero disables
+    /// that. `inside` is the secret of an identity service in the same process.
     ///
     /// # Errors
-    /// When the address cannot be a base, or TLS cannot be set up.
+    /// When `base` cannot be a base URL, TLS cannot be set up, or a metric is already registered.
     pub(crate) fn new(
         base: &Url,
         remember: Duration,
@@ -116,10 +116,10 @@ impl IdentityClient {
         })
     }
 
-    /// The account behind a token.
+    /// Returns the account of a token.
     ///
     /// # Errors
-    /// [`Refusal::BadToken`] when the identity service refuses it, [`Refusal::Unavailable`] when it gives no usable answer.
+    /// [`Refusal::BadToken`] when the identity service rejects it, [`Refusal::Unavailable`] without a usable response.
     pub(crate) async fn validate(
         &self,
         token: &str,
@@ -138,21 +138,21 @@ impl IdentityClient {
         Ok(user)
     }
 
-    /// Uses no answer about this user that was asked for until now. In this process alone: in others what
-    /// they remember ends by its age.
+    /// Stops using validations of this user that were requested before now. This applies to the current process; in others
+    /// they expire.
     pub(crate) fn forget(&self, user: UserId) {
         if let Some(memory) = &self.remembered {
             memory.forget(user);
         }
     }
 
-    /// Whether the identity service trusts the client address that we forward; none when it does not answer within `patience`. A
-    /// change is logged.
+    /// Returns whether the identity service trusts the client addresses that are forwarded; none if it does not answer within
+    /// `patience`. Logs a change.
     pub(crate) async fn sign_of_life(&self, patience: Duration) -> Option<bool> {
         self.look(&self.live, patience).await
     }
 
-    /// Asks the same only to log it, on a path that does not count as a health report in the metrics.
+    /// Checks the same, but only to log a change. The path does not count as a health report in metrics.
     pub(crate) async fn check_trust(&self) {
         self.look(&self.serving, PATIENCE).await;
     }
@@ -192,7 +192,7 @@ impl IdentityClient {
             log::warn!(request_id:% = request_id; "identity service: too many questions wait");
             return Err(Refusal::Unavailable);
         };
-        // Who waited for a turn may have waited for what is known by now.
+        // The circuit may have opened during the wait for a permit.
         let Some(question) = self.breaker.admit(Instant::now()) else {
             return Err(Refusal::Unavailable);
         };
@@ -214,7 +214,7 @@ impl IdentityClient {
         })
     }
 
-    /// The status and the body with which validate answers.
+    /// Requests a validation, and returns the status and body of the response.
     async fn get(
         &self,
         token: &str,
@@ -227,7 +227,7 @@ impl IdentityClient {
             Ok::<_, reqwest::Error>((response.status(), response.bytes().await?))
         };
         match get().await {
-            // A kept connection may have been closed under us; asking again is harmless.
+            // The peer may have closed an idle connection. A validation can safely be repeated.
             Err(cause) if cause.is_request() || cause.is_connect() => get().await,
             answer => answer,
         }
@@ -242,7 +242,7 @@ impl std::fmt::Debug for IdentityClient {
     }
 }
 
-/// Why no client of the identity service can be made.
+/// Why a client of the identity service cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IdentityClientError {
     #[error("identity_url: {0}")]
@@ -253,10 +253,10 @@ pub(crate) enum IdentityClientError {
     Metrics(#[from] prometheus::Error),
 }
 
-/// The account, or the cause for the log, or no cause for a token that was refused.
+/// The account, or the cause for the log. A rejected token has no cause.
 type Outcome = Result<Arc<CurrentUser>, Option<String>>;
 
-/// What an answer says about the identity service, and about the token.
+/// Classifies a response by what it says about the identity service and about the token.
 fn judge(status: StatusCode, body: &[u8]) -> (Verdict, Outcome) {
     match status {
         StatusCode::OK => match read(body) {
@@ -264,8 +264,8 @@ fn judge(status: StatusCode, body: &[u8]) -> (Verdict, Outcome) {
             Err(cause) => failed(cause),
         },
         StatusCode::UNAUTHORIZED => (Verdict::Well, Err(None)),
-        // Such as 400, 429 or 431: it answers, and means this request. Were it counted, one client with an
-        // odd token could shut out everybody.
+        // Such as 400, 429 or 431: the service works and rejects only this request. If it counted as a failure, one client
+        // with a malformed token could block everybody.
         _ if status.is_client_error() => {
             (Verdict::Nothing, Err(Some(format!("answered {status}"))))
         }
@@ -282,7 +282,7 @@ fn read(body: &[u8]) -> Result<CurrentUser, String> {
         serde_json::from_slice(body).map_err(|cause| format!("unreadable answer: {cause}"))?;
     let token_expires_at = DateTime::from_timestamp(answer.expires_at, 0)
         .ok_or_else(|| "expires_at is no time".to_owned())?;
-    // An origin that is not known yet is none of ours.
+    // An unknown origin is not first-party.
     let is_first_party = match answer.origin.as_deref() {
         None => answer.scope.is_none(),
         origin => origin == Some("first_party"),

@@ -6,14 +6,14 @@ use service_kit::{Clock, Remembered};
 
 use super::CurrentUser;
 
-/// Answers remembered at most; each is a few hundred bytes.
+/// The maximum number of cached validations, each of a few hundred bytes.
 const REMEMBERED: usize = 100_000;
 
-/// Good answers, by the SHA-256 of the token, so that no token stands in memory.
+/// Cached validations, by the SHA-256 of the token so that no token stays in memory.
 pub(super) struct Memory {
     answers: Remembered<[u8; 32], Answer>,
-    /// When the identity service last said that something about a user is no longer as it was. What was
-    /// asked before is not used, answers that were on their way then included.
+    /// When the identity service last reported a change of a user. Validations requested before that are not used, even if
+    /// they were still in flight.
     changes: Remembered<UserId, Instant>,
 }
 
@@ -24,16 +24,16 @@ struct Answer {
 }
 
 impl Memory {
-    /// One whose answers serve for `life`.
+    /// Creates a cache whose entries expire after `life`.
     pub(super) fn new(life: Duration) -> Self {
         Self {
             answers: Remembered::new(REMEMBERED, life),
-            // Whatever was asked before is too old by then.
+            // Every validation from before the change has expired by then.
             changes: Remembered::new(REMEMBERED, life * 2),
         }
     }
 
-    /// The answer for the token, if it may still be used.
+    /// Finds the user of the token, if the cached validation is still valid.
     pub(super) fn find(&self, key: &[u8; 32], clock: &Clock) -> Option<Arc<CurrentUser>> {
         let now = Instant::now();
         let answer = self.answers.get(key, now)?;
@@ -45,12 +45,12 @@ impl Memory {
         fresh.then_some(answer.user)
     }
 
-    /// Remembers an answer. It is as old as its question: what was revoked in between must not be carried longer.
+    /// Stores a validation. Its age counts from the request, so that a revocation in between is not delayed further.
     pub(super) fn keep(&self, key: [u8; 32], user: Arc<CurrentUser>, asked: Instant) {
         self.answers.insert(key, Answer { user, asked }, asked);
     }
 
-    /// Uses no answer about this user that was asked for until now.
+    /// Stops using validations of this user that were requested before now.
     pub(super) fn forget(&self, user: UserId) {
         let now = Instant::now();
         self.changes.insert(user, now, now);

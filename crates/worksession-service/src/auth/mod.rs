@@ -1,8 +1,8 @@
-//! Who is asking. The identity service is asked for every request, unless `AUTH__REMEMBER_MS` lets its answer serve a while; authorization is an argument type
-//! of the handler: [`Caller`]`<Scope>`.
+//! Authentication and authorization of callers. The identity service validates the token of each request, unless
+//! `AUTH__REMEMBER_MS` allows a cached result. Authorization is an argument type of the handler: [`Caller`]`<Scope>`.
 //!
-//! The token is judged before the body: `Json` never refuses by itself and is asked for its value
-//! (`into_inner`) after that; a query is taken as `Result<Query<T>, Problem>` for the same reason.
+//! The token is checked before the body. A `Json` argument therefore never fails by itself, and its handler calls
+//! `into_inner`. For the same reason a query is a `Result<Query<T>, Problem>`.
 
 mod breaker;
 mod current_user;
@@ -24,14 +24,14 @@ pub(crate) use sign_in::{SignInAnswer, SignInOrigin};
 
 use auth_types::BearerError;
 
-/// Why there is no user.
+/// Why a request has no authenticated user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The request carries none.
+    /// The request has no token.
     NoToken,
-    /// The request carries one that is malformed, expired, revoked or never was one.
+    /// The token is malformed, expired, revoked or unknown.
     BadToken,
-    /// The identity service gave no answer.
+    /// The identity service gave no usable response.
     Unavailable,
 }
 

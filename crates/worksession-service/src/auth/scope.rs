@@ -1,12 +1,12 @@
 use super::{CurrentUser, Refusal};
 use crate::error::Error;
 
-/// What an endpoint asks of a token, as a type that it names in its handler's arguments.
+/// The scope that an endpoint requires, as a type in the arguments of its handler.
 pub(crate) trait Scope: 'static {
-    /// Whether the user's token has it.
+    /// Whether the user's token has the scope.
     fn is_held_by(user: &CurrentUser) -> bool;
 
-    /// What a caller is told of whom nothing is known.
+    /// Returns the error for a request without an authenticated user.
     fn refused(refusal: Refusal) -> Error {
         match refusal {
             Refusal::NoToken | Refusal::BadToken => Error::AuthenticationRequired,
@@ -15,7 +15,7 @@ pub(crate) trait Scope: 'static {
     }
 }
 
-/// All of one's data: for a sign-in at the product itself, and for its own clients with the scope `account`.
+/// Access to all data of the account, for a sign-in at the product itself or a first-party client with the scope `account`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account;
 
@@ -42,39 +42,39 @@ macro_rules! scopes {
 }
 
 scopes! {
-    /// Reading sessions, projects and the user's own data.
+    /// Read access to sessions, projects and the user's own data.
     SessionsRead = "sessions:read";
-    /// Starting and submitting sessions, personal projects, preferences.
+    /// Write access to sessions, personal projects and preferences.
     SessionsWrite = "sessions:write";
-    /// Teams; beside [`SessionsRead`] what others do in them.
+    /// Read access to teams, and with [`SessionsRead`] to what their members do.
     Teams = "teams";
-    /// Changing what belongs to a team.
+    /// Write access to what belongs to a team.
     TeamsWrite = "teams:write";
-    /// Chat hooks.
+    /// Write access to integrations.
     IntegrationsWrite = "integrations:write";
 }
 
-/// Two scopes at once.
+/// Requires both scopes.
 impl<A: Scope, B: Scope> Scope for (A, B) {
     fn is_held_by(user: &CurrentUser) -> bool {
         A::is_held_by(user) && B::is_held_by(user)
     }
 }
 
-/// What others of a team do: their sessions and notes.
+/// Read access to the sessions and notes of other team members.
 pub(crate) type TeamActivity = (SessionsRead, Teams);
 
-/// Webhooks. They tell of sessions, so the caller who sets one must be allowed to read sessions too.
+/// Write access to webhooks. A webhook reports sessions, so it requires read access to sessions, too.
 pub(crate) type WebhooksWrite = (IntegrationsWrite, SessionsRead);
 
-/// Chats of team projects. They tell what others of the team do.
+/// Write access to the chats of team projects. A chat reports what team members do, so it requires [`TeamActivity`], too.
 pub(crate) type ChatsWrite = (IntegrationsWrite, TeamActivity);
 
-/// Adopting a hook that is paused: for a sign-in at the product itself, and for its own clients that may change hooks.
+/// Adoption of a paused integration, for a sign-in at the product itself or a first-party client with these scopes.
 pub(crate) type AdoptHooks = (Account, IntegrationsWrite);
 
-/// `GET /api/user/data`, which the contract gives a pair of errors of its own: no token is 403 "Token required", a bad
-/// one 401 "Invalid or expired token".
+/// The scope of `GET /api/user/data`, whose contract has its own errors. Without a token it is 403 "Token required", and
+/// with an invalid one 401 "Invalid or expired token".
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UserData;
 

@@ -9,36 +9,36 @@ use super::Refusal;
 use super::breaker::Verdict;
 use super::identity::IdentityClient;
 
-/// When a sign-in is still without its answer, the identity service is asked whether it is there at all.
+/// How long a sign-in waits before the liveness of the identity service is checked.
 const DOUBT_AFTER: Duration = Duration::from_secs(1);
-/// How long it may take over that question.
+/// The time limit of the liveness check.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
-/// How long a sign-in may take at a service that is there: it makes who signs in wait for up to 15 seconds
-/// when many do.
+/// The time limit of a sign-in once the identity service is known to be live. It delays sign-ins for up to 15 seconds
+/// when there are many.
 const BUSY: Duration = Duration::from_secs(20);
 
-/// Who signs in from where. The identity service limits sign-ins by the address, and lists them with both.
+/// Where a sign-in comes from. The identity service limits sign-ins by address, and lists them with address and user agent.
 #[derive(Debug)]
 pub(crate) struct SignInOrigin {
     pub(crate) address: IpAddr,
-    /// As it was sent.
+    /// The header's value, unchanged.
     pub(crate) user_agent: Option<Vec<u8>>,
     pub(crate) request_id: RequestId,
 }
 
-/// What the identity service says to a sign-in. Its body may hold tokens, so it has no `Debug`.
+/// The response of the identity service to a sign-in. It has no `Debug`, because the body can contain tokens.
 pub(crate) struct SignInAnswer {
     pub(crate) status: StatusCode,
-    /// Seconds.
+    /// The seconds of the `Retry-After` header.
     pub(crate) retry_after: Option<u64>,
     pub(crate) body: Vec<u8>,
 }
 
 impl IdentityClient {
-    /// Passes a sign-in on, once: asked twice, it would open two sessions, or count two failures.
+    /// Forwards a sign-in once: a second attempt could open a second session, or count as a second failure.
     ///
     /// # Errors
-    /// [`Refusal::Unavailable`] when there is no answer, and when too many sign-ins wait already.
+    /// [`Refusal::Unavailable`] when there is no response, and when too many sign-ins wait already.
     pub(crate) async fn sign_in(
         &self,
         body: Vec<u8>,
@@ -58,7 +58,7 @@ impl IdentityClient {
             given_up = self.lose_patience() => Err(given_up),
         };
         let verdict = match &answer {
-            // A full queue of sign-ins is one, and keeps nobody from validating.
+            // A 5xx can mean a full sign-in queue, which does not prevent validations.
             Ok(answer) if answer.status.is_server_error() => Verdict::Nothing,
             Ok(_) => Verdict::Well,
             Err((verdict, _)) => *verdict,
@@ -70,7 +70,7 @@ impl IdentityClient {
         })
     }
 
-    /// Ends when there is no more use in waiting, with what that says about the identity service.
+    /// Returns when further waiting is useless, with what that says about the identity service.
     async fn lose_patience(&self) -> (Verdict, String) {
         tokio::time::sleep(DOUBT_AFTER).await;
         if self.sign_of_life(SIGN_OF_LIFE).await.is_none() {

@@ -1,5 +1,5 @@
-//! Signing in through this area, for clients that know no other address: the identity service is asked,
-//! and its answer given on in this area's shape.
+//! Sign-in through this service, for clients that know no other address. It forwards the request to the identity service
+//! and returns errors in its own format.
 
 pub(crate) mod routes;
 mod service;

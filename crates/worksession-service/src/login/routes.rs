@@ -13,7 +13,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/login").post(login));
 }
 
-/// Signs in at the identity service and gives its tokens, which are good here and there.
+/// Signs in at the identity service and returns its tokens, which both services accept.
 #[utoipa::path(
     post, path = "/api/login", tag = "login", request_body = LoginRequest,
     responses(

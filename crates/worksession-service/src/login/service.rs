@@ -8,10 +8,10 @@ use crate::auth::{SignInAnswer, SignInOrigin};
 use crate::error::{Error, TRY_AGAIN};
 use crate::state::AppState;
 
-/// Signs in at the identity service; the answer is its token pair, as it was written there.
+/// Signs in at the identity service and returns its token pair unchanged.
 ///
 /// # Errors
-/// 400 and 401 for the credentials, 429 and 503 with the identity service's own waiting time.
+/// 400 and 401 for the credentials, 429 and 503 with the `Retry-After` of the identity service.
 pub(super) async fn login(
     state: &AppState,
     request: LoginRequest,
@@ -45,7 +45,7 @@ fn read(answer: SignInAnswer) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Whatever answers 200 without tokens, such as a page of a proxy, is not passed on.
+/// Whether the body has tokens. Another body with status 200, such as a proxy's page, is not forwarded.
 fn is_token_pair(body: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Pair {

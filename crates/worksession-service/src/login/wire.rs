@@ -4,20 +4,20 @@ use utoipa::ToSchema;
 
 use crate::error::Error;
 
-/// A sign-in.
+/// The credentials of a sign-in.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct LoginRequest {
-    /// Found without regard to case; an e-mail address is no username.
+    /// The username, ignoring case. An e-mail address is not accepted.
     #[schema(value_type = String)]
     username: Option<String>,
     #[schema(required, value_type = String, format = Password)]
     password: Option<SecretText>,
-    /// Of the second factor, if the account has one: from the authenticator app, or a recovery code.
+    /// The second factor, if the account has one: a code of the authenticator app, or a recovery code.
     #[schema(value_type = Option<String>)]
     totp_code: Option<SecretText>,
 }
 
-/// The same as it goes to the identity service.
+/// The request body for the identity service.
 #[derive(Serialize)]
 pub(super) struct Credentials<'a> {
     username: &'a str,

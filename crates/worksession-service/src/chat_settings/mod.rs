@@ -1,5 +1,5 @@
-//! Where a team project's chat notifications go. The address is write-only: it leaves sealed, in an
-//! event to the notifier written in the same transaction, and is kept sealed for a chat that is paused and put into use again.
+//! The chat of a team project. Its address is write-only: an event of the same transaction sends it to the notifier,
+//! encrypted. It is also stored encrypted, so that a paused chat can become active again.
 
 pub(crate) mod model;
 mod provider;

@@ -5,25 +5,25 @@ use super::wire::PutChatRequest;
 use crate::error::Error;
 use crate::hooks::read_address;
 
-/// What a chat can be told of.
+/// The notifications that a chat can receive.
 const ANNOUNCED: [&str; 3] = [
     ChatTarget::PLANNED,
     ChatTarget::FINISHED,
     ChatTarget::ABANDONED,
 ];
-/// Longer than any token of a known chat.
+/// The maximum length of an access token, longer than any of a known chat.
 const MAX_TOKEN_BYTES: usize = 2_048;
-/// The longest room that Matrix gives.
+/// The maximum length of a room id in Matrix.
 const MAX_ROOM_BYTES: usize = 255;
 
-/// A project's chat as its team wants it.
+/// The validated settings of a project's chat.
 pub(super) struct Settings {
     pub(super) destination: ChatDestination,
-    /// In the order of [`ANNOUNCED`], each once.
+    /// In the order of [`ANNOUNCED`], without duplicates.
     pub(super) announce: Vec<String>,
 }
 
-/// Reads where notifications are to go, and which. Whether the address may be called is judged when it is called.
+/// Parses the chat's address and notifications. Whether the address may be called is checked at each call.
 pub(super) fn read(request: PutChatRequest, guard: &GuardedClient) -> Result<Settings, Error> {
     let given = request.provider.as_deref();
     let given = given.ok_or_else(|| Error::invalid("provider is required"))?;
@@ -73,7 +73,7 @@ fn read_room(request: PutChatRequest, guard: &GuardedClient) -> Result<ChatAddre
     }
     let access_token = request.access_token;
     let access_token = access_token.ok_or_else(|| Error::invalid("access_token is required"))?;
-    // It travels in a header.
+    // A header carries the token.
     let sendable = access_token.bytes().all(|byte| byte.is_ascii_graphic());
     if access_token.is_empty() || access_token.len() > MAX_TOKEN_BYTES || !sendable {
         return Err(Error::invalid("access_token is not a valid token"));

@@ -13,7 +13,7 @@ use crate::hooks::{ACTIVE, Maker, OFF, PAUSED};
 use crate::projects::TeamProjectId;
 use crate::schema::{chat_integrations as chat, team_projects};
 
-/// The project's setting; none when there never was one.
+/// Finds the project's chat; none if there has never been one.
 pub(super) fn find(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<ChatRow>> {
     chat::table
         .filter(chat::team_project_id.eq(project))
@@ -22,7 +22,7 @@ pub(super) fn find(db: &mut Db, project: TeamProjectId) -> QueryResult<Option<Ch
         .optional()
 }
 
-/// Holds the project until the transaction ends: of two changes of its setting the second sees what the first has made.
+/// Locks the project until the transaction ends, so that concurrent changes of its chat run one after the other.
 pub(super) fn hold(db: &mut Db, project: TeamProjectId) -> QueryResult<()> {
     let held = team_projects::table.find(project);
     if let Db::Pg(conn) = db {
@@ -32,7 +32,7 @@ pub(super) fn hold(db: &mut Db, project: TeamProjectId) -> QueryResult<()> {
     Ok(())
 }
 
-/// Keeps the sealed address of a destination's newest revision.
+/// Stores the encrypted address of the chat's newest revision.
 pub(super) fn keep_sealed(
     db: &mut Db,
     project: TeamProjectId,
@@ -44,8 +44,8 @@ pub(super) fn keep_sealed(
         .map(drop)
 }
 
-/// Puts a paused destination into use as `maker`'s, and gives its new revision with the address that was sealed for the one
-/// before.
+/// Activates a paused chat as `maker`'s. Returns the new revision, and the address encrypted for the previous
+/// revision.
 pub(super) fn adopt(
     db: &mut Db,
     project: TeamProjectId,
@@ -70,8 +70,8 @@ pub(super) fn adopt(
         .optional()
 }
 
-/// Sets or (with none) takes away the destination, and returns its new revision. The row stays
-/// when a destination goes, so that revisions only ever count up.
+/// Sets the chat, or removes it without `settings`, and returns the new revision. The row outlives the chat, so that
+/// revisions only increase.
 pub(super) fn put(
     db: &mut Db,
     project: TeamProjectId,
@@ -107,7 +107,7 @@ pub(super) fn put(
             chat::created_by.eq(excluded(chat::created_by)),
             chat::client_id.eq(excluded(chat::client_id)),
             chat::session_id.eq(excluded(chat::session_id)),
-            // What was tested is not there any more.
+            // The last test was of the previous chat.
             chat::test_id.eq(excluded(chat::test_id)),
             chat::test_outcome.eq(excluded(chat::test_outcome)),
             chat::test_reason.eq(excluded(chat::test_reason)),
@@ -117,7 +117,7 @@ pub(super) fn put(
         .get_result(conn))
 }
 
-/// Up to `limit` projects of the team that have a destination, in use or not.
+/// Lists up to `limit` projects of the team that have a chat, whatever its status.
 pub(super) fn of_team(db: &mut Db, team: TeamId, limit: i64) -> QueryResult<Vec<TeamProjectId>> {
     chat::table
         .inner_join(team_projects::table)
@@ -132,7 +132,7 @@ pub(super) fn of_team(db: &mut Db, team: TeamId, limit: i64) -> QueryResult<Vec<
         .load(db)
 }
 
-/// Switches a destination off, unless a newer one has taken its place, and says of which provider it is.
+/// Disables a chat, unless there is a newer revision, and returns its provider.
 pub(super) fn switch_off(
     db: &mut Db,
     project: TeamProjectId,
@@ -157,7 +157,7 @@ pub(super) fn switch_off(
     Ok(provider.flatten())
 }
 
-/// Notes that the chat in use is being tested, and gives its revision; none without one.
+/// Records the start of a test, and returns the revision of the tested chat; none without an active chat.
 pub(super) fn begin_test(
     db: &mut Db,
     project: TeamProjectId,
@@ -180,7 +180,7 @@ pub(super) fn begin_test(
         .optional()
 }
 
-/// Notes what became of a test, unless a later one was begun.
+/// Records the outcome of a test, unless a later one has started.
 pub(crate) fn end_test(db: &mut Db, tested: &ChatTested) -> QueryResult<usize> {
     let meant = chat::table
         .filter(chat::team_project_id.eq(tested.project_id))

@@ -1,4 +1,4 @@
-//! The revisions of a chat: each is another address, or none any more, and the notifier is told of it.
+//! The revisions of a chat. Each sets or removes its address, and an event reports it to the notifier.
 
 use auth_types::TeamId;
 use chrono::{DateTime, Utc};
@@ -14,7 +14,7 @@ use crate::projects::TeamProjectId;
 use crate::state::AppState;
 use crate::team_projects;
 
-/// Keeps the address of a destination's newest revision, and tells the notifier of it, or that there is none any more.
+/// Stores the address of the chat's newest revision, or none, and enqueues it for the notifier.
 pub(super) fn store(
     db: &mut Db,
     project: TeamProjectId,
@@ -28,8 +28,7 @@ pub(super) fn store(
     Hook::Chat(project).publish(db, revision, target, now, request_id)
 }
 
-/// Takes away up to `limit` destinations of a team's projects, as a DELETE of each would, and says how
-/// many there were.
+/// Removes up to `limit` chats of a team's projects, as a DELETE of each would, and returns their number.
 pub(crate) fn take_away(
     db: &mut Db,
     team: TeamId,
@@ -45,8 +44,8 @@ pub(crate) fn take_away(
     Ok(projects.len())
 }
 
-/// Switches a destination off that refuses us for good, unless a newer one has taken its place, and has the person
-/// who set it told.
+/// Disables a chat that permanently rejects messages, unless there is a newer revision, and requests a mail to the
+/// person who configured it.
 pub(crate) fn switch_off(
     db: &mut Db,
     state: &AppState,

@@ -21,7 +21,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
         .service(endpoint("/api/team-projects/{id}/chat/adopt").post(adopt));
 }
 
-/// Shows to the team's members whether its chat is told of starts.
+/// Returns the state of a team project's chat; for members of the team.
 #[utoipa::path(
     get, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["sessions:read"])),
@@ -41,7 +41,7 @@ pub(crate) async fn get(
     ))
 }
 
-/// Sets the chat hook of a team project; for owners and admins of the team.
+/// Configures the chat of a team project; for owners and admins of the team.
 #[utoipa::path(
     put, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
     request_body = PutChatRequest, security(("bearer" = ["integrations:write", "sessions:read", "teams"])),
@@ -63,7 +63,7 @@ pub(crate) async fn put(
     ))
 }
 
-/// Takes the chat hook of a team project away; for owners and admins of the team.
+/// Removes the chat of a team project; for owners and admins of the team.
 #[utoipa::path(
     delete, path = "/api/team-projects/{id}/chat", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["integrations:write"])),
@@ -83,7 +83,7 @@ pub(crate) async fn delete(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Has a test message posted to the chat of a team project; for owners and admins of the team.
+/// Requests a test message to the chat of a team project; for owners and admins of the team.
 #[utoipa::path(
     post, path = "/api/team-projects/{id}/chat/test", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["integrations:write"])),
@@ -105,7 +105,7 @@ pub(crate) async fn test(
     Ok(HttpResponse::Accepted().json(waiting))
 }
 
-/// Keeps a chat that was paused because what made it has ended; from now on it is the caller's. Any other stays as it is.
+/// Adopts a paused chat: it becomes the caller's and receives notifications again. A chat that is not paused stays as it is.
 #[utoipa::path(
     post, path = "/api/team-projects/{id}/chat/adopt", tag = "chat", params(("id" = TeamProjectId, Path)),
     security(("bearer" = ["account", "integrations:write"])),

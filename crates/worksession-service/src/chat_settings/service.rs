@@ -42,7 +42,7 @@ pub(super) async fn put(
     hooks::commit(state, &caller, change).await
 }
 
-/// Puts a paused chat into use as the caller's who keeps it; any other is left as it is.
+/// Activates a paused chat as the caller's. A chat that is not paused stays as it is.
 pub(super) async fn adopt(
     state: &State,
     caller: Arc<CurrentUser>,
@@ -84,7 +84,7 @@ pub(super) async fn delete(
     Ok(())
 }
 
-/// Has the notifier post a test message; what becomes of it is shown by [`get`].
+/// Requests a test message from the notifier. [`get`] shows its outcome.
 pub(super) async fn test(
     state: &AppState,
     caller: Arc<CurrentUser>,
@@ -114,7 +114,7 @@ pub(super) async fn test(
     Ok(waiting)
 }
 
-/// The change of a destination and, in the same transaction, the event that tells the notifier of it.
+/// Returns the change of a chat, which also enqueues its event for the notifier.
 fn configure(
     state: &AppState,
     caller: Arc<CurrentUser>,
@@ -125,7 +125,7 @@ fn configure(
     let sealers = state.sealers.clone();
     let now = state.clock.now();
     move |db| {
-        // The right comes before the body.
+        // Authorization comes before the body.
         let project = get_as_manager(db, id, &caller)?;
         allow_change(db, id, &caller)?;
         let settings = settings.transpose()?;
@@ -151,7 +151,7 @@ fn configure(
     }
 }
 
-/// Of those who manage the project, a client may change the chat that there is only if it made it.
+/// Locks the project. Refuses an OAuth client or SSO session that did not configure the existing chat itself.
 fn allow_change(db: &mut Db, id: TeamProjectId, caller: &CurrentUser) -> Result<(), Error> {
     queries::hold(db, id)?;
     let there = queries::find(db, id)?.filter(|row| row.provider.is_some());

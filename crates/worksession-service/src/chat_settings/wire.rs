@@ -7,20 +7,20 @@ use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 
 use super::model::ChatRow;
 
-/// Where a team project's notifications go, and which. The address is write-only: no answer tells it.
+/// The chat of a team project, and its notifications. The address is write-only: no response contains it.
 #[derive(Deserialize, ToSchema)]
 pub(crate) struct PutChatRequest {
     #[schema(schema_with = provider_schema, required)]
     pub(crate) provider: Option<String>,
-    /// The incoming webhook's https address; for every provider but `matrix`.
+    /// The https URL of the incoming webhook; for every provider except `matrix`.
     pub(crate) webhook_url: Option<String>,
-    /// The https address of the server that the posting user is registered with; for `matrix`.
+    /// The https URL of the homeserver on which the posting user is registered; for `matrix`.
     pub(crate) homeserver_url: Option<String>,
-    /// Such as `!abc:example.org`; for `matrix`.
+    /// The id of the room, such as `!abc:example.org`; for `matrix`.
     pub(crate) room_id: Option<String>,
-    /// The posting user's; for `matrix`.
+    /// The access token of the posting user; for `matrix`.
     pub(crate) access_token: Option<String>,
-    /// What the chat is told of: any of `planned`, `finished` and `abandoned`; the first two unless said otherwise.
+    /// The notifications that the chat receives: any of `planned`, `finished` and `abandoned`. Defaults to the first two.
     pub(crate) announce: Option<Vec<String>>,
 }
 
@@ -35,21 +35,21 @@ fn provider_schema() -> Object {
 /// The state of a project's chat.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Chat {
-    /// Null without a hook.
+    /// The provider; null without a chat.
     provider: Option<String>,
     /// The project's `chat_channel`.
     channel: String,
-    /// `active`, `paused` (what made it has ended; see `adopt`) or `off`.
+    /// `active`, `paused` (its creator lost access; see `adopt`) or `off`.
     status: String,
-    /// Why it is paused, or off when the chat refused us for good.
+    /// Why it is paused, or why it is off after the chat permanently rejected messages.
     reason: Option<String>,
-    /// Who set it last; null without a hook and when the account is gone.
+    /// The user who configured it last; null without a chat, or when the account is deleted.
     created_by: Option<UserId>,
-    /// The OAuth client that did, if it was one.
+    /// The OAuth client that configured it last, if any.
     client_id: Option<String>,
-    /// What it is told of: `planned`, `finished`, `abandoned`.
+    /// The notifications that it receives: `planned`, `finished`, `abandoned`.
     announce: Vec<String>,
-    /// Null when this chat was never tested.
+    /// The last test; null if this chat was never tested.
     last_test: Option<ChatTest>,
 }
 
@@ -60,11 +60,11 @@ pub(crate) struct ChatTest {
     outcome: String,
     /// Why it was not delivered.
     reason: Option<String>,
-    /// When it was asked for, or settled.
+    /// When the test was requested, or its outcome became known.
     at: DateTime<Utc>,
 }
 
-/// The state of a project's chat.
+/// The response with the state of a project's chat.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChatResponse {
     success: bool,

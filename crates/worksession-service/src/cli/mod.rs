@@ -26,23 +26,23 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Answers requests until SIGTERM (the default); applies pending migrations first
+    /// Serves requests until SIGTERM (the default); applies pending migrations first
     Serve,
     /// Applies pending migrations
     Migrate,
-    /// Reads the configuration and says what is wrong with it
+    /// Checks the configuration and reports what is wrong with it
     CheckConfig,
-    /// Prints the API description
+    /// Prints the OpenAPI description
     Openapi,
-    /// Asks the running service whether it is ready
+    /// Checks whether the running service is ready
     Healthcheck,
-    /// Flags and rollups, beside a running service or without one
+    /// Administers integrity flags and rollups, with or without a running service
     Admin(AdminArgs),
 }
 
 type Error = Box<dyn std::error::Error>;
 
-/// Runs the command line of the binary, its name being the first argument.
+/// Runs the command line of the program. The first argument is the program's name.
 pub fn run_cli(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     cli::run(args, execute)
 }

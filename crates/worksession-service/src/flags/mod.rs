@@ -1,5 +1,5 @@
-//! Signs of a manipulated client, as people look at them. A flag is open until somebody clears or upholds it; one that
-//! is suspect and not cleared, or upheld, keeps its session off the boards. Points are not touched by it.
+//! The review of integrity flags. A flag is open until an administrator clears or upholds it. A flag that
+//! is upheld, or suspect and not cleared, keeps its session off the leaderboards. It does not change points.
 
 mod model;
 mod queries;

@@ -5,14 +5,14 @@ use serde::Serialize;
 
 use crate::rules::integrity;
 
-/// What somebody decided about a flag.
+/// The decision about a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum FlagState {
-    /// Nobody has decided.
+    /// There is no decision yet.
     Open,
-    /// There is an innocent explanation: the session counts.
+    /// The flag has an innocent explanation: the session counts.
     Cleared,
-    /// It was as it looks: the session stays off the boards.
+    /// The flag is confirmed: the session stays off the leaderboards.
     Upheld,
 }
 
@@ -29,18 +29,18 @@ impl FlagState {
 /// Which flags to list, newest first.
 #[derive(Debug)]
 pub(crate) struct Filter {
-    /// None: whatever the state.
+    /// None for every state.
     pub(crate) state: Option<FlagState>,
-    /// Only those that keep sessions off the boards by themselves.
+    /// Whether to list only flags that keep their session off the leaderboards by themselves.
     pub(crate) suspect: bool,
-    /// Only this user's.
+    /// Only flags of this user.
     pub(crate) user: Option<UserId>,
-    /// Only before this one.
+    /// Only flags with a lower id.
     pub(crate) before: Option<i64>,
     pub(crate) limit: i64,
 }
 
-/// A flag as stored, with what is said of its session.
+/// A flag as stored, with fields of its session.
 #[derive(Debug, Queryable)]
 pub(super) struct FlagRow {
     pub(super) id: i64,
@@ -65,14 +65,14 @@ pub(crate) struct FlagEntry {
     pub(crate) username: String,
     pub(crate) kind: String,
     pub(crate) severity: String,
-    /// What was seen, as a sentence.
+    /// What was observed, as a sentence.
     pub(crate) reason: String,
     pub(crate) state: String,
     /// Why it was cleared or upheld.
     pub(crate) decision: Option<String>,
     pub(crate) decided_at: Option<DateTime<Utc>>,
     pub(crate) created_at: DateTime<Utc>,
-    /// Of the session.
+    /// The credited minutes of the session.
     pub(crate) credited_minutes: i32,
 }
 

@@ -20,7 +20,7 @@ type Columns = (
     Integer,
 );
 
-/// Flags that fit, newest first.
+/// Lists the flags that match the filter, newest first.
 pub(super) fn list(db: &mut Db, filter: &Filter) -> QueryResult<Vec<FlagRow>> {
     let list = diesel::sql_query(
         "SELECT f.id, f.session_id, f.user_id, s.username, f.kind, f.severity, f.amount, f.state, f.decision, \
@@ -49,7 +49,7 @@ pub(super) fn find(db: &mut Db, id: i64) -> QueryResult<Option<FlagRow>> {
     Ok(list(db, &filter)?.pop().filter(|flag| flag.id == id))
 }
 
-/// Notes a decision, and the change of the session with it.
+/// Records a decision and marks the session as changed.
 pub(super) fn decide(
     db: &mut Db,
     flag: &FlagRow,

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::rollups::rebuild;
 use crate::sync;
 
-/// Flags that fit, newest first.
+/// Lists the flags that match the filter, newest first.
 pub(crate) async fn list(pool: &Pool, filter: Filter) -> Result<Vec<FlagEntry>, Error> {
     let rows = pool
         .read::<_, Error, _>(move |db| Ok(queries::list(db, &filter)?))
@@ -15,8 +15,7 @@ pub(crate) async fn list(pool: &Pool, filter: Filter) -> Result<Vec<FlagEntry>, 
     Ok(rows.into_iter().map(FlagEntry::from).collect())
 }
 
-/// Clears or upholds a flag, and puts its session onto the boards or takes it off; none when there is no such flag. A
-/// decision can be revised.
+/// Clears or upholds a flag, and updates the leaderboards; none if there is no such flag. A decision can be revised.
 pub(crate) async fn decide(
     pool: &Pool,
     id: i64,
@@ -28,7 +27,7 @@ pub(crate) async fn decide(
         let Some(flag) = queries::find(db, id)? else {
             return Ok(None);
         };
-        // Nobody changes what is the user's from here on.
+        // From here on no other transaction changes the user's data.
         let seq = sync::bump(db, flag.user_id)?;
         queries::decide(db, &flag, state, &decision, seq, now.naive_utc())?;
         rebuild::rebuild(db, flag.user_id, now.date_naive())?;

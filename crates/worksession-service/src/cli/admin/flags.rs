@@ -14,33 +14,33 @@ const REASON_CHARS: usize = 500;
 pub(super) enum FlagsCommand {
     /// List flags, newest first
     List {
-        /// Only in this state
+        /// Only flags in this state
         #[arg(long, value_enum, default_value = "open")]
         state: Wanted,
-        /// Only those that keep their session off the boards
+        /// Only flags that keep their session off the leaderboards
         #[arg(long)]
         suspect: bool,
-        /// Only this user's
+        /// Only flags of this user
         #[arg(long, value_name = "ID")]
         user: Option<i64>,
-        /// At most so many, 1 to 1000
+        /// The maximum number of flags, 1 to 1000
         #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(i64).range(1..=1000))]
         limit: i64,
-        /// Only before this one: the next page
+        /// Only flags before this one, to get the next page
         #[arg(long, value_name = "ID")]
         before: Option<i64>,
     },
-    /// There is an innocent explanation: the session counts on the boards
+    /// Dismiss a flag that has an innocent explanation: the session counts on the leaderboards
     Clear(Decision),
-    /// It was as it looks: the session stays off the boards
+    /// Confirm a flag: the session stays off the leaderboards
     Uphold(Decision),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct Decision {
-    /// The flag
+    /// The id of the flag
     id: i64,
-    /// Why, for those who look at it later
+    /// The reason for the decision, kept with the flag
     #[arg(long)]
     reason: String,
 }
@@ -67,7 +67,7 @@ impl From<Wanted> for Option<FlagState> {
 #[derive(Serialize)]
 struct Listed {
     flags: Vec<FlagEntry>,
-    /// For `--before`; null on the last page.
+    /// The value of `--before` for the next page; null on the last one.
     next_before: Option<i64>,
 }
 

@@ -1,4 +1,4 @@
-//! What can be administered from the machine's command line, beside a running service or without one.
+//! Administration from the command line of the machine, with or without a running service.
 
 mod flags;
 mod rollups;
@@ -15,10 +15,10 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::running::{MIGRATIONS, NAME};
 
-/// What can be administered from the machine's command line.
+/// The arguments of the administration commands.
 #[derive(Debug, Args)]
 pub struct AdminArgs {
-    /// Print JSON, for programs; errors too, on standard error
+    /// Print JSON for programs, also for errors on standard error
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -27,21 +27,21 @@ pub struct AdminArgs {
 
 #[derive(Debug, Subcommand)]
 enum AdminCommand {
-    /// Signs of manipulated clients: look at them and decide
+    /// Review signs of manipulated clients
     #[command(subcommand)]
     Flags(flags::FlagsCommand),
-    /// Compute totals, days and boards again from the sessions, and say what differed
+    /// Recompute totals, days and leaderboards from the sessions, and report differences
     RebuildRollups(rollups::RebuildArgs),
 }
 
-/// What a command works with.
+/// The resources of a command.
 struct Context {
     pool: Pool,
     clock: Clock,
     json: bool,
 }
 
-/// Why a command did nothing; a sentence. Exit code 1.
+/// Why a command failed, as a sentence. The exit code is 1.
 #[derive(Debug)]
 struct Failure(String);
 
@@ -51,8 +51,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// Runs one command of the administration. Exit code 1 says that it could not be done, 2 that it cannot be meant so,
-/// and 3 that rollups differ from the sessions.
+/// Runs one administration command. Exit code 1 means that it failed, 2 that the command line is invalid, and 3 that
+/// rollups differ from the sessions.
 #[must_use]
 pub fn run_admin(args: AdminArgs, config: &Config) -> ExitCode {
     let json = args.json;
@@ -87,7 +87,7 @@ impl Context {
         })
     }
 
-    /// Prints the outcome: for programs as JSON, for people as text.
+    /// Prints the outcome as JSON for programs, or as text for people.
     fn show<T: Serialize>(
         &self,
         outcome: &T,

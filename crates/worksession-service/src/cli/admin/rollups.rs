@@ -11,19 +11,19 @@ use super::{Context, Failure};
 use crate::error::Error;
 use crate::rollups::rebuild;
 
-/// Differences that are told of one user, and users that are told of.
+/// The maximum number of users in the report, and of differences per user.
 const TOLD: usize = 20;
-/// Between two lines of progress.
+/// The interval between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(2);
-/// What the exit code says when something differed and was only looked at.
+/// The exit code of a dry run that finds differences.
 const DIFFERS: u8 = 3;
 
 #[derive(Debug, Args)]
 pub(super) struct RebuildArgs {
-    /// Only this user's
+    /// Only the rollups of this user
     #[arg(long, value_name = "ID")]
     user: Option<i64>,
-    /// Only say what differs, change nothing; exit code 3 when something does
+    /// Only report differences and change nothing; exit code 3 if there are any
     #[arg(long)]
     dry_run: bool,
 }
@@ -34,7 +34,7 @@ struct Outcome {
     differed: u64,
     dry_run: bool,
     seconds: f64,
-    /// The first ones.
+    /// The first [`TOLD`] users that differ.
     differences: Vec<Differing>,
 }
 
@@ -117,7 +117,7 @@ async fn one(context: &Context, user: UserId, outcome: &mut Outcome) -> Result<(
     Ok(())
 }
 
-#[expect(clippy::print_stderr, reason = "progress, for whoever waits")]
+#[expect(clippy::print_stderr, reason = "progress on a terminal")]
 fn progress(done: usize, total: i64) {
     eprintln!("{done} of about {total} users");
 }

@@ -13,22 +13,21 @@ use crate::state::{AppState, State};
 use crate::webhooks::{self, Owner};
 use crate::{chat_settings, rollups, sync, team_projects};
 
-/// Rows that are deleted in one transaction, give or take those that hang on them.
+/// Rows deleted in one transaction, not counting dependent rows.
 const BATCH: i64 = 1_000;
-/// How long after its body has arrived a request may still write: what the identity service said may be
-/// two seconds old (its own memory and ours) and take two more, then there are the queues for the database
-/// and the statements' own limits.
+/// How long after its body has arrived a request can still write. The result of its validation can be two seconds old (from
+/// the caches of both services) and take two more. Then come the waits for the database and the statement timeouts.
 const LATE_WRITE: TimeDelta = TimeDelta::seconds(90);
 
-/// What a transaction came to.
+/// The progress of an erasure after one transaction.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
     More,
-    /// Nothing is left, or another process is at it.
+    /// Nothing is left, or another process works on it.
     Done,
 }
 
-/// Takes away what belonged to accounts and teams that are gone; now, whenever `wake` says so, and each `every`.
+/// Starts the job that erases deleted accounts and teams: at once, whenever `wake` is notified, and every `every`.
 pub(crate) fn spawn(state: State, wake: Arc<Notify>, every: Duration) -> Chore {
     Chore::spawn_woken(every, wake, "who is gone could not be read", state, look)
 }
@@ -37,7 +36,7 @@ async fn look(state: State) -> Result<(), Error> {
     let now = state.clock.now_naive();
     let due = state.read(move |db| queries::due(db, now)).await?;
     for gone in due {
-        // One that cannot be done now is due again; the others need not wait for it.
+        // A failed departure stays due, and must not delay the others.
         if let Err(cause) = erase(&state, gone).await {
             log::warn!("what belonged to {gone:?} could not be taken away: {cause}");
         }
@@ -56,7 +55,7 @@ async fn erase(state: &AppState, gone: Departure) -> Result<(), Error> {
             .pool
             .write_tx(move |db| step(db, gone, now, late))
             .await?;
-        // A chat's or a webhook's end is told to the notifier.
+        // The notifier must learn of each removed chat and webhook.
         state.relay.wake();
         if step == Step::Done {
             return Ok(());
@@ -83,9 +82,9 @@ fn take_away(db: &mut Db, gone: Departure, now: DateTime<Utc>) -> Result<Step, E
     let taken = match gone {
         Departure::User(user) => {
             let mut room = BATCH;
-            // Keeps those away who write about many sessions; before anything is locked that they lock too.
+            // Excludes transactions that write about many sessions, before this one locks rows that they lock, too.
             lock_deletion(db, Lock::Exclusive)?;
-            // Before the sessions' rows: the order in which every change of a user's locks.
+            // Comes before the locks of the sessions' rows, as in every change of a user's data.
             sync::bump(db, user)?;
             for delete in [
                 queries::delete_sessions,

@@ -1,9 +1,9 @@
-//! Accounts and teams that are gone for good. Whoever hears of one notes it ([`note`], in the transaction
-//! of the inbox) and wakes `eraser`, which takes away what belonged to it in small transactions, so
-//! that nobody waits long for a lock, and goes on after a crash where it was: the note goes last.
+//! Erasure of deleted accounts and teams. The consumer that learns of a deletion records it ([`note`], in the transaction
+//! of the inbox) and wakes the `eraser`. That deletes the data in small transactions, to keep locks short. The record is
+//! deleted last, so a crash only interrupts the erasure.
 //!
-//! A request that was let in just before may still write just after: a second look, once no such request
-//! can be left, finds that. So starts and submits need not ask who is gone.
+//! A request that was authenticated just before the deletion can still write just after it. A second pass deletes those
+//! rows once no such request can remain. Starts and submits therefore need no check for deleted users.
 
 pub(crate) mod eraser;
 mod model;

@@ -1,11 +1,11 @@
 use auth_types::{TeamId, UserId};
 
-/// Who is gone for good.
+/// A deleted account or team.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// An account: all that is the user's is deleted.
+    /// An account: all data of the user is deleted.
     User(UserId),
-    /// A team: its projects are archived, their chats are told nothing more, and its webhooks go.
+    /// A team: its projects are archived, and its chats and webhooks are removed.
     Team(TeamId),
 }
 
@@ -13,7 +13,7 @@ impl Departure {
     const USER: &'static str = "user";
     const TEAM: &'static str = "team";
 
-    /// Reads a row; none for what no version of this service writes.
+    /// Decodes a row; none for a kind that no version of this service writes.
     pub(super) fn read(kind: &str, id: i64) -> Option<Self> {
         match kind {
             Self::USER => UserId::new(id).map(Self::User),
@@ -22,7 +22,7 @@ impl Departure {
         }
     }
 
-    /// The column `kind`.
+    /// Returns the value of the column `kind`.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Self::User(_) => Self::USER,
@@ -30,7 +30,7 @@ impl Departure {
         }
     }
 
-    /// The column `id`.
+    /// Returns the value of the column `id`.
     pub(super) fn id(self) -> i64 {
         match self {
             Self::User(user) => user.get(),

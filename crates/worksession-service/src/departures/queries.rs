@@ -9,7 +9,7 @@ use crate::schema::{
     chat_integrations as chats, departures, notifications, session_flags, webhooks,
 };
 
-/// Notes that somebody is gone; the eraser looks at once. Told again, it looks again.
+/// Records a deletion, which is due at once. Recording it again makes it due again.
 pub(crate) fn note(db: &mut Db, gone: Departure, now: NaiveDateTime) -> QueryResult<()> {
     let row = (
         departures::kind.eq(gone.kind()),
@@ -27,7 +27,7 @@ pub(crate) fn note(db: &mut Db, gone: Departure, now: NaiveDateTime) -> QueryRes
     .map(drop)
 }
 
-/// Who is to be looked at now, longest due first.
+/// Lists the departures that are due, longest due first.
 pub(super) fn due(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<Departure>> {
     let rows: Vec<(String, i64)> = departures::table
         .filter(departures::due_at.le(now))
@@ -38,8 +38,8 @@ pub(super) fn due(db: &mut Db, now: NaiveDateTime) -> QueryResult<Vec<Departure>
     Ok(rows.into_iter().filter_map(read).collect())
 }
 
-/// Takes hold of a departure that is due until the transaction ends, and says when it was noted; none when
-/// another process has it in hand or is through with it.
+/// Locks a due departure until the transaction ends, and returns when it was recorded; none if another process has locked
+/// or finished it.
 pub(super) fn hold(
     db: &mut Db,
     gone: Departure,
@@ -55,19 +55,20 @@ pub(super) fn hold(
     }
 }
 
-/// Sets when the departure is looked at again.
+/// Sets when the departure is due again.
 pub(super) fn postpone(db: &mut Db, gone: Departure, until: NaiveDateTime) -> QueryResult<usize> {
     diesel::update(departures::table.find((gone.kind(), gone.id())))
         .set(departures::due_at.eq(until))
         .execute(db)
 }
 
-/// Nothing is left to be done.
+/// Deletes the record of a departure that is complete.
 pub(super) fn close(db: &mut Db, gone: Departure) -> QueryResult<usize> {
     diesel::delete(departures::table.find((gone.kind(), gone.id()))).execute(db)
 }
 
-/// After [`lock_deletion`](crate::sessions::queries::lock_deletion): deletes up to `limit` of the user's sessions, with what is kept about them, and says how many.
+/// Deletes up to `limit` of the user's sessions, with their flags and notifications, and returns their number. The caller
+/// holds [`lock_deletion`](crate::sessions::queries::lock_deletion).
 pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryResult<usize> {
     let delete = diesel::sql_query(
         "DELETE FROM sessions WHERE session_id IN (SELECT session_id FROM sessions WHERE user_id = $1 LIMIT $2) \
@@ -76,7 +77,7 @@ pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryRes
     let delete = delete.bind::<BigInt, _>(user).bind::<BigInt, _>(limit);
     let ids: Vec<String> = cached::<Text, _>(delete).load(db)?;
     if !ids.is_empty() {
-        // Whoever writes these holds the session's row or has locked its deletion, so that none can be added now.
+        // Writers of these rows lock the session's row or its deletion, so no more can be added now.
         diesel::delete(session_flags::table.filter(session_flags::session_id.eq_any(&ids)))
             .execute(db)?;
         diesel::delete(notifications::table.filter(notifications::session_id.eq_any(&ids)))
@@ -85,8 +86,8 @@ pub(super) fn delete_sessions(db: &mut Db, user: UserId, limit: i64) -> QueryRes
     Ok(ids.len())
 }
 
-/// Every other table with a `user_id`, and the column that tells one user's rows apart. Webhooks are not
-/// among them: the notifier is told of each.
+/// The deletion of each other table with a `user_id`, by the column that distinguishes a user's rows. Webhooks are not
+/// included, because the notifier must learn of each.
 const OWNED: [&str; 12] = [
     "DELETE FROM user_month WHERE user_id = $1 AND month IN (SELECT month FROM user_month WHERE user_id = $1 LIMIT $2)",
     "DELETE FROM board WHERE user_id = $1 AND start IN (SELECT start FROM board WHERE user_id = $1 LIMIT $2)",
@@ -102,8 +103,8 @@ const OWNED: [&str; 12] = [
     "DELETE FROM hook_contacts WHERE user_id = $1 AND hook IN (SELECT hook FROM hook_contacts WHERE user_id = $1 LIMIT $2)",
 ];
 
-/// Deletes up to `limit` rows of everything else that is the user's, and says how many. Only once there
-/// are no sessions left: then no submit can add to the rollups any more.
+/// Deletes up to `limit` of the user's other rows, and returns their number. Call it only when no sessions are left, so
+/// that no submit can add to the rollups any more.
 pub(super) fn delete_owned(db: &mut Db, user: UserId, limit: i64) -> QueryResult<usize> {
     let mut deleted = 0;
     for text in OWNED {
@@ -116,7 +117,7 @@ pub(super) fn delete_owned(db: &mut Db, user: UserId, limit: i64) -> QueryResult
             .bind::<BigInt, _>(room);
         deleted += cached::<(), _>(delete).execute(db)?;
     }
-    // Those of teams stay, paused.
+    // Integrations of teams stay, paused.
     deleted += diesel::update(webhooks::table.filter(webhooks::created_by.eq(user.get())))
         .set(webhooks::created_by.eq(None::<i64>))
         .execute(db)?;
@@ -126,10 +127,10 @@ pub(super) fn delete_owned(db: &mut Db, user: UserId, limit: i64) -> QueryResult
     Ok(deleted)
 }
 
-/// Deletes up to `limit` events about the user's sessions, and calls of webhooks, that have not gone out, and says how many: those
-/// that no queue wanted would stay for good, and nobody is to be told of the others any more.
+/// Deletes up to `limit` unpublished events about the user's sessions and webhook deliveries, and returns their number.
+/// Unroutable events would stay forever, and nobody must receive the others any more.
 pub(super) fn delete_events(db: &mut Db, user: UserId, limit: i64) -> QueryResult<usize> {
-    // As `SessionUser` and `WebhookDue` are written. No text of a user's reads so inside JSON: its quotes are escaped.
+    // The JSON of `SessionUser` and `WebhookDue`. No text of a user matches it, because JSON escapes quotes in texts.
     let (session, call) = (
         format!("%\"user\":{{\"id\":{user},%"),
         format!("%\"user_id\":{user},%"),

@@ -15,10 +15,10 @@ use crate::{chat_settings, webhooks};
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "worksession.feedback";
 
-/// Messages taken in together: each may tell of a hundred notices, and starts wait for the same database.
+/// Events consumed in one transaction. Each can report a hundred notifications, and starts wait for the same database.
 const AT_ONCE: u16 = 20;
 
-/// Starts to listen to the notifier.
+/// Starts the consumer of the notifier's feedback.
 pub(crate) fn spawn(broker: &Broker, state: State) -> ConsumerHandle {
     broker.consume_batches(
         Queue::WorksessionFeedback,
@@ -48,7 +48,7 @@ async fn hear(state: &State, deliveries: Vec<Delivery>) -> Vec<Verdict> {
         verdicts.push(match (read, &together) {
             (Err(reason), _) => Verdict::Park(reason),
             (Ok(_), Ok(())) => Verdict::Ack,
-            // What only one of them is to blame for holds up none of the others.
+            // A permanent failure of one event must not hold up the others.
             (Ok((id, word)), Err(cause)) if cause.is_lasting() => alone(state, id, word).await,
             (Ok(_), Err(_)) => Verdict::Retry,
         });
@@ -69,8 +69,8 @@ async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
         |(_, word): &(_, Word)| matches!(word, Word::Disabled { .. } | Word::WebhookDisabled(_));
     let switch_off = words.iter().any(switches_off);
     let change = move |db: &mut Db| {
-        // What is recorded about a session is there when it is, and goes with it. Before anything else is locked, because
-        // a transaction that deletes sessions locks the same rows behind them.
+        // What is recorded about a session exists only as long as it does. This lock comes first, because a transaction that
+        // deletes sessions takes it before it locks the same rows.
         lock_deletion(db, Lock::Shared)?;
         let ids = words.iter().map(|(id, _)| *id);
         let mut new = inbox::record_all(db, CONSUMER, ids, now.naive_utc())?;
@@ -88,13 +88,13 @@ async fn take_in(state: &State, words: Vec<(Uuid, Word)>) -> Result<(), Error> {
     };
     state.pool.write_tx(change).await?;
     if switch_off {
-        // A mail may be asked for.
+        // The transaction may have requested a mail.
         state.relay.wake();
     }
     Ok(())
 }
 
-/// Everything but notifications, of which many come at once.
+/// Applies any event except notifications, which arrive in large numbers and are recorded together.
 fn note(db: &mut Db, state: &AppState, word: Word, now: DateTime<Utc>) -> Result<(), Error> {
     match word {
         Word::Settled(_) => {}

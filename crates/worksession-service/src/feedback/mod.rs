@@ -1,5 +1,5 @@
-//! What the notifier tells back: what became of each notification, of each call of a webhook and of tests,
-//! and which destinations refuse us for good. Taken in once each, through the inbox.
+//! Feedback of the notifier: the outcomes of notifications, webhook deliveries and tests, and destinations that
+//! permanently reject messages. The inbox makes each event count once.
 
 mod consumer;
 mod queries;

@@ -11,7 +11,7 @@ use crate::sessions;
 
 #[derive(Debug, Clone, Insertable)]
 pub(super) struct Notification {
-    /// The session event that was to be told.
+    /// The session event that the notification reports.
     pub(super) event_id: String,
     pub(super) session_id: String,
     pub(super) team_project_id: Option<i64>,
@@ -21,8 +21,8 @@ pub(super) struct Notification {
     pub(super) settled_at: NaiveDateTime,
 }
 
-/// Records what became of notifications, in the order of their events; the latest word holds. Not those about
-/// sessions that are gone: after the deletion of sessions was locked.
+/// Records the outcomes of notifications in the order of their events; the latest one wins. Sessions that no longer exist
+/// are skipped. The caller has locked the deletion of sessions.
 pub(super) fn record_all(
     db: &mut Db,
     notifications: BTreeMap<String, Notification>,
@@ -54,8 +54,8 @@ fn record(db: &mut Db, notification: &Notification) -> QueryResult<()> {
     .map(drop)
 }
 
-/// As [`record`], in one statement: as arrays, one value a column, however many rows there are. Each session is looked
-/// for by itself in the order of the index: a plan that was made while there were few of them stays like that.
+/// Like [`record`], as one statement with one array per column, however many rows there are. The lateral join looks up each
+/// session in the index, because PostgreSQL keeps a plan that it made while the table was small.
 fn record_many(conn: &mut PgConnection, rows: &[Notification]) -> QueryResult<()> {
     fn column<'a, T>(rows: &'a [Notification], of: impl Fn(&'a Notification) -> T) -> Vec<T> {
         rows.iter().map(of).collect()

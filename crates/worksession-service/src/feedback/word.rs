@@ -7,29 +7,29 @@ use uuid::Uuid;
 use super::queries::Notification;
 use crate::projects::TeamProjectId;
 
-/// What the notifier has to say.
+/// A feedback event of the notifier.
 #[derive(Debug, Clone)]
 pub(super) enum Word {
-    /// Notifications of plans are settled.
+    /// The outcomes of notifications about plans.
     Settled(Vec<Notification>),
-    /// A destination refuses us for good.
+    /// A chat permanently rejects messages.
     Disabled {
         project: TeamProjectId,
         revision: i64,
         reason: String,
     },
     Tested(ChatTested),
-    /// How a call of a webhook stands.
+    /// A webhook delivery has a new state.
     Attempted(WebhookAttempted),
-    /// A webhook refuses us for good.
+    /// A webhook permanently rejects calls.
     WebhookDisabled(WebhookDisabled),
 }
 
 impl Word {
-    /// Reads a message.
+    /// Decodes an event.
     ///
     /// # Errors
-    /// Why it can never be read, shown beside the parked message.
+    /// Why the event can never be decoded. The reason is shown with the dead letter.
     pub(super) fn read(event: &Event) -> Result<(Uuid, Self), String> {
         let word = match event.event_type.as_str() {
             NotificationDelivered::TYPE => event
@@ -75,7 +75,7 @@ impl Word {
     }
 }
 
-/// What became of plans; how a session's end was told is no affair of the team's list.
+/// Selects the outcomes of plan notifications, because the team's list shows no others.
 fn settled(
     notification: event_types::Notification,
     outcome: &'static str,

@@ -6,23 +6,23 @@ use uuid::Uuid;
 
 use crate::hooks::LostAccess;
 
-/// What the identity area has to say.
+/// A change that the identity service reports.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Change {
-    /// What is known of the user does not hold any more.
+    /// Cached data of the user is outdated.
     User(UserId),
-    /// Sign-ins are over, clients without access, or the account is deactivated.
+    /// Sessions ended, clients lost access, or the account is deactivated.
     LostAccess(LostAccess),
-    /// The account is gone for good.
+    /// The account is deleted.
     UserGone(UserId),
-    /// What the user may do in a team is another matter than before.
+    /// The user's role in a team changed.
     Member {
         user: UserId,
         team: TeamId,
-        /// Whether it includes changing what belongs to the team.
+        /// Whether the role allows changes of what belongs to the team.
         manages: bool,
     },
-    /// A team is made, renamed or gone for good.
+    /// A team is created, renamed or deleted.
     Team {
         id: TeamId,
         name: String,
@@ -32,10 +32,10 @@ pub(super) enum Change {
 }
 
 impl Change {
-    /// Reads an event.
+    /// Decodes an event.
     ///
     /// # Errors
-    /// Why it can never be read, shown beside the parked message.
+    /// Why the event can never be decoded. The reason is shown with the dead letter.
     pub(super) fn read(event: &Event) -> Result<(Uuid, Self), String> {
         let change = match event.event_type.as_str() {
             UserChanged::TYPE => event.data_as().map(|data: UserChanged| {
@@ -71,7 +71,7 @@ impl Change {
         Ok((event.id, change.map_err(|cause| cause.to_string())?))
     }
 
-    /// What the identity service is asked before it is believed: whatever takes something away.
+    /// Returns what the identity service must confirm before the change is applied; none unless it removes something.
     pub(super) fn question(&self) -> Option<ExistenceQuestion> {
         let (user_id, team_id) = match self {
             Self::UserGone(user) => (Some(*user), None),
@@ -92,7 +92,7 @@ impl Change {
         })
     }
 
-    /// What hooks may have been made with that is not good any more.
+    /// Returns the access that the creators of integrations may have lost.
     pub(super) fn lost_access(&self) -> Option<LostAccess> {
         Some(match self {
             Self::LostAccess(lost) => lost.clone(),
@@ -109,7 +109,7 @@ impl Change {
         })
     }
 
-    /// The user whom the change is about.
+    /// Returns the user that the change concerns.
     pub(super) fn user(&self) -> Option<UserId> {
         match self {
             Self::User(user) | Self::UserGone(user) | Self::Member { user, .. } => Some(*user),

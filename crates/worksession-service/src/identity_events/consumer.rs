@@ -19,11 +19,11 @@ use crate::team_projects;
 /// The consumer's name in the inbox.
 const CONSUMER: &str = "worksession.identity";
 
-/// Starts to listen to the identity area; `eraser` is woken when somebody is gone.
+/// Starts the consumer of identity events. `eraser` is woken after each applied change.
 pub(crate) fn spawn(broker: &Broker, state: State, eraser: Arc<Notify>) -> ConsumerHandle {
     broker.consume(
         Queue::WorksessionIdentity,
-        // Few at once: they write the same rows, and those who wait hold connections that requests need.
+        // Concurrency is low: the events write the same rows, and a waiting one holds a connection that requests need.
         ConsumeOptions {
             concurrency: 2,
             ..ConsumeOptions::default()
@@ -41,7 +41,7 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
         Ok(read) => read,
         Err(reason) => return Verdict::Park(reason),
     };
-    // First: the requests that come now are to ask again. Forgetting twice is harmless.
+    // This comes first, so that requests are validated again from now on. A repetition is harmless.
     if let Some(user) = change.user() {
         state.identity.forget(user);
     }
@@ -55,7 +55,7 @@ async fn hear(state: &State, eraser: &Notify, delivery: Delivery) -> Verdict {
     })
 }
 
-/// Takes in what the identity service bears out; an error is one that will pass.
+/// Applies a change that the identity service confirms. An error is transient.
 async fn consider(
     state: &State,
     eraser: &Notify,
@@ -76,7 +76,7 @@ async fn consider(
         None => Recipients::new(),
         Some(lost) => hooks::recipients(state, lost).await?,
     };
-    // Most sign-outs pause no hook: do not fill the inbox with them.
+    // Most sign-outs pause no integration, and should not fill the inbox.
     if recipients.is_empty() && matches!(change, Change::LostAccess(_)) {
         return Ok(Verdict::Ack);
     }
@@ -91,16 +91,16 @@ async fn consider(
     }
 }
 
-/// What the identity service says of an event.
+/// What the identity service says about an event.
 enum Belief {
     True,
-    /// It was true once: events have no order.
+    /// The event is outdated, because events have no order.
     Old,
-    /// It never was: accounts and teams that are gone do not come back.
+    /// The event was never true: deleted accounts and teams do not come back.
     Forged,
 }
 
-/// Asks the identity service before something is taken away.
+/// Asks the identity service before a change removes something.
 async fn judge(state: &AppState, change: &Change) -> Result<Belief, String> {
     let Some(question) = change.question() else {
         return Ok(Belief::True);

@@ -1,5 +1,5 @@
-//! What the identity area tells: accounts and teams that are gone, teams that were renamed, and users about
-//! whom nothing remembered holds any more. What changes something here is taken in once, through the inbox.
+//! Events of the identity service: deleted accounts and teams, renamed teams, and users whose cached data is outdated. The
+//! inbox makes each event that changes stored data count once.
 
 mod change;
 mod consumer;

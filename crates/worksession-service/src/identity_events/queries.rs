@@ -4,9 +4,8 @@ use db_kit::{Db, cached};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Bool, Timestamp};
 
-/// Records the word about a team; false when it is older than the last one, or the team is gone: that is
-/// the last word, whatever its time says. Who comes at the same time with another word waits for this
-/// transaction.
+/// Records the state of a team. Returns false if a newer state is recorded, or the team is deleted, which is final whatever
+/// the time of the event. A concurrent transaction about the same team waits for this one.
 pub(super) fn heed(
     db: &mut Db,
     team: TeamId,

@@ -5,15 +5,15 @@ use tokio::sync::Mutex;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Findings {
-    /// What is down, a sentence each.
+    /// What is down, one sentence each.
     pub(crate) issues: Vec<&'static str>,
-    /// Whether events wait too long.
+    /// Whether events have waited too long in the outbox.
     pub(crate) behind: bool,
-    /// Whether all who sign in through this service are one caller to the identity service.
+    /// Whether the identity service counts all sign-ins through this service as one caller.
     pub(crate) unbelieved: bool,
 }
 
-/// The health report of a moment ago.
+/// The latest health report, and the start of the service.
 pub(crate) struct Probe {
     started: Instant,
     pub(super) last: Mutex<Option<(Instant, Arc<Findings>)>>,
@@ -29,7 +29,7 @@ impl Default for Probe {
 }
 
 impl Probe {
-    /// How long the service has been up.
+    /// Returns how long the service has been running.
     pub(super) fn uptime(&self) -> Duration {
         self.started.elapsed()
     }

@@ -1,5 +1,5 @@
-//! The contract's health report: whether the service and those it needs work together. Orchestrators
-//! use `/health/live` and `/health/ready`, which ask no other service.
+//! The health report of the contract: whether the service and its dependencies work together. Orchestrators use
+//! `/health/live` and `/health/ready`, which call no other service.
 
 mod findings;
 mod probe;

@@ -8,14 +8,14 @@ use db_kit::outbox;
 use super::findings::Findings;
 use crate::state::AppState;
 
-/// Nobody is asked for longer than this.
+/// The time limit of each check.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The report is open to everybody and asks three others: those who come within this time share it.
+/// How long requests share a report, because it is public and queries three dependencies.
 const SHARED_FOR: Duration = Duration::from_millis(250);
-/// Events that wait longer than this are behind.
+/// Events that have waited longer than this count as behind.
 const BACKLOG: TimeDelta = TimeDelta::seconds(60);
 
-/// Asks the database, the identity service and the broker how they are; what is found now, or was a moment ago.
+/// Checks the database, the identity service and the broker, or returns the findings of a moment ago.
 pub(super) async fn look(state: &AppState) -> Arc<Findings> {
     let mut last = state.probe.last.lock().await;
     if let Some((when, findings)) = last
@@ -47,12 +47,12 @@ async fn find(state: &AppState) -> Findings {
     Findings {
         issues,
         behind: backlog.unwrap_or_default(),
-        // On one's own machine there is one caller anyway.
+        // On one machine there is only one caller anyway.
         unbelieved: identity == Some(false) && state.config.is_public(),
     }
 }
 
-/// Whether events wait too long; none when the database does not answer.
+/// Whether events have waited too long; none if the database does not answer.
 async fn backlog(state: &AppState) -> Option<bool> {
     let stats = state.read(outbox::stats);
     match tokio::time::timeout(PATIENCE, stats).await {
@@ -69,7 +69,7 @@ async fn backlog(state: &AppState) -> Option<bool> {
     }
 }
 
-/// What is wrong with the way to the team chats, if anything.
+/// Returns what prevents messages to team chats, if anything.
 async fn chat(state: &AppState) -> Option<&'static str> {
     const OFFLINE: &str = "Chat integration offline: the message broker does not answer";
     if state.broker.state() == BrokerState::Disconnected {

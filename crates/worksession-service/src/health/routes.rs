@@ -9,7 +9,7 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/health").get(report));
 }
 
-/// Tells whether everything works that the service needs, other services included.
+/// Reports whether the service and everything that it needs work, including other services.
 #[utoipa::path(
     get, path = "/api/health", tag = "health",
     responses(

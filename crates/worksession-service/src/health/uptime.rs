@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// A duration for people: its two largest units.
+/// Formats a duration for people, in its two largest units.
 pub(super) fn readable(uptime: Duration) -> String {
     let seconds = uptime.as_secs();
     let units = [

@@ -4,13 +4,13 @@ use utoipa::ToSchema;
 
 use super::findings::Findings;
 
-/// How a part is, inside a healthy report.
+/// The state of a part in a healthy report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 enum Part {
-    /// Up.
+    /// It works.
     Operational,
-    /// Up, but behind.
+    /// It works, but is behind or misconfigured.
     Degraded,
 }
 
@@ -23,24 +23,24 @@ struct Services {
     analytics: Part,
 }
 
-/// Everything that the service needs is up.
+/// The report when everything that the service needs works.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct HealthyReport {
-    /// `healthy`
+    /// Always `healthy`.
     status: &'static str,
     message: &'static str,
-    /// Dotted.
+    /// The version of the service, such as `1.2.3`.
     version: &'static str,
     timestamp: DateTime<Utc>,
-    /// `connected`
+    /// Always `connected`.
     database: &'static str,
     services: Services,
-    /// For people, such as `3 days, 4 hours`.
+    /// The uptime as text, such as `3 days, 4 hours`.
     uptime: String,
 }
 
 impl HealthyReport {
-    /// The report of now.
+    /// Creates the report.
     pub(super) fn new(timestamp: DateTime<Utc>, uptime: String, findings: &Findings) -> Self {
         let part = |degraded| match degraded {
             true => Part::Degraded,
@@ -72,19 +72,19 @@ impl HealthyReport {
     }
 }
 
-/// Something that the service needs is down.
+/// The report when something that the service needs is down.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UnhealthyReport {
-    /// `unhealthy`
+    /// Always `unhealthy`.
     status: &'static str,
     message: &'static str,
     timestamp: DateTime<Utc>,
-    /// What is down, a sentence each.
+    /// What is down, one sentence each.
     issues: Vec<&'static str>,
 }
 
 impl UnhealthyReport {
-    /// The report of now.
+    /// Creates the report.
     pub(super) fn new(timestamp: DateTime<Utc>, issues: Vec<&'static str>) -> Self {
         let message = "One or more services are down";
         Self {

@@ -3,10 +3,10 @@ use url::Url;
 
 use crate::error::Error;
 
-/// Longer than any address that a service gives out.
+/// The maximum length of an address, longer than any that a service issues.
 const MAX_BYTES: usize = 2_048;
 
-/// Reads the address in a field of a body. Whether it may be called is judged when it is called.
+/// Parses the address in a field of a body. Whether it may be called is checked at each call.
 pub(crate) fn read_address(
     field: &str,
     given: Option<&str>,
@@ -21,7 +21,7 @@ pub(crate) fn read_address(
         GuardError::SchemeNotAllowed => refuse("must start with https://"),
         _ => refuse("is not a valid address"),
     })?;
-    // Sent as Basic authentication by some clients and dropped by others; no service's hook has it.
+    // Some clients send these as Basic authentication and others drop them. No service uses them in its webhook URLs.
     if !url.username().is_empty() || url.password().is_some() {
         return Err(refuse("must not contain a user name or password"));
     }

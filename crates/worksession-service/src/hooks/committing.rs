@@ -10,15 +10,15 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::state::{AppState, State};
 
-/// A hook that was changed, and its team if it is one's.
+/// A changed integration, and the team to which it belongs, if any.
 pub(crate) type Changed = (Hook, Option<TeamId>);
 
-/// Commits a change of the hook that it gives, and then judges once more what the hook was changed with. In this order
-/// nothing slips through: whatever is withdrawn before the question is seen by it, and an event about what is withdrawn
-/// later finds the hook. It runs to its end even when the client hangs up in between.
+/// Commits a change of the integration that it returns, and then checks the caller's access again. In this order nothing is
+/// missed. The check sees access that is withdrawn before it, and the event about a later withdrawal finds the integration.
+/// The task completes even if the client disconnects.
 ///
 /// # Errors
-/// Those of the change, and what the caller is told when the hook is paused after all.
+/// The errors of the change, and the error of the check when it pauses the integration.
 pub(crate) async fn commit<T: Send + 'static>(
     state: &State,
     caller: &Arc<CurrentUser>,
@@ -36,8 +36,8 @@ pub(crate) async fn commit<T: Send + 'static>(
     actix_web::rt::spawn(work).await.map_err(Error::internal)?
 }
 
-/// Pauses a hook that was just changed with what is not good any more. The identity service answers this from its database,
-/// not from memory.
+/// Pauses the changed integration if the caller has lost access. The identity service answers from its database, not from
+/// a cache.
 async fn confirm(
     state: &AppState,
     caller: &CurrentUser,
@@ -45,8 +45,8 @@ async fn confirm(
     team_id: Option<TeamId>,
 ) -> Result<(), Error> {
     let session_id = caller.session_id.clone();
-    // An identity service of an earlier version names no session, so there is nothing to ask about. What somebody made of
-    // their own at the product itself does not end with the sign-in.
+    // An identity service of an earlier version reports no session, so there is nothing to check. What a user configures for
+    // themselves at the product itself does not end with the sign-in.
     let is_sign_in = caller.is_first_party && caller.client_id.is_none();
     if session_id.is_none() || (is_sign_in && team_id.is_none()) {
         return Ok(());

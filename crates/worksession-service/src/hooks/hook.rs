@@ -13,15 +13,15 @@ use crate::events;
 use crate::projects::TeamProjectId;
 use crate::sealers::Sealers;
 
-/// The status of a hook in use.
+/// The status of an active integration.
 pub(crate) const ACTIVE: &str = "active";
-/// The status of one whose maker lost access.
+/// The status of an integration whose creator lost access.
 pub(crate) const PAUSED: &str = "paused";
-/// The status of one that is not called: there is no address, or it refused us for good.
+/// The status of a disabled integration: it has no address, or its receiver permanently rejects calls.
 pub(crate) const OFF: &str = "off";
 
 auth_types::id_type! {
-    /// A webhook.
+    /// The id of a webhook.
     pub(crate) struct WebhookId;
 }
 
@@ -31,18 +31,18 @@ pub(crate) enum Hook {
     Webhook(WebhookId),
 }
 
-/// Where a revision of a hook calls.
+/// The target of one revision of an integration.
 pub(crate) enum Target {
-    /// There, sealed for that revision.
+    /// An address, encrypted for that revision.
     Sealed(String),
-    /// Nowhere until somebody adopts it.
+    /// No address until the integration is adopted.
     Paused,
-    /// Nowhere: it is gone.
+    /// No address: the integration is removed.
     Gone,
 }
 
 impl Hook {
-    /// What those are told who may not change it.
+    /// Returns the error for a caller who may not change the integration.
     pub(crate) fn forbidden(self) -> Error {
         match self {
             Self::Chat(_) => Error::TeamProjectChangeForbidden,
@@ -50,7 +50,7 @@ impl Hook {
         }
     }
 
-    /// Seals where its revision calls.
+    /// Encrypts the target of the revision.
     pub(crate) fn seal(
         self,
         sealers: &Sealers,
@@ -61,7 +61,7 @@ impl Hook {
         sealer.seal(&context, plain).map_err(Error::internal)
     }
 
-    /// Opens what was sealed for its revision.
+    /// Decrypts the target of the revision.
     pub(crate) fn open(
         self,
         sealers: &Sealers,
@@ -73,7 +73,7 @@ impl Hook {
         plain.map_err(Error::internal)
     }
 
-    /// Tells the notifier of its revision; in the transaction that makes it.
+    /// Enqueues the revision for the notifier. Call it in the transaction that creates the revision.
     pub(crate) fn publish(
         self,
         db: &mut Db,
@@ -123,7 +123,7 @@ impl Hook {
     }
 }
 
-/// The column `hook` of the contacts.
+/// Writes the value of the column `hook` of the contacts.
 impl fmt::Display for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -2,20 +2,20 @@ use auth_types::{TeamId, UserId};
 
 use super::Hook;
 
-/// Why hooks are paused: what made them lost access.
+/// The access that the creator of integrations lost, for which they are paused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LostAccess {
-    /// OAuth clients without access to the account, and sign-ins that are over.
+    /// OAuth clients lost access to the account, or sign-in sessions ended.
     Credentials {
         user: UserId,
         clients: Vec<String>,
         sessions: Vec<String>,
     },
-    /// The user manages the team no more.
+    /// The user no longer manages the team.
     Role { user: UserId, team: TeamId },
-    /// The account is deactivated or gone; its own hooks are not meant.
+    /// The account is deactivated or deleted. This pauses integrations of teams, not the account's own.
     Account { user: UserId },
-    /// The caller who made or changed this hook, by the check after the commit.
+    /// The caller who configured this integration lost access, as found by the check after the commit.
     Hook { user: UserId, hook: Hook },
 }
 
@@ -29,7 +29,7 @@ impl LostAccess {
         }
     }
 
-    /// Why, for people.
+    /// Returns the reason, as text for users.
     pub(super) fn reason(&self) -> &'static str {
         match self {
             Self::Credentials { .. } | Self::Hook { .. } => {

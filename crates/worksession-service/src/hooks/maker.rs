@@ -3,19 +3,19 @@ use diesel::prelude::*;
 
 use crate::auth::CurrentUser;
 
-/// Who said last where a hook calls, and what with.
+/// The creator of an integration: who configured it last, and with which credentials.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Queryable)]
 pub(crate) struct Maker {
     pub(crate) created_by: Option<UserId>,
-    /// The OAuth client, if it was one.
+    /// The OAuth client, if there was one.
     pub(crate) client_id: Option<String>,
-    /// The sign-in that single sign-on handed over, if it was one.
+    /// The SSO session, if there was one.
     pub(crate) session_id: Option<String>,
 }
 
 impl Maker {
     pub(crate) fn of(caller: &CurrentUser) -> Self {
-        // An identity service of an earlier version does not name the client or the session: the id is empty then.
+        // An identity service of an earlier version reports neither client nor session; the id is then empty.
         let named = |id: &Option<String>| Some(id.clone().unwrap_or_default());
         let (client_id, session_id) = match (caller.is_first_party, &caller.scope) {
             (true, _) => (caller.client_id.clone(), None),
@@ -29,10 +29,10 @@ impl Maker {
         }
     }
 
-    /// Whether the caller may know and change what was made so: a client, or a sign-in that was handed over, only what it
-    /// made itself.
+    /// Whether the caller may see and change the integration. A third-party client or SSO session may only if it created the
+    /// integration itself.
     pub(crate) fn is_open_to(&self, caller: &CurrentUser) -> bool {
-        // Two clients without a name are not the same one.
+        // Two clients without an id are not the same one.
         let is_same = |ours: &Option<String>, theirs: &Option<String>| {
             ours == theirs && ours.as_ref().is_some_and(|id| !id.is_empty())
         };

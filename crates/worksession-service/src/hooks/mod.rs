@@ -1,8 +1,8 @@
-//! What the chat of a team project and a webhook have in common: both are addresses that people have the notifier call.
+//! What chats of team projects and webhooks, the two kinds of integration, have in common.
 //!
-//! An address is kept sealed, for one revision of its hook. Whoever sets it becomes the hook's [`Maker`]: a hook that an
-//! OAuth client or a sign-in of single sign-on made is paused when that ends, and a team's when its maker no longer manages
-//! the team, until an authorized person adopts it. Who is told by mail that a hook was switched off is in [`contacts`].
+//! An integration's address is stored encrypted, bound to one revision. The caller who sets it becomes its creator
+//! ([`Maker`]). An integration that an OAuth client or an SSO session created is paused when that access ends. A team's is
+//! also paused when its creator no longer manages the team. An authorized user can adopt it. Mails go to its [`contacts`].
 
 mod address;
 mod committing;

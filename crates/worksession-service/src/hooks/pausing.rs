@@ -11,16 +11,16 @@ use super::{LostAccess, Target, contacts};
 use crate::error::Error;
 use crate::state::AppState;
 
-/// The most hooks that a mail names.
+/// The maximum number of integrations that a mail lists.
 const NAMED: usize = 10;
 
-/// Whom to tell: of the user's own hooks (none) the user, of a team's its owner.
+/// The recipients of mails: a team's owner under the team, and the user under none for their own integrations.
 pub(crate) type Recipients = BTreeMap<Option<TeamId>, Option<Contact>>;
 
-/// Whom to tell of the hooks that are to be paused; empty when there are none.
+/// Returns the recipients of mails about integrations that will be paused; empty if there are none.
 ///
 /// # Errors
-/// Why the identity service does not say, for the log; it is to be asked again.
+/// The cause for the log, when the identity service gives no usable response. The caller must retry.
 pub(crate) async fn recipients(state: &AppState, lost: &LostAccess) -> Result<Recipients, String> {
     let by = lost.clone();
     let owners = state.read(move |db| queries::owners(db, &by));
@@ -40,7 +40,7 @@ pub(crate) async fn recipients(state: &AppState, lost: &LostAccess) -> Result<Re
     Ok(recipients)
 }
 
-/// Pauses the hooks that lost what made them: the notifier calls them no more, and their owners get a mail.
+/// Pauses the integrations that lost access. The notifier stops calling them, and their owners receive a mail.
 pub(crate) fn pause(
     db: &mut Db,
     state: &AppState,
@@ -71,8 +71,8 @@ pub(crate) fn pause(
     Ok(())
 }
 
-/// Pauses, and publishes it for the notifier. In whatever order the notifier hears of the pause and of the target with the
-/// same revision, it calls nobody until there is a newer one.
+/// Pauses the integrations and publishes that to the notifier. The pause and the target of the same revision can arrive in
+/// any order. The notifier then calls nothing until there is a newer revision.
 pub(super) fn pause_and_publish(
     db: &mut Db,
     lost: &LostAccess,

@@ -14,13 +14,13 @@ type Condition<T> = Box<dyn BoxableExpression<T, DbBackend, SqlType = Nullable<B
 pub(super) struct Paused {
     pub(super) hook: Hook,
     pub(super) revision: i64,
-    /// None for one of the user's own.
+    /// None for an integration of the user.
     pub(super) team: Option<TeamId>,
-    /// What people call it.
+    /// The name that users see.
     pub(super) name: String,
 }
 
-/// Which of the user's webhooks lost what made them.
+/// Returns the condition for the user's webhooks that lost access.
 fn lost_webhooks(lost: &LostAccess) -> Condition<webhooks::table> {
     match lost {
         LostAccess::Credentials {
@@ -41,7 +41,7 @@ fn lost_webhooks(lost: &LostAccess) -> Condition<webhooks::table> {
     }
 }
 
-/// Which of the user's chats did.
+/// Returns the condition for the user's chats that lost access.
 fn lost_chats(lost: &LostAccess) -> Condition<chats::table> {
     match lost {
         LostAccess::Credentials {
@@ -66,7 +66,7 @@ fn lost_chats(lost: &LostAccess) -> Condition<chats::table> {
     }
 }
 
-/// Whose hooks lost what made them: the user's own (none), and teams'.
+/// Lists the owners of the integrations that lost access: none for the user, or a team.
 pub(super) fn owners(db: &mut Db, lost: &LostAccess) -> QueryResult<Vec<Option<TeamId>>> {
     let of_webhooks: Vec<Option<TeamId>> = webhooks::table
         .filter(webhooks::status.eq(ACTIVE))
@@ -92,7 +92,7 @@ pub(super) fn owners(db: &mut Db, lost: &LostAccess) -> QueryResult<Vec<Option<T
         .collect())
 }
 
-/// Pauses the hooks that lost what made them; a second call finds none.
+/// Pauses the integrations that lost access. A second call finds none.
 pub(super) fn pause(
     db: &mut Db,
     lost: &LostAccess,

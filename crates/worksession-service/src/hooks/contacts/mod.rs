@@ -1,6 +1,6 @@
-//! Whom to tell by mail that a hook was switched off: who configured it last, if that person's address was proven then.
-//! Name and address are kept sealed, and only until the mail is asked for, the hook changes hands or goes, the person manages
-//! the team no more, or the account is gone.
+//! Who receives a mail when an integration is disabled: the user who configured it last, if their address was verified.
+//! Name and address are stored encrypted. They are deleted when the mail is requested, or the integration is removed or
+//! configured by another user. A user who leaves the team's management, or whose account is deleted, receives no mail.
 
 mod queries;
 
@@ -20,9 +20,9 @@ use crate::error::Error;
 use crate::events;
 use crate::sealers::Sealers;
 
-/// Notes that `caller` configured a hook, of `team` or the caller's own; in the transaction that does it. Without
-/// a proven address nobody is to be told, nor is whoever configured it before. A client that may not know the address
-/// says nothing about it: whoever was to be told still is.
+/// Records that `caller` configured an integration, of `team` or their own. Call it in the same transaction. Without a
+/// verified address, the previous contact is deleted and nobody receives mails. A client without access to the address
+/// leaves the previous contact unchanged.
 pub(crate) fn keep(
     db: &mut Db,
     sealers: &Sealers,
@@ -47,8 +47,8 @@ pub(crate) fn keep(
     Ok(queries::put(db, hook, caller.id, team, &sealed)?)
 }
 
-/// Asks for the mail that tells whoever configured a hook; in the transaction that switches it off. `text` is
-/// given that person's name.
+/// Requests the mail to the user who configured an integration. Call it in the transaction that disables the integration.
+/// `text` receives the user's name.
 pub(crate) fn tell(
     db: &mut Db,
     sealers: &Sealers,
@@ -65,7 +65,7 @@ pub(crate) fn tell(
     mail(db, sealers, now, contact.email, text(contact.username))
 }
 
-/// Asks for a mail; in the transaction of what it tells of.
+/// Requests a mail. Call it in the transaction of the change that the mail reports.
 pub(crate) fn mail(
     db: &mut Db,
     sealers: &Sealers,
@@ -85,18 +85,18 @@ pub(crate) fn mail(
     Ok(events::enqueue(db, now, None, &request)?)
 }
 
-/// That the hook is off counts, whether or not somebody can be told.
+/// Decrypts a contact. A failure is only logged, because the integration is disabled in any case.
 fn open(sealer: &Sealer, hook: Hook, user: i64, sealed: &str) -> Option<Contact> {
     let context = seal_context(hook, user);
     let opened = sealer.open(&context, sealed);
     let opened = opened.map_err(|cause| {
         log::error!("nobody is told that {hook} was switched off: the contact is {cause}");
     });
-    // serde's message would quote what it stumbled over.
+    // The message of serde would quote the contact.
     serde_json::from_slice(opened.ok()?.expose_secret()).ok()
 }
 
-/// What a sealed contact is bound to, so that one person's cannot be passed off as another's.
+/// Returns the context of a sealed contact, so that one user's contact cannot replace another's.
 fn seal_context(hook: Hook, user: i64) -> String {
     format!("contact/{hook}/{user}")
 }

@@ -6,7 +6,7 @@ use diesel::upsert::excluded;
 use crate::hooks::Hook;
 use crate::schema::hook_contacts as contacts;
 
-/// Notes whom to tell of a hook from now on.
+/// Stores the contact of an integration, and replaces an earlier one.
 pub(super) fn put(
     db: &mut Db,
     hook: Hook,
@@ -33,14 +33,14 @@ pub(super) fn put(
     .map(drop)
 }
 
-/// Nobody is to be told of the hook any more.
+/// Deletes the contact of an integration.
 pub(crate) fn forget(db: &mut Db, hook: Hook) -> QueryResult<()> {
     diesel::delete(contacts::table.find(hook.to_string()))
         .execute(db)
         .map(drop)
 }
 
-/// Somebody manages a team no more: what its hooks meet with is not for that person.
+/// Deletes a former manager's contacts of the team's integrations, because later mails are not for them.
 pub(crate) fn forget_manager(db: &mut Db, user: UserId, team: TeamId) -> QueryResult<usize> {
     let meant = contacts::table
         .filter(contacts::user_id.eq(user.get()))
@@ -48,7 +48,7 @@ pub(crate) fn forget_manager(db: &mut Db, user: UserId, team: TeamId) -> QueryRe
     diesel::delete(meant).execute(db)
 }
 
-/// Gives whom to tell of a hook, by user and sealed contact, and forgets it: a hook is switched off once.
+/// Deletes the contact of an integration and returns its user and encrypted text, so that only one mail is sent.
 pub(super) fn take(db: &mut Db, hook: Hook) -> QueryResult<Option<(i64, String)>> {
     diesel::delete(contacts::table.find(hook.to_string()))
         .returning((contacts::user_id, contacts::sealed))

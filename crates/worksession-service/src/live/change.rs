@@ -10,42 +10,42 @@ use crate::error::Error;
 use crate::sessions::Status;
 use crate::sessions::record::RecordRow;
 
-/// What one look at the database gave.
+/// The result of one read of the database.
 #[derive(Debug)]
 pub(super) enum Batch {
-    /// In the order in which it happened.
+    /// In the order in which the changes happened.
     Changes {
-        /// Where a client goes on that was told only a part of it.
+        /// Where a client that received only a part of the batch resumes.
         before: NaiveDateTime,
         changes: Vec<Change>,
     },
-    /// So much that nobody is told of each: ask again.
+    /// Too many changes to send. Clients must call `GET /api/sync/status`.
     TooMuch,
 }
 
 impl Batch {
-    /// Whether there is nothing to tell.
+    /// Whether there is nothing to send.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, Self::Changes { changes, .. } if changes.is_empty())
     }
 }
 
-/// A session that changed, with the data of its events, written once for all streams.
+/// A changed session, with the data of its events serialized once for all streams.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) user: UserId,
     pub(super) team: Option<TeamId>,
-    /// For its user.
+    /// The event `timer`, for the session's user.
     pub(super) timer: String,
-    /// For its user, after a submit.
+    /// The event `points`, for the session's user after a submit.
     pub(super) points: Option<String>,
-    /// For members of its team, when it started or ended.
+    /// The event `team`, for members of the session's team after its start or end.
     pub(super) news: Option<String>,
 }
 
 impl Change {
-    /// `known` is the status that was told last, if the session changed a moment ago too; else what happened after
-    /// `since` is new.
+    /// Creates the events of a session. `known` is its status in the last events, if it also changed a moment ago. Otherwise
+    /// whatever happened after `since` is new.
     pub(super) fn new(
         row: NewsRow,
         known: Option<Status>,
@@ -90,8 +90,8 @@ impl Change {
     }
 }
 
-/// Whether the session started, ended or was submitted, rather than was edited. Of one that is seen for the first time
-/// its times tell; the sweeper's giving up alone carries none of its own.
+/// Whether the session started, ended or was submitted, rather than was edited. Without a known status its times decide.
+/// A session that the sweeper marks as abandoned has no such time.
 fn moved(session: &RecordRow, known: Option<Status>, since: NaiveDateTime) -> bool {
     if let Some(known) = known {
         return known != session.status;

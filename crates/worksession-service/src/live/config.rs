@@ -3,19 +3,19 @@ use service_kit::config::ConfigError;
 
 use crate::config::PREFIX;
 
-/// `[worksession.live]`
+/// `[worksession.live]`: event streams.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LiveConfig {
-    /// Streams of live events (`GET /api/events`) that this process holds at once: 503 beyond them.
+    /// The maximum number of event streams (`GET /api/events`) that this process keeps open. Further ones receive 503.
     pub streams: usize,
-    /// Streams of one user that this process holds at once: 429 beyond them.
+    /// The maximum number of event streams per user that this process keeps open. Further ones receive 429.
     pub streams_per_user: usize,
-    /// Seconds between two signs of life on a stream, 1 to 60.
+    /// Seconds between two heartbeats on a stream, 1 to 60.
     pub heartbeat_seconds: u64,
-    /// Seconds between two questions to the identity service about a stream's token and memberships, 1 to 5.
+    /// Seconds between two validations of a stream's token and memberships, 1 to 5.
     pub recheck_seconds: u64,
-    /// Seconds for which a client may take nothing in before its stream is given up, 1 to 60.
+    /// Seconds for which a client may read nothing before its stream is closed, 1 to 60.
     pub unread_seconds: u64,
 }
 
@@ -32,11 +32,11 @@ impl Default for LiveConfig {
 }
 
 impl LiveConfig {
-    /// One line that names the key.
+    /// Checks the ranges. The error is one line that names the key.
     pub(crate) fn check(self) -> Result<(), ConfigError> {
         for (key, value, most) in [
             ("HEARTBEAT_SECONDS", self.heartbeat_seconds, 60),
-            // The bound on how long a revoked token is told anything.
+            // This limits how long a revoked token still receives events.
             ("RECHECK_SECONDS", self.recheck_seconds, 5),
             ("UNREAD_SECONDS", self.unread_seconds, 60),
         ] {

@@ -1,20 +1,20 @@
 use actix_web::web::Bytes;
 use chrono::{DateTime, NaiveDateTime};
 
-/// The first lines of a stream: how long to wait before coming back, in milliseconds.
+/// The start of a stream: the milliseconds after which a client reconnects.
 pub(super) const RETRY: &str = "retry: 2000\n\n";
 
-/// An event with its data, which is one line of JSON. A client that saw it and was cut off comes back with `position`.
+/// Returns an event. `data` is one line of JSON. A client that is disconnected after this event resumes at `position`.
 pub(super) fn event(name: &str, position: NaiveDateTime, data: &str) -> Bytes {
     format!("id: {}\nevent: {name}\ndata: {data}\n\n", id(position)).into()
 }
 
-/// The last event: a client that comes back begins where it was.
+/// Returns the last event. It has no id, so that a client that reconnects resumes where it was.
 pub(super) fn end(data: &str) -> Bytes {
     format!("event: end\ndata: {data}\n\n").into()
 }
 
-/// A sign of life. It is no event, and still moves on the place from which a client goes on.
+/// Returns a heartbeat. As a comment it is no event, but its id advances the position at which a client resumes.
 pub(super) fn heartbeat(position: Option<NaiveDateTime>) -> Bytes {
     match position {
         Some(position) => format!(": heartbeat\nid: {}\n\n", id(position)).into(),
@@ -22,19 +22,19 @@ pub(super) fn heartbeat(position: Option<NaiveDateTime>) -> Bytes {
     }
 }
 
-/// What a client knows, as it says itself.
+/// What a client has received, according to its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LastEvent {
-    /// Nothing: it begins.
+    /// Nothing: the client starts anew.
     None,
-    /// Everything up to there.
+    /// Everything up to this time.
     At(NaiveDateTime),
-    /// Something that was never given out.
+    /// A value that no stream has sent.
     Unreadable,
 }
 
 impl LastEvent {
-    /// Reads the header `Last-Event-ID`.
+    /// Parses the header `Last-Event-ID`.
     pub(super) fn read(header: Option<&[u8]>) -> Self {
         let Some(header) = header else {
             return Self::None;

@@ -14,33 +14,33 @@ use tokio::time::timeout;
 use super::change::Batch;
 use super::config::LiveConfig;
 
-/// Batches that a stream may be behind before it is told to ask again.
+/// Batches that a stream can lag behind before it receives `reset`.
 const BATCHES: usize = 32;
-/// How long a new stream waits until the database was read.
+/// How long a new stream waits for a read of the database.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Seconds after which a client that found no place may try again.
+/// Seconds after which a client can retry when there are too many streams.
 const TRY_AGAIN: u64 = 30;
 
-/// What the streams of this process and the task that reads for them share.
+/// The state that the streams of this process share with the task that reads changes for them.
 #[derive(Debug)]
 pub(crate) struct Hub {
     config: LiveConfig,
-    /// Open streams of each user who has any.
+    /// The number of open streams, for each user with any.
     users: Mutex<HashMap<UserId, usize>>,
     streams: watch::Sender<usize>,
     figure: IntGauge,
     batches: broadcast::Sender<Arc<Batch>>,
-    /// Everything up to here was handed out; none while nobody reads.
+    /// The time up to which all changes were sent to the streams; none while nothing is read.
     position: watch::Sender<Option<NaiveDateTime>>,
     changed: Notify,
     stopping: watch::Sender<bool>,
 }
 
 impl Hub {
-    /// No streams yet.
+    /// Creates a hub without streams.
     ///
     /// # Errors
-    /// When the figure is registered already.
+    /// When the metric is already registered.
     pub(crate) fn new(
         config: LiveConfig,
         metrics: &Metrics,
@@ -58,12 +58,12 @@ impl Hub {
         }))
     }
 
-    /// Says that this process has committed a change of a session: it is read at once.
+    /// Wakes the reader, after this process has committed a change of a session.
     pub(crate) fn wake(&self) {
         self.changed.notify_one();
     }
 
-    /// Ends all streams, and opens no more.
+    /// Ends all streams and refuses new ones.
     pub(crate) fn stop(&self) {
         self.stopping.send_replace(true);
     }
@@ -72,7 +72,7 @@ impl Hub {
         self.config
     }
 
-    /// A place for another stream of the user's.
+    /// Registers another stream of the user: 429 or 503 when there are too many, 503 when the service stops.
     pub(super) fn open(self: &Arc<Self>, user: UserId) -> Result<Place, Problem> {
         if *self.stopping.borrow() {
             return Err(Problem::unavailable("The service is stopping", 1));
@@ -102,9 +102,9 @@ impl Hub {
         })
     }
 
-    /// What is handed out from now on, and up to where it was; none when the database was not read in time.
+    /// Subscribes to batches. Returns them with the time up to which earlier ones reach; none if the database is not read.
     pub(super) async fn join(&self) -> Option<(broadcast::Receiver<Arc<Batch>>, NaiveDateTime)> {
-        // In this order: what is read between the two comes twice rather than never.
+        // In this order a change that is read between the two steps arrives twice rather than never.
         let batches = self.batches.subscribe();
         let mut position = self.position.subscribe();
         let read = timeout(PATIENCE, position.wait_for(Option::is_some)).await;
@@ -112,38 +112,38 @@ impl Hub {
         Some((batches, position))
     }
 
-    /// Up to where everything was handed out.
+    /// Returns the time up to which all changes were sent.
     pub(super) fn position(&self) -> Option<NaiveDateTime> {
         *self.position.borrow()
     }
 
-    /// Waits until the streams are to end.
+    /// Waits until the streams must end.
     pub(super) async fn stopped(&self) {
         let mut stopping = self.stopping.subscribe();
-        // It cannot fail while the sender is here.
+        // This cannot fail while the sender exists.
         drop(stopping.wait_for(|stopping| *stopping).await);
     }
 
-    /// How many streams are open.
+    /// Returns the number of open streams, as a channel that reports changes.
     pub(super) fn streams(&self) -> watch::Receiver<usize> {
         self.streams.subscribe()
     }
 
-    /// Waits until this process has changed something.
+    /// Waits until this process has changed a session.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
     pub(super) fn hand_out(&self, batch: Batch, position: NaiveDateTime) {
         if !batch.is_empty() {
-            // An error says that the last stream has just ended.
+            // An error means that the last stream has just ended.
             drop(self.batches.send(Arc::new(batch)));
         }
         self.position.send_replace(Some(position));
     }
 
-    /// Forgets the position when no stream is open, and says so: nothing is read then. A stream that opens meanwhile
-    /// either comes before and keeps the reader at work, or waits for its next first look.
+    /// Clears the position if no stream is open, and returns whether it did, so that reading can stop. A stream that opens at
+    /// the same time either comes first and keeps the reader running, or waits for the reader's next first read.
     pub(super) fn rest(&self) -> bool {
         let users = self.users();
         if users.is_empty() {
@@ -153,12 +153,12 @@ impl Hub {
     }
 
     fn users(&self) -> MutexGuard<'_, HashMap<UserId, usize>> {
-        // Nothing panics while it is held.
+        // No code panics while it holds the lock.
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The place of one open stream; free again when this is dropped.
+/// The registration of one open stream, until it is dropped.
 pub(super) struct Place {
     hub: Arc<Hub>,
     user: UserId,

@@ -1,4 +1,4 @@
--- What changed after $1, until $2, of user $3 and on the projects of the teams in $4 (`,1,2,`).
+-- Sessions that changed after $1 and up to $2, of user $3 or on projects of the teams in $4 (such as `,1,2,`).
 SELECT session_id, status, category, planned_duration, planning_note, project_id, project_name, started_at, expected_end_at,
     ended_at, start_time, end_time, submitted_at, credited_minutes, points_centi, note, quality_rating, tags, client,
     COALESCE((SELECT string_agg(f.kind || ':' || f.severity || ':' || f.amount || ':' || f.state, ',' ORDER BY f.id)

@@ -1,10 +1,10 @@
-//! Live events: `GET /api/events` tells a client at once of its user's sessions and points, and of the sessions on the
+//! Event streams. `GET /api/events` reports at once what changes in the user's sessions and points, and in the sessions on
 //! projects of the user's teams.
 //!
-//! The truth is the database, not the broker: while streams are open, one task a process ([`tail`]) reads what changed
-//! lately, whichever process changed it, and hands it to all of them through the [`Hub`]. Each stream passes on what
-//! its user may see now: token and memberships are asked for again every few seconds. Everything is told at least
-//! once; who was away too long, or reads too slowly, is told so, and asks `GET /api/sync/status`.
+//! The source is the database, not the broker. While streams are open, one task per process ([`tail`]) reads the
+//! recent changes of all processes. It passes them to all streams through the [`Hub`]. Each stream sends what its
+//! user may see now: token and memberships are revalidated every few seconds. Every event is sent at least once. A client
+//! that was away too long or reads too slowly receives `reset`, and calls `GET /api/sync/status`.
 
 mod change;
 mod config;
@@ -24,7 +24,7 @@ pub(crate) use tail::spawn;
 
 use chrono::TimeDelta;
 
-/// How far each look reaches back behind the one before. A session carries the time at which its change began on a
-/// clock of its own process, and becomes visible with the commit: it may be late by what a transaction takes, and by
-/// what that clock lags. What is later still is not told here; `GET /api/sync/status` misses nothing.
+/// How far each read reaches back behind the previous one. A session has the time of its change from the clock of its own
+/// process, and becomes visible with the commit. It can be late by the duration of a transaction and the lag of that clock.
+/// Later changes are missing here; `GET /api/sync/status` has them all.
 const OVERLAP: TimeDelta = TimeDelta::seconds(10);

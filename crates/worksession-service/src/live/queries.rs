@@ -7,14 +7,14 @@ use diesel::sql_types::{BigInt, Nullable, Text, Timestamp};
 use crate::sessions::Status;
 use crate::sessions::record::{RecordRow, RecordSql};
 
-/// Changes that are told of at once, at most; there are more when a look gives this many.
+/// The limit of a read of changes. A result of this size is incomplete.
 pub(super) const MOST_HEADS: usize = 10_001;
-/// Changes that are told again to a client that comes back, at most; there are more when there are this many.
+/// The limit of a read of missed changes. A result of this size is incomplete.
 pub(super) const MOST_MISSED: usize = 201;
-/// How far a clock of another process may be ahead. A span with an end is known to PostgreSQL to be short, and read
-/// from its index; what has none it takes for a third of all there is.
+/// How far the clock of another process can be ahead. PostgreSQL estimates that a range with an end is short, and uses the
+/// index. It estimates an open range as a third of the table.
 const AHEAD: TimeDelta = TimeDelta::hours(1);
-/// Sessions that are read in one statement.
+/// Sessions read in one statement.
 const AT_ONCE: usize = 500;
 
 #[derive(Debug, Queryable)]
@@ -24,7 +24,7 @@ pub(super) struct Head {
     pub(super) status: Status,
 }
 
-/// A changed session with all that is told of it.
+/// A changed session with everything that its events contain.
 #[derive(Debug, Queryable)]
 pub(super) struct NewsRow {
     pub(super) session: RecordRow,
@@ -48,15 +48,15 @@ type NewsSql = (
     BigInt,
 );
 
-/// When something changed.
+/// A range of times at which sessions changed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
-    /// Not this moment itself.
+    /// Exclusive.
     pub(super) after: NaiveDateTime,
     pub(super) now: NaiveDateTime,
 }
 
-/// Up to [`MOST_HEADS`] sessions that changed in that span, whosever they are.
+/// Returns up to [`MOST_HEADS`] sessions of all users that changed in the range.
 pub(super) fn heads(db: &mut Db, span: Span) -> QueryResult<Vec<Head>> {
     let heads = diesel::sql_query(
         "SELECT session_id, seq, status FROM sessions WHERE changed_at > $1 AND changed_at <= $2 LIMIT 10001",
@@ -67,7 +67,7 @@ pub(super) fn heads(db: &mut Db, span: Span) -> QueryResult<Vec<Head>> {
     cached::<(Text, BigInt, Text), _>(heads).load(db)
 }
 
-/// These sessions as they are now, each in a moment of its own.
+/// Returns these sessions in their current state. Each statement sees its own moment.
 pub(super) fn news(db: &mut Db, ids: &[String]) -> QueryResult<Vec<NewsRow>> {
     let text = match db.backend() {
         Backend::Postgres => include_str!("news.postgres.sql"),
@@ -81,8 +81,8 @@ pub(super) fn news(db: &mut Db, ids: &[String]) -> QueryResult<Vec<NewsRow>> {
     Ok(rows)
 }
 
-/// What changed in that span of the user's own and on the projects of these teams, up to [`MOST_MISSED`]; none when so
-/// much changed of everybody's that looking through it would cost others their time.
+/// Returns up to [`MOST_MISSED`] changed sessions in the range, of the user and on these teams' projects. The result is
+/// none when so many sessions of all users changed that the read would slow down others.
 pub(super) fn missed(
     db: &mut Db,
     user: UserId,

@@ -19,17 +19,17 @@ pub(crate) fn configure(config: &mut web::ServiceConfig) {
     config.service(endpoint("/api/events").get(get));
 }
 
-/// An event of the stream, as a client takes it apart.
+/// An event of the stream, as a client parses it.
 #[derive(Serialize, ToSchema)]
 struct LiveEvent {
     event: String,
     /// A JSON object.
     data: String,
-    /// Absent for the last one.
+    /// The position to resume from; absent in the last event.
     id: Option<String>,
 }
 
-/// Tells at once what changes for the caller and, with the scope `teams`, in the caller's teams, as server-sent events: `hello`, `timer`,
+/// Streams changes of the caller and, with the scope `teams`, of the caller's teams as server-sent events: `hello`, `timer`,
 /// `points`, `team`, `reset` and `end`.
 #[utoipa::path(
     get, path = "/api/events", tag = "live", security(("bearer" = ["sessions:read"])),
@@ -53,7 +53,7 @@ pub(crate) async fn get(
     let mut answer = HttpResponse::Ok();
     answer
         .insert_header((CONTENT_TYPE, "text/event-stream"))
-        // A proxy that collects what it passes on would keep it.
+        // A proxy that buffers responses would hold the events back.
         .insert_header(("x-accel-buffering", "no"));
     if request.method() == Method::HEAD {
         return Ok(answer.finish());
@@ -67,13 +67,13 @@ pub(crate) async fn get(
     Ok(answer.streaming(stream::open(state, asked).await?))
 }
 
-/// The token that the caller was known by.
+/// Returns the token that authenticated the caller.
 fn token(request: &HttpRequest) -> Result<&str, Error> {
     let headers = request.headers().get_all(AUTHORIZATION);
     bearer_token(headers.map(|value| value.as_bytes())).map_err(|_| Error::AuthenticationRequired)
 }
 
-/// A program that walks through addresses and wants JSON would wait for the end for ever.
+/// Whether the client accepts a stream. A crawler that expects JSON would wait for its end forever.
 fn accepts_events(request: &HttpRequest) -> bool {
     let mut accepted = request.headers().get_all(ACCEPT).peekable();
     accepted.peek().is_none()

@@ -9,20 +9,20 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use crate::auth::{CurrentUser, Refusal, Scope, SessionsRead, Teams};
 use crate::state::State;
 
-/// Times that the identity service may fail to vouch for the token before the stream ends: half a minute.
+/// Intervals for which validation may be unavailable before the stream ends: half a minute by default.
 const UNANSWERED: u32 = 6;
 
-/// What the user of a stream may see, as far as is known.
+/// What the user of a stream may see, as of the last validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Standing {
-    /// Where the user is a member, as far as the token's scopes show teams.
+    /// The teams of which the user is a member; empty if the token's scopes do not include teams.
     pub(super) teams: Vec<TeamId>,
-    /// Whether the last question about token and memberships was answered.
+    /// Whether the last validation of token and memberships was answered.
     pub(super) sure: bool,
 }
 
 impl Standing {
-    /// As the identity service has just vouched for the user.
+    /// Returns what the user of a successful validation may see.
     pub(super) fn of(user: &CurrentUser) -> Self {
         let teams = user.teams.iter().filter(|_| Teams::is_held_by(user));
         Self {
@@ -32,18 +32,18 @@ impl Standing {
     }
 }
 
-/// Asks the identity service about a stream's token and memberships again and again. By itself: neither a database that
-/// is slow nor a client that does not read puts a question off.
+/// Revalidates the token and memberships of a stream at an interval. It runs beside the stream, so that neither a slow
+/// database nor a client that does not read delays it.
 pub(super) struct Recheck {
     pub(super) state: State,
     pub(super) token: String,
     pub(super) request_id: RequestId,
-    /// As the identity service last vouched for it.
+    /// The user as last validated.
     pub(super) user: Arc<CurrentUser>,
 }
 
 impl Recheck {
-    /// Tells `standing` what the answers change, and ends with the reason for which the stream is to end.
+    /// Sends each change to `standing`. Returns the reason for which the stream must end.
     pub(super) async fn run(mut self, standing: watch::Sender<Standing>) -> &'static str {
         let every = Duration::from_secs(self.state.live.config().recheck_seconds);
         let mut vouched = Instant::now();
@@ -58,8 +58,7 @@ impl Recheck {
                     change(&standing, Standing::of(&user));
                     self.user = user;
                 }
-                // The user's own events go on for a while; others' do not: they may be none of the user's business
-                // any more.
+                // The user's own events continue for a while. Team events do not, because the user may have left the team.
                 Err(Refusal::Unavailable) if vouched.elapsed() < every * UNANSWERED => {
                     let teams = standing.borrow().teams.clone();
                     change(&standing, Standing { teams, sure: false });

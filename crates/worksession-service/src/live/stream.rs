@@ -22,12 +22,12 @@ use crate::auth::CurrentUser;
 use crate::error::Error;
 use crate::state::State;
 
-/// Frames that wait for a client to read them.
+/// Frames buffered for a client that does not read them yet.
 const FRAMES: usize = 32;
-/// How long a client may have been away and still be told what it missed.
+/// How long a client can be away and still receive what it missed.
 const MISSED: TimeDelta = TimeDelta::minutes(5);
 
-/// Who asks for a stream, and from where on.
+/// The request for a stream.
 pub(super) struct Asked {
     pub(super) user: Arc<CurrentUser>,
     pub(super) token: String,
@@ -35,10 +35,10 @@ pub(super) struct Asked {
     pub(super) last: LastEvent,
 }
 
-/// Opens a stream: what its task sends, for as long as it sends. Dropped when the client is gone, which the task sees.
+/// Opens a stream and returns its frames. When the client disconnects they are dropped, which ends the stream's task.
 ///
 /// # Errors
-/// 429 and 503 when there is no place for another one, 503 when the database is not read.
+/// 429 and 503 when there are too many streams, 503 when the database is not read.
 pub(super) async fn open(
     state: State,
     asked: Asked,
@@ -73,9 +73,9 @@ pub(super) async fn open(
 /// Why a stream ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The client went, or reads too slowly to be told so.
+    /// The client disconnected, or reads too slowly to receive a reason.
     Silent,
-    /// The client is told why.
+    /// The client receives the reason.
     Told(&'static str),
 }
 
@@ -86,13 +86,13 @@ struct Stream {
     last: LastEvent,
     frames: mpsc::Sender<Bytes>,
     standing: watch::Receiver<Standing>,
-    /// Whether something was not passed on because the standing was not known.
+    /// Whether a team event was withheld because the last validation was not answered.
     withheld: bool,
 }
 
 impl Stream {
-    /// Tells the client until there is a reason to end, such as `recheck` gives. It ends then, even in the middle of a
-    /// frame that the client does not take; what it has not taken of those before may still reach it.
+    /// Sends events until there is a reason to end, such as the result of `recheck`. It then ends even while a frame waits for
+    /// the client. Frames that are already buffered can still arrive.
     async fn run(
         mut self,
         batches: broadcast::Receiver<Arc<Batch>>,
@@ -109,7 +109,7 @@ impl Stream {
         };
         if let End::Told(reason) = end {
             let last = frame::end(&json!({ "reason": reason }).to_string());
-            // Who does not take it now sees the stream end all the same.
+            // A client that does not read this still sees the stream end.
             drop(frames.try_send(last));
         }
     }
@@ -125,7 +125,7 @@ impl Stream {
         }
     }
 
-    /// What comes first: what was missed, and that from now on nothing is.
+    /// Sends what the client missed, and then `hello`: every later change follows.
     async fn begin(&mut self, position: NaiveDateTime) -> Result<(), End> {
         self.send(Bytes::from_static(frame::RETRY.as_bytes()))
             .await?;
@@ -141,7 +141,7 @@ impl Stream {
         self.send(frame::event("hello", position, &hello)).await
     }
 
-    /// Tells what happened after `at` once more, since the client may have missed it.
+    /// Sends the changes after `at` again, because the client may have missed them.
     async fn make_up(&mut self, at: NaiveDateTime, position: NaiveDateTime) -> Result<(), End> {
         let (user, after) = (self.user, at - OVERLAP);
         let teams = self.standing.borrow().teams.clone();
@@ -160,7 +160,7 @@ impl Stream {
         };
         rows.sort_unstable_by_key(|row| (row.changed_at, row.seq));
         for row in rows {
-            // Who is cut off once more goes on from here; in the same order nothing before it is missing.
+            // A client that disconnects again resumes here. Because of the order nothing before it is missing.
             let position = at.max(row.changed_at);
             match Change::new(row, None, after) {
                 Ok(change) => self.tell(&change, position).await?,
@@ -170,7 +170,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Passes on what is handed out until there is a reason to end.
+    /// Sends the batches until there is a reason to end.
     async fn pass_on(&mut self, mut batches: broadcast::Receiver<Arc<Batch>>) -> End {
         let every = self.state.live.config().heartbeat_seconds;
         let mut heartbeats = interval(Duration::from_secs(every));
@@ -182,7 +182,7 @@ impl Stream {
                 Ok(()) = self.standing.changed() => self.make_known().await,
                 batch = batches.recv() => self.pass(batch).await,
                 _ = heartbeats.tick() => {
-                    // In this order: a batch is there before the position that it leads to.
+                    // The position is read first: its batch is already queued, so an empty queue means that the batch was sent.
                     let position = self.state.live.position().filter(|_| batches.is_empty());
                     self.send(frame::heartbeat(position)).await
                 }
@@ -210,7 +210,7 @@ impl Stream {
         }
     }
 
-    /// Tells the client what of this change is for it.
+    /// Sends the events of the change that the user may see.
     async fn tell(&mut self, change: &Change, position: NaiveDateTime) -> Result<(), End> {
         if change.user == self.user {
             self.send(frame::event("timer", position, &change.timer))
@@ -236,7 +236,7 @@ impl Stream {
         }
     }
 
-    /// Says that something was left out, once it is known again what the user may see.
+    /// Sends `reset` if events were withheld, as soon as a validation is answered again.
     async fn make_known(&mut self) -> Result<(), End> {
         if self.withheld && self.standing.borrow().sure {
             self.withheld = false;
@@ -245,7 +245,7 @@ impl Stream {
         Ok(())
     }
 
-    /// What was left out is in `GET /api/sync/status`, and the present state everywhere.
+    /// Sends `reset`. `GET /api/sync/status` has what was left out, and every endpoint has the current state.
     async fn ask_again(&mut self, reason: &'static str) -> Result<(), End> {
         let position = self.state.live.position();
         let position = position.unwrap_or_else(|| self.state.clock.now_naive());

@@ -11,12 +11,12 @@ use crate::error::Error;
 use crate::sessions::Status;
 use crate::state::{AppState, State};
 
-/// How often the database is looked at, when nothing was changed here.
+/// The interval between two reads of the database, when this process changes nothing.
 const EVERY: Duration = Duration::from_millis(250);
-/// How long each look is followed by none, so that many changes at once are read together.
+/// The pause after each read, so that many simultaneous changes are read together.
 const REST: Duration = Duration::from_millis(20);
 
-/// Reads what changed and hands it to the streams, while one is open.
+/// Starts the job that reads changes and passes them to the streams, while any is open.
 pub(crate) fn spawn(state: State) -> Chore {
     Chore::of(async move {
         let mut streams = state.live.streams();
@@ -26,7 +26,7 @@ pub(crate) fn spawn(state: State) -> Chore {
     })
 }
 
-/// Follows the changes until no stream is open.
+/// Reads changes until no stream is open.
 async fn follow(state: &AppState) {
     let mut reader = Reader::default();
     let mut down = false;
@@ -34,7 +34,7 @@ async fn follow(state: &AppState) {
         match reader.look(state).await {
             Ok(()) if std::mem::take(&mut down) => log::info!("live events go on"),
             Ok(()) => {}
-            // Said once an outage; what was missed meanwhile is read after it.
+            // Logged once per outage. The first read after it includes what was missed.
             Err(cause) if !std::mem::replace(&mut down, true) => {
                 log::warn!("live events wait for the database: {cause}");
             }
@@ -50,11 +50,11 @@ async fn follow(state: &AppState) {
 
 #[derive(Debug, Default)]
 struct Reader {
-    /// When the last look began; none before the first, which only learns what is there.
+    /// When the last read began; none before the first read, which only sets the baseline.
     looked: Option<NaiveDateTime>,
-    /// What changed before was skipped.
+    /// Changes before this time were skipped.
     floor: NaiveDateTime,
-    /// The sessions of the last look, as they were: what is among them again is no news.
+    /// The sessions of the last read, with number and status, so that an unchanged session is not sent again.
     known: HashMap<String, (i64, Status)>,
 }
 
@@ -62,7 +62,7 @@ impl Reader {
     async fn look(&mut self, state: &AppState) -> Result<(), Error> {
         let now = state.clock.now_naive();
         let last = self.looked.unwrap_or(now);
-        // Before now too, for a clock that was set back.
+        // The clock may have been set back.
         let after = (last.min(now) - OVERLAP).max(self.floor.min(now));
         let span = Span { after, now };
         let heads = state.read(move |db| queries::heads(db, span)).await?;
@@ -82,7 +82,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The sessions that changed since the last look.
+    /// Returns the sessions that changed since the last read.
     async fn news(&self, state: &AppState, heads: &[Head]) -> Result<Vec<NewsRow>, Error> {
         let seen = |head: &&Head| {
             let known = self.known.get(&head.session_id);
@@ -99,7 +99,7 @@ impl Reader {
         state.read(move |db| queries::news(db, &ids)).await
     }
 
-    /// What to hand out, and from now on known.
+    /// Returns the batch to send, and stores its sessions as known.
     fn batch(
         &mut self,
         before: NaiveDateTime,
@@ -113,7 +113,7 @@ impl Reader {
         rows.sort_unstable_by_key(|row| (row.changed_at, row.seq));
         let mut changes = Vec::with_capacity(rows.len());
         for row in rows {
-            // It may have changed once more since its head was read.
+            // The session may have changed again since its head was read.
             let id = row.session.session_id.clone();
             self.known.insert(id.clone(), (row.seq, row.session.status));
             let known = told.get(&id).map(|(_, status)| *status);

@@ -6,26 +6,26 @@ use serde_json::{Number, Value};
 use crate::sessions::Status;
 use crate::sessions::record::SessionRecord;
 
-/// `timer`: one of the user's own sessions changed.
+/// The data of `timer`: one of the user's sessions changed.
 #[derive(Debug, Serialize)]
 pub(super) struct Timer {
-    /// As in `GET /api/sessions/{id}`.
+    /// In the format of `GET /api/sessions/{id}`.
     pub(super) session: SessionRecord,
 }
 
-/// `points`: what a submit earned, from its answer.
+/// The data of `points`: what a submit earned, from its response.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Earned {
     session_id: String,
     credited_minutes: i32,
     points_awarded: Number,
-    /// Passed on as they stand in the stored answer.
+    /// Unchanged from the stored response.
     points: Value,
     streaks: Value,
     new_badges: Vec<String>,
 }
 
-/// `team`: a session on a project of one of the user's teams started or ended.
+/// The data of `team`: a session on a project of one of the user's teams started or ended.
 #[derive(Debug, Serialize)]
 pub(super) struct TeamNews {
     pub(super) session_id: String,

@@ -1,4 +1,4 @@
-//! What a user sets once and every client applies, and the time zone that makes his days.
+//! Preferences that a user sets once for all clients, and the time zone that determines the user's local days.
 
 mod model;
 mod queries;

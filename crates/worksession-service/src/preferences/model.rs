@@ -6,13 +6,13 @@ use super::wire::Preferences;
 use crate::columns::SqlOf;
 use crate::schema::user_settings;
 
-/// A user's settings as stored; [`SettingsRow::default`] for who never changed any.
+/// A user's preferences as stored; [`SettingsRow::default`] for a user who never changed any.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable)]
 #[diesel(table_name = user_settings)]
 pub(crate) struct SettingsRow {
-    /// An IANA name.
+    /// An IANA time zone name.
     pub(crate) timezone: String,
-    /// The last change that counts for the once-a-day rule.
+    /// The last change that counts for the limit of one per day.
     pub(crate) timezone_changed_at: Option<NaiveDateTime>,
     #[diesel(embed)]
     pub(crate) preferences: Preferences,
@@ -39,13 +39,13 @@ impl Default for SettingsRow {
 }
 
 impl SettingsRow {
-    /// The zone of the user's local days. Only names that parse are ever stored.
+    /// Returns the time zone of the user's local days. Only valid names are stored.
     pub(crate) fn tz(&self) -> Tz {
         self.timezone.parse().unwrap_or(Tz::UTC)
     }
 }
 
-/// What a PUT changes; absent fields stay.
+/// The changes of a PUT. Absent fields stay as they are.
 #[derive(Debug, AsChangeset)]
 #[diesel(table_name = user_settings)]
 pub(super) struct SettingsChanges {

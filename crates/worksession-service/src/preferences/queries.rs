@@ -7,7 +7,7 @@ use super::model::{SettingsChanges, SettingsRow};
 use crate::columns::columns;
 use crate::schema::user_settings as settings;
 
-/// The user's settings; the defaults for who never changed any.
+/// Returns the user's preferences, or the defaults for a user who never changed any.
 pub(crate) fn get_or_default(db: &mut Db, user: UserId) -> QueryResult<SettingsRow> {
     let row = settings::table
         .filter(settings::user_id.eq(user))
@@ -17,7 +17,7 @@ pub(crate) fn get_or_default(db: &mut Db, user: UserId) -> QueryResult<SettingsR
     Ok(row.unwrap_or_default())
 }
 
-/// The settings of those of these users who ever changed any.
+/// Lists the preferences of those users who ever changed any.
 pub(crate) fn list(db: &mut Db, users: &[UserId]) -> QueryResult<Vec<(UserId, SettingsRow)>> {
     on_backend!(db, conn => settings::table
         .filter(settings::user_id.eq_any(users))
@@ -25,14 +25,14 @@ pub(crate) fn list(db: &mut Db, users: &[UserId]) -> QueryResult<Vec<(UserId, Se
         .load(conn))
 }
 
-/// The user's settings, made with the defaults if missing and locked for the rest of the transaction.
+/// Locks the user's preferences until the transaction ends, and returns them. Missing ones are inserted with the defaults.
 pub(super) fn lock(db: &mut Db, user: UserId, now: NaiveDateTime) -> QueryResult<SettingsRow> {
     let row = (
         settings::user_id.eq(user),
         SettingsRow::default(),
         settings::updated_at.eq(now),
     );
-    // An update that changes nothing locks the row on both databases, and reads it in one statement.
+    // An update without an effect locks the row on both databases, and returns it in the same statement.
     on_backend!(db, conn => diesel::insert_into(settings::table)
         .values(row)
         .on_conflict(settings::user_id)

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::state::AppState;
 use crate::sync;
 
-/// How long a time zone stands: hopping zones would make days longer.
+/// The minimum time between two changes of the time zone, because frequent changes would extend a day.
 const TIMEZONE_STANDS: TimeDelta = TimeDelta::days(1);
 
 pub(super) async fn update(
@@ -33,14 +33,14 @@ pub(super) async fn update(
     state.pool.write_tx(change).await
 }
 
-/// What to store of a wished zone.
+/// The columns that a requested time zone changes.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ZoneChange {
     timezone: Option<String>,
     changed_at: Option<NaiveDateTime>,
 }
 
-/// Once a day; the same zone again is no change, and the first change from the default does not count.
+/// Allows one change per day. The same zone is no change, and the first change from the default does not count.
 fn change_zone(
     current: &SettingsRow,
     wished: &str,
@@ -59,7 +59,7 @@ fn change_zone(
     };
     let remaining = changed_at + TIMEZONE_STANDS - now;
     if remaining > TimeDelta::zero() {
-        // Rounded up: who waits as long as told is let through.
+        // Rounded up, so that a client that waits this long succeeds.
         let seconds = remaining.num_seconds() + i64::from(remaining.subsec_nanos() > 0);
         return Err(Error::TimezoneChangedRecently {
             retry_after: u64::try_from(seconds).unwrap_or(1),
@@ -75,7 +75,7 @@ fn change_zone(
 mod tests {
     use super::*;
 
-    /// Walks through changes at the given hours and tells which were allowed.
+    /// Applies changes at the given hours, and returns which ones were allowed.
     fn walk(steps: &[(i64, Tz)]) -> Vec<bool> {
         let start = NaiveDateTime::default();
         let mut row = SettingsRow::default();

@@ -14,32 +14,32 @@ use crate::schema::user_settings;
 /// Changes to the user's preferences; absent fields stay as they are.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 pub(crate) struct PutPreferencesRequest {
-    /// Sessions per day.
+    /// The goal in sessions per day.
     #[schema(minimum = 1, maximum = 24)]
     daily_goal: Option<i64>,
-    /// Minutes.
+    /// The default duration of a session in minutes.
     #[schema(minimum = 1, maximum = 480)]
     default_duration: Option<i64>,
-    /// Minutes.
+    /// The duration of a short break in minutes.
     #[schema(minimum = 1, maximum = 60)]
     short_break_duration: Option<i64>,
-    /// Minutes.
+    /// The duration of a long break in minutes.
     #[schema(minimum = 1, maximum = 60)]
     long_break_duration: Option<i64>,
-    /// Ours are bell, chime, digital and none.
+    /// The name of a sound. Holdfast's own are `bell`, `chime`, `digital` and `none`.
     #[schema(pattern = "^[a-z0-9_-]{1,32}$")]
     notification_sound: Option<String>,
-    /// Ours are light, dark and system.
+    /// The name of a theme. Holdfast's own are `light`, `dark` and `system`.
     #[schema(pattern = "^[a-z0-9_-]{1,32}$")]
     theme_preference: Option<String>,
-    /// An IANA name; changes once a day, the first change from the default is free.
+    /// An IANA time zone name. It can change once a day; the first change from the default does not count.
     timezone: Option<String>,
-    /// Whether the global board shows the user.
+    /// Whether the global leaderboard shows the user.
     leaderboard_opt_in: Option<bool>,
 }
 
 impl PutPreferencesRequest {
-    /// What it changes, once it fits the limits; the zone's and the change's own times come with the change.
+    /// Checks the limits and returns the changes. The time of a new zone and the change number are not set yet.
     pub(super) fn changes(self, updated_at: NaiveDateTime) -> Result<SettingsChanges, Error> {
         let (short, long) = (self.short_break_duration, self.long_break_duration);
         Ok(SettingsChanges {
@@ -58,29 +58,29 @@ impl PutPreferencesRequest {
     }
 }
 
-/// What clients apply instead of fixed defaults.
+/// The preferences that clients apply instead of fixed defaults.
 #[derive(Debug, Clone, Queryable, Selectable, Insertable, Serialize, ToSchema)]
 #[diesel(table_name = user_settings)]
 pub(crate) struct Preferences {
-    /// Sessions per day.
+    /// The goal in sessions per day.
     pub(super) daily_goal: i32,
-    /// Minutes.
+    /// The default duration of a session in minutes.
     pub(super) default_duration: i32,
-    /// Minutes.
+    /// The duration of a short break in minutes.
     pub(super) short_break_duration: i32,
-    /// Minutes.
+    /// The duration of a long break in minutes.
     pub(super) long_break_duration: i32,
     pub(super) notification_sound: String,
     pub(super) theme_preference: String,
-    /// Whether the global board shows the user.
+    /// Whether the global leaderboard shows the user.
     pub(super) leaderboard_opt_in: bool,
 }
 
-/// The preferences as they are now.
+/// The current preferences.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct CurrentPreferences {
     preferences: Preferences,
-    /// An IANA name.
+    /// An IANA time zone name.
     timezone: String,
 }
 
@@ -93,7 +93,7 @@ impl From<SettingsRow> for CurrentPreferences {
     }
 }
 
-/// The answer to a change of the preferences.
+/// The response to a change of preferences.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PreferencesResponse {
     success: bool,

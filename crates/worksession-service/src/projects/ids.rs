@@ -1,9 +1,9 @@
 auth_types::id_type! {
-    /// A personal project.
+    /// The id of a personal project.
     pub(crate) struct ProjectId;
 }
 
 auth_types::id_type! {
-    /// A team project.
+    /// The id of a team project.
     pub(crate) struct TeamProjectId;
 }

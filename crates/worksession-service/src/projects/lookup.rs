@@ -10,33 +10,33 @@ use crate::chat_settings;
 use crate::error::Error;
 use crate::team_projects;
 
-/// The kinds of project, as clients read them in `type`.
+/// The kind of a project, which responses contain as `type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ProjectKind {
-    /// A team's.
+    /// A project of a team.
     Team,
-    /// The user's own.
+    /// A project of the user.
     Personal,
 }
 
-/// What a session keeps of its project from the moment it starts.
+/// What a session stores about its project when it starts.
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectSnapshot {
     /// `team_N`, `personal_N` or `none`.
     pub(crate) id: String,
-    /// Empty for no project.
+    /// Empty without a project.
     pub(crate) name: String,
     /// The team of a team project.
     pub(crate) team_id: Option<TeamId>,
-    /// The team's name as the identity service told it with this request.
+    /// The name of the team, as the identity service reported it for this request.
     pub(crate) team_name: Option<String>,
-    /// Where the team is told; none without a hook, or when it was switched off.
+    /// The chat that receives notifications; none without an active one.
     pub(crate) chat: Option<ChatTarget>,
 }
 
 impl ProjectSnapshot {
-    /// Of a session without a project.
+    /// Returns the snapshot of a session without a project.
     pub(crate) fn none() -> Self {
         Self {
             id: ProjectRef::None.to_string(),
@@ -48,10 +48,10 @@ impl ProjectSnapshot {
     }
 }
 
-/// The project that a session of `caller` is to start on.
+/// Returns the project on which a session of `caller` starts.
 ///
 /// # Errors
-/// 403 for a team project of another team, 404 for what is unknown, 409 for what is archived.
+/// 403 for a project of another team, 404 for an unknown project, and 409 for an archived one.
 pub(crate) fn resolve_for_start(
     db: &mut Db,
     reference: &ProjectRef,
@@ -72,7 +72,7 @@ fn resolve_team(
 ) -> Result<ProjectSnapshot, Error> {
     let (row, chat) =
         team_projects::queries::find_with_chat(db, id)?.ok_or(Error::TeamProjectNotFound)?;
-    // Membership first: whether another team's project is archived is nobody else's business.
+    // Membership is checked first, because only members may learn whether the project is archived.
     let membership = caller
         .membership(row.team_id)
         .ok_or(Error::TeamProjectForbidden)?;

@@ -1,5 +1,5 @@
-//! Personal projects, the combined list, and what every feature needs of a project: its ids, how
-//! clients refer to one ([`ProjectRef`]), and [`lookup`] for the start of a session.
+//! Personal projects and the combined list of projects. Other features use the ids, the references of clients
+//! ([`ProjectRef`]), and [`lookup`] for the start of a session.
 
 mod ids;
 pub(crate) mod lookup;
@@ -18,5 +18,5 @@ pub(crate) use reference::ProjectRef;
 pub(crate) use routes::configure;
 pub(crate) use wire::{ListQuery, Project};
 
-/// Projects of a user or of a team, archived ones included: their lists come whole, and must end.
+/// The maximum number of projects of a user or a team, including archived ones. Their lists have no pages.
 pub(crate) const MOST_PROJECTS: i64 = 2_000;

@@ -18,7 +18,7 @@ pub(crate) struct ProjectRow {
 
 pub(crate) type ProjectSql = SqlOf<ProjectRow>;
 
-/// A personal project to be stored.
+/// A personal project to insert.
 #[derive(Debug, Insertable)]
 #[diesel(table_name = projects)]
 pub(crate) struct NewProject {
@@ -30,7 +30,7 @@ pub(crate) struct NewProject {
     pub(crate) seq: i64,
 }
 
-/// What a PUT changes; absent fields stay.
+/// The changes of a PUT. Absent fields stay as they are.
 #[derive(Debug, AsChangeset)]
 #[diesel(table_name = projects)]
 pub(crate) struct ProjectChanges {

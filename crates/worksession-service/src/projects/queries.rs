@@ -8,7 +8,7 @@ use super::model::{NewProject, ProjectChanges, ProjectRow};
 use crate::columns::columns;
 use crate::schema::projects;
 
-/// The user's projects, oldest first; archived ones only when asked for.
+/// Lists the user's projects, oldest first, and archived ones only on request.
 pub(crate) fn list(db: &mut Db, user: UserId, archived: bool) -> QueryResult<Vec<ProjectRow>> {
     let owned = projects::table
         .filter(projects::user_id.eq(user))
@@ -29,7 +29,7 @@ pub(crate) fn find(db: &mut Db, user: UserId, id: ProjectId) -> QueryResult<Opti
         .optional()
 }
 
-/// How many the user has, archived ones included.
+/// Counts the user's projects, including archived ones.
 pub(super) fn count(db: &mut Db, user: UserId) -> QueryResult<i64> {
     let owned = projects::table.filter(projects::user_id.eq(user));
     owned.count().get_result(db)
@@ -55,7 +55,7 @@ pub(super) fn update(
         .optional()
 }
 
-/// Archives the project; one that is archived already keeps its time.
+/// Archives the project. One that is already archived keeps its time.
 pub(super) fn archive(
     db: &mut Db,
     id: ProjectId,

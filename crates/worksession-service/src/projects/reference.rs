@@ -4,8 +4,8 @@ use std::str::FromStr;
 use super::{ProjectId, TeamProjectId};
 use crate::error::Error;
 
-/// Which project a session is for, as clients write it: `team_N`, `personal_N`, or nothing
-/// (`none`, the empty text, null and absent are one value).
+/// The project of a session, as clients write it: `team_N`, `personal_N`, or no project (`none`, the empty text, null and
+/// absent are equal).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ProjectRef {
     None,
@@ -16,7 +16,7 @@ pub(crate) enum ProjectRef {
 }
 
 impl ProjectRef {
-    /// Reads an optional text of a body.
+    /// Parses an optional text of a body.
     pub(crate) fn parse(text: Option<&str>) -> Result<Self, Error> {
         text.map_or(Ok(Self::None), str::parse)
     }

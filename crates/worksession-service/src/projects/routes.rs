@@ -42,7 +42,7 @@ pub(crate) async fn list(
     }))
 }
 
-/// Makes a personal project.
+/// Creates a personal project.
 #[utoipa::path(
     post, path = "/api/projects", tag = "projects", request_body = CreateProjectRequest,
     security(("bearer" = ["sessions:write"])),
@@ -60,7 +60,7 @@ pub(crate) async fn create(
     Ok(HttpResponse::Created().json(ProjectResponse::from(row)))
 }
 
-/// Shows one of the caller's personal projects.
+/// Returns one of the caller's personal projects.
 #[utoipa::path(
     get, path = "/api/projects/{id}", tag = "projects", params(("id" = ProjectId, Path)),
     security(("bearer" = ["sessions:read"])),
@@ -97,7 +97,7 @@ pub(crate) async fn update(
     Ok(web::Json(row.into()))
 }
 
-/// Archives a personal project: hidden from lists, still readable, no more starts on it.
+/// Archives a personal project: it leaves the default lists and accepts no more starts, but stays readable.
 #[utoipa::path(
     delete, path = "/api/projects/{id}", tag = "projects", params(("id" = ProjectId, Path)),
     security(("bearer" = ["sessions:write"])),
@@ -115,7 +115,7 @@ pub(crate) async fn archive(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Lists every project that the caller may start on.
+/// Lists the projects on which the caller can start a session.
 #[utoipa::path(
     get, path = "/api/all-projects", tag = "projects", params(ListQuery), security(("bearer" = ["sessions:read"])),
     responses(

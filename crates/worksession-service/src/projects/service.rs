@@ -42,7 +42,7 @@ pub(super) async fn create(
         seq: 0,
     };
     let change = move |db: &mut Db| {
-        // Whoever makes another one at the same time waits here: the count holds.
+        // A concurrent creation waits here, so the count stays valid.
         new.seq = sync::bump(db, user)?;
         if queries::count(db, user)? >= MOST_PROJECTS {
             return Err(Error::TooManyProjects);

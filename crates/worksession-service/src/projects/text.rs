@@ -2,15 +2,15 @@ use service_kit::names::is_readable;
 
 use crate::error::Error;
 
-/// What a line of text must do that people read as a name.
+/// The rule for a line of text that users read as a name.
 pub(crate) const READABLE: &str =
     "be a single line without control characters, invisible ones or ones that turn text";
 
-/// Characters of a project's name and of a channel's.
+/// The maximum number of characters in the name of a project or channel.
 const NAME_CHARS: usize = 100;
 const DESCRIPTION_CHARS: usize = 2_000;
 
-/// Reads the field `name` of a project: one line of 1 to 100 characters.
+/// Parses the field `name` of a project: one line of 1 to 100 characters.
 pub(crate) fn name(text: &str) -> Result<String, Error> {
     let text = line("name", text, NAME_CHARS)?;
     if text.is_empty() {
@@ -19,12 +19,12 @@ pub(crate) fn name(text: &str) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Reads the field `name` where it is required.
+/// Parses the field `name` where it is required.
 pub(crate) fn required_name(text: Option<&str>) -> Result<String, Error> {
     name(text.ok_or_else(|| Error::invalid("name is required"))?)
 }
 
-/// Reads the field `description` of a project: up to 2,000 characters, line breaks allowed.
+/// Parses the field `description` of a project: up to 2,000 characters, line breaks allowed.
 pub(crate) fn description(text: &str) -> Result<String, Error> {
     if text.chars().count() > DESCRIPTION_CHARS {
         return Err(Error::invalid(
@@ -34,12 +34,12 @@ pub(crate) fn description(text: &str) -> Result<String, Error> {
     Ok(text.to_owned())
 }
 
-/// Reads the field `chat_channel`, the name of a chat channel for people: one line of up to 100 characters.
+/// Parses the field `chat_channel`, the display name of a chat channel: one line of up to 100 characters.
 pub(crate) fn channel(text: &str) -> Result<String, Error> {
     line("chat_channel", text, NAME_CHARS)
 }
 
-/// Reads a field that people read as one line, of up to so many characters.
+/// Parses a field that users read as one line, of up to `most` characters.
 pub(crate) fn line(field: &'static str, text: &str, most: usize) -> Result<String, Error> {
     let text = text.trim();
     if text.chars().count() > most {

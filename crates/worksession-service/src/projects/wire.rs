@@ -6,11 +6,11 @@ use utoipa::{IntoParams, ToSchema};
 use super::model::ProjectRow;
 use super::{ProjectId, ProjectKind};
 
-/// `?archived=true` lists archived projects too.
+/// The query of a list of projects.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
-    /// Whether archived projects are listed too.
+    /// Whether to include archived projects.
     #[serde(default)]
     pub(crate) archived: bool,
 }
@@ -18,7 +18,7 @@ pub(crate) struct ListQuery {
 /// A new personal project.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct CreateProjectRequest {
-    /// 1 to 100 characters, one line.
+    /// One line of 1 to 100 characters.
     #[schema(value_type = String, min_length = 1, max_length = 100)]
     pub(crate) name: Option<String>,
     /// Up to 2,000 characters.
@@ -29,7 +29,7 @@ pub(crate) struct CreateProjectRequest {
 /// Changes to a personal project; absent fields stay as they are.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(crate) struct UpdateProjectRequest {
-    /// 1 to 100 characters, one line.
+    /// One line of 1 to 100 characters.
     #[schema(min_length = 1, max_length = 100)]
     pub(crate) name: Option<String>,
     /// Up to 2,000 characters.
@@ -63,7 +63,7 @@ impl From<ProjectRow> for Project {
     }
 }
 
-/// One personal project.
+/// The response with one personal project.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ProjectResponse {
     pub(crate) success: bool,
@@ -86,10 +86,10 @@ pub(crate) struct ProjectsResponse {
     pub(crate) projects: Vec<Project>,
 }
 
-/// A project that the caller may start on, unless it is archived.
+/// A project on which the caller can start a session, unless it is archived.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AnyProject {
-    /// `team_N` or `personal_N`: what a start takes as `project_id`.
+    /// `team_N` or `personal_N`, which a start accepts as `project_id`.
     pub(crate) id: String,
     pub(crate) name: String,
     /// `team` or `personal`.
@@ -99,12 +99,12 @@ pub(crate) struct AnyProject {
     pub(crate) team_id: Option<TeamId>,
     /// Null for a personal project.
     pub(crate) team_name: Option<String>,
-    /// Told where archived projects are listed too.
+    /// Present only if archived projects are included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) archived: Option<bool>,
 }
 
-/// Personal projects, then those of the caller's teams.
+/// Personal projects, followed by those of the caller's teams.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct AllProjectsResponse {
     pub(crate) success: bool,

@@ -10,10 +10,10 @@ use crate::config::AuditConfig;
 use crate::error::Error;
 use crate::state::{AppState, State};
 
-/// Differences that are logged of one user.
+/// The most differences that are logged per user.
 const TOLD: usize = 5;
 
-/// What the audits came to.
+/// The counters of the audits.
 #[derive(Debug, Clone)]
 pub(crate) struct Figures {
     users: IntCounter,
@@ -21,10 +21,10 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Registers them.
+    /// Registers the counters.
     ///
     /// # Errors
-    /// When the names are taken.
+    /// When a metric of the same name is already registered.
     pub(crate) fn register(registry: &Registry) -> prometheus::Result<Self> {
         let counter = |name: &str, help: &str| {
             let counter = IntCounter::new(name, help)?;
@@ -44,9 +44,8 @@ impl Figures {
     }
 }
 
-/// Once a night looks whether the rollups of some users are what their sessions say, others each night until it was
-/// everybody's turn, and drops boards that nobody can ask for any more. Each `every` it looks whether a night has
-/// begun since the last audit.
+/// Compares the rollups of some users with their sessions once a night, and prunes old boards. Each night takes the
+/// next users, so that all of them get their turn. The job checks each `every` whether a new night has begun.
 pub(crate) fn spawn(state: State, figures: Figures, every: Duration) -> Chore {
     let config = state.config.audit;
     let mut last = night(state.clock.now(), config);
@@ -65,7 +64,7 @@ pub(crate) fn spawn(state: State, figures: Figures, every: Duration) -> Chore {
     })
 }
 
-/// The date whose night it is or was last.
+/// Returns the date of the night that `now` falls into. A night begins at the configured hour (UTC).
 fn night(now: DateTime<Utc>, config: AuditConfig) -> NaiveDate {
     (now - TimeDelta::hours(config.hour.into())).date_naive()
 }
@@ -103,7 +102,7 @@ async fn audit(state: &AppState, figures: &Figures, night: NaiveDate) -> Result<
     Ok(())
 }
 
-/// The users whose turn it is: as many each night, one after the other through all of them.
+/// Returns the users of this night: the next `audit.users` of them, in a cycle through all users with totals.
 async fn sample(state: &AppState, night: NaiveDate) -> Result<Vec<UserId>, Error> {
     let each = i64::from(state.config.audit.users);
     let nights = (night - NaiveDate::default()).num_days();

@@ -1,4 +1,4 @@
-//! How long the rows of the boards are kept.
+//! Retention of the leaderboards' rows.
 
 use chrono::{Days, NaiveDate};
 use db_kit::Db;
@@ -7,11 +7,11 @@ use super::queries;
 use crate::error::Error;
 use crate::state::AppState;
 
-/// Boards that are dropped in one transaction.
+/// The most boards that are deleted in one transaction.
 const PRUNED: i64 = 100;
 
-/// The first days of the oldest periods whose boards are kept on `today`; older ones are pruned, since nobody can ask
-/// for them.
+/// Returns the first day of the oldest `period` that is kept on `today`. The API serves current periods only, so older
+/// boards are pruned. Boards of `all` are never pruned.
 pub(super) fn oldest_kept(period: &str, today: NaiveDate) -> NaiveDate {
     let days = match period {
         "day" => 7,
@@ -22,15 +22,15 @@ pub(super) fn oldest_kept(period: &str, today: NaiveDate) -> NaiveDate {
     today.checked_sub_days(Days::new(days)).unwrap_or(today)
 }
 
-/// Drops the boards of periods that nobody can ask for any more.
+/// Deletes the boards of periods that the API no longer serves.
 ///
 /// # Errors
-/// When the database does not do it.
+/// When the database fails.
 pub(super) async fn prune(state: &AppState) -> Result<(), Error> {
     let today = state.clock.now().date_naive();
     let oldest = ["day", "week", "month"].map(|period| oldest_kept(period, today));
     loop {
-        // Looked for by a reader: it takes a while, and SQLite has one writer.
+        // A reader searches for them: that takes a while, and SQLite has only one writer.
         let look = move |db: &mut Db| Ok::<_, Error>(queries::old_boards(db, oldest, PRUNED)?);
         let old = state.pool.read(look).await?;
         if old.is_empty() {

@@ -1,6 +1,5 @@
-//! What a user has reached, kept ready so that reading it costs the same after ten thousand sessions as
-//! after ten. Written with each submit, in the same statement or transaction, and computable again from
-//! `sessions`.
+//! Rollups: sums of a user's sessions, so that a read costs the same after ten thousand sessions as after ten. Each
+//! submit updates them in its own statement or transaction. They can be rebuilt from `sessions`.
 
 pub(crate) mod auditor;
 mod boards;

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::rules::streaks::{Mark, Streak};
 
-/// A user's totals and what of them falls into the day, week and month that were asked for; all zero
-/// for who never submitted.
+/// The totals of a user, with the sums of the requested day, week and month. All zero for a user who has never
+/// submitted.
 #[derive(Debug, Clone, Queryable, Serialize)]
 pub(crate) struct Standing {
-    /// Counts submits.
+    /// Counts submits and rebuilds.
     pub(crate) version: i64,
     #[serde(rename = "points_centi")]
     pub(crate) points: i64,
@@ -71,7 +71,6 @@ impl Standing {
         }
     }
 
-    /// Replaces the stored streak.
     pub(crate) fn set_streak(&mut self, streak: Streak) {
         self.streak_run = streak.run;
         self.streak_longest = streak.longest;
@@ -80,8 +79,8 @@ impl Standing {
         self.streak_last_offset = streak.last.map(|last| last.1.offset);
     }
 
-    /// Takes the hour for the best one if its minutes are the most now. Minutes only grow, so the new maximum is the old one or
-    /// what just grew. Ties go to the earlier hour.
+    /// Makes `hour` the best hour if it now has the most minutes. Minutes only grow, so the maximum is the old one or
+    /// the hour that grew. Ties go to the earlier hour.
     pub(crate) fn raise_best_hour(&mut self, hour: i32, minutes: i64) {
         let best = self.best_hour_minutes;
         if minutes > best || (minutes == best && hour < self.best_hour) {
@@ -89,7 +88,7 @@ impl Standing {
         }
     }
 
-    /// The same for the category. Ties go to the first of the alphabet.
+    /// Does the same for the favourite category. Ties go to the first in the alphabet.
     pub(crate) fn raise_favorite(&mut self, category: &str, minutes: i64) {
         let most = self.favorite_category_minutes;
         if minutes > most || (minutes == most && category < self.favorite_category.as_str()) {
@@ -98,7 +97,7 @@ impl Standing {
         }
     }
 
-    /// Badge names in the order in which they were earned.
+    /// Returns the badge names in the order in which they were earned.
     pub(crate) fn badges(&self) -> impl Iterator<Item = &str> {
         self.badges
             .as_deref()

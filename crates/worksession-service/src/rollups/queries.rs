@@ -9,7 +9,7 @@ use super::model::{Standing, StandingSql};
 use crate::rules::time::Periods;
 use crate::schema::board;
 
-/// Whose standing, in which periods.
+/// A user and their periods, as the statement reads them.
 #[derive(Serialize)]
 struct Arguments {
     nth: usize,
@@ -21,8 +21,8 @@ struct Arguments {
     month_to: NaiveDate,
 }
 
-/// The standings of several users, each in periods of its own, in their order: the user's totals, and what of them falls
-/// into the periods. Of a user without totals all is zero.
+/// Returns the totals of several users, each with their own periods, in the order of `of`. A user without totals gets
+/// zeros.
 pub(crate) fn standings(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<Vec<Standing>> {
     let text = match db {
         Db::Pg(_) => include_str!("standings.postgres.sql"),
@@ -49,7 +49,7 @@ pub(crate) fn standings(db: &mut Db, of: &[(UserId, Periods)]) -> QueryResult<Ve
     Ok(standings)
 }
 
-/// Up to `limit` boards of days, weeks and months that began before these dates: scope, period and first day.
+/// Returns up to `limit` boards of days, weeks and months that began before these dates: scope, period and first day.
 pub(super) fn old_boards(
     db: &mut Db,
     [day, week, month]: [NaiveDate; 3],
@@ -80,7 +80,7 @@ pub(super) fn drop_board(
     diesel::delete(board::table.filter(rows)).execute(db)
 }
 
-/// Drops the boards of a team that is gone.
+/// Deletes the boards of a deleted team.
 pub(crate) fn drop_boards_of(db: &mut Db, team: TeamId) -> QueryResult<usize> {
     diesel::delete(board::table.filter(board::scope.eq(team.get()))).execute(db)
 }

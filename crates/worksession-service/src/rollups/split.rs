@@ -6,12 +6,12 @@ use utoipa::ToSchema;
 use crate::error::Error;
 use crate::rules::points::Points;
 
-/// Parts of one day. Each submit of the day writes them all.
+/// The most parts of a day. Each submit of the day rewrites all of them.
 const MOST_PARTS: usize = 200;
-/// Where what comes after them is counted.
+/// The part that counts everything beyond [`MOST_PARTS`].
 const OTHERS: &str = "other";
 
-/// What submitted sessions came to.
+/// Totals of submitted sessions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[schema(as = Worked)]
 pub(crate) struct Sums {
@@ -29,16 +29,16 @@ impl std::ops::AddAssign for Sums {
     }
 }
 
-/// How a day divides by hour, category or project. It lies in the day's own row as JSON
-/// (`{"9": [sessions, minutes, points in hundredths]}`): a year is then 366 rows to read, however it is asked for.
+/// How a day or month divides by hour, category or project. It is JSON in the row of the day or month
+/// (`{"9": [sessions, minutes, points in hundredths]}`): a year takes at most 366 rows for any breakdown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Split(BTreeMap<String, Sums>);
 
 impl Split {
-    /// Reads the column; absent is empty.
+    /// Parses the column; null is empty.
     ///
     /// # Errors
-    /// When it is not what [`Split::to_text`] writes.
+    /// When the text is not in the form of [`Split::to_text`].
     pub(crate) fn read(text: Option<&str>) -> Result<Self, Error> {
         let parts: BTreeMap<String, (i64, i64, i64)> =
             serde_json::from_str(text.unwrap_or("{}")).map_err(Error::internal)?;
@@ -54,22 +54,22 @@ impl Split {
         Ok(Self(parts.into_iter().map(sums).collect()))
     }
 
-    /// Adds to the part `key`, or to [`OTHERS`] when the day has very many already.
+    /// Adds to the part `key`, or to [`OTHERS`] if there are [`MOST_PARTS`] already.
     pub(crate) fn add(&mut self, key: &str, sums: Sums) {
         let full = self.0.len() >= MOST_PARTS && !self.0.contains_key(key);
         let key = if full { OTHERS } else { key };
         *self.0.entry(key.to_owned()).or_default() += sums;
     }
 
-    /// The parts, in the order of their keys as texts.
+    /// Returns the parts, ordered by their keys as text.
     pub(crate) fn into_parts(self) -> impl Iterator<Item = (String, Sums)> {
         self.0.into_iter()
     }
 
-    /// The column's text.
+    /// Returns the text of the column.
     ///
     /// # Errors
-    /// Never in practice: the keys are texts and the rest numbers.
+    /// Never in practice: the keys are texts and the values are numbers.
     pub(crate) fn to_text(&self) -> Result<String, Error> {
         let parts: BTreeMap<_, _> = self
             .0

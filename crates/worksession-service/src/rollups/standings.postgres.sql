@@ -1,5 +1,5 @@
--- The totals of each user in $1, and what of them falls into the periods that are asked for, in the order of $1. Each user by
--- itself (OFFSET 0), so that no table is read whole because it is small yet.
+-- The totals of each user in $1, with the sums of their periods, in the order of $1. OFFSET 0 makes PostgreSQL look up
+-- each user separately: it would otherwise scan a table that is still small.
 WITH a AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS users (
         nth bigint, user_id bigint, today date, week_from date, week_to date, month_from date, month_to date

@@ -1,4 +1,4 @@
--- The totals of the user in $1, and what of them falls into the periods that are asked for.
+-- The totals of the user in $1, with the sums of their periods.
 WITH a AS (
     SELECT $1 ->> 'user_id' AS user_id, $1 ->> 'today' AS today, $1 ->> 'week_from' AS week_from,
         $1 ->> 'week_to' AS week_to, $1 ->> 'month_from' AS month_from, $1 ->> 'month_to' AS month_to

@@ -5,16 +5,16 @@ use utoipa::ToSchema;
 use super::model::Standing;
 use crate::rules::points::{Points, hundredths};
 
-/// A user's points, with two decimals.
+/// The points of a user, with two decimals.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PointsSummary {
-    /// Ever.
+    /// Points of all time.
     total: Points,
-    /// On the local day.
+    /// Points of the current local day.
     today: Points,
-    /// In the ISO week.
+    /// Points of the current ISO week.
     this_week: Points,
-    /// In the month.
+    /// Points of the current month.
     this_month: Points,
 }
 
@@ -29,19 +29,19 @@ impl From<&Standing> for PointsSummary {
     }
 }
 
-/// A user's streaks. A local day is active from ten credited minutes.
+/// The streaks of a user. A local day is active from ten credited minutes.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StreakSummary {
-    /// Days in a row up to today or yesterday.
+    /// Active days in a row up to today or yesterday.
     pub(crate) current: i32,
-    /// The most there ever were.
+    /// The longest streak of all time.
     longest: i32,
     days_active_this_week: i32,
     days_active_this_month: i32,
 }
 
 impl StreakSummary {
-    /// As it reads on the local date `today`.
+    /// Returns the streaks as of the local date `today`.
     pub(crate) fn new(standing: &Standing, today: NaiveDate) -> Self {
         Self {
             current: standing.streak().current(today),
@@ -55,15 +55,15 @@ impl StreakSummary {
 /// Statistics of all submitted sessions.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct SessionStats {
-    /// Complete and partial ones.
+    /// Completed and partial sessions.
     total_sessions: i64,
     /// Credited minutes.
     total_minutes: i64,
-    /// Minutes, with two decimals.
+    /// Credited minutes per session, with two decimals.
     average_session_length: f64,
-    /// 0 to 23, local; 0 when there are no minutes.
+    /// The local hour with the most credited minutes, 0 to 23; 0 without any.
     most_productive_hour: i32,
-    /// The one with the most minutes; empty when there are none.
+    /// The category with the most credited minutes; empty without any.
     favorite_category: String,
 }
 

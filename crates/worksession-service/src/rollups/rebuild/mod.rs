@@ -1,6 +1,5 @@
-//! The rollups computed again from the sessions: to look whether they are what they should be ([`look`]), and to write
-//! them anew ([`rebuild`]). Sums come from the credit and points stored with each session; what those should have been
-//! is not judged again.
+//! Rollups computed from the sessions: [`look`] compares them with the stored ones, [`rebuild`] rewrites them. The
+//! sums use the credit and points that are stored with each session, and do not compute these again.
 
 mod queries;
 mod recompute;

@@ -8,13 +8,13 @@ use super::tally::tally;
 use crate::error::Error;
 use crate::sync;
 
-/// Times that a look is repeated because the user submitted meanwhile.
+/// How often a comparison is repeated because the user submits meanwhile.
 const LOOKS: usize = 8;
 
-/// What of a user's rollups is not what the sessions say, a sentence each; nothing is written. `today` is the UTC date.
+/// Compares a user's rollups with their sessions, and describes each difference in a sentence. `today` is the UTC date.
 ///
 /// # Errors
-/// When the database does not answer, or the user never stops submitting.
+/// When the database fails, or the user keeps submitting during the comparison.
 pub(crate) fn look(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<String>, Error> {
     for _ in 0..LOOKS {
         let version = queries::version(db, user)?;
@@ -41,13 +41,12 @@ pub(crate) fn look(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<St
     )))
 }
 
-/// Writes the user's rollups anew, in a write transaction, and says what of them was not what the sessions say. Badges
-/// that are held stay.
+/// Rebuilds the user's rollups in a write transaction, and describes what was different. Existing badges stay.
 ///
 /// # Errors
-/// When the database does not do it.
+/// When the database fails.
 pub(crate) fn rebuild(db: &mut Db, user: UserId, today: NaiveDate) -> Result<Vec<String>, Error> {
-    // Nobody submits from here on.
+    // This takes the user's lock: no submit commits from here on.
     sync::bump(db, user)?;
     let found = look(db, user, today)?;
     if found.is_empty() {

@@ -1,4 +1,4 @@
-//! The rollups of a user as rows: how they are compared, and written.
+//! The rollups of a user as rows, to compare and to store.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::tally::{BoardKey, DayTotals, MonthTotals, Rollups, Standing, Totals};
 use crate::error::Error;
 use crate::schema::{board, user_day, user_month, user_totals};
 
-/// All rows of a user, without the user's id and the version of the totals.
+/// All rollup rows of a user, without the user's id and the version of the totals.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) totals: TotalsRow,
@@ -79,7 +79,7 @@ pub(super) struct BoardRow {
 }
 
 impl BoardRow {
-    /// The row behind its place.
+    /// Returns the row with its key.
     pub(super) fn keyed(self) -> (BoardKey, Self) {
         ((self.scope, self.period.clone(), self.start), self)
     }

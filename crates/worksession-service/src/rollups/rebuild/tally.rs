@@ -9,7 +9,7 @@ use crate::rules::points::Points;
 use crate::rules::streaks::{DAY_COUNTS_FROM, Day, Mark, Streak, recount};
 use crate::rules::time::{Completion, Periods, iso_week, month_of};
 
-/// A submitted session, as far as rollups are about it.
+/// The columns of a submitted session that its rollups depend on.
 #[derive(Debug, Clone, diesel::Queryable)]
 pub(super) struct Worked {
     pub(super) session_id: String,
@@ -25,7 +25,7 @@ pub(super) struct Worked {
     pub(super) minutes: i32,
     pub(super) points: i64,
     pub(super) submitted_at: NaiveDateTime,
-    /// What is stored, and what should be.
+    /// Whether the stored boards include the session; `belongs_on_boards` says whether they should.
     pub(super) on_boards: bool,
     pub(super) belongs_on_boards: bool,
 }
@@ -74,7 +74,7 @@ pub(super) struct MonthTotals {
     pub(super) by_project: Split,
 }
 
-/// A user on a board.
+/// A user's row on a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Standing {
     pub(super) username: String,
@@ -82,10 +82,10 @@ pub(super) struct Standing {
     pub(super) reached_at: NaiveDateTime,
 }
 
-/// Scope, period and its first day.
+/// Scope, period, and the period's first day.
 pub(super) type BoardKey = (i64, String, NaiveDate);
 
-/// Everything that is kept of a user beside the sessions.
+/// All rollups of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rollups {
     pub(super) totals: Totals,
@@ -97,13 +97,13 @@ pub(super) struct Rollups {
     pub(super) boards: BTreeMap<BoardKey, Standing>,
 }
 
-/// The rollups of these sessions, which are in the order of their submits; boards of periods kept on `today` (UTC).
+/// Computes the rollups of sessions in the order of their submits, with the boards that are kept on `today` (UTC).
 pub(super) fn tally(sessions: &[Worked], today: NaiveDate) -> Rollups {
     let mut rollups = Rollups::default();
     for session in sessions {
         rollups.add(session, today);
     }
-    // Minutes only grow, so that the largest of the end is the largest that ever led; of equals the first.
+    // Minutes only grow, so the final maximum is the one that the submits arrived at. Ties go to the first key.
     if let Some((hour, minutes)) = largest(&rollups.hours) {
         rollups.totals.best_hour = hour;
         rollups.totals.best_hour_minutes = minutes;
@@ -115,7 +115,7 @@ pub(super) fn tally(sessions: &[Worked], today: NaiveDate) -> Rollups {
     rollups
 }
 
-/// The first of those with the most minutes, if there are any minutes.
+/// Returns the first key with the most minutes; none without any minutes.
 fn largest<K: Clone>(minutes: &BTreeMap<K, i64>) -> Option<(K, i64)> {
     let mut best = None;
     for (key, minutes) in minutes {
@@ -224,7 +224,7 @@ impl Rollups {
                     reached_at: session.submitted_at,
                 });
                 standing.username.clone_from(&session.username);
-                // By what they brought, not by who came first: submits may commit in another order than they arrived.
+                // Depends on points, not on the order: submits may commit in another order than they arrived.
                 let at = session.submitted_at;
                 standing.reached_at = match (session.points > 0, standing.sums.points.0 > 0) {
                     (true, true) => standing.reached_at.max(at),

@@ -16,7 +16,7 @@ use crate::schema::{
     board, user_badges, user_category, user_day, user_hour, user_month, user_totals,
 };
 
-/// The first user after `after` who has sessions or totals.
+/// Returns the first user after `after` who has sessions or totals.
 pub(crate) fn next_user(db: &mut Db, after: Option<UserId>) -> QueryResult<Option<UserId>> {
     let next = diesel::sql_query(
         "SELECT MIN(user_id) FROM (SELECT MIN(user_id) AS user_id FROM sessions WHERE user_id > $1 \
@@ -31,7 +31,7 @@ pub(crate) fn count_users(db: &mut Db) -> QueryResult<i64> {
     user_totals::table.count().get_result(db)
 }
 
-/// Up to `limit` users with totals, in order, without the first `offset` of them.
+/// Returns up to `limit` users with totals, ordered by id, without the first `offset`.
 pub(crate) fn users_from(db: &mut Db, offset: i64, limit: i64) -> QueryResult<Vec<UserId>> {
     user_totals::table
         .order(user_totals::user_id)
@@ -41,7 +41,7 @@ pub(crate) fn users_from(db: &mut Db, offset: i64, limit: i64) -> QueryResult<Ve
         .load(db)
 }
 
-/// Counts what was written to the user's totals; none when there are none.
+/// Returns the version of the user's totals; none without totals.
 pub(super) fn version(db: &mut Db, user: UserId) -> QueryResult<Option<i64>> {
     user_totals::table
         .filter(user_totals::user_id.eq(user))
@@ -50,7 +50,7 @@ pub(super) fn version(db: &mut Db, user: UserId) -> QueryResult<Option<i64>> {
         .optional()
 }
 
-/// The user's submitted sessions in the order of their submits; a team that is gone is none.
+/// Returns the sessions that the user submitted in time, in the order of the submits. A deleted team reads as none.
 pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
     let worked = diesel::sql_query(
         "SELECT session_id, username, started_at, utc_offset, local_day, category, project_id, \
@@ -79,7 +79,7 @@ pub(super) fn worked(db: &mut Db, user: UserId) -> QueryResult<Vec<Worked>> {
     cached::<Columns, _>(worked.bind::<BigInt, _>(user)).load(db)
 }
 
-/// The user's rollups as they lie there, boards of periods that are kept on `today` only.
+/// Returns the user's stored rollups. Boards are limited to the periods that are kept on `today`.
 pub(super) fn stored(db: &mut Db, user: UserId, today: NaiveDate) -> QueryResult<Rows> {
     let totals = user_totals::table
         .filter(user_totals::user_id.eq(user))

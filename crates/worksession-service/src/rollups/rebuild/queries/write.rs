@@ -8,10 +8,10 @@ use crate::schema::{
     board, user_badges, user_category, user_day, user_hour, user_month, user_totals,
 };
 
-/// Rows of one INSERT, well below the parameters that a statement may have.
+/// Rows of one INSERT, well below the limit of a statement's parameters.
 const BATCH: usize = 500;
 
-/// Deletes the user's rows of a table and inserts others.
+/// Replaces the user's rows of a table.
 macro_rules! refill {
     ($db:ident, $table:ident, $user:ident, $rows:expr) => {
         diesel::delete($table::table.filter($table::user_id.eq($user))).execute($db)?;
@@ -22,7 +22,7 @@ macro_rules! refill {
     };
 }
 
-/// Puts these rows in the place of the user's; badges are only added.
+/// Replaces the user's rollups with these rows. Badges are only added.
 pub(in crate::rollups::rebuild) fn replace(
     db: &mut Db,
     user: UserId,
@@ -85,7 +85,7 @@ pub(in crate::rollups::rebuild) fn replace(
     Ok(())
 }
 
-/// Notes whether the session's credit stands on the boards.
+/// Records whether the session's credit counts on the boards.
 pub(in crate::rollups::rebuild) fn set_on_boards(
     db: &mut Db,
     session_id: &str,

@@ -1,27 +1,27 @@
-//! Badges: given once, never taken back.
+//! Badges, which are given once and never taken back.
 
 use super::time::Completion;
 
-/// Minutes of the `hours_100` badge.
+/// Credited minutes for the badge `hours_100`.
 const HUNDRED_HOURS: i64 = 100 * 60;
 
-/// What the badges are decided by, with the session that was just submitted counted in.
+/// What the badges depend on, including the session just submitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
-    /// How this session went.
+    /// The completion of this session.
     pub(crate) completion: Completion,
-    /// Local hour of its start.
+    /// The local hour in which this session started.
     pub(crate) hour: i32,
     pub(crate) completed_sessions: i64,
-    /// Credited minutes of the user.
+    /// Credited minutes of all the user's sessions.
     pub(crate) minutes: i64,
-    /// The longest streak the user ever had.
+    /// The user's longest streak of all time.
     pub(crate) longest_streak: i32,
     /// Counted days in the ISO week of this session.
     pub(crate) days_in_week: i32,
 }
 
-/// Names of the badges that `facts` earn, in a fixed order, held ones included.
+/// Returns the names of the badges that `facts` earn, in a fixed order. Those that the user already has are included.
 pub(crate) fn earned(facts: &Facts) -> impl Iterator<Item = &'static str> {
     let complete = facts.completion == Completion::Completed;
     [

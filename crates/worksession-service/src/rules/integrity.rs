@@ -1,48 +1,47 @@
-//! Signs of a manipulated client. A flag never refuses a session by itself; a `suspect` one takes
-//! it off the boards until somebody has looked.
+//! Signs of a manipulated client. A flag never refuses a session. A `suspect` one keeps it off the boards until
+//! somebody reviews it.
 
 use chrono::{NaiveDateTime, TimeDelta};
 
-/// A client clock may be this far off before it is noted.
+/// How far a client's clock may be off without a flag.
 const CLOCK_TOLERANCE: TimeDelta = TimeDelta::seconds(120);
-/// Credited minutes in 24 hours that a person can be believed to work.
+/// The most credited minutes in 24 hours that are credible.
 const CREDIBLE_MINUTES: i32 = 12 * 60;
 const DAY: TimeDelta = TimeDelta::hours(24);
-/// The refused attempt to change locked fields of one session that makes it suspect.
+/// The number of refused attempts to change a session's locked fields that makes it suspect.
 const SUSPECT_MISMATCHES: i32 = 3;
 
-/// What was seen.
+/// A sign of a manipulated client, with its measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
-    /// A submit came with other locked fields than planned; which attempt it was on its session.
+    /// A submit had other locked fields than the plan. The value counts such attempts on the session.
     LockedMismatch(i32),
-    /// The client's start is more than 120 s from the server's: by how many seconds it is later.
+    /// The client's start is more than 120 s from the server's. The value is by how many seconds it is later.
     ClientClock(i64),
-    /// The client's end is more than 120 s in the future: by how many seconds.
+    /// The client's end is more than 120 s in the future. The value is the number of seconds.
     FutureEnd(i64),
-    /// More than 12 credited hours in 24: how many minutes.
+    /// More than 12 hours are credited within 24. The value is the number of minutes.
     LongDay(i32),
 }
 
-/// How much a flag weighs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Severity {
-    /// Noted only.
+    /// Recorded only.
     Info,
-    /// Off the boards until cleared.
+    /// Keeps the session off the boards until it is cleared.
     Suspect,
 }
 
 impl Sign {
-    /// Further mismatches of a session say nothing new, and a client in a loop must not fill the table.
+    /// The most mismatches recorded per session. Further ones say nothing new, and a client in a loop must not fill the table.
     pub(crate) const MISMATCHES_RECORDED: i32 = SUSPECT_MISMATCHES;
 
-    /// Whether that many minutes, were they all in 24 hours, would be a sign.
+    /// Whether so many credited minutes would be a sign if all of them lay within 24 hours.
     pub(crate) fn may_be_long_day(minutes: i32) -> bool {
         minutes > CREDIBLE_MINUTES
     }
 
-    /// The stored name.
+    /// Returns the stored name.
     pub(crate) fn kind(self) -> &'static str {
         match self {
             Self::LockedMismatch(_) => "locked_mismatch",
@@ -52,7 +51,7 @@ impl Sign {
         }
     }
 
-    /// What was seen, in the unit of its kind.
+    /// Returns the measure, in the unit of its kind.
     pub(crate) fn amount(self) -> i64 {
         match self {
             Self::LockedMismatch(amount) | Self::LongDay(amount) => amount.into(),
@@ -60,12 +59,11 @@ impl Sign {
         }
     }
 
-    /// Whether it keeps the session off the boards by itself.
+    /// Whether this sign alone keeps the session off the boards.
     pub(crate) fn is_suspect(&self) -> bool {
         self.severity() == Severity::Suspect
     }
 
-    /// How much it weighs.
     pub(crate) fn severity(self) -> Severity {
         match self {
             Self::LockedMismatch(nth) if nth < SUSPECT_MISMATCHES => Severity::Info,
@@ -75,7 +73,7 @@ impl Sign {
     }
 }
 
-/// What a stored flag says, as a sentence.
+/// Describes a stored flag in a sentence.
 pub(crate) fn reason(kind: &str, amount: i64) -> String {
     match kind {
         "locked_mismatch" => format!("attempt {amount} to submit another plan"),
@@ -89,7 +87,7 @@ pub(crate) fn reason(kind: &str, amount: i64) -> String {
     }
 }
 
-/// The credited time of a session: half-open, from its start.
+/// The credited time of a session: a half-open interval from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
     from: NaiveDateTime,
@@ -97,7 +95,7 @@ pub(crate) struct Work {
 }
 
 impl Work {
-    /// `minutes` from the server's start.
+    /// Creates the interval of `minutes` from the server's start.
     pub(crate) fn new(started_at: NaiveDateTime, minutes: i32) -> Self {
         Self {
             from: started_at,
@@ -111,11 +109,11 @@ impl Work {
     }
 }
 
-/// The most credited minutes in any 24 hours that hold `own`. Looking back from its end would not do: who
-/// submits the last session first would never be seen.
+/// Returns the most credited minutes in any 24 hours that overlap `own`. Looking back from its end is not enough: a
+/// user who submits the last session first would evade the check.
 pub(crate) fn busiest_day(own: &Work, others: &[Work]) -> i32 {
     let all = || others.iter().chain([own]);
-    // What lies in a window is at its most where the window begins with a session or ends with one.
+    // The sum is largest in a window that begins with a session or ends with one.
     let windows = all().flat_map(|work| {
         let (ends, begins) = (work.to - DAY, work.from);
         [ends, begins].map(|from| Work {
@@ -141,8 +139,8 @@ impl Severity {
     }
 }
 
-/// Signs in the times of a submit that arrived at `received_at`, when `credited_in_24h` minutes
-/// are the most in any 24 hours that hold it.
+/// Returns the signs in the times of a submit that arrived at `received_at`. `credited_in_24h` is the result of
+/// [`busiest_day`].
 pub(crate) fn signs_in_times(
     started_at: NaiveDateTime,
     received_at: NaiveDateTime,
@@ -221,13 +219,13 @@ mod tests {
             // too far apart for one window
             (vec![work(0, 8), work(44, 8)], 8),
             (vec![work(10, 6), work(40, 6)], 8),
-            // full without this session
+            // full, but never in one window with this session
             (vec![work(-20, 8), work(-12, 8)], 2),
             (vec![work(51, 8), work(60, 8)], 2),
         ] {
             assert_eq!(busiest_day(&own, &others), hours * 60, "{others:?}");
         }
-        // Nothing was credited, but it was a long day.
+        // The session has no credit, but the day around it is long.
         let nothing = work(24, 0);
         assert_eq!(busiest_day(&nothing, &[work(8, 8), work(16, 8)]), 16 * 60);
     }

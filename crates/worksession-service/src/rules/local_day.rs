@@ -1,19 +1,19 @@
-//! When a date of somebody's calendar begins.
+//! When a date of the user's calendar begins.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, TimeZone};
 use chrono_tz::Tz;
 
-/// No clock is further from UTC, and no clock was ever set by more.
+/// More than any clock differs from UTC, and more than any clock was ever changed.
 const REACH: TimeDelta = TimeDelta::hours(50);
 
-/// The first instant (UTC) of the local date. Where clocks are set ahead at midnight the day begins later; a
-/// date that a zone left out begins, and ends, with the next one.
+/// Returns the first instant (UTC) of the local date. The day begins later where clocks go forward at midnight. A date
+/// that the zone skips begins and ends when the next one begins.
 pub(crate) fn start_of_day(day: NaiveDate, zone: Tz) -> NaiveDateTime {
     let midnight = day.and_time(NaiveTime::MIN);
     if let Some(earliest) = zone.from_local_datetime(&midnight).earliest() {
         return earliest.naive_utc();
     }
-    // No clock showed midnight. Around a gap local time only grows, so it can be halved.
+    // No clock showed midnight. Around a gap local time only grows, so that bisection finds the end of the gap.
     let has_begun = |at: NaiveDateTime| zone.from_utc_datetime(&at).naive_local() >= midnight;
     let (mut before, mut after) = (midnight - REACH, midnight + REACH);
     while after - before > TimeDelta::seconds(1) {
@@ -45,11 +45,11 @@ mod tests {
             ("2026-11-21", "Pacific/Kiritimati", "2026-11-20T10:00:00"),
             // Clocks went from 00:00 to 01:00.
             ("2018-11-04", "America/Sao_Paulo", "2018-11-04T03:00:00"),
-            // The zone went from 44:30 minutes behind to none, at midnight.
+            // At midnight the zone's offset changed from 44:30 minutes behind UTC to none.
             ("1972-01-07", "Africa/Monrovia", "1972-01-07T00:44:30"),
             // Clocks went back from 00:00 to 23:00: the second midnight counts.
             ("2018-02-18", "America/Sao_Paulo", "2018-02-18T03:00:00"),
-            // The date that Samoa left out, and the next.
+            // The date that Samoa skipped, and the next one.
             ("2011-12-30", "Pacific/Apia", "2011-12-30T10:00:00"),
             ("2011-12-31", "Pacific/Apia", "2011-12-30T10:00:00"),
         ];
@@ -67,7 +67,7 @@ mod tests {
             let start = start_of_day(day, zone);
             prop_assert!(local_moment(start, zone).day >= day);
             prop_assert!(local_moment(start - TimeDelta::microseconds(1), zone).day < day);
-            // Only a date that was left out begins with another one.
+            // Only a skipped date begins together with another one.
             prop_assert!(local_moment(start, zone).day <= day + Days::new(1));
             prop_assert!(start < start_of_day(day + Days::new(2), zone));
         }

@@ -1,4 +1,4 @@
-//! The fields that are locked when the timer starts, compared with what a submit or an edit sends.
+//! Compares the fields that are locked when the timer starts with those that a submit or an edit sends.
 
 /// The locked fields of a plan.
 #[derive(Clone, Copy, Debug)]
@@ -8,24 +8,20 @@ pub(crate) struct Plan<'a> {
     pub(crate) duration: i64,
     /// `team_N`, `personal_N` or `none`.
     pub(crate) project_id: &'a str,
-    /// What was to be done.
     pub(crate) planning_note: &'a str,
 }
 
-/// The locked fields that somebody sent; one that was left out is not compared.
+/// The locked fields of a request. A field that is left out is not compared.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Given<'a> {
-    /// As in [`Plan`].
     pub(crate) category: Option<&'a str>,
-    /// As in [`Plan`].
     pub(crate) duration: Option<i64>,
-    /// As in [`Plan`].
     pub(crate) project_id: Option<&'a str>,
-    /// As in [`Plan`]. A submit has no such field.
+    /// None for a submit, which has no such field.
     pub(crate) planning_note: Option<&'a str>,
 }
 
-/// Names of the fields that were sent and differ, in the order of the contract.
+/// Returns the names of the fields that were sent and differ, in the order of the API's contract.
 pub(crate) fn differences(plan: &Plan<'_>, given: &Given<'_>) -> Vec<&'static str> {
     let mut names = Vec::new();
     if given.category.is_some_and(|value| value != plan.category) {

@@ -1,6 +1,5 @@
-//! The rules of a focus session as pure functions: time and credit, points, streaks, badges,
-//! locked fields, and in `submit` what they come to together. Nothing here reads a clock or a database, so each rule can be
-//! tested by table.
+//! The rules of a focus session as pure functions: time and credit, points, streaks, badges and locked fields.
+//! `submit` combines them. Nothing here reads a clock or a database, so each rule can be tested by a table.
 
 pub(crate) mod badges;
 pub(crate) mod integrity;

@@ -1,20 +1,20 @@
-//! Points: integer hundredths inside, a number with decimals on the wire.
+//! Points: integer hundredths internally, a number with decimals in JSON.
 
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
 use super::time::Completion;
 
-/// The streak that still raises the multiplier.
+/// The longest streak that still raises the multiplier.
 const MAX_STREAK_BONUS: i32 = 10;
 
-/// Points in hundredths.
+/// Points: hundredths internally, a number with two decimals in JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, ToSchema)]
 #[schema(value_type = f64)]
 pub(crate) struct Points(pub(crate) i64);
 
-/// `minutes / 10 × (1 complete, ½ partial, 0 brief) × (1 + 0.02 × min(streak, 10))`, rounded half
-/// up to hundredths. `streak` is the one of the session's day with this session counted.
+/// Returns `minutes / 10 × (1 complete, ½ partial, 0 brief) × (1 + 0.02 × min(streak, 10))`, rounded half up to
+/// hundredths. `streak` is the one on the session's day, including this session.
 pub(crate) fn award(completion: Completion, minutes: i32, streak: i32) -> Points {
     let bonus = i64::from(streak.clamp(0, MAX_STREAK_BONUS));
     // Tenths of a hundredth: minutes/10 × ½ × (100 + 2 × bonus)/100 points × 1000.
@@ -27,17 +27,17 @@ pub(crate) fn award(completion: Completion, minutes: i32, streak: i32) -> Points
 }
 
 impl Points {
-    /// The value that JSON shows.
+    /// Returns the number for JSON.
     pub(crate) fn as_number(self) -> f64 {
         hundredths(self.0)
     }
 }
 
-/// A whole number of hundredths as the nearest floating-point number.
+/// Converts a whole number of hundredths to the nearest floating-point number.
 pub(crate) fn hundredths(value: i64) -> f64 {
     let sign = if value < 0 { "-" } else { "" };
     let value = value.unsigned_abs();
-    // Parsing is correctly rounded, and there is no lossless conversion from i64.
+    // Parsing rounds correctly, and i64 has no lossless conversion to f64.
     format!("{sign}{}.{:02}", value / 100, value % 100)
         .parse()
         .unwrap_or(0.0)
@@ -95,7 +95,7 @@ mod tests {
     }
 
     proptest! {
-        /// The rule as it is written, over the common denominator of all its factors.
+        /// Computes the rule as specified, over the common denominator of its factors.
         #[test]
         fn any_award_is_the_formula_rounded_half_up(minutes in 0i64..=960, streak in 0i64..40, full: bool) {
             // minutes/10 × (½ | 1) × (100 + 2·streak)/100 points, in hundredths, times 20

@@ -1,17 +1,17 @@
 //! Streaks: runs of local days with enough credited time.
 //!
-//! A day is the local date of a session's start in the zone the user had then, stored and never
-//! recomputed. Days are usually submitted in order and then extend a stored [`Streak`]; whatever
-//! comes out of order is settled by [`recount`] over all counted days, with the same result.
+//! A day is the local date of a session's start in the user's zone at that time. It is stored and never recomputed.
+//! Days that are submitted in order extend a stored [`Streak`]. For any other order [`recount`] computes the same
+//! result from all counted days.
 
 use chrono::{Days, FixedOffset, NaiveDate, NaiveDateTime, TimeDelta, TimeZone};
 
-/// Credited minutes from which a day counts; the `.sql` files of `submit` and `rollups` say the same.
+/// Credited minutes from which a day counts. The `.sql` files of `submit` and `rollups` repeat the number.
 pub(crate) const DAY_COUNTS_FROM: i32 = 10;
-/// A journey over the date line skips a local date. Starts that are closer than this bridge it.
+/// A journey across the date line skips a local date. Two starts less than this apart bridge it.
 const DATE_LINE_BRIDGE: TimeDelta = TimeDelta::hours(36);
 
-/// The start of a session and the offset of the user's zone at that moment.
+/// The start of a session, with the offset of the user's zone at that moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// UTC.
@@ -29,8 +29,8 @@ pub(crate) struct Day {
 }
 
 impl Day {
-    /// The day with one more session in it. `before` is the day as it was and what was credited in it. Sessions that
-    /// were credited nothing leave no mark, unless there is no other: then the earliest stands.
+    /// Returns the day with one more session. `before` is the day so far, with its credited minutes. Sessions without
+    /// credit leave no mark, unless the day has no other: then the earliest one stays.
     pub(crate) fn with(
         before: Option<(Self, i32)>,
         date: NaiveDate,
@@ -70,18 +70,18 @@ impl Day {
     }
 }
 
-/// What is kept per user.
+/// The streak that is stored per user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Streak {
     /// Length of the run that ends with `last`.
     pub(crate) run: i32,
-    /// The longest run there ever was.
+    /// The longest run of all time.
     pub(crate) longest: i32,
-    /// The latest counted day and the last start in it.
+    /// The latest counted day, with the last start in it.
     pub(crate) last: Option<(NaiveDate, Mark)>,
 }
 
-/// A streak after a session, and the run that the session's own day stands in.
+/// A streak after a session, and the run on the session's own day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Advanced {
     pub(crate) streak: Streak,
@@ -90,7 +90,7 @@ pub(crate) struct Advanced {
 }
 
 impl Streak {
-    /// The run as of the local date `today`: 0 when neither it nor the day before counts.
+    /// Returns the run as of the local date `today`: 0 when neither it nor the day before counts.
     pub(crate) fn current(&self, today: NaiveDate) -> i32 {
         match self.last {
             Some((date, _)) if date + Days::new(1) >= today => self.run,
@@ -98,9 +98,9 @@ impl Streak {
         }
     }
 
-    /// The streak after the session that started at `session`, on `day`, which already holds it;
-    /// `counts` says whether the day has enough minutes now. None when only [`recount`] can tell:
-    /// a later day counted already, or the day began earlier than it seemed and may follow another.
+    /// Returns the streak after the session that started at `session`, on `day`, which already includes it. `counts`
+    /// is whether the day now has enough minutes. Returns none if only [`recount`] can tell: a later day counted
+    /// already, or the day began earlier than it seemed and may follow another.
     pub(crate) fn advance(&self, day: &Day, session: Mark, counts: bool) -> Option<Advanced> {
         let Some((last_date, last_mark)) = self.last else {
             return Some(self.extended(day, counts, 0));
@@ -149,8 +149,8 @@ impl Streak {
     }
 }
 
-/// The streak over all counted days, which are in order of their dates, and the run at `session`,
-/// the day of the session that caused the recount; it is among `counted` if it counts.
+/// Computes the streak over all counted days, which are in the order of their dates, and the run on `session`. That is
+/// the day of the session that caused the recount, and is among `counted` if it counts.
 pub(crate) fn recount(counted: &[Day], session: &Day) -> Advanced {
     let mut streak = Streak::default();
     let mut at_session = None;
@@ -167,7 +167,7 @@ pub(crate) fn recount(counted: &[Day], session: &Day) -> Advanced {
     Advanced { streak, at_session }
 }
 
-/// [`recount`] once `session` is as it is now; `counts` says whether it has enough minutes. `counted` may hold it as it was.
+/// Runs [`recount`] with `session` instead of its older state in `counted`. `counts` is whether it has enough minutes.
 pub(crate) fn recount_with(counted: &[Day], session: &Day, counts: bool) -> Advanced {
     let mut counted = counted.to_vec();
     if counts {
@@ -187,8 +187,8 @@ impl Streak {
     }
 }
 
-/// Whether `day` continues a run that ends on `date` with a session at `mark`: the next date, or the
-/// one after it if only a change of zone skipped the date between, and the starts lie close enough.
+/// Whether `day` continues a run that ends on `date` with a session at `mark`. It is the next date, or the one after
+/// it if only a change of zone skipped a date and the starts are close.
 fn follows(date: NaiveDate, mark: Mark, day: &Day) -> bool {
     let next = date + Days::new(1);
     if day.date == next {
@@ -200,7 +200,7 @@ fn follows(date: NaiveDate, mark: Mark, day: &Day) -> bool {
 }
 
 fn date_at(at: NaiveDateTime, offset: i32) -> NaiveDate {
-    // Offsets of the time zone database are all under a day.
+    // All offsets of the time zone database are below a day.
     FixedOffset::east_opt(offset).map_or(at.date(), |offset| {
         offset.from_utc_datetime(&at).date_naive()
     })

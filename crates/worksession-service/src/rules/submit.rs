@@ -1,4 +1,4 @@
-//! What a submit comes to: refused, answered as before, or credited, with every row that it writes.
+//! The decision about a submit: refused, repeated, or credited with every row that it writes.
 
 use auth_types::TeamId;
 use chrono::{Datelike, NaiveDate, NaiveDateTime};
@@ -22,7 +22,7 @@ use crate::sessions::submit::rows::{
 };
 use crate::sessions::wire::{Submission, SubmitResponse};
 
-/// Decides an attempt on the session that was found for it.
+/// Decides an attempt on the session that was loaded for it.
 pub(crate) fn decide(attempt: &Attempt, loaded: Option<Loaded>) -> Outcome {
     let Some(loaded) = loaded else {
         return Outcome::Refused(match attempt.submission.session_id {
@@ -48,7 +48,7 @@ pub(crate) fn decide(attempt: &Attempt, loaded: Option<Loaded>) -> Outcome {
     }
 }
 
-/// Whether only all counted days can tell the streak with this session.
+/// Whether the streak with this session depends on all counted days.
 pub(crate) fn needs_counted_days(loaded: &Loaded) -> bool {
     let Some(facts) = &loaded.facts else {
         return false;
@@ -59,14 +59,14 @@ pub(crate) fn needs_counted_days(loaded: &Loaded) -> bool {
     facts.standing.streak().advance(&day, mark, true).is_none()
 }
 
-/// Whether too much may be credited in 24 hours with this session.
+/// Whether the credit within 24 hours may become too much with this session.
 pub(crate) fn may_be_long_day(loaded: &Loaded) -> bool {
     loaded.facts.as_ref().is_some_and(|facts| {
         Sign::may_be_long_day(facts.around.minutes_near + loaded.session.planned_duration)
     })
 }
 
-/// The locked fields that are not the plan's.
+/// Returns the locked fields that differ from the plan.
 fn differences(session: &SessionRow, submission: &Submission) -> Vec<&'static str> {
     let project = submission.project.map(|project| project.to_string());
     let given = Given {
@@ -93,7 +93,7 @@ fn mark(session: &SessionRow, moment: &LocalMoment) -> Mark {
     }
 }
 
-/// An attempt on a session that was not submitted yet.
+/// An attempt on a session that is not yet submitted.
 struct Case<'a> {
     attempt: &'a Attempt,
     loaded: &'a Loaded,
@@ -101,21 +101,21 @@ struct Case<'a> {
     facts: &'a Facts,
     /// The session's start on the user's calendar.
     moment: LocalMoment,
-    /// Those that hold now.
+    /// The user's current periods.
     periods: Periods,
     /// When the submit arrived.
     now: NaiveDateTime,
 }
 
-/// What the session is credited.
+/// The credit of a session.
 struct Earned {
     completion: Completion,
-    /// Within the day's cap.
+    /// Limited by the day's cap.
     minutes: i32,
     points: Points,
     /// The streak with the session, and the run that multiplies its points.
     advanced: Advanced,
-    /// The session's day with the session in it.
+    /// The session's day, including the session.
     day: Day,
     /// Whether the day counts for streaks now.
     counts: bool,
@@ -179,8 +179,8 @@ impl<'a> Case<'a> {
         Ok(rows)
     }
 
-    /// Of a session that is not open any more the note is kept, and nothing is credited. One that the sweeper has not
-    /// seen yet is given up here, and told of.
+    /// Stores the note of a session that is no longer open, without any credit. If the sweeper has not abandoned the
+    /// session yet, this does, with its event.
     fn too_late(&self) -> Result<Rows, Error> {
         let response = self.response(None, &self.facts.standing, Vec::new());
         let mut rows = self.rows(&response)?;
@@ -195,7 +195,7 @@ impl<'a> Case<'a> {
         Ok(rows)
     }
 
-    /// Measures the session by the server's clock and the calendar day it belongs to.
+    /// Computes the credit by the server's clock and the session's local day.
     fn earned(&self) -> Earned {
         let (session, submission) = (self.session, &self.attempt.submission);
         let around = &self.facts.around;
@@ -229,7 +229,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The user's totals with this session.
+    /// Returns the user's totals including this session.
     fn standing(&self, earned: &Earned) -> Standing {
         let (day, periods) = (self.moment.day, &self.periods);
         let already = self.facts.around.day_minutes.unwrap_or(0);
@@ -288,7 +288,7 @@ impl<'a> Case<'a> {
         )
     }
 
-    /// The answer; of a session that came too late nothing was earned.
+    /// Builds the response. Without `earned` the submit came too late and has no credit.
     fn response(
         &self,
         earned: Option<&Earned>,
@@ -307,7 +307,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// The session's own row, and none of the others.
+    /// Builds the session's own row, and none of the others.
     fn rows(&self, response: &SubmitResponse) -> Result<Rows, Error> {
         let submission = &self.attempt.submission;
         let session = SubmittedSession {
@@ -370,7 +370,7 @@ impl<'a> Case<'a> {
         Ok((day, month))
     }
 
-    /// What goes onto the boards of everybody and of the project's team, by the UTC day of the start.
+    /// Returns the rows of the boards of everybody and of the project's team, by the UTC day of the start.
     fn boards(&self, earned: &Earned) -> Vec<BoardRow> {
         let utc = Periods::of(self.session.started_at.date());
         let periods = [

@@ -1,4 +1,4 @@
-//! What of a session's time is credited, and to which local day it belongs.
+//! How much of a session's time is credited, and to which local day it belongs.
 
 use chrono::{
     DateTime, Datelike, Days, Months, NaiveDate, NaiveDateTime, Offset, TimeDelta, TimeZone,
@@ -7,57 +7,56 @@ use chrono::{
 use chrono_tz::Tz;
 
 pub(crate) const LONGEST_SESSION: TimeDelta = TimeDelta::minutes(480);
-/// A session can be submitted until this long after its planned end.
+/// How long after its planned end a session can be submitted.
 pub(crate) const OPEN_AFTER_PLANNED_END: TimeDelta = TimeDelta::hours(12);
-/// A session that is this close to its plan is complete: clients and network round seconds away. A short plan allows
-/// [`TOLERATED_PART`] of itself at most: otherwise a chain of short plans earns more than was worked.
+/// How far below its plan a session is still complete: clients and networks round seconds away. A short plan allows at
+/// most [`TOLERATED_PART`] of itself, or a chain of short plans would earn more than was worked.
 const MAX_TOLERANCE: TimeDelta = TimeDelta::seconds(5);
 /// One part in so many: 2 %.
 const TOLERATED_PART: i32 = 50;
-/// Credited minutes of one user in one local day.
+/// The most credited minutes of a user in one local day.
 pub(crate) const DAY_CAP_MINUTES: i32 = 16 * 60;
-/// A partial session shorter than this gives no points.
+/// A partial session shorter than this earns no points.
 const MIN_PARTIAL: TimeDelta = TimeDelta::minutes(5);
 
-/// How a submitted session went.
+/// How much of its plan a submitted session reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Completion {
     /// The whole plan was worked.
     Completed,
     /// Less than the plan, but enough for points.
     Partial,
-    /// Less than five minutes or half of the plan: minutes are credited, points are not.
+    /// Less than five minutes or less than half of the plan: minutes are credited, points are not.
     Brief,
 }
 
-/// The time of a session that the server believes.
+/// The time that the server credits to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Credit {
-    /// Complete, partial, or too short for points.
     pub(crate) completion: Completion,
     /// Whole minutes, before the day's cap.
     pub(crate) minutes: i32,
 }
 
-/// What [`credit`] is computed from. All times are UTC; intervals are half-open.
+/// The input of [`credit`]. All times are UTC; intervals are half-open.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measured {
     /// Planned minutes.
     pub(crate) planned: i32,
     /// The server's start.
     pub(crate) started_at: NaiveDateTime,
-    /// When the server saw it end: at the next start, or when the submit arrived.
+    /// When the session ended for the server: at the next start, or when the submit arrived.
     pub(crate) stopped_at: NaiveDateTime,
     pub(crate) client_start: NaiveDateTime,
     pub(crate) client_end: NaiveDateTime,
-    /// End of the user's session before this one, when there is one.
+    /// End of the user's previous session, if there is one.
     pub(crate) previous_end: Option<NaiveDateTime>,
-    /// Start of the user's session after this one, when there is one.
+    /// Start of the user's next session, if there is one.
     pub(crate) next_start: Option<NaiveDateTime>,
 }
 
-/// Credits the shorter of the client's and the server's duration, never more than the plan, and
-/// never a moment that belongs to the session before or after.
+/// Credits the shorter of the client's and the server's duration. The credit never exceeds the plan, and never covers
+/// time of the session before or after.
 pub(crate) fn credit(measured: &Measured) -> Credit {
     let from = measured
         .previous_end
@@ -80,7 +79,7 @@ pub(crate) fn credit(measured: &Measured) -> Credit {
     } else {
         Completion::Partial
     };
-    // Shorter than the plan, which is an i32 of minutes.
+    // Shorter than the plan, whose minutes are an i32.
     let minutes = i32::try_from(elapsed.num_minutes()).unwrap_or(measured.planned);
     Credit {
         completion,
@@ -88,15 +87,15 @@ pub(crate) fn credit(measured: &Measured) -> Credit {
     }
 }
 
-/// Minutes that still fit into the local day that has `already` credited ones.
+/// Limits minutes to what still fits into a local day with `already` credited ones.
 pub(crate) fn within_day_cap(minutes: i32, already: i32) -> i32 {
     minutes.min(DAY_CAP_MINUTES - already).max(0)
 }
 
-/// Reads an ISO 8601 time with an offset as UTC, cut to microseconds. A time without an offset
-/// and one outside the years 1970 to 9999 are none.
+/// Parses an ISO 8601 time with an offset into UTC, truncated to microseconds. Returns none for a time without an
+/// offset or outside the years 1970 to 9999.
 pub(crate) fn parse_instant(text: &str) -> Option<NaiveDateTime> {
-    // chrono skips white space before a time.
+    // chrono accepts white space before a time.
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
@@ -104,13 +103,12 @@ pub(crate) fn parse_instant(text: &str) -> Option<NaiveDateTime> {
         .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f%#z"))
         .or_else(|_| DateTime::parse_from_str(text, "%Y-%m-%dT%H:%M%#z"))
         .ok()?;
-    // Through the timestamp, because a leap second is nanoseconds beyond a second in chrono and
-    // nothing in SQL.
+    // Through the timestamp: chrono represents a leap second as extra nanoseconds, which SQL cannot store.
     let utc = DateTime::<Utc>::from_timestamp_micros(parsed.timestamp_micros())?;
     (1970..=9999).contains(&utc.year()).then(|| utc.naive_utc())
 }
 
-/// A moment on the user's own calendar.
+/// A moment on the user's calendar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LocalMoment {
     pub(crate) day: NaiveDate,
@@ -120,7 +118,7 @@ pub(crate) struct LocalMoment {
     pub(crate) offset: i32,
 }
 
-/// `at` (UTC) on the calendar of `zone`.
+/// Converts `at` (UTC) to the calendar of `zone`.
 pub(crate) fn local_moment(at: NaiveDateTime, zone: Tz) -> LocalMoment {
     let local = zone.from_utc_datetime(&at);
     LocalMoment {
@@ -130,25 +128,25 @@ pub(crate) fn local_moment(at: NaiveDateTime, zone: Tz) -> LocalMoment {
     }
 }
 
-/// The zone of that IANA name. A name that this build does not know (a database written by a newer
-/// one) reads as UTC.
+/// Returns the zone with that IANA name. A name that this build does not know (from a database of a newer version)
+/// reads as UTC.
 pub(crate) fn zone(name: &str) -> Tz {
     name.parse().unwrap_or(Tz::UTC)
 }
 
-/// The day, ISO week and month that hold one local date; both ends belong to them.
+/// The day, ISO week and month that contain one local date. Both ends are inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Periods {
     /// The date itself.
     pub(crate) today: NaiveDate,
     /// Monday to Sunday.
     pub(crate) week: (NaiveDate, NaiveDate),
-    /// First to last of the month.
+    /// First to last day of the month.
     pub(crate) month: (NaiveDate, NaiveDate),
 }
 
 impl Periods {
-    /// The periods that hold `today`.
+    /// Returns the periods that contain `today`.
     pub(crate) fn of(today: NaiveDate) -> Self {
         Self {
             today,
@@ -166,14 +164,14 @@ impl Periods {
     }
 }
 
-/// Monday and Sunday of the ISO week that holds `day`.
+/// Returns Monday and Sunday of the ISO week that contains `day`.
 pub(crate) fn iso_week(day: NaiveDate) -> (NaiveDate, NaiveDate) {
     let since_monday = day.weekday().num_days_from_monday();
     let monday = day - Days::new(since_monday.into());
     (monday, monday + Days::new(6))
 }
 
-/// The first day of the month that holds `day`.
+/// Returns the first day of the month that contains `day`.
 pub(crate) fn month_of(day: NaiveDate) -> NaiveDate {
     month(day).0
 }

@@ -1,22 +1,22 @@
-//! Streaks as the rule is told: from the list of sessions, one date after the other. Slow, and sharing no
-//! line with what it is compared with. The tests of the whole service read this file too.
+//! Reference streaks: computed from the list of sessions, date by date. This is slow, and shares no code with what it
+//! is compared with. The tests of the whole service read this file too.
 
 use std::collections::BTreeMap;
 
 use chrono::{NaiveDate, NaiveDateTime, TimeDelta};
 
-/// A submitted session, in the order of the submits.
+/// A submitted session. Lists have the order of the submits.
 #[derive(Clone, Copy, Debug)]
 pub struct Session {
     /// UTC.
     pub at: NaiveDateTime,
     /// Seconds east of UTC, where the user was.
     pub offset: i32,
-    /// Credited.
+    /// Credited minutes.
     pub minutes: i32,
 }
 
-/// Each date that counts, with the length of the streak that it ends.
+/// Returns each date that counts, with the length of the streak that ends on it.
 pub fn streaks(sessions: &[Session]) -> BTreeMap<NaiveDate, i32> {
     let dates = || {
         sessions
@@ -39,7 +39,7 @@ pub fn streaks(sessions: &[Session]) -> BTreeMap<NaiveDate, i32> {
     streaks
 }
 
-/// The streak that a session on `date` is paid for: with that date if it counts, else the one it would go on.
+/// Returns the streak that multiplies a session on `date`: with that date if it counts, else the one it would continue.
 pub fn streak_on(sessions: &[Session], date: NaiveDate) -> i32 {
     let streaks = streaks(sessions);
     let of = |date: Option<NaiveDate>| date.and_then(|date| streaks.get(&date).copied());
@@ -53,19 +53,19 @@ pub fn streak_on(sessions: &[Session], date: NaiveDate) -> i32 {
         .unwrap_or(0)
 }
 
-/// The longest streak.
+/// Returns the longest streak.
 pub fn longest(sessions: &[Session]) -> i32 {
     streaks(sessions).into_values().max().unwrap_or(0)
 }
 
-/// The streak as of `today`: none when neither it nor the day before counts, and none lies ahead.
+/// Returns the streak as of `today`: 0 unless it, the day before or a later day counts.
 pub fn current(sessions: &[Session], today: NaiveDate) -> i32 {
     let last = streaks(sessions).into_iter().next_back();
     last.filter(|(date, _)| (today - *date).num_days() <= 1)
         .map_or(0, |(_, length)| length)
 }
 
-/// Ten minutes make a date count.
+/// Whether the date has the ten minutes that make it count.
 fn counts(sessions: &[Session], date: NaiveDate) -> bool {
     on(sessions, date)
         .map(|session| session.minutes)
@@ -83,8 +83,8 @@ fn lost_on_a_journey(sessions: &[Session], date: NaiveDate) -> bool {
         && is_crossed(sessions, date)
 }
 
-/// Whether less than 36 hours lie between the last start before `date` and the first after it, and to who
-/// had stayed where the former was it would not have been later than `date`.
+/// Whether the last start before `date` and the first one after it are less than 36 hours apart. In the zone of the
+/// former, the latter must not be after `date`.
 fn is_crossed(sessions: &[Session], date: NaiveDate) -> bool {
     let (mut left, mut arrived): (Option<Session>, Option<Session>) = (None, None);
     for session in date
@@ -111,7 +111,7 @@ fn is_crossed(sessions: &[Session], date: NaiveDate) -> bool {
     })
 }
 
-/// Sessions without a credited minute stand for nothing.
+/// Returns the sessions of the date that have credit.
 fn on(sessions: &[Session], date: NaiveDate) -> impl Iterator<Item = Session> {
     let own = move |session: &&Session| {
         session.minutes > 0 && date_of(session.at, session.offset) == date

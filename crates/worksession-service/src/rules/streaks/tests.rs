@@ -8,12 +8,12 @@ use super::reference::{self, Session};
 use super::*;
 use crate::rules::time::local_moment;
 
-/// What the service keeps per user: every day, the minutes in it, and the running streak.
+/// What the service stores per user: every day, its minutes, and the current streak.
 #[derive(Default)]
 struct User {
     days: BTreeMap<NaiveDate, (i32, Day)>,
     streak: Streak,
-    /// All that the reference needs.
+    /// The input of the reference.
     sessions: Vec<Session>,
 }
 
@@ -79,7 +79,7 @@ fn a_missed_day_ends_a_streak_and_the_next_two_days_hold_its_number() {
     assert_eq!(user.streak.current(day("2026-11-05")), 0);
     assert_eq!(user.submit(at("2026-11-05T00:00:00"), Tz::UTC, 25), 1);
     assert_eq!((user.streak.run, user.streak.longest), (1, 2));
-    // submitted late, the missed day joins what it lay between
+    // a late submit of the missed day joins the days around it
     assert_eq!(user.submit(at("2026-11-04T09:00:00"), Tz::UTC, 25), 3);
     assert_eq!((user.streak.run, user.streak.longest), (4, 4));
 }
@@ -87,7 +87,7 @@ fn a_missed_day_ends_a_streak_and_the_next_two_days_hold_its_number() {
 #[test]
 fn only_a_journey_bridges_a_date() {
     let table = [
-        // 24 hours later, but the date line took Tuesday
+        // 24 hours later, but the date line skips Tuesday
         (
             "2026-11-03T06:00:00",
             Tz::Pacific__Honolulu,
@@ -95,7 +95,7 @@ fn only_a_journey_bridges_a_date() {
             Tz::Pacific__Auckland,
             2,
         ),
-        // from Honolulu straight to Kiritimati: the same clock, a day later
+        // from Honolulu straight to Kiritimati: the same time of day, a day later
         (
             "2026-11-03T06:00:00",
             Tz::Pacific__Honolulu,
@@ -103,7 +103,7 @@ fn only_a_journey_bridges_a_date() {
             Tz::Pacific__Kiritimati,
             2,
         ),
-        // less than 36 hours bridge, 36 do not
+        // less than 36 hours bridge the date, 36 do not
         (
             "2026-11-02T10:30:00",
             Tz::Pacific__Honolulu,
@@ -118,7 +118,7 @@ fn only_a_journey_bridges_a_date() {
             Tz::Pacific__Auckland,
             1,
         ),
-        // no journey, no bridge: one minute over a day, but Tuesday was missed
+        // no journey, no bridge: one minute more than a day, but Tuesday was missed
         (
             "2026-11-02T23:59:00",
             Tz::UTC,
@@ -126,7 +126,7 @@ fn only_a_journey_bridges_a_date() {
             Tz::UTC,
             1,
         ),
-        // an hour east takes an hour of Tuesday, and no more
+        // an hour east shortens Tuesday by an hour, and no more
         (
             "2026-11-02T12:00:00",
             Tz::Europe__London,
@@ -141,7 +141,7 @@ fn only_a_journey_bridges_a_date() {
             Tz::Europe__Berlin,
             1,
         ),
-        // three dates on
+        // three dates apart
         (
             "2026-11-03T09:59:00",
             Tz::Pacific__Honolulu,
@@ -149,7 +149,7 @@ fn only_a_journey_bridges_a_date() {
             Tz::Pacific__Kiritimati,
             1,
         ),
-        // westward over the line the date comes twice
+        // westward across the line the date comes twice
         (
             "2026-11-03T22:00:00",
             Tz::Pacific__Auckland,
@@ -177,14 +177,14 @@ fn zones() -> impl Strategy<Value = Tz> {
     ]
 }
 
-/// Days since the start of 1995: 42 years of changes of clocks, and of zones that changed their side.
+/// Days since the start of 1995: 42 years of clock changes, and of zones that moved across the date line.
 const YEARS: std::ops::Range<i64> = 0..15_300;
 
 fn moment(day: i64, minute: i64) -> NaiveDateTime {
     at("1995-01-01T00:00:00") + TimeDelta::days(day) + TimeDelta::minutes(minute)
 }
 
-/// Seasons in which much happens, and any other.
+/// Seasons with many clock changes, or any other.
 fn seasons() -> impl Strategy<Value = i64> {
     let days = |text: &str| (at(text) - at("1995-01-01T00:00:00")).num_days();
     prop_oneof![
@@ -197,7 +197,7 @@ fn seasons() -> impl Strategy<Value = i64> {
     ]
 }
 
-/// Checks everything that is kept against the reference, and the multiplier of the session just submitted.
+/// Compares all stored values, and the multiplier of the session just submitted, with the reference.
 fn agrees(user: &User, multiplier: i32) -> Result<(), TestCaseError> {
     let sessions = &user.sessions;
     let all = reference::streaks(sessions);
@@ -226,7 +226,7 @@ fn agrees(user: &User, multiplier: i32) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Sessions in any order, in any zones of IANA, over 40 days of any year.
+    /// Sessions in any order, in any IANA zones, over 40 days of any year.
     #[test]
     fn any_sequence_of_submits_gives_the_reference_streak(
         season in seasons(),
@@ -244,8 +244,8 @@ proptest! {
         }
     }
 
-    /// One who works each day and travels: jumps over the date line from one day to the next, both ways, with
-    /// a day missed now and then, submitted in any order.
+    /// A user works each day and travels across the date line in both directions. Some days are missed, and the
+    /// submits come in any order.
     #[test]
     fn journeys_over_the_date_line_give_the_reference_streak(
         season in YEARS,
@@ -265,7 +265,7 @@ proptest! {
         }
     }
 
-    /// Whatever the order of the submits, the end is the same.
+    /// The order of the submits does not change the final result.
     #[test]
     fn the_order_of_the_submits_does_not_matter_in_the_end(
         season in seasons(),
@@ -286,7 +286,7 @@ proptest! {
         prop_assert_eq!(forwards.streak, shuffled.streak);
     }
 
-    /// Without a journey a streak is nothing but consecutive dates.
+    /// Without a journey a streak is a run of consecutive dates.
     #[test]
     fn in_one_zone_streaks_are_consecutive_dates(days in prop::collection::vec(0i64..60, 1..60)) {
         let mut user = User::default();

@@ -1,5 +1,5 @@
-//! Local moments of every zone of IANA around each of its changes, and the periods of every day, against
-//! arithmetic that is done by hand.
+//! Compares the local moments of every IANA zone around each of its changes, and the periods of every day, with
+//! separate arithmetic.
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Offset, TimeZone};
@@ -8,16 +8,16 @@ use chrono_tz::{TZ_VARIANTS, Tz};
 use super::*;
 
 const DAY: i64 = 86_400;
-/// Changes closer together than this are found as one.
+/// Changes closer together than this count as one.
 const STEP: i64 = 9 * DAY;
-/// 2000 to 2037, in seconds of UTC.
+/// The years 2000 to 2037, in seconds of UTC.
 const YEARS: std::ops::Range<i64> = 946_684_800..2_145_916_800;
 
 fn utc(seconds: i64) -> NaiveDateTime {
     DateTime::from_timestamp(seconds, 0).unwrap().naive_utc()
 }
 
-/// The offset in force, found from the other side: the one that leads from the local time back to `seconds`.
+/// Returns the current offset from the opposite direction: the one that leads from the local time back to `seconds`.
 fn offset_by_local_time(zone: Tz, seconds: i64, guess: i32) -> Option<i32> {
     let local = utc(seconds + i64::from(guess));
     let candidates = zone.from_local_datetime(&local);
@@ -29,10 +29,10 @@ fn offset_by_local_time(zone: Tz, seconds: i64, guess: i32) -> Option<i32> {
     Some(own.offset().fix().local_minus_utc())
 }
 
-/// Year, month and day, counted from the first of January 1970 on.
+/// Converts days since the first of January 1970 to year, month and day.
 fn civil(days: i64) -> (i64, i64, i64) {
     let is_leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    // 10,957 days lead to the year 2000.
+    // The first of January 2000 is day 10,957.
     let (mut year, mut left) = (2000, days - 10_957);
     while left < 0 {
         year -= 1;
@@ -73,7 +73,7 @@ fn check(zone: Tz, seconds: i64) {
     assert_eq!(got.day, date(local.div_euclid(DAY)), "{zone} at {seconds}");
 }
 
-/// The seconds at which the zone's offset changes, found by halving.
+/// Returns the seconds at which the zone's offset changes, found by bisection.
 fn changes(zone: Tz) -> Vec<i64> {
     let offset = |seconds: i64| local_moment(utc(seconds), zone).offset;
     let mut found = Vec::new();
@@ -110,7 +110,7 @@ fn every_zone_shows_the_right_day_and_hour_around_each_change_of_its_clocks() {
             ] {
                 check(zone, change + seconds);
             }
-            // The midnights on either side, by the wall.
+            // The midnights on either side, by the local clock.
             for near in [change - 1, change] {
                 let local = near + i64::from(local_moment(utc(near), zone).offset);
                 for midnight in [0, DAY] {
